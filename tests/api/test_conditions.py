@@ -34,8 +34,8 @@ GOOD = (
 
 def but(*worse: ConditionResult) -> list[ConditionResult]:
     """The good verdicts with some replaced."""
-    by_type = {verdict.type: verdict for verdict in worse}
-    return [by_type.get(verdict.type, verdict) for verdict in GOOD]
+    by_type = {result.type: result for result in worse}
+    return [by_type.get(result.type, result) for result in GOOD]
 
 
 @pytest.mark.parametrize(
@@ -66,9 +66,9 @@ def but(*worse: ConditionResult) -> list[ConditionResult]:
     ],
     ids=["all-good", "first-counts", "references", "unknown", "suspended", "order-does-not-matter", "not-known-yet"],
 )
-def test_ready_is_the_first_that_is_not_true(verdicts: list[ConditionResult], status: bool | None, reason: str) -> None:
+def test_ready_is_the_first_that_is_not_true(results: list[ConditionResult], status: bool | None, reason: str) -> None:
     """In the order Accepted, ResolvedRefs, Permitted, Active."""
-    ready = summarise(verdicts)
+    ready = summarise(results)
     assert (ready.type, ready.status, ready.reason) == (ConditionType.READY, status, reason)
 
 

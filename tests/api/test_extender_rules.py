@@ -155,7 +155,7 @@ def test_ignored_resources_replace_those_of_the_plugin() -> None:
 def test_what_extenders_refused_waits_for_anything() -> None:
     """Only profiles that have some register for it, and pods of theirs are moved when they change."""
     without, one, other = resolution(), resolution({"filterVerb": "f"}), resolution({"filterVerb": "g"})
-    assert EXTENDER not in without.queue_view.hints
-    assert EXTENDER in one.queue_view.hints
+    assert EXTENDER not in without.queue_config.hints
+    assert EXTENDER in one.queue_config.hints
     assert EXTENDER in other.revision.changed_since(one.revision) & one.revision.changed_since(without.revision)
     assert EXTENDER not in one.revision.changed_since(resolution({"filterVerb": "f"}).revision)

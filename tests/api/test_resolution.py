@@ -256,9 +256,9 @@ def test_an_empty_spec_is_the_default_preset_with_the_operators_values() -> None
     assert resolution.scheduler_name == resolution.revision.scheduler_name == "binpack"
     assert resolution.revision.id == resolution.id
     assert resolution.revision.percentage_of_nodes_to_score == 100
-    assert (resolution.initial_backoff, resolution.queue_view.max_backoff) == (1, 10)
-    assert [gate.name for gate in resolution.queue_view.pre_enqueue] == ["SchedulingGates", "DynamicResources"]
-    assert resolution.queue_view.hints.keys() == resolution.revision.deciders.keys()
+    assert (resolution.initial_backoff, resolution.queue_config.max_backoff) == (1, 10)
+    assert [gate.name for gate in resolution.queue_config.pre_enqueue] == ["SchedulingGates", "DynamicResources"]
+    assert resolution.queue_config.hints.keys() == resolution.revision.deciders.keys()
     assert set(resolution.revision.deciders) | {"DefaultBinder"} == {name for name, _ in PRESETS["Default"].plugins}
 
 
@@ -268,8 +268,8 @@ def test_what_a_profile_leaves_out_is_the_operators() -> None:
     resolver = Resolver(RESOLVER.registry, PRESETS, OperatorConfiguration().model_copy(update=given))
     own = {"percentageOfNodesToScore": 0, "podInitialBackoffSeconds": 2, "podMaxBackoffSeconds": 4}
     left_out, said = (resolver(a_profile(spec), {}) for spec in ({}, own))
-    assert (left_out.revision.percentage_of_nodes_to_score, left_out.initial_backoff, left_out.queue_view.max_backoff) == (40, 3, 30)
-    assert (said.revision.percentage_of_nodes_to_score, said.initial_backoff, said.queue_view.max_backoff) == (0, 2, 4)
+    assert (left_out.revision.percentage_of_nodes_to_score, left_out.initial_backoff, left_out.queue_config.max_backoff) == (40, 3, 30)
+    assert (said.revision.percentage_of_nodes_to_score, said.initial_backoff, said.queue_config.max_backoff) == (0, 2, 4)
 
 
 def test_a_pasted_kube_scheduler_profile_works() -> None:

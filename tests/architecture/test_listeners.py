@@ -33,19 +33,19 @@ NOT_YET: Final[set[str]] = {
 """Attributes that still do: the list only shrinks."""
 SET_LATER: Final[set[str]] = {
     "core.queue.unschedulable:alike.freed",
-    "engine.engine:handover.unbound",
+    "engine.engine:outcomes.unbound",
     "engine.engine:others.listed",
     "engine.engine:self.node_sink.changed",
     "engine.engine:self.node_sink.left",
     "engine.engine:self.pod_sink.came",
     "engine.engine:self.pod_sink.left",
     "engine.engine:self.profile_status.inputs.leadership",
-    "engine.engine:self.scheduler.snapshot.count_error",
-    "engine.engine:self.scheduler.snapshot.now",
+    "engine.engine:self.context.snapshot.count_error",
+    "engine.engine:self.context.snapshot.now",
     "engine.engine:self.swapper.changed",
     "engine.engine:self.swapper.lacking",
     "engine.engine:self.swapper.orphaned",
-    "engine.scheduling.gang_scheduler:scheduler.cache.placed",
+    "engine.scheduling.gang_scheduler:context.cache.placed",
     "engine.scheduling.nomination_controller:self.cache.nominations.freed",
     "engine.scheduling.nomination_controller:self.pod_conditions.nominated",
 }

@@ -123,7 +123,7 @@ def measure(workload: str, nodes: int, pods: int) -> list[float]:
     """Milliseconds of each counted decision."""
     cache = cluster(workload, nodes, pods)
     revision = Resolver(build_registry(INTREE), PRESETS)({"metadata": {"name": "bench", "generation": 1}, "spec": {}}, {}).revision
-    scheduler = CycleContext(cache)
+    context = CycleContext(cache)
     rotation = itertools.cycle(WORKLOADS[workload][1])
     waiting = [make_pod(f"new-{i}", next(rotation)) for i in range(WARM + COUNTED)]
     gc.collect()
@@ -131,9 +131,9 @@ def measure(workload: str, nodes: int, pods: int) -> list[float]:
     times = []
     for pod in waiting:
         started = time.perf_counter()
-        outcome = decide(pod, revision, scheduler)
+        outcome = decide(pod, revision, context)
         if isinstance(outcome, ScheduleResult):
-            assume_and_reserve(outcome, scheduler)
+            assume_and_reserve(outcome, context)
         times.append((time.perf_counter() - started) * 1000)
     gc.unfreeze()
     return times[WARM:]

@@ -38,26 +38,26 @@ def profile(*texts: str) -> Revision:
     )
 
 
-def timed(scheduler: CycleContext, revision: Revision, name: str, kind: str = "basic") -> float:
+def timed(context: CycleContext, revision: Revision, name: str, kind: str = "basic") -> float:
     """Milliseconds of a decision."""
     pod, began = make_pod(name, kind), time.thread_time()
-    outcome = decide(pod, revision, scheduler)
+    outcome = decide(pod, revision, context)
     if isinstance(outcome, ScheduleResult):
-        assume_and_reserve(outcome, scheduler)
+        assume_and_reserve(outcome, context)
     return (time.thread_time() - began) * 1000
 
 
 def measure(nodes: int, *texts: str) -> tuple[float, float, float]:
     """The first decision, the first one for another template, and the median of those that follow."""
-    scheduler, revision = CycleContext(cluster("SchedulingBasic", nodes, 1000)), profile(*texts)
-    timed(scheduler, profile(), "unlike", "nodes")  # what all share is there
-    timed(scheduler, profile(), "like")
+    context, revision = CycleContext(cluster("SchedulingBasic", nodes, 1000)), profile(*texts)
+    timed(context, profile(), "unlike", "nodes")  # what all share is there
+    timed(context, profile(), "like")
     gc.collect()
     gc.freeze()
-    first = timed(scheduler, revision, "first")
-    timed(scheduler, profile(), "other", "huge")
-    second = timed(scheduler, revision, "second", "huge")
-    following = [timed(scheduler, revision, f"next-{i}") for i in range(WARM + COUNTED)]
+    first = timed(context, revision, "first")
+    timed(context, profile(), "other", "huge")
+    second = timed(context, revision, "second", "huge")
+    following = [timed(context, revision, f"next-{i}") for i in range(WARM + COUNTED)]
     gc.unfreeze()
     return first, second, statistics.median(following[WARM:])
 

@@ -29,33 +29,33 @@ POD_GONE = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE, old=make_
 
 def parked(wakes: tuple[ClusterEventWithHint, ...]) -> SchedulingQueue:
     """A scheduling queue with so many pods that NodeResourcesFit refused; their backoff is over at 10."""
-    backlog = SchedulingQueue(PrioritySort().sort_key, Store(), lambda *_: None, lambda *_: None)
-    backlog.set_profile("test", ProfileQueueConfig((), {"NodeResourcesFit": wakes}), 0.0)
+    queue = SchedulingQueue(PrioritySort().sort_key, Store(), lambda *_: None, lambda *_: None)
+    queue.set_profile("test", ProfileQueueConfig((), {"NodeResourcesFit": wakes}), 0.0)
     for i in range(PODS):
         now = i * 1e-5
         pod = make_pod(f"p{i}", cpu="1")
         labels = {"app": str(i % TEMPLATES)}
-        backlog.add(msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, labels=labels)), now)
-        entry = backlog.pop(now)
+        queue.add(msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, labels=labels)), now)
+        entry = queue.pop(now)
         assert entry is not None
-        backlog.requeue(entry, frozenset({"NodeResourcesFit"}), now)
-    return backlog
+        queue.requeue(entry, frozenset({"NodeResourcesFit"}), now)
+    return queue
 
 
-def timed(backlog: SchedulingQueue, event: ClusterEvent | None = None) -> float:
+def timed(queue: SchedulingQueue, event: ClusterEvent | None = None) -> float:
     """Milliseconds of a thread's time that an event takes, or, without one, the next slice."""
     start = time.thread_time()
     if event is not None:
-        backlog.move_on_event(event, 10.0)
+        queue.move_on_event(event, 10.0)
     else:
-        backlog.flush(10.0)
+        queue.flush(10.0)
     return (time.thread_time() - start) * 1000
 
 
-def slices(backlog: SchedulingQueue) -> Iterator[float]:
+def slices(queue: SchedulingQueue) -> Iterator[float]:
     """Milliseconds of each slice until all pods have moved."""
-    while backlog.moves_pending:
-        yield timed(backlog)
+    while queue.moves_pending:
+        yield timed(queue)
 
 
 def main() -> int:
@@ -63,12 +63,12 @@ def main() -> int:
     wakes = NodeResourcesFit().events_to_register
     alone = tuple(dataclasses.replace(wake, shared_by_signature=False) for wake in wakes)
     for name, registered in (("asked once for all that are alike", wakes), ("asked for each pod", alone)):
-        backlog = parked(registered)
+        queue = parked(registered)
         gc.collect()
         gc.freeze()  # as the operator does: what was there at its start is not gone through again and again
-        none = statistics.median(timed(backlog, SMALL_NODE) for _ in range(5))
-        first = timed(backlog, POD_GONE)
-        rest = list(slices(backlog))
+        none = statistics.median(timed(queue, SMALL_NODE) for _ in range(5))
+        first = timed(queue, POD_GONE)
+        rest = list(slices(queue))
         print(f"{name}: an event that frees none {none:.2f} ms; one that frees all {first:.1f} ms, then {len(rest)} slices,")
         print(f"    median {statistics.median(rest):.1f} ms, longest {max(rest):.1f} ms")
     return 0

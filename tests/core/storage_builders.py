@@ -84,32 +84,32 @@ class Storage:
     """Some nodes and these objects, with a scheduler whose profile has the plugins for volumes alone."""
 
     def __init__(self, *objects: HasMetadata, nodes: tuple[str, ...] = ("n0", "n1")) -> None:
-        self.scheduler = CycleContext(Cache())
+        self.context = CycleContext(Cache())
         for name in nodes:
-            self.scheduler.cache.put_node(make_node(name, labels={HOST: name}))
+            self.context.cache.put_node(make_node(name, labels={HOST: name}))
         self.put(*objects)
 
     def put(self, *objects: HasMetadata) -> None:
         """These are there now."""
         for obj in objects:
             if isinstance(obj, Pod):
-                self.scheduler.cache.observe(obj, pod_requests(obj))
+                self.context.cache.observe(obj, pod_requests(obj))
             else:
-                self.scheduler.cache.store.put(obj)
+                self.context.cache.store.put(obj)
 
     def refused(self, wanted: Pod) -> dict[str, tuple[str, ...]]:
         """What is said of each node that is refused; "" stands for all of them."""
-        decide(wanted, REVISION, self.scheduler)
-        blueprint = self.scheduler.evaluator.evaluation(wanted, REVISION)
-        if blueprint.pre_filter_status[1].code is not Code.SUCCESS:
-            return {"": blueprint.pre_filter_status[1].reasons}
-        found = {name: blueprint.rejection(row) for name, row in self.scheduler.cache.nodes.row_of.items()}
+        decide(wanted, REVISION, self.context)
+        evaluation = self.context.evaluator.evaluation(wanted, REVISION)
+        if evaluation.pre_filter_status[1].code is not Code.SUCCESS:
+            return {"": evaluation.pre_filter_status[1].reasons}
+        found = {name: evaluation.rejection(row) for name, row in self.context.cache.nodes.row_of.items()}
         return {name: refusal[1].reasons for name, refusal in found.items() if refusal is not None}
 
     def place(self, wanted: Pod) -> ScheduleResult:
         """Decide and commit."""
-        outcome = decide(wanted, REVISION, self.scheduler)
+        outcome = decide(wanted, REVISION, self.context)
         assert isinstance(outcome, ScheduleResult), outcome
-        done = assume_and_reserve(outcome, self.scheduler)
+        done = assume_and_reserve(outcome, self.context)
         assert not isinstance(done, Diagnosis)
         return done

@@ -51,7 +51,7 @@ WITH_PORT = {"containers": [{"name": "c", "image": "registry.test:5000/ml", "por
 class World:
     """The cluster as plain objects beside the cache that is told of each change."""
 
-    scheduler: CycleContext = dataclasses.field(default_factory=lambda: CycleContext(Cache()))
+    context: CycleContext = dataclasses.field(default_factory=lambda: CycleContext(Cache()))
     nodes: dict[str, Node] = dataclasses.field(default_factory=dict)
     pods: dict[str, tuple[Pod, str]] = dataclasses.field(default_factory=dict)
     nominated: dict[str, tuple[Pod, str]] = dataclasses.field(default_factory=dict)
@@ -60,7 +60,7 @@ class World:
     @property
     def cache(self) -> Cache:
         """What is tested."""
-        return self.scheduler.cache
+        return self.context.cache
 
     def put_node(self, new: Node) -> None:
         """A node comes, or changes."""
@@ -97,31 +97,31 @@ class World:
         """One decision, compared in every detail."""
         self.decisions += 1
         wanted, revision = pod(name or f"new-{self.decisions}", spec, node_name), REVISIONS[profile]
-        outcome = decide(wanted, revision, self.scheduler)
+        outcome = decide(wanted, revision, self.context)
         if self.nodes:
             cluster = Cluster(list(self.nodes.values()), list(self.pods.values()), (), list(self.nominated.values()))
             expected = schedule(wanted, cluster, PROFILES[profile])
-            check(self.scheduler, outcome, expected, self.scheduler.evaluator.evaluation(wanted, revision))
+            check(self.context, outcome, expected, self.context.evaluator.evaluation(wanted, revision))
         return outcome
 
 
 # ---- comparing ---------------------------------------------------------------------------------------------------------------
 
 
-def check(scheduler: CycleContext, outcome: ScheduleResult | Diagnosis, expected: Decision, blueprint: Evaluation) -> None:
+def check(context: CycleContext, outcome: ScheduleResult | Diagnosis, expected: Decision, evaluation: Evaluation) -> None:
     """Columns, blame, candidates, scores and outcome."""
-    row_of = scheduler.cache.nodes.row_of
+    row_of = context.cache.nodes.row_of
     if not expected.feasible:
         assert isinstance(outcome, Diagnosis)
         check_diagnosis(outcome, expected)
     if not expected.refusals:
         return
     for name, row in row_of.items():
-        assert said(blueprint, row) == expected.refusals[name]
-        refusal = blueprint.rejection(row)
+        assert said(evaluation, row) == expected.refusals[name]
+        refusal = evaluation.rejection(row)
         assert (refusal and (refusal[0], refusal[1].reasons)) == (expected.blame.get(name) and blame_of(expected, name))
-    assert {name for name in row_of if row_of[name] in blueprint.feasible()} == set(expected.feasible)
-    assert blueprint.feasible_count == len(expected.feasible)
+    assert {name for name in row_of if row_of[name] in evaluation.feasible()} == set(expected.feasible)
+    assert evaluation.feasible_count == len(expected.feasible)
     if not expected.feasible:
         return
     if len(expected.feasible) == 1 or (expected.best and not expected.total):
@@ -134,7 +134,7 @@ def check(scheduler: CycleContext, outcome: ScheduleResult | Diagnosis, expected
         assert isinstance(outcome, ScheduleResult)
         assert outcome.node in expected.best
         assert outcome.score == expected.total[outcome.node]
-        check_scores(blueprint, row_of, expected)
+        check_scores(evaluation, row_of, expected)
 
 
 def blame_of(expected: Decision, name: str) -> tuple[str, tuple[str, ...]]:
@@ -154,26 +154,26 @@ def check_diagnosis(outcome: Diagnosis, expected: Decision) -> None:
     assert [one.metadata.uid for one in outcome.victims] == preemption.victims[outcome.nominated_node or ""]
 
 
-def said(blueprint: Evaluation, row: int) -> dict[str, Refusal]:
+def said(evaluation: Evaluation, row: int) -> dict[str, Refusal]:
     """What each filter plugin's column says of a row."""
     found = {}
-    for plugin, column in blueprint.filters.items():
+    for plugin, column in evaluation.filters.items():
         if column.applies and (code := int(column.values[row])):
             why = column.plugin.explain(column.prepared.state, code)  # type: ignore[attr-defined]  # a filter plugin
             found[plugin] = Refusal(tuple(texts(why)), any(reason.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE for reason, _ in why))
     return found
 
 
-def check_scores(blueprint: Evaluation, row_of: dict[str, int], expected: Decision) -> None:
+def check_scores(evaluation: Evaluation, row_of: dict[str, int], expected: Decision) -> None:
     """Raw and normalised scores and totals of all candidates."""
-    assert {plugin for plugin, part in blueprint.scores.items() if part.result.applies} == set(expected.scores)
+    assert {plugin for plugin, part in evaluation.scores.items() if part.result.applies} == set(expected.scores)
     rows = np.array([row_of[name] for name in expected.feasible], np.intp)
     for plugin, ranking in expected.scores.items():
-        raw, normalized = blueprint.scores[plugin].score_feasible(rows)
+        raw, normalized = evaluation.scores[plugin].score_feasible(rows)
         assert raw.tolist() == list(ranking.raw.values())
         assert normalized.tolist() == list(ranking.normalized.values())
-    assert blueprint.totals[rows].tolist() == list(expected.total.values())
-    assert np.count_nonzero(blueprint.totals != INFEASIBLE) == rows.size
+    assert evaluation.totals[rows].tolist() == list(expected.total.values())
+    assert np.count_nonzero(evaluation.totals != INFEASIBLE) == rows.size
 
 
 def facts(table: NodeTable) -> dict[str, Any]:
@@ -284,7 +284,7 @@ class Events(RuleBasedStateMachine):
         """A pod is placed by a profile; the placement is kept or taken back."""
         outcome = self.world.decide(self.specs[spec], profile, node_name)
         if isinstance(outcome, ScheduleResult):
-            placement = assume_and_reserve(outcome, self.world.scheduler)
+            placement = assume_and_reserve(outcome, self.world.context)
             assert isinstance(placement, ScheduleResult)
             if kept:
                 self.world.pods[placement.pod.metadata.uid] = placement.pod, placement.node

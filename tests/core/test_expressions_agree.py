@@ -185,10 +185,10 @@ def test_decisions_are_as_if_everything_was_asked(args: CELArgs, bodies: list[An
     cache, revision = Cache(), alone(args)
     for name, body in zip(NODES, bodies, strict=True):
         step(cache, "put", name, body)
-    scheduler = CycleContext(cache)
+    context = CycleContext(cache)
     for change, pod in history:
         step(cache, *change)
-        outcome = decide(pod, revision, scheduler)
+        outcome = decide(pod, revision, context)
         wanted = naive(args, pod, cache)
         if isinstance(outcome, Diagnosis):
             assert wanted == {}

@@ -50,7 +50,7 @@ DRIVERS = ["x", "y", "ebs.csi.aws.com", "pd.csi.storage.gke.io"]
 class World:
     """The cluster as plain objects beside the cache that is told of each change; ``assumed``: what was decided and not written."""
 
-    scheduler: CycleContext = dataclasses.field(default_factory=lambda: CycleContext(Cache()))
+    context: CycleContext = dataclasses.field(default_factory=lambda: CycleContext(Cache()))
     nodes: dict[str, Node] = dataclasses.field(default_factory=dict)
     pods: dict[str, tuple[Pod, str]] = dataclasses.field(default_factory=dict)
     others: dict[tuple[type[Any], str], HasMetadata] = dataclasses.field(default_factory=dict)
@@ -61,7 +61,7 @@ class World:
     @property
     def cache(self) -> Cache:
         """What is tested."""
-        return self.scheduler.cache
+        return self.context.cache
 
     def cluster(self, plugin: str, pods: dict[str, tuple[Pod, str]] | None = None) -> Cluster:
         """As this plugin is to see it."""
@@ -91,31 +91,31 @@ class World:
 
 def check(wanted: Pod, world: World) -> ScheduleResult | None:
     """One decision: each plugin's answer for each node, and the outcome."""
-    outcome = decide(wanted, REVISION, world.scheduler)
-    blueprint = world.scheduler.evaluator.evaluation(wanted, REVISION)
+    outcome = decide(wanted, REVISION, world.context)
+    evaluation = world.context.evaluator.evaluation(wanted, REVISION)
     if not world.nodes:
         return None
     said = {plugin: verdict(plugin, wanted, world.cluster(plugin)) for plugin in PLUGINS}
     if any(said.values()):
         plugin, text = next((plugin, text) for plugin, text in said.items() if text)
-        assert (blueprint.pre_filter_status[0], blueprint.pre_filter_status[1].reasons) == (plugin, (text,))
+        assert (evaluation.pre_filter_status[0], evaluation.pre_filter_status[1].reasons) == (plugin, (text,))
         return None
-    assert blueprint.pre_filter_status[1].code is Code.SUCCESS
+    assert evaluation.pre_filter_status[1].code is Code.SUCCESS
     feasible = dict.fromkeys(world.nodes)
     for plugin in PLUGINS:
         for name, one in world.nodes.items():
             expected = refusal(plugin, wanted, one, world.cluster(plugin))
-            assert answer(blueprint, plugin, world.cache.nodes.row_of[name]) == expected, (plugin, name)
+            assert answer(evaluation, plugin, world.cache.nodes.row_of[name]) == expected, (plugin, name)
             if expected:
                 feasible.pop(name, None)
-    assert {world.cache.nodes.names[row] for row in blueprint.feasible()} == feasible.keys()
+    assert {world.cache.nodes.names[row] for row in evaluation.feasible()} == feasible.keys()
     assert isinstance(outcome, ScheduleResult) == bool(feasible)
     return outcome if isinstance(outcome, ScheduleResult) else None
 
 
-def answer(blueprint: Evaluation, plugin: str, row: int) -> tuple[str, ...]:
+def answer(evaluation: Evaluation, plugin: str, row: int) -> tuple[str, ...]:
     """What a plugin says of a row, whatever others say."""
-    column = blueprint.filters[plugin]
+    column = evaluation.filters[plugin]
     assert isinstance(column.plugin, FilterPlugin)
     code = int(column.values[row]) if column.applies else 0
     why = column.plugin.explain(column.prepared.state, code) if code else ()
@@ -125,21 +125,21 @@ def answer(blueprint: Evaluation, plugin: str, row: int) -> tuple[str, ...]:
 
 def check_supposed(wanted: Pod, other: Pod, where: str, world: World) -> None:
     """A node as it would be without a pod that is there, or with one that is not."""
-    snapshot, uid = world.scheduler.snapshot, other.metadata.uid
-    blueprint = world.scheduler.evaluator.evaluation(wanted, REVISION)
-    blueprint.refresh_filters(snapshot)
+    snapshot, uid = world.context.snapshot, other.metadata.uid
+    evaluation = world.context.evaluator.evaluation(wanted, REVISION)
+    evaluation.refresh_filters(snapshot)
     record = world.cache.pod_info(uid)
     known = record is not None
     record = record or PodInfo(other, where, pod_requests(other), PodState.ASSUMED)
-    if record.node not in world.nodes or blueprint.pre_filter_status[1].code is not Code.SUCCESS:
+    if record.node not in world.nodes or evaluation.pre_filter_status[1].code is not Code.SUCCESS:
         return
     pods = {name: there for name, there in world.pods.items() if name != uid} | ({} if known else {uid: (other, where)})
     row, only = world.cache.nodes.row_of[record.node], np.array([0])
-    with blueprint.dry_run(snapshot) as what_if:
-        herd = PodBatch([record], snapshot.nodes)
-        (what_if.remove if known else what_if.add)(herd, only)
+    with evaluation.dry_run(snapshot) as what_if:
+        batch = PodBatch([record], snapshot.nodes)
+        (what_if.remove if known else what_if.add)(batch, only)
         refused = what_if.run_filters(np.array([row]))
-    takes_part = [plugin for plugin in PLUGINS if blueprint.filters[plugin].applies]
+    takes_part = [plugin for plugin in PLUGINS if evaluation.filters[plugin].applies]
     there, before = world.nodes[record.node], world.cluster(PLUGINS[0])
     found = [
         supposed(wanted, there, before, world.cluster(plugin, pods), other, -1 if known else 1)
@@ -271,7 +271,7 @@ class Events(RuleBasedStateMachine):
         wanted = pod(f"placed-{self.world.attempts}", namespace, volumes)
         placement = check(wanted, self.world)
         if placement is not None:
-            done = assume_and_reserve(placement, self.world.scheduler)
+            done = assume_and_reserve(placement, self.world.context)
             assert isinstance(done, ScheduleResult)
             check_work(done, self.world)
             self.world.placed.append(done)

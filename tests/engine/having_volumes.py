@@ -89,6 +89,6 @@ def bind(kube: InMemoryKube, name: str, volume: str) -> object:
 
 def assumptions(world: Running) -> list[object]:
     """Volumes and claims that count as something else than what the API server has."""
-    offers = world.engine.scheduler.cache.store.index(VolumeOffers)
+    offers = world.engine.context.cache.store.index(VolumeOffers)
     objects = [*world.kube.others[PersistentVolume].values(), *world.kube.others[PersistentVolumeClaim].values()]
     return [obj for obj in objects if offers.is_assumed(obj)]

@@ -53,11 +53,11 @@ async def contested(*profiles: dict[str, Any], nodes: int = 1) -> AsyncIterator[
 
 def in_order(world: Running) -> None:
     """No pod is lost, nominations are what statuses say, nobody was told twice to go, and who was told goes."""
-    cache, backlog = world.engine.scheduler.cache, world.engine.backlog
+    cache, queue = world.engine.context.cache, world.engine.queue
     for uid, pod in world.kube.pods.items():
         if pod.status.phase in ("Succeeded", "Failed"):
             continue
-        assert cache.pod_info(uid) is not None or backlog.get(uid) is not None, f"{uid} is lost"
+        assert cache.pod_info(uid) is not None or queue.get(uid) is not None, f"{uid} is lost"
         if not pod.spec.node_name and pod.metadata.deletion_timestamp is None:
             assert cache.nominations.nominated_node(uid) == pod.status.nominated_node_name, uid
     assert {record.pod.metadata.uid for record in cache.nominations} <= set(world.kube.pods)
@@ -65,7 +65,7 @@ def in_order(world: Running) -> None:
     assert max(told.values(), default=1) == 1
     for uid in told:
         assert uid not in world.kube.pods or world.kube.pods[uid].metadata.deletion_timestamp or not world.kube.pods[uid].spec.node_name
-    assert backlog.totals().in_flight == 0
+    assert queue.totals().in_flight == 0
 
 
 def going(world: Running) -> list[str]:

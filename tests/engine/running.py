@@ -105,9 +105,9 @@ class Running:
     def __post_init__(self) -> None:
         acts = frozenset({ExtensionPoint.PERMIT, ExtensionPoint.PRE_BIND, ExtensionPoint.BIND, ExtensionPoint.POST_BIND})
         registry = build_registry(INTREE, self.specs, [PluginSpec("Steps", self.holds, acts_at=acts)])
-        around = Ports(self.clock, self.kube, self.kube, self.events, self.telemetry, self.kube, self.extenders, "me")
+        ports = Ports(self.clock, self.kube, self.kube, self.events, self.telemetry, self.kube, self.extenders, "me")
         actors = {**ACTORS, "Steps": lambda writes: self.steps}
-        self.engine = Engine(self.config, around, Resolver(registry, PRESETS, self.config), registry, actors)
+        self.engine = Engine(self.config, ports, Resolver(registry, PRESETS, self.config), registry, actors)
         self.kube.pod_sinks.append(self.engine.pod_sink)
         self.kube.node_sinks.append(self.engine.node_sink)
         for kind, sink in self.engine.stored_object_sinks.items():
@@ -154,4 +154,4 @@ class Running:
     @property
     def assumed(self) -> int:
         """How many pods are assumed."""
-        return self.engine.scheduler.cache.assumed
+        return self.engine.context.cache.assumed

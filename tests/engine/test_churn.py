@@ -180,9 +180,9 @@ class World:
     def __init__(self) -> None:
         self.bench = bench = Bench()
         cache = bench.cache
-        bench.scheduler.evaluator = Evaluator(cache, byte_budget=1)
+        bench.context.evaluator = Evaluator(cache, byte_budget=1)
         cache.pod_counters = PodCounters(cache._pods_in, cache.store.objects(Namespace), most=LAST)
-        self.others = {kind.struct: StoredObjectSink(kind, cache, bench.backlog, bench.clock.boottime) for kind in STORED_KINDS}
+        self.others = {kind.struct: StoredObjectSink(kind, cache, bench.queue, bench.clock.boottime) for kind in STORED_KINDS}
         for index in (VolumeOffers, StorageCapacities, DeviceLedger):
             cache.store.index(index)
         cache.store.index(DeviceLedger).nodes = cache.nodes
@@ -213,9 +213,9 @@ class World:
             small = pod(f"{obj.metadata.name}-small", "n1", obj.metadata.namespace)
             spec = msgspec.structs.replace(obj.spec, containers=small.spec.containers)
             metadata = msgspec.structs.replace(obj.metadata, uid="small")
-            outcome = decide(msgspec.structs.replace(obj, metadata=metadata, spec=spec), self.bench.loop.live["test"], self.bench.scheduler)
+            outcome = decide(msgspec.structs.replace(obj, metadata=metadata, spec=spec), self.bench.loop.live["test"], self.bench.context)
             if isinstance(outcome, ScheduleResult):
-                committed = assume_and_reserve(outcome, self.bench.scheduler)
+                committed = assume_and_reserve(outcome, self.bench.context)
                 if isinstance(committed, ScheduleResult):
                     unreserve_and_forget(committed, self.bench.cache)
 
@@ -243,7 +243,7 @@ def reached(*roots: object) -> Iterator[object]:
 def kept(world: World) -> tuple[set[int], int]:
     """Whose names are still there; and the number of objects with the bytes of arrays."""
     bench = world.bench
-    roots = (bench.scheduler, bench.backlog, bench.pods, bench.nodes, bench.pod_conditions, bench.loop, *world.others.values())
+    roots = (bench.context, bench.queue, bench.pods, bench.nodes, bench.pod_conditions, bench.loop, *world.others.values())
     names, weight = set[int](), 0
     for obj in reached(*roots):
         weight += 1 + (obj.nbytes if isinstance(obj, np.ndarray) else 0)

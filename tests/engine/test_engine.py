@@ -220,7 +220,7 @@ def test_a_plugin_that_fails_in_the_queue_is_logged(caplog: pytest.LogCaptureFix
         async with Running(specs=(PluginSpec("Broken", broken),)).leading(profile) as world:
             world.kube.put(make_pod("a"))
             await settle()
-            assert world.engine.backlog.counts("test").gated == 1
+            assert world.engine.queue.counts("test").gated == 1
         (record,) = (record for record in caplog.records if "plugin Broken failed" in record.getMessage())
         assert record.__dict__["pod"] == "default/a"
 

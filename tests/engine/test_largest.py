@@ -46,10 +46,10 @@ class Steps:
     def __init__(self) -> None:
         self.bench = Bench()
         self.runner = asyncio.Runner()
-        self.bench.scheduler.snapshot.now = time.thread_time
+        self.bench.context.snapshot.now = time.thread_time
         self.bench.loop.deciding = True
         self.sinks = {
-            kind.struct: StoredObjectSink(kind, self.bench.cache, self.bench.backlog, self.bench.clock.boottime) for kind in STORED_KINDS
+            kind.struct: StoredObjectSink(kind, self.bench.cache, self.bench.queue, self.bench.clock.boottime) for kind in STORED_KINDS
         }
         self.longest: dict[str, float] = {}
         for i in range(NODE_COUNT):
@@ -88,7 +88,7 @@ class Steps:
         obj = versioned(self.step(f"decoding {name}", lambda: msgspec.json.decode(raw, type=kind)))
         sink = self._sink(kind)
         self.step(f"taking in {name}", lambda: sink.put(obj))
-        self.step(f"catching up after {name}", lambda: self.bench.backlog.flush(self.bench.clock.boottime()))
+        self.step(f"catching up after {name}", lambda: self.bench.queue.flush(self.bench.clock.boottime()))
         return obj
 
     def delete(self, name: str, obj: Any) -> None:
@@ -122,7 +122,7 @@ def lives(steps: Steps, name: str, largest: Largest, node: str) -> None:
     body = largest.body()
     pod = steps.put(name, Pod, body)
     steps.decide()
-    entry = steps.bench.backlog.get("uid-p")
+    entry = steps.bench.queue.get("uid-p")
     refused = too_large(pod)
     assert not refused or (entry is not None and entry.state is not QueueState.IN_FLIGHT)
     steps.put("a node", Node, small_node("extra"))

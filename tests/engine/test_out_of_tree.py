@@ -137,7 +137,7 @@ async def test_a_gate_that_fails() -> None:
     async with running.leading(a_body("strange", plugins=WITH)):
         running.kube.put(make_pod("p", scheduler_name="strange"))
         await running.clock.advance(0.5)
-        entry = running.engine.backlog.get("uid-p")
+        entry = running.engine.queue.get("uid-p")
         assert entry is not None
         assert entry.state is QueueState.GATED
         assert running.notes("FailedScheduling", "p") == ['plugin "Strange" 1.0 failed at preEnqueue: ValueError: unwell']

@@ -197,7 +197,7 @@ class Storm:
 
     def check_sent(self, pod: PodRef, node: str) -> None:
         """By all that was delivered and is assumed, the node has room for this pod."""
-        nodes = self.world.engine.scheduler.cache.nodes
+        nodes = self.world.engine.context.cache.nodes
         assert node in nodes.row_of, f"{pod.name} is sent to {node}, which is not there"
         row = nodes.row_of[node]
         assert nodes.requested[CPU, row] <= nodes.allocatable[CPU, row], f"{pod.name} is sent to {node}, which is full"
@@ -212,14 +212,14 @@ class Storm:
 
     def check_calm(self) -> None:
         """See the module's docstring."""
-        engine, cache = self.world.engine, self.world.engine.scheduler.cache
+        engine, cache = self.world.engine, self.world.engine.context.cache
         bound = {pod.metadata.uid for pod in self.ours if pod.spec.node_name}
         waiting = [pod for pod in self.ours if not pod.spec.node_name]
         assert len(bound) == min(len(self.ours), len(NODES) * ROOM)
         assert (cache.assumed, len(engine.loop.binder), len(list(engine.loop.binder.waiting_pods))) == (0, 0, 0)
         assert {uid for uid in self.kube.pods if cache.pod_info(uid) is not None} == bound
         assert len(cache) == len(bound)
-        assert {entry.uid for entry in engine.backlog.entries()} == {pod.metadata.uid for pod in waiting}
+        assert {entry.uid for entry in engine.queue.entries()} == {pod.metadata.uid for pod in waiting}
         assert {pod.metadata.uid for pod in waiting if pod.status.nominated_node_name} == set()
         assert len(cache.nominations) == 0
         least = min((pod.spec.priority or 0 for pod in self.ours if pod.spec.node_name), default=0)

@@ -88,8 +88,8 @@ def make_ports(kube: InMemoryKube, clock: Clock, events: FakeEventRecorder, tele
 class HeldBinder(Binder):
     """Binds nothing: a test ends each attempt as it wants."""
 
-    def __init__(self, scheduler: CycleContext, around: Ports) -> None:
-        super().__init__(scheduler, {}, WaitingPods(around.clock), around, BindingSlots(64, lambda: None))
+    def __init__(self, context: CycleContext, ports: Ports) -> None:
+        super().__init__(context, {}, WaitingPods(ports.clock), ports, BindingSlots(64, lambda: None))
         self.under_way: dict[str, tuple[QueuedPodInfo, ScheduleResult]] = {}
 
     def start(self, entry: QueuedPodInfo, placement: ScheduleResult, finish: BindingCallback) -> None:
@@ -105,8 +105,8 @@ class HeldBinder(Binder):
 class HeldPreemptor(Preemptor):
     """Evicts nobody: a test ends each eviction as it wants."""
 
-    def __init__(self, around: Ports, cache: Cache, failures: PodConditionWriter, binder: Binder) -> None:
-        super().__init__(around, cache, failures, binder)
+    def __init__(self, ports: Ports, cache: Cache, failures: PodConditionWriter, binder: Binder) -> None:
+        super().__init__(ports, cache, failures, binder)
         self.held: list[tuple[PreemptionTask, Evicted]] = []
 
     def start(self, eviction: PreemptionTask, finish: Evicted) -> None:
@@ -122,9 +122,9 @@ class HeldActions(PostFilterActions):
         super().__init__({})
         self.held: list[tuple[PostFilterAction, Done]] = []
 
-    def start(self, errand: PostFilterAction, finish: Done) -> None:
+    def start(self, action: PostFilterAction, finish: Done) -> None:
         """Only remember it."""
-        self.held.append((errand, finish))
+        self.held.append((action, finish))
 
 
 @dataclasses.dataclass
@@ -138,22 +138,22 @@ class Bench:
     reported: list[str] = dataclasses.field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.scheduler = CycleContext(Cache(INDEXES))
-        self.backlog = SchedulingQueue(PrioritySort().sort_key, self.scheduler.cache.store, self.telemetry.pod_queued, self._report)
+        self.context = CycleContext(Cache(INDEXES))
+        self.queue = SchedulingQueue(PrioritySort().sort_key, self.context.cache.store, self.telemetry.pod_queued, self._report)
         self.queued: list[str] = []
-        self.pods = PodSink(self.cache, self.backlog, self.clock.boottime, lambda pod: self.queued.append(pod.metadata.name))
-        self.nodes = NodeSink(self.cache, self.backlog, self.clock.boottime)
+        self.pods = PodSink(self.cache, self.queue, self.clock.boottime, lambda pod: self.queued.append(pod.metadata.name))
+        self.nodes = NodeSink(self.cache, self.queue, self.clock.boottime)
         self.pod_conditions = PodConditionWriter(self.kube, self.events, self.clock, self.pods.objects.get)
-        around = self.ports = make_ports(self.kube, self.clock, self.events, self.telemetry)
-        self.binder = HeldBinder(self.scheduler, around)
-        self.preemptor = HeldPreemptor(around, self.cache, self.pod_conditions, self.binder)
+        ports = self.ports = make_ports(self.kube, self.clock, self.events, self.telemetry)
+        self.binder = HeldBinder(self.context, ports)
+        self.preemptor = HeldPreemptor(ports, self.cache, self.pod_conditions, self.binder)
         self.actions = HeldActions()
-        gangs = GangScheduler(self.scheduler, self.backlog, self.pod_conditions, around)
-        promises = NominationController(self.cache, self.backlog, self.pod_conditions, self.clock, lambda name: self.loop.owns(name))  # noqa: PLW0108 - it is made below
-        handover = CycleOutcomes(
-            around,
+        gangs = GangScheduler(self.context, self.queue, self.pod_conditions, ports)
+        promises = NominationController(self.cache, self.queue, self.pod_conditions, self.clock, lambda name: self.loop.owns(name))  # noqa: PLW0108 - it is made below
+        outcomes = CycleOutcomes(
+            ports,
             self.cache,
-            self.backlog,
+            self.queue,
             self.pod_conditions,
             gangs,
             promises,
@@ -162,19 +162,19 @@ class Bench:
             self.actions,
             self.pods.admit_again,
         )
-        self.loop = SchedulingLoop(self.scheduler, self.backlog, around, handover)
+        self.loop = SchedulingLoop(self.context, self.queue, ports, outcomes)
         resolution = RESOLVER(a_body("test"), {})
         self.loop.live["test"] = resolution.revision
-        self.backlog.set_profile("test", resolution.queue_view, self.clock.boottime())
+        self.queue.set_profile("test", resolution.queue_config, self.clock.boottime())
 
     @property
     def cache(self) -> Cache:
         """The scheduler's."""
-        return self.scheduler.cache
+        return self.context.cache
 
     def attempt(self) -> str:
         """One attempt of whoever's turn it is; returns the pod's name, "" when nobody is ready."""
-        entry = self.backlog.pop(self.clock.boottime())
+        entry = self.queue.pop(self.clock.boottime())
         if entry is None:
             return ""
         self.loop.attempt(entry)
@@ -186,9 +186,9 @@ class Bench:
 
 def make_engine(kube: InMemoryKube, events: FakeEventRecorder, clock: Clock | None = None, *specs: PluginSpec) -> Engine:
     """A whole engine that leads, with these plugins too; none of its tasks runs. The kinds that only some profiles need are listed."""
-    around = make_ports(kube, clock or EagerClock(), events, CountingTelemetry())
+    ports = make_ports(kube, clock or EagerClock(), events, CountingTelemetry())
     registry = build_registry(INTREE, specs)
-    engine = Engine(OperatorConfiguration(), around, Resolver(registry, PRESETS), registry, ACTORS)
+    engine = Engine(OperatorConfiguration(), ports, Resolver(registry, PRESETS), registry, ACTORS)
     for kind, sink in engine.stored_object_sinks.items():
         if kind is not NAMESPACES:
             sink.list_started()

@@ -60,7 +60,7 @@ class World:
         session: Any = Nobody()
         clock = ManualClock()
         self.others = {
-            NAMES[kind.struct]: StoredObjectSink(kind, bench.cache, bench.backlog, bench.clock.boottime)
+            NAMES[kind.struct]: StoredObjectSink(kind, bench.cache, bench.queue, bench.clock.boottime)
             for kind in KINDS
             if kind.struct in NAMES
         }
@@ -72,7 +72,7 @@ class World:
         promises = bench.loop.outcomes.nomination_controller
         bench.pods.came = promises.pod_placed
         bench.nodes.left, bench.nodes.changed = promises.node_deleted, promises.node_changed
-        bench.backlog.groups.all_listed()
+        bench.queue.groups.all_listed()
 
     # ---- what comes --------------------------------------------------------------------------------------------------------
 
@@ -148,8 +148,8 @@ class World:
             eviction, evicted = held.pop(self.chance.randrange(len(held)))
             evicted(eviction, None)
         if self.bench.actions.held:
-            errand, done = self.bench.actions.held.pop()
-            done(errand, self.chance.choice(("", "no")))
+            action, done = self.bench.actions.held.pop()
+            done(action, self.chance.choice(("", "no")))
         self._end_attempts()
 
     def _write(self, placement: ScheduleResult) -> bool:
@@ -171,9 +171,9 @@ class World:
 
     def suspend(self) -> None:
         """The profile is suspended for a moment."""
-        now, view = self.bench.clock.boottime(), self.bench.backlog._profiles.configs["test"]
-        self.bench.backlog.set_profile("test", None, now)
-        self.bench.backlog.set_profile("test", view, now)
+        now, view = self.bench.clock.boottime(), self.bench.queue._profiles.configs["test"]
+        self.bench.queue.set_profile("test", None, now)
+        self.bench.queue.set_profile("test", view, now)
 
     def _end_attempts(self) -> None:
         """The attempts of pods that are gone, or have a node, end; what became of bindings is seen."""
@@ -195,15 +195,15 @@ class World:
 
     def check(self, decisions: int) -> None:
         """All that is kept is what is made of the objects that there are; and it decides alike."""
-        backlog, now = self.bench.backlog, self.bench.clock.boottime
-        backlog.flush(now())
-        while backlog.moves_pending:
-            backlog.flush(now())
+        queue, now = self.bench.queue, self.bench.clock.boottime
+        queue.flush(now())
+        while queue.moves_pending:
+            queue.flush(now())
         fresh = self.fresh()
         found = list(differences(Description(self.bench.cache).of(self.bench.cache), Description(fresh).of(fresh)))
         assert not found, "\n".join(found[:20])
         self.check_queue()
-        found = list(differences(self.described(backlog), self.described(self.rebuilt())))
+        found = list(differences(self.described(queue), self.described(self.rebuilt())))
         assert not found, "\n".join(found[:20])
         self.check_decisions(fresh, decisions)
 
@@ -296,7 +296,7 @@ class World:
     def check_queue(self) -> None:
         """Every pod that waits is in the queue, in its newest state; nobody else is."""
         bench, pods = self.bench, self.bench.pods.objects
-        entries = {entry.uid: entry for entry in bench.backlog.entries()}
+        entries = {entry.uid: entry for entry in bench.queue.entries()}
         out = {
             *bench.binder.under_way,
             *(one.entry.uid for one, _ in bench.preemptor.held),
@@ -308,9 +308,9 @@ class World:
         assert entries.keys() <= waiting, "pods wait that are not there"
         assert all(entry.pod is pods[uid] for uid, entry in entries.items()), "a pod waits in an old state"
         assert {uid for uid, entry in entries.items() if entry.state is QueueState.IN_FLIGHT} == out & entries.keys()
-        parked = [bench.backlog._flush_at(entry) for entry in bench.backlog._unschedulable._by_age.values()]
+        parked = [bench.queue._flush_at(entry) for entry in bench.queue._unschedulable._by_age.values()]
         assert parked == sorted(parked), "pods that were refused are not in the order of their age"
-        groups = bench.backlog.groups
+        groups = bench.queue.groups
         assert not groups.dirty
         for group in (one for parts in groups._groups.values() for one in parts.values()):
             least = groups.min_member(group)
@@ -319,7 +319,7 @@ class World:
 
     def rebuilt(self) -> SchedulingQueue:
         """Another queue, where the same pods are put where they are."""
-        live = self.bench.backlog
+        live = self.bench.queue
         other = SchedulingQueue(live.sort, self.bench.cache.store, live._observe, live._report)
         other.groups.listed = True
         other._profiles.configs.update(live._profiles.configs)
@@ -338,19 +338,19 @@ class World:
         list(other.groups.recheck(0.0))
         return other
 
-    def described(self, backlog: SchedulingQueue) -> Any:
+    def described(self, queue: SchedulingQueue) -> Any:
         """A scheduling queue as values, beside the cache's store."""
-        return Description(self.bench.cache, self.bench.cache.store).of(backlog)
+        return Description(self.bench.cache, self.bench.cache.store).of(queue)
 
     def check_decisions(self, fresh: Cache, number: int) -> None:
         """Some pods that wait would be placed alike by somebody who starts anew."""
-        scheduler, revision = self.bench.scheduler, self.bench.loop.live["test"]
-        other = CycleContext(fresh, scheduler.seed)
+        context, revision = self.bench.context, self.bench.loop.live["test"]
+        other = CycleContext(fresh, context.seed)
         waiting = sorted(
-            (entry for entry in self.bench.backlog.entries() if self.bench.cache.pod_info(entry.uid) is None), key=lambda entry: entry.uid
+            (entry for entry in self.bench.queue.entries() if self.bench.cache.pod_info(entry.uid) is None), key=lambda entry: entry.uid
         )
         for entry in self.chance.sample(waiting, min(number, len(waiting))):
-            mine, its = (said(decide(entry.pod, revision, one)) for one in (scheduler, other))
+            mine, its = (said(decide(entry.pod, revision, one)) for one in (context, other))
             assert mine == its, f"{entry.pod}"
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -18,9 +20,18 @@ _TESTS_FAILED: Final = 1
 """pytest's exit status."""
 
 
+def pattern(text: str) -> re.Pattern[str]:
+    """What finds this text, whatever its quotes."""
+    return re.compile("[\"']".join(re.escape(part) for part in re.split("[\"']", text)))
+
+
 @dataclass(frozen=True)
 class Mutant:
-    """In ``file`` (below operator/moorage) the text ``old``, which occurs once there, becomes ``new``; ``tests`` are to notice."""
+    """In ``file`` (below operator/moorage) the text ``old``, which occurs once there, becomes ``new``; ``tests`` are to notice.
+
+    Both are written as ``ast.unparse`` writes code, each statement on one line, whatever the quotes: how the file is formatted does
+    not matter.
+    """
 
     name: str
     file: str
@@ -29,11 +40,12 @@ class Mutant:
     tests: tuple[str, ...]
 
     def applied(self) -> str:
-        """The file's text, changed. Raises ValueError when ``old`` does not occur exactly once."""
-        text = (PACKAGE / "moorage" / self.file).read_text()
-        if (found := text.count(self.old)) != 1:
+        """The file's code, changed. Raises ValueError when ``old`` does not occur exactly once."""
+        code = ast.unparse(ast.parse((PACKAGE / "moorage" / self.file).read_text()))
+        old = pattern(self.old)
+        if (found := len(old.findall(code))) != 1:
             raise ValueError(f"{self.name}: {self.old!r} occurs {found} times in {self.file}, not once: adapt tests/mutants/table.py")
-        return text.replace(self.old, self.new)
+        return old.sub(lambda _: self.new, code)
 
     def killed(self) -> bool:
         """Whether a test fails when the operator is a copy with this change. Raises ValueError where tests could not be run."""

@@ -105,7 +105,7 @@ MUTANTS: Final = (
         file="engine/scheduling/preemption.py",
         old="if not isinstance(error, Retryable) and await self._reads.pod_node(pod_ref(pod)) is None:",
         new="if not isinstance(error, Retryable):",
-        tests=("tests/engine/scheduling/test_evicting.py",),
+        tests=("tests/engine/scheduling/test_preemption_evictions.py",),
     ),
     Mutant(
         name="one 404 for a claim's end is a fact",
@@ -166,8 +166,8 @@ MUTANTS: Final = (
     Mutant(
         name="names: resources stay",
         file="core/structures/sparse.py",
-        old="        if not last:\n            del self._names[name]\n",
-        new="",
+        old="        if not last:\n            del self._names[name]",
+        new="        pass",
         tests=("tests/engine/test_churn.py",),
     ),
     Mutant(
@@ -236,15 +236,15 @@ MUTANTS: Final = (
     Mutant(
         name="gangs: who was begun first has no room made",
         file="engine/scheduling/loop.py",
-        old=" or not self._restart_later_groups(attempt):",
+        old=" or (not self._restart_later_groups(attempt)):",
         new=" or True:",
         tests=("tests/engine/scheduling/test_gangs_side_by_side.py",),
     ),
     Mutant(
         name="gangs: who was taken back comes at once",
         file="engine/scheduling/loop.py",
-        old="        return any(other.others_restarted for",
-        new="        return False and any(other.others_restarted for",
+        old="        return any((other.others_restarted for",
+        new="        return False and any((other.others_restarted for",
         tests=("tests/engine/scheduling/test_gangs_side_by_side.py",),
     ),
     Mutant(
@@ -301,12 +301,12 @@ MUTANTS: Final = (
         file="core/queue/unschedulable.py",
         old="                for selector in wake.event_selectors(event):\n",
         new="                for selector in ():\n",
-        tests=("tests/core/queue/test_unschedulable.py", "tests/engine/test_many_parked.py"),
+        tests=("tests/core/queue/test_unschedulable.py", "tests/engine/test_many_unschedulable.py"),
     ),
     Mutant(
-        name="parked: everybody is asked about every pod",
+        name="unschedulable: everybody is asked about every pod",
         file="core/queue/unschedulable.py",
-        old="if labels and all(wake.pod_selectors is not None for wake in wakes):",
+        old="if labels and all((wake.pod_selectors is not None for wake in wakes)):",
         new="if False:",
         tests=("tests/core/queue/test_unschedulable.py",),
     ),
@@ -404,8 +404,8 @@ MUTANTS: Final = (
     Mutant(
         name="guard: what telemetry raises is raised",
         file="engine/engine.py",
-        old="telemetry=guarded_port(around.telemetry)",
-        new="telemetry=around.telemetry",
+        old="telemetry=guarded_port(ports.telemetry)",
+        new="telemetry=ports.telemetry",
         tests=("tests/engine/intake/test_set_aside.py",),
     ),
     Mutant(
@@ -418,7 +418,7 @@ MUTANTS: Final = (
     Mutant(
         name="status: what somebody else wrote there stays",
         file="engine/profiles/profile_status.py",
-        old="Urgency.NOW if self._is_overwritten(told) else ",
+        old="Urgency.NOW if self._is_overwritten(desired) else ",
         new="",
         tests=("tests/engine/profiles/test_writing_status.py",),
     ),
@@ -488,8 +488,8 @@ MUTANTS: Final = (
     Mutant(
         name="serving: connections outlive the authorities that they were judged by",
         file="adapters/https_server/__init__.py",
-        old="connection.end()  # what its client showed",
-        new="pass  # what its client showed",
+        old="                    if not connection.busy:\n                        connection.end()",
+        new="                    pass",
         tests=(_SERVER,),
     ),
     Mutant(
@@ -551,8 +551,8 @@ MUTANTS: Final = (
     Mutant(
         name="kept choices: claims of nominated pods do not count",
         file="core/framework/evaluation/evaluation.py",
-        old="self._objects_version(snapshot) if len(nominations) else 0, self._own_nomination\n",
-        new="0, self._own_nomination\n",
+        old="self._objects_version(snapshot) if len(nominations) else 0, self._own_nomination)",
+        new="0, self._own_nomination)",
         tests=("tests/core/columns/test_kept_choices.py",),
     ),
     Mutant(

@@ -194,7 +194,7 @@ class CheckedWrites(HttpKubeWriter):
 
     async def bind(self, pod: PodRef, node: str) -> None:
         """Check, then send."""
-        table = self.engine.scheduler.cache.nodes
+        table = self.engine.context.cache.nodes
         row = table.row_of[node]
         self.sent[node] += 1
         if np.any(table.requested[:, row] > table.allocatable[:, row]):
@@ -328,9 +328,9 @@ async def _race(rig: Rig) -> Counts:
         async with asyncio.timeout(30):
             while True:
                 await asyncio.sleep(0.3)
-                counts = engine.backlog.counts("ours")
+                counts = engine.queue.counts("ours")
                 quiet = counts.active + counts.backoff + counts.in_flight == 0
-                if quiet and engine.scheduler.cache.assumed == 0 and (await engine.inspector.compare()) == []:
+                if quiet and engine.context.cache.assumed == 0 and (await engine.inspector.compare()) == []:
                     break
         assert counts.unschedulable > 0
         overtaken = sum(

@@ -32,7 +32,7 @@ class PlainDoor:
         self._loop.call_soon_threadsafe(self._loop.stop)
 
     def _run(self) -> None:
-        server = self._loop.run_until_complete(asyncio.start_server(self._pass, "127.0.0.1", 0, backlog=2048))
+        server = self._loop.run_until_complete(asyncio.start_server(self._pass, "127.0.0.1", 0, queue=2048))
         self.port = server.sockets[0].getsockname()[1]
         self._open.set()
         self._loop.run_forever()

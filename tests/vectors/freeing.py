@@ -83,17 +83,17 @@ def overlooked(case: Case, change: Change, without: frozenset[Registration] = fr
 
 def refused(pod: Pod, objects: Lists, revision: Revision) -> tuple[dict[str, frozenset[str]], Lister]:
     """Plugin -> the nodes that it refuses, "*" for all of them at once; and the store."""
-    scheduler = CycleContext(cluster(objects, None))
-    decide(pod, revision, scheduler)
-    blueprint, nodes = scheduler.evaluator.evaluation(pod, revision), scheduler.snapshot.nodes
-    plugin, status = blueprint.pre_filter_status
+    context = CycleContext(cluster(objects, None))
+    decide(pod, revision, context)
+    evaluation, nodes = context.evaluator.evaluation(pod, revision), context.snapshot.nodes
+    plugin, status = evaluation.pre_filter_status
     if status.code is not Code.SUCCESS:
-        return ({plugin: frozenset("*")} if plugin else {}), scheduler.cache.store
+        return ({plugin: frozenset("*")} if plugin else {}), context.cache.store
     found = {}
-    for name, column in blueprint.filters.items():
+    for name, column in evaluation.filters.items():
         if column.applies:
             found[name] = frozenset(node for node, row in nodes.row_of.items() if int(column.values[row]))
-    return found, scheduler.cache.store
+    return found, context.cache.store
 
 
 def _events(name: str, old: Any, new: Any) -> list[ClusterEvent]:

@@ -16,10 +16,10 @@ from moorage.core.objects.pods import Pod
 from moorage.core.plugins.default_preemption.plugin import NAME, DefaultPreemption, PreemptionCandidate, choose, dry_run
 
 
-def post_filter(pod: Pod, revision: Revision, scheduler: CycleContext, blueprint: Evaluation) -> dict[str, Any]:
+def post_filter(pod: Pod, revision: Revision, context: CycleContext, evaluation: Evaluation) -> dict[str, Any]:
     """In the form of ``expect.postFilter``. Which of several equals is taken is ours to choose, so all of them are given."""
-    snapshot = scheduler.snapshot
-    result = run_post_filters(pod, revision, scheduler, blueprint)
+    snapshot = context.snapshot
+    result = run_post_filters(pod, revision, context, evaluation)
     found: dict[str, Any] = {"code": result.status.code.value}
     if result.status.reasons:
         found |= {"plugin": revision.points[ExtensionPoint.POST_FILTER][0], "reasons": list(result.status.reasons)}
@@ -27,8 +27,8 @@ def post_filter(pod: Pod, revision: Revision, scheduler: CycleContext, blueprint
         found["nominatedNode"] = result.nominated_node
     preemption = revision.deciders.get(NAME)
     if result.victims and isinstance(preemption, DefaultPreemption):
-        refusals = blueprint.node_codes(snapshot)
-        attempt = FailedAttempt(snapshot, refusals, lambda: blueprint.dry_run(snapshot), lambda _plugin, _depends: {}, scheduler.seed)
+        refusals = evaluation.node_codes(snapshot)
+        attempt = FailedAttempt(snapshot, refusals, lambda: evaluation.dry_run(snapshot), lambda _plugin, _depends: {}, context.seed)
         outcomes = dry_run(pod, attempt, np.flatnonzero(refusals == 1)).values()
         by_node = {snapshot.nodes.names[one.row]: one for one in outcomes if isinstance(one, PreemptionCandidate)}
         found["candidates"] = {

@@ -42,33 +42,33 @@ REFUSED = "refused"
 
 def scheduling(case: Case, rows: random.Random | None = None) -> dict[str, Any]:
     """All that a scheduling case expects. With ``rows``, nodes get row numbers in another order and pods come before them."""
-    scheduler = CycleContext(cluster(case.get("objects", {}), rows))
+    context = CycleContext(cluster(case.get("objects", {}), rows))
     pod = msgspec.convert(case["pod"], Pod)
-    scheduler.cache.nominations.observe_status(pod, pod_requests(pod))
+    context.cache.nominations.observe_status(pod, pod_requests(pod))
     try:
         revision = revision_of(case["profile"])
     except ProfileErrors as refusal:
         return {REFUSED: sorted({error.path for error in refusal.errors})}
-    outcome = decide(pod, revision, scheduler)
-    blueprint = scheduler.evaluator.evaluation(pod, revision)
-    snapshot = scheduler.snapshot
-    found: dict[str, Any] = {"nodeOrder": list(snapshot.nodes.order.names), "preFilter": _prefilter(blueprint)}
-    if blueprint.pre_filter_status[1].code is Code.SUCCESS:
-        crowded = _crowded(blueprint, snapshot)
-        found["filter"] = {name: _filter(blueprint, row, crowded) for name, row in snapshot.nodes.row_of.items()}
-        feasible = sorted(blueprint.feasible().tolist())
-        if blueprint.error:
+    outcome = decide(pod, revision, context)
+    evaluation = context.evaluator.evaluation(pod, revision)
+    snapshot = context.snapshot
+    found: dict[str, Any] = {"nodeOrder": list(snapshot.nodes.order.names), "preFilter": _prefilter(evaluation)}
+    if evaluation.pre_filter_status[1].code is Code.SUCCESS:
+        crowded = _crowded(evaluation, snapshot)
+        found["filter"] = {name: _filter(evaluation, row, crowded) for name, row in snapshot.nodes.row_of.items()}
+        feasible = sorted(evaluation.feasible().tolist())
+        if evaluation.error:
             return _agree(found | {"cycleError": True}, outcome)
         if feasible:
             found |= allocations(pod, revision, snapshot, [snapshot.nodes.names[row] for row in feasible])
-        if feasible and blueprint.scores:
-            found |= _scores(blueprint, blueprint.refresh_scores(snapshot), {snapshot.nodes.names[row]: row for row in feasible})
-            if "scores" in found and (skipped := _silent(pod, revision, blueprint, snapshot)):
+        if feasible and evaluation.scores:
+            found |= _scores(evaluation, evaluation.refresh_scores(snapshot), {snapshot.nodes.names[row]: row for row in feasible})
+            if "scores" in found and (skipped := _silent(pod, revision, evaluation, snapshot)):
                 found["preScoreSkipped"] = skipped
     if isinstance(outcome, Diagnosis) and outcome.code is not Code.ERROR:
         found["fitError"] = outcome.message
         if revision.points[ExtensionPoint.POST_FILTER]:
-            found["postFilter"] = post_filter(pod, revision, scheduler, blueprint)
+            found["postFilter"] = post_filter(pod, revision, context, evaluation)
     return _agree(found, outcome)
 
 
@@ -130,39 +130,39 @@ def _scramble_rows(cache: Cache, count: int, rows: random.Random) -> None:
         cache.remove_node(name)
 
 
-def _prefilter(blueprint: Evaluation) -> dict[str, Any]:
-    plugin, status = blueprint.pre_filter_status
+def _prefilter(evaluation: Evaluation) -> dict[str, Any]:
+    plugin, status = evaluation.pre_filter_status
     skipped = []
-    for name, column in blueprint.pre_filters.items():
+    for name, column in evaluation.pre_filters.items():
         if not column.applies:
             skipped.append(name)
         if name == plugin and status.code is not Code.UNSCHEDULABLE:
             break
     found = _status(plugin, status)
-    if status.code is Code.SUCCESS and skipped and len(skipped) == len(blueprint.pre_filters):
+    if status.code is Code.SUCCESS and skipped and len(skipped) == len(evaluation.pre_filters):
         found["code"] = "Skip"
     if skipped:
         found["skipped"] = sorted(skipped)
-    narrowed = [column.prepared.node_names for column in blueprint.pre_filters.values() if column.prepared.node_names is not None]
+    narrowed = [column.prepared.node_names for column in evaluation.pre_filters.values() if column.prepared.node_names is not None]
     if narrowed and status.code is Code.SUCCESS:
         found["nodeNames"] = sorted(frozenset.intersection(*narrowed))
     return found
 
 
-def _crowded(blueprint: Evaluation, snapshot: Snapshot) -> dict[int, NodeRejection | None]:
+def _crowded(evaluation: Evaluation, snapshot: Snapshot) -> dict[int, NodeRejection | None]:
     """What becomes of the nodes that pods are nominated to, whether preFilter left them in or not."""
-    with blueprint.dry_run(snapshot) as what_if:
+    with evaluation.dry_run(snapshot) as what_if:
         nodes = snapshot.nodes
         rows = [row for row in map(nodes.row_of.get, snapshot.nominations.nodes) if row is not None and what_if.nominated_pods(row)]
         return dict.fromkeys(rows) | what_if.run_filters(np.array(rows, np.intp))
 
 
-def _filter(blueprint: Evaluation, row: int, crowded: dict[int, NodeRejection | None]) -> dict[str, Any] | None:
+def _filter(evaluation: Evaluation, row: int, crowded: dict[int, NodeRejection | None]) -> dict[str, Any] | None:
     """Who refuses this node first, whether preFilter left it in or not."""
     if row in crowded:
         refusal = crowded[row]
-        return _status(list(blueprint.filters)[refusal.filter_index], rejected_for(refusal.why)) if refusal else None
-    for name, column in blueprint.filters.items():
+        return _status(list(evaluation.filters)[refusal.filter_index], rejected_for(refusal.why)) if refusal else None
+    for name, column in evaluation.filters.items():
         if column.applies and (code := int(column.values[row])):
             why = column.plugin.explain(column.prepared.state, code)  # type: ignore[attr-defined]  # a filter plugin
             return _status(
@@ -180,19 +180,19 @@ def _status(plugin: str, status: Status) -> dict[str, Any]:
     return found
 
 
-def _silent(pod: Pod, revision: Revision, blueprint: Evaluation, snapshot: Snapshot) -> list[str]:
+def _silent(pod: Pod, revision: Revision, evaluation: Evaluation, snapshot: Snapshot) -> list[str]:
     """The plugins that have nothing to prefer. Those that prepare and do not score are asked here alone: they could change nothing."""
-    idle = {name for name, part in blueprint.scores.items() if not part.result.applies}
-    unasked = {name: plugin for name, plugin in revision.at(ExtensionPoint.PRE_SCORE) if name not in blueprint.scores}
+    idle = {name for name, part in evaluation.scores.items() if not part.result.applies}
+    unasked = {name: plugin for name, plugin in revision.at(ExtensionPoint.PRE_SCORE) if name not in evaluation.scores}
     return sorted(idle | {name for name, plugin in unasked.items() if plugin.pre_score(pod, snapshot).status.code is Code.SKIP})
 
 
-def _scores(blueprint: Evaluation, status: Status, feasible: dict[str, int]) -> dict[str, Any]:
+def _scores(evaluation: Evaluation, status: Status, feasible: dict[str, int]) -> dict[str, Any]:
     if status.code is not Code.SUCCESS:
         return {"scoreError": _status("", status)}
-    rows = blueprint.feasible()
+    rows = evaluation.feasible()
     ranked = {}
-    for name, part in blueprint.scores.items():
+    for name, part in evaluation.scores.items():
         if part.result.applies:
             raw, normalized = (dict(zip(rows.tolist(), scores.tolist(), strict=True)) for scores in part.score_feasible(rows))
             ranked[name] = {
@@ -200,7 +200,7 @@ def _scores(blueprint: Evaluation, status: Status, feasible: dict[str, int]) -> 
                 "normalized": {node: normalized[row] for node, row in feasible.items()},
                 "weight": part.weight,
             }
-    total = {node: int(blueprint.totals[row]) for node, row in feasible.items()}
+    total = {node: int(evaluation.totals[row]) for node, row in feasible.items()}
     best = sorted(node for node in total if total[node] == max(total.values()))
     found: dict[str, Any] = {"scores": ranked, "total": total, "best": best}
     return found

@@ -22,8 +22,8 @@ from tests.vectors.scheduling import cluster
 
 def sequence(case: Case) -> dict[str, Any]:
     """What each scheduling step expects, as ``{"steps": [...]}``; a pod then runs on the first of its best nodes by name."""
-    scheduler = CycleContext(cluster(case.get("objects", {}), None))
-    assert len(scheduler.snapshot.nodes.order.names) == len(scheduler.snapshot.nodes)  # the first look, before any step
+    context = CycleContext(cluster(case.get("objects", {}), None))
+    assert len(context.snapshot.nodes.order.names) == len(context.snapshot.nodes)  # the first look, before any step
     revision = revision_of(case["profile"])
     revision = dataclasses.replace(
         revision, points={**revision.points, ExtensionPoint.POST_FILTER: ()}
@@ -32,26 +32,26 @@ def sequence(case: Case) -> dict[str, Any]:
     found = []
     for step in case["steps"]:
         if step["op"] == "schedule":
-            found.append(_schedule(msgspec.convert(step["pod"], Pod), revision, scheduler))
+            found.append(_schedule(msgspec.convert(step["pod"], Pod), revision, context))
         else:
-            _change(scheduler.cache, step, uids)
+            _change(context.cache, step, uids)
     return {"steps": found}
 
 
-def _schedule(pod: Pod, revision: Revision, scheduler: CycleContext) -> dict[str, Any]:
-    outcome = decide(pod, revision, scheduler)
-    snapshot = scheduler.snapshot
+def _schedule(pod: Pod, revision: Revision, context: CycleContext) -> dict[str, Any]:
+    outcome = decide(pod, revision, context)
+    snapshot = context.snapshot
     found: dict[str, Any] = {"nodeOrder": list(snapshot.nodes.order.names)}
     if isinstance(outcome, Diagnosis):
         return {**found, "fitError": outcome.message}
-    blueprint = scheduler.evaluator.evaluation(pod, revision)
-    blueprint.refresh_scores(snapshot)
-    found["total"] = {snapshot.nodes.names[row]: int(blueprint.totals[row]) for row in blueprint.feasible().tolist()}
+    evaluation = context.evaluator.evaluation(pod, revision)
+    evaluation.refresh_scores(snapshot)
+    found["total"] = {snapshot.nodes.names[row]: int(evaluation.totals[row]) for row in evaluation.feasible().tolist()}
     found["best"] = sorted(node for node, total in found["total"].items() if total == max(found["total"].values()))
     if outcome.node not in found["best"]:
         raise AssertionError(f"the cycle chose {outcome.node}, which is not among {found['best']}")
     chosen = found["chosen"] = found["best"][0]
-    scheduler.cache.observe(on_node(pod, chosen), pod_requests(pod))
+    context.cache.observe(on_node(pod, chosen), pod_requests(pod))
     return found
 
 

@@ -107,46 +107,44 @@ class ConditionResult(NamedTuple):
     message: str = ""
 
 
-def summarise(verdicts: Iterable[ConditionResult], *, decided: bool = False) -> ConditionResult:
+def summarise(results: Iterable[ConditionResult], *, decided: bool = False) -> ConditionResult:
     """Ready: True, or the first of its parts that is not.
 
     ``decided``: some revision decides. Unknown then, with Active's reason, where that is not the one that the spec asks for.
     """
-    by_type = {verdict.type: verdict for verdict in verdicts}
+    by_type = {result.type: result for result in results}
     active = by_type.get(ConditionType.ACTIVE)
     for part in _ROLLED_UP:
-        verdict = by_type.get(part)
-        if verdict is None:
+        result = by_type.get(part)
+        if result is None:
             return ConditionResult(ConditionType.READY, None, ConditionReason.WAITING, f"{part} is not known yet")
-        if verdict.status is not True:
+        if result.status is not True:
             if decided and active is not None and active.status is False:
-                return ConditionResult(
-                    ConditionType.READY, None, active.reason, "; ".join(dict.fromkeys((active.message, verdict.message)))
-                )
-            return ConditionResult(ConditionType.READY, verdict.status, verdict.reason, verdict.message)
+                return ConditionResult(ConditionType.READY, None, active.reason, "; ".join(dict.fromkeys((active.message, result.message))))
+            return ConditionResult(ConditionType.READY, result.status, result.reason, result.message)
     return ConditionResult(ConditionType.READY, True, ConditionReason.READY)
 
 
-def merge(old: Sequence[object], verdicts: Iterable[ConditionResult], generation: int, now: datetime.datetime) -> list[dict[str, Any]]:
+def merge(old: Sequence[object], results: Iterable[ConditionResult], generation: int, now: datetime.datetime) -> list[dict[str, Any]]:
     """The conditions to write, in the verdicts' order.
 
     ``old`` is the list that stands in status, whatever it holds; of it only the times of conditions whose status is the same are
     kept. ``now`` is aware.
     """
     before = {item.get("type"): item for item in old if isinstance(item, Mapping)}
-    return [_condition(verdict, before.get(verdict.type), generation, now) for verdict in verdicts]
+    return [_condition(result, before.get(result.type), generation, now) for result in results]
 
 
-def _condition(verdict: ConditionResult, old: Mapping[str, Any] | None, generation: int, now: datetime.datetime) -> dict[str, Any]:
-    status = "Unknown" if verdict.status is None else str(verdict.status)
+def _condition(result: ConditionResult, old: Mapping[str, Any] | None, generation: int, now: datetime.datetime) -> dict[str, Any]:
+    status = "Unknown" if result.status is None else str(result.status)
     since = old.get("lastTransitionTime") if old is not None and old.get("status") == status else None
     return {
-        "type": str(verdict.type),
+        "type": str(result.type),
         "status": status,
         "observedGeneration": generation,
         "lastTransitionTime": since or timestamp(now),
-        "reason": str(verdict.reason),
-        "message": truncated(verdict.message),
+        "reason": str(result.reason),
+        "message": truncated(result.message),
     }
 
 

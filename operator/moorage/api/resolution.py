@@ -46,7 +46,7 @@ class Resolution:
     used: Mapping[str, Body]
     configs: Mapping[str, int]
     errors: tuple[FieldError, ...] = ()
-    queue_view: ProfileQueueConfig = dataclasses.field(default_factory=ProfileQueueConfig)
+    queue_config: ProfileQueueConfig = dataclasses.field(default_factory=ProfileQueueConfig)
     """What the profile means to the queue."""
     made: Revision | None = None
 
@@ -68,7 +68,7 @@ class Resolution:
     @property
     def initial_backoff(self) -> float:
         """Seconds that a pod waits after it was refused for the first time."""
-        return self.queue_view.initial_backoff
+        return self.queue_config.initial_backoff
 
 
 def unresolved(profile: Body, bug: BaseException) -> Resolution:
@@ -182,7 +182,7 @@ class _Resolving:
             return dataclasses.replace(blank, errors=(*errors, *map(_to_come, error.errors)))
         if errors:
             return dataclasses.replace(blank, errors=tuple(errors))
-        return dataclasses.replace(blank, made=revision, queue_view=_queue_view(revision, initial, most))
+        return dataclasses.replace(blank, made=revision, queue_config=_queue_view(revision, initial, most))
 
     # ---- parts of the spec -------------------------------------------------------------------------------------------------
 

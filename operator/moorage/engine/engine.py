@@ -70,14 +70,14 @@ class Engine:
     def __init__(
         self,
         config: OperatorConfiguration,
-        around: Ports,
+        ports: Ports,
         resolver: ProfileResolver,
         registry: Registry,
         actors: Mapping[str, ActorFactory],
     ) -> None:
-        around = dataclasses.replace(around, events=guarded_port(around.events), telemetry=guarded_port(around.telemetry))
-        clock, reads, writes, events, telemetry = around.clock, around.reads, around.writes, around.events, around.telemetry
-        self._ports = around
+        ports = dataclasses.replace(ports, events=guarded_port(ports.events), telemetry=guarded_port(ports.telemetry))
+        clock, reads, writes, events, telemetry = ports.clock, ports.reads, ports.writes, ports.events, ports.telemetry
+        self._ports = ports
         self._config = config
         self._listed = asyncio.Event()
         self._nomination_check_due = 0.0
@@ -87,10 +87,10 @@ class Engine:
         # 1. What is known, and what waits.
         cache = Cache(INDEXES)
         self.metrics = MetricsReporter(telemetry, clock)
-        self.scheduler = CycleContext(cache, observer=self.metrics)
-        self.scheduler.snapshot.now, self.scheduler.snapshot.count_error = clock.boottime, telemetry.expression_failed
+        self.context = CycleContext(cache, observer=self.metrics)
+        self.context.snapshot.now, self.context.snapshot.count_error = clock.boottime, telemetry.expression_failed
         flush_after = config.pod_max_in_unschedulable_pods_duration
-        self.backlog = SchedulingQueue(
+        self.queue = SchedulingQueue(
             PrioritySort().sort_key, cache.store, guarded_listener(self._pod_enqueued), guarded_listener(self._plugin_failed), flush_after
         )
 
@@ -98,21 +98,21 @@ class Engine:
         tools = ActorTools(writes, reads, clock, ObjectWaiter(cache), WaitingPods(clock))
         joined = join(registry, actors, tools)
         self.pod_conditions = PodConditionWriter(writes, events, clock, self._current)
-        self.gang_scheduler = GangScheduler(self.scheduler, self.backlog, self.pod_conditions, around)
+        self.gang_scheduler = GangScheduler(self.context, self.queue, self.pod_conditions, ports)
         self.nomination_controller = NominationController(
             cache,
-            self.backlog,
+            self.queue,
             self.pod_conditions,
             clock,
             lambda name: self.loop.owns(name),  # noqa: PLW0108 - it is made below
         )
         slots = BindingSlots(config.bind_concurrency, lambda: self.loop.wake_up())  # noqa: PLW0108 - as above
-        self.binder = Binder(self.scheduler, joined, tools.waiting_pods, around, slots)
-        preemptor = Preemptor(around, cache, self.pod_conditions, self.binder)
-        handover = CycleOutcomes(
-            around,
+        self.binder = Binder(self.context, joined, tools.waiting_pods, ports, slots)
+        preemptor = Preemptor(ports, cache, self.pod_conditions, self.binder)
+        outcomes = CycleOutcomes(
+            ports,
             cache,
-            self.backlog,
+            self.queue,
             self.pod_conditions,
             self.gang_scheduler,
             self.nomination_controller,
@@ -120,20 +120,20 @@ class Engine:
             preemptor,
             PostFilterActions(joined),
         )
-        self.loop = SchedulingLoop(self.scheduler, self.backlog, around, handover)
+        self.loop = SchedulingLoop(self.context, self.queue, ports, outcomes)
 
         # 3. Profiles: from objects to what is live, and what is said of them.
         lease = config.leader_election
         claims = ProfileOwnership(reads, f"{lease.resource_namespace}/{lease.resource_name}", self._may_hold_leases)
-        self.swapper = ProfileSwapper(self.loop, resolver, around, claims)
-        self.pods_of_invalid_profiles = PodsOfInvalidProfiles(self.swapper, self.backlog, self.pod_conditions)
-        self.unmatched_pods = UnmatchedPods(self.backlog, clock, events, config.foreign_schedulers, self.pods_of_invalid_profiles.report)
-        self.profile_status = ProfileStatusWriter(self.swapper, self.backlog, writes, clock)
+        self.swapper = ProfileSwapper(self.loop, resolver, ports, claims)
+        self.pods_of_invalid_profiles = PodsOfInvalidProfiles(self.swapper, self.queue, self.pod_conditions)
+        self.unmatched_pods = UnmatchedPods(self.queue, clock, events, config.foreign_schedulers, self.pods_of_invalid_profiles.report)
+        self.profile_status = ProfileStatusWriter(self.swapper, self.queue, writes, clock)
         self.profile_status.inputs.claimed_by = claims.own_lease
         self.quarantine = PluginQuarantine(registry, reads, claims.own_lease, resolver.quarantined, self.swapper.quarantine)
-        self.replica_monitor = ReplicaMonitor(around, self.quarantine.refresh)
+        self.replica_monitor = ReplicaMonitor(ports, self.quarantine.refresh)
         self.kubelet_rejections = KubeletRejections(clock, events, telemetry, self._profile, cache.nodes.is_resource)
-        self.inspector = CacheInspector(cache, self.backlog, reads, clock, telemetry)
+        self.inspector = CacheInspector(cache, self.queue, reads, clock, telemetry)
         self.swapper.changed, self.swapper.orphaned = (
             guarded_listener(self._profiles_reconciled),
             guarded_listener(self.unmatched_pods.profile_orphaned),
@@ -141,11 +141,11 @@ class Engine:
         self.swapper.lacking = self._missing_kinds
 
         # 4. What the watches feed.
-        self.pod_sink = PodSink(cache, self.backlog, clock.boottime, guarded_listener(self._pod_queued))
-        self.node_sink = NodeSink(cache, self.backlog, clock.boottime)
-        self.stored_object_sinks = {kind: StoredObjectSink(kind, cache, self.backlog, clock.boottime) for kind in kinds_in(registry)}
+        self.pod_sink = PodSink(cache, self.queue, clock.boottime, guarded_listener(self._pod_queued))
+        self.node_sink = NodeSink(cache, self.queue, clock.boottime)
+        self.stored_object_sinks = {kind: StoredObjectSink(kind, cache, self.queue, clock.boottime) for kind in kinds_in(registry)}
         self._listen()
-        handover.unbound = guarded_listener(self.pod_sink.admit_again)
+        outcomes.unbound = guarded_listener(self.pod_sink.admit_again)
         self.set_aside = UnreadableObjects(
             self.pod_sink, (self.node_sink, *self.stored_object_sinks.values()), self.pod_conditions, events, self.loop.owns
         )
@@ -242,13 +242,13 @@ class Engine:
         while True:
             now = self._ports.clock.boottime()
             self._run_due_steps(now)
-            due = self.backlog.next_deadline(now)
+            due = self.queue.next_deadline(now)
             await self._ports.clock.sleep(TICK_SECONDS if due is None else min(max(due - now, 0.01), TICK_SECONDS))
 
     def _run_due_steps(self, now: float) -> None:
         """A step that fails stops no other."""
         with guard("moving pods whose time has come"):
-            self.backlog.flush(now)
+            self.queue.flush(now)
         self.loop.wake_up()
         with guard("breaking off what takes too long"):
             self.binder.check_timeouts()
@@ -269,12 +269,12 @@ class Engine:
         with guard("looking after profiles"):
             self.swapper.tick(now)
         with guard("measuring"):
-            self.metrics.gauges(self.backlog, self.scheduler.cache, self.swapper.records.values(), self.set_aside.counts)
+            self.metrics.gauges(self.queue, self.context.cache, self.swapper.records.values(), self.set_aside.counts)
 
     def _kind_listed(self, kind: StoredKind) -> None:
         """A whole list of this kind is in: profiles may have waited for it, and so may pod groups."""
         if kind is POD_GROUPS:
-            self.backlog.groups.all_listed()
+            self.queue.groups.all_listed()
         self.swapper.recheck_kinds()
 
     def _missing_kinds(self, revision: Revision) -> tuple[str, ...]:
@@ -283,7 +283,7 @@ class Engine:
 
     def _may_hold_leases(self, namespace: str) -> bool:
         """Whether Leases in this namespace may be an installation's: tenants cannot make it one."""
-        known = self.scheduler.cache.store.objects(Namespace).get(namespace)
+        known = self.context.cache.store.objects(Namespace).get(namespace)
         labelled = known is not None and HOME_LABEL in (known.metadata.labels or {})
         return labelled or namespace in (self._config.leader_election.resource_namespace, "kube-system")
 

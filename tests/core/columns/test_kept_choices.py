@@ -93,24 +93,24 @@ def world(*objects: HasMetadata) -> CycleContext:
     return CycleContext(cache)
 
 
-def nominate(scheduler: CycleContext, pod: Pod, node: str = "n0") -> None:
+def nominate(context: CycleContext, pod: Pod, node: str = "n0") -> None:
     """The pod waits, and is nominated to this node."""
-    scheduler.cache.nominations.add(pod, node, pod_requests(pod))
+    context.cache.nominations.add(pod, node, pod_requests(pod))
 
 
-def passing(pod: Pod, scheduler: CycleContext) -> set[str]:
+def passing(pod: Pod, context: CycleContext) -> set[str]:
     """The nodes that would take a pod."""
-    blueprint = run_filters(pod, REVISION, scheduler)
-    assert isinstance(blueprint, Evaluation)
-    names = scheduler.snapshot.nodes.names
-    return {names[row] for row in blueprint.feasible()} if blueprint.fits else set()
+    evaluation = run_filters(pod, REVISION, context)
+    assert isinstance(evaluation, Evaluation)
+    names = context.snapshot.nodes.names
+    return {names[row] for row in evaluation.feasible()} if evaluation.fits else set()
 
 
-def placed(pod: Pod, scheduler: CycleContext, node: str = "") -> ScheduleResult:
+def placed(pod: Pod, context: CycleContext, node: str = "") -> ScheduleResult:
     """Decide (unless the node is given) and commit."""
-    outcome = ScheduleResult(pod, node, REVISION, 1) if node else decide(pod, REVISION, scheduler)
+    outcome = ScheduleResult(pod, node, REVISION, 1) if node else decide(pod, REVISION, context)
     assert isinstance(outcome, ScheduleResult), outcome.message
-    done = assume_and_reserve(outcome, scheduler)
+    done = assume_and_reserve(outcome, context)
     assert isinstance(done, ScheduleResult), done.message
     return done
 
@@ -145,67 +145,67 @@ def test_lesser_pods_leave_what_a_nominated_pod_will_choose(
 ) -> None:
     """Those of its own priority too; more important ones need not, nor does anybody when it is nominated no more."""
     claims = [claim(name) for name in ("g", "p", "both")] + [claim("many", 9)]
-    scheduler = world(*objects, *claims, *map(stored, ("vg", "vp", "vq", "vb")))
+    context = world(*objects, *claims, *map(stored, ("vg", "vp", "vq", "vb")))
     of = {number: msgspec.structs.replace(waiting, spec=msgspec.structs.replace(waiting.spec, priority=number)) for number in (1, 5, 9)}
-    assert passing(of[1], scheduler) == before
-    nominate(scheduler, msgspec.structs.replace(guest, spec=msgspec.structs.replace(guest.spec, priority=5)))
-    assert (passing(of[1], scheduler), passing(of[5], scheduler), passing(of[9], scheduler)) == (left, left, before)
+    assert passing(of[1], context) == before
+    nominate(context, msgspec.structs.replace(guest, spec=msgspec.structs.replace(guest.spec, priority=5)))
+    assert (passing(of[1], context), passing(of[5], context), passing(of[9], context)) == (left, left, before)
     if before and not left:
-        outcome = decide(of[1], REVISION, scheduler)
+        outcome = decide(of[1], REVISION, context)
         assert isinstance(outcome, Diagnosis)
         assert [record.pod.metadata.name for record in outcome.blocking_nominated_pods] == ["g"]
-    scheduler.cache.nominations.remove("uid-g")
-    assert passing(of[1], scheduler) == before
+    context.cache.nominations.remove("uid-g")
+    assert passing(of[1], context) == before
 
 
 def test_what_is_taken_is_not_what_is_kept() -> None:
     """Where there are devices and volumes for both, the lesser pod gets others than it would have got."""
     objects = devices("n0", 2), claim("g"), claim("p"), make_volume("v0", "n0"), make_volume("v1", "n0", "2Gi"), stored("vg"), stored("vp")
-    scheduler = world(*objects)
-    nominate(scheduler, user("g", "g", priority=5, volumes=["vg"]))
-    given = placed(user("p", "p", volumes=["vp"]), scheduler).reservations
+    context = world(*objects)
+    nominate(context, user("g", "g", priority=5, volumes=["vg"]))
+    given = placed(user("p", "p", volumes=["vp"]), context).reservations
     (mine,) = given["DynamicResources"].value.claims
     (device,) = mine.allocation.devices.results
     assert (device.device, [pv.metadata.name for pv in given["VolumeBinding"].value.volumes]) == ("n0-1", ["v1"])
-    its = placed(user("g", "g", priority=5, volumes=["vg"]), scheduler)
+    its = placed(user("g", "g", priority=5, volumes=["vg"]), context)
     assert its.node == "n0"
     assert [pv.metadata.name for pv in its.reservations["VolumeBinding"].value.volumes] == ["v0"]
 
 
 def test_equals_do_not_wait_for_each_other() -> None:
     """Two are nominated, and there is one device and one volume: the first has them, the second waits."""
-    scheduler = world(*SHARED, claim("g"), claim("h"), make_volume("v"), stored("vg"), stored("vh"))
+    context = world(*SHARED, claim("g"), claim("h"), make_volume("v"), stored("vg"), stored("vh"))
     first, second = user("g", "g", priority=5), user("h", "h", priority=5)
     other = user("i", priority=5, volumes=["vg"]), user("j", priority=5, volumes=["vh"])
     for pod in (first, second, *other):
-        nominate(scheduler, pod)
-    assert (bool(passing(first, scheduler)), bool(passing(second, scheduler))) == (True, False)
-    assert (bool(passing(other[0], scheduler)), bool(passing(other[1], scheduler))) == (True, False)
+        nominate(context, pod)
+    assert (bool(passing(first, context)), bool(passing(second, context))) == (True, False)
+    assert (bool(passing(other[0], context)), bool(passing(other[1], context))) == (True, False)
 
 
 def test_a_claim_that_changes_changes_what_is_kept() -> None:
     """Though no node, no device and no nomination did."""
-    scheduler, waiting = world(*LOCAL, claim("p"), claim("g")), user("p", "p")
-    nominate(scheduler, user("g", "g", priority=5))
-    assert passing(waiting, scheduler) == {"n1"}
-    scheduler.cache.store.put(claim("g", 9))
-    assert passing(waiting, scheduler) == {"n0", "n1"}
-    scheduler.cache.store.put(claim("g"))
-    assert passing(waiting, scheduler) == {"n1"}
+    context, waiting = world(*LOCAL, claim("p"), claim("g")), user("p", "p")
+    nominate(context, user("g", "g", priority=5))
+    assert passing(waiting, context) == {"n1"}
+    context.cache.store.put(claim("g", 9))
+    assert passing(waiting, context) == {"n0", "n1"}
+    context.cache.store.put(claim("g"))
+    assert passing(waiting, context) == {"n1"}
 
 
 def test_a_look_that_is_broken_off_is_made_anew() -> None:
     """It may be while the nominated pod's devices are looked for; then nothing is taken for known that was not looked at."""
-    scheduler, waiting = world(*LOCAL, claim("p"), claim("g")), user("p", "p")
-    nominate(scheduler, user("nobody", priority=-1), "n2")
-    assert passing(waiting, scheduler) == {"n0", "n1"}
-    nominate(scheduler, user("g", "g", priority=5))
+    context, waiting = world(*LOCAL, claim("p"), claim("g")), user("p", "p")
+    nominate(context, user("nobody", priority=-1), "n2")
+    assert passing(waiting, context) == {"n0", "n1"}
+    nominate(context, user("g", "g", priority=5))
     time, broken, found = itertools.count(), 0, set[str]()
-    scheduler.snapshot.now = lambda: next(time) * SLICE_SECONDS / 2
+    context.snapshot.now = lambda: next(time) * SLICE_SECONDS / 2
     for _ in range(50):
         try:
-            with scheduler.snapshot.budget:
-                found = passing(waiting, scheduler)
+            with context.snapshot.budget:
+                found = passing(waiting, context)
                 break
         except OutOfTime:
             broken += 1

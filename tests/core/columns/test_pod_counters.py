@@ -1,4 +1,4 @@
-"""Pod counters: made when asked for, dropped when not, found by label values. That they count right: test_companions_agree.py."""
+"""Pod counters: made when asked for, dropped when not, found by label values. That they count right: test_affinity_and_spread_agree.py."""
 
 from __future__ import annotations
 

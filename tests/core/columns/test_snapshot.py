@@ -77,10 +77,10 @@ def test_pods_are_gone_from_their_rows(cache: Cache) -> None:
 def test_some_are_put_back(cache: Cache) -> None:
     """Those that are named, by their places."""
     snapshot = Snapshot(cache)
-    herd = herd_of(cache, "a", "b", "c")
+    batch = herd_of(cache, "a", "b", "c")
     with snapshot.trial() as trial:
-        trial.remove(herd, ALL)
-        trial.add_back(herd, np.array([1]))
+        trial.remove(batch, ALL)
+        trial.add_back(batch, np.array([1]))
         row = cache.nodes.row_of["n1"]
         assert (cache.nodes.requested[CPU, row], cache.nodes.requested[PODS, row]) == (2000, 1)
         assert cache.nodes.ports.conflicts(HostPort("TCP", 80, "")) == [row]
@@ -91,13 +91,13 @@ def test_a_new_pod_comes_and_goes(cache: Cache) -> None:
     """One that was not there is seen there, until it is taken off again."""
     snapshot = Snapshot(cache)
     pod = asking("new", cpu="3", gpus="3")
-    herd = PodBatch([PodInfo(pod, "n2", pod_requests(pod), PodState.ASSUMED)], cache.nodes)
+    batch = PodBatch([PodInfo(pod, "n2", pod_requests(pod), PodState.ASSUMED)], cache.nodes)
     with snapshot.trial() as trial:
-        trial.add_back(herd, np.array([0]))
+        trial.add_back(batch, np.array([0]))
         row = cache.nodes.row_of["n2"]
         assert (cache.nodes.requested[CPU, row], cache.nodes.amounts_at(GPU, row)) == (7000, (0, 4))
         assert [record.pod.metadata.name for record in snapshot.pods_on("n2")] == ["c", "new"]
-        trial.remove(herd, np.array([0]))
+        trial.remove(batch, np.array([0]))
         assert [record.pod.metadata.name for record in snapshot.pods_on("n2")] == ["c"]
 
 
@@ -105,10 +105,10 @@ def test_a_new_pod_comes_and_goes(cache: Cache) -> None:
 def test_a_trial_leaves_no_trace(cache: Cache, fails: bool) -> None:
     """Sums, ports, pods in their order and logs are as before."""
     before = state_of(cache)
-    herd = herd_of(cache, "a", "b", "c")
+    batch = herd_of(cache, "a", "b", "c")
     with contextlib.suppress(RuntimeError), Snapshot(cache).trial() as trial:
-        trial.remove(herd, ALL)
-        trial.add_back(herd, np.array([1, 0]))
+        trial.remove(batch, ALL)
+        trial.add_back(batch, np.array([1, 0]))
         if fails:
             raise RuntimeError
     assert state_of(cache) == before

@@ -26,11 +26,11 @@ OBJECTS: tuple[HasMetadata, ...] = (
 def test_order_of_arrival_does_not_matter(order: tuple[int, ...]) -> None:
     """A volume that a pod uses and one that is attached take two of three places, also of a node that comes last."""
     storage = Storage(*(OBJECTS[i] for i in order), nodes=())
-    storage.scheduler.cache.put_node(make_node("n0"))
-    spare = storage.scheduler.cache.volumes.spare("x")
+    storage.context.cache.put_node(make_node("n0"))
+    spare = storage.context.cache.volumes.spare("x")
     assert spare is not None
     assert spare.tolist() == [1]
-    early = Storage(*(OBJECTS[i] for i in order), nodes=("n0",)).scheduler.cache.volumes.spare("x")
+    early = Storage(*(OBJECTS[i] for i in order), nodes=("n0",)).context.cache.volumes.spare("x")
     assert early is not None
     assert early.tolist() == [1]
 
@@ -40,7 +40,7 @@ def test_rows_that_change_are_noted(i: int) -> None:
     """Whatever object comes last, the row of its node is asked again."""
     storage = Storage(*(one for one in OBJECTS if one is not OBJECTS[i] and one is not OBJECTS[3]), nodes=("n1", "n0"))
     storage.put(OBJECTS[3])
-    nodes = storage.scheduler.cache.nodes
+    nodes = storage.context.cache.nodes
     reader = nodes.reader(frozenset({Aspect.VOLUMES}))
     reader.catch_up(nodes.rows)
     storage.put(OBJECTS[i])
@@ -52,7 +52,7 @@ def test_rows_that_change_are_noted(i: int) -> None:
 def test_a_volume_counts_once() -> None:
     """Two pods that share it, and its attachment, take one place; the last one to go frees it."""
     storage = Storage(*OBJECTS, make_attachment("again", "n0", "v"), with_claims("q", "c", node="n0"))
-    cache = storage.scheduler.cache
+    cache = storage.context.cache
     found = []
     for uid in ("uid-a-p", "uid-a-q"):
         spare = cache.volumes.spare("x")

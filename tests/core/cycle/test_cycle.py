@@ -23,7 +23,7 @@ from tests.builders import make_node, make_pod
 from tests.core.framework.plugins import PRESETS, REGISTRY, BlockArgs, Keep
 
 
-def scheduler(*nodes: str, seed: int = 1) -> CycleContext:
+def context(*nodes: str, seed: int = 1) -> CycleContext:
     """A scheduler over these nodes."""
     cache = Cache()
     for name in nodes:
@@ -49,13 +49,13 @@ def placed(outcome: ScheduleResult | Diagnosis) -> str:
 
 def test_the_best_node_wins() -> None:
     """The highest total of the nodes that pass is taken."""
-    assert placed(decide(make_pod("a"), revision(), scheduler("n1", "n3", "n2"))) == "n3"
-    assert placed(decide(make_pod("a"), blocking("n3"), scheduler("n1", "n3", "n2"))) == "n2"
+    assert placed(decide(make_pod("a"), revision(), context("n1", "n3", "n2"))) == "n3"
+    assert placed(decide(make_pod("a"), blocking("n3"), context("n1", "n3", "n2"))) == "n2"
 
 
 def test_nobody_fits() -> None:
     """The diagnosis counts each reason, names who refused, and clears a nomination."""
-    outcome = decide(make_pod("a"), blocking("n1", "n2"), scheduler("n1", "n2"))
+    outcome = decide(make_pod("a"), blocking("n1", "n2"), context("n1", "n2"))
     assert isinstance(outcome, Diagnosis)
     assert (outcome.code, outcome.unschedulable_plugins, outcome.nominated_node) == (Code.UNSCHEDULABLE, {"Block"}, "")
     assert outcome.message == "0/2 nodes are available: 2 node(s) were blocked by 7."
@@ -63,14 +63,14 @@ def test_nobody_fits() -> None:
 
 def test_no_nodes() -> None:
     """Without nodes there is a text of its own."""
-    outcome = decide(make_pod("a"), revision(), scheduler())
+    outcome = decide(make_pod("a"), revision(), context())
     assert isinstance(outcome, Diagnosis)
     assert outcome.message == NO_NODES
 
 
 def test_nodes_that_come_and_go_are_seen_by_a_known_template() -> None:
     """Columns that were filled before catch up with added, removed and re-used rows."""
-    them = scheduler("n1", "n2")
+    them = context("n1", "n2")
     rules = revision(plugins={"score": EnabledPlugins((PluginRef("Stretch"),))})
     assert placed(decide(make_pod("a"), rules, them)) == "n2"
     them.cache.put_node(make_node("n9"))
@@ -86,7 +86,7 @@ def test_nodes_that_come_and_go_are_seen_by_a_known_template() -> None:
 
 def test_a_lone_feasible_node_is_not_scored() -> None:
     """There is nothing to compare it with; of two, the score is told."""
-    alone, beside = decide(make_pod("a"), revision(), scheduler("n1")), decide(make_pod("a"), revision(), scheduler("n1", "n2"))
+    alone, beside = decide(make_pod("a"), revision(), context("n1")), decide(make_pod("a"), revision(), context("n1", "n2"))
     assert isinstance(alone, ScheduleResult)
     assert isinstance(beside, ScheduleResult)
     assert alone.score is None
@@ -95,7 +95,7 @@ def test_a_lone_feasible_node_is_not_scored() -> None:
 
 def test_a_clock_that_moved_makes_all_rows_stale() -> None:
     """A plugin whose answer depends on other rows is asked for all rows when one of them changes."""
-    them = scheduler("n0", "n1", "n2")
+    them = context("n0", "n1", "n2")
     rules = revision(plugins={"multiPoint": EnabledPlugins((PluginRef("Census"),), ("Rank",))})
     for cordoned in range(3):
         assert placed(decide(make_pod("a"), rules, them)) == f"n{cordoned}"
@@ -104,7 +104,7 @@ def test_a_clock_that_moved_makes_all_rows_stale() -> None:
 
 def test_two_revisions_share_columns_and_see_every_change() -> None:
     """A plugin's result that one evaluation refreshed is not stale in another's eyes."""
-    them = scheduler("n1", "n2")
+    them = context("n1", "n2")
     one, two = revision(), revision(weights={"Rank": 9})
     for rules in (one, two):
         assert placed(decide(make_pod("a"), rules, them)) == "n2"
@@ -118,7 +118,7 @@ def test_two_revisions_share_columns_and_see_every_change() -> None:
 
 def test_a_swap_keeps_the_columns_of_what_it_did_not_change() -> None:
     """The successor of a retired revision takes over equal plugins' columns; the rest of the old one is forgotten then."""
-    them, pod = scheduler("n1", "n2"), make_pod("a")
+    them, pod = context("n1", "n2"), make_pod("a")
     one, two = blocking("n1"), revision(weights={"Rank": 9})
     old = them.evaluator.evaluation(pod, one)
     rank, forgotten = old.scores["Rank"].result, weakref.ref(old)
@@ -162,12 +162,12 @@ def test_the_byte_budget_counts_what_pods_say() -> None:
 def test_memories_do_not_keep_blueprints() -> None:
     """An evaluation holds its pod; what was found out about rows goes with it."""
     memories = RowCaches()
-    blueprint = Evaluation(make_pod("a"), {}, {}, {})
-    memory = memories.of(blueprint, "x")
-    assert memories.of(blueprint, "x") is memory
-    assert memories.of(blueprint, "y") is not memory
-    gone = weakref.ref(blueprint)
-    del blueprint
+    evaluation = Evaluation(make_pod("a"), {}, {}, {})
+    memory = memories.of(evaluation, "x")
+    assert memories.of(evaluation, "x") is memory
+    assert memories.of(evaluation, "y") is not memory
+    gone = weakref.ref(evaluation)
+    del evaluation
     gc.collect()
     assert gone() is None
     memories.of(Evaluation(make_pod("b"), {}, {}, {}), "x")
@@ -176,7 +176,7 @@ def test_memories_do_not_keep_blueprints() -> None:
 
 def test_a_refused_reservation_leaves_nothing_behind() -> None:
     """When reserve refuses, the assumption is taken back and the diagnosis speaks of one node."""
-    them = scheduler("n1")
+    them = context("n1")
     rules = revision(plugins={"reserve": EnabledPlugins((PluginRef("Keep"),))}, args={"Keep": BlockArgs(frozenset({"n1"}))})
     decision = decide(make_pod("a"), rules, them)
     assert isinstance(decision, ScheduleResult)
@@ -188,7 +188,7 @@ def test_a_refused_reservation_leaves_nothing_behind() -> None:
 
 def test_undo_takes_back_everything_and_may_come_twice() -> None:
     """undo forgets the pod and releases reservations."""
-    them = scheduler("n1")
+    them = context("n1")
     rules = revision(plugins={"reserve": EnabledPlugins((PluginRef("Keep"),))})
     decision = decide(make_pod("a"), rules, them)
     assert isinstance(decision, ScheduleResult)
@@ -203,7 +203,7 @@ def test_undo_takes_back_everything_and_may_come_twice() -> None:
 def test_a_nomination_that_fits_is_kept() -> None:
     """A pod that was nominated to a feasible node goes there, though another scores higher."""
     pod = make_pod("a")
-    them = scheduler("n1", "n9")
+    them = context("n1", "n9")
     them.cache.nominations.nominate(pod, "n1")
     assert placed(decide(pod, revision(), them)) == "n1"
     assert placed(decide(pod, blocking("n1"), them)) == "n9"
@@ -212,7 +212,7 @@ def test_a_nomination_that_fits_is_kept() -> None:
 def test_ties_depend_on_seed_and_pod_not_on_rows() -> None:
     """Equal nodes get different pods evenly; the order in which nodes came does not matter."""
     names = [f"a{i}0" for i in range(8)]
-    forth, back, other = scheduler(*names), scheduler(*reversed(names)), scheduler(*names, seed=2)
+    forth, back, other = context(*names), context(*reversed(names)), context(*names, seed=2)
     rules = revision()
     picks = [placed(decide(make_pod(f"p{i}"), rules, forth)) for i in range(400)]
     assert picks == [placed(decide(make_pod(f"p{i}"), rules, back)) for i in range(400)]
@@ -241,7 +241,7 @@ def test_how_many_nodes_are_enough(nodes: int, percentage: int, want: int) -> No
 
 def test_sampling_goes_round() -> None:
     """A profile that samples looks at other nodes for the next pod, and all of them get their turn."""
-    them = scheduler(*(f"n{i:04}0" for i in range(300)))
+    them = context(*(f"n{i:04}0" for i in range(300)))
     rules = revision(percentage_of_nodes_to_score=34)
     seen = set()
     for i in range(3):
@@ -254,7 +254,7 @@ def test_sampling_goes_round() -> None:
 
 def test_a_sample_is_taken_from_the_nodes_of_the_moment() -> None:
     """The visiting order is kept from pod to pod, but a node that came since is looked at too."""
-    them = scheduler(*(f"n{i}" for i in range(200)))
+    them = context(*(f"n{i}" for i in range(200)))
     rules = revision(percentage_of_nodes_to_score=50, args={"Block": BlockArgs(frozenset(f"n{i}" for i in range(199)))})
     assert placed(decide(make_pod("a"), rules, them)) == "n199"
     them.cache.put_node(make_node("n200"))

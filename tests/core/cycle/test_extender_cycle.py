@@ -50,7 +50,7 @@ def revision(*extenders: Extender, blocked: Sequence[str] = (), **changes: Any) 
     return resolve(spec, REGISTRY, PRESETS)
 
 
-def scheduler(*nodes: str) -> CycleContext:
+def context(*nodes: str) -> CycleContext:
     """A scheduler over these nodes."""
     them = CycleContext(Cache(), 1)
     for name in nodes:
@@ -133,7 +133,7 @@ def test_extenders_are_asked_in_order_about_what_is_left() -> None:
     )
     log: list[ExtenderQuestion] = []
     rules = revision(*extenders, blocked=["n1"])
-    assert brief(run(POD, rules, scheduler("n1", "n2", "n3", "n4"), passing("n2", "n3"), log)) == "n3"
+    assert brief(run(POD, rules, context("n1", "n2", "n3", "n4"), passing("n2", "n3"), log)) == "n3"
     assert log == [
         AskFilter(extenders[1], ("n2", "n3", "n4")),
         AskFilter(extenders[0], ("n2", "n3")),
@@ -177,7 +177,7 @@ def test_filter_answers(case: str, ignorable: bool) -> None:
     """What becomes of the pod; a refusal names the extenders, a fault nobody."""
     answer, want, forgiven = SAYS[case]
     want = forgiven if ignorable and forgiven is not ... else want
-    outcome = brief(run(POD, revision(Extender(F, filter_verb="f", ignorable=ignorable)), scheduler("n1", "n2"), lambda _: answer))
+    outcome = brief(run(POD, revision(Extender(F, filter_verb="f", ignorable=ignorable)), context("n1", "n2"), lambda _: answer))
     if isinstance(want, str):
         assert outcome == want
     else:
@@ -187,7 +187,7 @@ def test_filter_answers(case: str, ignorable: bool) -> None:
 def test_reasons_of_plugins_and_extenders_are_told_together() -> None:
     """And so are those who refused."""
     rules = revision(Extender(F, filter_verb="f"), blocked=["n1"])
-    outcome = run(POD, rules, scheduler("n1", "n2", "n3"), passing(failed={"n2": "full", "n3": "full"}))
+    outcome = run(POD, rules, context("n1", "n2", "n3"), passing(failed={"n2": "full", "n3": "full"}))
     assert brief(outcome) == ("Unschedulable", "0/3 nodes are available: 1 node(s) were blocked by 7, 2 full.", {EXTENDER, "Block"})
 
 
@@ -206,14 +206,14 @@ def test_reasons_of_plugins_and_extenders_are_told_together() -> None:
 def test_priorities_are_added(answer: Any, want: str) -> None:
     """Times ten and the weight, each mention of a node; a fault gives nothing, and nothing is cut off."""
     extender = Extender(F, prioritize_verb="p", weight=2)
-    assert brief(run(POD, revision(extender), scheduler("n1", "n2", "n3"), lambda _: (answer,))) == want
+    assert brief(run(POD, revision(extender), context("n1", "n2", "n3"), lambda _: (answer,))) == want
 
 
 @pytest.mark.parametrize(("weight", "want"), [(1, "n3"), (2, "n1")])
 def test_the_weight_counts(weight: int, want: str) -> None:
     """Against what plugins give."""
     rules = revision(Extender(F, prioritize_verb="p", weight=weight), weights={"Rank": 8})
-    assert brief(run(POD, rules, scheduler("n1", "n2", "n3"), lambda _: ([("n1", 1)],))) == want
+    assert brief(run(POD, rules, context("n1", "n2", "n3"), lambda _: ([("n1", 1)],))) == want
 
 
 def test_a_lone_node_is_not_scored() -> None:
@@ -221,14 +221,14 @@ def test_a_lone_node_is_not_scored() -> None:
     extender = Extender(F, filter_verb="f", prioritize_verb="p")
     for rules, through in ((revision(extender, blocked=["n1"]), ("n2",)), (revision(extender), ("n2",))):
         log: list[ExtenderQuestion] = []
-        outcome = run(POD, rules, scheduler("n1", "n2"), passing(*through), log)
+        outcome = run(POD, rules, context("n1", "n2"), passing(*through), log)
         assert (brief(outcome), [type(question) for question in log]) == ("n2", [AskFilter])
 
 
 def test_no_nodes_no_questions() -> None:
     """As without extenders."""
     log: list[ExtenderQuestion] = []
-    assert brief(run(POD, revision(Extender(F, filter_verb="f")), scheduler(), passing(), log))[1] == NO_NODES
+    assert brief(run(POD, revision(Extender(F, filter_verb="f")), context(), passing(), log))[1] == NO_NODES
     assert not log
 
 
@@ -242,7 +242,7 @@ def test_a_nominated_node_is_asked_about_first() -> None:
     ]
     for answers, want, questions in cases:
         log: list[Any] = []
-        them = scheduler("n1", "n2")
+        them = context("n1", "n2")
         them.cache.nominations.add(POD, "n1", pod_requests(POD))
         assert brief(run(POD, rules, them, in_turn(answers), log)) == want
         assert [question.nodes for question in log] == questions
@@ -353,7 +353,7 @@ def answering(script: Sequence[Scripted], before: Callable[[], None] = lambda: N
 @settings(max_examples=60)
 def test_the_outcome_is_that_of_a_naive_twin(script: list[Scripted], blocked: list[str]) -> None:
     """Node, fault or refusal, with its reasons and whom it names."""
-    rules, them = revision(*(one.extender for one in script), blocked=blocked), scheduler(*NODES)
+    rules, them = revision(*(one.extender for one in script), blocked=blocked), context(*NODES)
     outcome = run(POD, rules, them, answering(script))
     what, want = naive(script, blocked)
     if isinstance(outcome, ScheduleResult):
@@ -372,8 +372,8 @@ def test_the_outcome_is_that_of_a_naive_twin(script: list[Scripted], blocked: li
 def test_without_a_say_the_outcome_is_that_of_the_plain_cycle(blocked: list[str]) -> None:
     """The same node, score and count, or the same text."""
     silent = Scripted(Extender(F, filter_verb="f", prioritize_verb="p"), ExtenderFilterResult(tuple(NODES), {}, {}), [])
-    with_it = run(POD, revision(silent.extender, blocked=blocked), scheduler(*NODES), answering([silent]))
-    without = decide(POD, revision(blocked=blocked), scheduler(*NODES))
+    with_it = run(POD, revision(silent.extender, blocked=blocked), context(*NODES), answering([silent]))
+    without = decide(POD, revision(blocked=blocked), context(*NODES))
     assert brief(with_it) == brief(without)
     if isinstance(with_it, ScheduleResult) and isinstance(without, ScheduleResult):
         assert (with_it.score, with_it.feasible_nodes) == (without.score, without.feasible_nodes)
@@ -386,7 +386,7 @@ def test_without_a_say_the_outcome_is_that_of_the_plain_cycle(blocked: list[str]
 @settings(max_examples=60)
 def test_nothing_is_decided_by_a_state_that_has_passed(script: list[Scripted], blocked: list[str], moves: list[tuple[str, str]]) -> None:
     """Nodes go, come back in other rows and others come: a pod goes to a node that is there and that everybody lets through."""
-    rules, them, left = revision(*(one.extender for one in script), blocked=blocked), scheduler(*NODES), list(moves)
+    rules, them, left = revision(*(one.extender for one in script), blocked=blocked), context(*NODES), list(moves)
 
     def move() -> None:
         for node, how in (left.pop() for _ in range(min(len(left), 3))):
@@ -407,7 +407,7 @@ def test_nothing_is_decided_by_a_state_that_has_passed(script: list[Scripted], b
 
 def test_the_next_best_is_taken_when_the_best_is_lost() -> None:
     """Without asking anew."""
-    them, log = scheduler("n1", "n2", "n3"), []  # type: tuple[CycleContext, list[ExtenderQuestion]]
+    them, log = context("n1", "n2", "n3"), []  # type: tuple[CycleContext, list[ExtenderQuestion]]
 
     def answer(question: ExtenderQuestion) -> ExtenderAnswer:
         if isinstance(question, AskPriorities):
@@ -434,7 +434,7 @@ def test_the_best_that_is_full_by_now_is_not_taken() -> None:
 
 def test_a_nominated_node_that_is_lost_meanwhile_is_not_taken() -> None:
     """Nor is it spoken of."""
-    them = scheduler("n1", "n2")
+    them = context("n1", "n2")
     them.cache.nominations.add(POD, "n1", pod_requests(POD))
 
     def answer(question: ExtenderQuestion) -> ExtenderAnswer:
@@ -450,7 +450,7 @@ def test_it_begins_anew_when_all_are_lost_and_gives_up_when_that_goes_on() -> No
     """A node that came meanwhile is found; where nothing lasts, the pod waits for a while."""
     rules = revision(Extender(F, filter_verb="f"))
     for lasting in (True, False):
-        them, log = scheduler("n1", "n2"), []  # type: tuple[CycleContext, list[Any]]
+        them, log = context("n1", "n2"), []  # type: tuple[CycleContext, list[Any]]
 
         def answer(question: ExtenderQuestion, them: CycleContext = them, log: list[Any] = log, lasting: bool = lasting) -> ExtenderAnswer:
             assert isinstance(question, AskFilter)
@@ -471,7 +471,7 @@ def test_it_begins_anew_when_all_are_lost_and_gives_up_when_that_goes_on() -> No
 def test_a_sample_is_what_extenders_are_asked_about() -> None:
     """A profile that looks at some nodes only asks about these, and from where the last pod's search ended."""
     rules = revision(Extender(F, filter_verb="f"), percentage_of_nodes_to_score=1)
-    them, log = scheduler(*(f"n{i}" for i in range(300))), []  # type: tuple[CycleContext, list[Any]]
+    them, log = context(*(f"n{i}" for i in range(300))), []  # type: tuple[CycleContext, list[Any]]
     for _ in range(3):
         outcome = run(POD, rules, them, passing(failed=dict.fromkeys([f"n{i}" for i in range(300)], "full")), log)
         assert isinstance(outcome, Diagnosis)

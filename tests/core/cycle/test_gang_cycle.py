@@ -46,13 +46,13 @@ def pods(names: str) -> list[Pod]:
 
 
 def place_together(
-    gang: GangAttempt, waiting: Sequence[Pod], place: PlaceFn, scheduler: CycleContext | None = None
+    gang: GangAttempt, waiting: Sequence[Pod], place: PlaceFn, context: CycleContext | None = None
 ) -> list[ScheduleResult | Diagnosis]:
     """All of it at once."""
     found: list[list[ScheduleResult | Diagnosis]] = []
 
     def whole() -> Generator[bool, bool | None, None]:
-        found.append((yield from place_gang(gang, waiting, place, scheduler or CycleContext(Cache()), lambda: "")))
+        found.append((yield from place_gang(gang, waiting, place, context or CycleContext(Cache()), lambda: "")))
 
     assert all(whole())
     return found[0]
@@ -127,7 +127,7 @@ def test_what_breaks_in_between_leaves_nothing_behind() -> None:
 # ---- against one after another -----------------------------------------------------------------------------------------------
 
 
-def scheduler(nodes: Sequence[Node], there: Sequence[Pod]) -> CycleContext:
+def context(nodes: Sequence[Node], there: Sequence[Pod]) -> CycleContext:
     """One that has seen nothing but this."""
     cache = Cache()
     for node in nodes:
@@ -159,7 +159,7 @@ def test_all_or_as_before(nodes: Any, specs: Any, there: Any, gang: Any, needed:
     others = [companions.pod(f"p{i}", specs[which], body, f"n{node}") for i, (which, body, node) in enumerate(there)]
     waiting = [companions.pod(f"m{i}", specs[which], {**body, "deletionTimestamp": None}) for i, (which, body) in enumerate(gang)]
     needed = min(needed, len(waiting))
-    tried, naive = scheduler(cluster, others), scheduler(cluster, others)
+    tried, naive = context(cluster, others), context(cluster, others)
 
     outcomes = place_together(GangAttempt("a/g", needed, needed), waiting, lambda pod: gang_cycle.place_member(pod, REVISION, tried), tried)
 
@@ -173,5 +173,5 @@ def test_all_or_as_before(nodes: Any, specs: Any, there: Any, gang: Any, needed:
     else:
         assert not any(isinstance(outcome, ScheduleResult) for outcome in outcomes)
         assert tried.cache.assumed == 0
-        fresh = scheduler(cluster, others)
+        fresh = context(cluster, others)
         assert [brief(decide(pod, REVISION, tried)) for pod in waiting] == [brief(decide(pod, REVISION, fresh)) for pod in waiting]

@@ -104,33 +104,33 @@ STEPS = st.tuples(
 def test_what_is_kept_survives_a_fault(steps: list[tuple[list[tuple[str, int, bool]], set[str]]]) -> None:
     """Nodes come and change, methods raise at any time; as soon as none does, the decision is that of a scheduler without a past."""
     revision, cache = moody(), Cache()
-    scheduler = CycleContext(cache)
+    context = CycleContext(cache)
     for changes, moods in steps:
         for name, cores, cordoned in changes:
             cache.put_node(make_node(name, cpu=str(cores), unschedulable=cordoned))
         Moody.moods.update(moods)
         with contextlib.suppress(ZeroDivisionError):
-            decide(make_pod("x"), revision, scheduler)
+            decide(make_pod("x"), revision, context)
         Moody.moods.clear()
-        assert brief(decide(make_pod("x"), revision, scheduler)) == brief(decide(make_pod("x"), revision, CycleContext(cache)))
+        assert brief(decide(make_pod("x"), revision, context)) == brief(decide(make_pod("x"), revision, CycleContext(cache)))
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_fault_repeats_until_the_plugin_is_well(method: str) -> None:
     """Attempts on an unchanged cluster do not pass for lack of news; when it is well, what changed before the fault counts."""
     revision, cache = moody(), Cache()
-    scheduler = CycleContext(cache)
+    context = CycleContext(cache)
     sizes = {"a": 1, "b": 3, "c": 4, "d": 5, "e": 4, "f": 3} if method != "explain" else {"a": 1, "b": 1, "c": 1}
     for name, cores in sizes.items():
         cache.put_node(make_node(name, cpu=str(cores)))
     if method not in ("pre_filter", "pre_score", "explain"):
-        decide(make_pod("x"), revision, scheduler)
+        decide(make_pod("x"), revision, context)
     cache.put_node(make_node("b", cpu="8" if method != "explain" else "1", unschedulable=True))
     Moody.moods.add(method)
     try:
         for _ in range(3):
             with pytest.raises(ZeroDivisionError):
-                decide(make_pod("x"), revision, scheduler)
+                decide(make_pod("x"), revision, context)
     finally:
         Moody.moods.clear()
-    assert brief(decide(make_pod("x"), revision, scheduler)) == brief(decide(make_pod("x"), revision, CycleContext(cache)))
+    assert brief(decide(make_pod("x"), revision, context)) == brief(decide(make_pod("x"), revision, CycleContext(cache)))

@@ -48,11 +48,11 @@ def scheduling(decider: type[Any], guard: RecordingGuard, nodes: int = 3) -> Any
     cache = Cache()
     for i in range(nodes):
         cache.put_node(make_node(f"n{i + 1}"))
-    scheduler = CycleContext(cache, seed=1)
+    context = CycleContext(cache, seed=1)
     registry = build_registry(INTREE, [PluginSpec("Strange", guarded(as_columnar(decider, guard), guard))])
     spec = RequestedProfile("test", "Default", {"multiPoint": EnabledPlugins((PluginRef("Strange", 100),), ("ImageLocality",))})
     revision = resolve(spec, registry, PRESETS)
-    return cache, lambda pod: decide(pod, revision, scheduler)
+    return cache, lambda pod: decide(pod, revision, context)
 
 
 def filtering(asked: Asked) -> type[Any]:

@@ -35,7 +35,7 @@ LIMIT = ("node(s) exceed max volume count",)
 
 def test_users_of_a_claim_for_one_pod_alone_are_counted() -> None:
     """Once for each volume, and not those of another namespace's claim of the same name, which kube-scheduler counts too."""
-    snapshot = Storage().scheduler.snapshot
+    snapshot = Storage().context.snapshot
     plugin, wanted = VolumeRestrictions(), VolumeRestrictionsState((), frozenset({ClaimUse("a", "c")}), 1)
     twice = [{"persistentVolumeClaim": {"claimName": "c"}}, {"persistentVolumeClaim": {"claimName": "c"}}]
     assert plugin.adjust(wanted, with_claims("q", "c"), 0, -1, snapshot).users == 0
@@ -52,7 +52,7 @@ def test_a_claim_for_one_pod_alone_in_use() -> None:
     assert storage.refused(with_claims("p", "q-v0")) == {}
     storage.put(with_claims("q", "q-v0", node="n0"))
     assert set(storage.refused(with_claims("p", "q-v0"))) == {"n0", "n1"}
-    storage.scheduler.cache.remove("uid-a-q")
+    storage.context.cache.remove("uid-a-q")
     assert storage.refused(with_claims("p", "q-v0")) == {}
 
 
@@ -94,16 +94,16 @@ def test_a_claim_that_a_pod_does_not_own() -> None:
     assert storage.refused(with_claims("q", "c")) == {"n0": LIMIT}
     storage.put(own_claim("somebody", "v"))
     assert storage.refused(with_claims("q", "c")) == {}
-    storage.scheduler.cache.remove("uid-a-p")
+    storage.context.cache.remove("uid-a-p")
     plugin, wanted = NodeVolumeLimits(), pod("p", "a", [{"ephemeral": {}}])
-    state = plugin.pre_filter(wanted, storage.scheduler.snapshot).state
-    (code,) = plugin.filter(state, storage.scheduler.snapshot, slice(0, 1)).tolist()
+    state = plugin.pre_filter(wanted, storage.context.snapshot).state
+    (code,) = plugin.filter(state, storage.context.snapshot, slice(0, 1)).tolist()
     assert plugin.explain(state, code)[0][1] == "a/p-v0 was not created for pod a/p"
 
 
 def test_pods_with_ephemeral_volumes_are_told_apart() -> None:
     """Each has claims of its own."""
-    snapshot = Storage().scheduler.snapshot
+    snapshot = Storage().context.snapshot
     plugin = NodeVolumeLimits()
     one, other = (plugin.sign_pod(pod(name, "a", [{"ephemeral": {}}]), snapshot) for name in "pq")
     assert one != other
@@ -128,7 +128,7 @@ def test_volumes_that_were_in_tree(source: dict[str, Any], attached: tuple[str, 
     """They count for the CSI driver that took over, in a pod's spec and as volumes of claims; those that can't be translated do not."""
     storage = Storage(nodes=("n0",))
     storage.put(pod("p", "a", [source], "n0"), make_volume("v", **source), make_claim("c", "v"), with_claims("q", "c", node="n0"))
-    mounted = storage.scheduler.cache.volumes._mounted
+    mounted = storage.context.cache.volumes._mounted
     assert [(volume.driver, volume.handle) for volume in mounted] == ([attached] if attached else [])
 
 
@@ -145,7 +145,7 @@ def test_regional_disks(zones: str, handle: str | None) -> None:
     """A disk in several zones of one region is known by the region."""
     storage = Storage(make_claim("c", "v"), with_claims("q", "c", node="n0"))
     storage.put(make_volume("v", gcePersistentDisk={"pdName": "d"}, labels={"topology.kubernetes.io/zone": zones}))
-    assert [volume.handle for volume in storage.scheduler.cache.volumes._mounted] == ([handle] if handle else [])
+    assert [volume.handle for volume in storage.context.cache.volumes._mounted] == ([handle] if handle else [])
 
 
 def drivers(**counts: int | None) -> CSINode:
@@ -189,14 +189,14 @@ def test_a_nodes_newer_label_stands_for_a_volumes_older_one() -> None:
     old, new = "failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone"
     storage = Storage(make_class(), make_claim("c", "v"), make_volume("v", labels={old: "z"}), nodes=())
     for name, labels in {"new": {new: "z"}, "old": {old: "z"}, "both": {old: "y", new: "z"}, "none": {}, "other": {new: "y"}}.items():
-        storage.scheduler.cache.put_node(make_node(name, labels=labels))
+        storage.context.cache.put_node(make_node(name, labels=labels))
     assert set(storage.refused(with_claims("p", "c"))) == {"both", "other"}
 
 
 def test_a_volume_that_moves_is_seen() -> None:
     """Of a pod that was judged before, too."""
     storage = Storage(make_class(), make_claim("c", "v"), zoned("z"), nodes=())
-    storage.scheduler.cache.put_node(make_node("n0", labels={"topology.kubernetes.io/zone": "z"}))
+    storage.context.cache.put_node(make_node("n0", labels={"topology.kubernetes.io/zone": "z"}))
     assert storage.refused(with_claims("p", "c")) == {}
     storage.put(zoned("y"))
     assert storage.refused(with_claims("p", "c")) == {"n0": ("node(s) had no available volume zone",)}
@@ -228,5 +228,5 @@ def test_what_moves_a_volume(event: ClusterEvent, woken: bool) -> None:
 def test_a_claim_without_name_is_refused() -> None:
     """Kube-scheduler's text; the API server admits none."""
     assert isinstance(make_class(), StorageClass)
-    prepared = VolumeZone().pre_filter(with_claims("p", ""), Storage().scheduler.snapshot)
+    prepared = VolumeZone().pre_filter(with_claims("p", ""), Storage().context.snapshot)
     assert prepared.status.reasons == ("PersistentVolumeClaim had no name",)

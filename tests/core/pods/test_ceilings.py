@@ -70,12 +70,12 @@ def test_each_ceiling(ceiling: Any) -> None:
 
 def test_a_pod_that_is_too_large_fails_before_plugins_see_it() -> None:
     """By the name of the field."""
-    scheduler = CycleContext(Cache())
-    scheduler.cache.put_node(make_node("n"))
-    outcome = decide(a_pod(specs(201)["podAffinity"]), REVISION, scheduler)
+    context = CycleContext(Cache())
+    context.cache.put_node(make_node("n"))
+    outcome = decide(a_pod(specs(201)["podAffinity"]), REVISION, context)
     assert isinstance(outcome, Diagnosis)
     assert (outcome.code, outcome.message.split(" has ")[0]) == (Code.ERROR, "spec.affinity.podAffinity and podAntiAffinity")
-    assert not len(scheduler.evaluator)
+    assert not len(context.evaluator)
 
 
 def test_plain_volumes_do_not_count() -> None:

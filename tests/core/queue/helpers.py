@@ -122,9 +122,9 @@ class Rig:
         self.observed: list[tuple[str, str]] = []
         self.failures: list[tuple[str, str, str]] = []
         self.store = Store()
-        self.backlog = SchedulingQueue(PrioritySort().sort_key, self.store, self._observe, self._report, max_unschedulable)
+        self.queue = SchedulingQueue(PrioritySort().sort_key, self.store, self._observe, self._report, max_unschedulable)
         self.view = view(*gates, wakes=wakes)
-        self.backlog.set_profile("test", self.view, self.now)
+        self.queue.set_profile("test", self.view, self.now)
 
     def _observe(self, queue: str, event: str) -> None:
         self.observed.append((queue, event))
@@ -134,47 +134,47 @@ class Rig:
 
     def add(self, name: str, priority: int = 0, scheduler: str = "test", **labels: str) -> QueuedPodInfo:
         """A pod comes."""
-        self.backlog.add(a_pod(name, scheduler, priority, **labels), self.now)
+        self.queue.add(a_pod(name, scheduler, priority, **labels), self.now)
         return self.entry(name)
 
     def entry(self, name: str) -> QueuedPodInfo:
         """The entry of a pod that is there."""
-        entry = self.backlog.get(f"uid-{name}")
-        assert entry is not None, f"{name} is not in the backlog"
+        entry = self.queue.get(f"uid-{name}")
+        assert entry is not None, f"{name} is not in the queue"
         return entry
 
     def place(self, name: str) -> QueueState | None:
         """Where a pod is; None when it is not in the queue."""
-        entry = self.backlog.get(f"uid-{name}")
+        entry = self.queue.get(f"uid-{name}")
         return entry.state if entry is not None else None
 
     def pop(self, early: bool = True) -> str | None:
         """The name of the pod whose turn it is."""
-        entry = self.backlog.pop(self.now, early)
+        entry = self.queue.pop(self.now, early)
         return entry.pod.metadata.name if entry is not None else None
 
     def refuse(self, name: str, *plugins: str, pending: bool = False) -> None:
         """An attempt of a pod that is in flight ends: refused by these plugins, by a fault when there are none."""
-        self.backlog.requeue(self.entry(name), frozenset(plugins), self.now, pending)
+        self.queue.requeue(self.entry(name), frozenset(plugins), self.now, pending)
 
     def refused(self, name: str, *plugins: str, times: int = 1, priority: int = 0) -> QueuedPodInfo:
         """A new pod was popped and refused so often by these plugins; it must be the one that is popped."""
         self.add(name, priority, wants=name)
         for i in range(times):
             if i:
-                self.backlog.move_on_event(ANYTHING, self.now)
+                self.queue.move_on_event(ANYTHING, self.now)
             assert self.pop() == name
             self.refuse(name, *plugins)
         return self.entry(name)
 
     def wake(self, *events: ClusterEvent) -> int:
         """Things happen in the cluster."""
-        return sum(self.backlog.move_on_event(event, self.now) for event in events)
+        return sum(self.queue.move_on_event(event, self.now) for event in events)
 
     def pass_time(self, seconds: float) -> int:
         """Time goes by and the clock is looked at."""
         self.now += seconds
-        return self.backlog.flush(self.now)
+        return self.queue.flush(self.now)
 
     def order(self) -> list[str]:
         """Pop all that are ready, in their order."""

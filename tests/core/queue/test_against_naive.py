@@ -35,7 +35,7 @@ class Machine(RuleBasedStateMachine):
         super().__init__()
         self.now = 0.0
         self.number = 0
-        self.backlog = SchedulingQueue(PrioritySort().sort_key, Store(), lambda queue, event: None, self._report, MAX_UNSCHEDULABLE)
+        self.queue = SchedulingQueue(PrioritySort().sort_key, Store(), lambda queue, event: None, self._report, MAX_UNSCHEDULABLE)
         self.naive = NaiveSchedulingQueue(MAX_UNSCHEDULABLE)
         self.swap("test", (), (1.0, 10.0))
 
@@ -45,7 +45,7 @@ class Machine(RuleBasedStateMachine):
     @initialize(target=uids, moves=st.sampled_from([1, 2, MOVES_PER_SLICE]))
     def begin(self, moves: int) -> object:
         """Some are there already; so many are moved at a time."""
-        self.backlog.moves_per_slice = moves
+        self.queue.moves_per_slice = moves
         return multiple(*(self.add("test", 0, {}) for _ in range(3)))
 
     @rule(target=uids, name=NAMES, priority=st.integers(0, 1), labels=LABELS)
@@ -53,7 +53,7 @@ class Machine(RuleBasedStateMachine):
         """A pod comes."""
         self.number += 1
         pod = a_pod(str(self.number), name, priority, wants=str(self.number % 2), **labels)
-        self.backlog.add(pod, self.now)
+        self.queue.add(pod, self.now)
         self.naive.add(pod, self.now)
         return pod.metadata.uid
 
@@ -64,18 +64,18 @@ class Machine(RuleBasedStateMachine):
             old = self.naive.pods[uid].pod
             wants = (old.metadata.labels or {})["wants"]
             pod = a_pod(old.metadata.name, old.spec.scheduler_name, old.spec.priority or 0, wants=wants, **labels)
-            self.backlog.update(pod, self.now)
+            self.queue.update(pod, self.now)
             self.naive.update(pod, self.now)
 
     @rule(uid=consumes(uids))
     def remove(self, uid: str) -> None:
         """A pod goes."""
-        self.backlog.remove(uid)
+        self.queue.remove(uid)
         self.naive.pods.pop(uid, None)
 
     def _pop(self, early: bool, full: frozenset[str]) -> QueuedPodInfo | None:
         """Somebody's turn: one of those whose turn it can be, somebody if there is anybody."""
-        while (entry := self.backlog.pop(self.now, early, full)) is None and self.backlog.moves_pending:
+        while (entry := self.queue.pop(self.now, early, full)) is None and self.queue.moves_pending:
             pass
         candidates = self.naive.candidates(self.now, early, full)
         if entry is None:
@@ -100,7 +100,7 @@ class Machine(RuleBasedStateMachine):
     @rule(entry=consumes(out))
     def done(self, entry: QueuedPodInfo) -> None:
         """An attempt ends well."""
-        self.backlog.done(entry.uid)
+        self.queue.done(entry.uid)
         self.naive.pods.pop(entry.uid, None)
 
     @rule(entry=consumes(out), rejectors=PLUGINS, pending=st.booleans())
@@ -110,14 +110,14 @@ class Machine(RuleBasedStateMachine):
 
     def requeue(self, entry: QueuedPodInfo, rejectors: frozenset[str], pending: bool) -> None:
         """Back to the queue, unless the pod is gone."""
-        self.backlog.requeue(entry, rejectors, self.now, pending)
+        self.queue.requeue(entry, rejectors, self.now, pending)
         if (it := self.naive.pods.get(entry.uid)) is not None:
             self.naive.requeue(it, rejectors, pending, self.now)
 
     @rule(event=EVENTS)
     def wake(self, event: ClusterEvent) -> None:
         """Something happens in the cluster."""
-        self.backlog.move_on_event(event, self.now)
+        self.queue.move_on_event(event, self.now)
         self.naive.wake(event, self.now)
         self.catch_up()
 
@@ -125,21 +125,21 @@ class Machine(RuleBasedStateMachine):
     def swap(self, name: str, gates: tuple[PreEnqueueGate, ...], backoff: tuple[float, float]) -> None:
         """A profile comes or changes."""
         new = view(*gates, initial=backoff[0], maximum=backoff[1])
-        self.backlog.set_profile(name, new, self.now)
+        self.queue.set_profile(name, new, self.now)
         self.naive.set_profile(name, new, self.now)
 
     @rule(name=NAMES, plugins=PLUGINS)
     def swap_plugins(self, name: str, plugins: frozenset[str]) -> None:
         """Plugins of a profile change."""
         if name in self.naive.views:
-            self.backlog.move_rejected_by(name, plugins, self.now)
+            self.queue.move_rejected_by(name, plugins, self.now)
             self.naive.wake_profile(name, plugins, self.now)
             self.catch_up()
 
     @rule(name=NAMES)
     def suspend(self, name: str) -> None:
         """A profile goes."""
-        self.backlog.set_profile(name, None, self.now)
+        self.queue.set_profile(name, None, self.now)
         self.naive.set_profile(name, None, self.now)
 
     @rule(seconds=st.sampled_from([0.5, 1.0, 2.0, 20.0]), noticed=st.booleans())
@@ -147,24 +147,24 @@ class Machine(RuleBasedStateMachine):
         """Time goes by; somebody looks at the clock, or nobody does before the next pop."""
         self.now += seconds
         if noticed:
-            self.backlog.flush(self.now)
+            self.queue.flush(self.now)
             self.naive.tick(self.now)
             self.catch_up()
 
     def catch_up(self) -> None:
         """Move all that are due; whoever looks at the clock for that sees those whose time has come, too."""
-        if self.backlog.moves_pending:
-            assert self.backlog.next_deadline(self.now) == self.now
+        if self.queue.moves_pending:
+            assert self.queue.next_deadline(self.now) == self.now
             self.naive.tick(self.now)
-        while self.backlog.moves_pending:
-            self.backlog.flush(self.now)
+        while self.queue.moves_pending:
+            self.queue.flush(self.now)
 
     @invariant()
     def same_places(self) -> None:
         """Every pod is where the naive queue has it, with the same history."""
-        got = {entry.uid: (entry.state, entry.gating_plugin, entry.attempts) for entry in self.backlog.entries()}
+        got = {entry.uid: (entry.state, entry.gating_plugin, entry.attempts) for entry in self.queue.entries()}
         assert got == {uid: (it.place, it.gate, it.attempts) for uid, it in self.naive.pods.items()}
-        for entry in self.backlog.entries():
+        for entry in self.queue.entries():
             it = self.naive.pods[entry.uid]
             assert (entry.pod, entry.unschedulable_count, entry.consecutive_errors_count) == (it.pod, it.refusals, it.errors)
             assert entry.state is not QueueState.BACKOFF or entry.backoff_expiration == it.until
@@ -172,21 +172,21 @@ class Machine(RuleBasedStateMachine):
     @invariant()
     def same_numbers(self) -> None:
         """Counts, deadlines and refusals are what one finds by looking at all pods."""
-        assert self.backlog.totals() == self.naive.counts(None)
+        assert self.queue.totals() == self.naive.counts(None)
         for name in ("test", "other"):
-            assert self.backlog.counts(name) == self.naive.counts(name)
-        assert self.backlog.next_deadline(self.now) == self.naive.deadline(self.now)
-        assert {(name, plugin): count for name, plugin, count in self.backlog.unschedulable_counts()} == self.naive.refusals()
+            assert self.queue.counts(name) == self.naive.counts(name)
+        assert self.queue.next_deadline(self.now) == self.naive.deadline(self.now)
+        assert {(name, plugin): count for name, plugin, count in self.queue.unschedulable_counts()} == self.naive.refusals()
 
     def teardown(self) -> None:
         """When all pods have gone there is nothing left of them anywhere: no ghost in a queue, none in a number."""
         for uid in list(self.naive.pods):
-            self.backlog.remove(uid)
-        assert list(self.backlog.entries()) == []
-        assert self.backlog.pop(self.now) is None
-        assert self.backlog.next_deadline(self.now) is None
-        assert self.backlog.move_on_event(ANYTHING, self.now) == 0
-        assert self.backlog.totals() == NaiveSchedulingQueue(0.0).counts(None)
+            self.queue.remove(uid)
+        assert list(self.queue.entries()) == []
+        assert self.queue.pop(self.now) is None
+        assert self.queue.next_deadline(self.now) is None
+        assert self.queue.move_on_event(ANYTHING, self.now) == 0
+        assert self.queue.totals() == NaiveSchedulingQueue(0.0).counts(None)
 
 
 TestAgainstNaive = Machine.TestCase

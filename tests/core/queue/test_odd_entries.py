@@ -19,9 +19,9 @@ class Fussy(Rig):
     def __init__(self) -> None:
         super().__init__()
         self.odd: set[str] = set()
-        self.backlog = SchedulingQueue(self.sort, self.store, self._observe, self._report)
-        self.backlog.set_profile("test", self.view, self.now)
-        self.backlog.groups.all_listed()
+        self.queue = SchedulingQueue(self.sort, self.store, self._observe, self._report)
+        self.queue.set_profile("test", self.view, self.now)
+        self.queue.groups.all_listed()
 
     def sort(self, pod: Pod, queued_at: float) -> SortKey:
         """As always, or a fault."""
@@ -33,8 +33,8 @@ class Fussy(Rig):
         """The others are there, and this one was reported and is not; it may come again."""
         assert self.failures == [(QUEUE_AS_PLUGIN, odd, "odd")]
         assert self.place(odd) is None
-        *counts, _ = dataclasses.astuple(self.backlog.counts("test"))
-        assert sum(counts) == len(list(self.backlog.entries("test")))
+        *counts, _ = dataclasses.astuple(self.queue.counts("test"))
+        assert sum(counts) == len(list(self.queue.entries("test")))
         self.odd.clear()
         self.add(odd)
         assert odd in self.order()

@@ -39,30 +39,30 @@ class Groups(Rig):
     def __init__(self, *gates: PreEnqueueGate, listed: bool = True) -> None:
         super().__init__(*gates)
         if listed:
-            self.backlog.groups.all_listed()
+            self.queue.groups.all_listed()
 
     def come(self, *pods: Pod) -> None:
         """Members come."""
         for pod in pods:
-            self.backlog.add(pod, self.now)
-        self.backlog.flush(self.now)
+            self.queue.add(pod, self.now)
+        self.queue.flush(self.now)
 
     def declare(self, *groups: PodGroup) -> None:
         """PodGroups come or change."""
         for group in groups:
             self.store.put(group)
-            self.backlog.groups.pod_group_changed(f"default/{group.metadata.name}")
-        self.backlog.flush(self.now)
+            self.queue.groups.pod_group_changed(f"default/{group.metadata.name}")
+        self.queue.flush(self.now)
 
     def together(self) -> list[str]:
         """Who goes in flight next, at once."""
-        entry = self.backlog.pop(self.now)
+        entry = self.queue.pop(self.now)
         return [each.pod.metadata.name for each in (entry, *entry.companions)] if entry is not None else []
 
     def why(self, name: str) -> str:
         """What is said of the group of a pod that is gated by it."""
         assert self.entry(name).gating_plugin == POD_GROUP
-        return self.backlog.groups.gating_message(self.backlog.groups.group_of_entry(self.entry(name)))
+        return self.queue.groups.gating_message(self.queue.groups.group_of_entry(self.entry(name)))
 
 
 # ---- who is gated ----------------------------------------------------------------------------------------------------------
@@ -74,7 +74,7 @@ def test_members_wait_for_each_other() -> None:
     rig.declare(declared(3))
     rig.come(member("a"), member("b"))
     assert rig.place("a") is rig.place("b") is QueueState.GATED
-    assert rig.backlog.gated_counts() == {POD_GROUP: 2}
+    assert rig.queue.gated_counts() == {POD_GROUP: 2}
     assert rig.why("a") == 'waiting for pod group "default/g": 2 of 3 members are here'
     assert rig.together() == []
     rig.come(member("c"))
@@ -119,7 +119,7 @@ def test_the_pod_group_has_the_last_word() -> None:
     rig.come(member("a", least="2"), member("b"))
     assert rig.together() == []
     rig.store.remove(PodGroup, "default/g")
-    rig.backlog.groups.pod_group_changed("default/g")
+    rig.queue.groups.pod_group_changed("default/g")
     assert rig.together() == ["a", "b"]
 
 
@@ -128,7 +128,7 @@ def test_nothing_is_placed_before_pod_groups_are_listed() -> None:
     rig = Groups(listed=False)
     rig.come(member("a", least="1"))
     assert "PodGroups are not listed yet" in rig.why("a")
-    rig.backlog.groups.all_listed()
+    rig.queue.groups.all_listed()
     assert rig.together() == ["a"]
 
 
@@ -153,14 +153,14 @@ def test_refused_members_are_tried_again_when_fewer_are_needed() -> None:
         for name in "abcd":
             rig.refuse(name, "Deaf")
         if event == "placed":
-            rig.backlog.groups.placed(on_node(member("x"), "n"), 1)
+            rig.queue.groups.placed(on_node(member("x"), "n"), 1)
         else:
             rig.declare(declared({"none": 3, "raised": 4, "lowered": 3}[event]))
-        rig.backlog.flush(rig.now)
+        rig.queue.flush(rig.now)
         stays = event in ("none", "raised")
         assert (rig.place("a") is QueueState.UNSCHEDULABLE) is stays
         if stays:
-            rig.backlog.move_rejected_by("test", {"Deaf"}, rig.now)
+            rig.queue.move_rejected_by("test", {"Deaf"}, rig.now)
 
 
 def test_refused_members_of_a_group_that_is_incomplete_are_gated() -> None:
@@ -170,8 +170,8 @@ def test_refused_members_of_a_group_that_is_incomplete_are_gated() -> None:
     rig.come(member("a"), member("b"))
     assert rig.together() == ["a", "b"]
     rig.refuse("a", "Size")
-    rig.backlog.remove("uid-b")
-    rig.backlog.flush(rig.now)
+    rig.queue.remove("uid-b")
+    rig.queue.flush(rig.now)
     assert rig.place("a") is QueueState.GATED
     rig.come(member("c"))
     assert rig.place("a") is QueueState.BACKOFF
@@ -185,14 +185,14 @@ def test_a_member_less(gone: str) -> None:
     rig.declare(declared(2))
     rig.come(member("a"), member("b"))
     if gone == "removed":
-        rig.backlog.remove("uid-b")
+        rig.queue.remove("uid-b")
     elif gone == "relabelled":
-        rig.backlog.update(a_pod("b"), rig.now)
+        rig.queue.update(a_pod("b"), rig.now)
     else:
         pod = member("b")
         meta = msgspec.structs.replace(pod.metadata, deletion_timestamp="2026-01-01T00:00:00Z")
-        rig.backlog.update(msgspec.structs.replace(pod, metadata=meta), rig.now)
-    rig.backlog.flush(rig.now)
+        rig.queue.update(msgspec.structs.replace(pod, metadata=meta), rig.now)
+    rig.queue.flush(rig.now)
     assert rig.why("a") == 'waiting for pod group "default/g": 1 of 2 members are here'
     assert rig.together() == ([] if gone == "removed" else ["b"])
 
@@ -202,10 +202,10 @@ def test_a_gated_pod_becomes_a_member_and_leaves() -> None:
     rig = Groups()
     rig.declare(declared(2), declared(1, "h"))
     rig.come(a_pod("a"), member("b"))
-    rig.backlog.update(member("a"), rig.now)
-    rig.backlog.flush(rig.now)
+    rig.queue.update(member("a"), rig.now)
+    rig.queue.flush(rig.now)
     assert rig.place("b") is QueueState.ACTIVE
-    rig.backlog.update(member("a", "h"), rig.now)
+    rig.queue.update(member("a", "h"), rig.now)
     assert [rig.together(), rig.together()] == [["a"], []]
     assert rig.place("b") is QueueState.GATED
 
@@ -217,21 +217,21 @@ def test_members_that_a_plugin_gates_do_not_count() -> None:
     rig.come(member("a"), member("b", gate=""))
     assert rig.why("a").endswith("1 of 2 members are here")
     assert rig.entry("b").gating_plugin == "gate"
-    rig.backlog.update(member("b"), rig.now)
+    rig.queue.update(member("b"), rig.now)
     assert rig.together() == ["a", "b"]
 
 
 def test_members_of_another_profile_are_told() -> None:
     """They are counted apart, as nobody could place them together."""
     rig = Groups()
-    rig.backlog.set_profile("other", view(), rig.now)
+    rig.queue.set_profile("other", view(), rig.now)
     rig.declare(declared(3))
     rig.come(member("a"), member("b"), member("c", scheduler="other"))
-    rig.backlog.groups.changed.clear()
+    rig.queue.groups.changed.clear()
     rig.come(member("d"))
-    assert {group.scheduler_name for group in rig.backlog.groups.changed} == {"other"}
-    rig.backlog.remove("uid-d")
-    rig.backlog.flush(rig.now)
+    assert {group.scheduler_name for group in rig.queue.groups.changed} == {"other"}
+    rig.queue.remove("uid-d")
+    rig.queue.flush(rig.now)
     assert rig.why("c") == (
         "waiting for pod group \"default/g\": 1 of 3 members are here; 2 more name the scheduler 'test', and all must name the same"
     )
@@ -262,7 +262,7 @@ def test_enough_are_placed_already() -> None:
     rig = Groups()
     rig.declare(declared(3))
     for name in "ab":
-        rig.backlog.groups.placed(on_node(member(name), "n"), 1)
+        rig.queue.groups.placed(on_node(member(name), "n"), 1)
     rig.come(member("c"), member("d"))
     assert [rig.together(), rig.together()] == [["c"], ["d"]]
 
@@ -272,9 +272,9 @@ def test_placed_members_that_go_are_missed() -> None:
     rig = Groups()
     rig.declare(declared(3))
     for name in "ab":
-        rig.backlog.groups.placed(on_node(member(name), "n"), 1)
+        rig.queue.groups.placed(on_node(member(name), "n"), 1)
     rig.come(member("c"))
-    rig.backlog.groups.placed(on_node(member("a"), "n"), -1)
+    rig.queue.groups.placed(on_node(member("a"), "n"), -1)
     rig.come(member("d", priority=-1))
     assert rig.together() == ["c", "d"]
 
@@ -286,12 +286,12 @@ def test_a_minimum_that_was_met_stays_met() -> None:
     rig.come(*map(member, "abc"))
     assert rig.together() == ["a", "b", "c"]
     for name in "ab":
-        rig.backlog.groups.placed(on_node(member(name), "n"), 1)
-        rig.backlog.groups.pod_bound(on_node(member(name), "n"))
-        rig.backlog.remove(f"uid-{name}")
+        rig.queue.groups.placed(on_node(member(name), "n"), 1)
+        rig.queue.groups.pod_bound(on_node(member(name), "n"))
+        rig.queue.remove(f"uid-{name}")
     rig.refuse("c", "Size")
     for name in "ab":
-        rig.backlog.groups.placed(on_node(member(name), "n"), -1)
+        rig.queue.groups.placed(on_node(member(name), "n"), -1)
     rig.declare(declared(4))
     rig.wake(NODE_ADDED)
     rig.pass_time(2)
@@ -299,8 +299,8 @@ def test_a_minimum_that_was_met_stays_met() -> None:
     rig.come(member("d"))
     assert rig.together() == ["d"]
     for name in "cd":
-        rig.backlog.remove(f"uid-{name}")
-    rig.backlog.flush(rig.now)
+        rig.queue.remove(f"uid-{name}")
+    rig.queue.flush(rig.now)
     rig.come(member("e"))
     assert rig.why("e").endswith("1 of 4 members are here")
 
@@ -312,17 +312,17 @@ def test_a_member_is_counted_once() -> None:
     rig.come(member("a"), member("b"))
     assert rig.together() == ["a", "b"]
     for name in "ab":
-        rig.backlog.groups.placed(on_node(member(name), "n"), 1)
-    group = rig.backlog.groups.group_of_entry(rig.entry("a"))
+        rig.queue.groups.placed(on_node(member(name), "n"), 1)
+    group = rig.queue.groups.group_of_entry(rig.entry("a"))
     assert (group.present, group.bound) == (2, 0)
-    rig.backlog.done("uid-a")
+    rig.queue.done("uid-a")
     assert (group.present, group.bound) == (2, 1)
 
 
 def test_what_a_placed_member_asks_for_may_change() -> None:
     """Its newest word counts as long as it is there, and no word of it after that."""
     rig, cache = Groups(), Cache()
-    cache.placed = rig.backlog.groups.placed
+    cache.placed = rig.queue.groups.placed
     rig.come(member("a", least="2"))
     states = [on_node(member("b", least=least), "n") for least in ("9", "2", "9")]
     for placed in states[:2]:
@@ -330,7 +330,7 @@ def test_what_a_placed_member_asks_for_may_change() -> None:
     assert rig.together() == ["a"]
     cache.observe(states[2], pod_requests(states[2]))
     cache.remove("uid-b")
-    assert dict(rig.backlog.groups.group_of_entry(rig.entry("a")).requested_minimums) == {"2": 1}
+    assert dict(rig.queue.groups.group_of_entry(rig.entry("a")).requested_minimums) == {"2": 1}
 
 
 def test_a_gate_that_shut_since_keeps_its_member_and_the_group() -> None:
@@ -341,7 +341,7 @@ def test_a_gate_that_shut_since_keeps_its_member_and_the_group() -> None:
     assert rig.together() == ["a", "b"]
     rig.refuse("a", "Own")
     rig.refuse("b", "Size")
-    rig.backlog.set_profile("test", view(GATE), rig.now)
+    rig.queue.set_profile("test", view(GATE), rig.now)
     rig.wake(NODE_ADDED)
     assert rig.together() == []
     assert (rig.entry("a").gating_plugin, rig.entry("b").gating_plugin) == ("gate", POD_GROUP)
@@ -355,7 +355,7 @@ def test_urgent_pods_go_first() -> None:
     assert rig.pop() == "a"
     rig.add("vip", priority=1000)
     for place in (QueueState.ACTIVE, QueueState.BACKOFF):
-        rig.backlog.prioritise(rig.entry("a"))
+        rig.queue.prioritise(rig.entry("a"))
         rig.refuse("a")
         assert rig.place("a") is place
         rig.pass_time(2)
@@ -373,11 +373,11 @@ def test_a_suspended_profile_holds_its_groups() -> None:
     rig.come(member("a"), member("b"))
     assert rig.together() == ["a", "b"]
     rig.refuse("a", "Size")
-    rig.backlog.set_profile("test", None, rig.now)
+    rig.queue.set_profile("test", None, rig.now)
     rig.refuse("b", "Size")
     rig.come(member("c"))
     assert {rig.place(name) for name in "abc"} == {QueueState.UNSERVED}
-    rig.backlog.set_profile("test", view(), rig.now)
+    rig.queue.set_profile("test", view(), rig.now)
     assert sorted(rig.together()) == ["a", "b", "c"]
 
 
@@ -386,10 +386,10 @@ def test_groups_are_forgotten() -> None:
     rig = Groups()
     rig.come(member("a"), member("b", "h"))
     for name in "ab":
-        rig.backlog.remove(f"uid-{name}")
-    rig.backlog.flush(rig.now)
-    assert vars(rig.backlog.groups)["_groups"] == {}
-    assert rig.backlog.groups.changed == {}
+        rig.queue.remove(f"uid-{name}")
+    rig.queue.flush(rig.now)
+    assert vars(rig.queue.groups)["_groups"] == {}
+    assert rig.queue.groups.changed == {}
 
 
 # ---- whatever happens ------------------------------------------------------------------------------------------------------
@@ -410,12 +410,12 @@ class Machine(RuleBasedStateMachine):
         self.now = 0.0
         self.number = 0
         self.store = Store()
-        self.backlog = SchedulingQueue(PrioritySort().sort_key, self.store, lambda queue, event: None, self._report, 20.0)
+        self.queue = SchedulingQueue(PrioritySort().sort_key, self.store, lambda queue, event: None, self._report, 20.0)
         self.pods: dict[str, Pod] = {}
         self.placed: dict[str, Pod] = {}
         self.begun: set[tuple[str, str]] = set()
         self.out: list[QueuedPodInfo] = []
-        self.backlog.groups.all_listed()
+        self.queue.groups.all_listed()
         self.swap("test", ())
         self.swap("other", (GATE,))
 
@@ -428,7 +428,7 @@ class Machine(RuleBasedStateMachine):
         self.number += 1
         pod = member(str(self.number), group, least, scheduler, self.number % 2, **dict.fromkeys(["gate"] * gated, ""))
         self.pods[pod.metadata.uid] = pod
-        self.backlog.add(pod, self.now)
+        self.queue.add(pod, self.now)
         return pod.metadata.uid
 
     @rule(uid=uids, group=GROUPS, least=ASKS, gated=st.booleans(), going=st.booleans())
@@ -440,15 +440,15 @@ class Machine(RuleBasedStateMachine):
             if going:
                 pod = msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, deletion_timestamp="now"))
             self.pods[uid] = pod
-            self.backlog.update(pod, self.now)
+            self.queue.update(pod, self.now)
 
     @rule(uid=consumes(uids))
     def remove(self, uid: str) -> None:
         """A pod goes, from a node or from the queue."""
         self.pods.pop(uid, None)
-        self.backlog.remove(uid)
+        self.queue.remove(uid)
         if uid in self.placed:
-            self.backlog.groups.placed(self.placed.pop(uid), -1)
+            self.queue.groups.placed(self.placed.pop(uid), -1)
 
     @rule(least=st.none() | st.integers(0, 4), name=st.sampled_from(["g", "h"]))
     def declare(self, least: int | None, name: str) -> None:
@@ -457,12 +457,12 @@ class Machine(RuleBasedStateMachine):
             self.store.remove(PodGroup, f"default/{name}")
         else:
             self.store.put(declared(least, name))
-        self.backlog.groups.pod_group_changed(f"default/{name}")
+        self.queue.groups.pod_group_changed(f"default/{name}")
 
     @rule(fits=st.lists(st.booleans(), min_size=6, max_size=6), rejectors=PLUGINS)
     def attempt(self, fits: list[bool], rejectors: frozenset[str]) -> None:
         """Somebody's turn: no member goes while others are missing; then some are placed, or all are refused."""
-        entry = self.backlog.pop(self.now)
+        entry = self.queue.pop(self.now)
         if entry is None:
             return
         together = [entry, *entry.companions]
@@ -476,10 +476,10 @@ class Machine(RuleBasedStateMachine):
         for each in together:
             if each in placed and enough:
                 self.placed[each.uid] = on_node(each.pod, "n")
-                self.backlog.groups.placed(self.placed[each.uid], 1)
+                self.queue.groups.placed(self.placed[each.uid], 1)
                 self.out.append(each)
             else:
-                self.backlog.requeue(each, rejectors, self.now)
+                self.queue.requeue(each, rejectors, self.now)
 
     @rule(bound=st.booleans(), last=st.booleans(), rejectors=PLUGINS)
     def land(self, bound: bool, last: bool, rejectors: frozenset[str]) -> None:
@@ -488,36 +488,36 @@ class Machine(RuleBasedStateMachine):
             entry = self.out.pop(-1 if last else 0)
             if bound:
                 if entry.uid in self.placed:
-                    self.backlog.groups.pod_bound(self.placed[entry.uid])
+                    self.queue.groups.pod_bound(self.placed[entry.uid])
                     self.begun.add((group_of(self.placed[entry.uid]), entry.scheduler_name))
-                self.backlog.done(entry.uid)
+                self.queue.done(entry.uid)
                 self.pods.pop(entry.uid, None)
             else:
                 if entry.uid in self.placed:
-                    self.backlog.groups.placed(self.placed.pop(entry.uid), -1)
+                    self.queue.groups.placed(self.placed.pop(entry.uid), -1)
                 if entry.state is not None:
-                    self.backlog.prioritise(entry)
-                    self.backlog.requeue(entry, rejectors, self.now)
+                    self.queue.prioritise(entry)
+                    self.queue.requeue(entry, rejectors, self.now)
 
     @rule(name=NAMES, gates=st.sampled_from([(), (GATE,)]))
     def swap(self, name: str, gates: tuple[PreEnqueueGate, ...]) -> None:
         """A profile comes or changes."""
-        self.backlog.set_profile(name, view(*gates), self.now)
+        self.queue.set_profile(name, view(*gates), self.now)
 
     @rule(name=NAMES)
     def suspend(self, name: str) -> None:
         """A profile goes."""
-        self.backlog.set_profile(name, None, self.now)
+        self.queue.set_profile(name, None, self.now)
 
     @rule(seconds=st.sampled_from([0.0, 1.0, 20.0]))
     def pass_time(self, seconds: float) -> None:
         """Time goes by, and a node comes."""
         self.now += seconds
-        self.backlog.move_on_event(NODE_ADDED, self.now)
+        self.queue.move_on_event(NODE_ADDED, self.now)
 
     def away(self, entry: QueuedPodInfo) -> set[str]:
         """Members of its group that are placed or in flight."""
-        flying = {each.uid for each in self.backlog.entries() if each.state is QueueState.IN_FLIGHT and mates(each.pod, entry)}
+        flying = {each.uid for each in self.queue.entries() if each.state is QueueState.IN_FLIGHT and mates(each.pod, entry)}
         return flying | {uid for uid, pod in self.placed.items() if mates(pod, entry)}
 
     def anybody(self, name: str, scheduler: str) -> bool:
@@ -528,7 +528,7 @@ class Machine(RuleBasedStateMachine):
     def waiting(self, entry: QueuedPodInfo) -> set[str]:
         """Members of its group that wait, and that no plugin gates."""
         waits = (QueueState.ACTIVE, QueueState.BACKOFF, QueueState.UNSCHEDULABLE)
-        return {e.uid for e in self.backlog.entries() if mates(e.pod, entry) and (e.state in waits or e.gating_plugin == POD_GROUP)}
+        return {e.uid for e in self.queue.entries() if mates(e.pod, entry) and (e.state in waits or e.gating_plugin == POD_GROUP)}
 
     def least(self, entry: QueuedPodInfo) -> float:
         """How many members the group takes; more than there are when nobody knows."""
@@ -543,9 +543,9 @@ class Machine(RuleBasedStateMachine):
     @invariant()
     def gates_follow_the_counts(self) -> None:
         """A member is gated by its group when, and only when, too few members count and no plugin keeps it out."""
-        self.backlog.flush(self.now)
+        self.queue.flush(self.now)
         self.begun = {(name, scheduler) for name, scheduler in self.begun if self.anybody(name, scheduler)}
-        for entry in self.backlog.entries():
+        for entry in self.queue.entries():
             assert entry.group == group_of(entry.pod)
             if not entry.group:
                 assert entry.gating_plugin != POD_GROUP
@@ -554,19 +554,19 @@ class Machine(RuleBasedStateMachine):
                 enough = len(self.away(entry) | self.waiting(entry)) >= least or (begun and least < float("inf"))
                 assert (entry.gating_plugin != POD_GROUP) is enough
                 if not enough:
-                    assert self.backlog.groups.gating_message(self.backlog.groups.group_of_entry(entry))
+                    assert self.queue.groups.gating_message(self.queue.groups.group_of_entry(entry))
 
     @invariant()
     def nobody_is_lost(self) -> None:
         """Every pod that came and did not go is somewhere."""
-        assert {entry.uid for entry in self.backlog.entries()} == set(self.pods)
+        assert {entry.uid for entry in self.queue.entries()} == set(self.pods)
 
     def teardown(self) -> None:
         """When all have gone nothing is left of any group."""
         for uid in [*self.pods, *self.placed]:
             self.remove(uid)
-        self.backlog.flush(self.now)
-        assert vars(self.backlog.groups)["_groups"] == {}
+        self.queue.flush(self.now)
+        assert vars(self.queue.groups)["_groups"] == {}
 
 
 def mates(pod: Pod, entry: QueuedPodInfo) -> bool:

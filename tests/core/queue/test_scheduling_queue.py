@@ -38,7 +38,7 @@ def test_an_update_in_the_queue_keeps_the_place() -> None:
     rig = Rig()
     rig.add("a")
     rig.add("b")
-    rig.backlog.update(relabelled(rig.entry("a").pod, new=""), rig.now)
+    rig.queue.update(relabelled(rig.entry("a").pod, new=""), rig.now)
     assert rig.order() == ["a", "b"]
     assert rig.entry("a").pod.metadata.labels == {"new": ""}
 
@@ -52,7 +52,7 @@ def test_an_update_can_change_the_place() -> None:
     rig.add("d")
     rig.add("e")
     for name in "ce":
-        rig.backlog.update(a_pod(name, priority=1), rig.now)
+        rig.queue.update(a_pod(name, priority=1), rig.now)
     assert [rig.pop() for _ in range(5)] == ["e", "d", "c", "a", "b"]
 
 
@@ -79,8 +79,8 @@ def test_done_is_the_end_and_can_be_said_twice() -> None:
     rig = Rig()
     rig.add("a")
     assert rig.pop() == "a"
-    rig.backlog.done("uid-a")
-    rig.backlog.done("uid-a")
+    rig.queue.done("uid-a")
+    rig.queue.done("uid-a")
     assert rig.place("a") is None
     assert rig.pop() is None
 
@@ -89,7 +89,7 @@ def test_done_is_for_pods_in_flight() -> None:
     """A pod that waits is not done, whoever says so."""
     rig = Rig()
     rig.add("a")
-    rig.backlog.done("uid-a")
+    rig.queue.done("uid-a")
     assert rig.place("a") is QueueState.ACTIVE
 
 
@@ -156,9 +156,9 @@ def test_a_known_pod_is_not_added_again() -> None:
     """It raises and changes nothing."""
     rig = Rig()
     rig.add("a")
-    with pytest.raises(IllegalTransition, match="default/a is in the backlog already"):
+    with pytest.raises(IllegalTransition, match="default/a is in the queue already"):
         rig.add("a")
-    assert rig.backlog.totals().active == 1
+    assert rig.queue.totals().active == 1
 
 
 def test_moves_that_are_not_in_the_table() -> None:
@@ -169,7 +169,7 @@ def test_moves_that_are_not_in_the_table() -> None:
         if to not in ALLOWED_TRANSITIONS[origin]:
             entry.state = origin
             with pytest.raises(IllegalTransition):
-                rig.backlog._move(entry, to, "")
+                rig.queue._move(entry, to, "")
             assert entry.state is origin
 
 
@@ -187,18 +187,18 @@ def test_removal_from_anywhere() -> None:
     rig.pop()
     rig.add("active")
     names = ["unschedulable", "backoff", "gated", "held", "in-flight", "active"]
-    assert [entry.state.value for entry in rig.backlog.entries() if entry.state] == [
+    assert [entry.state.value for entry in rig.queue.entries() if entry.state] == [
         "unschedulable", "backoff", "gated", "unserved", "inFlight", "active"
     ]  # fmt: skip
     for name in names:
-        rig.backlog.remove(f"uid-{name}")
-        rig.backlog.remove(f"uid-{name}")
-    assert rig.backlog.totals() == rig.backlog.counts("test") == rig.backlog.counts("never seen")
-    assert list(rig.backlog.entries()) == []
-    assert rig.backlog.unschedulable_counts() == []
-    assert rig.backlog.gated_counts() == {}
-    assert not rig.backlog._by_profile
-    assert rig.backlog.next_deadline(rig.now) is None
+        rig.queue.remove(f"uid-{name}")
+        rig.queue.remove(f"uid-{name}")
+    assert rig.queue.totals() == rig.queue.counts("test") == rig.queue.counts("never seen")
+    assert list(rig.queue.entries()) == []
+    assert rig.queue.unschedulable_counts() == []
+    assert rig.queue.gated_counts() == {}
+    assert not rig.queue._by_profile
+    assert rig.queue.next_deadline(rig.now) is None
     assert rig.pop() is None
 
 
@@ -207,10 +207,10 @@ def test_a_pod_removed_in_flight_stays_away() -> None:
     rig = Rig()
     entry = rig.add("a")
     rig.pop()
-    rig.backlog.remove("uid-a")
-    rig.backlog.requeue(entry, frozenset({"Size"}), rig.now)
+    rig.queue.remove("uid-a")
+    rig.queue.requeue(entry, frozenset({"Size"}), rig.now)
     assert rig.place("a") is None
-    assert rig.backlog.totals().unschedulable == 0
+    assert rig.queue.totals().unschedulable == 0
 
 
 # ---- events ----------------------------------------------------------------------------------------------------------------
@@ -255,7 +255,7 @@ def test_a_freed_pod_waits_for_its_backoff() -> None:
     rig.pass_time(0.5)
     rig.wake(NODE_ADDED)
     assert rig.place("a") is QueueState.BACKOFF
-    assert rig.backlog.next_deadline(rig.now) == 1.0
+    assert rig.queue.next_deadline(rig.now) == 1.0
     rig.pass_time(0.4)
     assert rig.place("a") is QueueState.BACKOFF
     rig.pass_time(0.1)
@@ -308,7 +308,7 @@ def test_an_event_asks_only_those_it_may_concern() -> None:
     assert asked == []
     rig.wake(NODE_ADDED)
     assert sorted(asked) == ["0", "10000", "20000", "20000", "30000", "40000"]
-    assert rig.backlog.unschedulable_counts() == [("test", "Few", 5), ("test", "Many", 50_000), ("test", "Fewer", 1)]
+    assert rig.queue.unschedulable_counts() == [("test", "Few", 5), ("test", "Many", 50_000), ("test", "Fewer", 1)]
 
 
 def test_a_failing_hint_counts_as_yes_and_is_reported() -> None:
@@ -334,7 +334,7 @@ def test_an_update_frees_its_pod() -> None:
     for name in "ab":
         rig.refused(name, "Own")
     rig.pass_time(1)
-    rig.backlog.update(relabelled(rig.entry("a").pod, new=""), rig.now)
+    rig.queue.update(relabelled(rig.entry("a").pod, new=""), rig.now)
     assert (rig.place("a"), rig.place("b")) == (QueueState.ACTIVE, QueueState.UNSCHEDULABLE)
 
 
@@ -343,7 +343,7 @@ def test_an_update_that_changes_nothing_that_counts() -> None:
     rig = Rig()
     rig.refused("a", "Size", "Own")
     same = relabelled(rig.entry("a").pod, wants="a")
-    rig.backlog.update(same, rig.now)
+    rig.queue.update(same, rig.now)
     assert rig.place("a") is QueueState.UNSCHEDULABLE
     assert rig.entry("a").pod is same
 
@@ -356,7 +356,7 @@ def test_an_update_during_the_attempt(labels: dict[str, str], want: QueueState) 
     rig = Rig()
     rig.add("a")
     rig.pop()
-    rig.backlog.update(relabelled(rig.entry("a").pod, **labels), rig.now)
+    rig.queue.update(relabelled(rig.entry("a").pod, **labels), rig.now)
     rig.refuse("a", "Size")
     rig.pass_time(1)
     assert rig.place("a") is want
@@ -365,7 +365,7 @@ def test_an_update_during_the_attempt(labels: dict[str, str], want: QueueState) 
 def test_an_unknown_pod_cannot_be_updated() -> None:
     """The caller adds it instead."""
     with pytest.raises(KeyError):
-        Rig().backlog.update(a_pod("a"), 0.0)
+        Rig().queue.update(a_pod("a"), 0.0)
 
 
 # ---- gates -----------------------------------------------------------------------------------------------------------------
@@ -379,8 +379,8 @@ def test_a_gated_pod_waits_for_its_gate() -> None:
     rig.wake(NODE_ADDED, ANYTHING)
     rig.pass_time(1000)
     assert rig.place("a") is QueueState.GATED
-    assert rig.backlog.next_deadline(rig.now) is None
-    rig.backlog.update(relabelled(rig.entry("a").pod), rig.now)
+    assert rig.queue.next_deadline(rig.now) is None
+    rig.queue.update(relabelled(rig.entry("a").pod), rig.now)
     assert (rig.place("a"), rig.entry("a").gating_plugin) == (QueueState.ACTIVE, "")
     assert rig.entry("a").initial_attempt_timestamp == 1000.0
 
@@ -389,9 +389,9 @@ def test_one_gate_after_the_other() -> None:
     """The gate that is shut now is the one to wait for."""
     rig = Rig(GATE, LATCH)
     pod = rig.add("a", gate="", latch="").pod
-    rig.backlog.update(relabelled(pod, latch=""), rig.now)
+    rig.queue.update(relabelled(pod, latch=""), rig.now)
     assert (rig.place("a"), rig.entry("a").gating_plugin) == (QueueState.GATED, "latch")
-    rig.backlog.update(relabelled(pod), rig.now)
+    rig.queue.update(relabelled(pod), rig.now)
     assert rig.place("a") is QueueState.ACTIVE
 
 
@@ -418,13 +418,13 @@ def test_a_refused_pod_can_be_gated() -> None:
     """A pod that is freed is not let in when a gate has shut meanwhile; then it waits for the gate."""
     rig = Rig(GATE)
     pod = rig.refused("a", "Size").pod
-    rig.backlog.update(relabelled(pod, gate=""), rig.now)
+    rig.queue.update(relabelled(pod, gate=""), rig.now)
     rig.wake(NODE_ADDED)
     assert rig.place("a") is QueueState.GATED
     assert rig.entry("a").blocking_plugins == ("gate",)
-    assert rig.backlog.gated_counts() == {"gate": 1}
+    assert rig.queue.gated_counts() == {"gate": 1}
     rig.pass_time(2)
-    rig.backlog.update(pod, rig.now)
+    rig.queue.update(pod, rig.now)
     assert rig.place("a") is QueueState.ACTIVE
 
 
@@ -434,16 +434,14 @@ def test_gated_pods_are_counted_by_their_own_gate() -> None:
     pod = msgspec.structs.replace(
         (plain := a_pod("a")), spec=msgspec.structs.replace(plain.spec, scheduling_gates=(SchedulingGate("b"), SchedulingGate("c")))
     )
-    rig.backlog.add(pod, rig.now)
+    rig.queue.add(pod, rig.now)
     rig.add("x", latch="")
-    assert rig.backlog.gated_counts() == {"b": 1, "latch": 1}
-    rig.backlog.update(
-        msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, scheduling_gates=(SchedulingGate("c"),))), rig.now
-    )
-    assert rig.backlog.gated_counts() == {"c": 1, "latch": 1}
-    rig.backlog.remove("uid-a")
-    rig.backlog.update(relabelled(rig.entry("x").pod), rig.now)
-    assert rig.backlog.gated_counts() == {}
+    assert rig.queue.gated_counts() == {"b": 1, "latch": 1}
+    rig.queue.update(msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, scheduling_gates=(SchedulingGate("c"),))), rig.now)
+    assert rig.queue.gated_counts() == {"c": 1, "latch": 1}
+    rig.queue.remove("uid-a")
+    rig.queue.update(relabelled(rig.entry("x").pod), rig.now)
+    assert rig.queue.gated_counts() == {}
 
 
 def test_tenants_cannot_make_gates_without_end() -> None:
@@ -508,38 +506,38 @@ def test_a_gate_that_failed_is_asked_again(by: str, initial: float) -> None:
             return Status(Code.ERROR, ("because",))
 
     rig = Rig()
-    rig.backlog.set_profile("test", view(Flaky(), initial=initial), rig.now)
+    rig.queue.set_profile("test", view(Flaky(), initial=initial), rig.now)
     rig.add("a")
     for _ in range(10):
-        deadline = rig.backlog.next_deadline(rig.now)
+        deadline = rig.queue.next_deadline(rig.now)
         assert deadline is None or deadline > rig.now
         rig.pass_time(1)
     assert asked == ([0, 1, 3, 7] if initial else [0, 1, 2, 3])
     assert rig.place("a") is QueueState.GATED
-    assert rig.backlog.next_deadline(rig.now) is None
-    rig.backlog.update(relabelled(rig.entry("a").pod, new=""), rig.now)
-    assert rig.backlog.next_deadline(rig.now) == rig.now + 1
+    assert rig.queue.next_deadline(rig.now) is None
+    rig.queue.update(relabelled(rig.entry("a").pod, new=""), rig.now)
+    assert rig.queue.next_deadline(rig.now) == rig.now + 1
     rig.pass_time(1)
     assert (rig.place("a"), rig.pop()) == (QueueState.ACTIVE, "a")
-    assert rig.backlog.next_deadline(rig.now) is None
+    assert rig.queue.next_deadline(rig.now) is None
     rig.add("b")
-    rig.backlog.remove("uid-b")
-    assert rig.backlog.next_deadline(rig.now) is None
+    rig.queue.remove("uid-b")
+    assert rig.queue.next_deadline(rig.now) is None
     rig.add("c")
-    rig.backlog.set_profile("test", None, rig.now)
-    assert rig.backlog.next_deadline(rig.now) is None
+    rig.queue.set_profile("test", None, rig.now)
+    assert rig.queue.next_deadline(rig.now) is None
 
 
 def test_scheduling_gates() -> None:
     """The real plugin: the last gate's end lets the pod in."""
     plugin = SchedulingGates()
     rig = Rig()
-    rig.backlog.set_profile("test", view(plugin, wakes={plugin.name: plugin.events_to_register}), rig.now)
+    rig.queue.set_profile("test", view(plugin, wakes={plugin.name: plugin.events_to_register}), rig.now)
     two, one, none = (make_pod("a", scheduling_gates=tuple(SchedulingGate(name) for name in names)) for names in ("xy", "x", ""))
-    rig.backlog.add(two, rig.now)
-    rig.backlog.update(one, rig.now)
+    rig.queue.add(two, rig.now)
+    rig.queue.update(one, rig.now)
     assert rig.place("a") is QueueState.GATED
-    rig.backlog.update(none, rig.now)
+    rig.queue.update(none, rig.now)
     assert rig.place("a") is QueueState.ACTIVE
 
 
@@ -552,11 +550,11 @@ def test_the_unschedulable_are_flushed() -> None:
     rig.refused("a", "Deaf")
     rig.pass_time(10)
     rig.refused("b", "Deaf")
-    assert rig.backlog.next_deadline(rig.now) == 60.0
+    assert rig.queue.next_deadline(rig.now) == 60.0
     assert rig.pass_time(49) == 0
     assert rig.pass_time(1) == 1
     assert (rig.place("a"), rig.place("b")) == (QueueState.ACTIVE, QueueState.UNSCHEDULABLE)
-    assert rig.backlog.next_deadline(rig.now) == 70.0
+    assert rig.queue.next_deadline(rig.now) == 70.0
 
 
 def test_no_deadline_without_need() -> None:
@@ -565,11 +563,11 @@ def test_no_deadline_without_need() -> None:
     rig.add("a")
     rig.add("b", gate="")
     rig.add("c", scheduler="other")
-    assert rig.backlog.next_deadline(rig.now) is None
+    assert rig.queue.next_deadline(rig.now) is None
     rig.pop()
     rig.refuse("a")
-    assert rig.backlog.next_deadline(0.5) == 1.0
-    assert rig.backlog.next_deadline(5.0) == 5.0
+    assert rig.queue.next_deadline(0.5) == 1.0
+    assert rig.queue.next_deadline(5.0) == 5.0
 
 
 def test_pop_looks_at_the_clock() -> None:
@@ -592,18 +590,18 @@ def test_pods_are_held_until_their_profile_is_there() -> None:
     rig.add("a", scheduler="late")
     assert rig.wake(ANYTHING) == 0
     assert rig.pop() is None
-    assert [pod.metadata.name for pod in rig.backlog.unserved("late")] == ["a"]
+    assert [pod.metadata.name for pod in rig.queue.unserved("late")] == ["a"]
     rig.now = 7.0
-    rig.backlog.set_profile("late", view(), rig.now)
+    rig.queue.set_profile("late", view(), rig.now)
     assert rig.place("a") is QueueState.ACTIVE
     assert rig.entry("a").initial_attempt_timestamp == 7.0
-    assert list(rig.backlog.unserved("late")) == []
+    assert list(rig.queue.unserved("late")) == []
 
 
 def test_a_profile_that_goes_holds_its_pods() -> None:
     """All of its pods but those in flight, and those too once their attempt fails; other profiles' pods are left alone."""
     rig = Rig(GATE)
-    rig.backlog.set_profile("other", view(), rig.now)
+    rig.queue.set_profile("other", view(), rig.now)
     rig.refused("unschedulable", "Size")
     rig.refused("backoff")
     rig.add("gated", gate="")
@@ -611,14 +609,14 @@ def test_a_profile_that_goes_holds_its_pods() -> None:
     rig.pop()
     rig.add("active")
     rig.add("stranger", scheduler="other")
-    rig.backlog.set_profile("test", None, rig.now)
-    counts = rig.backlog.counts("test")
+    rig.queue.set_profile("test", None, rig.now)
+    counts = rig.queue.counts("test")
     assert (counts.held, counts.in_flight) == (4, 1)
     assert rig.place("stranger") is QueueState.ACTIVE
     rig.refuse("in-flight", "Size")
-    assert rig.backlog.counts("test").held == 5
+    assert rig.queue.counts("test").held == 5
     assert rig.order() == ["stranger"]
-    rig.backlog.set_profile("test", view(GATE), rig.now)
+    rig.queue.set_profile("test", view(GATE), rig.now)
     assert rig.place("backoff") is QueueState.BACKOFF
     assert rig.place("gated") is QueueState.GATED
     assert rig.order() == ["active"]
@@ -628,8 +626,8 @@ def test_backoff_goes_on_while_held() -> None:
     """Suspending a profile and resuming it is no way around a backoff."""
     rig = Rig()
     rig.refused("a")
-    rig.backlog.set_profile("test", None, rig.now)
-    rig.backlog.set_profile("test", view(), rig.now)
+    rig.queue.set_profile("test", None, rig.now)
+    rig.queue.set_profile("test", view(), rig.now)
     assert rig.place("a") is QueueState.BACKOFF
     assert rig.pop() is None
 
@@ -642,7 +640,7 @@ def test_a_swap_frees_what_changed_plugins_refused() -> None:
     rig.refused("deaf", "Deaf")
     rig.add("in-flight")
     rig.pop()
-    assert rig.backlog.move_rejected_by("test", frozenset({"Size", "Picky"}), rig.now) == 2
+    assert rig.queue.move_rejected_by("test", frozenset({"Size", "Picky"}), rig.now) == 2
     rig.refuse("in-flight", "Deaf")
     places = [rig.place(name) for name in ("size", "both", "deaf", "in-flight")]
     assert places == [QueueState.BACKOFF, QueueState.BACKOFF, QueueState.UNSCHEDULABLE, QueueState.BACKOFF]
@@ -652,10 +650,10 @@ def test_a_swap_frees_what_changed_plugins_refused() -> None:
 def test_a_swap_of_one_profile_moves_no_pod_of_another() -> None:
     """The same plugin in another profile is another plugin."""
     rig = Rig()
-    rig.backlog.set_profile("other", view(), rig.now)
+    rig.queue.set_profile("other", view(), rig.now)
     rig.refused("a", "Size")
-    assert rig.backlog.move_rejected_by("other", ["Size"], rig.now) == 0
-    rig.backlog.set_profile("other", None, rig.now)
+    assert rig.queue.move_rejected_by("other", ["Size"], rig.now) == 0
+    rig.queue.set_profile("other", None, rig.now)
     assert rig.place("a") is QueueState.UNSCHEDULABLE
 
 
@@ -664,7 +662,7 @@ def test_new_gates_apply_to_pods_that_wait() -> None:
     rig = Rig(GATE)
     rig.add("a", gate="")
     rig.add("b", latch="")
-    rig.backlog.set_profile("test", view(LATCH), rig.now)
+    rig.queue.set_profile("test", view(LATCH), rig.now)
     assert (rig.place("a"), rig.place("b")) == (QueueState.ACTIVE, QueueState.GATED)
 
 
@@ -673,8 +671,8 @@ def test_an_attempt_that_outlives_its_profile_is_made_again() -> None:
     rig = Rig()
     rig.add("a")
     rig.pop()
-    rig.backlog.set_profile("test", None, rig.now)
-    rig.backlog.set_profile("test", view(), rig.now)
+    rig.queue.set_profile("test", None, rig.now)
+    rig.queue.set_profile("test", view(), rig.now)
     rig.refuse("a", "Deaf")
     assert rig.place("a") is QueueState.BACKOFF
 
@@ -687,17 +685,17 @@ def test_counts_and_the_oldest() -> None:
     rig = Rig(GATE)
     rig.add("gated", gate="")
     rig.add("held", scheduler="other")
-    assert rig.backlog.totals().oldest is None
+    assert rig.queue.totals().oldest is None
     rig.pass_time(5)
     rig.add("a")
     rig.pass_time(5)
     rig.add("b")
     rig.pop()
-    counts = rig.backlog.counts("test")
+    counts = rig.queue.counts("test")
     assert (counts.active, counts.gated, counts.in_flight, counts.held, counts.oldest) == (1, 1, 1, 0, 5.0)
-    rig.backlog.done("uid-a")
-    assert rig.backlog.totals().oldest == 10.0
-    assert rig.backlog.totals().held == 1
+    rig.queue.done("uid-a")
+    assert rig.queue.totals().oldest == 10.0
+    assert rig.queue.totals().held == 1
 
 
 def test_every_move_into_a_queue_is_told() -> None:

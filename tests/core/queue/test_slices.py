@@ -30,8 +30,8 @@ def parked(count: int, *wakes: ClusterEventWithHint) -> Rig:
 def catch_up(rig: Rig) -> list[int]:
     """Move all that are due; how many in each slice."""
     moved = []
-    while rig.backlog.moves_pending:
-        moved.append(rig.backlog.flush(rig.now))
+    while rig.queue.moves_pending:
+        moved.append(rig.queue.flush(rig.now))
     return moved
 
 
@@ -51,7 +51,7 @@ def test_how_often_a_hint_is_asked(shared: bool, questions: int) -> None:
     assert rig.wake(NODE_ADDED) == 10
     assert len(asked) == questions
     assert rig.order() == [f"p{i}" for i in range(1, 30, 3)]
-    assert rig.backlog.unschedulable_counts() == [("test", "Some", 20)]
+    assert rig.queue.unschedulable_counts() == [("test", "Some", 20)]
 
 
 @pytest.mark.parametrize("itself", [True, False], ids=["itself", "others"])
@@ -87,7 +87,7 @@ def test_an_updated_pod_is_asked_about_as_it_is_now() -> None:
         rig.pop()
         rig.refuse(name, "Picky")
     rig.pass_time(1)
-    rig.backlog.update(relabelled(rig.entry("a").pod, wants="y"), rig.now)
+    rig.queue.update(relabelled(rig.entry("a").pod, wants="y"), rig.now)
     assert rig.wake(node_relabelled("y")) == 1
     assert rig.place("a") is QueueState.ACTIVE
     assert rig.wake(node_relabelled("x")) == 2
@@ -116,9 +116,9 @@ def test_freed_pods_move_in_slices() -> None:
     rig.refused("vip", "Size", priority=5)
     rig.pass_time(2)
     assert rig.wake(NODE_ADDED) == MOVES_PER_SLICE
-    assert rig.backlog.moves_pending
-    assert rig.backlog.next_deadline(rig.now) == rig.now
-    assert rig.backlog.pop(rig.now) is None
+    assert rig.queue.moves_pending
+    assert rig.queue.next_deadline(rig.now) == rig.now
+    assert rig.queue.pop(rig.now) is None
     catch_up(rig)
     assert rig.order() == ["vip", *(f"p{i}" for i in range(MANY))]
 
@@ -131,7 +131,7 @@ def test_nobody_waits_for_ever_more_pods_to_move() -> None:
     rig.wake(NODE_ADDED)
     looks = next(i for i in range(1000) if rig.pop(early=False) is not None)
     assert looks == MAX_SLICES_WITHOUT_POP - 1
-    assert rig.backlog.moves_pending
+    assert rig.queue.moves_pending
 
 
 def test_a_burst_of_events_asks_about_freed_pods_once() -> None:
@@ -145,7 +145,7 @@ def test_a_burst_of_events_asks_about_freed_pods_once() -> None:
     rig = parked(MANY, ClusterEventWithHint(EventResource.NODE, ActionType.ADD, hint, shared_by_signature=True))
     assert rig.wake(NODE_ADDED, NODE_ADDED, NODE_ADDED) == MOVES_PER_SLICE
     assert asked == ["p0", "p1", "p2"]
-    assert rig.backlog.unschedulable_counts() == [("test", "Some", MANY - MOVES_PER_SLICE)]
+    assert rig.queue.unschedulable_counts() == [("test", "Some", MANY - MOVES_PER_SLICE)]
     assert catch_up(rig) == [MOVES_PER_SLICE, MANY - 2 * MOVES_PER_SLICE]
 
 
@@ -153,9 +153,9 @@ def test_what_happens_to_freed_pods_before_they_move() -> None:
     """One goes, one changes, all others and the one that changed go on; none of them twice."""
     rig = parked(MANY)
     rig.wake(NODE_ADDED)
-    gone, changed, *_ = (entry.pod.metadata.name for entry in rig.backlog.entries() if entry.state is QueueState.UNSCHEDULABLE)
-    rig.backlog.remove(f"uid-{gone}")
-    rig.backlog.update(relabelled(rig.entry(changed).pod, app="new"), rig.now)
+    gone, changed, *_ = (entry.pod.metadata.name for entry in rig.queue.entries() if entry.state is QueueState.UNSCHEDULABLE)
+    rig.queue.remove(f"uid-{gone}")
+    rig.queue.update(relabelled(rig.entry(changed).pod, app="new"), rig.now)
     rig.wake(NODE_DELETED)
     catch_up(rig)
     assert sorted(rig.order()) == sorted({f"p{i}" for i in range(MANY)} - {gone})
@@ -166,11 +166,11 @@ def test_a_profile_that_is_suspended_holds_freed_pods() -> None:
     rig = parked(MANY)
     view = rig.view
     rig.wake(NODE_ADDED)
-    rig.backlog.set_profile("test", None, rig.now)
+    rig.queue.set_profile("test", None, rig.now)
     assert catch_up(rig) == [0]
-    assert rig.backlog.counts("test").held == MANY
-    rig.backlog.set_profile("test", view, rig.now)
-    assert rig.backlog.counts("test").active == MANY
+    assert rig.queue.counts("test").held == MANY
+    rig.queue.set_profile("test", view, rig.now)
+    assert rig.queue.counts("test").active == MANY
 
 
 def test_pods_that_two_plugins_free_move_once() -> None:
@@ -183,7 +183,7 @@ def test_pods_that_two_plugins_free_move_once() -> None:
     rig.pass_time(1)
     rig.wake(NODE_ADDED, node_relabelled("x"))
     assert catch_up(rig) == [MOVES_PER_SLICE, MANY - 2 * MOVES_PER_SLICE]
-    assert rig.backlog.unschedulable_counts() == []
+    assert rig.queue.unschedulable_counts() == []
 
 
 def test_freed_pods_whose_gate_is_shut_stay() -> None:
@@ -193,8 +193,8 @@ def test_freed_pods_whose_gate_is_shut_stay() -> None:
         rig.add(f"p{i}", gate="")
     assert rig.wake(ANYTHING) == 0
     assert catch_up(rig) == [0, 0]
-    assert rig.backlog.gated_counts() == {"gate": MANY}
-    rig.backlog.update(relabelled(rig.entry("p0").pod), rig.now)
+    assert rig.queue.gated_counts() == {"gate": MANY}
+    rig.queue.update(relabelled(rig.entry("p0").pod), rig.now)
     assert rig.pop() == "p0"
     rig.wake(ANYTHING)
     assert catch_up(rig) == [0, 0]
@@ -211,7 +211,7 @@ def test_time_and_swaps_move_in_slices_too(cause: str) -> None:
     if cause == PROFILE_UPDATED:
         rig.pass_time(1)
         rig.observed.clear()
-        assert rig.backlog.move_rejected_by("test", {"Size"}, rig.now) == MOVES_PER_SLICE
+        assert rig.queue.move_rejected_by("test", {"Size"}, rig.now) == MOVES_PER_SLICE
     else:
         rig.observed.clear()
         assert rig.pass_time(300) == MOVES_PER_SLICE
@@ -225,6 +225,6 @@ def test_what_a_pod_in_flight_misses_is_replayed_as_ever() -> None:
     rig.add("flying")
     assert rig.pop() == "flying"
     rig.wake(NODE_ADDED)
-    assert rig.backlog.moves_pending
+    assert rig.queue.moves_pending
     rig.refuse("flying", "Size")
     assert rig.place("flying") is QueueState.BACKOFF

@@ -35,8 +35,8 @@ def test_others_go_between_its_attempts(others: int, costs: list[float]) -> None
             rig.refuse(name, "Size")
             rig.wake(NODE_ADDED)
         else:
-            rig.backlog.done(f"uid-{name}")
-        if not rig.backlog.totals().active:
+            rig.queue.done(f"uid-{name}")
+        if not rig.queue.totals().active:
             break
     assert ("hopeless", "hopeless") not in itertools.pairwise(popped)
     assert len(popped) <= 2 * others + 1
@@ -62,9 +62,9 @@ def test_a_crowd_of_them_leaves_turns(crowd: int, others: int) -> None:
         if name is not None and name.startswith("hopeless"):
             rig.refuse(name, "Size")
         elif name is not None:
-            rig.backlog.done(f"uid-{name}")
+            rig.queue.done(f"uid-{name}")
         rig.wake(NODE_ADDED)
-    assert rig.backlog.totals().backoff + rig.backlog.totals().active == crowd
+    assert rig.queue.totals().backoff + rig.queue.totals().active == crowd
 
 
 @given(st.lists(st.sampled_from(["Size", ""]), min_size=1, max_size=60), st.integers(2, 8))
@@ -75,7 +75,7 @@ def test_equals_take_turns(verdicts: list[str], pods: int) -> None:
         rig.add(str(i))
         rig.now += 0.1
     for verdict in verdicts:
-        ready = [entry.timestamp for entry in rig.backlog.entries() if entry.state is not None and entry.state.value == "active"]
+        ready = [entry.timestamp for entry in rig.queue.entries() if entry.state is not None and entry.state.value == "active"]
         name = rig.pop(early=False)
         rig.now += 0.1
         if name is not None:

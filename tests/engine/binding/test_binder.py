@@ -82,13 +82,13 @@ def test_a_failure_at_any_step(case: Case, lags: bool, caplog: pytest.LogCapture
             world.kube.put(make_pod("a"))
             await world.clock.advance(TRIED_AGAIN)
             assert world.assumed == int(lags)
-            assert world.engine.backlog.get("uid-a") is None
+            assert world.engine.queue.get("uid-a") is None
             world.kube.silent = False
             world.kube.relist()
             assert world.kube.bindings.keys() == {"a"}
             assert world.assumed == 0
-            assert world.engine.backlog.get("uid-a") is None
-            assert world.engine.scheduler.cache.pod_info("uid-a") is not None
+            assert world.engine.queue.get("uid-a") is None
+            assert world.engine.context.cache.pod_info("uid-a") is not None
             assert len(world.notes("Scheduled")) == 1
             assert "a binding task ended with a bug" not in caplog.text
             told = world.notes("FailedScheduling")
@@ -115,8 +115,8 @@ def test_a_failure_while_the_pod_is_deleted(case: Case) -> None:
             world.kube.delete(pod)
             gate.set()
             await world.clock.advance(TRIED_AGAIN)
-            assert len(world.engine.scheduler.cache) == 0
-            assert world.engine.backlog.get("uid-a") is None
+            assert len(world.engine.context.cache) == 0
+            assert world.engine.queue.get("uid-a") is None
             assert world.notes("FailedScheduling") == []
             assert not [write for write in world.kube.written if write.method == "pod_condition"]
 
@@ -139,7 +139,7 @@ def test_a_binding_that_is_cancelled(where: str) -> None:
                 assert binding.task is not None
                 binding.task.cancel()
             await settle()
-            entry = world.engine.backlog.get("uid-a")
+            entry = world.engine.queue.get("uid-a")
             assert (entry.state if entry else None) is (None if where == "post_bind" else QueueState.BACKOFF)
             assert world.assumed == 0
             assert len(world.engine.loop.binder) == 0
@@ -253,9 +253,9 @@ def test_a_pod_that_somebody_else_binds(first: str) -> None:
             world.kube.silent = False
             world.kube.relist()
             await world.clock.advance(TRIED_AGAIN)
-            record = world.engine.scheduler.cache.pod_info("uid-a")
+            record = world.engine.context.cache.pod_info("uid-a")
             assert record is not None
-            assert (record.node, world.assumed, world.engine.backlog.get("uid-a")) == (theirs, 0, None)
+            assert (record.node, world.assumed, world.engine.queue.get("uid-a")) == (theirs, 0, None)
             assert world.notes("FailedScheduling") == world.notes("Scheduled") == []
 
     asyncio.run(scenario())
@@ -272,7 +272,7 @@ def test_a_pod_that_is_gone_before_the_watch_says_so() -> None:
             del world.kube.pods["uid-a"]
             gate.set()
             await world.clock.advance(TRIED_AGAIN)
-            assert (world.assumed, world.engine.backlog.get("uid-a")) == (0, None)
+            assert (world.assumed, world.engine.queue.get("uid-a")) == (0, None)
             assert world.notes("FailedScheduling") == []
 
     asyncio.run(scenario())
@@ -374,7 +374,7 @@ def test_an_outcome_that_may_not_be_read(seconds: float) -> None:
             world.kube.relist()
             await world.clock.advance(MAX_REFUSED_SECONDS + 10)
             assert world.assumed == 0
-            assert len(world.engine.scheduler.cache) == 1
+            assert len(world.engine.context.cache) == 1
             assert world.kube.bindings.keys() == {"a"}
 
     asyncio.run(scenario())
@@ -395,7 +395,7 @@ def test_a_permit_that_says_no(answer: Status, place: QueueState, reason: str) -
             world.steps.script["permit"].append(answer)
             world.kube.put(make_pod("a"))
             await settle()
-            entry = world.engine.backlog.get("uid-a")
+            entry = world.engine.queue.get("uid-a")
             assert entry is not None
             assert (entry.state, entry.unschedulable_plugins) == (place, frozenset({"Steps"} if place is QueueState.UNSCHEDULABLE else ()))
             (condition,) = world.kube.pods["uid-a"].status.conditions or ()

@@ -77,7 +77,7 @@ async def world_with(*claims: str, nodes: int = 1, seconds: int = 600, **device:
         yield world
         await settle()
         if not len(world.engine.loop.binder):
-            assert kept(world.engine.scheduler.cache.store) == kept(made_anew(world.kube))
+            assert kept(world.engine.context.cache.store) == kept(made_anew(world.kube))
 
 
 def made_anew(kube: InMemoryKube) -> Store:
@@ -282,7 +282,7 @@ def test_a_pod_that_goes_meanwhile(held: str) -> None:
                 assert "cannot allocate all claims" in told(world, "q")
                 gate.set()
             await settle()
-            assert (device(world), holders(world), world.engine.scheduler.cache.pod_info("uid-p")) == ("", [], None)
+            assert (device(world), holders(world), world.engine.context.cache.pod_info("uid-p")) == ("", [], None)
             if held:
                 await world.clock.advance(TRIED_AGAIN)
                 assert device(world, "d") == "n1"
@@ -534,7 +534,7 @@ def test_a_claim_that_keeps_a_pod_from_all_nodes_gives_its_devices_back() -> Non
     "error", [CONFLICT, NO_ANSWER, Forbidden("PATCH", 403, "Forbidden", "may not")], ids=["conflict", "lost", "no right"]
 )
 @pytest.mark.parametrize("done", [False, True], ids=["not done", "done"])
-def test_an_errand_that_fails(error: EdgeError, done: bool) -> None:
+def test_a_post_filter_action_that_fails(error: EdgeError, done: bool) -> None:
     """The pod is told and tried again, until the claim is free."""
 
     async def story() -> None:

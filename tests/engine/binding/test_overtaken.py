@@ -80,7 +80,7 @@ def test_our_own_decisions_are_no_news(monkeypatch: pytest.MonkeyPatch) -> None:
         async with Running().leading(nodes=1) as world:
             asked: list[str] = []
 
-            def ask(placement: ScheduleResult, scheduler: CycleContext) -> str:
+            def ask(placement: ScheduleResult, context: CycleContext) -> str:
                 asked.append(placement.node)
                 return "it is full"
 

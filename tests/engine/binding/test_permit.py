@@ -76,7 +76,7 @@ def test_a_hold_ends(asked: float, lasts: float) -> None:
             assert world.assumed == 1
             await world.clock.advance(2)
             assert world.assumed == 0
-            entry = world.engine.backlog.get("uid-a")
+            entry = world.engine.queue.get("uid-a")
             assert entry is not None
             assert (entry.state, entry.unschedulable_plugins) == (QueueState.UNSCHEDULABLE, {"Steps"})
             assert world.notes("FailedScheduling") == [f"rejected due to timeout after waiting {lasts:g}s at plugin Steps"]
@@ -141,7 +141,7 @@ def test_whatever_ends_the_waiting(end: Callable[[Running], Awaitable[None]], pl
             assert world.assumed == 0
             assert list(world.engine.loop.binder.waiting_pods) == []
             assert world.node("a") == "" if place else "uid-a" not in world.kube.pods
-            entry = world.engine.backlog.get("uid-a")
+            entry = world.engine.queue.get("uid-a")
             assert (entry.state if entry else None) is place
             assert world.notes("FailedScheduling", "a")[: len(told)] == told
 

@@ -49,8 +49,8 @@ def test_a_profile_whose_bindings_never_end_holds_its_own_slots_only() -> None:
             await settle(100)
             assert len(asked_to_bind(world)) == SLOTS
             assert all(world.node(f"t{i}") for i in range(3 * SLOTS))
-            assert world.engine.backlog.counts("slow").active == 2 * SLOTS
-            waiting = sorted(entry.pod.metadata.name for entry in world.engine.backlog.entries("slow") if entry.state == "active")
+            assert world.engine.queue.counts("slow").active == 2 * SLOTS
+            waiting = sorted(entry.pod.metadata.name for entry in world.engine.queue.entries("slow") if entry.state == "active")
             gate.set()
             await settle(200)
             assert asked_to_bind(world)[SLOTS:] == waiting[::-1]

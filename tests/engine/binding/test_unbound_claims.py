@@ -25,7 +25,7 @@ def test_a_pod_whose_claim_nobody_binds(storage_class: str | None) -> None:
             for _ in range(10):
                 world.clock.jump(20)
                 await world.clock.advance(0.3)
-            entry = world.engine.backlog.get("uid-a")
+            entry = world.engine.queue.get("uid-a")
             assert entry is not None
             assert (entry.attempts, entry.state, entry.unschedulable_plugins) == (1, "unschedulable", {"VolumeBinding"})
             assert len(world.notes("FailedScheduling", "a")) == 1

@@ -180,7 +180,7 @@ async def story(steps: list[str], patient: bool) -> None:
         catch_up(world)
         await world.clock.advance(15 if patient else 0)
         for uid, pod in list(world.kube.pods.items()):
-            entry = world.engine.backlog.get(uid)
+            entry = world.engine.queue.get(uid)
             assert pod.spec.node_name or entry is not None or not patient, f"{uid} is lost"
         for pod in list(world.kube.pods.values()):
             world.kube.delete(pod)
@@ -191,7 +191,7 @@ async def story(steps: list[str], patient: bool) -> None:
 
 def compare(world: Running) -> None:
     """What is kept of volumes and devices, with what is kept of the same objects by a cache that never heard of anything else."""
-    cache, fresh = world.engine.scheduler.cache, Cache()
+    cache, fresh = world.engine.context.cache, Cache()
     for kind in (PersistentVolume, PersistentVolumeClaim, ResourceSlice, ResourceClaim):
         for obj in world.kube.others[kind].values():
             fresh.store.put(obj)

@@ -207,7 +207,7 @@ def test_what_ends_the_waiting(case: str) -> None:
             await settle()
             assert f'binding rejected: running PreBind plugin "VolumeBinding": binding volumes: {why}' in told(world)
             assert (world.node("p"), world.assumed, assumptions(world)) == ("", 0, [])
-            assert world.engine.backlog.get("uid-p") is not None
+            assert world.engine.queue.get("uid-p") is not None
 
     run(story)
 
@@ -282,7 +282,7 @@ def test_a_write_that_fails(method: str, error: str, done: bool) -> None:
             bind(world.kube, "c", "pv")
             await settle()
             assert world.node("p") == (selected(world.kube, "c") or "n2")
-            assert (assumptions(world), world.engine.backlog.get("uid-p")) == ([], None)
+            assert (assumptions(world), world.engine.queue.get("uid-p")) == ([], None)
 
     run(story)
 

@@ -88,7 +88,7 @@ def test_every_kind_of_difference_of_every_kind_of_object() -> None:
             assert world.node("waits")
             assert engine.pod_sink.objects == kube.pods
             assert engine.node_sink.objects == kube.nodes
-            assert set(engine.scheduler.cache.store.objects(ResourceClaim)) == {"default/changed", "default/same", "default/new"}
+            assert set(engine.context.cache.store.objects(ResourceClaim)) == {"default/changed", "default/same", "default/new"}
             await world.clock.advance(A_ROUND)
             assert sum(repairs(world).values()) == 10
 
@@ -104,12 +104,12 @@ def test_a_pod_that_the_queue_has_lost() -> None:
             world.kube.put(make_pod("going"))
             world.kube.put(versioned(world.kube.pods["uid-going"], deletion_timestamp="2026-01-01T00:00:00Z"))
             await world.clock.advance(1)
-            world.engine.backlog.remove("uid-a")
-            world.engine.backlog.remove("uid-going")
+            world.engine.queue.remove("uid-a")
+            world.engine.queue.remove("uid-going")
             await world.clock.advance(A_ROUND)
             assert repairs(world) == {("Pod", "missed"): 1}
-            assert world.engine.backlog.get("uid-a") is not None
-            assert world.engine.backlog.get("uid-going") is None
+            assert world.engine.queue.get("uid-a") is not None
+            assert world.engine.queue.get("uid-going") is None
 
     asyncio.run(story())
 
@@ -283,5 +283,5 @@ def test_whatever_was_not_heard_is_put_right(steps: list[tuple[str, int, bool]])
     asyncio.run(comparison._compare(*comparison._compared[0]))
     live = {uid: pod.spec.node_name for uid, pod in bench.kube.pods.items() if pod.status.phase != "Succeeded"}
     found = {record.pod.metadata.uid: record.node for record in bench.cache.pod_infos()}
-    found |= {entry.uid: "" for entry in bench.backlog.entries()}
+    found |= {entry.uid: "" for entry in bench.queue.entries()}
     assert found == live

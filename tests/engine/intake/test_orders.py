@@ -235,7 +235,7 @@ class Machine(RuleBasedStateMachine):
     def cache_and_backlog_are_right(self) -> None:
         """Every pod is where it must be, every node is charged for its pods and no others."""
         bench, cache = self.bench, self.bench.cache
-        assert {entry.uid for entry in bench.backlog.entries()} == self.waiting
+        assert {entry.uid for entry in bench.queue.entries()} == self.waiting
         records = {uid: cache.pod_info(uid) for uid in self.versions}
         assert {uid: (r.node, r.requests) for uid, r in records.items() if r is not None} == self.taken
         assert {uid for uid, r in records.items() if r is not None and r.state is PodState.ASSUMED} == self.assumed

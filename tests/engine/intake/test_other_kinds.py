@@ -184,7 +184,7 @@ def test_a_profile_is_suspended_although_its_new_revision_waits() -> None:
     engine.profile_changed("p", a_body("p", generation=2, suspend=True, plugins=waiting))
     asyncio.run(engine.swapper.reconcile())
     engine.pod_sink.put(versioned(make_pod("x", scheduler_name="p")))
-    entry = engine.backlog.get("uid-x")
+    entry = engine.queue.get("uid-x")
     assert entry is not None
     assert entry.state is QueueState.UNSERVED
 
@@ -216,7 +216,7 @@ def test_a_label_of_a_namespace_wakes() -> None:
             wants = msgspec.convert(near(term(HOST, teams="a", app="db")), Affinity)
             world.kube.put(make_pod("p", affinity=wants))
             await world.clock.advance(20)
-            entry = world.engine.backlog.get("uid-p")
+            entry = world.engine.queue.get("uid-p")
             assert entry is not None
             assert (entry.state, entry.attempts) == (QueueState.UNSCHEDULABLE, 1)
             world.kube.put(namespace("other", team="a"))

@@ -39,7 +39,7 @@ async def test_a_pod_on_a_node_keeps_its_place_and_others_go_on(monkeypatch: pyt
         world.kube.put(versioned(make_pod("next", cpu="1m")))
         await world.clock.advance(3)
         assert world.node("next")
-        assert world.engine.scheduler.cache.pod_info("uid-odd") is not None
+        assert world.engine.context.cache.pod_info("uid-odd") is not None
         assert world.telemetry.last_aside == {"pods": 1}
         assert ["IndexError('a bug')" in note for note in world.notes("SetAside", "odd")] == [True]
         broken = False
@@ -54,10 +54,10 @@ async def test_a_waiting_pod_is_told_by_event_and_condition(monkeypatch: pytest.
     """Once, also when a list brings it again; one of another scheduler is not written to."""
     original = SchedulingQueue.add
 
-    def failing(backlog: SchedulingQueue, pod: Pod, now: float) -> None:
+    def failing(queue: SchedulingQueue, pod: Pod, now: float) -> None:
         if pod.metadata.name.startswith("odd"):
             raise RecursionError("a bug")
-        original(backlog, pod, now)
+        original(queue, pod, now)
 
     monkeypatch.setattr(SchedulingQueue, "add", failing)
     async with Running().leading() as world:
@@ -143,8 +143,8 @@ def test_what_fails_while_others_are_told_of_it_is_as_before() -> None:
     assert cache.store.objects(Service)["default/known"].spec.selector == {"app": "old"}
 
 
-def _services(cache: Cache, backlog: SchedulingQueue) -> StoredObjectSink:
-    return StoredObjectSink(kind_of(Service), cache, backlog, lambda: 0.0)
+def _services(cache: Cache, queue: SchedulingQueue) -> StoredObjectSink:
+    return StoredObjectSink(kind_of(Service), cache, queue, lambda: 0.0)
 
 
 def _service(name: str, app: str) -> Service:
@@ -174,4 +174,4 @@ async def test_what_of_a_pod_does_not_count_is_told_once() -> None:
         (said,) = world.notes("SetAside", "huge")
         assert "status.allocatable of a Node has 1001 resources, and more than 1000 are not looked at" in said
         assert world.telemetry.last_aside == {"nodes": 1}
-        assert world.engine.scheduler.cache.nodes.amounts_at("cpu", world.engine.scheduler.cache.nodes.row_of["huge"])[0] == 4000
+        assert world.engine.context.cache.nodes.amounts_at("cpu", world.engine.context.cache.nodes.row_of["huge"])[0] == 4000

@@ -31,7 +31,7 @@ def full(bench: Bench, cpu: str = "4") -> None:
     bench.pods.put(versioned(make_pod("big", cpu=cpu, node="n1")))
     bench.pods.put(versioned(make_pod("waits", cpu="1")))
     assert bench.attempt() == "waits"
-    assert bench.backlog.get("uid-waits").state is QueueState.UNSCHEDULABLE  # type: ignore[union-attr]
+    assert bench.queue.get("uid-waits").state is QueueState.UNSCHEDULABLE  # type: ignore[union-attr]
 
 
 def delete_big(bench: Bench) -> None:
@@ -48,7 +48,7 @@ def garble_and_delete_big(bench: Bench) -> None:
     """It becomes unreadable and goes."""
     big = versioned(bench.pods.objects["uid-big"])
     bench.pods.unreadable(unreadable(big), deleted=False)
-    assert bench.backlog.get("uid-waits").state is QueueState.UNSCHEDULABLE  # type: ignore[union-attr]
+    assert bench.queue.get("uid-waits").state is QueueState.UNSCHEDULABLE  # type: ignore[union-attr]
     bench.pods.unreadable(unreadable(big), deleted=True)
 
 
@@ -89,7 +89,7 @@ def mend_node(bench: Bench) -> None:
     """A node comes unreadable, which is nothing, and is readable then, which is a new node."""
     bench.nodes.put(versioned(make_node("n2", cpu="four")))
     bench.nodes.unreadable(unreadable(versioned(make_node("n2"))), deleted=False)
-    assert bench.backlog.get("uid-waits").state is QueueState.UNSCHEDULABLE  # type: ignore[union-attr]
+    assert bench.queue.get("uid-waits").state is QueueState.UNSCHEDULABLE  # type: ignore[union-attr]
     bench.nodes.put(versioned(make_node("n2")))
 
 
@@ -125,7 +125,7 @@ def test_what_wakes_a_refused_pod(happens: Any) -> None:
     bench = Bench()
     full(bench)
     happens(bench)
-    entry = bench.backlog.get("uid-waits")
+    entry = bench.queue.get("uid-waits")
     assert entry is not None
     assert (entry.state is QueueState.BACKOFF) == (happens in WAKING)
 
@@ -138,7 +138,7 @@ def test_a_node_that_can_be_read_at_last_is_new() -> None:
     bench.pods.put(versioned(make_pod("waits")))
     bench.attempt()
     bench.nodes.put(versioned(make_node("n2")))
-    assert bench.backlog.totals().unschedulable == 0
+    assert bench.queue.totals().unschedulable == 0
 
 
 # ---- single cases --------------------------------------------------------------------------------------------------------
@@ -218,7 +218,7 @@ def test_an_unreadable_pod_keeps_what_it_took() -> None:
         bench.pods.put(pod := versioned(make_pod("a", cpu="300m", node=node)))
         bench.pods.unreadable(unreadable(versioned(pod)), deleted=False)
         assert not bench.pods.objects
-        assert bench.backlog.get("uid-a") is None
+        assert bench.queue.get("uid-a") is None
     assert bench.cache.nodes.requested[0, 0] == 300
 
 
@@ -247,7 +247,7 @@ def test_a_pod_in_flight_is_retried_in_its_newest_state() -> None:
     bench.pods.put(versioned(make_pod("a", tolerations=()), deletion_timestamp="2026-01-01T00:00:00Z"))
     assert bench.cache.assumed == 1
     bench.binder.end("uid-a", FAILED)
-    entry = bench.backlog.get("uid-a")
+    entry = bench.queue.get("uid-a")
     assert entry is not None
     assert entry.pod.metadata.deletion_timestamp
 
@@ -272,9 +272,9 @@ def test_ports_of_a_deleted_pod_are_free_again() -> None:
     bench.pods.put(versioned(make_pod("old", node="n1", containers=(container,))))
     bench.pods.put(versioned(make_pod("new", containers=(container,))))
     bench.attempt()
-    assert bench.backlog.totals().unschedulable == 1
+    assert bench.queue.totals().unschedulable == 1
     bench.pods.delete(make_pod("old"))  # whatever the informer hands over, its newest known state counts
-    assert bench.backlog.totals().unschedulable == 0
+    assert bench.queue.totals().unschedulable == 0
 
 
 def test_pods_of_other_schedulers_wait_untouched() -> None:
@@ -283,7 +283,7 @@ def test_pods_of_other_schedulers_wait_untouched() -> None:
     bench.nodes.put(versioned(make_node("n1")))
     bench.pods.put(versioned(make_pod("a", scheduler_name="somebody-elses")))
     assert bench.attempt() == ""
-    assert bench.backlog.totals().held == 1
+    assert bench.queue.totals().held == 1
     assert bench.queued == ["a"]
 
 
@@ -306,7 +306,7 @@ def test_deleting_what_was_never_there_changes_nothing() -> None:
     bench.pods.delete(make_pod("a"))
     bench.nodes.delete(make_node("n1"))
     bench.pods.unreadable(UnreadableObject(PartialObject(make_pod("a").metadata), "n1", "?"), deleted=True)
-    assert len(bench.cache) == len(bench.cache.nodes) == bench.backlog.totals().active == 0
+    assert len(bench.cache) == len(bench.cache.nodes) == bench.queue.totals().active == 0
 
 
 def test_newest_state_is_what_failures_see() -> None:

@@ -33,12 +33,12 @@ class World(Bench):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.loop.live.clear()
-        self.backlog.set_profile("test", None, self.clock.boottime())
+        self.queue.set_profile("test", None, self.clock.boottime())
         self.swapper = ProfileSwapper(self.loop, RESOLVER, self.ports, ProfileOwnership(self.kube, OURS, {"elsewhere"}.__contains__))
         self.swapper.leading = True
         self.orphans: list[tuple[str, str]] = []
         self.swapper.orphaned = lambda scheduler_name, profile: self.orphans.append((scheduler_name, profile))
-        self.reconciler = ProfileStatusWriter(self.swapper, self.backlog, self.kube, self.clock)
+        self.reconciler = ProfileStatusWriter(self.swapper, self.queue, self.kube, self.clock)
         self.reconciler.inputs.leadership = lambda: Leadership("me", "", 0, "")
         self.reconciler.inputs.claimed_by = OURS
         self.nodes.put(versioned(make_node("n1")))
@@ -124,7 +124,7 @@ def test_leases_of_others_are_read_side_by_side() -> None:
     kube = Slow()
     engine = make_engine(kube, FakeEventRecorder())
     home = Namespace(ObjectMeta("elsewhere", uid="u", labels={HOME_LABEL: "true"}))
-    engine.scheduler.cache.store.put(home)
+    engine.context.cache.store.put(home)
     for i in range(10):
         engine.profile_changed(f"p{i}", claimed(a_body(f"p{i}"), f"elsewhere/{i}"))
     asyncio.run(engine.swapper.reconcile())

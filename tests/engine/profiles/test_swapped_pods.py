@@ -45,7 +45,7 @@ class Refused:
 
     def entry(self, name: str) -> QueuedPodInfo:
         """A pod that waits."""
-        entry = self.world.engine.backlog.get(f"uid-{name}")
+        entry = self.world.engine.queue.get(f"uid-{name}")
         assert entry is not None
         return entry
 
@@ -81,7 +81,7 @@ def test_pods_that_changed_plugins_had_refused_are_tried_again(change: str) -> N
             before = pods.attempts
             pods.see(GPU + spec.get("ignored", "x"), **{name: value for name, value in spec.items() if name != "ignored"})
             await world.clock.advance(1)
-            now = world.engine.backlog.get("uid-picky")
+            now = world.engine.queue.get("uid-picky")
             assert pods.entry("gpu").attempts - before[0] == moved[0]
             assert (now is None or now.attempts > before[1]) == bool(moved[1])
             assert bool(world.node("picky")) == (change == "another is taken out")
@@ -132,12 +132,12 @@ def test_a_pod_that_is_decided_by_the_old_revision_during_a_swap_is_tried_again(
     engine.profile_changed("test", a_body("test"))
     asyncio.run(engine.swapper.reconcile())
     engine.pod_sink.put(versioned(make_pod("a", cpu="2")))
-    entry = engine.backlog.pop(engine.metrics.last_heartbeat)
+    entry = engine.queue.pop(engine.metrics.last_heartbeat)
     assert entry is not None
     ignoring_cpu = {"name": "NodeResourcesFit", "args": {"ignoredResources": [GPU]}}
     engine.profile_changed("test", a_body("test", generation=2, pluginConfig=[ignoring_cpu]))
     asyncio.run(engine.swapper.reconcile())
-    engine.backlog.requeue(entry, frozenset({"NodeResourcesFit"}), engine.metrics.last_heartbeat)
+    engine.queue.requeue(entry, frozenset({"NodeResourcesFit"}), engine.metrics.last_heartbeat)
     assert entry.state is QueueState.BACKOFF
 
 
@@ -158,13 +158,13 @@ def test_pods_of_a_stopped_profile_are_held(how: str) -> None:
             gate.set()
             await world.clock.advance(20)
             assert world.kube.bindings.keys() == {"flying"}
-            assert world.engine.backlog.counts("test").held == 2
+            assert world.engine.queue.counts("test").held == 2
             assert ("test" not in world.engine.loop.live) == (how == "deleted")
             body = a_body("test", uid="uid-again") if how == "deleted" else a_body("test", generation=3)
             world.engine.profile_changed("test", body)
             await world.clock.advance(1)
             assert world.kube.bindings.keys() == {"flying", "new"}
-            entry = world.engine.backlog.get("uid-refused")
+            entry = world.engine.queue.get("uid-refused")
             assert entry is not None
             assert entry.attempts == 2
 

@@ -227,8 +227,8 @@ class Crowd:
     told: list[str] = dataclasses.field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.backlog = SchedulingQueue(PrioritySort().sort_key, Store(), lambda queue, event: None, lambda plugin, pod, error: None)
-        self.strangers = UnmatchedPods(self.backlog, self.clock, FakeEventRecorder(), (), self.tell)
+        self.queue = SchedulingQueue(PrioritySort().sort_key, Store(), lambda queue, event: None, lambda plugin, pod, error: None)
+        self.strangers = UnmatchedPods(self.queue, self.clock, FakeEventRecorder(), (), self.tell)
 
     def tell(self, pod: Pod, text: str) -> None:
         """Slowly."""
@@ -238,7 +238,7 @@ class Crowd:
     def add(self, count: int) -> None:
         """So many more pods."""
         for i in range(len(self.told), len(self.told) + count):
-            self.backlog.add(versioned(make_pod(f"p{i}", scheduler_name="gone")), self.clock.boottime())
+            self.queue.add(versioned(make_pod(f"p{i}", scheduler_name="gone")), self.clock.boottime())
 
 
 def test_thousands_are_told_in_slices() -> None:
@@ -276,7 +276,7 @@ def test_what_is_kept_is_bounded() -> None:
     crowd = Crowd()
     crowd.strangers.lead()
     for i in range(2 * MAX_REMEMBERED):
-        crowd.backlog.add(versioned(make_pod(f"p{i}", scheduler_name=f"name{i}")), crowd.clock.boottime())
+        crowd.queue.add(versioned(make_pod(f"p{i}", scheduler_name=f"name{i}")), crowd.clock.boottime())
         crowd.strangers.pod_queued(make_pod(f"p{i}", scheduler_name=f"name{i}"))
         crowd.strangers.profile_orphaned(f"gone{i}", "p")
     crowd.clock.jump(REPORT_AFTER_SECONDS)

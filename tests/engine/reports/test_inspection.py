@@ -43,7 +43,7 @@ class World:
     def __post_init__(self) -> None:
         self.kube = self.bench.kube
         self.hear()
-        self.inspector = CacheInspector(self.bench.cache, self.bench.backlog, self.kube, self.clock, self.gauge)
+        self.inspector = CacheInspector(self.bench.cache, self.bench.queue, self.kube, self.clock, self.gauge)
 
     def hear(self, deaf: bool = False) -> None:
         """Listen to the watches, or not."""

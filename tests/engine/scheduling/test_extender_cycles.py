@@ -399,7 +399,7 @@ def test_a_suspended_profile_asks_nothing_more() -> None:
         await settle()
         world.engine.profile_changed("test", a_profile(DECIDES, generation=2, suspend=True))
         await world.clock.advance(TRIED_AGAIN)
-        assert world.engine.backlog.counts("test").held == MAX_CYCLES_PER_PROFILE + 4
+        assert world.engine.queue.counts("test").held == MAX_CYCLES_PER_PROFILE + 4
         gate.set()
         await world.clock.advance(TRIED_AGAIN)
         assert not world.kube.bindings
@@ -422,7 +422,7 @@ def test_a_deleted_profile_asks_nothing_more() -> None:
         gate.set()
         await world.clock.advance(TRIED_AGAIN)
         assert not world.kube.bindings
-        assert world.engine.backlog.counts("test").in_flight == 0
+        assert world.engine.queue.counts("test").in_flight == 0
 
     run(scenario, a_profile(DECIDES))
 
@@ -643,7 +643,7 @@ def test_a_cycle_that_is_broken_off_before_it_began(cause: str) -> None:
     async def scenario(world: Running) -> None:
         for _ in range(2 * MAX_CYCLES_PER_PROFILE):
             pod = world.kube.put(make_pod("a"))
-            entry = world.engine.backlog.pop(world.clock.boottime())
+            entry = world.engine.queue.pop(world.clock.boottime())
             assert entry is not None
             world.engine.loop.attempt(entry)
             if cause == "gone":

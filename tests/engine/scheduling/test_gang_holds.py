@@ -15,7 +15,7 @@ from tests.engine.scheduling.test_gang_scheduler import come, condition, group, 
 
 def held(world: Running) -> dict[str, str]:
     """Which pods are nominated to which nodes, by the operator and by their status alike."""
-    nominations = world.engine.scheduler.cache.nominations
+    nominations = world.engine.context.cache.nominations
     promised = {record.pod.metadata.name: record.node for record in nominations}
     waiting = [pod for pod in world.kube.pods.values() if not pod.spec.node_name]
     shown = {pod.metadata.name: node for pod in waiting if (node := pod.status.nominated_node_name)}

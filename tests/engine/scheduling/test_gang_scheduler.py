@@ -155,7 +155,7 @@ def test_a_bug_in_one_decision_fails_the_gang_not_the_process() -> None:
     """Whoever was placed is taken back; the group is tried again."""
 
     async def scenario(world: Running) -> None:
-        decide, calls = world.engine.scheduler.evaluator.evaluation, []
+        decide, calls = world.engine.context.evaluator.evaluation, []
 
         def broken(pod: Pod, *rest: Any) -> Any:
             calls.append(pod.metadata.name)
@@ -163,7 +163,7 @@ def test_a_bug_in_one_decision_fails_the_gang_not_the_process() -> None:
                 raise ZeroDivisionError("bug")
             return decide(pod, *rest)
 
-        world.engine.scheduler.evaluator.evaluation = broken  # type: ignore[method-assign, assignment]
+        world.engine.context.evaluator.evaluation = broken  # type: ignore[method-assign, assignment]
         come(world, group(2), member("a"), member("b"))
         await settle()
         assert world.assumed == 0
@@ -396,7 +396,7 @@ def test_members_of_two_profiles_are_told_so() -> None:
         come(world, group(2), member("a"), member("b", scheduler_name="other"))
         await world.clock.advance(SETTLE_SECONDS + 1)
         assert condition(world, "a")[1].endswith("; 1 more name the scheduler 'other', and all must name the same")
-        assert world.engine.backlog.get("uid-b").state is QueueState.GATED  # type: ignore[union-attr]
+        assert world.engine.queue.get("uid-b").state is QueueState.GATED  # type: ignore[union-attr]
 
     run(scenario, None, a_body("test"), a_body("other"))
 

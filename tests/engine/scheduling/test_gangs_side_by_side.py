@@ -34,7 +34,7 @@ def _slow(monkeypatch: pytest.MonkeyPatch) -> None:
 def a_slow_bench(*names: str, nodes: int = 0, cpu: str = "4") -> Bench:
     """Profiles of these names, with room for everybody, or just so many nodes."""
     bench = a_bench(*names)
-    bench.scheduler.snapshot.now = bench.clock.boottime
+    bench.context.snapshot.now = bench.clock.boottime
     for i in range(nodes):
         bench.nodes.put(versioned(make_node(f"n{i}", cpu=cpu)))
     if nodes:
@@ -201,12 +201,12 @@ def swap(bench: Bench) -> None:
     """Its profile has another revision."""
     resolution = RESOLVER(a_body("b", preset="BinPack", generation=2), {})
     bench.loop.live["b"] = resolution.revision
-    bench.backlog.set_profile("b", resolution.queue_view, bench.clock.boottime())
+    bench.queue.set_profile("b", resolution.queue_config, bench.clock.boottime())
 
 
 def suspend(bench: Bench) -> None:
     """Its profile is suspended for a while."""
-    bench.backlog.set_profile("b", None, bench.clock.boottime())
+    bench.queue.set_profile("b", None, bench.clock.boottime())
     run(bench, 200)
     assert assumed(bench)["b"] == 0
     swap(bench)

@@ -126,7 +126,7 @@ def test_a_plugin_that_raises_fails_one_pod(method: str) -> None:
             await world.clock.advance(TRIED_AGAIN)
             assert world.kube.bindings.keys() == {"lucky", "too"}
             assert world.assumed == 0
-            entry = world.engine.backlog.get("uid-unlucky")
+            entry = world.engine.queue.get("uid-unlucky")
             assert entry is not None
             assert (entry.state is QueueState.GATED) == (method == "pre_enqueue")
             if method not in ("hint", "pre_enqueue"):
@@ -185,7 +185,7 @@ def test_no_more_bindings_than_allowed(limit: int) -> None:
                 world.kube.put(make_pod(f"p{i}", cpu="10m"))
             await settle()
             assert world.kube.in_flight["bind"] == len(world.engine.loop.binder) == world.assumed == limit
-            assert world.engine.backlog.totals().active == limit + 1
+            assert world.engine.queue.totals().active == limit + 1
             gate.set()
             await settle(100)
             assert len(world.kube.bindings) == 2 * limit + 1
@@ -200,7 +200,7 @@ def test_nobody_decides_before_leading() -> None:
         async with Running().leading(lead=False) as world:
             world.kube.put(make_pod("a"))
             await world.clock.advance(1)
-            assert world.engine.backlog.totals().active == 1
+            assert world.engine.queue.totals().active == 1
             assert (world.kube.written, world.events.events) == ([], [])
             world.engine.lead(lambda: None)
             await settle()
@@ -220,7 +220,7 @@ def test_nobody_decides_behind_a_closed_fence() -> None:
             await world.clock.advance(1)
             world.kube.put(make_pod("a"))
             await world.clock.advance(1)
-            entry = world.engine.backlog.get("uid-a")
+            entry = world.engine.queue.get("uid-a")
             assert entry is not None
             assert (entry.state, entry.attempts) == (QueueState.ACTIVE, 0)
             fence.extend(clock.boottime() + 10)
@@ -246,7 +246,7 @@ def test_pods_that_are_being_deleted_are_skipped() -> None:
             assert world.notes("FailedScheduling", "going") == ["skip schedule deleting pod: default/going"]
             assert world.notes("FailedScheduling", "later")[-1] == "skip schedule deleting pod: default/later"
             assert world.kube.bindings == {}
-            assert list(world.engine.backlog.entries()) == []
+            assert list(world.engine.queue.entries()) == []
 
     asyncio.run(scenario())
 

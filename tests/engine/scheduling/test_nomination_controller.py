@@ -261,7 +261,7 @@ def test_the_room_of_a_pod_that_does_not_come_is_free(fate: str) -> None:
             world.kube.put(make_pod("small", cpu="2", priority=2))
             await world.clock.advance(0.5)
             pod = world.kube.pods["uid-high"]
-            world.engine.backlog.remove("uid-high")  # so that it does not take its room itself
+            world.engine.queue.remove("uid-high")  # so that it does not take its room itself
             world.kube.delete(world.kube.pods["uid-a"])
             await world.clock.advance(TRIED_AGAIN)
             assert world.node("small") == ""
@@ -308,7 +308,7 @@ def test_a_pod_that_asks_for_less_keeps_less_room() -> None:
             await nominate(world, low("a", "4"))
             pod, smaller = world.kube.pods["uid-high"], high(cpu="1")
             world.kube.put(msgspec.structs.replace(pod, spec=smaller.spec))
-            record = world.engine.scheduler.cache.nominations.get("uid-high")
+            record = world.engine.context.cache.nominations.get("uid-high")
             assert record is not None
             assert isinstance(record.pod, Pod)
             assert record.pod.spec == smaller.spec
@@ -328,12 +328,12 @@ def test_a_nomination_by_somebody_else_is_honoured() -> None:
             world.kube.put(low("b", "4", "n2", priority=9))
             world.kube.put(high())
             await world.clock.advance(0.5)
-            entry = world.engine.backlog.get("uid-high")
+            entry = world.engine.queue.get("uid-high")
             assert entry is not None
             tried = entry.attempts
             pod = world.kube.pods["uid-high"]
             world.kube.put(msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, nominated_node_name="n2")))
-            assert world.engine.scheduler.cache.nominations.nominated_node("uid-high") == "n2"
+            assert world.engine.context.cache.nominations.nominated_node("uid-high") == "n2"
             await world.clock.advance(TRIED_AGAIN)
             assert entry.attempts > tried  # looked at anew: there is nobody to preempt
             assert nominated_node(world) == ""
@@ -421,7 +421,7 @@ def test_somebody_elses_victims_have_their_grace() -> None:
             world.kube.put(msgspec.structs.replace(world.kube.pods["uid-a"], metadata=meta))
             ghost = make_pod("ghost", cpu="4", priority=10, scheduler_name="theirs")
             world.kube.put(msgspec.structs.replace(ghost, status=PodStatus(nominated_node_name="n1")))
-            nominations = world.engine.scheduler.cache.nominations
+            nominations = world.engine.context.cache.nominations
             await world.clock.advance(NOMINATION_TIMEOUT_SECONDS + 95)
             assert nominations.nominated_node("uid-ghost") == "n1"
             await world.clock.advance(10)
@@ -437,6 +437,6 @@ def test_a_standby_lets_no_nomination_lapse() -> None:
         async with Running().leading(nodes=1, lead=False) as world:
             world.kube.put(msgspec.structs.replace(make_pod("p", cpu="4"), status=PodStatus(nominated_node_name="n1")))
             await world.clock.advance(NOMINATION_TIMEOUT_SECONDS * 3)
-            assert world.engine.scheduler.cache.nominations.nominated_node("uid-p") == "n1"
+            assert world.engine.context.cache.nominations.nominated_node("uid-p") == "n1"
 
     asyncio.run(story())

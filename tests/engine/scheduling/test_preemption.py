@@ -100,10 +100,10 @@ def test_a_pod_is_not_tried_while_its_victims_are_being_told() -> None:
         async with world.leading(a_body("test"), nodes=1):
             gate = world.kube.hold("delete_pod")
             await preempt(world)
-            assert world.engine.backlog.totals().in_flight == 1
+            assert world.engine.queue.totals().in_flight == 1
             gate.set()
             await world.clock.advance(0.5)
-            assert world.engine.backlog.totals().unschedulable == 1
+            assert world.engine.queue.totals().unschedulable == 1
 
     asyncio.run(story())
 
@@ -120,7 +120,7 @@ def test_a_pod_is_not_tried_for_each_of_its_victims_that_goes() -> None:
             world.kube.put(make_pod("high", cpu="4", priority=9))
             world.kube.silent = True
             await world.clock.advance(0.01)
-            entry = world.engine.backlog.get("uid-high")
+            entry = world.engine.queue.get("uid-high")
             assert entry is not None
             for victim in victims:
                 assert (entry.state, entry.attempts) == (QueueState.IN_FLIGHT, 1)
@@ -172,8 +172,8 @@ def test_a_pod_of_lower_priority_loses_its_nomination() -> None:
             world.kube.put(HIGH)
             await world.clock.advance(0.5)
             assert world.kube.pods["uid-middle"].status.nominated_node_name == ""
-            assert list(world.engine.scheduler.cache.nominations.nodes) == ["n1"]
-            assert "uid-high" in world.engine.scheduler.cache.nominations
+            assert list(world.engine.context.cache.nominations.nodes) == ["n1"]
+            assert "uid-high" in world.engine.context.cache.nominations
 
     asyncio.run(story())
 
@@ -226,12 +226,12 @@ def test_a_nominated_pod_that_goes_frees_its_room() -> None:
     bench = Bench()
     bench.nodes.put(versioned(make_node("n1")))
     bench.pods.put(versioned(nominated(HIGH, "n1")))
-    bench.backlog.remove("uid-high")
+    bench.queue.remove("uid-high")
     bench.pods.put(versioned(make_pod("small", cpu="2", priority=2)))
     assert bench.attempt() == "small"
-    assert bench.backlog.totals().unschedulable == 1
+    assert bench.queue.totals().unschedulable == 1
     bench.pods.delete(HIGH)
-    assert bench.backlog.totals().unschedulable == 0
+    assert bench.queue.totals().unschedulable == 0
 
 
 def test_a_placed_pod_is_nominated_no_more() -> None:

@@ -49,8 +49,8 @@ def a_bench(looks: float, nodes: int = 3, cpu: str = "4", clock: ManualClock | N
         bench.nodes.put(versioned(make_node(f"n{i}", cpu=cpu)))
     bench.nodes.list_ended()
     bench.pods.list_ended()
-    bench.backlog.groups.all_listed()
-    bench.scheduler.snapshot.now = Ticking(looks)
+    bench.queue.groups.all_listed()
+    bench.context.snapshot.now = Ticking(looks)
     bench.loop.deciding = True
     return bench
 
@@ -104,7 +104,7 @@ def test_others_have_their_turn() -> None:
     bench = a_bench(40)
     bench.pods.put(versioned(make_pod("known", cpu="1m")))
     run(bench, 10)
-    bench.scheduler.snapshot.now = Ticking(12)
+    bench.context.snapshot.now = Ticking(12)
     bench.pods.put(versioned(make_pod("new", cpu="2m", priority=9)))
     bench.pods.put(versioned(make_pod("next", cpu="1m")))
     run(bench, 200)
@@ -120,10 +120,10 @@ def test_a_pod_that_takes_too_long_is_refused() -> None:
         clock.pass_on(MAX_DECISION_SECONDS / 3)
         return ticks()
 
-    bench.scheduler.snapshot.now = now
+    bench.context.snapshot.now = now
     bench.pods.put(versioned(make_pod("p")))
     run(bench, 50)
-    entry = bench.backlog.get("uid-p")
+    entry = bench.queue.get("uid-p")
     assert entry is not None and entry.state is QueueState.BACKOFF
     assert "deciding took longer than 10 s" in bench.events.events[0].note
 
@@ -147,7 +147,7 @@ def test_a_gang_that_does_not_fit_is_taken_back() -> None:
         bench.pods.put(member(i, 5))
     begun(bench, 3)
     bench.pods.put(versioned(make_pod("other", cpu="2")))
-    run(bench, until=lambda: bench.backlog.counts("test").unschedulable == 1)
+    run(bench, until=lambda: bench.queue.counts("test").unschedulable == 1)
     assert not placed(bench) and bench.cache.assumed == 4
     run(bench)
     clock.pass_on(1)
@@ -187,7 +187,7 @@ def test_what_happens_to_a_gang_that_is_half_placed(happens: Callable[[Bench], N
     for _ in range(3):
         run(bench)
         clock.pass_on(20)
-        bench.backlog.flush(bench.clock.boottime())
+        bench.queue.flush(bench.clock.boottime())
     assert len(placed(bench)) == 4
     assert "n0" not in placed(bench).values() or happens is delete_member
     assert bench.cache.assumed == 4
@@ -202,7 +202,7 @@ def test_what_was_set_down_is_not_bound_by_a_suspended_profile(of: int) -> None:
         bench.pods.put(member(i, of))
     run(bench, until=lambda: bool(bench.loop._paused))
     assert bench.loop._paused
-    bench.backlog.set_profile(name, None, bench.clock.boottime())
+    bench.queue.set_profile(name, None, bench.clock.boottime())
     run(bench)
     assert not placed(bench)
     assert bench.cache.assumed == 0
@@ -304,7 +304,7 @@ def test_terms_are_counted_one_by_one() -> None:
         bench.pods.put(versioned(make_pod(f"there{i}", cpu="1m", node="n0"), labels={"app": str(i)}))
     terms = [{"labelSelector": {"matchLabels": {"app": str(i)}}, "topologyKey": "kubernetes.io/hostname"} for i in range(20)]
     affinity = msgspec.convert({"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}, Affinity)
-    bench.scheduler.snapshot.now = Ticking(3)
+    bench.context.snapshot.now = Ticking(3)
     bench.pods.put(versioned(make_pod("p", affinity=affinity)))
     counted: list[int] = []
 

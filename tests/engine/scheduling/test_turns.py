@@ -35,11 +35,11 @@ def a_bench(*names: str) -> Bench:
     for name in names:
         resolution = RESOLVER(a_body(name), {})
         bench.loop.live[name] = resolution.revision
-        bench.backlog.set_profile(name, resolution.queue_view, 0.0)
+        bench.queue.set_profile(name, resolution.queue_config, 0.0)
     bench.nodes.put(versioned(make_node("n", cpu="1000000", memory="100Ti", pods="100000")))
     bench.nodes.list_ended()
     bench.pods.list_ended()
-    bench.backlog.groups.all_listed()
+    bench.queue.groups.all_listed()
     bench.loop.deciding = True
     return bench
 
@@ -67,7 +67,7 @@ def test_a_pod_does_not_wait_for_slices_of_another_profile(looks: float) -> None
     """It is set down like all those before it, and its turn comes before theirs."""
     bench = a_bench("many", "few")
     BusyClock.step, step = SLICE_SECONDS / looks / 4, BusyClock.step
-    bench.scheduler.snapshot.now = bench.clock.boottime
+    bench.context.snapshot.now = bench.clock.boottime
     try:
         for i in range(300):
             bench.pods.put(versioned(make_pod(f"m{i}", scheduler_name="many", cpu=f"{i + 1}m")))
@@ -89,7 +89,7 @@ def test_slices_are_shorter_where_many_profiles_are_busy() -> None:
         bench.clock._boottime += MIN_SLICE_SECONDS / 2
         return bench.clock._boottime
 
-    bench.scheduler.snapshot.now = working
+    bench.context.snapshot.now = working
     for i, name in enumerate(names):
         for j in range(8):
             bench.pods.put(versioned(make_pod(f"{name}-{j}", scheduler_name=name, cpu=f"{8 * i + j + 1}m", priority=9)))
@@ -152,7 +152,7 @@ def test_a_profile_that_is_late_goes_when_nobody_else_is_ready() -> None:
         bench.pods.put(versioned(pod))
 
     def pop(**late: float) -> str:
-        entry = bench.backlog.pop(1.0, late=late)
+        entry = bench.queue.pop(1.0, late=late)
         assert isinstance(entry, QueuedPodInfo)
         return entry.pod.metadata.name
 

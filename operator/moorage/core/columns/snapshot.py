@@ -38,21 +38,21 @@ class Trial:
         self._gone: set[str] = set()
         self._new: dict[str, dict[str, PodInfo]] = {}
 
-    def remove(self, herd: PodBatch, which: npt.NDArray[np.intp]) -> None:
+    def remove(self, batch: PodBatch, which: npt.NDArray[np.intp]) -> None:
         """Try what would be without these pods of the batch (by place)."""
-        self._charge(herd, which, -1)
+        self._charge(batch, which, -1)
         for i in which.tolist():
-            record = herd.records[i]
+            record = batch.records[i]
             uid = record.pod.metadata.uid
             if self._new and self._new.get(record.node, {}).pop(uid, None) is not None:
                 continue
             self._gone.add(uid)
 
-    def add_back(self, herd: PodBatch, which: npt.NDArray[np.intp]) -> None:
+    def add_back(self, batch: PodBatch, which: npt.NDArray[np.intp]) -> None:
         """Try what would be with them there (again)."""
-        self._charge(herd, which, 1)
+        self._charge(batch, which, 1)
         for i in which.tolist():
-            record = herd.records[i]
+            record = batch.records[i]
             uid = record.pod.metadata.uid
             if uid in self._gone:
                 self._gone.discard(uid)
@@ -74,22 +74,22 @@ class Trial:
         for row, volumes, sign in reversed(self._volumes):
             self._volume_table.charge(row, volumes, -sign)
 
-    def _charge(self, herd: PodBatch, which: npt.NDArray[np.intp], sign: int) -> None:
-        self._nodes.try_out(herd.rows[which], sign * herd.amounts[:, which], sign * herd.non_zero_requested[:, which])
-        for resource, rows, amounts in herd.others(which):
+    def _charge(self, batch: PodBatch, which: npt.NDArray[np.intp], sign: int) -> None:
+        self._nodes.try_out(batch.rows[which], sign * batch.amounts[:, which], sign * batch.non_zero_requested[:, which])
+        for resource, rows, amounts in batch.others(which):
             self._nodes.resources.charge_many(resource, rows, sign * amounts, self._nodes.rows)
             self._others.append((resource, rows, sign * amounts))
-        if herd.ports:
+        if batch.ports:
             for i in which.tolist():
-                if i in herd.ports:
-                    row = int(herd.rows[i])
-                    self._nodes.ports.charge(row, herd.ports[i], sign)
-                    self._ports.append((row, herd.ports[i], sign))
-        for i in which.tolist() if herd.volumes else ():
-            if i in herd.volumes:
-                row = int(herd.rows[i])
-                self._volume_table.charge(row, herd.volumes[i], sign)
-                self._volumes.append((row, herd.volumes[i], sign))
+                if i in batch.ports:
+                    row = int(batch.rows[i])
+                    self._nodes.ports.charge(row, batch.ports[i], sign)
+                    self._ports.append((row, batch.ports[i], sign))
+        for i in which.tolist() if batch.volumes else ():
+            if i in batch.volumes:
+                row = int(batch.rows[i])
+                self._volume_table.charge(row, batch.volumes[i], sign)
+                self._volumes.append((row, batch.volumes[i], sign))
 
 
 class Snapshot:

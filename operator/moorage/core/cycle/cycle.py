@@ -26,71 +26,71 @@ from moorage.core.pods.requests import pod_requests
 NO_NODES = "no nodes available to schedule pods"
 
 
-def decide(pod: Pod, revision: Revision, scheduler: CycleContext) -> ScheduleResult | Diagnosis:
+def decide(pod: Pod, revision: Revision, context: CycleContext) -> ScheduleResult | Diagnosis:
     """Where the pod should go, or why it cannot go anywhere. Changes nothing but what the evaluator keeps."""
     # 1. preFilter and filter: catch up with what changed since this template was last looked at.
-    blueprint = run_filters(pod, revision, scheduler)
-    if isinstance(blueprint, Diagnosis):
-        return blueprint
-    snapshot = scheduler.snapshot
+    evaluation = run_filters(pod, revision, context)
+    if isinstance(evaluation, Diagnosis):
+        return evaluation
+    snapshot = context.snapshot
 
     # 2. Nobody fits: postFilter may make room; the diagnosis says why.
-    if not blueprint.fits:
-        room = run_post_filters(pod, revision, scheduler, blueprint)
-        return fit_error(blueprint, snapshot).diagnosis(pod, revision, room)
+    if not evaluation.fits:
+        room = run_post_filters(pod, revision, context, evaluation)
+        return fit_error(evaluation, snapshot).diagnosis(pod, revision, room)
 
     # 3. A nominated node that still fits is taken; a lone feasible node needs no score; a sampling profile sees only some.
     nominated = snapshot.nodes.row_of.get(snapshot.nominations.nominated_node(pod.metadata.uid))
-    if nominated is not None and blueprint.rejected_by[nominated] == PASSES:
+    if nominated is not None and evaluation.rejected_by[nominated] == PASSES:
         return ScheduleResult(pod, snapshot.nodes.names[nominated], revision, 1)
-    sample = scheduler.sampler.choose(blueprint, revision, snapshot)
-    candidates = blueprint.feasible_count if sample is None else sample.size
+    sample = context.sampler.choose(evaluation, revision, snapshot)
+    candidates = evaluation.feasible_count if sample is None else sample.size
     if candidates == 1:
-        row = int((blueprint.feasible() if sample is None else sample)[0])
+        row = int((evaluation.feasible() if sample is None else sample)[0])
         return ScheduleResult(pod, snapshot.nodes.names[row], revision, 1)
 
     # 4. preScore, score, normalise: the totals of all feasible nodes, or of the sampled ones.
-    status = run_scores(blueprint, revision, scheduler)
+    status = run_scores(evaluation, revision, context)
     if status.code is not Code.SUCCESS:
         return Diagnosis(pod, revision, Code.ERROR, status.message)
-    totals = blueprint.totals if sample is None else blueprint.totals_among(sample)
+    totals = evaluation.totals if sample is None else evaluation.totals_among(sample)
 
     # 5. The best total; ties by (seed, pod, node).
     best = int(totals.max())
-    row = pick(np.flatnonzero(totals == best), snapshot.nodes.tie_break, pod.metadata.uid, scheduler.seed)
+    row = pick(np.flatnonzero(totals == best), snapshot.nodes.tie_break, pod.metadata.uid, context.seed)
     return ScheduleResult(pod, snapshot.nodes.names[row], revision, candidates, best)
 
 
-def run_filters(pod: Pod, revision: Revision, scheduler: CycleContext) -> Evaluation | Diagnosis:
+def run_filters(pod: Pod, revision: Revision, context: CycleContext) -> Evaluation | Diagnosis:
     """What filters say of all nodes as they are now; a diagnosis where there are no nodes, or a plugin failed."""
-    snapshot, observer = scheduler.snapshot, scheduler.observer
+    snapshot, observer = context.snapshot, context.observer
     if not len(snapshot.nodes):
         return Diagnosis(pod, revision, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, NO_NODES)
     try:
-        blueprint = scheduler.evaluator.evaluation(pod, revision)
+        evaluation = context.evaluator.evaluation(pod, revision)
     except TooLarge as excess:
         return Diagnosis(pod, revision, Code.ERROR, str(excess))
     observer.begin(ExtensionPoint.FILTER)
-    blueprint.refresh_filters(snapshot)
-    verdict = blueprint.pre_filter_status[1]
-    observer.end(ExtensionPoint.FILTER, verdict.code.value, revision.scheduler_name)
-    if verdict.code is Code.ERROR or blueprint.error:
-        return Diagnosis(pod, revision, Code.ERROR, blueprint.error or verdict.message)
-    return blueprint
+    evaluation.refresh_filters(snapshot)
+    status = evaluation.pre_filter_status[1]
+    observer.end(ExtensionPoint.FILTER, status.code.value, revision.scheduler_name)
+    if status.code is Code.ERROR or evaluation.error:
+        return Diagnosis(pod, revision, Code.ERROR, evaluation.error or status.message)
+    return evaluation
 
 
-def run_scores(blueprint: Evaluation, revision: Revision, scheduler: CycleContext) -> Status:
+def run_scores(evaluation: Evaluation, revision: Revision, context: CycleContext) -> Status:
     """Have plugins score the nodes that filters let through, after ``run_filters``; ERROR when one failed."""
-    scheduler.observer.begin(ExtensionPoint.SCORE)
-    status = blueprint.refresh_scores(scheduler.snapshot)
-    scheduler.observer.end(ExtensionPoint.SCORE, status.code.value, revision.scheduler_name)
+    context.observer.begin(ExtensionPoint.SCORE)
+    status = evaluation.refresh_scores(context.snapshot)
+    context.observer.end(ExtensionPoint.SCORE, status.code.value, revision.scheduler_name)
     return status
 
 
-def assume_and_reserve(placement: ScheduleResult, scheduler: CycleContext) -> ScheduleResult | Diagnosis:
+def assume_and_reserve(placement: ScheduleResult, context: CycleContext) -> ScheduleResult | Diagnosis:
     """Assume the pod on its node (or raise with nothing changed), let plugins reserve; if one rejects or fails, all is taken back."""
     pod, revision = placement.pod, placement.revision
-    scheduler.cache.assume(on_node(pod, placement.node), placement.node, pod_requests(pod))
+    context.cache.assume(on_node(pod, placement.node), placement.node, pod_requests(pod))
     if not revision.points[ExtensionPoint.RESERVE]:
         return placement
     reservations: dict[str, ReserveResult] = {}
@@ -98,33 +98,33 @@ def assume_and_reserve(placement: ScheduleResult, scheduler: CycleContext) -> Sc
     kept = False
     try:
         for name, plugin in revision.at(ExtensionPoint.RESERVE):
-            reserved: ReserveResult = plugin.reserve(pod, placement.node, scheduler.snapshot)
+            reserved: ReserveResult = plugin.reserve(pod, placement.node, context.snapshot)
             reservations[name] = reserved
             if reserved.status.code is not Code.SUCCESS:
                 return _rejected_at_reserve(placement, name, reserved.status)
         kept = True
     finally:
         if not kept:
-            unreserve_and_forget(placement, scheduler.cache)
+            unreserve_and_forget(placement, context.cache)
     return placement
 
 
-def recheck_node(placement: ScheduleResult, scheduler: CycleContext) -> str:
+def recheck_node(placement: ScheduleResult, context: CycleContext) -> str:
     """Why the node would not take the pod any more, "" when it would.
 
     Asked where the node has changed since the decision by somebody else's doing (``Cache.node_generation``). The pod itself, which is
     assumed there, is left out of account; a plugin that reserved something for it is not asked, as that would be in its own way.
     """
-    pod, node, snapshot = placement.pod, placement.node, scheduler.snapshot
-    record, row = scheduler.cache.pod_info(pod.metadata.uid), snapshot.nodes.row_of.get(node)
+    pod, node, snapshot = placement.pod, placement.node, context.snapshot
+    record, row = context.cache.pod_info(pod.metadata.uid), snapshot.nodes.row_of.get(node)
     if row is None:
         return f"node {node!r} has been deleted since it was chosen"
     if record is None or record.state is not PodState.ASSUMED or record.node != node:
         return ""
-    blueprint = scheduler.evaluator.evaluation(pod, placement.revision)
-    blueprint.refresh_filters(snapshot)
+    evaluation = context.evaluator.evaluation(pod, placement.revision)
+    evaluation.refresh_filters(snapshot)
     reserving = {name for name, reserved in placement.reservations.items() if reserved.value is not None}
-    with blueprint.dry_run(snapshot, without=reserving) as what_if:
+    with evaluation.dry_run(snapshot, without=reserving) as what_if:
         what_if.remove(PodBatch([record], snapshot.nodes), np.array([0]))
         refusal = what_if.run_filters(np.array([row])).get(row)
         reasons = ", ".join(texts(refusal.why)) if refusal is not None else ""

@@ -62,10 +62,10 @@ def extenders_interested(pod: Pod, revision: Revision) -> tuple[Extender, ...]:
 
 
 def extender_cycle(
-    pod: Pod, revision: Revision, scheduler: CycleContext
+    pod: Pod, revision: Revision, context: CycleContext
 ) -> Generator[ExtenderQuestion, ExtenderAnswer, ScheduleResult | Diagnosis]:
     """As ``cycle.decide``: yields questions, is sent the answers, returns what is decided; to be committed at once."""
-    cycle = _ExtenderCycle(pod, revision, scheduler, extenders_interested(pod, revision))
+    cycle = _ExtenderCycle(pod, revision, context, extenders_interested(pod, revision))
     for _ in range(_MAX_STARTS):
         outcome = yield from cycle.decide()
         if outcome is not None:
@@ -79,7 +79,7 @@ class _ExtenderCycle:
 
     pod: Pod
     revision: Revision
-    scheduler: CycleContext
+    context: CycleContext
     extenders: tuple[Extender, ...]
     rejected: dict[str, tuple[Reason, str]] = dataclasses.field(default_factory=dict)
 
@@ -87,34 +87,34 @@ class _ExtenderCycle:
         """The steps to a node or a diagnosis; None when the cycle has to begin anew."""
         self.rejected = {}
         # 1. A nominated node that plugins and extenders let through is taken.
-        nominated = self.scheduler.snapshot.nominations.nominated_node(self.pod.metadata.uid)
+        nominated = self.context.snapshot.nominations.nominated_node(self.pod.metadata.uid)
         if nominated and self._feasible_among([nominated]).size:
             left = yield from self._ask_filters((nominated,))
             if not isinstance(left, ExtenderFailure) and self._feasible_among(left).size:
                 return ScheduleResult(self.pod, nominated, self.revision, 1)
 
         # 2. preFilter and filter, as in any cycle.
-        blueprint = self._run_filters()
-        if isinstance(blueprint, Diagnosis):
-            return blueprint
-        if not blueprint.fits:
-            return (yield from self._diagnose(blueprint))
+        evaluation = self._run_filters()
+        if isinstance(evaluation, Diagnosis):
+            return evaluation
+        if not evaluation.fits:
+            return (yield from self._diagnose(evaluation))
 
         # 3. Extenders filter what is left, one after another.
-        left = yield from self._ask_filters(self._names(self._sampled(blueprint)))
+        left = yield from self._ask_filters(self._names(self._sampled(evaluation)))
         if isinstance(left, ExtenderFailure):
             return Diagnosis(self.pod, self.revision, Code.ERROR, left.text)
-        blueprint = self._run_filters()
-        if isinstance(blueprint, Diagnosis):
-            return blueprint
+        evaluation = self._run_filters()
+        if isinstance(evaluation, Diagnosis):
+            return evaluation
         if not left:
-            return (yield from self._diagnose(blueprint))
+            return (yield from self._diagnose(evaluation))
 
         # 4. Score what is left now; a lone node needs none.
         rows = self._feasible_among(left)
         if rows.size < 2:
             return ScheduleResult(self.pod, self._names(rows)[0], self.revision, 1) if rows.size else None
-        totals = self._totals(blueprint, rows)
+        totals = self._totals(evaluation, rows)
         if isinstance(totals, Diagnosis):
             return totals
         yield from self._prioritize(totals)
@@ -125,24 +125,24 @@ class _ExtenderCycle:
     # ---- the nodes as they are now -----------------------------------------------------------------------------------------
 
     def _run_filters(self) -> Evaluation | Diagnosis:
-        return run_filters(self.pod, self.revision, self.scheduler)
+        return run_filters(self.pod, self.revision, self.context)
 
     def _feasible_among(self, names: Iterable[str]) -> npt.NDArray[np.intp]:
         """The rows of those of these nodes that all plugins let through."""
-        blueprint, row_of = self._run_filters(), self.scheduler.snapshot.nodes.row_of
-        if isinstance(blueprint, Diagnosis) or not blueprint.fits:
+        evaluation, row_of = self._run_filters(), self.context.snapshot.nodes.row_of
+        if isinstance(evaluation, Diagnosis) or not evaluation.fits:
             return np.empty(0, np.intp)
         rows = np.array([row_of[name] for name in names if name in row_of], np.intp)
-        passing: npt.NDArray[np.intp] = rows[blueprint.rejected_by[rows] == PASSES]
+        passing: npt.NDArray[np.intp] = rows[evaluation.rejected_by[rows] == PASSES]
         return passing
 
     def _names(self, rows: npt.NDArray[np.intp]) -> tuple[str, ...]:
-        names = self.scheduler.snapshot.nodes.names
+        names = self.context.snapshot.nodes.names
         return tuple(names[row] for row in rows.tolist())
 
-    def _sampled(self, blueprint: Evaluation) -> npt.NDArray[np.intp]:
-        sample = self.scheduler.sampler.choose(blueprint, self.revision, self.scheduler.snapshot)
-        return blueprint.feasible() if sample is None else sample
+    def _sampled(self, evaluation: Evaluation) -> npt.NDArray[np.intp]:
+        sample = self.context.sampler.choose(evaluation, self.revision, self.context.snapshot)
+        return evaluation.feasible() if sample is None else sample
 
     # ---- filter ------------------------------------------------------------------------------------------------------------
 
@@ -172,12 +172,12 @@ class _ExtenderCycle:
 
     # ---- score -------------------------------------------------------------------------------------------------------------
 
-    def _totals(self, blueprint: Evaluation, rows: npt.NDArray[np.intp]) -> dict[str, int] | Diagnosis:
+    def _totals(self, evaluation: Evaluation, rows: npt.NDArray[np.intp]) -> dict[str, int] | Diagnosis:
         """What plugins give these rows, as if no others were feasible."""
-        status = run_scores(blueprint, self.revision, self.scheduler)
+        status = run_scores(evaluation, self.revision, self.context)
         if status.code is not Code.SUCCESS:
             return Diagnosis(self.pod, self.revision, Code.ERROR, status.message)
-        return dict(zip(self._names(rows), blueprint.totals_among(rows)[rows].tolist(), strict=True))
+        return dict(zip(self._names(rows), evaluation.totals_among(rows)[rows].tolist(), strict=True))
 
     def _prioritize(self, totals: dict[str, int]) -> Steps[None]:
         """Add what extenders give these nodes; one that fails gives nothing."""
@@ -195,17 +195,17 @@ class _ExtenderCycle:
         rows = self._feasible_among(totals)
         if not rows.size:
             return None
-        names = self.scheduler.snapshot.nodes.names
+        names = self.context.snapshot.nodes.names
         best = max(totals[names[row]] for row in rows.tolist())
         equals = np.array([row for row in rows.tolist() if totals[names[row]] == best], np.intp)
-        row = pick(equals, self.scheduler.snapshot.nodes.tie_break, self.pod.metadata.uid, self.scheduler.seed)
+        row = pick(equals, self.context.snapshot.nodes.tie_break, self.pod.metadata.uid, self.context.seed)
         return ScheduleResult(self.pod, names[row], self.revision, len(totals), best)
 
     # ---- when nobody fits --------------------------------------------------------------------------------------------------
 
-    def _diagnose(self, blueprint: Evaluation) -> Steps[Diagnosis]:
+    def _diagnose(self, evaluation: Evaluation) -> Steps[Diagnosis]:
         """Why the pod goes nowhere, and whom postFilter would have go."""
-        said = fit_error(blueprint, self.scheduler.snapshot)
+        said = fit_error(evaluation, self.context.snapshot)
         if self.rejected:
             counts = Counter(dict(said.reason_counts))
             # What plugins refuse by now has a reason of theirs.
@@ -216,12 +216,12 @@ class _ExtenderCycle:
 
     def _run_post_filters(self) -> Steps[PostFilterResult]:
         """As ``post_filter.run_post_filters``, with the extenders' say about victims."""
-        heard, passing = PostFilterResults(self.scheduler.observer), frozenset(self._feasible())
+        heard, passing = PostFilterResults(self.context.observer), frozenset(self._feasible())
         for name, plugin in self.revision.at(ExtensionPoint.POST_FILTER):
-            blueprint = self._run_filters()
-            if isinstance(blueprint, Diagnosis):
-                return PostFilterResult(error_status(blueprint.message), action={})
-            attempt = make_attempt(self.scheduler, blueprint, self._node_codes(blueprint))
+            evaluation = self._run_filters()
+            if isinstance(evaluation, Diagnosis):
+                return PostFilterResult(error_status(evaluation.message), action={})
+            attempt = make_attempt(self.context, evaluation, self._node_codes(evaluation))
             found = plugin.find_candidates(self.pod, attempt) if is_a(plugin, PreemptionPlugin) else plugin.post_filter(self.pod, attempt)
             if not isinstance(found, PostFilterResult):
                 found = yield from self._process_preemption(found)
@@ -236,9 +236,9 @@ class _ExtenderCycle:
                 return result
         return heard.merged()
 
-    def _node_codes(self, blueprint: Evaluation) -> npt.NDArray[np.int64]:
+    def _node_codes(self, evaluation: Evaluation) -> npt.NDArray[np.int64]:
         """``FailedAttempt.node_codes``: those of plugins, and on the nodes that these let through those of extenders."""
-        codes, row_of = blueprint.node_codes(self.scheduler.snapshot), self.scheduler.snapshot.nodes.row_of
+        codes, row_of = evaluation.node_codes(self.context.snapshot), self.context.snapshot.nodes.row_of
         for name in self._feasible():
             reason, _ = self.rejected.get(name, (UNRESOLVABLE_BY_EXTENDER, ""))
             codes[row_of[name]] = 1 if reason.code is Code.UNSCHEDULABLE else 2
@@ -246,8 +246,8 @@ class _ExtenderCycle:
 
     def _feasible(self) -> tuple[str, ...]:
         """All nodes that plugins let through."""
-        blueprint = self._run_filters()
-        return () if isinstance(blueprint, Diagnosis) or not blueprint.fits else self._names(blueprint.feasible())
+        evaluation = self._run_filters()
+        return () if isinstance(evaluation, Diagnosis) or not evaluation.fits else self._names(evaluation.feasible())
 
     def _process_preemption(self, candidates: Mapping[str, Victims]) -> Steps[Mapping[str, Victims] | ExtenderFailure]:
         """What extenders make of candidates for preemption, one after another."""
@@ -260,7 +260,7 @@ class _ExtenderCycle:
                 candidates = spared
             elif not extender.ignorable:
                 return spared
-        row_of = self.scheduler.snapshot.nodes.row_of
+        row_of = self.context.snapshot.nodes.row_of
         return {node: victims for node, victims in candidates.items() if node in row_of}
 
     def _to_victims(
@@ -273,7 +273,7 @@ class _ExtenderCycle:
                 continue
             if not answer[node].uids:
                 return ExtenderFailure(f'expected at least one victim pod on node "{node}"')
-            pods = {record.pod.metadata.uid: record.pod for record in self.scheduler.snapshot.pods_on(node)}
+            pods = {record.pod.metadata.uid: record.pod for record in self.context.snapshot.pods_on(node)}
             pods |= {pod.metadata.uid: pod for pod in proposed[node].pods} if node in proposed else {}
             victims = [pods.get(uid) for uid in answer[node].uids]
             if (i := next((i for i, pod in enumerate(victims) if not isinstance(pod, Pod)), None)) is not None:

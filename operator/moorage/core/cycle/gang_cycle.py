@@ -48,30 +48,30 @@ class GangAttempt:
     """Said then where room is held for it; "" where none may be."""
 
 
-def place_member(pod: Pod, revision: Revision, scheduler: CycleContext, holds: bool = False) -> ScheduleResult | Diagnosis:
+def place_member(pod: Pod, revision: Revision, context: CycleContext, holds: bool = False) -> ScheduleResult | Diagnosis:
     """Decide and commit; a pod that fits nowhere has no room made for it, but where it ``holds`` room it is nominated."""
-    blueprint = cycle.run_filters(pod, revision, scheduler)
-    if isinstance(blueprint, Diagnosis):
-        return blueprint
-    if not blueprint.fits:
-        said = fit_error(blueprint, scheduler.snapshot)
-        return said.diagnosis(pod, revision, _nominate_only(pod, revision, scheduler, blueprint) if holds else NO_POST_FILTER)
-    placement = cycle.decide(pod, revision, scheduler)
-    return cycle.assume_and_reserve(placement, scheduler) if isinstance(placement, ScheduleResult) else placement
+    evaluation = cycle.run_filters(pod, revision, context)
+    if isinstance(evaluation, Diagnosis):
+        return evaluation
+    if not evaluation.fits:
+        said = fit_error(evaluation, context.snapshot)
+        return said.diagnosis(pod, revision, _nominate_only(pod, revision, context, evaluation) if holds else NO_POST_FILTER)
+    placement = cycle.decide(pod, revision, context)
+    return cycle.assume_and_reserve(placement, context) if isinstance(placement, ScheduleResult) else placement
 
 
-def _nominate_only(pod: Pod, revision: Revision, scheduler: CycleContext, blueprint: Evaluation) -> PostFilterResult:
+def _nominate_only(pod: Pod, revision: Revision, context: CycleContext, evaluation: Evaluation) -> PostFilterResult:
     """The node that the pod would fit without pods of lower priority; they stay, but nobody follows them there."""
-    nominations, nodes = scheduler.cache.nominations, scheduler.snapshot.nodes
+    nominations, nodes = context.cache.nominations, context.snapshot.nodes
     node = nominations.nominated_node(pod.metadata.uid)
-    if node not in nodes.row_of or blueprint.node_codes(scheduler.snapshot)[nodes.row_of[node]] != 1:
-        node = run_post_filters(pod, revision, scheduler, blueprint).nominated_node or ""
+    if node not in nodes.row_of or evaluation.node_codes(context.snapshot)[nodes.row_of[node]] != 1:
+        node = run_post_filters(pod, revision, context, evaluation).nominated_node or ""
     if node:
         nominations.add(pod, node, pod_requests(pod), held=True)  # its siblings look for other places
     return dataclasses.replace(NO_POST_FILTER, nominated_node=node)
 
 
-def place_gang(gang: GangAttempt, pods: Sequence[Pod], place: PlaceFn, scheduler: CycleContext, broken: Callable[[], str]) -> PlacingSteps:
+def place_gang(gang: GangAttempt, pods: Sequence[Pod], place: PlaceFn, context: CycleContext, broken: Callable[[], str]) -> PlacingSteps:
     """The outcome of each pod, in the order given: at least ``needed`` placements, or none. There are at least so many pods.
 
     ``place`` places one pod for real. Where enough are placed, the diagnoses of the others are their own: they go on as pods of
@@ -79,29 +79,29 @@ def place_gang(gang: GangAttempt, pods: Sequence[Pod], place: PlaceFn, scheduler
     """
     outcomes: list[ScheduleResult | Diagnosis] = []
     try:
-        news = yield from _place_all(pods, place, scheduler, outcomes)
+        news = yield from _place_all(pods, place, context, outcomes)
         enough = sum(isinstance(outcome, ScheduleResult) for outcome in outcomes) >= gang.needed
-        why = (yield from _recheck_members(outcomes, news, scheduler, broken)) if enough else ""
+        why = (yield from _recheck_members(outcomes, news, context, broken)) if enough else ""
         if enough and not why:
             return [outcome if isinstance(outcome, ScheduleResult) else _with_nomination(outcome, "") for outcome in outcomes]
         explained = _member_errors(gang, outcomes, why) if why else list(_member_diagnoses(gang, outcomes))
         for outcome, instead in zip(reversed(outcomes), reversed(explained), strict=True):
             if isinstance(outcome, ScheduleResult):
-                cycle.unreserve_and_forget(outcome, scheduler.cache)
+                cycle.unreserve_and_forget(outcome, context.cache)
                 if instead.held:
-                    scheduler.cache.nominations.add(outcome.pod, outcome.node, pod_requests(outcome.pod), held=True)
+                    context.cache.nominations.add(outcome.pod, outcome.node, pod_requests(outcome.pod), held=True)
                 yield True
     except BaseException:
         with contextlib.ExitStack() as stack:  # each is taken back, in reverse order, whatever another one raises
             for outcome in outcomes:
                 if isinstance(outcome, ScheduleResult):
-                    stack.callback(cycle.unreserve_and_forget, outcome, scheduler.cache)
+                    stack.callback(cycle.unreserve_and_forget, outcome, context.cache)
         raise
     return list(explained)
 
 
 def _place_all(
-    pods: Sequence[Pod], place: PlaceFn, scheduler: CycleContext, outcomes: list[ScheduleResult | Diagnosis]
+    pods: Sequence[Pod], place: PlaceFn, context: CycleContext, outcomes: list[ScheduleResult | Diagnosis]
 ) -> Generator[bool, bool | None, list[int]]:
     """Place one after another; the ``news`` of each one's node when it was chosen, none where nobody could do anything meanwhile."""
     news: list[int] = []
@@ -113,13 +113,13 @@ def _place_all(
             except OutOfTime:
                 paused |= bool((yield False))
         outcome = outcomes[-1]
-        news.append(scheduler.cache.node_generation(outcome.node) if isinstance(outcome, ScheduleResult) else 0)
+        news.append(context.cache.node_generation(outcome.node) if isinstance(outcome, ScheduleResult) else 0)
         paused |= bool((yield True))
     return news if paused else []
 
 
 def _recheck_members(
-    outcomes: Sequence[ScheduleResult | Diagnosis], news: list[int], scheduler: CycleContext, broken: Callable[[], str]
+    outcomes: Sequence[ScheduleResult | Diagnosis], news: list[int], context: CycleContext, broken: Callable[[], str]
 ) -> Generator[bool, bool | None, str]:
     """Why what was placed does not hold any more, as others had their turn meanwhile; "" when it does."""
     paused = bool(news)
@@ -128,10 +128,10 @@ def _recheck_members(
         if why := broken():
             return why
         for i, outcome in enumerate(outcomes):
-            if isinstance(outcome, ScheduleResult) and scheduler.cache.node_generation(outcome.node) != news[i]:
-                now = scheduler.cache.node_generation(outcome.node)
+            if isinstance(outcome, ScheduleResult) and context.cache.node_generation(outcome.node) != news[i]:
+                now = context.cache.node_generation(outcome.node)
                 try:
-                    if why := cycle.recheck_node(outcome, scheduler):
+                    if why := cycle.recheck_node(outcome, context):
                         return why
                 except OutOfTime:
                     paused |= bool((yield False))

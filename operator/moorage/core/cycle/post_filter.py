@@ -39,39 +39,39 @@ class FitError(NamedTuple):
         return Diagnosis(pod, revision, self.code, message, rejectors, *made, False, self.blocking_nominated_pods, room.action)
 
 
-def fit_error(blueprint: Evaluation, snapshot: Snapshot) -> FitError:
+def fit_error(evaluation: Evaluation, snapshot: Snapshot) -> FitError:
     """What plugins said of all nodes; after ``run_filters``."""
-    plugin, verdict = blueprint.pre_filter_status
-    if verdict.code is not Code.SUCCESS:
-        return FitError(verdict.code, frozenset({plugin}), len(snapshot.nodes), (), verdict.message)
-    counts, kept_by = list(blueprint.reason_counts(snapshot)), tuple(blueprint.blocking_nominated_pods(snapshot))
-    return FitError(Code.UNSCHEDULABLE, blueprint.unschedulable_plugins(), len(snapshot.nodes), counts, blocking_nominated_pods=kept_by)
+    plugin, status = evaluation.pre_filter_status
+    if status.code is not Code.SUCCESS:
+        return FitError(status.code, frozenset({plugin}), len(snapshot.nodes), (), status.message)
+    counts, kept_by = list(evaluation.reason_counts(snapshot)), tuple(evaluation.blocking_nominated_pods(snapshot))
+    return FitError(Code.UNSCHEDULABLE, evaluation.unschedulable_plugins(), len(snapshot.nodes), counts, blocking_nominated_pods=kept_by)
 
 
-def run_post_filters(pod: Pod, revision: Revision, scheduler: CycleContext, blueprint: Evaluation) -> PostFilterResult:
+def run_post_filters(pod: Pod, revision: Revision, context: CycleContext, evaluation: Evaluation) -> PostFilterResult:
     """What the first postFilter plugin that makes room says, or else all of them; without any, a nomination is cleared.
 
     ``action`` has the actions of all plugins, by name.
     """
-    heard = PostFilterResults(scheduler.observer)
+    heard = PostFilterResults(context.observer)
     plugins = list(revision.at(ExtensionPoint.POST_FILTER))
-    attempt = make_attempt(scheduler, blueprint, blueprint.node_codes(scheduler.snapshot)) if plugins else None
+    attempt = make_attempt(context, evaluation, evaluation.node_codes(context.snapshot)) if plugins else None
     for name, plugin in plugins:
         if (result := heard.add(name, plugin.post_filter(pod, attempt))) is not None:
             return result
     return heard.merged()
 
 
-def make_attempt(scheduler: CycleContext, blueprint: Evaluation, refused: npt.NDArray[np.int64]) -> FailedAttempt:
+def make_attempt(context: CycleContext, evaluation: Evaluation, refused: npt.NDArray[np.int64]) -> FailedAttempt:
     """What postFilter plugins are shown; ``refused`` as in ``FailedAttempt.node_codes``."""
-    snapshot, memories = scheduler.snapshot, scheduler.row_caches
-    beyond = (snapshot.nominations,) if blueprint.depends_on_far_nominations else ()
+    snapshot, memories = context.snapshot, context.row_caches
+    beyond = (snapshot.nominations,) if evaluation.depends_on_far_nominations else ()
     return FailedAttempt(
         snapshot,
         refused,
-        lambda: blueprint.dry_run(snapshot),
-        lambda plugin, depends: memories.of(blueprint, plugin).catch_up(snapshot, (*depends, *beyond)),
-        scheduler.seed,
+        lambda: evaluation.dry_run(snapshot),
+        lambda plugin, depends: memories.of(evaluation, plugin).catch_up(snapshot, (*depends, *beyond)),
+        context.seed,
     )
 
 

@@ -35,7 +35,7 @@ class NodeSampler:
         self._names: tuple[str, ...] = ()
         self._rows: npt.NDArray[np.intp] = np.empty(0, np.intp)
 
-    def choose(self, blueprint: Evaluation, revision: Revision, snapshot: Snapshot) -> npt.NDArray[np.intp] | None:
+    def choose(self, evaluation: Evaluation, revision: Revision, snapshot: Snapshot) -> npt.NDArray[np.intp] | None:
         """The feasible rows that a sampling profile gets to see, in visiting order; None for all of them."""
         nodes = snapshot.nodes
         wanted = feasible_nodes_to_find(revision.percentage_of_nodes_to_score, len(nodes))
@@ -45,7 +45,7 @@ class NodeSampler:
             self._names = nodes.order.names
             self._rows = np.array([nodes.row_of[name] for name in self._names], np.intp)
         order = np.roll(self._rows, -(self._start % self._rows.size))
-        hits = np.flatnonzero(blueprint.rejected_by[order] == PASSES)[:wanted]
+        hits = np.flatnonzero(evaluation.rejected_by[order] == PASSES)[:wanted]
         visited = int(hits[-1]) + 1 if hits.size == wanted else order.size
         self._start = (self._start + visited) % order.size
         return order[hits]

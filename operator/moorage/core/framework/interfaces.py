@@ -205,10 +205,10 @@ class NodeRejection(NamedTuple):
 class DryRun(Protocol):
     """Asks nodes as they would be with other pods on them; what was tried is undone when its ``with`` block ends."""
 
-    def remove(self, herd: PodBatch, which: npt.NDArray[np.intp]) -> None:
+    def remove(self, batch: PodBatch, which: npt.NDArray[np.intp]) -> None:
         """Without these pods of the batch (by place)."""
 
-    def add(self, herd: PodBatch, which: npt.NDArray[np.intp]) -> None:
+    def add(self, batch: PodBatch, which: npt.NDArray[np.intp]) -> None:
         """With them there (again)."""
 
     def run_filters(self, rows: npt.NDArray[np.intp]) -> Mapping[int, NodeRejection]:

@@ -15,7 +15,7 @@ from moorage.core.queue.hints import ProfileQueueConfig
 from moorage.core.queue.queued_pod import QueuedPodInfo, QueueSortFn
 
 
-def backoff_end(entry: QueuedPodInfo, view: ProfileQueueConfig) -> float:
+def backoff_end(entry: QueuedPodInfo, config: ProfileQueueConfig) -> float:
     """When the pod's backoff is over: initial, twice that, … up to the maximum after ``timestamp``, then up to the next whole second.
 
     Whole seconds, so that pods which are due about together go by the queue's order, not by milliseconds.
@@ -23,7 +23,7 @@ def backoff_end(entry: QueuedPodInfo, view: ProfileQueueConfig) -> float:
     failures = entry.consecutive_errors_count or entry.unschedulable_count
     if not failures:
         return entry.timestamp
-    delay = view.backoff(failures)
+    delay = config.backoff(failures)
     return math.ceil(entry.timestamp + delay) if delay > 0 else entry.timestamp
 
 

@@ -69,15 +69,15 @@ class QueueingHints:
 
         One that fails does not, and is to be asked again.
         """
-        view = self.configs[entry.scheduler_name]
-        for plugin in sorted(view.pre_enqueue, key=lambda plugin: plugin.name != entry.gating_plugin):
+        config = self.configs[entry.scheduler_name]
+        for plugin in sorted(config.pre_enqueue, key=lambda plugin: plugin.name != entry.gating_plugin):
             try:
                 status = plugin.pre_enqueue(entry.pod, self._store)
                 if status.code is Code.ERROR:
                     raise RuntimeError(status.message)
             except Exception as error:  # noqa: BLE001  # reported; a plugin's bug gates this pod and no other
                 entry.gate_error_count += 1
-                entry.gate_retry_at = now + max(view.backoff(entry.gate_error_count), _MIN_GATE_RETRY_SECONDS)
+                entry.gate_retry_at = now + max(config.backoff(entry.gate_error_count), _MIN_GATE_RETRY_SECONDS)
                 self._report(plugin.name, entry.pod, error)
                 return plugin.name
             if status.code is not Code.SUCCESS:
@@ -102,8 +102,8 @@ class QueueingHints:
 
     def equivalence_class_of(self, entry: QueuedPodInfo, plugin: str) -> EquivalenceClass:
         """What a plugin's hints see of a pod. One that cannot be said anything of is a kind of its own."""
-        view = self.configs[entry.scheduler_name]
-        wakes, heeds = view.hints.get(plugin, ()), view.hint_signatures.get(plugin, waiting_signature)
+        config = self.configs[entry.scheduler_name]
+        wakes, heeds = config.hints.get(plugin, ()), config.hint_signatures.get(plugin, waiting_signature)
         listens: dict[Selector, None] = {}
         try:
             for wake in wakes:

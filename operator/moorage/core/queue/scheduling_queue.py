@@ -142,7 +142,7 @@ class SchedulingQueue:
     def add(self, pod: Pod, now: float) -> None:
         """A pod that waits for a node. Raises IllegalTransition when its UID is known: call ``update`` then."""
         if pod.metadata.uid in self._all.entries:
-            raise IllegalTransition(f"pod {key(pod)} is in the backlog already: update it instead")
+            raise IllegalTransition(f"pod {key(pod)} is in the queue already: update it instead")
         entry = QueuedPodInfo(pod, pod.spec.scheduler_name, timestamp=now, group=group_of(pod))
         if entry.scheduler_name in self._profiles.configs:
             self._enqueue(entry, UNSCHEDULED_POD_ADDED, now)
@@ -159,8 +159,8 @@ class SchedulingQueue:
         elif entry.state is QueueState.IN_FLIGHT and self._profiles.any_hint(entry, events):
             self._in_flight.requeue_anyway(entry)
         elif entry.state in (QueueState.UNSCHEDULABLE, QueueState.GATED):
-            parked = self._unschedulable if entry.state is QueueState.UNSCHEDULABLE else self._gated
-            parked.updated(entry)
+            pods = self._unschedulable if entry.state is QueueState.UNSCHEDULABLE else self._gated
+            pods.updated(entry)
             self._gates.record(entry)
             for event in events:
                 if self._profiles.is_worth_requeuing(event, entry) and self._enqueue(entry, event.label, now):
@@ -232,21 +232,21 @@ class SchedulingQueue:
 
     def backoff_end(self, entry: QueuedPodInfo) -> float:
         """When the backoff of the entry's last attempt is over; its profile may be gone, and then it is over already."""
-        view = self._profiles.configs.get(entry.scheduler_name)
-        return entry.timestamp if view is None else backoff_end(entry, view)
+        config = self._profiles.configs.get(entry.scheduler_name)
+        return entry.timestamp if config is None else backoff_end(entry, config)
 
     # ---- what frees pods ---------------------------------------------------------------------------------------------------
 
     def move_on_event(self, event: ClusterEvent, now: float) -> int:
         """Something changed in the cluster: move the pods that it may free, or the first of them. Returns how many moved."""
         self._in_flight.record(event)
-        for parked in (self._gated, self._unschedulable):
-            for scheduler_name, plugin, _ in parked.blocked_counts():
+        for pods in (self._gated, self._unschedulable):
+            for scheduler_name, plugin, _ in pods.blocked_counts():
                 wakes = self._profiles.matching_hints(scheduler_name, plugin, event)
                 if wakes:
                     label = event.label
-                    for alike, which in self._profiles.pods_to_queue(wakes, plugin, event, parked.blocked_by(scheduler_name, plugin)):
-                        self._freed.append((parked, parked.free(alike, which), label))
+                    for alike, which in self._profiles.pods_to_queue(wakes, plugin, event, pods.blocked_by(scheduler_name, plugin)):
+                        self._freed.append((pods, pods.free(alike, which), label))
         return 0 if self.moves_pending else self._move_slice(self._move_freed(now))
 
     def retry(self, uid: str, now: float) -> bool:
@@ -269,22 +269,22 @@ class SchedulingQueue:
                 self._freed.append((self._unschedulable, self._unschedulable.free(alike, alike.entries), PROFILE_UPDATED))
         return 0 if self.moves_pending else self._move_slice(self._move_freed(now))
 
-    def set_profile(self, scheduler_name: str, view: ProfileQueueConfig | None, now: float) -> None:
+    def set_profile(self, scheduler_name: str, config: ProfileQueueConfig | None, now: float) -> None:
         """What is live under this name from now on. None: nothing is, or it is suspended, and its pods are unserved.
 
         Pods that a changed plugin had rejected are not moved by this: ``move_rejected_by`` does that.
         """
         old = self._profiles.configs.pop(scheduler_name, None)
-        if view is not None:
-            self._profiles.configs[scheduler_name] = view
-            if old is not None and old.pre_enqueue == view.pre_enqueue:
+        if config is not None:
+            self._profiles.configs[scheduler_name] = config
+            if old is not None and old.pre_enqueue == config.pre_enqueue:
                 return
         for entry in list(self.entries(scheduler_name)):
             if entry.state is QueueState.IN_FLIGHT:
                 self._in_flight.requeue_anyway(entry)
-            elif view is None and entry.state is not QueueState.UNSERVED:
+            elif config is None and entry.state is not QueueState.UNSERVED:
                 self._move(entry, QueueState.UNSERVED, PROFILE_UPDATED)
-            elif view is not None and entry.state is not QueueState.UNSCHEDULABLE:
+            elif config is not None and entry.state is not QueueState.UNSCHEDULABLE:
                 self._enqueue(entry, PROFILE_UPDATED, now)
 
     def flush(self, now: float) -> int:
@@ -302,8 +302,8 @@ class SchedulingQueue:
         due = [now] if self.moves_pending else []
         if (waiting := self._backoff.first()) is not None:
             due.append(waiting.backoff_expiration)
-        if (parked := self._unschedulable.first()) is not None:
-            due.append(self._flush_at(parked))
+        if (pods := self._unschedulable.first()) is not None:
+            due.append(self._flush_at(pods))
         if (failed := self._gates.failed.first()) is not None:
             due.append(failed.gate_retry_at)
         return max(now, min(due)) if due else None
@@ -316,8 +316,8 @@ class SchedulingQueue:
 
     def entries(self, scheduler_name: str | None = None) -> Iterator[QueuedPodInfo]:
         """The entries of a profile, or all, in the order in which they came. Not to be moved while this runs."""
-        roster = self._all if scheduler_name is None else self._by_profile.get(scheduler_name, _EMPTY)
-        return iter(roster.entries.values())
+        index = self._all if scheduler_name is None else self._by_profile.get(scheduler_name, _EMPTY)
+        return iter(index.entries.values())
 
     def unserved(self, scheduler_name: str) -> Iterator[Pod]:
         """The pods that wait for this profile to be there."""
@@ -359,7 +359,7 @@ class SchedulingQueue:
     def _move_freed(self, now: float) -> Iterator[bool]:
         """Move freed pods one by one; a gate may still be shut for some."""
         while self._freed:
-            parked, alike, label = self._freed[0]
+            pods, alike, label = self._freed[0]
             entry = next(iter(alike.entries.values()), None)
             if entry is None:
                 self._freed.popleft()
@@ -368,7 +368,7 @@ class SchedulingQueue:
             with self._dropping_on_error(entry):
                 has_moved = self._enqueue(entry, label, now)
                 if not has_moved:
-                    parked.refile(entry)
+                    pods.refile(entry)
             yield has_moved
 
     def _move_due(self, now: float) -> Iterator[bool]:
@@ -478,13 +478,13 @@ class SchedulingQueue:
 
     def _record_move(self, entry: QueuedPodInfo) -> None:
         """Have the indexes, the gates and the pod's group record where the pod is now."""
-        roster = self._by_profile[entry.scheduler_name]
-        roster.record_move(entry)
+        index = self._by_profile[entry.scheduler_name]
+        index.record_move(entry)
         self._all.record_move(entry)
         self._gates.record(entry)
         if entry.group:
             self.groups.record_move(entry)
-        if not roster.entries:
+        if not index.entries:
             del self._by_profile[entry.scheduler_name]
 
     def _flush_at(self, entry: QueuedPodInfo) -> float:

@@ -113,18 +113,16 @@ class _AtStage:
 class Binder:
     """Carries decisions out, from permit to postBind."""
 
-    def __init__(
-        self, scheduler: CycleContext, actors: Mapping[str, Actor], waiting: WaitingPods, around: Ports, slots: BindingSlots
-    ) -> None:
+    def __init__(self, context: CycleContext, actors: Mapping[str, Actor], waiting: WaitingPods, ports: Ports, slots: BindingSlots) -> None:
         self.tasks = BackgroundTasks("a binding")
         self.waiting_pods = waiting
         self._actors = actors
-        self._sender = BindingSender(actors, around)
-        self._scheduler = scheduler
-        self._ports = around
-        self._clock = around.clock
+        self._sender = BindingSender(actors, ports)
+        self._context = context
+        self._ports = ports
+        self._clock = ports.clock
         self._slots = slots
-        self._slices = SliceRunner(scheduler.snapshot.budget, around.clock.boottime)
+        self._slices = SliceRunner(context.snapshot.budget, ports.clock.boottime)
         self._bindings: dict[str, Binding] = {}
 
     @property
@@ -142,7 +140,7 @@ class Binder:
 
     def start(self, entry: QueuedPodInfo, placement: ScheduleResult, finish: BindingCallback) -> None:
         """Bind this in the background."""
-        news = self._scheduler.cache.node_generation(placement.node)
+        news = self._context.cache.node_generation(placement.node)
         binding = self._bindings[placement.pod.metadata.uid] = Binding(entry, placement, finish, news, self._clock.boottime())
         self._slots.take(placement.revision.scheduler_name)
         binding.task = self.tasks.start(self._run(binding))
@@ -267,7 +265,7 @@ class Binder:
     async def _recheck_node(self, placement: ScheduleResult) -> str:
         """Why the node would not take the pod any more, "" when it would just now."""
         try:
-            return await self._slices.run(lambda: cycle.recheck_node(placement, self._scheduler))
+            return await self._slices.run(lambda: cycle.recheck_node(placement, self._context))
         except DecisionTimeout as error:
             return str(error)
 
@@ -290,7 +288,7 @@ class Binder:
         async with self._slots.request_turn(placement.revision.scheduler_name):
             if binding.withdrawn is not None:
                 return binding.withdrawn
-            if self._scheduler.cache.node_generation(placement.node) != binding.node_generation and (
+            if self._context.cache.node_generation(placement.node) != binding.node_generation and (
                 why := await self._recheck_node(placement)
             ):
                 return BindingOutcome(False, error_status(why), node_changed=True)

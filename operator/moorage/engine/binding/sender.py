@@ -56,10 +56,10 @@ GONE = BindingOutcome(False)
 class BindingSender:
     """See the module's docstring."""
 
-    def __init__(self, actors: Mapping[str, Actor], around: Ports) -> None:
+    def __init__(self, actors: Mapping[str, Actor], ports: Ports) -> None:
         self._actors = actors
-        self._ports = around
-        self._clock = around.clock
+        self._ports = ports
+        self._clock = ports.clock
 
     async def send(self, placement: ScheduleResult, begin: Callable[[str], None]) -> BindingOutcome:
         """Have it bound by the extender or the first bind plugin that takes the pod; how that ended, for sure.

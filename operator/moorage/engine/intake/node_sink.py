@@ -18,10 +18,10 @@ class NodeSink(ObjectSink[Node]):
 
     resource, kind_name = "nodes", "Node"
 
-    def __init__(self, cache: Cache, backlog: SchedulingQueue, now: Callable[[], float]) -> None:
+    def __init__(self, cache: Cache, queue: SchedulingQueue, now: Callable[[], float]) -> None:
         super().__init__()
         self._cache = cache
-        self._backlog = backlog
+        self._queue = queue
         self._now = now
         self.left: Callable[[str], None] = lambda _: None
         """Told of the name of a node that is gone."""
@@ -34,7 +34,7 @@ class NodeSink(ObjectSink[Node]):
         try:
             events = [ClusterEvent(EventResource.NODE, ActionType.ADD, new=new)] if old is None else object_changes.node_changes(old, new)
             for event in events:
-                self._backlog.move_on_event(event, self._now())
+                self._queue.move_on_event(event, self._now())
         except BaseException:
             if old is not None:
                 self._cache.put_node(old)
@@ -57,4 +57,4 @@ class NodeSink(ObjectSink[Node]):
         self._cache.remove_node(old.metadata.name)
         self.left(old.metadata.name)
         if isinstance(old, Node):
-            self._backlog.move_on_event(ClusterEvent(EventResource.NODE, ActionType.DELETE, old=old), self._now())
+            self._queue.move_on_event(ClusterEvent(EventResource.NODE, ActionType.DELETE, old=old), self._now())

@@ -23,10 +23,10 @@ class PodSink(ObjectSink[Pod]):
 
     resource, kind_name = "pods", "Pod"
 
-    def __init__(self, cache: Cache, backlog: SchedulingQueue, now: Callable[[], float], queued: Callable[[Pod], None]) -> None:
+    def __init__(self, cache: Cache, queue: SchedulingQueue, now: Callable[[], float], queued: Callable[[Pod], None]) -> None:
         super().__init__()
         self._cache = cache
-        self._backlog = backlog
+        self._queue = queue
         self._now = now
         self._queued = queued
         """Told of each pod that came into the queue."""
@@ -48,13 +48,13 @@ class PodSink(ObjectSink[Pod]):
         """Free what it took, or was to take."""
         uid = old.metadata.uid
         record = self._cache.pod_info(uid)
-        self._backlog.remove(uid)
+        self._queue.remove(uid)
         self.left(uid)
         self._cache.nominations.remove(uid)
         if record is not None:
             self._cache.remove(uid)
             pod = record.pod if isinstance(record.pod, Pod) else Pod(pod_meta(record.pod), PodSpec(node_name=record.node))
-            self._backlog.move_on_event(object_changes.resources_freed(pod), self._now())
+            self._queue.move_on_event(object_changes.resources_freed(pod), self._now())
 
     def uncounted(self, old: Pod | None, new: Pod) -> str:
         """What is above a ceiling, told when it has come to its node."""
@@ -66,13 +66,13 @@ class PodSink(ObjectSink[Pod]):
         uid = obj.metadata.uid
         if obj.status.phase in _TERMINAL_PHASES or self._cache.pod_info(uid) is not None:
             return False
-        return bool(obj.spec.node_name) or (obj.metadata.deletion_timestamp is None and self._backlog.get(uid) is None)
+        return bool(obj.spec.node_name) or (obj.metadata.deletion_timestamp is None and self._queue.get(uid) is None)
 
     def on_unreadable(self, obj: UnreadableObject) -> None:
         """It takes its place on its node; a waiting one cannot be placed, and what is assumed of it its binding will tell."""
         uid, node = obj.partial.metadata.uid, obj.node_name
         self.objects.pop(uid, None)
-        self._backlog.remove(uid)
+        self._queue.remove(uid)
         self._cache.nominations.remove(uid)
         if node:
             known = self._cache.pod_info(uid)
@@ -85,15 +85,15 @@ class PodSink(ObjectSink[Pod]):
         requests = record.requests if record is not None and alike else pod_requests(new)
         seen_before = record is not None and record.state is PodState.OBSERVED
         self._cache.observe(new, requests)
-        self._backlog.groups.pod_bound(new)
+        self._queue.groups.pod_bound(new)
         if not seen_before:
-            self._backlog.remove(uid)
+            self._queue.remove(uid)
             self.left(uid)
-            self._backlog.move_on_event(ClusterEvent(EventResource.ASSIGNED_POD, ActionType.ADD, new=new), now)
+            self._queue.move_on_event(ClusterEvent(EventResource.ASSIGNED_POD, ActionType.ADD, new=new), now)
             self.came(new.spec.node_name)
         elif old is not None:
             for event in object_changes.pod_changes(old, new):
-                self._backlog.move_on_event(event, now)
+                self._queue.move_on_event(event, now)
 
     def _waiting(self, old: Pod | None, new: Pod) -> None:
         now, uid = self._now(), new.metadata.uid
@@ -106,19 +106,19 @@ class PodSink(ObjectSink[Pod]):
         promised_another = waits and self._cache.nominations.observe_status(new, requests)
         if new.metadata.deletion_timestamp is not None:
             self._cache.nominations.remove(uid)  # it will not come
-        if self._backlog.get(uid) is not None:  # in flight too: if its binding fails, it is tried in its newest state
-            self._backlog.update(new, now)
+        if self._queue.get(uid) is not None:  # in flight too: if its binding fails, it is tried in its newest state
+            self._queue.update(new, now)
             if promised_another:
-                self._backlog.retry(uid, now)
+                self._queue.retry(uid, now)
         elif old is not None and old.metadata.deletion_timestamp is not None:
             return  # it was skipped as it is being deleted, and told so: that finalizers hold it makes no difference
         elif waits:
             self._cache.remove(uid)
-            self._backlog.add(new, now)
+            self._queue.add(new, now)
             self._queued(new)
 
     def admit_again(self, uid: str) -> None:
         """A binding came to nothing: a pod that left the queue meanwhile, and is there and waits after all, is queued anew."""
         pod = self.objects.get(uid)
-        if pod is not None and not pod.spec.node_name and self._backlog.get(uid) is None:
+        if pod is not None and not pod.spec.node_name and self._queue.get(uid) is None:
             self.take(pod, pod)

@@ -15,14 +15,14 @@ from moorage.ports.stored_kinds import StoredKind
 class StoredObjectSink(ObjectSink[HasMetadata]):
     """Objects of another kind: kept in the store, for whoever decides by them."""
 
-    def __init__(self, kind: StoredKind, cache: Cache, backlog: SchedulingQueue, now: Callable[[], float]) -> None:
+    def __init__(self, kind: StoredKind, cache: Cache, queue: SchedulingQueue, now: Callable[[], float]) -> None:
         super().__init__()
         self.kind = kind
         self.resource, self.kind_name, self.api = kind.name, kind.struct.__name__, kind.api
         self.listed: Callable[[], None] = lambda: None
         """Called when a whole list is in."""
         self._store = cache.store
-        self._backlog = backlog
+        self._queue = queue
         self._now = now
 
     def on_added_or_updated(self, old: HasMetadata | None, new: HasMetadata) -> None:
@@ -55,4 +55,4 @@ class StoredObjectSink(ObjectSink[HasMetadata]):
 
     def _move_on_event(self, action: ActionType, old: HasMetadata | None, new: HasMetadata | None) -> None:
         if self.kind.event is not None:
-            self._backlog.move_on_event(ClusterEvent(self.kind.event, action, old, new), self._now())
+            self._queue.move_on_event(ClusterEvent(self.kind.event, action, old, new), self._now())

@@ -34,14 +34,14 @@ class StatusInputs:
     claimed_by: str = ""
 
 
-def profile_conditions(record: ProfileRecord, situation: StatusInputs, old: Sequence[object], now: datetime.datetime) -> list[StatusBody]:
+def profile_conditions(record: ProfileRecord, inputs: StatusInputs, old: Sequence[object], now: datetime.datetime) -> list[StatusBody]:
     """Accepted, ResolvedRefs, Permitted, Active and the roll-up Ready."""
     references = [error for error in record.errors if error.reason in conditions.REFERENCE_REASONS]
     own = [error for error in record.errors if error.reason not in conditions.REFERENCE_REASONS]
     verdicts = [
         condition_for(conditions.ConditionType.ACCEPTED, own, "Valid"),
         condition_for(conditions.ConditionType.RESOLVED_REFS, references, "Resolved"),
-        _permitted(record, situation),
+        _permitted(record, inputs),
         _active(record),
     ]
     ready = conditions.summarise(verdicts, decided=record.active is not None and not record.suspended)
@@ -61,11 +61,11 @@ def rights_required_by(revision: Revision) -> list[RequiredRight]:
     return [*kinds_of(revision), *revision.writes, *secrets]
 
 
-def _permitted(record: ProfileRecord, situation: StatusInputs) -> conditions.ConditionResult:
+def _permitted(record: ProfileRecord, inputs: StatusInputs) -> conditions.ConditionResult:
     """Whether the service account may do all that this profile needs."""
     made = record.resolution.made if record.resolution is not None else None
     needs = rights_required_by(made) if made is not None else []
-    missing = [*situation.missing_rights, *(right for need in needs for right in situation.missing_for.get(need, ()))]
+    missing = [*inputs.missing_rights, *(right for need in needs for right in inputs.missing_for.get(need, ()))]
     return conditions.ConditionResult(
         conditions.ConditionType.PERMITTED, not missing, "RBACMissing" if missing else "Permitted", "; ".join(missing)
     )

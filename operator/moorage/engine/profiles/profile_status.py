@@ -85,10 +85,10 @@ class Urgency(enum.Enum):
 class ProfileStatusWriter:
     """Writes status; see the module's docstring."""
 
-    def __init__(self, swapper: ProfileSwapper, backlog: SchedulingQueue, writes: KubeWriter, clock: Clock) -> None:
+    def __init__(self, swapper: ProfileSwapper, queue: SchedulingQueue, writes: KubeWriter, clock: Clock) -> None:
         self.inputs = StatusInputs()
         self._swapper = swapper
-        self._backlog = backlog
+        self._queue = queue
         self._writes = writes
         self._clock = clock
         self._written: dict[ObjectIdentity, _Written] = {}
@@ -118,17 +118,17 @@ class ProfileStatusWriter:
         later: list[DesiredStatus] = []
         for key, make in self._objects():
             with guard("telling an object's status", object=f"{key.kind}/{key.name}"):
-                told = make()
-                urgency = Urgency.NOW if self._is_overwritten(told) else self._urgency(key, told.status)
+                desired = make()
+                urgency = Urgency.NOW if self._is_overwritten(desired) else self._urgency(key, desired.status)
                 if urgency is Urgency.NOW:
-                    await self._write(told)
+                    await self._write(desired)
                 elif urgency is Urgency.SOON:
-                    later.append(told)
+                    later.append(desired)
             await asyncio.sleep(0)  # many objects must not hold up the loop
-        later.sort(key=lambda told: self._written[told.identity].at)
-        for told in later[: self._quota()]:
-            with guard("telling an object's status", object=f"{told.identity.kind}/{told.identity.name}"):
-                await self._write(told)
+        later.sort(key=lambda desired: self._written[desired.identity].at)
+        for desired in later[: self._quota()]:
+            with guard("telling an object's status", object=f"{desired.identity.kind}/{desired.identity.name}"):
+                await self._write(desired)
         known = {_identity("SchedulerProfile", record.body) for record in self._swapper.records.values()}
         known |= {_identity("PluginConfig", body) for body in self._swapper.configs.values()}
         self._written = {key: written for key, written in self._written.items() if key in known}
@@ -172,7 +172,7 @@ class ProfileStatusWriter:
             "pluginConfigCount": len(resolution.configs) if resolution is not None else 0,
             "drainingCycles": self._swapper.prune_superseded(record),
             "leader": leader_status(self.inputs.leadership()),
-            "queue": self._queue(record),
+            "queue": self._queue_counts(record),
             "effective": effective_plugins(record),
             "replicas": self._replicas(record),
             "claimedBy": self.inputs.claimed_by,
@@ -207,10 +207,10 @@ class ProfileStatusWriter:
             for name in sorted({*desired, *active})
         ]
 
-    def _queue(self, record: ProfileRecord) -> StatusBody:
+    def _queue_counts(self, record: ProfileRecord) -> StatusBody:
         name = record.resolution.scheduler_name if record.resolution is not None else record.name
-        counts = self._backlog.counts(name)
-        queue: StatusBody = {
+        counts = self._queue.counts(name)
+        waiting: StatusBody = {
             "active": counts.active + counts.held,
             "backoff": counts.backoff,
             "unschedulable": counts.unschedulable,
@@ -220,8 +220,8 @@ class ProfileStatusWriter:
         }
         if counts.oldest is not None:
             age = datetime.timedelta(seconds=self._clock.boottime() - counts.oldest)
-            queue["oldestPendingSince"] = timestamp((self._clock.now() - age).replace(microsecond=0))
-        return queue
+            waiting["oldestPendingSince"] = timestamp((self._clock.now() - age).replace(microsecond=0))
+        return waiting
 
     def _replicas(self, record: ProfileRecord) -> list[StatusBody]:
         leadership = self.inputs.leadership()
@@ -245,13 +245,17 @@ class ProfileStatusWriter:
         renewal_due = status.get("leader") != written.status.get("leader") and now >= written.at + RENEW_INTERVAL_SECONDS
         return Urgency.SOON if queue_due or renewal_due else Urgency.NONE
 
-    def _is_overwritten(self, told: DesiredStatus) -> bool:
+    def _is_overwritten(self, desired: DesiredStatus) -> bool:
         """Whether somebody else has written into a status of ours since we did. Where another installation serves, it is not ours."""
-        written = self._written.get(told.identity)
-        if written is None or _version(told.body) == written.version or self._clock.boottime() < self._not_before.get(told.identity, 0.0):
+        written = self._written.get(desired.identity)
+        if (
+            written is None
+            or _version(desired.body) == written.version
+            or self._clock.boottime() < self._not_before.get(desired.identity, 0.0)
+        ):
             return False
-        ours = told.identity.kind != "SchedulerProfile" or "claimedBy" in told.status
-        return ours and not _contains(bodies.status(told.body), written.status)
+        ours = desired.identity.kind != "SchedulerProfile" or "claimedBy" in desired.status
+        return ours and not _contains(bodies.status(desired.body), written.status)
 
     def _quota(self) -> int:
         """How many writes that are not urgent may go out now."""
@@ -260,12 +264,12 @@ class ProfileStatusWriter:
         self._paced_at = now if quota else self._paced_at
         return quota
 
-    async def _write(self, told: DesiredStatus) -> None:
-        key, now = told.identity, self._clock.boottime()
-        before, spoilt, version = self._written.get(key), self._is_overwritten(told), _version(told.body)
-        strange = bodies.status(told.body).keys() - told.status.keys() if spoilt else ()
+    async def _write(self, desired: DesiredStatus) -> None:
+        key, now = desired.identity, self._clock.boottime()
+        before, spoilt, version = self._written.get(key), self._is_overwritten(desired), _version(desired.body)
+        strange = bodies.status(desired.body).keys() - desired.status.keys() if spoilt else ()
         try:
-            await told.write(key.name, {**dict.fromkeys(strange), **told.status})
+            await desired.write(key.name, {**dict.fromkeys(strange), **desired.status})
         except EdgeError as error:
             # The API server may refuse every write of an object, as of one that its present schema would not have let in.
             level = logging.INFO if isinstance(error, NotFound | Fenced) else logging.WARNING
@@ -282,7 +286,7 @@ class ProfileStatusWriter:
             if spoilt:
                 extra = once_per_cause(f"mend {key}", object=f"{key.kind}/{key.name}")
                 log.warning("status was changed by somebody else, and is mended", extra=extra)
-            self._written[key] = _Written(told.status, now, version, mends)
+            self._written[key] = _Written(desired.status, now, version, mends)
             self._not_before[key] = now + min(WRITE_INTERVAL_SECONDS * 2.0**mends, REPAIR_INTERVAL_SECONDS)
 
 

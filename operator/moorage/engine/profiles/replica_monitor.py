@@ -69,12 +69,12 @@ def rights_to(need: RequiredRight) -> tuple[AccessRight, ...]:
 class ReplicaMonitor:
     """Announces this replica, and for the leader looks at the others and at its rights."""
 
-    def __init__(self, around: Ports, look_at_quarantine: Callable[[], Awaitable[None]]) -> None:
-        self._identity = around.identity
-        self._clock = around.clock
-        self._announcer = around.announcer
-        self._reads = around.reads
-        self._writes = around.writes
+    def __init__(self, ports: Ports, look_at_quarantine: Callable[[], Awaitable[None]]) -> None:
+        self._identity = ports.identity
+        self._clock = ports.clock
+        self._announcer = ports.announcer
+        self._reads = ports.reads
+        self._writes = ports.writes
         self._refresh_quarantine = look_at_quarantine
         self._changed = asyncio.Event()
         self._rights_due = float("-inf")
@@ -124,18 +124,18 @@ class ReplicaMonitor:
             except EdgeError as error:
                 log.warning("looking around failed, next time more: %s", error, extra=once_per_failure(error))
 
-    async def _check_replicas(self, situation: StatusInputs) -> None:
-        situation.replicas = tuple(await self._reads.replicas())
+    async def _check_replicas(self, inputs: StatusInputs) -> None:
+        inputs.replicas = tuple(await self._reads.replicas())
         for identity in await self._reads.dead_replicas():
             await self._writes.delete_replica(identity)
 
-    async def _check_rights(self, situation: StatusInputs, swapper: ProfileSwapper) -> None:
+    async def _check_rights(self, inputs: StatusInputs, swapper: ProfileSwapper) -> None:
         if self._clock.boottime() < self._rights_due:
             return
-        situation.missing_rights = await self._missing(RIGHTS)
+        inputs.missing_rights = await self._missing(RIGHTS)
         made = [record.resolution.made for record in swapper.records.values() if record.resolution is not None]
         needs = {need: rights_to(need) for revision in made if revision is not None for need in rights_required_by(revision)}
-        situation.missing_for = {need: await self._missing(rights) for need, rights in needs.items()}
+        inputs.missing_for = {need: await self._missing(rights) for need, rights in needs.items()}
         self._rights_due = self._clock.boottime() + REPLICA_PERIOD_SECONDS
 
     async def _missing(self, rights: tuple[AccessRight, ...]) -> tuple[str, ...]:

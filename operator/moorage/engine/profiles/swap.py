@@ -42,10 +42,10 @@ CONTROLLER = "moorage"
 class ProfileSwapper:
     """Keeps the profile records and the live revisions in step with the objects."""
 
-    def __init__(self, loop: SchedulingLoop, resolver: ProfileResolver, around: Ports, claims: ProfileOwnership) -> None:
+    def __init__(self, loop: SchedulingLoop, resolver: ProfileResolver, ports: Ports, claims: ProfileOwnership) -> None:
         self.records: dict[str, ProfileRecord] = {}
         self.configs: dict[str, Body] = {}
-        self.stored = StoredRevisions(around.reads, around.writes, resolver)
+        self.stored = StoredRevisions(ports.reads, ports.writes, resolver)
         self.leading = False
         self.changed: Callable[[], None] = lambda: None
         """Called when a record changed, so that status follows."""
@@ -56,9 +56,9 @@ class ProfileSwapper:
         self._loop = loop
         self._resolver = resolver
         self.config_facts = PluginConfigResults(resolver)
-        self._clock = around.clock
-        self._events = around.events
-        self._telemetry = around.telemetry
+        self._clock = ports.clock
+        self._events = ports.events
+        self._telemetry = ports.telemetry
         self._ownership = claims
         self._gone: dict[str, str] = {}
         """schedulerName -> profile, of those that went since the last reconciliation."""
@@ -243,7 +243,7 @@ class ProfileSwapper:
         }
         swaps.info("swapped", extra=extra)
         if old is not None:
-            self._loop.scheduler.evaluator.retire(old)
+            self._loop.context.evaluator.retire(old)
         if self.leading:
             self._emit(
                 record,
@@ -257,8 +257,8 @@ class ProfileSwapper:
         now = self._clock.boottime()
         if record.active is None or not record.pending_requeue or now < record.requeued_at + record.active.resolution.initial_backoff:
             return
-        backlog: SchedulingQueue = self._loop.backlog
-        backlog.move_rejected_by(record.active.revision.scheduler_name, record.pending_requeue, now)
+        queue: SchedulingQueue = self._loop.queue
+        queue.move_rejected_by(record.active.revision.scheduler_name, record.pending_requeue, now)
         record.pending_requeue = frozenset()
         record.requeued_at = now
 
@@ -310,9 +310,9 @@ class ProfileSwapper:
             return
         revision = record.active.revision
         record.waits_for = self.lacking(revision)
-        view = None if record.suspended or record.waits_for else record.active.resolution.queue_view
-        self._loop.backlog.set_profile(revision.scheduler_name, view, self._clock.boottime())
-        if view is None:
+        config = None if record.suspended or record.waits_for else record.active.resolution.queue_config
+        self._loop.queue.set_profile(revision.scheduler_name, config, self._clock.boottime())
+        if config is None:
             why = "is suspended" if record.suspended else f"waits until {', '.join(record.waits_for)} are up to date"
             self._loop.interrupt_profile(revision.scheduler_name, f"SchedulerProfile {record.name!r} {why}")
 
@@ -331,9 +331,9 @@ class ProfileSwapper:
         revision: Revision = active.revision
         self._supersede(record, revision)
         del self._loop.live[revision.scheduler_name]
-        self._loop.backlog.set_profile(revision.scheduler_name, None, self._clock.boottime())
+        self._loop.queue.set_profile(revision.scheduler_name, None, self._clock.boottime())
         self._loop.interrupt_profile(revision.scheduler_name, f"SchedulerProfile {record.name!r} serves this schedulerName no more")
-        self._loop.scheduler.evaluator.retire(revision)
+        self._loop.context.evaluator.retire(revision)
 
     def _report_orphaned(self) -> None:
         gone, self._gone = self._gone, {}

@@ -41,9 +41,9 @@ class UnmatchedPods:
     """See the module's docstring. ``tell(pod, text)`` gives a pod an event and a condition, unless it has just these."""
 
     def __init__(
-        self, backlog: SchedulingQueue, clock: Clock, events: EventRecorder, foreign: Collection[str], tell: Callable[[Pod, str], None]
+        self, queue: SchedulingQueue, clock: Clock, events: EventRecorder, foreign: Collection[str], tell: Callable[[Pod, str], None]
     ) -> None:
-        self._backlog = backlog
+        self._queue = queue
         self._clock = clock
         self._events = events
         self._foreign = {DEFAULT_SCHEDULER, *foreign}
@@ -80,7 +80,7 @@ class UnmatchedPods:
         if len(self._deleted) > MAX_REMEMBERED:
             del self._deleted[next(iter(self._deleted))]
         if self._leading:
-            self._orphans.extend(entry.uid for entry in self._backlog.entries(scheduler_name))
+            self._orphans.extend(entry.uid for entry in self._queue.entries(scheduler_name))
 
     def pod_queued(self, pod: Pod) -> None:
         """A pod came into the queue."""
@@ -91,8 +91,8 @@ class UnmatchedPods:
         """From now on this replica tells; the leader before it may have left some untold."""
         self._leading = True
         for name in self._deleted:
-            self._orphans.extend(entry.uid for entry in self._backlog.entries(name) if self._is_orphan(entry))
-        others = (entry for entry in self._backlog.entries() if self._is_unmatched(entry.scheduler_name) and not self._is_orphan(entry))
+            self._orphans.extend(entry.uid for entry in self._queue.entries(name) if self._is_orphan(entry))
+        others = (entry for entry in self._queue.entries() if self._is_unmatched(entry.scheduler_name) and not self._is_orphan(entry))
         self._waiting = deque(sorted((entry.timestamp + REPORT_AFTER_SECONDS, entry.uid) for entry in others))
 
     def tick(self) -> None:
@@ -116,7 +116,7 @@ class UnmatchedPods:
         return gone is not None and entry.timestamp <= gone.at
 
     def _report_orphan(self, uid: str) -> None:
-        entry = self._backlog.get(uid)
+        entry = self._queue.get(uid)
         gone = self._deleted.get(entry.scheduler_name) if entry is not None else None
         if entry is None or gone is None:
             return
@@ -128,7 +128,7 @@ class UnmatchedPods:
             )
 
     def _check(self, uid: str) -> None:
-        entry = self._backlog.get(uid)
+        entry = self._queue.get(uid)
         if entry is None or entry.state is not QueueState.UNSERVED or not self._leading or not self._is_unmatched(entry.scheduler_name):
             return
         if entry.pod.spec.scheduling_gates:  # it has the API server's own word on why it waits
@@ -160,9 +160,9 @@ def _deleted_profile_text(profile: str) -> str:
 class PodsOfInvalidProfiles:
     """See the module's docstring."""
 
-    def __init__(self, swapper: ProfileSwapper, backlog: SchedulingQueue, failures: PodConditionWriter) -> None:
+    def __init__(self, swapper: ProfileSwapper, queue: SchedulingQueue, failures: PodConditionWriter) -> None:
         self._swapper = swapper
-        self._backlog = backlog
+        self._queue = queue
         self._pod_conditions = failures
 
     def pod_queued(self, pod: Pod) -> None:
@@ -175,7 +175,7 @@ class PodsOfInvalidProfiles:
     def profiles_reconciled(self) -> None:
         """Explain to the pods of profiles that never were valid why they wait."""
         for record in self._invalid_profiles():
-            for pod in self._backlog.unserved(bodies.scheduler_name(record.body)):
+            for pod in self._queue.unserved(bodies.scheduler_name(record.body)):
                 self._explain(pod, record)
 
     def report(self, pod: Pod, text: str) -> None:

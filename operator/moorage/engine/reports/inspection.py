@@ -61,9 +61,9 @@ class CacheInspector:
     What it gives has no names that a log record has already (name, message).
     """
 
-    def __init__(self, cache: Cache, backlog: SchedulingQueue, reads: KubeReader, clock: Clock, telemetry: Telemetry) -> None:
+    def __init__(self, cache: Cache, queue: SchedulingQueue, reads: KubeReader, clock: Clock, telemetry: Telemetry) -> None:
         self._cache = cache
-        self._backlog = backlog
+        self._queue = queue
         self._reads = reads
         self._clock = clock
         self._telemetry = telemetry
@@ -89,7 +89,7 @@ class CacheInspector:
 
     async def pods(self) -> AsyncGenerator[Mapping[str, Any], None]:
         """The pods that wait, in the order in which they came."""
-        async for entry in _paced(list(self._backlog.entries()), ITEMS_PER_STEP):
+        async for entry in _paced(list(self._queue.entries()), ITEMS_PER_STEP):
             if entry.state is not None:
                 yield self._waiting(entry, entry.state)
 
@@ -121,7 +121,7 @@ class CacheInspector:
         places = {place.uid: place for place in await self._reads.pod_places()}
         async for place in _paced(list(places.values()), PLACES_PER_STEP):
             found += self._compare_pod(place)
-        known: list[PodInfo | QueuedPodInfo] = [*self._cache.pod_infos(), *self._backlog.entries()]
+        known: list[PodInfo | QueuedPodInfo] = [*self._cache.pod_infos(), *self._queue.entries()]
         async for one in _paced(known, PLACES_PER_STEP):
             if one.pod.metadata.uid not in places:
                 found.append(CacheDifference("redundant pod", key(one.pod), ours=one.node if isinstance(one, PodInfo) else ""))
@@ -133,7 +133,7 @@ class CacheInspector:
         if record is not None:
             if record.node != place.node and (place.node or record.state is PodState.OBSERVED):
                 yield CacheDifference("misplaced pod", place.name, record.node, place.node)
-        elif self._backlog.get(place.uid) is not None:
+        elif self._queue.get(place.uid) is not None:
             if place.node:
                 yield CacheDifference("misplaced pod", place.name, "", place.node)
         elif place.node or not place.terminating:  # one that is going is not placed any more, and so not queued
@@ -159,7 +159,7 @@ class CacheInspector:
     async def _log(self) -> None:
         await self._log_each("cached node", self.nodes())
         await self._log_each("waiting pod", self.pods())
-        total = self._backlog.totals()
+        total = self._queue.totals()
         log.info("the cache holds %d nodes and %d pods", len(self._cache.nodes), len(self._cache), extra=dataclasses.asdict(total))
         differences = await self.compare()
         await self._log_each("the cache differs from the API server", _each(d._asdict() for d in differences), logging.WARNING)

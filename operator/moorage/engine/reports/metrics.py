@@ -45,17 +45,17 @@ class MetricsReporter:
         if plugin == default_preemption.NAME:
             self._telemetry.preemption_attempt()
 
-    def gauges(self, backlog: SchedulingQueue, cache: Cache, records: Iterable[ProfileRecord], set_aside: Mapping[str, int]) -> None:
+    def gauges(self, queue: SchedulingQueue, cache: Cache, records: Iterable[ProfileRecord], set_aside: Mapping[str, int]) -> None:
         """Sizes, once a second."""
         now = self._clock.boottime()
         if now < self._gauged_at + GAUGES_INTERVAL_SECONDS:
             return
         self._gauged_at = now
-        total = backlog.totals()
+        total = queue.totals()
         pending = {"active": total.active, "backoff": total.backoff, "unschedulable": total.unschedulable, "gated": total.gated}
-        self._telemetry.unschedulable((plugin, profile, count) for profile, plugin, count in backlog.unschedulable_counts())
-        self._telemetry.gated(backlog.gated_counts())
-        self._telemetry.in_flight(backlog.in_flight_events())
+        self._telemetry.unschedulable((plugin, profile, count) for profile, plugin, count in queue.unschedulable_counts())
+        self._telemetry.gated(queue.gated_counts())
+        self._telemetry.in_flight(queue.in_flight_events())
         self._telemetry.revisions(
             (record.name, record.active.revision.id if record.active is not None else "", len(record.superseded)) for record in records
         )

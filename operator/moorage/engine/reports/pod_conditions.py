@@ -85,28 +85,28 @@ class PodConditionWriter:
         self._writing: dict[str, _Writing] = {}
         self._wanted = asyncio.Event()
 
-    def report(self, verdict: PodConditionUpdate) -> None:
+    def report(self, update: PodConditionUpdate) -> None:
         """Have the condition written and emit the event."""
-        pod = verdict.pod
-        if not self.write(verdict):
+        pod = update.pod
+        if not self.write(update):
             return
         self._events.record(
             Event(
                 pod_object(pod),
                 "FailedScheduling",
-                verdict.message,
+                update.message,
                 "Scheduling",
                 controller=pod.spec.scheduler_name,
                 warning=True,
             )
         )
 
-    def write(self, verdict: PodConditionUpdate) -> bool:
+    def write(self, update: PodConditionUpdate) -> bool:
         """Have the condition written, without an event. Returns whether the pod still waits."""
-        uid = verdict.pod.metadata.uid
+        uid = update.pod.metadata.uid
         if self._current(uid) is None:
             return False
-        self._pending[uid] = verdict
+        self._pending[uid] = update
         self._wanted.set()
         return True
 
@@ -115,15 +115,15 @@ class PodConditionWriter:
         last = self._newest(pod.metadata.uid)
         self.write(last if last is not None else PodConditionUpdate(pod))
 
-    def is_written(self, verdict: PodConditionUpdate) -> bool:
+    def is_written(self, update: PodConditionUpdate) -> bool:
         """Whether the pod's condition says this already, or soon will."""
-        last = self._newest(verdict.pod.metadata.uid)
-        return not _differs(verdict.pod, verdict) or (last is not None and last.message == verdict.message)
+        last = self._newest(update.pod.metadata.uid)
+        return not _differs(update.pod, update) or (last is not None and last.message == update.message)
 
-    def report_if_new(self, verdict: PodConditionUpdate) -> None:
+    def report_if_new(self, update: PodConditionUpdate) -> None:
         """The same, unless the pod was told exactly this before and has heard nothing else since."""
-        if not self.is_written(verdict):
-            self.report(verdict)
+        if not self.is_written(update):
+            self.report(update)
 
     async def flush(self, uid: str) -> None:
         """Return when all that is to be written of this pod has been written, or given up; no other pod is waited for."""
@@ -160,8 +160,8 @@ class PodConditionWriter:
             return self._pending[uid]
         return self._writing[uid].update if uid in self._writing else None
 
-    async def _patch(self, verdict: PodConditionUpdate) -> None:
-        uid = verdict.pod.metadata.uid
+    async def _patch(self, update: PodConditionUpdate) -> None:
+        uid = update.pod.metadata.uid
         for failures in range(1, _MAX_ATTEMPTS + 1):
             pod = self._current(uid)
             if pod is None or uid in self._pending:
@@ -170,8 +170,8 @@ class PodConditionWriter:
             if node == pod.status.nominated_node_name:
                 node = None
             try:
-                if _differs(pod, verdict):
-                    await self._writes.pod_condition(pod_ref(pod), _condition(pod, verdict, self._clock.now()), node)
+                if _differs(pod, update):
+                    await self._writes.pod_condition(pod_ref(pod), _condition(pod, update, self._clock.now()), node)
                 elif node is not None:
                     await self._writes.pod_nomination(pod_ref(pod), node)
             except (Conflict, NotFound, Retryable) as error:  # that it is gone the watch will tell
@@ -182,7 +182,7 @@ class PodConditionWriter:
             except EdgeError as error:
                 log.warning("a pod's condition was not written: %s", error, extra={"pod": pod.metadata.name})
             return
-        log.warning("a pod's condition was given up after %d attempts", _MAX_ATTEMPTS, extra={"pod": verdict.pod.metadata.name})
+        log.warning("a pod's condition was given up after %d attempts", _MAX_ATTEMPTS, extra={"pod": update.pod.metadata.name})
 
 
 def attempt_error(pod: Pod, revision: Revision, error: BaseException) -> Diagnosis:
@@ -205,18 +205,18 @@ def pod_condition(pod: Pod, said: Mapping[str, str], now: datetime.datetime) -> 
     return {**said, **observed, "lastTransitionTime": timestamp(now)}
 
 
-def _condition(pod: Pod, verdict: PodConditionUpdate, now: datetime.datetime) -> dict[str, str | int]:
+def _condition(pod: Pod, update: PodConditionUpdate, now: datetime.datetime) -> dict[str, str | int]:
     """Its transition time only where the status changes, else the one that stands there stays."""
-    said = {"type": "PodScheduled", "status": "False", "reason": verdict.reason, "message": verdict.message}
+    said = {"type": "PodScheduled", "status": "False", "reason": update.reason, "message": update.message}
     condition = pod_condition(pod, said, now)
     if any(c.type == "PodScheduled" and c.status == "False" for c in pod.status.conditions or ()):
         del condition["lastTransitionTime"]
     return condition
 
 
-def _differs(pod: Pod, verdict: PodConditionUpdate) -> bool:
+def _differs(pod: Pod, update: PodConditionUpdate) -> bool:
     """Whether the pod's condition does not say this already."""
-    return bool(verdict.reason) and not any(
-        c.type == "PodScheduled" and c.status == "False" and c.reason == verdict.reason and c.message == verdict.message
+    return bool(update.reason) and not any(
+        c.type == "PodScheduled" and c.status == "False" and c.reason == update.reason and c.message == update.message
         for c in pod.status.conditions or ()
     )

@@ -90,14 +90,14 @@ class ExtenderCycleListener(Protocol):
 class ExtenderCycles:
     """Runs such cycles, and tells the listener on the loop's thread."""
 
-    def __init__(self, scheduler: CycleContext, backlog: SchedulingQueue, around: Ports, decider: ExtenderCycleListener) -> None:
-        self._scheduler = scheduler
-        self._backlog = backlog
+    def __init__(self, context: CycleContext, queue: SchedulingQueue, ports: Ports, decider: ExtenderCycleListener) -> None:
+        self._context = context
+        self._queue = queue
         self._decider = decider
-        self._extenders = around.extenders
-        self._reads = around.reads
-        self._clock = around.clock
-        self._slices = SliceRunner(scheduler.snapshot.budget, around.clock.boottime)
+        self._extenders = ports.extenders
+        self._reads = ports.reads
+        self._clock = ports.clock
+        self._slices = SliceRunner(context.snapshot.budget, ports.clock.boottime)
         self._work = BackgroundTasks("asking extenders")
         self._cycles: dict[QueuedPodInfo, _RunningCycle] = {}
         self._busy: Counter[str] = Counter()
@@ -111,7 +111,7 @@ class ExtenderCycles:
             return False
         name = entry.scheduler_name
         if self._busy[name] >= MAX_CYCLES_PER_PROFILE:
-            self._waiting[name].push(self._backlog.sort(entry.pod, entry.timestamp), entry)
+            self._waiting[name].push(self._queue.sort(entry.pod, entry.timestamp), entry)
             return True
         self._busy[name] += 1
         asking = self._cycles[entry] = _RunningCycle(entry, revision, self._clock.boottime())
@@ -127,14 +127,14 @@ class ExtenderCycles:
         now = self._clock.boottime()
         if now >= self._again_at and any(revision.extenders for revision in live):
             self._again_at = now + REQUEUE_INTERVAL_SECONDS
-            self._backlog.move_on_event(_EXTENDER_UPDATED, now)
+            self._queue.move_on_event(_EXTENDER_UPDATED, now)
 
     def interrupt_profile(self, scheduler_name: str, why: str) -> None:
         """Break off the cycles of this profile's pods: they go back to the queue, and so do those that wait for their turn."""
         waiting = self._waiting.pop(scheduler_name, LazyHeap())
         while (entry := waiting.first()) is not None:
             waiting.discard(entry)
-            self._backlog.requeue(entry, frozenset(), self._clock.boottime())
+            self._queue.requeue(entry, frozenset(), self._clock.boottime())
         for entry, asking in self._cycles.items():
             if entry.scheduler_name == scheduler_name:
                 asking.interrupt(why)
@@ -184,7 +184,7 @@ class ExtenderCycles:
         """What is decided; None when the pod is gone."""
         entry = asking.entry
         try:
-            steps = extender_cycle.extender_cycle(entry.pod, asking.revision, self._scheduler)
+            steps = extender_cycle.extender_cycle(entry.pod, asking.revision, self._context)
             await self._filter_in_slices(asking)
             question = next(steps)
             while True:
@@ -205,12 +205,12 @@ class ExtenderCycles:
 
     async def _filter_in_slices(self, asking: _RunningCycle) -> None:
         """Have plugins look at all nodes in slices, so that the next step has it by it."""
-        pod, revision, scheduler = asking.entry.pod, asking.revision, self._scheduler
+        pod, revision, context = asking.entry.pod, asking.revision, self._context
 
         def look() -> None:
-            blueprint = cycle.run_filters(pod, revision, scheduler)
-            if isinstance(blueprint, Evaluation) and blueprint.fits:
-                blueprint.refresh_scores(scheduler.snapshot)
+            evaluation = cycle.run_filters(pod, revision, context)
+            if isinstance(evaluation, Evaluation) and evaluation.fits:
+                evaluation.refresh_scores(context.snapshot)
 
         await self._slices.run(look)
 

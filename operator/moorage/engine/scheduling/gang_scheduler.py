@@ -42,13 +42,13 @@ class MemberPlacer(Protocol):
 class GangScheduler:
     """See the module's docstring."""
 
-    def __init__(self, scheduler: CycleContext, backlog: SchedulingQueue, failures: PodConditionWriter, around: Ports) -> None:
-        self._scheduler = scheduler
-        self._backlog = backlog
-        self._groups = backlog.groups
+    def __init__(self, context: CycleContext, queue: SchedulingQueue, failures: PodConditionWriter, ports: Ports) -> None:
+        self._context = context
+        self._queue = queue
+        self._groups = queue.groups
         self._pod_conditions = failures
-        self._clock = around.clock
-        self._events = around.events
+        self._clock = ports.clock
+        self._events = ports.events
         self._due: dict[PodGroupState, float] = {}
         """Groups that are not complete: when their members are to be told."""
         self._last_report: dict[PodGroupState, float] = {}
@@ -57,9 +57,9 @@ class GangScheduler:
         """Groups that are complete and did not fit, and what was said of it."""
         self._overdue: dict[PodGroupState, float] = {}
         """Groups of which it was told that they did not fit in time, and since when they had been complete."""
-        self._holds = GangNominations(scheduler.cache.nominations, failures, self._unplaced)
-        scheduler.cache.placed = self._groups.placed
-        scheduler.cache.store.follow(PodGroup, self._declared)
+        self._holds = GangNominations(context.cache.nominations, failures, self._unplaced)
+        context.cache.placed = self._groups.placed
+        context.cache.store.follow(PodGroup, self._declared)
 
     def attempt(
         self, entry: QueuedPodInfo, place: MemberPlacer, broken: Callable[[], str]
@@ -72,7 +72,7 @@ class GangScheduler:
         holds = self._holds.may_hold(group, now)
         gang = GangAttempt(group.name, needed, least, self._overdue_note(group, now), HOLD_MESSAGE if holds else "")
         pods, place_one = [member.pod for member in members], functools.partial(place, holds=holds)
-        outcomes = yield from place_gang(gang, pods, place_one, self._scheduler, lambda: _gone(members) or broken())
+        outcomes = yield from place_gang(gang, pods, place_one, self._context, lambda: _gone(members) or broken())
         refusals = [outcome for outcome in outcomes if isinstance(outcome, Diagnosis)]
         if holds and self._holds.attempted(group, refusals, self._clock.boottime()):
             note = f'pod group "{group.name}" has waited in vain.{HOLD_MESSAGE}'
@@ -89,7 +89,7 @@ class GangScheduler:
         """A pod that was placed could not be bound. A member of a group goes first the next time, and its group is told."""
         if not entry.group or entry.state is not QueueState.IN_FLIGHT:
             return
-        self._backlog.prioritise(entry)
+        self._queue.prioritise(entry)
         group = self._groups.group_of_entry(entry)
         least = self._groups.min_member(group) or 0
         if least > 1:

@@ -61,19 +61,19 @@ class SchedulingAttempt:
 class SchedulingLoop:
     """See the module's docstring. ``live`` maps a schedulerName to the revision that decides; ``ProfileSwapper`` writes it."""
 
-    def __init__(self, scheduler: CycleContext, backlog: SchedulingQueue, around: Ports, handover: CycleOutcomes) -> None:
+    def __init__(self, context: CycleContext, queue: SchedulingQueue, ports: Ports, outcomes: CycleOutcomes) -> None:
         self.live: dict[str, Revision] = {}
         self.deciding = False
         """Whether this replica leads and may decide; set once it may, cleared for good when it stops."""
-        self.scheduler = scheduler
-        self.backlog = backlog
-        self.outcomes = handover
-        self.binder = handover.binder
-        self.extender_cycles = ExtenderCycles(scheduler, backlog, around, self)
-        self._clock = around.clock
-        self._events = around.events
-        self._writes = around.writes
-        self._budget = scheduler.snapshot.budget
+        self.context = context
+        self.queue = queue
+        self.outcomes = outcomes
+        self.binder = outcomes.binder
+        self.extender_cycles = ExtenderCycles(context, queue, ports, self)
+        self._clock = ports.clock
+        self._events = ports.events
+        self._writes = ports.writes
+        self._budget = context.snapshot.budget
         self._work = asyncio.Event()
         self._turns = ProfileTurns()
         self._paused: deque[SchedulingAttempt] = deque()
@@ -101,7 +101,7 @@ class SchedulingLoop:
 
             # 2. Wait for the right to decide, and for a pod whose profile has room for another binding.
             entry = self._next()
-            if entry is None and self._may_decide and (self.backlog.moves_pending or self._ending or self._paused):
+            if entry is None and self._may_decide and (self.queue.moves_pending or self._ending or self._paused):
                 self._next_turn = 0.0
                 await asyncio.sleep(0)
                 continue
@@ -130,15 +130,15 @@ class SchedulingLoop:
         if entry.scheduler_name in self.live and self._may_decide:
             self.attempt(entry)
         else:
-            self.backlog.requeue(entry, frozenset(), self._clock.boottime())
+            self.queue.requeue(entry, frozenset(), self._clock.boottime())
 
     def extender_cycle_done(self, entry: QueuedPodInfo, outcome: ScheduleResult | Diagnosis | None, started: float) -> None:
         """Extenders have had their say; None: the pod is gone, is going, or has a node."""
         with self.outcomes.undoing_on_error(entry):
             if outcome is None:
-                self.backlog.done(entry.uid)
+                self.queue.done(entry.uid)
             elif not self._may_decide:
-                self.backlog.requeue(entry, frozenset(), self._clock.boottime())
+                self.queue.requeue(entry, frozenset(), self._clock.boottime())
             else:
                 committed = _tried(outcome.pod, outcome.revision, lambda: self._committed(outcome))
                 self._handle(entry, committed, started)
@@ -183,7 +183,7 @@ class SchedulingLoop:
             return None
         entry = None
         with guard("taking the next pod from the queue"):
-            entry = self.backlog.pop(self._clock.boottime(), full=self.binder.full, late=self._turns.late)
+            entry = self.queue.pop(self._clock.boottime(), full=self.binder.full, late=self._turns.late)
             if entry is not None:
                 self._turns.begins(entry.scheduler_name)
         return entry
@@ -241,7 +241,7 @@ class SchedulingLoop:
         """What becomes of a single pod. Raises OutOfTime, but not for ever."""
         pod = attempt.entry.pod
         try:
-            return _tried(pod, revision, lambda: self._committed(cycle.decide(pod, revision, self.scheduler)))
+            return _tried(pod, revision, lambda: self._committed(cycle.decide(pod, revision, self.context)))
         except OutOfTime:
             if attempt.spent < MAX_DECISION_SECONDS:
                 raise
@@ -249,7 +249,7 @@ class SchedulingLoop:
 
     def _deciding_for(self, scheduler_name: str) -> Revision | None:
         """By which revision such pods are decided about now; None also where the profile is suspended."""
-        return self.live.get(scheduler_name) if self.backlog.serves(scheduler_name) else None
+        return self.live.get(scheduler_name) if self.queue.serves(scheduler_name) else None
 
     def _is_of_group(self, attempt: SchedulingAttempt) -> bool:
         """Whether its group is being placed or handed over just now, so that who of it is on its way cannot be told: it is tried later."""
@@ -261,7 +261,7 @@ class SchedulingLoop:
         """It is not tried after all; those that are left of its group go back."""
         for each in (entry, *entry.companions):
             if each.state is QueueState.IN_FLIGHT:
-                self.backlog.requeue(each, frozenset(), self._clock.boottime())
+                self.queue.requeue(each, frozenset(), self._clock.boottime())
 
     def _handle(self, entry: QueuedPodInfo, outcome: ScheduleResult | Diagnosis, started: float) -> None:
         if self._groups and isinstance(outcome, Diagnosis):
@@ -293,7 +293,7 @@ class SchedulingLoop:
         if attempt.spent > MAX_DECISION_SECONDS:
             return Diagnosis(pod, revision, Code.ERROR, TOO_LONG_MESSAGE)
         while True:
-            outcome = _tried(pod, revision, lambda: gang_cycle.place_member(pod, revision, self.scheduler, holds))
+            outcome = _tried(pod, revision, lambda: gang_cycle.place_member(pod, revision, self.context, holds))
             alone, attempt.others_restarted = attempt.others_restarted, False
             if isinstance(outcome, ScheduleResult) or len(self._groups) == 1:
                 return outcome
@@ -345,7 +345,7 @@ class SchedulingLoop:
                     self.outcomes.handle(member, outcome, self._clock.boottime() - share)
                 else:
                     if isinstance(outcome, ScheduleResult):
-                        cycle.unreserve_and_forget(outcome, self.scheduler.cache)
+                        cycle.unreserve_and_forget(outcome, self.context.cache)
                     self._drop(member)
             self._end_group(member.scheduler_name)
             if self._clock.boottime() > until:
@@ -361,14 +361,14 @@ class SchedulingLoop:
         misled, self._kept_out = self._kept_out, []
         for uid in misled:
             with guard("trying again whom a group may have kept out", pod=uid):
-                self.backlog.retry(uid, self._clock.boottime())
+                self.queue.retry(uid, self._clock.boottime())
 
     def _committed(self, outcome: ScheduleResult | Diagnosis) -> ScheduleResult | Diagnosis:
-        return cycle.assume_and_reserve(outcome, self.scheduler) if isinstance(outcome, ScheduleResult) else outcome
+        return cycle.assume_and_reserve(outcome, self.context) if isinstance(outcome, ScheduleResult) else outcome
 
     def _skip(self, entry: QueuedPodInfo) -> None:
         """A pod that is being deleted is not placed any more; the watch takes it out."""
-        self.backlog.done(entry.uid)
+        self.queue.done(entry.uid)
         self._drop(entry)
         regarding, note = pod_object(entry.pod), f"skip schedule deleting pod: {key(entry.pod)}"
         self._events.record(Event(regarding, "FailedScheduling", note, "Scheduling", controller=entry.scheduler_name, warning=True))

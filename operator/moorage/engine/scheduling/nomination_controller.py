@@ -46,7 +46,7 @@ class NominationController:
     """See the module's docstring. ``owns(scheduler_name)``: whether we lead and place such pods."""
 
     cache: Cache
-    backlog: SchedulingQueue
+    queue: SchedulingQueue
     pod_conditions: PodConditionWriter
     clock: Clock
     owns: Callable[[str], bool]
@@ -61,7 +61,7 @@ class NominationController:
 
     def nominate(self, pod: Pod, node: str, held: bool = False) -> None:
         """The pod is nominated to this node, or to none (""); its status follows with the next word on it. ``held`` as in ``PodInfo``."""
-        entry = self.backlog.get(pod.metadata.uid)
+        entry = self.queue.get(pod.metadata.uid)
         if entry is not None:  # else it is gone meanwhile, or has a node
             self.cache.nominations.nominate(entry.pod, node, held)
 
@@ -82,7 +82,7 @@ class NominationController:
         A pod in flight is left out: those that are to go for it may not have been told yet.
         """
         for pod in self._ours_on(node):
-            record, entry = self.cache.nominations.get(pod.metadata.uid), self.backlog.get(pod.metadata.uid)
+            record, entry = self.cache.nominations.get(pod.metadata.uid), self.queue.get(pod.metadata.uid)
             if record is None or entry is None or entry.state is QueueState.IN_FLIGHT or node not in self.cache.nodes.row_of:
                 continue
             if not fits_with(record, [other for other in self.cache.pods_on(node) if not _is_leaving(other)], self.cache.nodes):
@@ -92,7 +92,7 @@ class NominationController:
         """A node is another: pods that are nominated to it look whether it suits them still."""
         self.pod_placed(node)
         for pod in self._ours_on(node):
-            self.backlog.retry(pod.metadata.uid, self.clock.boottime())
+            self.queue.retry(pod.metadata.uid, self.clock.boottime())
 
     def check(self) -> None:
         """Look for victims that do not die, for pods that will not come, and for statuses that lag; only a leader does."""
@@ -121,12 +121,12 @@ class NominationController:
     def _end(self, pod: Pod) -> None:
         self.nominate(pod, "")
         self.pod_conditions.write_nomination(pod)
-        self.backlog.retry(pod.metadata.uid, self.clock.boottime())
+        self.queue.retry(pod.metadata.uid, self.clock.boottime())
 
     def _rewrite_status(self, now: float) -> None:
         lagging = self.cache.nominations.unwritten
         since = {uid: self._lagging.get(uid, now) for uid in lagging}
-        for uid, entry in [(uid, self.backlog.get(uid)) for uid in lagging]:
+        for uid, entry in [(uid, self.queue.get(uid)) for uid in lagging]:
             if now - since[uid] >= REWRITE_INTERVAL_SECONDS and entry is not None and self.owns(entry.scheduler_name):
                 self.pod_conditions.write_nomination(entry.pod)
                 since[uid] = now
@@ -135,7 +135,7 @@ class NominationController:
 
     def _is_tried(self, pod: Pod) -> bool:
         """Whether the pod has its turns with us, each of which says what it is nominated to."""
-        entry = self.backlog.get(pod.metadata.uid)
+        entry = self.queue.get(pod.metadata.uid)
         return entry is not None and entry.state in _TRIED_STATES and self.owns(pod.spec.scheduler_name)
 
     def _grace_on(self, node: str) -> float:
@@ -153,11 +153,11 @@ class NominationController:
             log.warning("a pod that was told to go does not", extra={"pod": key(other.pod), "node": node, "for": key(pod)})
             self.cache.mark_stuck(other.pod.metadata.uid)
         if stuck:
-            self.backlog.retry(pod.metadata.uid, self.clock.boottime())
+            self.queue.retry(pod.metadata.uid, self.clock.boottime())
 
     def _freed(self, pod: Pod, node: str) -> None:
         """Whoever was kept out for this pod may fit now."""
-        self.backlog.move_on_event(resources_freed(on_node(pod, node)), self.clock.boottime())
+        self.queue.move_on_event(resources_freed(on_node(pod, node)), self.clock.boottime())
 
     def _nominated(self, uid: str) -> str | None:
         """A pod that has its place, as far as we know, keeps the status that it has."""

@@ -44,7 +44,7 @@ class CycleOutcomes:
 
     ports: Ports
     cache: Cache
-    backlog: SchedulingQueue
+    queue: SchedulingQueue
     pod_conditions: PodConditionWriter
     gang_scheduler: GangScheduler
     nomination_controller: NominationController
@@ -82,7 +82,7 @@ class CycleOutcomes:
     async def settle(self, seconds: float) -> None:
         """Wait, at most so long, for what is under way to end; bindings that are only being prepared are broken off."""
         self.binder.interrupt_all("this replica stops")
-        settling = {"bindings": self.binder.tasks, "evictions": self.preemptor.tasks, "errands": self.actions.tasks}
+        settling = {"bindings": self.binder.tasks, "evictions": self.preemptor.tasks, "postFilter actions": self.actions.tasks}
         for what, left in zip(settling, await asyncio.gather(*(work.settle(seconds) for work in settling.values())), strict=True):
             if left:
                 log.warning("%d %s were not answered within %.1f s", left, what, seconds)
@@ -97,19 +97,19 @@ class CycleOutcomes:
             else:
                 self._not_bound(entry, placement, outcome)
 
-    def on_actions_done(self, errand: PostFilterAction, error: str) -> None:
+    def on_actions_done(self, action: PostFilterAction, error: str) -> None:
         """What a plugin wanted to be done for a pod is done, or could not be: either way the pod is tried again after its backoff."""
-        entry, diagnosis = errand.entry, dataclasses.replace(errand.diagnosis, post_filter_actions={})
+        entry, diagnosis = action.entry, dataclasses.replace(action.diagnosis, post_filter_actions={})
         with self.undoing_on_error(entry):
             if error:
-                text = f"running PostFilter plugin {', '.join(errand.diagnosis.post_filter_actions)}: {error}"
+                text = f"running PostFilter plugin {', '.join(action.diagnosis.post_filter_actions)}: {error}"
                 self._requeue_rejected(
-                    entry, dataclasses.replace(diagnosis, code=Code.ERROR, message=text, nominated_node=None), errand.seconds
+                    entry, dataclasses.replace(diagnosis, code=Code.ERROR, message=text, nominated_node=None), action.seconds
                 )
             elif diagnosis.victims:
-                self._preempt(entry, diagnosis, errand.seconds)
+                self._preempt(entry, diagnosis, action.seconds)
             else:
-                self._requeue_rejected(entry, dataclasses.replace(diagnosis, unschedulable_plugins=frozenset()), errand.seconds)
+                self._requeue_rejected(entry, dataclasses.replace(diagnosis, unschedulable_plugins=frozenset()), action.seconds)
 
     def on_evicted(self, eviction: PreemptionTask, error: EdgeError | None) -> None:
         """The victims of a pod were told to go, so it waits for their room; or could not be, so it is tried again."""
@@ -117,7 +117,7 @@ class CycleOutcomes:
         with self.undoing_on_error(entry):
             if isinstance(error, EvictionBlocked):  # there will be no room: whoever may take what there is
                 self.nomination_controller.nominate(diagnosis.pod, "")
-            self.backlog.requeue(entry, frozenset() if error else diagnosis.unschedulable_plugins, self.ports.clock.boottime())
+            self.queue.requeue(entry, frozenset() if error else diagnosis.unschedulable_plugins, self.ports.clock.boottime())
             if error is not None:
                 reason = UNSCHEDULABLE if isinstance(error, EvictionBlocked) else SCHEDULER_ERROR
                 self.pod_conditions.report(PodConditionUpdate(diagnosis.pod, reason, f"preemption: {error}"))
@@ -126,7 +126,7 @@ class CycleOutcomes:
 
     def _bound(self, entry: QueuedPodInfo, placement: ScheduleResult) -> None:
         now, pod, profile = self.ports.clock.boottime(), placement.pod, placement.revision.scheduler_name
-        self.backlog.done(entry.uid)
+        self.queue.done(entry.uid)
         self.ports.telemetry.attempt("scheduled", profile, now - entry.attempt_started)
         self.ports.telemetry.bound(entry.attempts, now - entry.initial_attempt_timestamp)
         note = f"Successfully assigned {key(pod)} to {placement.node}"
@@ -137,12 +137,12 @@ class CycleOutcomes:
         self._undo(placement)
         if outcome.node_changed:
             self.ports.telemetry.node_changed(placement.revision.scheduler_name)
-        self.backlog.move_on_event(resources_freed(on_node(pod, placement.node)), now)
+        self.queue.move_on_event(resources_freed(on_node(pod, placement.node)), now)
         if outcome.status is None:
-            self.backlog.done(entry.uid)
+            self.queue.done(entry.uid)
             return
         if outcome.fenced:
-            self.backlog.requeue(entry, frozenset(), now)
+            self.queue.requeue(entry, frozenset(), now)
         else:
             rejectors = frozenset({outcome.unschedulable_plugin} if outcome.unschedulable_plugin else ())
             diagnosis = Diagnosis(pod, placement.revision, outcome.status.code, outcome.status.message, rejectors)
@@ -157,7 +157,7 @@ class CycleOutcomes:
             log_bug("what is done for a pod", error, pod=key(entry.pod))
             if entry.state is QueueState.IN_FLIGHT:
                 with guard("sending a pod back to the queue", pod=key(entry.pod)):
-                    self.backlog.requeue(entry, frozenset(), self.ports.clock.boottime())
+                    self.queue.requeue(entry, frozenset(), self.ports.clock.boottime())
                     self.pod_conditions.report(PodConditionUpdate(entry.pod, SCHEDULER_ERROR, f"scheduling failed: {error!r}"))
 
     def _undo(self, placement: ScheduleResult) -> None:
@@ -175,7 +175,7 @@ class CycleOutcomes:
     def _requeue_rejected(self, entry: QueuedPodInfo, diagnosis: Diagnosis, seconds: float) -> None:
         """Back to the queue, and say why."""
         rejectors = diagnosis.unschedulable_plugins if diagnosis.code in REJECTED else frozenset()
-        self.backlog.requeue(entry, rejectors, self.ports.clock.boottime(), diagnosis.code is Code.PENDING)
+        self.queue.requeue(entry, rejectors, self.ports.clock.boottime(), diagnosis.code is Code.PENDING)
         self._report(entry, diagnosis, seconds)
 
     def _report(self, entry: QueuedPodInfo, diagnosis: Diagnosis, seconds: float) -> None:
@@ -186,19 +186,19 @@ class CycleOutcomes:
             self.nomination_controller.nominate(pod, node, diagnosis.held)
         self.ports.telemetry.attempt("unschedulable" if refused else "error", profile, seconds)
         text = diagnosis.message + preemption_message(diagnosis) + nominated_message(diagnosis.blocking_nominated_pods)
-        verdict = PodConditionUpdate(pod, UNSCHEDULABLE if refused else SCHEDULER_ERROR, text)
-        (self.pod_conditions.report if self._is_news(entry, diagnosis, verdict) else self.pod_conditions.write)(verdict)
+        update = PodConditionUpdate(pod, UNSCHEDULABLE if refused else SCHEDULER_ERROR, text)
+        (self.pod_conditions.report if self._is_news(entry, diagnosis, update) else self.pod_conditions.write)(update)
 
-    def _is_news(self, entry: QueuedPodInfo, diagnosis: Diagnosis, verdict: PodConditionUpdate) -> bool:
+    def _is_news(self, entry: QueuedPodInfo, diagnosis: Diagnosis, update: PodConditionUpdate) -> bool:
         """Whether an event is due: once for refusals of one kind in the backoff of the pod, however often something has it tried again.
 
         Extenders are asked again and again without any event: what they repeat is no news at all.
         """
         now, said = self.ports.clock.boottime(), diagnosis.unschedulable_plugins or diagnosis.message
-        kind = verdict.reason, said, bool(diagnosis.victims)
+        kind = update.reason, said, bool(diagnosis.victims)
         if (kind == entry.last_reported and now < entry.report_suppressed_until) or (
-            EXTENDER in diagnosis.unschedulable_plugins and self.pod_conditions.is_written(verdict)
+            EXTENDER in diagnosis.unschedulable_plugins and self.pod_conditions.is_written(update)
         ):
             return False
-        entry.last_reported, entry.report_suppressed_until = kind, self.backlog.backoff_end(entry)
+        entry.last_reported, entry.report_suppressed_until = kind, self.queue.backoff_end(entry)
         return True

@@ -36,26 +36,26 @@ class PostFilterActions:
     """Carries out what postFilter plugins want to be done."""
 
     def __init__(self, actors: Mapping[str, Actor]) -> None:
-        self.tasks = BackgroundTasks("an errand")
+        self.tasks = BackgroundTasks("a postFilter action")
         self._actors = actors
 
-    def start(self, errand: PostFilterAction, finish: ActionsCallback) -> None:
+    def start(self, action: PostFilterAction, finish: ActionsCallback) -> None:
         """Do it in the background."""
-        self.tasks.start(self._run(errand, finish))
+        self.tasks.start(self._run(action, finish))
 
-    async def _run(self, errand: PostFilterAction, finish: ActionsCallback) -> None:
-        pod, why = errand.diagnosis.pod, "it was interrupted"
+    async def _run(self, action: PostFilterAction, finish: ActionsCallback) -> None:
+        pod, why = action.diagnosis.pod, "it was interrupted"
         try:
-            for name, wish in errand.diagnosis.post_filter_actions.items():
+            for name, wish in action.diagnosis.post_filter_actions.items():
                 actor = self._actors.get(name)
                 if not isinstance(actor, PostFilterActor):
-                    raise TypeError(f"the actor of plugin {name!r} runs no errands")
+                    raise TypeError(f"the actor of plugin {name!r} runs no postFilter actions")
                 await actor.run_action(pod, wish)
             why = ""
         except EdgeError as error:
             why = str(error)
         except FAULTS as error:
-            log_bug("an errand", error, pod=key(pod))
+            log_bug("a postFilter action", error, pod=key(pod))
             why = repr(error)
         finally:
-            finish(errand, why)
+            finish(action, why)

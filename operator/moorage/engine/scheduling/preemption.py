@@ -62,12 +62,12 @@ PreemptionCallback: TypeAlias = Callable[[PreemptionTask, EdgeError | None], Non
 class Preemptor:
     """Carries out preemptions: victims are deleted or evicted."""
 
-    def __init__(self, around: Ports, cache: Cache, failures: PodConditionWriter, binder: Binder) -> None:
+    def __init__(self, ports: Ports, cache: Cache, failures: PodConditionWriter, binder: Binder) -> None:
         self.tasks = BackgroundTasks("an eviction")
-        self._reads = around.reads
-        self._writes = around.writes
-        self._events = around.events
-        self._clock = around.clock
+        self._reads = ports.reads
+        self._writes = ports.writes
+        self._events = ports.events
+        self._clock = ports.clock
         self._cache = cache
         self._pod_conditions = failures
         self._binder = binder

@@ -92,9 +92,9 @@ def herd_of(cache: Cache, *names: str) -> PodBatch:
     return PodBatch([record for name in names if (record := cache.pod_info(f"uid-{name}"))], cache.nodes)
 
 
-def every(herd: PodBatch) -> Any:
+def every(batch: PodBatch) -> Any:
     """All places of a batch."""
-    return np.arange(len(herd.records))
+    return np.arange(len(batch.records))
 
 
 def refused(supposed: FilterDryRun, *rows: int) -> dict[int, str]:
@@ -114,13 +114,13 @@ def test_rows_are_asked_side_by_side() -> None:
     cache = cache_of(make_pod("big0", cpu="3", node="n0"), make_pod("big1", cpu="3", node="n1"), make_pod("kin2", node="n2"))
     with what_if(cache) as supposed:
         assert refused(supposed) == {0: "Insufficient cpu", 1: "Insufficient cpu", 2: "node(s) had 1 kin"}
-        herd = herd_of(cache, "big0", "kin2", "big1")
-        supposed.remove(herd, np.array([0, 1]))
+        batch = herd_of(cache, "big0", "kin2", "big1")
+        supposed.remove(batch, np.array([0, 1]))
         assert refused(supposed) == {1: "Insufficient cpu"}
         assert refused(supposed, 2) == {}
-        supposed.remove(herd, np.array([2]))
+        supposed.remove(batch, np.array([2]))
         assert refused(supposed) == {}
-        supposed.add(herd, every(herd))
+        supposed.add(batch, every(batch))
         assert refused(supposed) == {0: "Insufficient cpu", 1: "Insufficient cpu", 2: "node(s) had 1 kin"}
 
 
@@ -130,8 +130,8 @@ def test_everything_is_as_before(fails: bool) -> None:
     cache = cache_of(make_pod("big", cpu="3", node="n0"), make_pod("kin", node="n1"))
     supposed = what_if(cache)
     with contextlib.suppress(RuntimeError), supposed:
-        herd = herd_of(cache, "big", "kin")
-        supposed.remove(herd, every(herd))
+        batch = herd_of(cache, "big", "kin")
+        supposed.remove(batch, every(batch))
         assert refused(supposed) == {}
         if fails:
             raise RuntimeError
@@ -144,8 +144,8 @@ def test_the_first_plugin_that_refuses_is_named() -> None:
     cache = cache_of(make_pod("kin", cpu="3", node="n0"), make_pod("big", cpu="1", node="n0"))
     with what_if(cache) as supposed:
         assert {row: answer.filter_index for row, answer in supposed.run_filters(np.array([0, 1])).items()} == {0: 1}
-        herd = herd_of(cache, "big")
-        supposed.remove(herd, every(herd))
+        batch = herd_of(cache, "big")
+        supposed.remove(batch, every(batch))
         assert refused(supposed) == {0: "Insufficient cpu"}
         supposed.remove(kin := herd_of(cache, "kin"), every(kin))
         assert refused(supposed) == {}
@@ -192,8 +192,8 @@ def test_two_pods_with_one_host_port_both_hold_it() -> None:
     )
     cache = cache_of(one, two)
     with what_if(cache, new) as supposed:
-        herd = herd_of(cache, "one", "two")
-        supposed.remove(herd, np.array([0]))
+        batch = herd_of(cache, "one", "two")
+        supposed.remove(batch, np.array([0]))
         assert refused(supposed) == {0: "node(s) didn't have free ports for the requested pod ports"}
-        supposed.remove(herd, np.array([1]))
+        supposed.remove(batch, np.array([1]))
         assert refused(supposed) == {}

@@ -66,25 +66,25 @@ def changed(obj: Any, **metadata: Any) -> Any:
 
 def refused(args: CELArgs, *nodes: Node, pod: Pod | None = None) -> dict[str, str]:
     """Whom the plugin refuses, and with which text."""
-    scheduler, _ = world(args, *nodes)
-    return refusals(CEL(args), scheduler, pod or make_pod("p"))
+    context, _ = world(args, *nodes)
+    return refusals(CEL(args), context, pod or make_pod("p"))
 
 
-def refusals(plugin: CEL, scheduler: CycleContext, pod: Pod) -> dict[str, str]:
+def refusals(plugin: CEL, context: CycleContext, pod: Pod) -> dict[str, str]:
     """The same of a cluster that is there."""
-    state = plugin.pre_filter(pod, scheduler.snapshot).state
-    codes = plugin.filter(state, scheduler.snapshot, scheduler.snapshot.nodes.all_rows)
-    rows = scheduler.snapshot.nodes.row_of.items()
+    state = plugin.pre_filter(pod, context.snapshot).state
+    codes = plugin.filter(state, context.snapshot, context.snapshot.nodes.all_rows)
+    rows = context.snapshot.nodes.row_of.items()
     found = {name: plugin.explain(state, int(codes[row]))[0] for name, row in rows if codes[row]}
     return {name: reason.text.replace("{}", detail) for name, (reason, detail) in found.items()}
 
 
 def shares(args: CELArgs, *nodes: Node, pod: Pod | None = None) -> list[int]:
     """The plugin's scores of these nodes, all being feasible."""
-    scheduler, _ = world(args, *nodes)
+    context, _ = world(args, *nodes)
     plugin = CEL(args)
-    state = plugin.pre_score(pod or make_pod("p"), scheduler.snapshot).state
-    raw = plugin.score(state, scheduler.snapshot, scheduler.snapshot.nodes.all_rows)
+    state = plugin.pre_score(pod or make_pod("p"), context.snapshot).state
+    raw = plugin.score(state, context.snapshot, context.snapshot.nodes.all_rows)
     return plugin.normalize_score(state, raw).tolist()  # type: ignore[no-any-return]  # numpy's
 
 
@@ -148,11 +148,11 @@ BARE_POD, BARE_NODE = (
 )
 def test_what_expressions_see(text: str) -> None:
     """Each field of a pod and of a node on which one such pod is."""
-    scheduler, _ = world(filtering(text), RICH_NODE)
-    scheduler.cache.observe(
+    context, _ = world(filtering(text), RICH_NODE)
+    context.cache.observe(
         msgspec.structs.replace(RICH_POD, spec=msgspec.structs.replace(RICH_POD.spec, node_name="n1")), pod_requests(RICH_POD)
     )
-    assert refusals(CEL(filtering(text)), scheduler, RICH_POD) == {}
+    assert refusals(CEL(filtering(text)), context, RICH_POD) == {}
 
 
 @pytest.mark.parametrize("text", [name for name, _ in VARIABLES])
@@ -218,8 +218,8 @@ def test_filters(filters: list[str | CELFilter], wanted: dict[str, str]) -> None
     args = filtering(*filters)
     if filters:
         assert refused(args, *NODES) == wanted
-    scheduler, revision = world(args, *NODES)
-    outcome = cycle.decide(make_pod("p"), revision, scheduler)
+    context, revision = world(args, *NODES)
+    outcome = cycle.decide(make_pod("p"), revision, context)
     if set(wanted) != {"a", "b", "c"}:
         assert isinstance(outcome, ScheduleResult)
         assert outcome.node not in wanted
@@ -240,22 +240,22 @@ def test_filters(filters: list[str | CELFilter], wanted: dict[str, str]) -> None
 def test_whether_eviction_could_help(text: str, code: Code) -> None:
     """Only where a filter that reads what is requested of the node is false."""
     args = filtering(text)
-    scheduler, _ = world(args, make_node("a"))
+    context, _ = world(args, make_node("a"))
     if "1 /" not in text:
-        scheduler.cache.observe(make_pod("q", node="a"), pod_requests(make_pod("q")))
+        context.cache.observe(make_pod("q", node="a"), pod_requests(make_pod("q")))
     plugin = CEL(args)
-    state = plugin.pre_filter(make_pod("p"), scheduler.snapshot).state
-    (refusal,) = plugin.filter(state, scheduler.snapshot, scheduler.snapshot.nodes.all_rows).tolist()
+    state = plugin.pre_filter(make_pod("p"), context.snapshot).state
+    (refusal,) = plugin.filter(state, context.snapshot, context.snapshot.nodes.all_rows).tolist()
     assert plugin.explain(state, refusal)[0][0].code is code
 
 
 def test_preemption_makes_room_that_a_filter_asks_for() -> None:
     """A pod of lower priority goes, as the filter would be true without it."""
-    scheduler, revision = world(filtering("node.requested.pods < 2"), make_node("a"))
+    context, revision = world(filtering("node.requested.pods < 2"), make_node("a"))
     for name, priority in (("low", 0), ("lower", -5)):
         guest = make_pod(name, node="a", priority=priority)
-        scheduler.cache.observe(guest, pod_requests(guest))
-    outcome = cycle.decide(make_pod("p", priority=10), revision, scheduler)
+        context.cache.observe(guest, pod_requests(guest))
+    outcome = cycle.decide(make_pod("p", priority=10), revision, context)
     assert isinstance(outcome, Diagnosis)
     assert outcome.nominated_node == "a"
     assert [victim.metadata.name for victim in outcome.victims] == ["lower"]
@@ -298,10 +298,10 @@ def test_failures_are_counted() -> None:
         (CELScore("int(node.metadata.labels.z)"),),
     )
     nodes = [make_node(f"n{i}", labels={"x": str(i % 2)} if i % 3 else {"z": str(i)}) for i in range(12)]
-    scheduler, revision = world(args, *nodes)
+    context, revision = world(args, *nodes)
     counts: collections.Counter[tuple[str, str]] = collections.Counter()
-    scheduler.snapshot.count_error = lambda plugin, point: counts.update([(plugin, point)])
-    assert isinstance(cycle.decide(make_pod("p"), revision, scheduler), ScheduleResult)
+    context.snapshot.count_error = lambda plugin, point: counts.update([(plugin, point)])
+    assert isinstance(cycle.decide(make_pod("p"), revision, context), ScheduleResult)
     assert counts["CEL", "filter"] == 2
     assert counts["CEL", "score"] == 1
 
@@ -377,17 +377,17 @@ def test_samples_are_of_the_right_types(text: str) -> None:
 def test_pods_are_told_apart_by_what_is_read(text: str, differ: bool) -> None:
     """Labels that nobody reads make no other template."""
     plugin = CEL(filtering(text))
-    scheduler, _ = world(filtering(text))
+    context, _ = world(filtering(text))
     blue, red = labelled(make_pod("p1"), team="blue"), labelled(make_pod("p2"), team="red")
-    assert (plugin.sign_pod(blue, scheduler.snapshot) != plugin.sign_pod(red, scheduler.snapshot)) is differ
+    assert (plugin.sign_pod(blue, context.snapshot) != plugin.sign_pod(red, context.snapshot)) is differ
 
 
 def test_each_team_to_its_nodes() -> None:
     """Pods of one template with other labels get other nodes."""
     args = filtering("node.metadata.labels.team == pod.metadata.labels.team")
-    scheduler, revision = world(args, make_node("a", labels={"team": "red"}), make_node("b", labels={"team": "blue"}))
+    context, revision = world(args, make_node("a", labels={"team": "red"}), make_node("b", labels={"team": "blue"}))
     for name, team, node in (("p1", "red", "a"), ("p2", "blue", "b"), ("p3", "red", "a")):
-        outcome = cycle.decide(labelled(make_pod(name), team=team), revision, scheduler)
+        outcome = cycle.decide(labelled(make_pod(name), team=team), revision, context)
         assert isinstance(outcome, ScheduleResult)
         assert outcome.node == node
 
@@ -421,25 +421,25 @@ def node_with(
 def test_a_node_that_changed_is_asked_again(text: str, after: Node | None, scored: bool) -> None:
     """Whatever it is that alone has changed of it, and back; None: a pod came."""
     args = scoring(f"{text} ? 9 : 1") if scored else filtering(text)
-    plugin, scheduler = CEL(args), CycleContext(Cache())
-    scheduler.cache.put_node(node_with())
+    plugin, context = CEL(args), CycleContext(Cache())
+    context.cache.put_node(node_with())
     guest = make_pod("guest", node="n")
     ask, prepare = (plugin.score, plugin.pre_score) if scored else (plugin.filter, plugin.pre_filter)
     column = PluginResult(plugin, make_pod("p"), ask, prepare)
 
     def answer() -> float:
-        state = column.prepare(scheduler.snapshot).state
-        column.refresh(scheduler.snapshot)
+        state = column.prepare(context.snapshot).state
+        column.refresh(context.snapshot)
         return float(state.found[column.values[0]][0]) if scored else float(column.values[0] == 0)
 
     assert answer() == (1 if scored else 0)
     for changed_so in (True, False, True):
         if after is not None:
-            scheduler.cache.put_node(after if changed_so else node_with())
+            context.cache.put_node(after if changed_so else node_with())
         elif changed_so:
-            scheduler.cache.observe(guest, pod_requests(guest))
+            context.cache.observe(guest, pod_requests(guest))
         else:
-            scheduler.cache.remove(guest.metadata.uid)
+            context.cache.remove(guest.metadata.uid)
         assert answer() == ((9 if changed_so else 1) if scored else changed_so)
 
 
@@ -556,10 +556,10 @@ def test_what_takes_long_is_done_in_parts(point: str) -> None:
 def test_one_input_at_least_is_evaluated() -> None:
     """However slow the machine is, each attempt gets on."""
     args = filtering("node.metadata.name != ''")
-    scheduler, revision = world(args, *(make_node(f"n{i}") for i in range(5)))
+    context, revision = world(args, *(make_node(f"n{i}") for i in range(5)))
     cel._results_of.cache_clear()
-    scheduler.snapshot.now = Ticking(1000)
-    outcomes = [cycle.decide(make_pod("p"), revision, scheduler) for _ in range(5)]
+    context.snapshot.now = Ticking(1000)
+    outcomes = [cycle.decide(make_pod("p"), revision, context) for _ in range(5)]
     assert [type(outcome) for outcome in outcomes] == [Diagnosis] * 4 + [ScheduleResult]
 
 
@@ -567,12 +567,12 @@ def test_too_many_answers_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None
     """Scores that are never the same twice cost no memory without end, and stay right."""
     monkeypatch.setattr(cel, "_MAX_KEPT_RESULTS", 8)
     args = scoring("node.requested.pods")
-    scheduler, revision = world(args, make_node("a"), make_node("b"), alone=True)
+    context, revision = world(args, make_node("a"), make_node("b"), alone=True)
     for i in range(60):
-        outcome = cycle.decide(make_pod(f"p{i}", cpu="1m", memory="1Ki"), revision, scheduler)
+        outcome = cycle.decide(make_pod(f"p{i}", cpu="1m", memory="1Ki"), revision, context)
         assert isinstance(outcome, ScheduleResult)
-        assert outcome.score == scheduler.snapshot.nodes.requested[PODS].max()
-        cycle.assume_and_reserve(outcome, scheduler)
+        assert outcome.score == context.snapshot.nodes.requested[PODS].max()
+        cycle.assume_and_reserve(outcome, context)
         answers = cel._cached_results(args, cel._CachedScores, make_pod("p"))
         assert len(answers.found) <= 11
         assert len(answers._known) <= 11

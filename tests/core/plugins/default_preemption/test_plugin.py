@@ -89,9 +89,9 @@ def scheduler_of(nodes: Sequence[Node], pods: Sequence[Pod], budgets: Sequence[P
     return CycleContext(cache, seed)
 
 
-def diagnosis(pod: Pod, scheduler: CycleContext, revision: Revision = REVISION) -> Diagnosis:
+def diagnosis(pod: Pod, context: CycleContext, revision: Revision = REVISION) -> Diagnosis:
     """What is decided about a pod that fits nowhere."""
-    outcome = decide(pod, revision, scheduler)
+    outcome = decide(pod, revision, context)
     assert isinstance(outcome, Diagnosis)
     return outcome
 
@@ -195,10 +195,10 @@ def going(*conditions: dict[str, str]) -> Pod:
     return a_pod("low", "4", "n1", 1, {"conditions": list(conditions)}, metadata=deleted)
 
 
-def nominated(pod: Pod, node: str, scheduler: CycleContext) -> CycleContext:
+def nominated(pod: Pod, node: str, context: CycleContext) -> CycleContext:
     """The pod is nominated to this node, if any, which its status does not say yet."""
-    scheduler.cache.nominations.nominate(pod, node)
-    return scheduler
+    context.cache.nominations.nominate(pod, node)
+    return context
 
 
 def test_a_pod_that_does_not_want_to_preempts_nobody() -> None:
@@ -248,9 +248,9 @@ def test_nodes_that_cannot_help_are_not_tried() -> None:
 
 def test_what_cannot_be_read_stays() -> None:
     """A pod whose priority nobody knows is no victim."""
-    scheduler = scheduler_of(NODE, [])
-    scheduler.cache.observe_unreadable(PartialObject(LOW.metadata), "n1", pod_requests(LOW))
-    assert "No preemption victims found" in diagnosis(HIGH, scheduler).message
+    context = scheduler_of(NODE, [])
+    context.cache.observe_unreadable(PartialObject(LOW.metadata), "n1", pod_requests(LOW))
+    assert "No preemption victims found" in diagnosis(HIGH, context).message
 
 
 # ---- which node --------------------------------------------------------------------------------------------------------------
@@ -330,11 +330,11 @@ def test_the_search_goes_on_until_a_node_violates_no_budget() -> None:
 
 def test_a_pod_that_was_told_to_go_counts_as_going_before_the_watch_shows_it() -> None:
     """Else the pod that it goes for would be tried again too early, and evict somebody else."""
-    scheduler = nominated(HIGH, "n1", scheduler_of(NODE, [LOW]))
-    record = scheduler.cache.pod_info("uid-low")
+    context = nominated(HIGH, "n1", scheduler_of(NODE, [LOW]))
+    record = context.cache.pod_info("uid-low")
     assert record is not None
     record.preempted = True
-    found = diagnosis(HIGH, scheduler)
+    found = diagnosis(HIGH, context)
     assert "not eligible due to a terminating pod on the nominated node." in found.message
     assert (found.victims, found.nominated_node) == ((), None)
 
@@ -342,22 +342,22 @@ def test_a_pod_that_was_told_to_go_counts_as_going_before_the_watch_shows_it() -
 def test_a_pod_that_does_not_die_is_no_victim_any_more() -> None:
     """What was found out about its node before is forgotten, and the pod that waited for it may preempt elsewhere."""
     nodes, pods = [make_node("n1"), make_node("n2")], [going(BY_US), a_pod("other", "4", "n2", 5)]
-    scheduler = scheduler_of(nodes, pods)
-    assert diagnosis(HIGH, scheduler).nominated_node == "n1"
-    scheduler = nominated(HIGH, "n1", scheduler)
-    assert not diagnosis(HIGH, scheduler).victims
-    scheduler.cache.mark_stuck("uid-low")
-    found = diagnosis(HIGH, scheduler)
+    context = scheduler_of(nodes, pods)
+    assert diagnosis(HIGH, context).nominated_node == "n1"
+    context = nominated(HIGH, "n1", context)
+    assert not diagnosis(HIGH, context).victims
+    context.cache.mark_stuck("uid-low")
+    found = diagnosis(HIGH, context)
     assert (names(found.victims), found.nominated_node) == (["other"], "n2")
-    scheduler.cache.observe(a_pod("low", "4", "n1", 1, metadata={"labels": {"a": "b"}}), pod_requests(LOW))
-    assert diagnosis(HIGH, scheduler).nominated_node == "n2"
+    context.cache.observe(a_pod("low", "4", "n1", 1, metadata={"labels": {"a": "b"}}), pod_requests(LOW))
+    assert diagnosis(HIGH, context).nominated_node == "n2"
 
 
 def test_a_node_where_nobody_goes_is_no_candidate() -> None:
     """Its nomination is over."""
-    scheduler = nominated(HIGH, "n1", scheduler_of(NODE, [going(BY_US)]))
-    scheduler.cache.mark_stuck("uid-low")
-    found = diagnosis(HIGH, scheduler)
+    context = nominated(HIGH, "n1", scheduler_of(NODE, [going(BY_US)]))
+    context.cache.mark_stuck("uid-low")
+    found = diagnosis(HIGH, context)
     assert (found.victims, found.nominated_node) == ((), "")
 
 
@@ -371,10 +371,10 @@ SELECTED = {"matchLabels": {"app": "kept"}}
 def test_a_pod_that_a_budget_protects_stays() -> None:
     """Its node is no candidate, and the text says how many there are; with the usual policy it goes all the same."""
     nodes, pods = [make_node("n1"), make_node("n2")], [a_pod(f"p{i}", "4", f"n{i}", i, metadata=KEPT) for i in (1, 2)]
-    scheduler = scheduler_of(nodes, pods, [a_budget("kept", 0, SELECTED)])
-    found = diagnosis(HIGH, scheduler)
+    context = scheduler_of(nodes, pods, [a_budget("kept", 0, SELECTED)])
+    found = diagnosis(HIGH, context)
     assert (names(found.victims), found.by_eviction, found.unschedulable_plugins) == (["p1"], False, {"NodeResourcesFit"})
-    found = diagnosis(HIGH, scheduler, RESPECTFUL)
+    found = diagnosis(HIGH, context, RESPECTFUL)
     assert (found.victims, found.nominated_node) == ((), "")
     assert found.message.endswith("preemption: 0/2 nodes are available: 2 Preemption would violate a disruption budget.")
     assert found.unschedulable_plugins == {"NodeResourcesFit", "DefaultPreemption"}
@@ -383,8 +383,8 @@ def test_a_pod_that_a_budget_protects_stays() -> None:
 def test_another_one_goes_by_eviction() -> None:
     """The worse choice otherwise: it is more important."""
     pods = [a_pod("p1", "4", "n1", 1, metadata=KEPT), a_pod("p2", "4", "n2", 5)]
-    scheduler = scheduler_of([make_node("n1"), make_node("n2")], pods, [a_budget("kept", 0, SELECTED)])
-    found = diagnosis(HIGH, scheduler, RESPECTFUL)
+    context = scheduler_of([make_node("n1"), make_node("n2")], pods, [a_budget("kept", 0, SELECTED)])
+    found = diagnosis(HIGH, context, RESPECTFUL)
     assert (names(found.victims), found.nominated_node, found.by_eviction) == (["p2"], "n2", True)
     assert found.unschedulable_plugins == {"NodeResourcesFit"}
 
@@ -392,9 +392,9 @@ def test_another_one_goes_by_eviction() -> None:
 def test_victims_are_counted_and_not_who_might_have_been() -> None:
     """One of two protected pods goes, as the budget allows. kube-scheduler would count the second one as a violation."""
     pods = [a_pod("small", "1", "n1", 5, metadata=KEPT), a_pod("large", "3", "n1", 1, metadata=KEPT)]
-    scheduler = scheduler_of(NODE, pods, [a_budget("kept", 1, SELECTED)])
+    context = scheduler_of(NODE, pods, [a_budget("kept", 1, SELECTED)])
     want = a_pod("want", "3", priority=9)
-    found = diagnosis(want, scheduler, RESPECTFUL)
+    found = diagnosis(want, context, RESPECTFUL)
     assert (names(found.victims), found.nominated_node) == (["large"], "n1")
 
 

@@ -123,18 +123,18 @@ def world(*objects: HasMetadata, nodes: int = 2) -> CycleContext:
     return CycleContext(cache)
 
 
-def placed(pod: Pod, scheduler: CycleContext) -> ScheduleResult:
+def placed(pod: Pod, context: CycleContext) -> ScheduleResult:
     """Decide and commit."""
-    outcome = decide(pod, REVISION, scheduler)
+    outcome = decide(pod, REVISION, context)
     assert isinstance(outcome, ScheduleResult), outcome.message
-    committed = assume_and_reserve(outcome, scheduler)
+    committed = assume_and_reserve(outcome, context)
     assert isinstance(committed, ScheduleResult)
     return committed
 
 
-def refused(pod: Pod, scheduler: CycleContext, **args: Any) -> Diagnosis:
+def refused(pod: Pod, context: CycleContext, **args: Any) -> Diagnosis:
     """Decide, and be refused."""
-    outcome = decide(pod, revision(**args), scheduler)
+    outcome = decide(pod, revision(**args), context)
     assert isinstance(outcome, Diagnosis)
     return outcome
 
@@ -144,90 +144,90 @@ def refused(pod: Pod, scheduler: CycleContext, **args: Any) -> Diagnosis:
 
 def test_nodes_that_come_and_go_leave_nothing() -> None:
     """A ledger does not grow with the names that nodes once had, and still knows those that stay."""
-    scheduler = world(claim("c"), claim("d"), slice_of("shared", 1, all_nodes=True), nodes=1)
-    ledger = scheduler.cache.store.index(DeviceLedger)
+    context = world(claim("c"), claim("d"), slice_of("shared", 1, all_nodes=True), nodes=1)
+    ledger = context.cache.store.index(DeviceLedger)
     for i in range(300):
-        scheduler.cache.put_node(make_node(f"short-lived-{i}"))
-        assert isinstance(decide(user("p", "c"), REVISION, scheduler), ScheduleResult)
-        scheduler.cache.remove_node(f"short-lived-{i}")
+        context.cache.put_node(make_node(f"short-lived-{i}"))
+        assert isinstance(decide(user("p", "c"), REVISION, context), ScheduleResult)
+        context.cache.remove_node(f"short-lived-{i}")
     assert max(len(ledger._seen), *map(len, ledger._reached_by.values())) < 100
-    scheduler.cache.store.put(claim("c", allocation=allocated()))
-    assert placed(user("p", "d"), scheduler).node == "n0"
+    context.cache.store.put(claim("c", allocation=allocated()))
+    assert placed(user("p", "d"), context).node == "n0"
 
 
 def test_what_is_written_counts_until_it_is_seen() -> None:
     """An allocation that was confirmed outlives its undoing, until its claim is seen in that state or a later one, allocated or not."""
-    scheduler = world(claim("c0"), claim("c1"), nodes=1)
-    store, ledger = scheduler.cache.store, scheduler.cache.store.index(DeviceLedger)
-    placement = placed(user("p0", "c0"), scheduler)
+    context = world(claim("c0"), claim("c1"), nodes=1)
+    store, ledger = context.cache.store, context.cache.store.index(DeviceLedger)
+    placement = placed(user("p0", "c0"), context)
     (given,) = placement.reservations["DynamicResources"].value.claims
     status = ResourceClaimStatus(given.allocation)
     written = msgspec.structs.replace(given.claim, status=status, metadata=ClaimMeta("c0", "default", "uid-c0", "7"))
     ledger.confirm(written)
-    unreserve_and_forget(placement, scheduler.cache)
+    unreserve_and_forget(placement, context.cache)
     for version, free in (("6", False), ("8", True)):
         store.put(ResourceClaim(ClaimMeta("c0", "default", "uid-c0", version), given.claim.spec))
-        assert isinstance(decide(user("p1", "c1"), REVISION, scheduler), ScheduleResult) is free
+        assert isinstance(decide(user("p1", "c1"), REVISION, context), ScheduleResult) is free
     ledger.confirm(written)
-    assert isinstance(decide(user("p1", "c1"), REVISION, scheduler), ScheduleResult), "what has ended is not begun again"
+    assert isinstance(decide(user("p1", "c1"), REVISION, context), ScheduleResult), "what has ended is not begun again"
 
 
 def test_the_next_pod_gets_other_devices() -> None:
     """What is reserved counts at once, until it is undone or the API server shows it; then the claim's status counts."""
-    scheduler = world(claim("c0"), claim("c1"), claim("c2"))
-    store = scheduler.cache.store
-    first, second = placed(user("p0", "c0"), scheduler), placed(user("p1", "c1"), scheduler)
+    context = world(claim("c0"), claim("c1"), claim("c2"))
+    store = context.cache.store
+    first, second = placed(user("p0", "c0"), context), placed(user("p1", "c1"), context)
     assert {first.node, second.node} == {"n0", "n1"}
-    assert refused(user("p2", "c2"), scheduler).message == "0/2 nodes are available: 2 cannot allocate all claims. still not schedulable"
-    unreserve_and_forget(second, scheduler.cache)
-    unreserve_and_forget(second, scheduler.cache)
-    third = placed(user("p2", "c2"), scheduler)
+    assert refused(user("p2", "c2"), context).message == "0/2 nodes are available: 2 cannot allocate all claims. still not schedulable"
+    unreserve_and_forget(second, context.cache)
+    unreserve_and_forget(second, context.cache)
+    third = placed(user("p2", "c2"), context)
     assert third.node == second.node
     reserved = third.reservations["DynamicResources"].value
     assert isinstance(reserved, ClaimReservation)
     (given,) = reserved.claims
     store.put(msgspec.structs.replace(given.claim, status=ResourceClaimStatus(given.allocation)))
-    unreserve_and_forget(third, scheduler.cache)  # too late: it is written
-    assert refused(user("p1", "c1"), scheduler).code is Code.UNSCHEDULABLE
+    unreserve_and_forget(third, context.cache)  # too late: it is written
+    assert refused(user("p1", "c1"), context).code is Code.UNSCHEDULABLE
     store.remove(ResourceClaim, "default/c2")
-    assert placed(user("p1", "c1"), scheduler).node == third.node
+    assert placed(user("p1", "c1"), context).node == third.node
 
 
 def test_what_the_actor_is_told() -> None:
     """Every claim of the pod, with the allocation of those that had none."""
-    scheduler = world(claim("c0"), claim("c1", allocation=allocated("far", tied=False)))
-    value = placed(user("p", "c1", "c0"), scheduler).reservations["DynamicResources"].value
+    context = world(claim("c0"), claim("c1", allocation=allocated("far", tied=False)))
+    value = placed(user("p", "c1", "c0"), context).reservations["DynamicResources"].value
     assert [(one.claim.metadata.name, one.allocation is None) for one in value.claims] == [("c1", True), ("c0", False)]
 
 
 def test_a_claim_in_flight_waits() -> None:
     """Two pods share a claim: the second waits until the first one's allocation is written."""
-    scheduler = world(claim("c0"))
-    first = placed(user("p0", "c0"), scheduler)
-    second = refused(user("p1", "c0"), scheduler)
+    context = world(claim("c0"))
+    first = placed(user("p0", "c0"), context)
+    second = refused(user("p1", "c0"), context)
     assert second.message.startswith("0/2 nodes are available: resource claim default/c0 is in the process of being allocated.")
     (given,) = first.reservations["DynamicResources"].value.claims
-    scheduler.cache.store.put(msgspec.structs.replace(claim("c0"), status=ResourceClaimStatus(given.allocation)))
-    assert placed(user("p1", "c0"), scheduler).node == first.node
+    context.cache.store.put(msgspec.structs.replace(claim("c0"), status=ResourceClaimStatus(given.allocation)))
+    assert placed(user("p1", "c0"), context).node == first.node
 
 
 def test_pods_without_devices() -> None:
     """They reserve nothing and cost nothing."""
-    scheduler = world()
-    assert placed(user("p"), scheduler).reservations["DynamicResources"].value is None
+    context = world()
+    assert placed(user("p"), context).reservations["DynamicResources"].value is None
 
 
 def test_reserve_looks_again() -> None:
     """Between a decision and its reservation nothing happens; if it did, the reservation fails rather than give a device twice."""
-    scheduler = world(claim("c0"), nodes=1)
-    outcome = decide(user("p", "c0"), REVISION, scheduler)
+    context = world(claim("c0"), nodes=1)
+    outcome = decide(user("p", "c0"), REVISION, context)
     assert isinstance(outcome, ScheduleResult)
-    scheduler.cache.store.index(DeviceLedger).assume(claim("other", allocation=allocated()))
-    failure = assume_and_reserve(outcome, scheduler)
+    context.cache.store.index(DeviceLedger).assume(claim("other", allocation=allocated()))
+    failure = assume_and_reserve(outcome, context)
     assert isinstance(failure, Diagnosis)
     assert (failure.code, failure.message) == (Code.ERROR, "claim allocation not found for node")
-    scheduler.cache.store.remove(ResourceClaim, "default/c0")
-    assert PLUGIN.reserve(user("p", "c0"), "n0", scheduler.snapshot).status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+    context.cache.store.remove(ResourceClaim, "default/c0")
+    assert PLUGIN.reserve(user("p", "c0"), "n0", context.snapshot).status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
 
 
 # ---- extended resources --------------------------------------------------------------------------------------------------------
@@ -240,9 +240,9 @@ def box(name: str, gpus: str, restart: str | None = None) -> Container:
 
 def test_devices_for_extended_resources() -> None:
     """A claim to be created gets one device for each container, an init container uses theirs, and the actor is told who uses which."""
-    scheduler = world(slice_of("n1", 4))
+    context = world(slice_of("n1", 4))
     pod = make_pod("p", containers=(box("c0", "1"), box("c1", "1")), init_containers=(box("i0", "3"), box("i1", "1")))
-    placement = placed(pod, scheduler)
+    placement = placed(pod, context)
     assert placement.node == "n1"
     value = placement.reservations["DynamicResources"].value
     (made,) = value.claims
@@ -261,19 +261,19 @@ def test_devices_for_extended_resources() -> None:
         ContainerExtendedResourceRequest("i0", gpu, "container-0-request-1"),
         ContainerExtendedResourceRequest("i1", gpu, "container-2-request-1"),
     ]
-    unreserve_and_forget(placement, scheduler.cache)
-    placed(pod, scheduler)
+    unreserve_and_forget(placement, context.cache)
+    placed(pod, context)
     created = msgspec.structs.replace(made.claim, metadata=msgspec.structs.replace(made.claim.metadata, name="p-x", uid="uid-real"))
     written = msgspec.structs.replace(created, status=ResourceClaimStatus(made.allocation))
-    scheduler.cache.store.put(written)
-    assert not scheduler.cache.store.index(DeviceLedger).is_assumed(written)
+    context.cache.store.put(written)
+    assert not context.cache.store.index(DeviceLedger).is_assumed(written)
 
 
 def test_init_containers_share_what_the_neediest_needs() -> None:
     """Beyond the devices of the app container, two more: both init containers use the same request for them."""
-    scheduler = world(slice_of("n1", 4))
+    context = world(slice_of("n1", 4))
     pod = make_pod("p", containers=(box("c0", "1"),), init_containers=(box("i0", "3"), box("i1", "2")))
-    value = placed(pod, scheduler).reservations["DynamicResources"].value
+    value = placed(pod, context).reservations["DynamicResources"].value
     assert [one.name for one in value.claims[0].claim.spec.devices.requests] == ["container-0-request-1", "container-2-request-1"]
     assert [(one.container_name, one.request_name) for one in value.mappings] == [
         ("c0", "container-2-request-1"),
@@ -291,18 +291,18 @@ def test_a_claim_that_an_earlier_attempt_left() -> None:
         "left", "default", "uid-left", owner_references=(OwnerReference(uid="uid-p", controller=True),), annotations={ANNOTATION: "true"}
     )
     left = msgspec.structs.replace(left, metadata=meta)
-    scheduler = world(left)
+    context = world(left)
     pod = make_pod("p", containers=(box("c", "1"),))
-    outcome = refused(pod, scheduler)
+    outcome = refused(pod, context)
     assert outcome.message == ("0/2 nodes are available: 2 cannot schedule extended resource claim. deletion of ResourceClaim completed")
     assert outcome.post_filter_actions == {"DynamicResources": ClaimRelease(left, delete=True)}
-    scheduler.cache.store.remove(ResourceClaim, key(left))
-    assert isinstance(decide(pod, REVISION, scheduler), ScheduleResult)
+    context.cache.store.remove(ResourceClaim, key(left))
+    assert isinstance(decide(pod, REVISION, context), ScheduleResult)
 
 
 def test_a_resource_that_is_nowhere() -> None:
     """One resource comes from devices, the other from nobody."""
-    scheduler = world()
+    context = world()
     asks = ResourceRequirements({"example.com/gpu": "1", "example.com/fpga": "1"})
     names = ("PrioritySort", "DynamicResources", "DefaultBinder")
     alone = resolve(
@@ -310,20 +310,20 @@ def test_a_resource_that_is_nowhere() -> None:
         build_registry(INTREE),
         PRESETS,
     )
-    outcome = decide(make_pod("p", containers=(Container("c", "i", asks),)), alone, scheduler)
+    outcome = decide(make_pod("p", containers=(Container("c", "i", asks),)), alone, context)
     assert isinstance(outcome, Diagnosis)
     assert outcome.message == "0/2 nodes are available: 2 cannot fit resource. still not schedulable"
 
 
 def test_fit_leaves_resources_to_devices_while_there_is_a_class() -> None:
     """The class comes and goes: NodeResourcesFit refuses again, decisions kept or not."""
-    scheduler = world()
+    context = world()
     pod = make_pod("p", containers=(box("c", "1"),))
-    assert isinstance(decide(pod, REVISION, scheduler), ScheduleResult)
-    scheduler.cache.store.remove(DeviceClass, "gpu")
-    assert "2 Insufficient example.com/gpu" in refused(pod, scheduler).message
-    scheduler.cache.store.put(GPU)
-    assert isinstance(decide(pod, REVISION, scheduler), ScheduleResult)
+    assert isinstance(decide(pod, REVISION, context), ScheduleResult)
+    context.cache.store.remove(DeviceClass, "gpu")
+    assert "2 Insufficient example.com/gpu" in refused(pod, context).message
+    context.cache.store.put(GPU)
+    assert isinstance(decide(pod, REVISION, context), ScheduleResult)
 
 
 # ---- nodes that cannot be judged ---------------------------------------------------------------------------------------------
@@ -342,12 +342,12 @@ def test_a_fault_ends_the_attempt() -> None:
 def test_a_fault_ends_with_its_cause() -> None:
     """The class goes: the pod is refused for that, also by a scheduler that has seen the fault."""
     bad = DeviceRequest("r", ExactDeviceRequest("", "gpu", (DeviceSelector(CELSelector("device.nope")),), "ExactCount", 1))
-    scheduler, pod = world(claim("c0", bad)), user("p", "c0")
-    first = decide(pod, REVISION, scheduler)
+    context, pod = world(claim("c0", bad)), user("p", "c0")
+    first = decide(pod, REVISION, context)
     assert isinstance(first, Diagnosis)
     assert first.code is Code.ERROR
-    scheduler.cache.store.remove(DeviceClass, "gpu")
-    outcome = decide(pod, REVISION, scheduler)
+    context.cache.store.remove(DeviceClass, "gpu")
+    outcome = decide(pod, REVISION, context)
     assert isinstance(outcome, Diagnosis)
     assert (outcome.code, outcome.unschedulable_plugins) == (Code.UNSCHEDULABLE_AND_UNRESOLVABLE, frozenset({"DynamicResources"}))
     assert "gpu does not exist" in outcome.message
@@ -356,10 +356,10 @@ def test_a_fault_ends_with_its_cause() -> None:
 def test_a_search_that_takes_too_long() -> None:
     """``filterTimeout`` bounds it, by devices tried; 0s does not."""
     requests = tuple(DeviceRequest(f"r{i}", ExactDeviceRequest("", "gpu", None, "ExactCount", 5)) for i in range(2))
-    scheduler = world(claim("c0", *requests), slice_of("n0", 9), nodes=1)
-    outcome = refused(user("p", "c0"), scheduler, filter_timeout="1ms")
+    context = world(claim("c0", *requests), slice_of("n0", 9), nodes=1)
+    outcome = refused(user("p", "c0"), context, filter_timeout="1ms")
     assert outcome.message == 'running "DynamicResources" filter plugin: node n0: timed out trying to allocate devices'
-    assert refused(user("p", "c0"), scheduler, filter_timeout="0s").code is Code.UNSCHEDULABLE
+    assert refused(user("p", "c0"), context, filter_timeout="0s").code is Code.UNSCHEDULABLE
 
 
 # ---- making room -------------------------------------------------------------------------------------------------------------
@@ -404,8 +404,8 @@ def test_a_device_that_failed_to_bind(conditions: tuple[DeviceCondition, ...], u
 def test_nodes_refused_for_something_else_free_no_claim() -> None:
     """The claim fits one node, which is full."""
     mine = claim("c0", allocation=allocated("n0"))
-    scheduler = world(mine, nodes=1)
-    outcome = refused(user("p", "c0", cpu="100"), scheduler)
+    context = world(mine, nodes=1)
+    outcome = refused(user("p", "c0", cpu="100"), context)
     assert outcome.post_filter_actions == {}
     assert outcome.message == "0/1 nodes are available: 1 Insufficient cpu. still not schedulable"
 
@@ -416,14 +416,14 @@ def test_nodes_refused_for_something_else_free_no_claim() -> None:
 def test_better_alternatives_score_higher_beside_an_allocated_claim() -> None:
     """Two devices are better than one; where that can be had, the node gets all of the score."""
     options = (DeviceSubRequest("two", "gpu", None, "ExactCount", 2), DeviceSubRequest("one", "gpu", None, "ExactCount", 1))
-    scheduler = world(
+    context = world(
         claim("c0", DeviceRequest("r", first_available=options)), claim("c1", allocation=allocated("far", tied=False)), slice_of("n1", 2)
     )
-    prepared = PLUGIN.prepare_score(user("p", "c0", "c1"), scheduler.snapshot)
-    raw = PLUGIN.score(prepared.state, scheduler.snapshot, scheduler.snapshot.nodes.all_rows)
+    prepared = PLUGIN.prepare_score(user("p", "c0", "c1"), context.snapshot)
+    raw = PLUGIN.score(prepared.state, context.snapshot, context.snapshot.nodes.all_rows)
     assert raw.tolist() == [7, 8]
     assert PLUGIN.normalize_score(prepared.state, raw).tolist() == [87, 100]
-    assert placed(user("p", "c0", "c1"), scheduler).node == "n1"
+    assert placed(user("p", "c0", "c1"), context).node == "n1"
 
 
 # ---- who waits for what --------------------------------------------------------------------------------------------------------
@@ -474,8 +474,8 @@ def test_pods_wait_for_their_claims(pod: Pod, there: ResourceClaim | None, text:
 
 def test_claims_that_are_not_needed() -> None:
     """A pod whose only claim was not generated has nothing to do with devices."""
-    scheduler = world()
-    assert PLUGIN.pre_filter(UNNEEDED, scheduler.snapshot).status.code is Code.SKIP
+    context = world()
+    assert PLUGIN.pre_filter(UNNEEDED, context.snapshot).status.code is Code.SKIP
 
 
 @pytest.mark.parametrize(
@@ -523,12 +523,12 @@ def _hint(event: ClusterEvent, pod: Pod, store: Store) -> bool:
 
 def test_pods_whose_claims_say_the_same_are_one_template() -> None:
     """Names of claims do not tell pods apart; what the claims want and got does."""
-    scheduler = world(claim("c0"), claim("c1"), claim("c2", allocation=allocated()))
-    said = [PLUGIN.sign_pod(user("p", name), scheduler.snapshot) for name in ("c0", "c1", "c2", "c3")]
+    context = world(claim("c0"), claim("c1"), claim("c2", allocation=allocated()))
+    said = [PLUGIN.sign_pod(user("p", name), context.snapshot) for name in ("c0", "c1", "c2", "c3")]
     assert said[0] == said[1]
-    assert len({*said, PLUGIN.sign_pod(user("p"), scheduler.snapshot)}) == 4
-    scheduler.cache.store.index(DeviceLedger).assume(claim("c0", allocation=allocated()))
-    assert PLUGIN.sign_pod(user("p", "c0"), scheduler.snapshot) not in said
+    assert len({*said, PLUGIN.sign_pod(user("p"), context.snapshot)}) == 4
+    context.cache.store.index(DeviceLedger).assume(claim("c0", allocation=allocated()))
+    assert PLUGIN.sign_pod(user("p", "c0"), context.snapshot) not in said
 
 
 # ---- arguments -----------------------------------------------------------------------------------------------------------------
@@ -558,17 +558,17 @@ def test_arguments_are_written_as_kubernetes_writes_them() -> None:
 def test_only_changed_nodes_are_asked_again() -> None:
     """Pods with a claim each of one template: a device is taken, and the answers for the other nodes are kept for the next pod."""
     pods = []
-    scheduler = world(nodes=6)
+    context = world(nodes=6)
     for i in range(2):
         uses = (PodResourceClaim("x", resource_claim_template_name="t"),)
         status = PodStatus(resource_claim_statuses=(PodResourceClaimStatus("x", f"c{i}"),))
         pods.append(msgspec.structs.replace(make_pod(f"p{i}", resource_claims=uses), status=status))
         owned = ClaimMeta(f"c{i}", "default", f"uid-c{i}", owner_references=(OwnerReference(uid=f"uid-p{i}", controller=True),))
-        scheduler.cache.store.put(msgspec.structs.replace(claim(f"c{i}"), metadata=owned))
-    placement = placed(pods[0], scheduler)
-    blueprint = scheduler.evaluator.evaluation(pods[1], REVISION)
-    column = blueprint.filters["DynamicResources"]
+        context.cache.store.put(msgspec.structs.replace(claim(f"c{i}"), metadata=owned))
+    placement = placed(pods[0], context)
+    evaluation = context.evaluator.evaluation(pods[1], REVISION)
+    column = evaluation.filters["DynamicResources"]
     column.values[:6] = 77  # what is not asked again stays
-    blueprint.refresh_filters(scheduler.snapshot)
-    row = scheduler.snapshot.nodes.row_of[placement.node]
+    evaluation.refresh_filters(context.snapshot)
+    row = context.snapshot.nodes.row_of[placement.node]
     assert (np.flatnonzero(column.values[:6] != 77).tolist(), int(column.values[row])) == ([row], 1)

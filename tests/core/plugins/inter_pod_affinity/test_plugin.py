@@ -284,17 +284,17 @@ def test_nominated_pods_tell_labels_apart() -> None:
 
 def test_pods_of_one_template_part_when_a_term_tells_them_apart() -> None:
     """The template that both shared is compiled for the one that still belongs to it."""
-    scheduler = CycleContext(cluster(node("a1", "a")))
+    context = CycleContext(cluster(node("a1", "a")))
     only = EnabledPlugins(tuple(PluginRef(name) for name in ("PrioritySort", "InterPodAffinity", "DefaultBinder")), ("*",))
     revision = resolve(RequestedProfile("test", plugins={"multiPoint": only}), build_registry(INTREE), PRESETS)
     terms = away(term(app="other"))
     for name in ("x", "y"):
-        assert isinstance(decide(pod(name, {"app": name}, affinity=terms), revision, scheduler), ScheduleResult)
+        assert isinstance(decide(pod(name, {"app": name}, affinity=terms), revision, context), ScheduleResult)
     shy = pod("shy", on="a1", affinity=away(term(app="x")))
-    scheduler.cache.observe(shy, pod_requests(shy))
-    assert isinstance(decide(pod("x2", {"app": "x"}, affinity=terms), revision, scheduler), Diagnosis)
-    scheduler.cache.put_node(node("a1", "a", disk="ssd"))  # the template is compiled again
-    assert isinstance(decide(pod("y2", {"app": "y"}, affinity=terms), revision, scheduler), ScheduleResult)
+    context.cache.observe(shy, pod_requests(shy))
+    assert isinstance(decide(pod("x2", {"app": "x"}, affinity=terms), revision, context), Diagnosis)
+    context.cache.put_node(node("a1", "a", disk="ssd"))  # the template is compiled again
+    assert isinstance(decide(pod("y2", {"app": "y"}, affinity=terms), revision, context), ScheduleResult)
 
 
 # ---- what wakes --------------------------------------------------------------------------------------------------------------

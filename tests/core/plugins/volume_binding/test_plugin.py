@@ -85,7 +85,7 @@ def test_volumes_that_were_in_tree(labels: Labels, terms: list[Any] | None, migr
     places = {"old": {"topology.kubernetes.io/zone": "z"}, "csi": {"topology.ebs.csi.aws.com/zone": "z"}, "none": {}}
     notes = {"storage.alpha.kubernetes.io/migrated-plugins": "kubernetes.io/aws-ebs"} if migrated else {}
     for name, there in places.items():
-        storage.scheduler.cache.put_node(make_node(name, labels=there))
+        storage.context.cache.put_node(make_node(name, labels=there))
         storage.put(msgspec.convert({"metadata": {"name": name, "annotations": notes}}, CSINode))
     affinity = {"required": {"nodeSelectorTerms": [{"matchExpressions": terms}]}} if terms else None
     storage.put(make_volume("v", awsElasticBlockStore={"volumeID": "aws://z/vol-1"}, labels=labels, nodeAffinity=affinity))
@@ -110,8 +110,8 @@ def test_what_was_chosen_is_taken_until_given_up() -> None:
     first, second = storage.place(with_claims("p0", "c0")), storage.place(with_claims("p1", "c1"))
     assert {first.node, second.node} == {"n0", "n1"}
     assert storage.refused(with_claims("p2", "c2")) == {"n0": (NOTHING_FREE,), "n1": (NOTHING_FREE,)}
-    unreserve_and_forget(first, storage.scheduler.cache)
-    unreserve_and_forget(first, storage.scheduler.cache)
+    unreserve_and_forget(first, storage.context.cache)
+    unreserve_and_forget(first, storage.context.cache)
     assert storage.place(with_claims("p2", "c2")).node == first.node
 
 
@@ -159,12 +159,12 @@ def test_what_the_api_server_shows_counts_more(changed: str) -> None:
         assert set(storage.refused(with_claims("q", "d"))) == {"n0", "n1"}
         storage.put(make_volume("v", "n1", version="2"))
         assert set(storage.refused(with_claims("q", "d"))) == {"n0"}
-        unreserve_and_forget(placement, storage.scheduler.cache)
+        unreserve_and_forget(placement, storage.context.cache)
         assert set(storage.refused(with_claims("q", "d"))) == {"n0"}
     else:
         storage.put(make_claim("c", resourceVersion="9"))
         assert storage.refused(with_claims("q", "c")) == {}
-        unreserve_and_forget(placement, storage.scheduler.cache)
+        unreserve_and_forget(placement, storage.context.cache)
         assert storage.refused(with_claims("q", "c")) == {}
 
 

@@ -73,15 +73,15 @@ class FilterDryRun:
         for states in self._adjusted.values():
             states.clear()
 
-    def remove(self, herd: PodBatch, which: IntRows) -> None:
+    def remove(self, batch: PodBatch, which: IntRows) -> None:
         """Without these pods of the batch (by place)."""
-        self._trial.remove(herd, which)
-        self._adjust(herd, which, -1)
+        self._trial.remove(batch, which)
+        self._adjust(batch, which, -1)
 
-    def add(self, herd: PodBatch, which: IntRows) -> None:
+    def add(self, batch: PodBatch, which: IntRows) -> None:
         """With them there (again)."""
-        self._trial.add_back(herd, which)
-        self._adjust(herd, which, 1)
+        self._trial.add_back(batch, which)
+        self._adjust(batch, which, 1)
 
     def run_filters(self, rows: IntRows) -> dict[int, NodeRejection]:
         """Who rejects these rows first; a row that is missing in the answer passes.
@@ -169,12 +169,12 @@ class FilterDryRun:
             codes[j] = plugin.filter(states[int(rows[j])], self._snapshot, rows[j : j + 1])[0]
         return codes, states
 
-    def _adjust(self, herd: PodBatch, which: IntRows, sign: int) -> None:
+    def _adjust(self, batch: PodBatch, which: IntRows, sign: int) -> None:
         for i, plugin, state in self._filters:
             if i in self._adjusted and is_a(plugin, PreFilterExtensions):
                 states, strangers = self._adjusted[i], self._unaffecting_pods[i]
-                for j, row in zip(which.tolist(), herd.rows[which].tolist(), strict=True):
-                    pod = herd.records[j].pod
+                for j, row in zip(which.tolist(), batch.rows[which].tolist(), strict=True):
+                    pod = batch.records[j].pod
                     if not isinstance(pod, Pod) or pod.metadata.uid in strangers:
                         continue
                     before = states.get(row, state)

@@ -273,16 +273,16 @@ class Evaluation:
         """``rejected_by`` of these rows, nominations left aside."""
         nodes = snapshot.nodes
         live = nodes.live[rows]
-        blame = np.where(live, np.int16(PASSES), np.int16(OUT_OF_SCOPE))
+        rejected_by = np.where(live, np.int16(PASSES), np.int16(OUT_OF_SCOPE))
         for i, column in reversed(active):
             codes = column.values[rows]
             if np.count_nonzero(codes):  # most plugins reject no row: to count is all that they cost
-                blame[(codes != 0) & live] = i
+                rejected_by[(codes != 0) & live] = i
         if self._node_names is not None:
             inside = np.zeros(nodes.live.size, bool)
             inside[[nodes.row_of[name] for name in self._node_names if name in nodes.row_of]] = True
-            blame[~inside[rows]] = OUT_OF_SCOPE
-        return blame
+            rejected_by[~inside[rows]] = OUT_OF_SCOPE
+        return rejected_by
 
     def _with_own_row(self, changed: ChangedRows, snapshot: Snapshot) -> ChangedRows:
         """These rows, and those that are not the same for this pod as for the last one of its template."""
@@ -356,17 +356,17 @@ class Evaluation:
 
     def _rejections(self) -> Iterator[tuple[Why, npt.NDArray[np.intp]]]:
         """Each distinct answer of each refusing plugin with the rows that got it."""
-        blame = self.rejected_by
+        rejected_by = self.rejected_by
         if self.nominated_rejections:
-            blame = blame.copy()
-            blame[list(self.nominated_rejections)] = PASSES
+            rejected_by = rejected_by.copy()
+            rejected_by[list(self.nominated_rejections)] = PASSES
             alike: dict[tuple[int, int, int], tuple[NodeRejection, list[int]]] = {}
             for row, refusal in self.nominated_rejections.items():
                 alike.setdefault((refusal.filter_index, refusal.code, id(refusal.state)), (refusal, []))[1].append(row)
             for refusal, among in alike.values():
                 yield refusal.why, np.array(among)
         for i, column in enumerate(self.filters.values()):
-            rows = np.flatnonzero(blame == i)
+            rows = np.flatnonzero(rejected_by == i)
             codes, which = np.unique(column.values[rows], return_inverse=True)
             for j, code in enumerate(codes.tolist()):
                 yield _explain(column, code), rows[which == j]
@@ -385,7 +385,9 @@ class Evaluation:
                 part.normalized[rows] = scores
             else:
                 scores = part.normalized[rows]
-            if scores.astype(np.int64, copy=False).view(np.uint64).max() > MAX_NODE_SCORE:  # without its sign, a negative score is a huge one
+            if (
+                scores.astype(np.int64, copy=False).view(np.uint64).max() > MAX_NODE_SCORE
+            ):  # without its sign, a negative score is a huge one
                 wrong = int(scores[(scores < 0) | (scores > MAX_NODE_SCORE)][0])
                 return error_status(
                     f'plugin "{name}" returns an invalid score {wrong}, it should be in the range of [0, 100] after normalizing'
@@ -407,7 +409,7 @@ def _narrowed_message(plugins: tuple[str, ...]) -> str:
 
 def _merge_pre_filters(preparing: dict[str, PluginResult]) -> tuple[tuple[str, Status], tuple[str, ...], frozenset[str] | None]:
     """preFilter's common verdict: (plugin, status), the plugins that narrowed, the names that are left (None for all)."""
-    verdict: tuple[str, Status] = ("", SUCCESS)
+    status: tuple[str, Status] = ("", SUCCESS)
     narrowing: list[str] = []
     names: frozenset[str] | None = None
     for plugin, column in preparing.items():
@@ -416,7 +418,7 @@ def _merge_pre_filters(preparing: dict[str, PluginResult]) -> tuple[tuple[str, S
         if code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
             return (plugin, prepared.status), (), None
         if code in REJECTED:
-            verdict = plugin, prepared.status
+            status = plugin, prepared.status
         elif code is Code.ERROR:
             return (plugin, error_status(f'running PreFilter plugin "{plugin}": {prepared.status.message}')), (), None
         if prepared.node_names is not None:
@@ -425,4 +427,4 @@ def _merge_pre_filters(preparing: dict[str, PluginResult]) -> tuple[tuple[str, S
             if not names:
                 who = f"plugin {plugin}" if len(narrowing) == 1 else f"plugin(s) [{' '.join(sorted(narrowing))}] simultaneously"
                 return (plugin, Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (f"node(s) didn't satisfy {who}",))), tuple(narrowing), None
-    return verdict, tuple(narrowing), names
+    return status, tuple(narrowing), names

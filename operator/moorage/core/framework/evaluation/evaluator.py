@@ -80,8 +80,8 @@ class PodTemplateState:
         self.pod = pod
         for column in self.results.values():
             column.pod = pod
-        for blueprint in self.evaluations.values():
-            blueprint.pod = pod
+        for evaluation in self.evaluations.values():
+            evaluation.pod = pod
 
     @property
     def array_count(self) -> int:
@@ -113,17 +113,17 @@ class Evaluator:
         else:
             self._templates.move_to_end(key)
             template.set_pod(pod)
-        blueprint = template.evaluations.get(revision)
-        if blueprint is not None:
+        evaluation = template.evaluations.get(revision)
+        if evaluation is not None:
             self.hits += 1
-            return blueprint
+            return evaluation
         self.misses += 1
         before = template.array_count
-        blueprint = template.evaluations[revision] = _compile(template, revision)
+        evaluation = template.evaluations[revision] = _compile(template, revision)
         self._clear(template)
         self._arrays += template.array_count - before
         self._evict()
-        return blueprint
+        return evaluation
 
     def retire(self, revision: Revision) -> None:
         """Nobody will ask for this revision again.
@@ -151,7 +151,7 @@ class Evaluator:
         for revision in gone:
             del template.evaluations[revision]
         if gone:
-            used = {id(column) for blueprint in template.evaluations.values() for column in _results_of(blueprint)}
+            used = {id(column) for evaluation in template.evaluations.values() for column in _results_of(evaluation)}
             template.results = {key: column for key, column in template.results.items() if id(column) in used}
 
     def _evict(self) -> None:
@@ -201,7 +201,7 @@ def _zeros(_state: Any, snapshot: Snapshot, rows: Rows) -> npt.NDArray[np.int64]
     return np.zeros(snapshot.nodes.live[rows].size, np.int64)
 
 
-def _results_of(blueprint: Evaluation) -> Iterator[PluginResult]:
-    yield from blueprint.pre_filters.values()
-    yield from blueprint.filters.values()
-    yield from (part.result for part in blueprint.scores.values())
+def _results_of(evaluation: Evaluation) -> Iterator[PluginResult]:
+    yield from evaluation.pre_filters.values()
+    yield from evaluation.filters.values()
+    yield from (part.result for part in evaluation.scores.values())

@@ -23,8 +23,8 @@ MAX_ROW_CACHES = 16
 class RowCache:
     """What is remembered by row, for one plugin and one evaluation."""
 
-    def __init__(self, blueprint: Evaluation) -> None:
-        columns = {**blueprint.pre_filters, **blueprint.filters}
+    def __init__(self, evaluation: Evaluation) -> None:
+        columns = {**evaluation.pre_filters, **evaluation.filters}
         self._follower = ResultFollower(columns.values(), frozenset(Aspect))
         self._versions: list[int] | None = None
         self._found: dict[int, Any] = {}
@@ -48,14 +48,14 @@ class RowCaches:
     def __init__(self) -> None:
         self._caches: OrderedDict[tuple[weakref.ref[Evaluation], str], RowCache] = OrderedDict()
 
-    def of(self, blueprint: Evaluation, plugin: str) -> RowCache:
+    def of(self, evaluation: Evaluation, plugin: str) -> RowCache:
         """The plugin's cache for an evaluation, empty if it was not used lately."""
-        key = weakref.ref(blueprint), plugin
+        key = weakref.ref(evaluation), plugin
         memory = self._caches.get(key)
         if memory is None:
             for gone in [each for each in self._caches if each[0]() is None]:
                 del self._caches[gone]
-            memory = self._caches[key] = RowCache(blueprint)
+            memory = self._caches[key] = RowCache(evaluation)
             if len(self._caches) > MAX_ROW_CACHES:
                 self._caches.popitem(last=False)
         self._caches.move_to_end(key)

@@ -274,12 +274,12 @@ def dry_run(pod: Pod, attempt: FailedAttempt, rows: IntRows, respectful: bool = 
     """
     snapshot = attempt.snapshot
     lower = {row: sorted(_potential_victims(pod, snapshot, snapshot.nodes.names[row]), key=_importance) for row in rows.tolist()}
-    herd = PodBatch([record for records in lower.values() for record in records], snapshot.nodes)
+    batch = PodBatch([record for records in lower.values() for record in records], snapshot.nodes)
     ends = np.cumsum([len(records) for records in lower.values()], dtype=np.intp)
     by_namespace = budgets(snapshot.store)
-    lanes = _DryRunLanes(herd, rows, np.concatenate([[0], ends[:-1]]), ends, *_reprieve_order(herd, by_namespace))
+    lanes = _DryRunLanes(batch, rows, np.concatenate([[0], ends[:-1]]), ends, *_reprieve_order(batch, by_namespace))
     with attempt.dry_run() as what_if:
-        what_if.remove(herd, lanes.queue)
+        what_if.remove(batch, lanes.queue)
         hopeless = what_if.run_filters(rows)
         fitting = np.flatnonzero([row not in hopeless for row in rows.tolist()])
         victims = _reprieve(what_if, lanes, fitting)
@@ -288,38 +288,38 @@ def dry_run(pod: Pod, attempt: FailedAttempt, rows: IntRows, respectful: bool = 
 
 
 class _DryRunLanes(NamedTuple):
-    """The pods that are tried away from several rows, side by side: those of row i are at places starts[i]..ends[i] of the herd."""
+    """The pods that are tried away from several rows, side by side: those of row i are at places starts[i]..ends[i] of the batch."""
 
-    herd: PodBatch
+    batch: PodBatch
     rows: IntRows
     starts: IntRows
     ends: IntRows
     queue: IntRows
     """Places in the order in which they are put back, within each row's range."""
     protected: npt.NDArray[np.bool_]
-    """Whether a budget protects the pod at this place. bool[herd]."""
+    """Whether a budget protects the pod at this place. bool[pods]."""
 
     def outcome(self, i: int, victims: npt.NDArray[np.bool_], by_namespace: BudgetsByNamespace | None) -> Outcome:
-        """Row i without its victims (bool[herd]); if it needs none, somebody else refuses the pod there."""
+        """Row i without its victims (bool[pods]); if it needs none, somebody else refuses the pod there."""
         places = np.arange(self.starts[i], self.ends[i])[victims[self.starts[i] : self.ends[i]]]
         if not places.size:
             return (NO_VICTIMS,)
-        pods = _pods(self.herd.records[place] for place in places.tolist())
+        pods = _pods(self.batch.records[place] for place in places.tolist())
         violations = int(np.count_nonzero(self.protected[places])) if by_namespace is None else unevictable_pods(pods, by_namespace)
         return candidate_of(int(self.rows[i]), pods, violations)
 
 
 def _reprieve(what_if: DryRun, lanes: _DryRunLanes, fitting: IntRows) -> npt.NDArray[np.bool_]:
-    """Put the pods of these lanes back, one of each at a time; with whom the pod does not fit any more is a victim. bool[herd]."""
+    """Put the pods of these lanes back, one of each at a time; with whom the pod does not fit any more is a victim. bool[pods]."""
     victims = np.zeros(lanes.queue.size, bool)
     turn = 0
     while (trying := fitting[lanes.starts[fitting] + turn < lanes.ends[fitting]]).size:
         back = lanes.queue[lanes.starts[trying] + turn]
-        what_if.add(lanes.herd, back)
+        what_if.add(lanes.batch, back)
         refused = what_if.run_filters(lanes.rows[trying])
         if refused:
             failed = back[[row in refused for row in lanes.rows[trying].tolist()]]
-            what_if.remove(lanes.herd, failed)
+            what_if.remove(lanes.batch, failed)
             victims[failed] = True
         turn += 1
     return victims
@@ -342,15 +342,15 @@ def _pods(records: Iterable[PodInfo]) -> tuple[Pod, ...]:
     return tuple(record.pod for record in records if isinstance(record.pod, Pod))
 
 
-def _reprieve_order(herd: PodBatch, by_namespace: BudgetsByNamespace) -> tuple[IntRows, npt.NDArray[np.bool_]]:
-    """Places of the herd in the order in which its pods are put back, and whom budgets protect. (intp[herd], bool[herd]).
+def _reprieve_order(batch: PodBatch, by_namespace: BudgetsByNamespace) -> tuple[IntRows, npt.NDArray[np.bool_]]:
+    """Places of the batch in the order in which its pods are put back, and whom budgets protect. (intp[pods], bool[pods]).
 
     On each row those come first whose going would violate a budget; the most important ones first in either group, as they stand
-    in the herd. All budgets of a pod are charged for it, in the order of importance, whether they have anything left or not.
+    in the batch. All budgets of a pod are charged for it, in the order of importance, whether they have anything left or not.
     """
-    places = np.arange(len(herd.records))
+    places = np.arange(len(batch.records))
     if not by_namespace:
         return places, np.zeros(places.size, bool)
-    protected = np.array(violating_pods(zip(_pods(herd.records), herd.rows.tolist(), strict=True), by_namespace), bool)
-    lane = np.concatenate([[0], np.cumsum(herd.rows[1:] != herd.rows[:-1])]) if places.size else places
+    protected = np.array(violating_pods(zip(_pods(batch.records), batch.rows.tolist(), strict=True), by_namespace), bool)
+    lane = np.concatenate([[0], np.cumsum(batch.rows[1:] != batch.rows[:-1])]) if places.size else places
     return np.lexsort((places, ~protected, lane)), protected

@@ -382,8 +382,8 @@ class DynamicResources:
             return PostFilterResult(Status(Code.UNSCHEDULABLE, ("no new claims to deallocate",)))
         wanted: DeviceDemand = prepared.state.demand
         if wanted.stale is not None:
-            text, errand = "deletion of ResourceClaim completed", ClaimRelease(wanted.stale, delete=True)
-            return PostFilterResult(Status(Code.UNSCHEDULABLE, (text,)), action=errand)
+            text, action = "deletion of ResourceClaim completed", ClaimRelease(wanted.stale, delete=True)
+            return PostFilterResult(Status(Code.UNSCHEDULABLE, (text,)), action=action)
         claim = self._claim_to_release(wanted, attempt)
         if claim is None:
             return PostFilterResult(Status(Code.UNSCHEDULABLE, ("still not schedulable",)))

@@ -80,14 +80,14 @@ class VolumeOffers:
         """How many free volumes that will do each row can reach, none of ``kept``. -> int64[len(rows)]."""
         likes = self._accepts(want, kept) if want.selector is not None or kept else None
         shelves = self._reach_indexes(want)
-        return sum((shelf.counts(want.min_size, likes, nodes, rows) for shelf in shelves), np.zeros(nodes.live[rows].size, np.int64))
+        return sum((index.counts(want.min_size, likes, nodes, rows) for index in shelves), np.zeros(nodes.live[rows].size, np.int64))
 
     def smallest(self, want: VolumeRequest, labels: Labels, taken: Iterable[str]) -> PersistentVolume | None:
         """The smallest free volume that will do and that a node with these labels can reach, none of ``taken``."""
         likes = self._accepts(want, frozenset(taken))
         found: list[Item] = []
-        for shelf in self._reach_indexes(want):
-            found += shelf.within_reach(want.min_size, likes, labels)
+        for index in self._reach_indexes(want):
+            found += index.within_reach(want.min_size, likes, labels)
         return self._shown[min(found)[1]] if found else None
 
     # ---- assuming ----------------------------------------------------------------------------------------------------------
@@ -152,9 +152,9 @@ class VolumeOffers:
         elif pv.status.phase == "Available" and pv.metadata.deletion_timestamp is None:
             storage_class, sort = class_of(pv), _sort_of(pv)
             sorts = self._free.get(storage_class, {})
-            shelf = sorts[sort] if sort in sorts else ReachIndex()
-            left = shelf.change((size(pv), name), affinity_of(pv), come)
-            sorts[sort] = shelf
+            index = sorts[sort] if sort in sorts else ReachIndex()
+            left = index.change((size(pv), name), affinity_of(pv), come)
+            sorts[sort] = index
             if not left:
                 del sorts[sort]
             self._free[storage_class] = sorts
@@ -164,8 +164,8 @@ class VolumeOffers:
     def _reach_indexes(self, want: VolumeRequest) -> list[ReachIndex]:
         spec, modes = want.claim.spec, set(want.claim.spec.access_modes or ())
         return [
-            shelf
-            for sort, shelf in self._free.get(want.storage_class, {}).items()
+            index
+            for sort, index in self._free.get(want.storage_class, {}).items()
             if (sort.mode, sort.attributes_class) == (_mode(spec.volume_mode), spec.volume_attributes_class_name or "")
             and modes.issubset(sort.access_modes)
         ]
@@ -203,8 +203,8 @@ class StorageCapacities:
 
     def enough(self, storage_class: str, amount: int, nodes: NodeTable, rows: Rows) -> npt.NDArray[np.bool_]:
         """Where a volume of so many bytes can be made. -> bool[len(rows)]."""
-        shelf = self._reach_indexes.get(storage_class)
-        return shelf.counts(amount, None, nodes, rows) > 0 if shelf is not None else np.zeros(nodes.live[rows].size, bool)
+        index = self._reach_indexes.get(storage_class)
+        return index.counts(amount, None, nodes, rows) > 0 if index is not None else np.zeros(nodes.live[rows].size, bool)
 
     def _put(self, old: CSIStorageCapacity | None, new: CSIStorageCapacity | None) -> None:
         all_or_none(1, *((self._enter, capacity, come) for capacity, come in ((old, -1), (new, 1)) if capacity is not None))
@@ -212,9 +212,9 @@ class StorageCapacities:
     def _enter(self, capacity: CSIStorageCapacity, come: int, sign: int) -> None:
         terms, name = _reach(capacity), capacity.storage_class_name
         if terms is not None:
-            shelf = self._reach_indexes[name] if name in self._reach_indexes else ReachIndex()
-            left = shelf.change((capacity_bytes(capacity), key(capacity)), terms, come * sign)
-            self._reach_indexes[name] = shelf
+            index = self._reach_indexes[name] if name in self._reach_indexes else ReachIndex()
+            left = index.change((capacity_bytes(capacity), key(capacity)), terms, come * sign)
+            self._reach_indexes[name] = index
             if not left:
                 del self._reach_indexes[name]
 

@@ -65,7 +65,7 @@ class PreBindActor(Protocol):
 class PostFilterActor(Protocol):
     """Does what its plugin's postFilter wants to be done for a pod that no node takes."""
 
-    async def run_action(self, pod: Pod, errand: Any) -> None:
+    async def run_action(self, pod: Pod, action: Any) -> None:
         """Return when it is done. Raises EdgeError when it could not be."""
 
 

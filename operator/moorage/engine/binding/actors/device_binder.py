@@ -83,10 +83,10 @@ class DeviceBinder:
             raise
         return functools.partial(self._undo, pod, held)
 
-    async def run_action(self, pod: Pod, errand: ClaimRelease) -> None:
+    async def run_action(self, pod: Pod, action: ClaimRelease) -> None:
         """Have a claim give its devices back, in the state that was decided by, or delete it."""
         with contextlib.suppress(NotFound):  # whether it is there the pod's next attempt sees
-            await (self._writes.delete_claim if errand.delete else self._writes.deallocate_claim)(errand.claim)
+            await (self._writes.delete_claim if action.delete else self._writes.deallocate_claim)(action.claim)
 
     # ---- writing -----------------------------------------------------------------------------------------------------------
 

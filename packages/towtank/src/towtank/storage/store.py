@@ -123,42 +123,42 @@ class RevisionStore:
 
     def list(self, resource: str, namespace: str = "") -> Sequence[Stored]:
         """All objects, or one namespace's, by namespace and name; a snapshot."""
-        shelf = self._history(resource)
-        keys = shelf.keys
+        index = self._history(resource)
+        keys = index.keys
         if namespace:
             keys = keys[bisect.bisect_left(keys, (namespace, "")) : bisect.bisect_left(keys, (f"{namespace}\0", ""))]
-        return [shelf.objects[key] for key in keys]
+        return [index.objects[key] for key in keys]
 
     def put(self, resource: str, namespace: str, body: Body) -> Stored:
         """Create or replace; the store owns the body from now on and writes its metadata.resourceVersion."""
-        shelf, key = self._history(resource), (namespace, body["metadata"]["name"])
-        before = shelf.objects.get(key)
+        index, key = self._history(resource), (namespace, body["metadata"]["name"])
+        before = index.objects.get(key)
         stored = self._stored(key, body)
-        shelf.objects[key] = stored
+        index.objects[key] = stored
         if before is None:
-            bisect.insort(shelf.keys, key)
-        self._notify(resource, shelf, StoreChange("MODIFIED" if before else "ADDED", stored, before))
+            bisect.insort(index.keys, key)
+        self._notify(resource, index, StoreChange("MODIFIED" if before else "ADDED", stored, before))
         return stored
 
     def remove(self, resource: str, namespace: str, name: str, last: Body | None = None) -> Stored | None:
         """Remove; returns the last state, at the removal's revision: ``last``, or what stood there. None when there was nothing."""
-        shelf = self._history(resource)
-        before = shelf.objects.pop((namespace, name), None)
+        index = self._history(resource)
+        before = index.objects.pop((namespace, name), None)
         if before is None:
             return None
-        del shelf.keys[bisect.bisect_left(shelf.keys, before.key)]
+        del index.keys[bisect.bisect_left(index.keys, before.key)]
         shown = before.body if last is None else last
         removed = self._stored(before.key, {**shown, "metadata": dict(shown["metadata"])})
-        self._notify(resource, shelf, StoreChange("DELETED", removed, before))
+        self._notify(resource, index, StoreChange("DELETED", removed, before))
         return removed
 
     def since(self, resource: str, revision: int) -> Iterator[StoreChange]:
         """Changes after a revision, oldest first. Raises TooOld."""
-        shelf = self._history(resource)
-        if revision < shelf.compacted:
-            raise TooOld(revision, shelf.compacted)
+        index = self._history(resource)
+        if revision < index.compacted:
+            raise TooOld(revision, index.compacted)
         newer: list[StoreChange] = []
-        for change in reversed(shelf.log):
+        for change in reversed(index.log):
             if change.revision <= revision:
                 break
             newer.append(change)
@@ -179,18 +179,18 @@ class RevisionStore:
         self._everything.append(listener)
 
     def _history(self, resource: str) -> _ResourceHistory:
-        shelf = self._histories.get(resource)
-        if shelf is None:
-            shelf = self._histories[resource] = _ResourceHistory()
-        return shelf
+        index = self._histories.get(resource)
+        if index is None:
+            index = self._histories[resource] = _ResourceHistory()
+        return index
 
     def _stored(self, key: tuple[str, str], body: dict[str, Any]) -> Stored:
         self.revision += 1
         body["metadata"]["resourceVersion"] = str(self.revision)
         return Stored(key, body, self.revision)
 
-    def _notify(self, resource: str, shelf: _ResourceHistory, change: StoreChange) -> None:
-        shelf.remember(change)
+    def _notify(self, resource: str, index: _ResourceHistory, change: StoreChange) -> None:
+        index.remember(change)
         self._not_notified.append((resource, change))
         if len(self._not_notified) > 1:  # a listener wrote: all are told in order, so of this when they know what came before
             return

@@ -82,12 +82,12 @@ def nominate(cache: Cache, guest: Pod, node: str) -> None:
     cache.nominations.add(guest, node, pod_requests(guest))
 
 
-def passing(waiting: Pod, scheduler: CycleContext) -> set[str]:
+def passing(waiting: Pod, context: CycleContext) -> set[str]:
     """The nodes that would take a pod."""
-    blueprint = run_filters(waiting, REVISION, scheduler)
-    assert isinstance(blueprint, Evaluation)
-    names = scheduler.snapshot.nodes.names
-    return {names[row] for row in blueprint.feasible()} if blueprint.fits else set()
+    evaluation = run_filters(waiting, REVISION, context)
+    assert isinstance(evaluation, Evaluation)
+    names = context.snapshot.nodes.names
+    return {names[row] for row in evaluation.feasible()} if evaluation.fits else set()
 
 
 @pytest.mark.parametrize(
@@ -103,19 +103,19 @@ def passing(waiting: Pod, scheduler: CycleContext) -> set[str]:
 def test_lesser_pods_leave_what_a_nominated_pod_needs(guest: str, waiting: str, left: set[str]) -> None:
     """On all nodes, not on its own alone; whoever is refused can be told for whom. More important ones need not, nor afterwards anybody."""
     cache = cluster()
-    scheduler = CycleContext(cache)
+    context = CycleContext(cache)
     least, vip = pod("least", waiting, 1), pod("vip", waiting, 9)
-    assert passing(least, scheduler) == set(NODES)
+    assert passing(least, context) == set(NODES)
     nominate(cache, pod("guest", guest, 5), "n0")
-    assert passing(least, scheduler) == left
-    assert passing(vip, scheduler) == set(NODES)
+    assert passing(least, context) == left
+    assert passing(vip, context) == set(NODES)
     if not left:
-        outcome = decide(least, REVISION, scheduler)
+        outcome = decide(least, REVISION, context)
         assert isinstance(outcome, Diagnosis)
         assert [record.pod.metadata.name for record in outcome.blocking_nominated_pods] == ["guest"]
     cache.nominations.remove("uid-guest")
-    assert isinstance(decide(least, REVISION, scheduler), ScheduleResult)
-    assert passing(least, scheduler) == set(NODES)
+    assert isinstance(decide(least, REVISION, context), ScheduleResult)
+    assert passing(least, context) == set(NODES)
 
 
 def crowd(node: str, priority: int = 0) -> list[Pod]:
@@ -127,12 +127,12 @@ def test_nodes_that_are_guarded_have_no_score() -> None:
     """Though nothing changed on them, nor on the node of the nominated pod, which takes nobody anyway."""
     cache = cluster(*crowd("n0"), *crowd("n2")[:2], *crowd("n3")[:2])
     nominate(cache, pod("nobody", priority=-1), "n3")  # so that there is a nomination all the time
-    scheduler, waiting, where = CycleContext(cache), pod("new"), []
+    context, waiting, where = CycleContext(cache), pod("new"), []
     for guest in (None, pod("guest", "hermit", 5), None):
         cache.nominations.remove("uid-guest")
         if guest is not None:
             nominate(cache, guest, "n0")
-        outcome = decide(waiting, REVISION, scheduler)
+        outcome = decide(waiting, REVISION, context)
         assert isinstance(outcome, ScheduleResult)
         where.append(outcome.node)
     assert (where[0], where[2]) == ("n1", "n1")
@@ -143,12 +143,12 @@ def test_what_preemption_remembers_of_nodes_ends_with_a_guest_elsewhere() -> Non
     """The node where it would do least harm is in the domain that the nominated pod fills."""
     cache = cluster(*crowd("n0", 1), *crowd("n1", 0), *crowd("n2", 1), *crowd("n3", 1))
     nominate(cache, pod("nobody", priority=-1), "n3")
-    scheduler, waiting, where = CycleContext(cache), pod("new", "spread", 5), []
+    context, waiting, where = CycleContext(cache), pod("new", "spread", 5), []
     for guest in (None, pod("guest", "plain", 9), None):
         cache.nominations.remove("uid-guest")
         if guest is not None:
             nominate(cache, guest, "n0")
-        outcome = decide(waiting, REVISION, scheduler)
+        outcome = decide(waiting, REVISION, context)
         assert isinstance(outcome, Diagnosis)
         where.append(outcome.nominated_node)
     assert (where[0], where[2]) == ("n1", "n1")

@@ -23,7 +23,7 @@ def test_a_pod_that_is_tried_again_and_again() -> None:
                 world.kube.put(make_pod(f"low{i}", cpu="100m", priority=0))
                 await world.clock.advance(0.25)
                 world.kube.delete(world.kube.pods[f"uid-low{i}"])
-            entry = world.engine.backlog.get("uid-huge")
+            entry = world.engine.queue.get("uid-huge")
             assert entry is not None
             assert entry.attempts > SECONDS
             assert 3 <= len(world.notes("FailedScheduling", "huge")) <= 7
@@ -58,7 +58,7 @@ def test_room_that_is_too_little_has_nobody_tried() -> None:
                 world.kube.put(make_pod(f"low{i}", cpu="100m"))
                 await world.clock.advance(1)
                 world.kube.delete(world.kube.pods[f"uid-low{i}"])
-            entry = world.engine.backlog.get("uid-huge")
+            entry = world.engine.queue.get("uid-huge")
             assert entry is not None
             assert entry.attempts == 1
             world.kube.delete(world.kube.pods["uid-big"])

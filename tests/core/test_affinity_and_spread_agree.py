@@ -44,7 +44,7 @@ Crowd = list[tuple[str, int, dict[str, Any], str]]
 class World:
     """The cluster as plain objects beside the cache that is told of each change."""
 
-    scheduler: CycleContext = dataclasses.field(default_factory=lambda: CycleContext(Cache()))
+    context: CycleContext = dataclasses.field(default_factory=lambda: CycleContext(Cache()))
     nodes: dict[str, Node] = dataclasses.field(default_factory=dict)
     pods: dict[str, tuple[Pod, str]] = dataclasses.field(default_factory=dict)
     others: dict[tuple[type[Any], str], HasMetadata] = dataclasses.field(default_factory=dict)
@@ -52,7 +52,7 @@ class World:
     @property
     def cache(self) -> Cache:
         """What is tested."""
-        return self.scheduler.cache
+        return self.context.cache
 
     def cluster(self, but: str = "", also: tuple[Pod, str] | None = None) -> Cluster:
         """What there is, but for one pod, or with one more."""
@@ -76,10 +76,10 @@ def expected_refusals(pod: Pod, cluster: Cluster, revision: Revision) -> dict[st
     }
 
 
-def check_filters(pod: Pod, world: World, revision: Revision, blueprint: Evaluation) -> None:
+def check_filters(pod: Pod, world: World, revision: Revision, evaluation: Evaluation) -> None:
     """Each plugin's answer for each node."""
     expected = expected_refusals(pod, world.cluster(), revision)
-    for plugin, column in blueprint.filters.items():
+    for plugin, column in evaluation.filters.items():
         assert isinstance(column.plugin, FilterPlugin)
         for name, row in world.cache.nodes.row_of.items():
             code = int(column.values[row]) if column.applies else 0
@@ -91,16 +91,16 @@ def check_filters(pod: Pod, world: World, revision: Revision, blueprint: Evaluat
             assert said == expected[plugin][name], (plugin, name)
 
 
-def check_scores(pod: Pod, world: World, revision: Revision, blueprint: Evaluation) -> None:
+def check_scores(pod: Pod, world: World, revision: Revision, evaluation: Evaluation) -> None:
     """Each plugin's raw and normalised scores of the nodes that nobody refuses."""
     row_of, cluster = world.cache.nodes.row_of, world.cluster()
-    feasible = [node for node in world.nodes.values() if row_of[node.metadata.name] in blueprint.feasible()]
+    feasible = [node for node in world.nodes.values() if row_of[node.metadata.name] in evaluation.feasible()]
     if not feasible:
         return
-    assert blueprint.refresh_scores(world.scheduler.snapshot).code is Code.SUCCESS
+    assert evaluation.refresh_scores(world.context.snapshot).code is Code.SUCCESS
     rows = np.array([row_of[node.metadata.name] for node in feasible], np.intp)
     total = np.zeros(rows.size, np.int64)
-    for plugin, part in blueprint.scores.items():
+    for plugin, part in evaluation.scores.items():
         args = revision.deciders[plugin].args  # type: ignore[attr-defined]
         expected = TWINS[plugin].scores(pod, feasible, cluster, args)
         assert part.result.applies == (expected is not None), plugin
@@ -108,7 +108,7 @@ def check_scores(pod: Pod, world: World, revision: Revision, blueprint: Evaluati
             raw, normalized = part.score_feasible(rows)
             assert (raw.tolist(), normalized.tolist()) == expected, plugin
             total += normalized * part.weight
-    assert blueprint.totals[rows].tolist() == total.tolist()
+    assert evaluation.totals[rows].tolist() == total.tolist()
 
 
 def check_counters(world: World) -> None:
@@ -130,12 +130,12 @@ def quirky(state: Any, other: Pod) -> bool:
     return other.metadata.deletion_timestamp is not None or any(one.constraint.selector.conditions == () for one in state.spreads)
 
 
-def check_adjusted(pod: Pod, other: Pod, where: str, world: World, revision: Revision, blueprint: Evaluation) -> None:
+def check_adjusted(pod: Pod, other: Pod, where: str, world: World, revision: Revision, evaluation: Evaluation) -> None:
     """The node's answer without a pod that is there, or with one that is not, is the naive one's; and taken back it is the old one."""
-    row, snapshot = world.cache.nodes.row_of[where], world.scheduler.snapshot
+    row, snapshot = world.cache.nodes.row_of[where], world.context.snapshot
     known = other.metadata.uid in world.pods
     cluster = world.cluster(other.metadata.uid) if known else world.cluster(also=(other, where))
-    for plugin, column in blueprint.filters.items():
+    for plugin, column in evaluation.filters.items():
         assert isinstance(column.plugin, PreFilterExtensions)
         assert isinstance(column.plugin, FilterPlugin)
         state = column.prepared.state
@@ -199,10 +199,10 @@ class Events(RuleBasedStateMachine):
         for _ in range(5 if self.waiting and self.world.nodes else 0):
             self.judged += 1
             wanted = self.waiting[self.judged % len(self.waiting)]
-            decide(wanted, self.revision, self.world.scheduler)
-            blueprint = self.world.scheduler.evaluator.evaluation(wanted, self.revision)
-            check_filters(wanted, self.world, self.revision, blueprint)
-            check_scores(wanted, self.world, self.revision, blueprint)
+            decide(wanted, self.revision, self.world.context)
+            evaluation = self.world.context.evaluator.evaluation(wanted, self.revision)
+            check_filters(wanted, self.world, self.revision, evaluation)
+            check_scores(wanted, self.world, self.revision, evaluation)
 
     @rule(name=st.sampled_from(NODE_NAMES), body=node_bodies)
     def put_node(self, name: str, body: dict[str, Any]) -> None:
@@ -275,9 +275,9 @@ class Events(RuleBasedStateMachine):
         """A pod is placed; the placement is kept or taken back."""
         world, wanted = self.world, self.waiting[which]
         if wanted.metadata.uid not in world.pods and world.nodes:
-            outcome = decide(wanted, self.revision, world.scheduler)
+            outcome = decide(wanted, self.revision, world.context)
             if isinstance(outcome, ScheduleResult):
-                placement = assume_and_reserve(outcome, world.scheduler)
+                placement = assume_and_reserve(outcome, world.context)
                 assert isinstance(placement, ScheduleResult)
                 if kept:
                     world.pods[wanted.metadata.uid] = wanted, placement.node
@@ -292,10 +292,10 @@ class Events(RuleBasedStateMachine):
             return
         there = [one for one, node_name in world.pods.values() if node_name == where]
         for wanted in self.waiting[::2]:
-            decide(wanted, self.revision, world.scheduler)
-            blueprint = world.scheduler.evaluator.evaluation(wanted, self.revision)
+            decide(wanted, self.revision, world.context)
+            evaluation = world.context.evaluator.evaluation(wanted, self.revision)
             for other in (*(pod("guest", spec, body) for spec in self.specs[::2]), *there[:2]):
-                check_adjusted(wanted, other, where, world, self.revision, blueprint)
+                check_adjusted(wanted, other, where, world, self.revision, evaluation)
 
     def teardown(self) -> None:
         """Nothing is kept of pods that are gone."""
@@ -306,6 +306,6 @@ class Events(RuleBasedStateMachine):
         assert not self.world.cache.pod_counters.has_existing_terms
 
 
-def test_companions_agree_with_their_twins() -> None:
+def test_affinity_and_spread_agree_with_their_twins() -> None:
     """Over random events, decision by decision."""
     run_state_machine_as_test(Events, settings=settings(max_examples=40, stateful_step_count=25, deadline=None))

@@ -24,12 +24,12 @@ def test_all_of_many_parked_pods_are_placed() -> None:
             for i in range(MANY):
                 world.kube.put(make_pod(f"p{i}", cpu="5"))
             await world.clock.advance(20)
-            assert world.engine.backlog.counts("test").unschedulable == MANY
+            assert world.engine.queue.counts("test").unschedulable == MANY
             world.kube.put(make_node("big", cpu=str(5 * MANY), memory="1Ti", pods=str(MANY)))
-            assert world.engine.backlog.moves_pending
+            assert world.engine.queue.moves_pending
             world.engine.loop.wake_up()
             await settle()
-            assert not world.engine.backlog.moves_pending
+            assert not world.engine.queue.moves_pending
             await world.clock.advance(TRIED_AGAIN)
             assert len(world.kube.bindings) == MANY
 
@@ -49,9 +49,9 @@ def test_whom_a_pods_anti_affinity_kept_away_is_freed_when_it_goes() -> None:
         bench.pods.put(versioned(make_pod(f"web-{i}", cpu="1m"), labels=labels))
     while bench.attempt():
         pass
-    assert bench.backlog.counts("test").unschedulable == 4
+    assert bench.queue.counts("test").unschedulable == 4
     bench.pods.delete(guard)
-    assert bench.backlog.counts("test").unschedulable == 0
+    assert bench.queue.counts("test").unschedulable == 0
 
 
 def test_a_replica_that_does_not_lead_catches_up_too() -> None:
@@ -65,8 +65,8 @@ def test_a_replica_that_does_not_lead_catches_up_too() -> None:
             world.engine.loop.deciding = False
             world.kube.put(make_node("big", cpu=str(5 * MANY), memory="1Ti", pods=str(MANY)))
             await world.clock.advance(TRIED_AGAIN)
-            assert not world.engine.backlog.moves_pending
-            assert world.engine.backlog.counts("test").active == MANY
+            assert not world.engine.queue.moves_pending
+            assert world.engine.queue.counts("test").active == MANY
             assert world.kube.bindings == {}
 
     asyncio.run(scenario())

@@ -143,7 +143,7 @@ def test_who_was_told_is_not_told_again(lag: bool) -> None:
         async with contested() as world:
             await fight(world, *THREE[:2], low("c", "2"), by=ALL)
             world.kube.silent = lag
-            world.engine.backlog.retry("uid-high", world.clock.boottime())
+            world.engine.queue.retry("uid-high", world.clock.boottime())
             await world.clock.advance(TRIED_AGAIN)
             assert sorted(calls(world, "delete_pod")) == ["delete_pod a", "delete_pod b", "delete_pod c"]
             world.kube.silent = False
@@ -162,7 +162,7 @@ def test_the_watch_is_behind() -> None:
             world.kube.silent = True
             world.kube.put(ALL)
             await world.clock.advance(0.5)
-            world.engine.backlog.retry("uid-high", world.clock.boottime())
+            world.engine.queue.retry("uid-high", world.clock.boottime())
             await world.clock.advance(TRIED_AGAIN)
             assert len(calls(world, "delete_pod")) == 3
             assert "terminating pod on the nominated node" in world.notes("FailedScheduling", "high")[-1]
@@ -192,7 +192,7 @@ def test_when_the_pod_needs_no_room_any_more_the_rest_is_spared(fate: str) -> No
             await world.clock.advance(TRIED_AGAIN)
             assert going(world)[:2] == ["a", "b"]
             assert "c" not in going(world)
-            assert len(world.engine.scheduler.cache.nominations) == 0
+            assert len(world.engine.context.cache.nominations) == 0
 
     asyncio.run(story())
 
@@ -285,7 +285,7 @@ def test_a_victim_that_is_only_being_prepared_goes_back_to_the_queue(step: str) 
             assert calls(world, "delete_pod") == []
             assert world.notes("Preempted", "small") == ["Preempted by pod uid-high on node n1 (in kube-scheduler memory)."]
             assert (world.node("high"), world.node("small")) == ("n1", "")
-            assert world.engine.backlog.get("uid-small") is not None
+            assert world.engine.queue.get("uid-small") is not None
 
     asyncio.run(story())
 
