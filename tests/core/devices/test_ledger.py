@@ -21,6 +21,7 @@ from moorage.core.objects.nodes import Node, Taint
 from moorage.core.objects.resource_claims import (
     AllocatedDevice,
     Allocation,
+    CapacityPolicy,
     CELSelector,
     ClaimMeta,
     Counter,
@@ -266,3 +267,15 @@ def test_a_slice_that_cannot_be_read_is_refused_when_it_comes(odd: dict[str, Any
         cache.store.put(bad)
     assert [pool.id.name for pool in cache.store.index(DeviceLedger).available(NODES[0]).pools] == ["p"]
     assert list(cache.store.objects(ResourceSlice)) == ["good"]
+
+
+@pytest.mark.parametrize("capacity", [DeviceCapacity(2**64), DeviceCapacity(1, CapacityPolicy(-(2**63) - 1))], ids=["value", "policy"])
+def test_an_amount_may_be_larger_than_64_bits(capacity: DeviceCapacity) -> None:
+    """A number in JSON is as large as its author likes, and the device is one like others."""
+    store = Store()
+    device = Device(name="d", capacity={"memory": capacity})
+    spec = ResourceSliceSpec(driver="a", pool=ResourcePool("p", 1, 1), all_nodes=True, devices=(device,))
+    store.put(ResourceSlice(ObjectMeta("s"), spec))
+    ledger = store.index(DeviceLedger)
+    assert ledger.shape(NODES[0]) == ledger.shape(NODES[1])
+    assert [pool.id.name for pool in ledger.available(NODES[0]).pools] == ["p"]

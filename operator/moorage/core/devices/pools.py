@@ -209,7 +209,7 @@ def _candidates(piece: ResourceSlice, node: Node) -> Iterator[CandidateDevice]:
     for device in spec.devices or ():
         here = not spec.per_device_node_selection or node_can_reach(device, node, piece)
         facts, takes = facts_of(spec.driver, device), _takes(device.consumes_counters)
-        policies = msgspec.msgpack.encode(device.capacity) if device.capacity else b""
+        policies = msgspec.json.encode(device.capacity) if device.capacity else b""
         look = facts, here, policies, tuple(takes.items()), device.taints or ()
         yield CandidateDevice(DeviceId(spec.driver, spec.pool.name, device.name), device, piece, facts, here, takes, look)
 
@@ -236,12 +236,12 @@ def facts_of(driver: str, device: Device) -> DeviceFacts:
     """The same value for all devices that look the same to expressions."""
     capacity = {name: one.value for name, one in (device.capacity or {}).items()}
     content: _Content = driver, bool(device.allow_multiple_allocations), device.attributes or {}, capacity
-    return _facts(msgspec.msgpack.encode(content))
+    return _facts(msgspec.json.encode(content))
 
 
 @memoized(byte_size, most=16384, budget=2**23)
 def _facts(content: bytes) -> DeviceFacts:
-    driver, shared, attributes, capacity = msgspec.msgpack.decode(content, type=_Content)
+    driver, shared, attributes, capacity = msgspec.json.decode(content, type=_Content)
     known: dict[str, dict[str, object]] = {}
     amounts: dict[str, dict[str, object]] = {}
     fault = ""

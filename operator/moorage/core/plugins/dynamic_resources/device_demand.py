@@ -150,7 +150,7 @@ def demand_content(pod: Pod, store: Lister) -> bytes:
     content = [
         (claim.spec, claim.status.allocation, binding_failed(claim), ledger.is_assumed(claim) and claim.metadata.uid) for claim in claims
     ]
-    return msgspec.msgpack.encode((content, stale is not None))
+    return msgspec.json.encode((content, stale is not None))
 
 
 def allocated(claims: Sequence[ResourceClaim], allocations: Sequence[Allocation]) -> tuple[ResourceClaim, ...]:
