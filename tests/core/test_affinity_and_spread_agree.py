@@ -286,16 +286,19 @@ class Events(RuleBasedStateMachine):
 
     @rule(body=pod_bodies, where=st.sampled_from(NODE_NAMES))
     def suppose(self, body: dict[str, Any], where: str) -> None:
-        """What if one pod more were on a node, or one of those there were not."""
+        """What if one pod more were on a node, or one of those there were not. Only nominated pods are ever added."""
         world = self.world
         if where not in world.nodes:
             return
         there = [one for one, node_name in world.pods.values() if node_name == where]
+        guests = [pod("guest", spec, body) for spec in self.specs[::2]]
+        world.cache.nominations.nominate(guests[0], where)
         for wanted in self.waiting[::2]:
             decide(wanted, self.revision, world.context)
             evaluation = world.context.evaluator.evaluation(wanted, self.revision)
-            for other in (*(pod("guest", spec, body) for spec in self.specs[::2]), *there[:2]):
+            for other in (*guests, *there[:2]):
                 check_adjusted(wanted, other, where, world, self.revision, evaluation)
+        world.cache.nominations.remove(guests[0].metadata.uid)
 
     def teardown(self) -> None:
         """Nothing is kept of pods that are gone."""
