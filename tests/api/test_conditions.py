@@ -39,7 +39,7 @@ def but(*worse: ConditionResult) -> list[ConditionResult]:
 
 
 @pytest.mark.parametrize(
-    ("verdicts", "status", "reason"),
+    ("results", "status", "reason"),
     [
         (but(), True, "Ready"),
         (
