@@ -385,9 +385,7 @@ class Evaluation:
                 part.normalized[rows] = scores
             else:
                 scores = part.normalized[rows]
-            if (
-                scores.astype(np.int64, copy=False).view(np.uint64).max() > MAX_NODE_SCORE
-            ):  # without its sign, a negative score is a huge one
+            if scores.min() < 0 or scores.max() > MAX_NODE_SCORE:
                 wrong = int(scores[(scores < 0) | (scores > MAX_NODE_SCORE)][0])
                 return error_status(
                     f'plugin "{name}" returns an invalid score {wrong}, it should be in the range of [0, 100] after normalizing'
@@ -408,7 +406,7 @@ def _narrowed_message(plugins: tuple[str, ...]) -> str:
 
 
 def _merge_pre_filters(preparing: dict[str, PluginResult]) -> tuple[tuple[str, Status], tuple[str, ...], frozenset[str] | None]:
-    """preFilter's common verdict: (plugin, status), the plugins that narrowed, the names that are left (None for all)."""
+    """preFilter's common status: (plugin, status), the plugins that narrowed, the names that are left (None for all)."""
     status: tuple[str, Status] = ("", SUCCESS)
     narrowing: list[str] = []
     names: frozenset[str] | None = None
