@@ -18,7 +18,6 @@ import numpy as np
 
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.change_log import ChangeLog, VersionCounter
-from moorage.core.columns.kept_choices import KeptChoices
 from moorage.core.columns.nodes.image_table import ImageTable
 from moorage.core.columns.nodes.label_columns import LabelColumn, LabelTable
 from moorage.core.columns.nodes.node_table import NodeTable
@@ -54,7 +53,6 @@ UNTOLD: dict[type[Any], tuple[str, ...]] = {
     PodInfo: ("preempted", "stuck"),  # what we did, which no object says
     DeviceLedger: ("_beside",),  # by what is nominated just then; each looks at the ledger itself
     PausedAllocations: ("_kept",),  # each is looked at before it is gone on with
-    KeptChoices: ("_stamp", "_before", "_found", "_kept"),  # looked at by its stamp; made anew when that is another
     DeviceFacts: ("_results",),
     TurnHeap: ("_numbers",),
     InFlightPods: ("_events", "_sizes", "_total", "_event_count"),  # what happened meanwhile
