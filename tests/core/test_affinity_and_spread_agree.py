@@ -6,7 +6,6 @@ controllers too. Every counter is compared with a count of the pods as they are 
 
 from __future__ import annotations
 
-import dataclasses
 from collections import Counter
 from typing import Any
 
@@ -16,19 +15,18 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from moorage.core.columns.cache import Cache, PodState
+from moorage.core.columns.cache import PodState
 from moorage.core.columns.pod_counters import existing_terms_of
-from moorage.core.cycle.context import CycleContext, ScheduleResult
+from moorage.core.cycle.context import ScheduleResult
 from moorage.core.cycle.cycle import assume_and_reserve, decide, unreserve_and_forget
 from moorage.core.framework.evaluation.evaluation import Evaluation
 from moorage.core.framework.interfaces import FilterPlugin, PreFilterExtensions
 from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import Code, texts
 from moorage.core.objects.meta import HasMetadata, key
-from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
-from moorage.core.pods.requests import pod_requests
 from tests.core.companion_strategies import NODE_NAMES, REVISIONS, label_maps, node, node_bodies, others, pod, pod_bodies, pod_specs
+from tests.core.mirrored_cluster import MirroredCluster
 from tests.oracle import interpod, spread
 from tests.oracle.cluster import Cluster
 
@@ -40,29 +38,13 @@ Crowd = list[tuple[str, int, dict[str, Any], str]]
 """(name, which spec, metadata, node) of pods."""
 
 
-@dataclasses.dataclass
-class World:
-    """The cluster as plain objects beside the cache that is told of each change."""
-
-    context: CycleContext = dataclasses.field(default_factory=lambda: CycleContext(Cache()))
-    nodes: dict[str, Node] = dataclasses.field(default_factory=dict)
-    pods: dict[str, tuple[Pod, str]] = dataclasses.field(default_factory=dict)
-    others: dict[tuple[type[Any], str], HasMetadata] = dataclasses.field(default_factory=dict)
-
-    @property
-    def cache(self) -> Cache:
-        """What is tested."""
-        return self.context.cache
+class World(MirroredCluster):
+    """With what the naive twins see of it."""
 
     def cluster(self, but: str = "", also: tuple[Pod, str] | None = None) -> Cluster:
         """What there is, but for one pod, or with one more."""
         pods = [there for uid, there in self.pods.items() if uid != but]
         return Cluster(list(self.nodes.values()), [*pods, also] if also else pods, list(self.others.values()))
-
-    def put(self, obj: HasMetadata) -> None:
-        """Another object comes or changes."""
-        self.others[type(obj), key(obj)] = obj
-        self.cache.store.put(obj)
 
 
 # ---- comparing ---------------------------------------------------------------------------------------------------------------
@@ -207,22 +189,19 @@ class Events(RuleBasedStateMachine):
     @rule(name=st.sampled_from(NODE_NAMES), body=node_bodies)
     def put_node(self, name: str, body: dict[str, Any]) -> None:
         """A node comes, or changes its labels or taints."""
-        self.world.nodes[name] = node(name, body)
-        self.world.cache.put_node(self.world.nodes[name])
+        self.world.put_node(node(name, body))
 
     @rule(name=st.sampled_from(NODE_NAMES), body=node_bodies)
     def taint_node(self, name: str, body: dict[str, Any]) -> None:
         """A node's taints change, and nothing else."""
         if name in self.world.nodes:
             old = self.world.nodes[name]
-            self.world.nodes[name] = msgspec.structs.replace(old, spec=node(name, body).spec)
-            self.world.cache.put_node(self.world.nodes[name])
+            self.world.put_node(msgspec.structs.replace(old, spec=node(name, body).spec))
 
     @rule(name=st.sampled_from(NODE_NAMES))
     def remove_node(self, name: str) -> None:
         """A node goes; its pods stay until they are removed, and count again when it comes back."""
-        self.world.nodes.pop(name, None)
-        self.world.cache.remove_node(name)
+        self.world.remove_node(name)
 
     @rule(found=st.lists(others, min_size=1, max_size=4))
     def put(self, found: list[HasMetadata]) -> None:
@@ -242,9 +221,7 @@ class Events(RuleBasedStateMachine):
         for name, spec, body, where in crowd:
             old = self.world.pods.get(f"uid-{name}")
             same = {"namespace": old[0].metadata.namespace} if old is not None else {}
-            new = pod(name, self.specs[spec], body | same, where)
-            self.world.pods[new.metadata.uid] = new, where
-            self.world.cache.observe(new, pod_requests(new))
+            self.world.observe(pod(name, self.specs[spec], body | same, where))
 
     @rule(name=names)
     def begin_deleting(self, name: str) -> None:
@@ -252,9 +229,7 @@ class Events(RuleBasedStateMachine):
         if f"uid-{name}" in self.world.pods:
             old, where = self.world.pods[f"uid-{name}"]
             meta = msgspec.structs.replace(old.metadata, deletion_timestamp="2026-01-01T00:00:00Z")
-            new = msgspec.structs.replace(old, metadata=meta, spec=msgspec.structs.replace(old.spec, node_name=where))
-            self.world.pods[new.metadata.uid] = new, where
-            self.world.cache.observe(new, pod_requests(new))
+            self.world.observe(msgspec.structs.replace(old, metadata=meta, spec=msgspec.structs.replace(old.spec, node_name=where)))
 
     @rule(name=names | st.sampled_from([f"new-{i}" for i in range(12)]))
     def remove(self, name: str) -> None:

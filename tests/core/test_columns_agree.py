@@ -25,10 +25,11 @@ from moorage.core.cycle.cycle import assume_and_reserve, decide, unreserve_and_f
 from moorage.core.framework.evaluation.evaluation import INFEASIBLE, Evaluation
 from moorage.core.framework.interfaces import ExtensionPoint
 from moorage.core.framework.status import Code, texts
-from moorage.core.objects.nodes import ContainerImage, Node, NodeSpec, Taint
+from moorage.core.objects.nodes import ContainerImage, NodeSpec, Taint
 from moorage.core.objects.pods import Pod
 from moorage.core.pods.host_ports import HostPort
 from moorage.core.pods.requests import pod_requests
+from tests.core.mirrored_cluster import MirroredCluster
 from tests.core.placement_strategies import IMAGES, NODE_NAMES, REVISIONS, node, node_bodies, pod, pod_specs
 from tests.oracle.cluster import Cluster
 from tests.oracle.scheduler import Decision, Profile, Refusal, schedule
@@ -48,35 +49,16 @@ WITH_PORT = {"containers": [{"name": "c", "image": "registry.test:5000/ml", "por
 
 
 @dataclasses.dataclass
-class World:
-    """The cluster as plain objects beside the cache that is told of each change."""
+class World(MirroredCluster):
+    """With who is nominated where."""
 
-    context: CycleContext = dataclasses.field(default_factory=lambda: CycleContext(Cache()))
-    nodes: dict[str, Node] = dataclasses.field(default_factory=dict)
-    pods: dict[str, tuple[Pod, str]] = dataclasses.field(default_factory=dict)
     nominated: dict[str, tuple[Pod, str]] = dataclasses.field(default_factory=dict)
     decisions: int = 0
 
-    @property
-    def cache(self) -> Cache:
-        """What is tested."""
-        return self.context.cache
-
-    def put_node(self, new: Node) -> None:
-        """A node comes, or changes."""
-        self.nodes[new.metadata.name] = new
-        self.cache.put_node(new)
-
-    def remove_node(self, name: str) -> None:
-        """A node goes; its pods stay until they are removed."""
-        self.nodes.pop(name, None)
-        self.cache.remove_node(name)
-
     def observe(self, new: Pod) -> None:
         """A pod is seen on its node."""
-        self.pods[new.metadata.uid] = new, new.spec.node_name
+        super().observe(new)
         self.nominated.pop(new.metadata.uid, None)
-        self.cache.observe(new, pod_requests(new))
 
     def remove(self, uid: str) -> None:
         """A pod is gone."""

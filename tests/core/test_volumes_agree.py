@@ -16,17 +16,17 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.pod_info import PodBatch, PodInfo, PodState
-from moorage.core.cycle.context import CycleContext, ScheduleResult
+from moorage.core.cycle.context import ScheduleResult
 from moorage.core.cycle.cycle import assume_and_reserve, decide, unreserve_and_forget
 from moorage.core.framework.evaluation.evaluation import Evaluation
 from moorage.core.framework.interfaces import FilterPlugin
 from moorage.core.framework.status import Code, texts
 from moorage.core.objects.meta import HasMetadata, key
-from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
 from moorage.core.objects.storage import PersistentVolume, PersistentVolumeClaim
 from moorage.core.plugins.volume_binding.plugin import PodVolumes
 from moorage.core.pods.requests import pod_requests
+from tests.core.mirrored_cluster import MirroredCluster
 from tests.core.volume_strategies import (
     NAMESPACES,
     NODE_NAMES,
@@ -47,21 +47,12 @@ DRIVERS = ["x", "y", "ebs.csi.aws.com", "pd.csi.storage.gke.io"]
 
 
 @dataclasses.dataclass
-class World:
-    """The cluster as plain objects beside the cache that is told of each change; ``assumed``: what was decided and not written."""
+class World(MirroredCluster):
+    """``assumed``: what was decided and not written."""
 
-    context: CycleContext = dataclasses.field(default_factory=lambda: CycleContext(Cache()))
-    nodes: dict[str, Node] = dataclasses.field(default_factory=dict)
-    pods: dict[str, tuple[Pod, str]] = dataclasses.field(default_factory=dict)
-    others: dict[tuple[type[Any], str], HasMetadata] = dataclasses.field(default_factory=dict)
     assumed: dict[tuple[type[Any], str], HasMetadata] = dataclasses.field(default_factory=dict)
     placed: list[ScheduleResult] = dataclasses.field(default_factory=list)
     attempts: int = 0
-
-    @property
-    def cache(self) -> Cache:
-        """What is tested."""
-        return self.context.cache
 
     def cluster(self, plugin: str, pods: dict[str, tuple[Pod, str]] | None = None) -> Cluster:
         """As this plugin is to see it."""
@@ -70,20 +61,14 @@ class World:
 
     def put(self, obj: HasMetadata) -> None:
         """Another object comes or changes; what was assumed of it is no more."""
-        self.others[type(obj), key(obj)] = obj
         self.assumed.pop((type(obj), key(obj)), None)
-        self.cache.store.put(obj)
+        super().put(obj)
 
     def remove(self, kind: type[Any], name: str) -> None:
         """Another object goes."""
         del self.others[kind, name]
         self.assumed.pop((kind, name), None)
         self.cache.store.remove(kind, name)
-
-    def observe(self, new: Pod) -> None:
-        """A pod is seen on its node."""
-        self.pods[new.metadata.uid] = new, new.spec.node_name
-        self.cache.observe(new, pod_requests(new))
 
 
 # ---- comparing ---------------------------------------------------------------------------------------------------------------
@@ -227,14 +212,12 @@ class Events(RuleBasedStateMachine):
     @rule(name=st.sampled_from(NODE_NAMES), body=node_bodies)
     def put_node(self, name: str, body: dict[str, Any]) -> None:
         """A node comes, or its labels change."""
-        self.world.nodes[name] = node(name, body)
-        self.world.cache.put_node(self.world.nodes[name])
+        self.world.put_node(node(name, body))
 
     @rule(name=st.sampled_from(NODE_NAMES))
     def remove_node(self, name: str) -> None:
         """A node goes; its pods stay."""
-        self.world.nodes.pop(name, None)
-        self.world.cache.remove_node(name)
+        self.world.remove_node(name)
 
     @rule(obj=others)
     def put(self, obj: HasMetadata) -> None:

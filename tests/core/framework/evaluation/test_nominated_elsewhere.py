@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -123,16 +124,22 @@ def crowd(node: str, priority: int = 0) -> list[Pod]:
     return [pod(f"{node}-{i}", "plain", priority, node, "z") for i in range(4)]
 
 
+def before_beside_and_after(cache: Cache, waiting: Pod, guest: Pod) -> Iterator[ScheduleResult | Diagnosis]:
+    """What becomes of a pod by one context: before the guest is nominated to n0, while it is, and when it is not any more."""
+    context = CycleContext(cache)
+    yield decide(waiting, REVISION, context)
+    nominate(cache, guest, "n0")
+    yield decide(waiting, REVISION, context)
+    cache.nominations.remove(guest.metadata.uid)
+    yield decide(waiting, REVISION, context)
+
+
 def test_nodes_that_are_guarded_have_no_score() -> None:
     """Though nothing changed on them, nor on the node of the nominated pod, which takes nobody anyway."""
     cache = cluster(*crowd("n0"), *crowd("n2")[:2], *crowd("n3")[:2])
     nominate(cache, pod("nobody", priority=-1), "n3")  # so that there is a nomination all the time
-    context, waiting, where = CycleContext(cache), pod("new"), []
-    for guest in (None, pod("guest", "hermit", 5), None):
-        cache.nominations.remove("uid-guest")
-        if guest is not None:
-            nominate(cache, guest, "n0")
-        outcome = decide(waiting, REVISION, context)
+    where = []
+    for outcome in before_beside_and_after(cache, pod("new"), pod("guest", "hermit", 5)):
         assert isinstance(outcome, ScheduleResult)
         where.append(outcome.node)
     assert (where[0], where[2]) == ("n1", "n1")
@@ -143,12 +150,8 @@ def test_what_preemption_remembers_of_nodes_ends_with_a_guest_elsewhere() -> Non
     """The node where it would do least harm is in the domain that the nominated pod fills."""
     cache = cluster(*crowd("n0", 1), *crowd("n1", 0), *crowd("n2", 1), *crowd("n3", 1))
     nominate(cache, pod("nobody", priority=-1), "n3")
-    context, waiting, where = CycleContext(cache), pod("new", "spread", 5), []
-    for guest in (None, pod("guest", "plain", 9), None):
-        cache.nominations.remove("uid-guest")
-        if guest is not None:
-            nominate(cache, guest, "n0")
-        outcome = decide(waiting, REVISION, context)
+    where = []
+    for outcome in before_beside_and_after(cache, pod("new", "spread", 5), pod("guest", "plain", 9)):
         assert isinstance(outcome, Diagnosis)
         where.append(outcome.nominated_node)
     assert (where[0], where[2]) == ("n1", "n1")
