@@ -33,7 +33,7 @@ GOOD = (
 
 
 def but(*worse: ConditionResult) -> list[ConditionResult]:
-    """The good verdicts with some replaced."""
+    """The good results with some replaced."""
     by_type = {result.type: result for result in worse}
     return [by_type.get(result.type, result) for result in GOOD]
 

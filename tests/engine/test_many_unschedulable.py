@@ -16,7 +16,7 @@ from tests.fakes.clocks import settle
 MANY = 2 * MOVES_PER_SLICE + 10
 
 
-def test_all_of_many_parked_pods_are_placed() -> None:
+def test_all_of_many_unschedulable_pods_are_placed() -> None:
     """More than are moved at a time; the loop does not wait for the clock to look at the next ones."""
 
     async def scenario() -> None:

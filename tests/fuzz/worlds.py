@@ -171,9 +171,9 @@ class World:
 
     def suspend(self) -> None:
         """The profile is suspended for a moment."""
-        now, view = self.bench.clock.boottime(), self.bench.queue._profiles.configs["test"]
+        now, config = self.bench.clock.boottime(), self.bench.queue._profiles.configs["test"]
         self.bench.queue.set_profile("test", None, now)
-        self.bench.queue.set_profile("test", view, now)
+        self.bench.queue.set_profile("test", config, now)
 
     def _end_attempts(self) -> None:
         """The attempts of pods that are gone, or have a node, end; what became of bindings is seen."""
@@ -328,9 +328,9 @@ class World:
         for entry in live.entries():
             clone = dataclasses.replace(entry)
             if entry.initial_attempt_timestamp < float("inf"):
-                for roster in (other._all, other._by_profile[entry.scheduler_name]):
+                for index in (other._all, other._by_profile[entry.scheduler_name]):
                     clone.state = QueueState.ACTIVE
-                    roster.record_move(clone)
+                    index.record_move(clone)
             clone.state = entry.state
             if clone.state in other._queues:
                 other._queues[clone.state].add(clone)

@@ -1,6 +1,6 @@
 """Conditions: what is said of an object in its status, with every type and reason that there is.
 
-Pure: who decides hands in verdicts, ``merge`` makes them the list that is written. A condition that says the same as before keeps
+Pure: who decides hands in results, ``merge`` makes them the list that is written. A condition that says the same as before keeps
 its lastTransitionTime, so that an unchanged object is not written.
 """
 
@@ -126,7 +126,7 @@ def summarise(results: Iterable[ConditionResult], *, decided: bool = False) -> C
 
 
 def merge(old: Sequence[object], results: Iterable[ConditionResult], generation: int, now: datetime.datetime) -> list[dict[str, Any]]:
-    """The conditions to write, in the verdicts' order.
+    """The conditions to write, in the results' order.
 
     ``old`` is the list that stands in status, whatever it holds; of it only the times of conditions whose status is the same are
     kept. ``now`` is aware.

@@ -182,7 +182,7 @@ class _Resolving:
             return dataclasses.replace(blank, errors=(*errors, *map(_to_come, error.errors)))
         if errors:
             return dataclasses.replace(blank, errors=tuple(errors))
-        return dataclasses.replace(blank, made=revision, queue_config=_queue_view(revision, initial, most))
+        return dataclasses.replace(blank, made=revision, queue_config=_queue_config(revision, initial, most))
 
     # ---- parts of the spec -------------------------------------------------------------------------------------------------
 
@@ -287,7 +287,7 @@ class _Resolving:
 # ---- small helpers -------------------------------------------------------------------------------------------------------
 
 
-def _queue_view(revision: Revision, initial: float, most: float) -> ProfileQueueConfig:
+def _queue_config(revision: Revision, initial: float, most: float) -> ProfileQueueConfig:
     gates = tuple(plugin for _, plugin in revision.at(ExtensionPoint.PRE_ENQUEUE))
     wakes = dict.fromkeys(
         revision.points[ExtensionPoint.PERMIT], EVENTS_TO_REGISTER

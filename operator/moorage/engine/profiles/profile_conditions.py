@@ -38,14 +38,14 @@ def profile_conditions(record: ProfileRecord, inputs: StatusInputs, old: Sequenc
     """Accepted, ResolvedRefs, Permitted, Active and the roll-up Ready."""
     references = [error for error in record.errors if error.reason in conditions.REFERENCE_REASONS]
     own = [error for error in record.errors if error.reason not in conditions.REFERENCE_REASONS]
-    verdicts = [
+    results = [
         condition_for(conditions.ConditionType.ACCEPTED, own, "Valid"),
         condition_for(conditions.ConditionType.RESOLVED_REFS, references, "Resolved"),
         _permitted(record, inputs),
         _active(record),
     ]
-    ready = conditions.summarise(verdicts, decided=record.active is not None and not record.suspended)
-    return conditions.merge(old, [*verdicts, ready], record.generation, now)
+    ready = conditions.summarise(results, decided=record.active is not None and not record.suspended)
+    return conditions.merge(old, [*results, ready], record.generation, now)
 
 
 def condition_for(kind: conditions.ConditionType, errors: Sequence[FieldError], good: str) -> conditions.ConditionResult:

@@ -172,7 +172,7 @@ class ProfileStatusWriter:
             "pluginConfigCount": len(resolution.configs) if resolution is not None else 0,
             "drainingCycles": self._swapper.prune_superseded(record),
             "leader": leader_status(self.inputs.leadership()),
-            "queue": self._queue_counts(record),
+            "queue": self._queue_status(record),
             "effective": effective_plugins(record),
             "replicas": self._replicas(record),
             "claimedBy": self.inputs.claimed_by,
@@ -207,10 +207,10 @@ class ProfileStatusWriter:
             for name in sorted({*desired, *active})
         ]
 
-    def _queue_counts(self, record: ProfileRecord) -> StatusBody:
+    def _queue_status(self, record: ProfileRecord) -> StatusBody:
         name = record.resolution.scheduler_name if record.resolution is not None else record.name
         counts = self._queue.counts(name)
-        waiting: StatusBody = {
+        status: StatusBody = {
             "active": counts.active + counts.held,
             "backoff": counts.backoff,
             "unschedulable": counts.unschedulable,
@@ -220,8 +220,8 @@ class ProfileStatusWriter:
         }
         if counts.oldest is not None:
             age = datetime.timedelta(seconds=self._clock.boottime() - counts.oldest)
-            waiting["oldestPendingSince"] = timestamp((self._clock.now() - age).replace(microsecond=0))
-        return waiting
+            status["oldestPendingSince"] = timestamp((self._clock.now() - age).replace(microsecond=0))
+        return status
 
     def _replicas(self, record: ProfileRecord) -> list[StatusBody]:
         leadership = self.inputs.leadership()

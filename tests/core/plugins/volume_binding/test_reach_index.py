@@ -35,23 +35,23 @@ def test_things_come_and_go() -> None:
     @settings(max_examples=80, deadline=None)
     @given(steps)
     def run(changes: list[tuple[int, int, int]]) -> None:
-        shelf = ReachIndex()
+        index = ReachIndex()
         there: dict[int, tuple[int, int]] = {}
         for name, size, place in changes:
             if name in there:
                 old_size, old_place = there.pop(name)
-                left = shelf.change((old_size, str(name)), PLACES[old_place], -1)
+                left = index.change((old_size, str(name)), PLACES[old_place], -1)
             else:
                 there[name] = size, place
-                left = shelf.change((size, str(name)), PLACES[place], 1)
+                left = index.change((size, str(name)), PLACES[place], 1)
             for least in (0, 2):
-                check(shelf, there, nodes, least)
+                check(index, there, nodes, least)
             assert left == bool(there)
 
     run()
 
 
-def check(shelf: ReachIndex, there: dict[int, tuple[int, int]], nodes: NodeTable, least: int) -> None:
+def check(index: ReachIndex, there: dict[int, tuple[int, int]], nodes: NodeTable, least: int) -> None:
     """Counts of all rows, of some, and of even names only; and the smallest even one."""
     reached = [
         [
@@ -62,11 +62,11 @@ def check(shelf: ReachIndex, there: dict[int, tuple[int, int]], nodes: NodeTable
         for labels in LABELS
     ]
     even = [[item for item in items if int(item[1]) % 2 == 0] for items in reached]
-    assert shelf.counts(least, None, nodes, nodes.all_rows).tolist() == [len(items) for items in reached]
-    assert shelf.counts(least, None, nodes, np.array([2, 0])).tolist() == [len(reached[2]), len(reached[0])]
-    assert shelf.counts(least, is_even, nodes, nodes.all_rows).tolist() == [len(items) for items in even]
+    assert index.counts(least, None, nodes, nodes.all_rows).tolist() == [len(items) for items in reached]
+    assert index.counts(least, None, nodes, np.array([2, 0])).tolist() == [len(reached[2]), len(reached[0])]
+    assert index.counts(least, is_even, nodes, nodes.all_rows).tolist() == [len(items) for items in even]
     for labels, items in zip(LABELS, even, strict=True):
-        assert min(shelf.within_reach(least, is_even, labels), default=None) == min(items, default=None)
+        assert min(index.within_reach(least, is_even, labels), default=None) == min(items, default=None)
 
 
 def is_even(name: str) -> bool:

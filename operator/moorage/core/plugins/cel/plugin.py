@@ -291,10 +291,10 @@ def _cached_results(args: CELArgs, kind: type[_CachedResults], pod: Pod) -> _Cac
     compiled = _compiled(args)
     group = compiled.scores if kind is _CachedScores else compiled.filters
     seen = group.pod.values(pod)
-    index = _results_of(tuple(program.text for program in group.programs), kind is _CachedScores, encode(seen))
-    if not index or index[0].full:
-        index[:] = [kind(group, seen)]
-    return index[0]
+    kept = _results_of(tuple(program.text for program in group.programs), kind is _CachedScores, encode(seen))
+    if not kept or kept[0].full:
+        kept[:] = [kind(group, seen)]
+    return kept[0]
 
 
 # ---- the plugin ----------------------------------------------------------------------------------------------------------

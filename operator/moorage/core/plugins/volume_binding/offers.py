@@ -79,8 +79,8 @@ class VolumeOffers:
     def counts(self, want: VolumeRequest, nodes: NodeTable, rows: Rows, kept: frozenset[str] = frozenset()) -> npt.NDArray[np.int64]:
         """How many free volumes that will do each row can reach, none of ``kept``. -> int64[len(rows)]."""
         likes = self._accepts(want, kept) if want.selector is not None or kept else None
-        shelves = self._reach_indexes(want)
-        return sum((index.counts(want.min_size, likes, nodes, rows) for index in shelves), np.zeros(nodes.live[rows].size, np.int64))
+        indexes = self._reach_indexes(want)
+        return sum((index.counts(want.min_size, likes, nodes, rows) for index in indexes), np.zeros(nodes.live[rows].size, np.int64))
 
     def smallest(self, want: VolumeRequest, labels: Labels, taken: Iterable[str]) -> PersistentVolume | None:
         """The smallest free volume that will do and that a node with these labels can reach, none of ``taken``."""

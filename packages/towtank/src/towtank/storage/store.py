@@ -123,42 +123,42 @@ class RevisionStore:
 
     def list(self, resource: str, namespace: str = "") -> Sequence[Stored]:
         """All objects, or one namespace's, by namespace and name; a snapshot."""
-        index = self._history(resource)
-        keys = index.keys
+        history = self._history(resource)
+        keys = history.keys
         if namespace:
             keys = keys[bisect.bisect_left(keys, (namespace, "")) : bisect.bisect_left(keys, (f"{namespace}\0", ""))]
-        return [index.objects[key] for key in keys]
+        return [history.objects[key] for key in keys]
 
     def put(self, resource: str, namespace: str, body: Body) -> Stored:
         """Create or replace; the store owns the body from now on and writes its metadata.resourceVersion."""
-        index, key = self._history(resource), (namespace, body["metadata"]["name"])
-        before = index.objects.get(key)
+        history, key = self._history(resource), (namespace, body["metadata"]["name"])
+        before = history.objects.get(key)
         stored = self._stored(key, body)
-        index.objects[key] = stored
+        history.objects[key] = stored
         if before is None:
-            bisect.insort(index.keys, key)
-        self._notify(resource, index, StoreChange("MODIFIED" if before else "ADDED", stored, before))
+            bisect.insort(history.keys, key)
+        self._notify(resource, history, StoreChange("MODIFIED" if before else "ADDED", stored, before))
         return stored
 
     def remove(self, resource: str, namespace: str, name: str, last: Body | None = None) -> Stored | None:
         """Remove; returns the last state, at the removal's revision: ``last``, or what stood there. None when there was nothing."""
-        index = self._history(resource)
-        before = index.objects.pop((namespace, name), None)
+        history = self._history(resource)
+        before = history.objects.pop((namespace, name), None)
         if before is None:
             return None
-        del index.keys[bisect.bisect_left(index.keys, before.key)]
+        del history.keys[bisect.bisect_left(history.keys, before.key)]
         shown = before.body if last is None else last
         removed = self._stored(before.key, {**shown, "metadata": dict(shown["metadata"])})
-        self._notify(resource, index, StoreChange("DELETED", removed, before))
+        self._notify(resource, history, StoreChange("DELETED", removed, before))
         return removed
 
     def since(self, resource: str, revision: int) -> Iterator[StoreChange]:
         """Changes after a revision, oldest first. Raises TooOld."""
-        index = self._history(resource)
-        if revision < index.compacted:
-            raise TooOld(revision, index.compacted)
+        history = self._history(resource)
+        if revision < history.compacted:
+            raise TooOld(revision, history.compacted)
         newer: list[StoreChange] = []
-        for change in reversed(index.log):
+        for change in reversed(history.log):
             if change.revision <= revision:
                 break
             newer.append(change)
@@ -179,18 +179,18 @@ class RevisionStore:
         self._everything.append(listener)
 
     def _history(self, resource: str) -> _ResourceHistory:
-        index = self._histories.get(resource)
-        if index is None:
-            index = self._histories[resource] = _ResourceHistory()
-        return index
+        history = self._histories.get(resource)
+        if history is None:
+            history = self._histories[resource] = _ResourceHistory()
+        return history
 
     def _stored(self, key: tuple[str, str], body: dict[str, Any]) -> Stored:
         self.revision += 1
         body["metadata"]["resourceVersion"] = str(self.revision)
         return Stored(key, body, self.revision)
 
-    def _notify(self, resource: str, index: _ResourceHistory, change: StoreChange) -> None:
-        index.remember(change)
+    def _notify(self, resource: str, history: _ResourceHistory, change: StoreChange) -> None:
+        history.remember(change)
         self._not_notified.append((resource, change))
         if len(self._not_notified) > 1:  # a listener wrote: all are told in order, so of this when they know what came before
             return
