@@ -1,9 +1,12 @@
-"""How hypothesis is used (the same examples on every run of `make test`, many and new ones in `make test-all`), and marks."""
+"""How hypothesis is used (the same examples on every run of `make test`, many and new ones in `make
+test-all`), and marks.
+"""
 
 import pytest
 from hypothesis import settings
 
-# No deadline per example: the machine is shared, and budgets are the suites' matter (tests/suites.py).
+# No deadline per example: the machine is shared, and budgets are the suites' matter
+# (tests/suites.py).
 settings.register_profile("repeatable", deadline=None, derandomize=True)
 settings.register_profile("thorough", deadline=None, max_examples=500, print_blob=True)
 settings.load_profile("repeatable")
@@ -11,5 +14,7 @@ settings.load_profile("repeatable")
 
 def pytest_configure(config: pytest.Config) -> None:
     """The marks; tests/real/conftest.py says what they do."""
-    config.addinivalue_line("markers", "embedded: runs on the embedded cluster (put there by the run, not by tests)")
+    config.addinivalue_line(
+        "markers", "embedded: runs on the embedded cluster (put there by the run, not by tests)"
+    )
     config.addinivalue_line("markers", "real_only: needs what the embedded cluster does not have")

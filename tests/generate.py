@@ -1,4 +1,6 @@
-"""Generated files: what each is made of. `python -m tests.generate` rewrites them, `--check` only says which are out of date."""
+"""Generated files: what each is made of. `python -m tests.generate` rewrites them, `--check` only
+says which are out of date.
+"""
 
 from __future__ import annotations
 
@@ -19,19 +21,29 @@ GENERATED: tuple[tuple[str, Callable[[], Files]], ...] = (
     ("docs", reference_pages.pages),
     ("packages/towtank/docs", known.pages),
 )
-"""(folder, function that gives its generated files: name -> text). Other files of the folder are written by hand."""
+"""(folder, function that gives its generated files: name -> text). Other files of the folder are
+written by hand.
+"""
 
 
 def outdated() -> dict[Path, str]:
     """Files that are missing or differ from what they should be, with what they should be."""
-    wanted = {ROOT / folder / name: text for folder, files in GENERATED for name, text in files().items()}
-    return {path: text for path, text in wanted.items() if not path.exists() or path.read_text(encoding="utf-8") != text}
+    wanted = {
+        ROOT / folder / name: text for folder, files in GENERATED for name, text in files().items()
+    }
+    return {
+        path: text
+        for path, text in wanted.items()
+        if not path.exists() or path.read_text(encoding="utf-8") != text
+    }
 
 
 def main() -> int:
     """Rewrite, or check; the exit code is 1 when a check finds something."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="change nothing, name what is out of date")
+    parser.add_argument(
+        "--check", action="store_true", help="change nothing, name what is out of date"
+    )
     check = parser.parse_args().check
     late = outdated()
     for path, text in late.items():

@@ -1,11 +1,13 @@
-"""Kubernetes' own end-to-end specs of scheduling, unchanged, against Moorage as the scheduler of a cluster.
+"""Kubernetes' own end-to-end specs of scheduling, unchanged, against Moorage as the scheduler of a
+cluster.
 
     python -m tests.kubernetes_specs [--kube-scheduler] [--focus REGEX]
 
-The cluster is etcd, kube-apiserver, kube-controller-manager and nodes that kwok pretends; Moorage serves a profile whose
-schedulerName is default-scheduler. The specs' program is built of Kubernetes' sources into the cache folder of the other binaries
-(minutes, the first time). With ``--kube-scheduler`` that one schedules instead, which tells what can pass here at all.
-Exit status: 0 when all specs passed, 1 when one failed, 2 when they could not be run.
+The cluster is etcd, kube-apiserver, kube-controller-manager and nodes that kwok pretends; Moorage
+serves a profile whose schedulerName is default-scheduler. The specs' program is built of
+Kubernetes' sources into the cache folder of the other binaries (minutes, the first time). With
+``--kube-scheduler`` that one schedules instead, which tells what can pass here at all. Exit status:
+0 when all specs passed, 1 when one failed, 2 when they could not be run.
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ from tests.rig.operators import Operator, install, wait_for
 from tests.rig.processes import Child
 from tests.tools import assets
 
-FOCUS: Final = r"\[sig-scheduling\] (SchedulerPredicates|SchedulerPreemption|SchedulerPriorities|Multi-AZ)"
+FOCUS: Final = (
+    r"\[sig-scheduling\] (SchedulerPredicates|SchedulerPreemption|SchedulerPriorities|Multi-AZ)"
+)
 NAME: Final = "default-scheduler"
 NODES: Final = {"node-a": "a", "node-b": "b", "node-c": "c"}
 SECONDS: Final = 3600
@@ -38,14 +42,19 @@ def build() -> Path:
     if not os.access(program, os.X_OK):
         print("building the specs (minutes)", file=sys.stderr, flush=True)
         source = Path(assets.__file__).parent / "specs"
-        subprocess.run(["go", "test", "-c", "-ldflags=-s -w", "-o", program, "."], cwd=source, check=True)
+        subprocess.run(
+            ["go", "test", "-c", "-ldflags=-s -w", "-o", program, "."], cwd=source, check=True
+        )
     return program
 
 
 def reachable(number: int, name: str, zone: str) -> dict[str, Any]:
     """A node with an address and a disk, which some specs ask for."""
     made = node(name, zone)
-    made["status"]["allocatable"] = made["status"]["capacity"] = {**made["status"]["capacity"], "ephemeral-storage": "100Gi"}
+    made["status"]["allocatable"] = made["status"]["capacity"] = {
+        **made["status"]["capacity"],
+        "ephemeral-storage": "100Gi",
+    }
     made["status"]["addresses"] = [{"type": "InternalIP", "address": f"10.0.1.{number + 1}"}]
     return made
 
@@ -64,20 +73,31 @@ def serve(rig: Rig, stack: ExitStack, *, kube_scheduler: bool) -> None:
         return
     kubeconfig = install(rig)
     metadata, spec = {"name": "default"}, {"schedulerName": NAME}
-    profile = {"apiVersion": "moorage.dev/v1alpha1", "kind": "SchedulerProfile", "metadata": metadata, "spec": spec}
+    profile = {
+        "apiVersion": "moorage.dev/v1alpha1",
+        "kind": "SchedulerProfile",
+        "metadata": metadata,
+        "spec": spec,
+    }
     rig.kubectl("create", "-f", "-", input=json.dumps(profile))
     operator = stack.enter_context(Operator(rig, kubeconfig, "moorage-0"))
-    stack.callback(lambda: print("operator's warnings and errors:", *_complaints(operator), sep="\n  "))
+    stack.callback(
+        lambda: print("operator's warnings and errors:", *_complaints(operator), sep="\n  ")
+    )
     wait_for(rig, "Ready", "sprof/default", seconds=60)
 
 
 def _complaints(operator: Operator) -> list[str]:
-    return sorted({str(line["msg"]) for line in operator.log() if line.get("level") in ("WARNING", "ERROR")})
+    return sorted(
+        {str(line["msg"]) for line in operator.log() if line.get("level") in ("WARNING", "ERROR")}
+    )
 
 
 def main() -> int:
     """Run the specs."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--kube-scheduler", action="store_true")
     parser.add_argument("--focus", default=FOCUS)
     wanted = parser.parse_args()
@@ -87,7 +107,9 @@ def main() -> int:
             rig = stack.enter_context(Rig(assets.ensure()))
             stack.enter_context(Controllers(rig))
             stack.enter_context(Kwok(rig))
-            nodes = [reachable(number, name, zone) for number, (name, zone) in enumerate(NODES.items())]
+            nodes = [
+                reachable(number, name, zone) for number, (name, zone) in enumerate(NODES.items())
+            ]
             rig.kubectl("create", "-f", "-", input="\n---\n".join(map(json.dumps, nodes)))
             serve(rig, stack, kube_scheduler=wanted.kube_scheduler)
             rig.kubectl("wait", "--for=condition=Ready", "nodes", "--all", "--timeout=60s")
@@ -103,7 +125,12 @@ def main() -> int:
                 "--delete-namespace=true",
                 "--num-nodes=3",
             ]
-            return min(subprocess.run(command, check=False, env=rig.environment, timeout=SECONDS + 60).returncode, 1)
+            return min(
+                subprocess.run(
+                    command, check=False, env=rig.environment, timeout=SECONDS + 60
+                ).returncode,
+                1,
+            )
     except (RigError, assets.AssetsError, subprocess.CalledProcessError) as error:
         print(f"the specs could not be run: {error}", file=sys.stderr)
         return 2

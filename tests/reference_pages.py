@@ -1,6 +1,8 @@
-"""Reference pages of docs/ that are made of the code: conditions, plugins, metrics. tests/generate.py writes them.
+"""Reference pages of docs/ that are made of the code: conditions, plugins, metrics.
+tests/generate.py writes them.
 
-Each fact stands in the code once, where the code needs it; a page puts it in a table. What a page says around its tables is here.
+Each fact stands in the code once, where the code needs it; a page puts it in a table. What a page
+says around its tables is here.
 """
 
 from __future__ import annotations
@@ -36,71 +38,113 @@ _NOTHING = "–"
 
 def pages() -> Mapping[str, str]:
     """The generated files of docs/: name -> text."""
-    return {"conditions.md": conditions_page(), "plugins.md": plugins_page(), "metrics.md": metrics_page()}
+    return {
+        "conditions.md": conditions_page(),
+        "plugins.md": plugins_page(),
+        "metrics.md": metrics_page(),
+    }
 
 
-# ---- conditions ----------------------------------------------------------------------------------------------------------
+# ---- conditions ----------------------------------------------------------------------------------
 
 
 def conditions_page() -> str:
     """What status says of profiles and PluginConfigs, and why pods wait."""
-    hopeful = {Code.UNSCHEDULABLE: "yes", Code.UNSCHEDULABLE_AND_UNRESOLVABLE: "no", Code.ERROR: "no"}
-    waits = [(plugin, code(reason.id), code(reason.text), hopeful[reason.code]) for plugin, reason in reasons()]
+    hopeful = {
+        Code.UNSCHEDULABLE: "yes",
+        Code.UNSCHEDULABLE_AND_UNRESOLVABLE: "no",
+        Code.ERROR: "no",
+    }
+    waits = [
+        (plugin, code(reason.id), code(reason.text), hopeful[reason.code])
+        for plugin, reason in reasons()
+    ]
     return page(
         "Conditions",
         "What the status of a SchedulerProfile or PluginConfig says, and why a pod waits.",
         "## Condition types",
         "A PluginConfig has Accepted only.",
-        table(("type", "what True means"), ((code(kind), kind.meaning) for kind in conditions.ConditionType)),
+        table(
+            ("type", "what True means"),
+            ((code(kind), kind.meaning) for kind in conditions.ConditionType),
+        ),
         "## Reasons",
-        table(("reason", "meaning"), ((code(reason), reason.meaning) for reason in conditions.ConditionReason)),
+        table(
+            ("reason", "meaning"),
+            ((code(reason), reason.meaning) for reason in conditions.ConditionReason),
+        ),
         "## Why a pod waits",
-        f"A pod that cannot be placed has the condition `PodScheduled=False` and a `FailedScheduling` event with the same message. The\n"
-        f"condition's reason is `{pod_conditions.UNSCHEDULABLE}` when nothing is wrong but no node will do, "
+        f"A pod that cannot be placed has the condition `PodScheduled=False` and a "
+        f"`FailedScheduling` event with the same message. The\n"
+        f"condition's reason is `{pod_conditions.UNSCHEDULABLE}` when nothing is wrong but no "
+        f"node will do, "
         f"and `{pod_conditions.SCHEDULER_ERROR}` when the attempt itself failed or\n"
         f"the profile cannot serve: the message tells. The message counts the nodes by reason: "
-        f"`0/5 nodes are available: 3 Insufficient cpu,\n2 node(s) had untolerated taint(s).` In a cluster without nodes it is "
-        f"`{cycle.NO_NODES}`. The event comes\nonce for refusals of one kind within the pod's backoff. A gated pod is "
-        f"not tried and gets no event. With scheduling\ngates of its own, or as a member of a pod group that is not complete, it has the "
+        f"`0/5 nodes are available: 3 Insufficient cpu,\n2 node(s) had untolerated taint(s).` In "
+        f"a cluster without nodes it is "
+        f"`{cycle.NO_NODES}`. The event comes\nonce for refusals of one kind within the pod's "
+        f"backoff. A gated pod is "
+        f"not tried and gets no event. With scheduling\ngates of its own, or as a member of a "
+        f"pod group that is not complete, it has the "
         f"reason `{pod_conditions.GATED}`, so that autoscalers leave it\n"
         f"alone: the gates are in `spec.schedulingGates` (the API server writes that condition), "
         f"the message of a member says\n[how many are missing](gangs.md).",
-        "These are the texts, `{}` being a detail such as the resource's name. The last column tells whether the pod could fit there if\n"
+        "These are the texts, `{}` being a detail such as the resource's name. The last column "
+        "tells whether the pod could fit there if\n"
         "other pods were gone.",
-        table(("plugin", "reason", "text in the message", "could other pods' leaving help?"), waits),
+        table(
+            ("plugin", "reason", "text in the message", "could other pods' leaving help?"), waits
+        ),
     )
 
 
 def reasons() -> Iterator[tuple[str, Reason]]:
-    """Every reason for which a plugin refuses nodes or pods, with the plugin's name, in the plugins' order; those of extenders last."""
+    """Every reason for which a plugin refuses nodes or pods, with the plugin's name, in the
+    plugins' order; those of extenders last.
+    """
     for spec in INTREE:
         for reason in getattr(spec.decider, "reasons", ()):
             yield spec.name, reason
     yield from ((EXTENDER, reason) for reason in extender_cycle.REASONS)
 
 
-# ---- plugins -------------------------------------------------------------------------------------------------------------
+# ---- plugins -------------------------------------------------------------------------------------
 
 
 def plugins_page() -> str:
     """The presets, and a section for each plugin."""
     return page(
         "Plugins",
-        "The plugins of this version in the order in which they run, and the presets made of them. [limits.md](limits.md) names those\n"
-        "that are not built yet; [conditions.md](conditions.md) has the reasons for which they refuse.",
+        "The plugins of this version in the order in which they run, and the presets made of "
+        "them. [limits.md](limits.md) names those\n"
+        "that are not built yet; [conditions.md](conditions.md) has the reasons for which they "
+        "refuse.",
         "## Presets",
-        "A number is the weight of the plugin's score; `on` is a plugin that runs and scores nothing here.",
+        (
+            "A number is the weight of the plugin's score; `on` is a plugin that runs and scores "
+            "nothing here."
+        ),
         presets_table(),
         *(part for spec in INTREE for part in plugin_section(spec)),
     )
 
 
 def presets_table() -> str:
-    """Plugins down, presets across; the last row has the arguments that differ from the plugins' own defaults."""
+    """Plugins down, presets across; the last row has the arguments that differ from the plugins'
+    own defaults.
+    """
     registry = build_registry(INTREE)
-    revisions = {name: resolve(RequestedProfile("any", name, {}), registry, PRESETS) for name in PRESETS}
-    rows = [[link(spec.name), *(_part_in(revision, spec.name) for revision in revisions.values())] for spec in INTREE]
-    arguments = ["arguments", *("<br>".join(_preset_arguments(name)) or _NOTHING for name in PRESETS)]
+    revisions = {
+        name: resolve(RequestedProfile("any", name, {}), registry, PRESETS) for name in PRESETS
+    }
+    rows = [
+        [link(spec.name), *(_part_in(revision, spec.name) for revision in revisions.values())]
+        for spec in INTREE
+    ]
+    arguments = [
+        "arguments",
+        *("<br>".join(_preset_arguments(name)) or _NOTHING for name in PRESETS),
+    ]
     return table(("plugin", *revisions), [*rows, arguments])
 
 
@@ -114,14 +158,24 @@ def _preset_arguments(preset: str) -> Iterator[str]:
     specs = build_registry(INTREE)
     for name, args in PRESETS[preset].args.items():
         kind: Any = specs[name].args
-        yield from (f"{name} {code(f'{path}: {value}')}" for path, value in changes(encoded(kind()), encoded(args)))
+        yield from (
+            f"{name} {code(f'{path}: {value}')}"
+            for path, value in changes(encoded(kind()), encoded(args))
+        )
 
 
 def plugin_section(spec: PluginSpec) -> Iterator[str]:
-    """What one plugin is for, where it takes part, what it costs, what it can be told and what wakes its pods."""
+    """What one plugin is for, where it takes part, what it costs, what it can be told and what
+    wakes its pods.
+    """
     yield f"## {spec.name}"
     yield purpose(spec)
-    facts = [f"Extension points: {', '.join(code(point) for point in ExtensionPoint if point in spec.points)}."]
+    facts = [
+        (
+            f"Extension points: "
+            f"{', '.join(code(point) for point in ExtensionPoint if point in spec.points)}."
+        )
+    ]
     if ExtensionPoint.SCORE in spec.points:
         facts.append(f"Weight unless set: {spec.weight}.")
     if spec.args is None:
@@ -129,22 +183,33 @@ def plugin_section(spec: PluginSpec) -> Iterator[str]:
     facts += [f"Cost: {cost}" for cost in (costs(spec),) if cost]
     yield " ".join(facts)
     if spec.args is not None:
-        yield "\n".join(("```yaml", *outline(decoder(spec.args).schema, encoded(spec.args())), "```"))
-    if wakes := tuple(getattr(spec.make(spec.args() if spec.args is not None else None), "events_to_register", ())):
+        yield "\n".join(
+            ("```yaml", *outline(decoder(spec.args).schema, encoded(spec.args())), "```")
+        )
+    if wakes := tuple(
+        getattr(spec.make(spec.args() if spec.args is not None else None), "events_to_register", ())
+    ):
         yield "A pod that it refused is tried again on:"
         yield table(("event", "if"), ((event(wake), condition(wake)) for wake in wakes))
 
 
 def purpose(spec: PluginSpec) -> str:
-    """The first sentence about the plugin: of its module, or of its actor where it has no decider."""
-    described: Any = sys.modules[spec.decider.__module__] if spec.decider is not None else ACTORS[spec.name]
-    sentence = re.split(r"(?<=\.)\s", described.__doc__)[0].removeprefix(f"{spec.name}: ")
+    """The first sentence about the plugin: of its module, or of its actor where it has no
+    decider.
+    """
+    described: Any = (
+        sys.modules[spec.decider.__module__] if spec.decider is not None else ACTORS[spec.name]
+    )
+    text = " ".join(described.__doc__.split())
+    sentence = re.split(r"(?<=\.)\s", text)[0].removeprefix(f"{spec.name}: ")
     return sentence[0].upper() + sentence[1:]
 
 
 def costs(spec: PluginSpec) -> str:
     """What the plugin's module says after "Cost: "; nothing of one that only acts."""
-    described = (sys.modules[spec.decider.__module__].__doc__ or "") if spec.decider is not None else ""
+    described = (
+        (sys.modules[spec.decider.__module__].__doc__ or "") if spec.decider is not None else ""
+    )
     _, _, after = described.partition("\nCost: ")
     return " ".join(after.partition("\nSource:")[0].split())
 
@@ -154,7 +219,10 @@ def event(wake: ClusterEventWithHint) -> str:
     resource = wake.resource if isinstance(wake.resource, str) else wake.resource.value
     anything = ActionType.UPDATE in wake.actions
     actions = wake.actions & ~ActionType.UPDATE if anything else wake.actions
-    names = (str(action.name).removeprefix(f"UPDATE_{resource.upper()}_").lower().replace("_", " ") for action in actions)
+    names = (
+        str(action.name).removeprefix(f"UPDATE_{resource.upper()}_").lower().replace("_", " ")
+        for action in actions
+    )
     parts = [name if name in ("add", "delete") else f"update ({name})" for name in names]
     return f"{resource}: " + ", ".join([*parts, "update"] if anything else parts)
 
@@ -163,10 +231,10 @@ def condition(wake: ClusterEventWithHint) -> str:
     """The hint's docstring without its "Whether"."""
     if wake.hint is None:
         return "always"
-    return str(wake.hint.__doc__).partition(".")[0].removeprefix("Whether ")
+    return " ".join(str(wake.hint.__doc__).split()).partition(".")[0].removeprefix("Whether ")
 
 
-# ---- arguments -----------------------------------------------------------------------------------------------------------
+# ---- arguments -----------------------------------------------------------------------------------
 
 
 def encoded(args: Any) -> Any:
@@ -175,11 +243,17 @@ def encoded(args: Any) -> Any:
 
 
 def outline(schema: Mapping[str, Any], given: Any) -> Iterator[str]:
-    """The arguments as a YAML document with types for values, line by line; ``given`` is the document of their defaults, if any."""
+    """The arguments as a YAML document with types for values, line by line; ``given`` is the
+    document of their defaults, if any.
+    """
     for name, field in schema.get("properties", {}).items():
         value = given.get(name) if isinstance(given, Mapping) else field.get("default")
-        default = "" if value is None or isinstance(value, Mapping) else f"  # default: {inline(value)}"
-        inner = tuple(outline(field.get("items", field), value if isinstance(value, Mapping) else None))
+        default = (
+            "" if value is None or isinstance(value, Mapping) else f"  # default: {inline(value)}"
+        )
+        inner = tuple(
+            outline(field.get("items", field), value if isinstance(value, Mapping) else None)
+        )
         if not inner:
             yield f"{name}: {type_in_words(field)}{default}"
             continue
@@ -194,7 +268,9 @@ def type_in_words(schema: Mapping[str, Any]) -> str:
         return " | ".join(schema["enum"])
     if schema.get("type") == "array":
         return f"[{type_in_words(schema['items'])}, …]"
-    least = schema["exclusiveMinimum"] + 1 if "exclusiveMinimum" in schema else schema.get("minimum")
+    least = (
+        schema["exclusiveMinimum"] + 1 if "exclusiveMinimum" in schema else schema.get("minimum")
+    )
     bounds = f" {least}..{schema.get('maximum', '')}" if least is not None else ""
     return f"{schema.get('type', 'anything')}{bounds}"
 
@@ -214,15 +290,17 @@ def inline(value: Any) -> str:
     return re.sub(r'"([\w.-]+)"', r"\1", json.dumps(value))
 
 
-# ---- metrics -------------------------------------------------------------------------------------------------------------
+# ---- metrics -------------------------------------------------------------------------------------
 
 
 def metrics_page() -> str:
     """Every metric that is ours to declare."""
     return page(
         "Metrics",
-        "What `/metrics` serves in Prometheus' text format, besides prometheus-client's own `process_*` and `python_*`. Names, labels and\n"
-        "buckets of `scheduler_*`, `rest_client_*` and `leader_election_*` are kube-scheduler's, so that its dashboards and alerts work.",
+        "What `/metrics` serves in Prometheus' text format, besides prometheus-client's own "
+        "`process_*` and `python_*`. Names, labels and\n"
+        "buckets of `scheduler_*`, `rest_client_*` and `leader_election_*` are kube-scheduler's, "
+        "so that its dashboards and alerts work.",
         table(("metric", "type", "labels", "meaning"), sorted(metrics())),
     )
 
@@ -237,7 +315,12 @@ def metrics() -> Iterator[tuple[str, str, str, str]]:
             continue
         name = f"{family.name}_total" if family.type == "counter" else family.name
         labels = getattr(collector, "_labelnames", getattr(family, "_labelnames", ()))
-        yield code(name), _kind(collector, family.type), ", ".join(map(code, labels)) or _NOTHING, family.documentation
+        yield (
+            code(name),
+            _kind(collector, family.type),
+            ", ".join(map(code, labels)) or _NOTHING,
+            family.documentation,
+        )
 
 
 def _kind(collector: object, kind: str) -> str:
@@ -247,7 +330,7 @@ def _kind(collector: object, kind: str) -> str:
     return f"{kind}, {len(bounds)} buckets from {bounds[0]:g} to {bounds[-1]:g}"
 
 
-# ---- Markdown ------------------------------------------------------------------------------------------------------------
+# ---- Markdown ------------------------------------------------------------------------------------
 
 
 def page(title: str, *parts: str) -> str:
@@ -259,7 +342,9 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     """A table; a bar within a cell would end it."""
     head = tuple(head)
     lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(cell.replace("|", r"\|") for cell in line) + " |" for line in lines)
+    return "\n".join(
+        "| " + " | ".join(cell.replace("|", r"\|") for cell in line) + " |" for line in lines
+    )
 
 
 def code(text: str) -> str:

@@ -1,9 +1,12 @@
-"""Run the suites in turn and print a ledger: ``python -m tests.suites [--all] [SUITE ...]``, without names those of `make test`.
+"""Run the suites in turn and print a ledger: ``python -m tests.suites [--all] [SUITE ...]``,
+without names those of `make test`.
 
-A suite is one or more commands, each a process of its own, with a budget in seconds for the whole suite. A suite fails when a command
-fails, when a pytest run executes no test, or when the budget is exceeded: slow tests are noticed on the day they become slow.
-Suites that measure nothing run side by side, as many as there are cores; what they print is shown when each has ended.
-MOORAGE_TEST_BUDGET_FACTOR stretches all budgets, for a cold or slow machine. Exit code 0 when every suite passed, 1 otherwise.
+A suite is one or more commands, each a process of its own, with a budget in seconds for the whole
+suite. A suite fails when a command fails, when a pytest run executes no test, or when the budget is
+exceeded: slow tests are noticed on the day they become slow. Suites that measure nothing run side
+by side, as many as there are cores; what they print is shown when each has ended.
+MOORAGE_TEST_BUDGET_FACTOR stretches all budgets, for a cold or slow machine. Exit code 0 when every
+suite passed, 1 otherwise.
 """
 
 from __future__ import annotations
@@ -31,7 +34,9 @@ _SECONDS_TO_CLEAN_UP: Final = 30
 
 @dataclass(frozen=True)
 class Suite:
-    """A row of the ledger: tests for pytest (paths that must exist), or commands of other checkers, and the seconds both may take."""
+    """A row of the ledger: tests for pytest (paths that must exist), or commands of other checkers,
+    and the seconds both may take.
+    """
 
     name: str
     budget: int
@@ -43,7 +48,10 @@ class Suite:
 
 
 UNIT: Final = (
-    *(f"tests/{folder}" for folder in ("api", "ports", "adapters", "handlers", "apps", "architecture", "mutants")),
+    *(
+        f"tests/{folder}"
+        for folder in ("api", "ports", "adapters", "handlers", "apps", "architecture", "mutants")
+    ),
     "packages/kubefacts/kubefacts_tests",
 )
 ENGINE: Final = ("tests/engine",)
@@ -56,7 +64,12 @@ REAL: Final = ("-m", "not embedded")
 
 # `make test`. Together about 15 minutes.
 SUITES: Final = (
-    Suite("lint", 30, commands=(("ruff", "check"), ("ruff", "format", "--check"), ("lint-imports", "--no-logo")), measures=False),
+    Suite(
+        "lint",
+        30,
+        commands=(("ruff", "check"), ("ruff", "format", "--check"), ("lint-imports", "--no-logo")),
+        measures=False,
+    ),
     Suite("types", 60, commands=(("mypy",),), measures=False),
     Suite("unit", 180, tests=UNIT, measures=False),
     Suite("engine", 180, tests=ENGINE),
@@ -80,7 +93,12 @@ LONGER: Final = (
     Suite("faults", 2400, tests=("tests/faults",)),
     Suite("mutants", 1200, commands=(("python", "-m", "tests.mutants"),)),
     Suite("fuzz-long", 900, tests=FUZZ, options=("--hypothesis-profile=thorough",)),
-    Suite("thorough", 1800, tests=CORE + UNIT + ENGINE + TOWTANK, options=("--hypothesis-profile=thorough",)),
+    Suite(
+        "thorough",
+        1800,
+        tests=CORE + UNIT + ENGINE + TOWTANK,
+        options=("--hypothesis-profile=thorough",),
+    ),
 )
 
 
@@ -90,7 +108,9 @@ GO: Final = frozenset({"real", "conformance", "scenarios", "load", "failover", "
 
 @dataclass
 class Outcome:
-    """What became of a suite: counts of tests (or of commands), how long it took, and what is wrong beyond failed tests."""
+    """What became of a suite: counts of tests (or of commands), how long it took, and what is wrong
+    beyond failed tests.
+    """
 
     suite: Suite
     passed: int = 0
@@ -115,15 +135,28 @@ class Outcome:
 
 def main(arguments: list[str]) -> int:
     """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m tests.suites", description="Run the suites and print a ledger.")
-    parser.add_argument("suites", nargs="*", metavar="SUITE", help=f"of {', '.join(suite.name for suite in SUITES + LONGER)}")
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.suites", description="Run the suites and print a ledger."
+    )
+    parser.add_argument(
+        "suites",
+        nargs="*",
+        metavar="SUITE",
+        help=f"of {', '.join(suite.name for suite in SUITES + LONGER)}",
+    )
     parser.add_argument("--all", action="store_true", help="the longer suites too")
-    parser.add_argument("--without-go", action="store_true", help=f"all but {', '.join(sorted(GO))}, which need what Go builds")
+    parser.add_argument(
+        "--without-go",
+        action="store_true",
+        help=f"all but {', '.join(sorted(GO))}, which need what Go builds",
+    )
     options = parser.parse_args(arguments)
     known = {suite.name: suite for suite in SUITES + LONGER}
     if unknown := [name for name in options.suites if name not in known]:
         parser.error(f"no suite is called {', '.join(unknown)}; there are {', '.join(known)}")
-    chosen = [known[name] for name in options.suites] or list(SUITES + LONGER if options.all else SUITES)
+    chosen = [known[name] for name in options.suites] or list(
+        SUITES + LONGER if options.all else SUITES
+    )
     if options.without_go:
         chosen = [suite for suite in chosen if suite.name not in GO]
     factor = float(os.environ.get(BUDGET_FACTOR, "1"))
@@ -133,13 +166,18 @@ def main(arguments: list[str]) -> int:
 
 
 def run_all(chosen: list[Suite], factor: float) -> list[Outcome]:
-    """Run the suites, those that measure nothing first and side by side; the outcomes in the order of ``chosen``."""
+    """Run the suites, those that measure nothing first and side by side; the outcomes in the order
+    of ``chosen``.
+    """
     quiet = [suite for suite in chosen if not suite.measures]
     outcomes: dict[str, Outcome] = {}
     if len(quiet) > 1:
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             # The longest first, so that none is left alone at the end.
-            for outcome in pool.map(lambda suite: run_beside(suite, suite.budget * factor), sorted(quiet, key=lambda suite: -suite.budget)):
+            for outcome in pool.map(
+                lambda suite: run_beside(suite, suite.budget * factor),
+                sorted(quiet, key=lambda suite: -suite.budget),
+            ):
                 outcomes[outcome.suite.name] = outcome
     for suite in chosen:
         if suite.name not in outcomes:
@@ -157,7 +195,9 @@ def run_beside(suite: Suite, budget: float) -> Outcome:
 
 
 def run(suite: Suite, budget: float, output: TextIO | None = None) -> Outcome:
-    """Run one suite to its end, however it ends; it prints to ``output``, or where this program prints."""
+    """Run one suite to its end, however it ends; it prints to ``output``, or where this program
+    prints.
+    """
     print(f"\n== {suite.name}: at most {budget:.0f} s", flush=True, file=output)
     outcome = Outcome(suite)
     started = time.monotonic()
@@ -167,28 +207,46 @@ def run(suite: Suite, budget: float, output: TextIO | None = None) -> Outcome:
         run_pytest(outcome, budget, output)
     outcome.seconds = time.monotonic() - started
     if outcome.seconds > budget and not outcome.interrupted:
-        outcome.problem = ", ".join(filter(None, (outcome.problem, f"took longer than {budget:.0f} s")))
+        outcome.problem = ", ".join(
+            filter(None, (outcome.problem, f"took longer than {budget:.0f} s"))
+        )
     return outcome
 
 
-def run_command(command: tuple[str, ...], outcome: Outcome, budget: float, output: TextIO | None) -> None:
-    """Run a checker of the virtual environment; it counts as one test, and its exit code is its verdict."""
+def run_command(
+    command: tuple[str, ...], outcome: Outcome, budget: float, output: TextIO | None
+) -> None:
+    """Run a checker of the virtual environment; it counts as one test, and its exit code is its
+    verdict.
+    """
     print(f"-- {' '.join(command)}", flush=True, file=output)
-    if exit_code([str(Path(sys.executable).with_name(command[0])), *command[1:]], budget, outcome, output):
+    if exit_code(
+        [str(Path(sys.executable).with_name(command[0])), *command[1:]], budget, outcome, output
+    ):
         outcome.failed += 1
     else:
         outcome.passed += 1
 
 
 def run_pytest(outcome: Outcome, budget: float, output: TextIO | None) -> None:
-    """Run pytest over the suite's paths; the counts come from its report, since text is for people."""
+    """Run pytest over the suite's paths; the counts come from its report, since text is for
+    people.
+    """
     suite = outcome.suite
     if missing := [path for path in suite.tests if not (ROOT / path).exists()]:
         outcome.problem = f"there is no {', '.join(missing)}"
         return
     with tempfile.TemporaryDirectory(prefix="moorage-") as folder:
         report = Path(folder) / "report.xml"
-        command = [sys.executable, "-m", "pytest", "-q", f"--junitxml={report}", *suite.options, *suite.tests]
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            f"--junitxml={report}",
+            *suite.options,
+            *suite.tests,
+        ]
         code = exit_code(command, budget, outcome, output)
         if report.exists():
             count(report, outcome)
@@ -201,13 +259,18 @@ def run_pytest(outcome: Outcome, budget: float, output: TextIO | None) -> None:
 
 
 def exit_code(command: list[str], budget: float, outcome: Outcome, output: TextIO | None) -> int:
-    """The command's exit code. One that hangs is interrupted, so that its fixtures can clean up, then killed; the outcome says so."""
+    """The command's exit code. One that hangs is interrupted, so that its fixtures can clean up,
+    then killed; the outcome says so.
+    """
     with subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=output) as process:
         try:
             return process.wait(_HANGS * budget)
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGINT)
-            outcome.interrupted, outcome.problem = True, f"interrupted after {_HANGS * budget:.0f} s"
+            outcome.interrupted, outcome.problem = (
+                True,
+                f"interrupted after {_HANGS * budget:.0f} s",
+            )
         try:
             process.wait(_SECONDS_TO_CLEAN_UP)
         except subprocess.TimeoutExpired:
@@ -218,23 +281,37 @@ def exit_code(command: list[str], budget: float, outcome: Outcome, output: TextI
 def count(report: Path, outcome: Outcome) -> None:
     """Add the counts of a JUnit report: an error in a fixture is a failed test."""
     for element in ElementTree.parse(report).getroot().iter("testsuite"):
-        tests, failed, errors, skipped = (int(element.get(name, "0")) for name in ("tests", "failures", "errors", "skipped"))
+        tests, failed, errors, skipped = (
+            int(element.get(name, "0")) for name in ("tests", "failures", "errors", "skipped")
+        )
         outcome.passed += tests - failed - errors - skipped
         outcome.failed += failed + errors
         outcome.skipped += skipped
 
 
 def print_ledger(outcomes: list[Outcome], factor: float) -> None:
-    """Print a row per suite and, as the last line, the sum of all tests in the words that CI runners read."""
-    print(f"\n{'suite':<10} {'passed':>7} {'failed':>7} {'skipped':>8} {'seconds':>8} {'budget':>7}")
+    """Print a row per suite and, as the last line, the sum of all tests in the words that CI
+    runners read.
+    """
+    print(
+        f"\n{'suite':<10} {'passed':>7} {'failed':>7} {'skipped':>8} {'seconds':>8} {'budget':>7}"
+    )
     for outcome in outcomes:
         print(
-            f"{outcome.suite.name:<10} {outcome.passed:>7} {outcome.failed:>7} {outcome.skipped:>8} "
-            f"{outcome.seconds:>8.1f} {outcome.suite.budget * factor:>7.0f}  {outcome.verdict}".rstrip()
+            f"{outcome.suite.name:<10} {outcome.passed:>7} {outcome.failed:>7} "
+            f"{outcome.skipped:>8} "
+            f"{outcome.seconds:>8.1f} {outcome.suite.budget * factor:>7.0f}  "
+            f"{outcome.verdict}".rstrip()
         )
-    print(f"{'all':<10} {'':>7} {'':>7} {'':>8} {sum(outcome.seconds for outcome in outcomes):>8.1f}\n")
+    print(
+        f"{'all':<10} {'':>7} {'':>7} {'':>8} "
+        f"{sum(outcome.seconds for outcome in outcomes):>8.1f}\n"
+    )
     tested = [outcome for outcome in outcomes if outcome.suite.tests]
-    passed, failed, skipped = (sum(getattr(outcome, name) for outcome in tested) for name in ("passed", "failed", "skipped"))
+    passed, failed, skipped = (
+        sum(getattr(outcome, name) for outcome in tested)
+        for name in ("passed", "failed", "skipped")
+    )
     if tested:
         print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
 

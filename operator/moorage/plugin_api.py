@@ -9,7 +9,13 @@ from moorage.core.columns.nodes.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.store import Lister
 from moorage.core.framework.arguments import ARGUMENTS, FieldErrorType, Violation
-from moorage.core.framework.cluster_events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHintFn
+from moorage.core.framework.cluster_events import (
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    EventResource,
+    QueueingHintFn,
+)
 from moorage.core.framework.interfaces import (
     MAX_NODE_SCORE,
     Codes,
@@ -39,11 +45,28 @@ from moorage.core.framework.interfaces import (
 )
 from moorage.core.framework.registry import PluginSpec
 from moorage.core.framework.scalar import ScalarPlugin
-from moorage.core.framework.status import SKIP, SUCCESS, Code, Reason, Status, Why, error_status, rejected
+from moorage.core.framework.status import (
+    SKIP,
+    SUCCESS,
+    Code,
+    Reason,
+    Status,
+    Why,
+    error_status,
+    rejected,
+)
 from moorage.core.objects.meta import HasMetadata, ObjectMeta, Struct, key
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
-from moorage.engine.binding.actors.contract import ActorTools, BindActor, PermitActor, PermitWait, PostBindActor, PreBindActor, pod_ref
+from moorage.engine.binding.actors.contract import (
+    ActorTools,
+    BindActor,
+    PermitActor,
+    PermitWait,
+    PostBindActor,
+    PreBindActor,
+    pod_ref,
+)
 from moorage.engine.binding.actors.registrations import PluginRegistration
 
 __all__ = [

@@ -15,13 +15,17 @@ Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class StubApiServer:
-    """Answers each request with the next answer scripted for its method and path (without the query); remembers requests."""
+    """Answers each request with the next answer scripted for its method and path (without the
+    query); remembers requests.
+    """
 
     def __init__(self) -> None:
         self.url = ""
         self.requests: list[web.Request] = []
         self.bodies: list[bytes] = []
-        self._answers: dict[tuple[str, str], collections.deque[Answer]] = collections.defaultdict(collections.deque)
+        self._answers: dict[tuple[str, str], collections.deque[Answer]] = collections.defaultdict(
+            collections.deque
+        )
         self._last: dict[tuple[str, str], Answer] = {}
 
     def then(self, method: str, path: str, *answers: Answer) -> None:
@@ -36,13 +40,20 @@ class StubApiServer:
         if self._answers[key]:
             self._last[key] = self._answers[key].popleft()
         if key not in self._last:
-            return web.json_response({"kind": "Status", "code": 404, "reason": "NotFound", "message": f"no {key}"}, status=404)
+            return web.json_response(
+                {"kind": "Status", "code": 404, "reason": "NotFound", "message": f"no {key}"},
+                status=404,
+            )
         return await self._last[key](request)
 
     def queries(self, path: str, **wanted: str) -> list[dict[str, str]]:
         """Queries of the requests for a path whose query holds what is wanted."""
         found = [dict(request.query) for request in self.requests if request.path == path]
-        return [query for query in found if all(query.get(key) == value for key, value in wanted.items())]
+        return [
+            query
+            for query in found
+            if all(query.get(key) == value for key, value in wanted.items())
+        ]
 
 
 @contextlib.asynccontextmanager
@@ -67,19 +78,36 @@ def answers(body: Any, status: int = 200, headers: dict[str, str] | None = None)
 
     async def answer(_request: web.Request) -> web.StreamResponse:
         raw = body if isinstance(body, bytes) else json.dumps(body).encode()
-        return web.Response(body=raw, status=status, headers=headers, content_type="application/json")
+        return web.Response(
+            body=raw, status=status, headers=headers, content_type="application/json"
+        )
 
     return answer
 
 
-def status(code: int, reason: str = "", message: str = "", headers: dict[str, str] | None = None, **details: Any) -> Answer:
+def status(
+    code: int,
+    reason: str = "",
+    message: str = "",
+    headers: dict[str, str] | None = None,
+    **details: Any,
+) -> Answer:
     """A metav1.Status."""
-    body = {"kind": "Status", "apiVersion": "v1", "code": code, "reason": reason, "message": message, "details": details}
+    body = {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "code": code,
+        "reason": reason,
+        "message": message,
+        "details": details,
+    }
     return answers(body, code, headers)
 
 
 def streams(*chunks: bytes | float | asyncio.Event, abort: bool = False) -> Answer:
-    """A watch that sends chunks; a number pauses so many seconds, an event until it is set; then it ends, or with ``abort`` breaks."""
+    """A watch that sends chunks; a number pauses so many seconds, an event until it is set; then it
+    ends, or with ``abort`` breaks.
+    """
 
     async def answer(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": "application/json"})

@@ -5,14 +5,20 @@ from __future__ import annotations
 import asyncio
 import contextlib
 
-from moorage.adapters.kube_session.connections import ConnectionFailed, ConnectionPool, RequestOptions
+from moorage.adapters.kube_session.connections import (
+    ConnectionFailed,
+    ConnectionPool,
+    RequestOptions,
+)
 
 BINDING = b"x" * 300
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
 
 
 async def delivered_late(late: float, heeds_resets: bool) -> bool:
-    """Whether a request that the proxy holds for so many seconds arrives, although the sender's connections were severed meanwhile."""
+    """Whether a request that the proxy holds for so many seconds arrives, although the sender's
+    connections were severed meanwhile.
+    """
     came: list[bytes] = []
     held = 0.0
 
@@ -45,7 +51,9 @@ async def delivered_late(late: float, heeds_resets: bool) -> bool:
     pool = ConnectionPool(f"http://127.0.0.1:{front.sockets[0].getsockname()[1]}", None, None)
     await pool.request("GET", "/", None, "", RequestOptions(5))
     held = late
-    write = asyncio.create_task(pool.request("POST", "/binding", BINDING, "", RequestOptions(late + 5)))
+    write = asyncio.create_task(
+        pool.request("POST", "/binding", BINDING, "", RequestOptions(late + 5))
+    )
     await asyncio.sleep(0.1)
     pool.sever()
     with contextlib.suppress(ConnectionFailed):

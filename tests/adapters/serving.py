@@ -1,4 +1,6 @@
-"""An HTTPS server of ours on loopback, for tests: what it serves, whom it lets in, and clients of all sorts."""
+"""An HTTPS server of ours on loopback, for tests: what it serves, whom it lets in, and clients of
+all sorts.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +20,16 @@ from moorage.adapters.system_clock import SystemClock
 from moorage.ports.errors import EdgeError, Retryable
 from moorage.ports.requesters import Caller, Denied
 
-LOOPS: Mapping[str, Callable[[], asyncio.AbstractEventLoop]] = {"asyncio": asyncio.new_event_loop, "uvloop": uvloop.new_event_loop}
+LOOPS: Mapping[str, Callable[[], asyncio.AbstractEventLoop]] = {
+    "asyncio": asyncio.new_event_loop,
+    "uvloop": uvloop.new_event_loop,
+}
 
 
 class Gate:
-    """A gatekeeper that knows one token, and believes certificates. ``broken`` is what it raises instead."""
+    """A gatekeeper that knows one token, and believes certificates. ``broken`` is what it raises
+    instead.
+    """
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, Caller | None, str, str]] = []
@@ -60,12 +67,27 @@ class Serving:
         self.pulled = 0
         self.metrics = b"metric 1\n"
         checks = {name: (lambda name=name: self.wrong.get(name)) for name in ("loop", "feeds")}
-        debug = {"none": lambda: self.items(0), "some": lambda: self.items(3), "endless": lambda: self.items(10**9)}
+        debug = {
+            "none": lambda: self.items(0),
+            "some": lambda: self.items(3),
+            "endless": lambda: self.items(10**9),
+        }
         debug |= {"down": down, "breaks": breaks}
-        endpoints = HttpEndpoints(checks, {}, checks, lambda: self.metrics, lambda: {"kind": "OperatorConfiguration"}, debug)
-        self.certificates = ServingCertificates(SelfSignedCertificate(("localhost", "127.0.0.1"), clock), clock)
+        endpoints = HttpEndpoints(
+            checks,
+            {},
+            checks,
+            lambda: self.metrics,
+            lambda: {"kind": "OperatorConfiguration"},
+            debug,
+        )
+        self.certificates = ServingCertificates(
+            SelfSignedCertificate(("localhost", "127.0.0.1"), clock), clock
+        )
         trust = ServerTrust(self.certificates, self.gate)
-        self.server = HttpsServer(endpoints, ("127.0.0.1", 0), trust, clock, lambda reason: self.refused.update([reason]))
+        self.server = HttpsServer(
+            endpoints, ("127.0.0.1", 0), trust, clock, lambda reason: self.refused.update([reason])
+        )
         self.port = 0
 
     async def items(self, count: int) -> AsyncGenerator[Mapping[str, object], None]:
@@ -74,7 +96,9 @@ class Serving:
             self.pulled += 1
             yield {"i": i, "text": "ü" * (1 if count < 10 else 1000)}
 
-    async def connect(self, client: ssl.SSLContext | None = None) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    async def connect(
+        self, client: ssl.SSLContext | None = None
+    ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """A connection on which TLS is agreed on."""
         return await asyncio.open_connection("127.0.0.1", self.port, ssl=client or stranger())
 
@@ -94,7 +118,9 @@ class Serving:
                 found = await asyncio.wait_for(reader.read(), 5)
         return found
 
-    async def ask(self, path: str, *lines: str, method: str = "GET", client: ssl.SSLContext | None = None) -> tuple[int, str]:
+    async def ask(
+        self, path: str, *lines: str, method: str = "GET", client: ssl.SSLContext | None = None
+    ) -> tuple[int, str]:
         """Status and text of one request; 0 where nothing came."""
         head = "".join(f"{line}\r\n" for line in (f"{method} {path} HTTP/1.0", *lines))
         found = await self.raw(head.encode() + b"\r\n", client)

@@ -1,4 +1,6 @@
-"""Who may see what: what the API server is asked, how long its answers count, and that whatever goes wrong refuses."""
+"""Who may see what: what the API server is asked, how long its answers count, and that whatever
+goes wrong refuses.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +18,22 @@ from moorage.ports.http_calls import HttpCall
 from moorage.ports.requesters import Caller, Denied
 from tests.fakes.clocks import ManualClock, settle
 
-TOKENS, RIGHTS = "/apis/authentication.k8s.io/v1/tokenreviews", "/apis/authorization.k8s.io/v1/subjectaccessreviews"
-PROMETHEUS = {"username": "prometheus", "uid": "u1", "groups": ["scrapers"], "extra": {"pod": ["p-0"]}}
+TOKENS, RIGHTS = (
+    "/apis/authentication.k8s.io/v1/tokenreviews",
+    "/apis/authorization.k8s.io/v1/subjectaccessreviews",
+)
+PROMETHEUS = {
+    "username": "prometheus",
+    "uid": "u1",
+    "groups": ["scrapers"],
+    "extra": {"pod": ["p-0"]},
+}
 
 
 class Server:
-    """An API server that knows tokens and rights; ``fails`` is what it does instead of answering, ``body`` what it answers instead."""
+    """An API server that knows tokens and rights; ``fails`` is what it does instead of answering,
+    ``body`` what it answers instead.
+    """
 
     def __init__(self) -> None:
         self.clock = ManualClock()
@@ -45,11 +57,21 @@ class Server:
             return self.body
         if call.path == TOKENS:
             user = self.users.get(spec["token"])
-            return json.dumps({"status": {"authenticated": True, "user": user} if user else {"user": {}, "error": "invalid"}}).encode()
+            return json.dumps(
+                {
+                    "status": {"authenticated": True, "user": user}
+                    if user
+                    else {"user": {}, "error": "invalid"}
+                }
+            ).encode()
         what = spec["nonResourceAttributes"]
-        return json.dumps({"status": {"allowed": (spec["user"], what["verb"], what["path"]) in self.allowed}}).encode()
+        return json.dumps(
+            {"status": {"allowed": (spec["user"], what["verb"], what["path"]) in self.allowed}}
+        ).encode()
 
-    async def verdict(self, token: str = "good", certified: Caller | None = None, path: str = "/metrics") -> int:
+    async def verdict(
+        self, token: str = "good", certified: Caller | None = None, path: str = "/metrics"
+    ) -> int:
         """200, or the code of the refusal."""
         try:
             await self.reviews.admit(token, certified, "get", path)
@@ -72,7 +94,12 @@ def test_a_token_with_the_right() -> None:
 
     async def scenario(server: Server) -> None:
         assert await server.verdict() == 200
-        spec = {"user": "prometheus", "uid": "u1", "groups": ["scrapers"], "extra": {"pod": ["p-0"]}}
+        spec = {
+            "user": "prometheus",
+            "uid": "u1",
+            "groups": ["scrapers"],
+            "extra": {"pod": ["p-0"]},
+        }
         right = {**spec, "nonResourceAttributes": {"verb": "get", "path": "/metrics"}}
         assert server.asked == [(TOKENS, {"token": "good"}), (RIGHTS, right)]
         await server.clock.advance(9.9)
@@ -116,14 +143,19 @@ def test_without_credentials_nobody_is_asked() -> None:
 
 
 def test_client_certificates_come_before_tokens() -> None:
-    """Their user needs the right as well, but for administrators, who have it also while nobody answers."""
+    """Their user needs the right as well, but for administrators, who have it also while nobody
+    answers.
+    """
 
     async def scenario(server: Server) -> None:
         assert await server.verdict("bad", Caller("prometheus", ("x",))) == 200
         assert await server.verdict("good", Caller("nobody")) == 403
         assert [path for path, _ in server.asked] == [RIGHTS, RIGHTS]
         server.fails = Retryable("down")
-        assert await server.verdict("", Caller("admin", ("system:masters", "system:authenticated"))) == 200
+        assert (
+            await server.verdict("", Caller("admin", ("system:masters", "system:authenticated")))
+            == 200
+        )
         assert await server.verdict("", Caller("somebody", ("system:master",))) == 503
 
     run(scenario)
@@ -157,7 +189,12 @@ def test_what_cannot_be_found_out_is_refused(fails: EdgeError | None, body: byte
 
 @pytest.mark.parametrize(
     "status",
-    [{}, {"authenticated": True}, {"authenticated": True, "user": {}}, {"authenticated": False, "user": PROMETHEUS}],
+    [
+        {},
+        {"authenticated": True},
+        {"authenticated": True, "user": {}},
+        {"authenticated": False, "user": PROMETHEUS},
+    ],
     ids=str,
 )
 def test_half_an_answer_about_a_token_is_a_no(status: dict[str, Any]) -> None:
@@ -201,7 +238,10 @@ def test_a_flood_of_tokens_is_none_at_the_api_server() -> None:
 
     async def scenario(server: Server) -> None:
         server.held.clear()
-        waiting = [asyncio.create_task(server.verdict(f"wrong {i}")) for i in range(3 * authorization.MAX_CACHED_REVIEWS)]
+        waiting = [
+            asyncio.create_task(server.verdict(f"wrong {i}"))
+            for i in range(3 * authorization.MAX_CACHED_REVIEWS)
+        ]
         await settle()
         assert len(server.asked) == authorization.MAX_CONCURRENT_REVIEWS
         server.held.set()
@@ -213,7 +253,9 @@ def test_a_flood_of_tokens_is_none_at_the_api_server() -> None:
 
 
 def test_those_who_come_and_go_leave_nothing_behind() -> None:
-    """Reviews that nobody waits for any more end; who asks the same again, at whatever moment, has an answer."""
+    """Reviews that nobody waits for any more end; who asks the same again, at whatever moment, has
+    an answer.
+    """
 
     async def scenario(server: Server) -> None:
         server.held.clear()
@@ -237,12 +279,19 @@ def test_those_who_come_and_go_leave_nothing_behind() -> None:
 
 
 def test_the_authorities_of_client_certificates() -> None:
-    """Those that kube-apiserver names; none where it names none or does not let us see; an outage is told."""
+    """Those that kube-apiserver names; none where it names none or does not let us see; an outage
+    is told.
+    """
 
     async def scenario(server: Server) -> None:
-        server.body = b'{"data": {"client-ca-file": "PEM", "requestheader-client-ca-file": "other"}}'
+        server.body = (
+            b'{"data": {"client-ca-file": "PEM", "requestheader-client-ca-file": "other"}}'
+        )
         assert await server.reviews.client_authorities() == "PEM"
-        assert server.asked[-1][0] == "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
+        assert (
+            server.asked[-1][0]
+            == "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
+        )
         for body in (b'{"data": {}}', b'{"data": null}', b"{}"):
             server.body = body
             assert await server.reviews.client_authorities() == ""

@@ -1,4 +1,6 @@
-"""Adapters and fakes have exactly the methods of the ports that they stand for, with the same parameters."""
+"""Adapters and fakes have exactly the methods of the ports that they stand for, with the same
+parameters.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,11 @@ PAIRS = [
     (kube.Informer, fake_kube.ScriptedInformer),
     (kube.KubeWriter, kube_writes.HttpKubeWriter),
     (kube.KubeWriter, fake_kube.InMemoryKube),
-    *((part, made) for part in (kube.VolumeWriter, kube.ClaimWriter) for made in (kube_writes.HttpKubeWriter, fake_kube.InMemoryKube)),
+    *(
+        (part, made)
+        for part in (kube.VolumeWriter, kube.ClaimWriter)
+        for made in (kube_writes.HttpKubeWriter, fake_kube.InMemoryKube)
+    ),
     (kube.KubeReader, kube_reads.HttpKubeReader),
     (kube.KubeReader, fake_kube.InMemoryKube),
     (kube.ReplicaAnnouncer, replica_leases.ReplicaLeases),
@@ -59,5 +65,7 @@ def test_same_methods_same_parameters(port: type[Any], made: type[Any]) -> None:
             assert isinstance(found, property) or name in inspect.getsource(made), name
             continue
         assert found is not None, f"{made.__name__} lacks {name}"
-        assert list(inspect.signature(found).parameters) == list(inspect.signature(wanted).parameters), name
+        assert list(inspect.signature(found).parameters) == list(
+            inspect.signature(wanted).parameters
+        ), name
         assert inspect.iscoroutinefunction(found) == inspect.iscoroutinefunction(wanted), name

@@ -9,7 +9,12 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 
 from moorage.adapters.kube_session import connections as module
-from moorage.adapters.kube_session.connections import ConnectionFailed, ConnectionPool, HttpResponse, RequestOptions
+from moorage.adapters.kube_session.connections import (
+    ConnectionFailed,
+    ConnectionPool,
+    HttpResponse,
+    RequestOptions,
+)
 from moorage.ports.errors import Fenced
 
 PLAIN = RequestOptions(timeout=5.0)
@@ -18,7 +23,9 @@ CHUNKED = b"Transfer-Encoding: chunked\r\n\r\n"
 
 
 class Server:
-    """Answers each request on each connection with the same bytes, in pieces; remembers what it got."""
+    """Answers each request on each connection with the same bytes, in pieces; remembers what it
+    got.
+    """
 
     def __init__(self, answer: bytes, size: int = 10_000, *, ends: bool = False) -> None:
         self.requests: list[bytes] = []
@@ -68,7 +75,10 @@ def ask(server: Server, times: int = 1, options: RequestOptions = PLAIN) -> list
 
     async def scenario() -> list[HttpResponse]:
         async with connections(server) as pool:
-            return [await pool.request("POST", "/x?y=1", b"{}", "Content-Type: a/b\r\n", options) for _ in range(times)]
+            return [
+                await pool.request("POST", "/x?y=1", b"{}", "Content-Type: a/b\r\n", options)
+                for _ in range(times)
+            ]
 
     return asyncio.run(scenario())
 
@@ -79,10 +89,27 @@ def ask(server: Server, times: int = 1, options: RequestOptions = PLAIN) -> list
     [
         pytest.param(HEAD + b"Content-Length: 5\r\n\r\nhello", False, b"hello", id="length"),
         pytest.param(HEAD + b"Content-Length: 0\r\n\r\n", False, b"", id="empty"),
-        pytest.param(HEAD + b"Transfer-Encoding: chunked\r\n\r\n3;a=b\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n", False, b"hello", id="chunks"),
-        pytest.param(HEAD + b"Transfer-Encoding: chunked\r\n\r\n5\r\n0\r\n\r\n\r\n0\r\n\r\n", False, b"0\r\n\r\n", id="chunk-like-an-end"),
-        pytest.param(b"HTTP/1.1 100 Continue\r\n\r\n" + HEAD + b"Content-Length: 2\r\n\r\nhi", False, b"hi", id="after-an-interim"),
-        pytest.param(HEAD + b"Connection: close\r\n\r\nto the end", True, b"to the end", id="up-to-the-end"),
+        pytest.param(
+            HEAD + b"Transfer-Encoding: chunked\r\n\r\n3;a=b\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n",
+            False,
+            b"hello",
+            id="chunks",
+        ),
+        pytest.param(
+            HEAD + b"Transfer-Encoding: chunked\r\n\r\n5\r\n0\r\n\r\n\r\n0\r\n\r\n",
+            False,
+            b"0\r\n\r\n",
+            id="chunk-like-an-end",
+        ),
+        pytest.param(
+            b"HTTP/1.1 100 Continue\r\n\r\n" + HEAD + b"Content-Length: 2\r\n\r\nhi",
+            False,
+            b"hi",
+            id="after-an-interim",
+        ),
+        pytest.param(
+            HEAD + b"Connection: close\r\n\r\nto the end", True, b"to the end", id="up-to-the-end"
+        ),
     ],
 )
 def test_answers_of_every_shape(answer: bytes, ends: bool, body: bytes, size: int) -> None:
@@ -109,7 +136,9 @@ def test_the_request_is_whole() -> None:
     "answer",
     [
         pytest.param(HEAD + b"Content-Length: many\r\n\r\n", id="length"),
-        pytest.param(HEAD + b"Content-Length: -5\r\n\r\n5\r\nhello\r\n0\r\n\r\n", id="negative-length"),
+        pytest.param(
+            HEAD + b"Content-Length: -5\r\n\r\n5\r\nhello\r\n0\r\n\r\n", id="negative-length"
+        ),
         pytest.param(HEAD + CHUNKED + b"zz\r\n0\r\n\r\n", id="chunk"),
         pytest.param(HEAD + CHUNKED + b"3\r\n0\r\n\r\n-8\r\n0\r\n\r\n", id="chunk-that-goes-back"),
         pytest.param(HEAD + CHUNKED + b"1" * 70_000, id="chunk-without-end"),
@@ -125,8 +154,12 @@ def test_nonsense_is_an_answer_that_did_not_come(answer: bytes) -> None:
     assert caught.value.sent
 
 
-@pytest.mark.parametrize("head", [HEAD + CHUNKED + b"5000\r\n", HEAD + b"Content-Length: 20480\r\n\r\n", HEAD + b"\r\n"])
-def test_an_answer_without_measure_is_given_up(head: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "head", [HEAD + CHUNKED + b"5000\r\n", HEAD + b"Content-Length: 20480\r\n\r\n", HEAD + b"\r\n"]
+)
+def test_an_answer_without_measure_is_given_up(
+    head: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """In whatever way it comes, no more of it is kept than any page of a list has."""
     monkeypatch.setattr(module, "MAX_BODY_BYTES", 10_000)
     with pytest.raises(ConnectionFailed, match="longer than 10000 bytes") as caught:
@@ -135,8 +168,12 @@ def test_an_answer_without_measure_is_given_up(head: bytes, monkeypatch: pytest.
 
 
 def test_what_nobody_asked_for_is_no_answer() -> None:
-    """A second answer to one request ends the connection, so that it is not taken for the next request's."""
-    server = Server(HEAD + b"Content-Length: 2\r\n\r\nhi" + HEAD + b"Content-Length: 4\r\n\r\nevil", 41 - 12)
+    """A second answer to one request ends the connection, so that it is not taken for the next
+    request's.
+    """
+    server = Server(
+        HEAD + b"Content-Length: 2\r\n\r\nhi" + HEAD + b"Content-Length: 4\r\n\r\nevil", 41 - 12
+    )
 
     async def scenario() -> None:
         async with connections(server) as pool:
@@ -149,7 +186,9 @@ def test_what_nobody_asked_for_is_no_answer() -> None:
 
 
 def test_silence_ends_in_time() -> None:
-    """No answer within the time-out: the connection is given up, and the request may have been carried out."""
+    """No answer within the time-out: the connection is given up, and the request may have been
+    carried out.
+    """
     with pytest.raises(ConnectionFailed, match="no answer within") as caught:
         ask(Server(b""), options=RequestOptions(timeout=0.05))
     assert caught.value.sent
@@ -174,7 +213,9 @@ def test_a_guard_that_says_no_leaves_the_connection_as_it_was() -> None:
 
 
 @pytest.mark.parametrize("cancel", [lambda task: task.cancel()], ids=["cancelled"])
-def test_a_cancelled_request_gives_its_connection_up(cancel: Callable[[asyncio.Task[HttpResponse]], object]) -> None:
+def test_a_cancelled_request_gives_its_connection_up(
+    cancel: Callable[[asyncio.Task[HttpResponse]], object],
+) -> None:
     """Its answer, if it still comes, must not be taken for the next one's."""
     server = Server(b"")
 

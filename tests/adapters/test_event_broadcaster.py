@@ -23,7 +23,14 @@ from tests.fakes.kube import ScriptedHttp
 from tests.fakes.sinks import CountingTelemetry
 
 POD = ObjectRef("Pod", "web-1", "uid-1", "ns")
-EVENT = Event(POD, "FailedScheduling", "0/1 nodes are available.", "Scheduling", controller="binpack", warning=True)
+EVENT = Event(
+    POD,
+    "FailedScheduling",
+    "0/1 nodes are available.",
+    "Scheduling",
+    controller="binpack",
+    warning=True,
+)
 COLLECTION = "/apis/events.k8s.io/v1/namespaces/ns/events"
 
 
@@ -38,7 +45,10 @@ class Bench:
 
     def sent(self) -> list[tuple[str, str, Any]]:
         """Method, last part of the path, body of each call."""
-        return [(call.method, call.path.rsplit("/", 1)[1], json.loads(call.body)) for call in self.http.calls]
+        return [
+            (call.method, call.path.rsplit("/", 1)[1], json.loads(call.body))
+            for call in self.http.calls
+        ]
 
 
 @contextlib.asynccontextmanager
@@ -77,7 +87,13 @@ def test_an_event_as_the_api_server_wants_it() -> None:
                         "reportingInstance": "binpack-host",
                         "action": "Scheduling",
                         "reason": "FailedScheduling",
-                        "regarding": {"apiVersion": "v1", "kind": "Pod", "namespace": "ns", "name": "web-1", "uid": "uid-1"},
+                        "regarding": {
+                            "apiVersion": "v1",
+                            "kind": "Pod",
+                            "namespace": "ns",
+                            "name": "web-1",
+                            "uid": "uid-1",
+                        },
                         "related": {"apiVersion": "v1", "kind": "Node", "name": "n1"},
                         "note": "0/1 nodes are available.",
                         "type": "Warning",
@@ -90,16 +106,24 @@ def test_an_event_as_the_api_server_wants_it() -> None:
 
 
 def test_limits_of_length() -> None:
-    """Cluster-scoped objects' events live in default; instance and name are cut to what the API server takes."""
+    """Cluster-scoped objects' events live in default; instance and name are cut to what the API
+    server takes.
+    """
 
     async def scenario() -> None:
         async with sending(host="h" * 200) as bench:
-            profile = ObjectRef("SchedulerProfile", "p" * 253, "uid-p", api_version="moorage.dev/v1alpha1")
-            bench.sender.record(Event(profile, "Activated", "x" * 5000, "Activate", controller="moorage"))
+            profile = ObjectRef(
+                "SchedulerProfile", "p" * 253, "uid-p", api_version="moorage.dev/v1alpha1"
+            )
+            bench.sender.record(
+                Event(profile, "Activated", "x" * 5000, "Activate", controller="moorage")
+            )
             await bench.sender.flush(1)
             body = bench.sent()[0][2]
             assert bench.http.calls[0].path == "/apis/events.k8s.io/v1/namespaces/default/events"
-            assert body["metadata"]["namespace"] == "default" and len(body["metadata"]["name"]) == 253
+            assert (
+                body["metadata"]["namespace"] == "default" and len(body["metadata"]["name"]) == 253
+            )
             assert len(body["reportingInstance"]) == 128
             assert body["note"] == "x" * 1020 + " ..."
             assert body["type"] == "Normal"
@@ -112,8 +136,12 @@ def test_notes_are_one_printable_line() -> None:
 
     async def scenario() -> None:
         async with sending() as bench:
-            profile = ObjectRef("SchedulerProfile", "p", "uid-p", api_version="moorage.dev/v1alpha1")
-            bench.sender.record(Event(profile, "Activated", "no\n\x1b[31m\u202e", "Activate", controller="moorage"))
+            profile = ObjectRef(
+                "SchedulerProfile", "p", "uid-p", api_version="moorage.dev/v1alpha1"
+            )
+            bench.sender.record(
+                Event(profile, "Activated", "no\n\x1b[31m\u202e", "Activate", controller="moorage")
+            )
             await bench.sender.flush(1)
             assert bench.sent()[0][2]["note"] == r"no\n\x1b[31m\u202e"
 
@@ -125,11 +153,17 @@ def test_notes_are_cut_between_characters(note: str) -> None:
     """At most 1024 bytes of valid UTF-8, the beginning of the note, marked when cut."""
     cut = shortened_note(note)
     assert len(cut.encode()) <= 1024
-    assert cut == note or (cut.endswith(" ...") and note.startswith(cut.removesuffix(" ...")) and len(note.encode()) > 1024)
+    assert cut == note or (
+        cut.endswith(" ...")
+        and note.startswith(cut.removesuffix(" ..."))
+        and len(note.encode()) > 1024
+    )
 
 
 def test_repetitions_become_a_series() -> None:
-    """The same event within six minutes: created once, then counted from two on; another note is another event."""
+    """The same event within six minutes: created once, then counted from two on; another note is
+    another event.
+    """
 
     async def scenario() -> None:
         async with sending() as bench:
@@ -141,8 +175,16 @@ def test_repetitions_become_a_series() -> None:
             await settle()
             first, second, third, fourth = bench.sent()
             name = first[2]["metadata"]["name"]
-            assert second == ("PATCH", name, {"series": {"count": 2, "lastObservedTime": "2026-01-02T03:05:05.000000Z"}})
-            assert third == ("PATCH", name, {"series": {"count": 3, "lastObservedTime": "2026-01-02T03:06:05.000000Z"}})
+            assert second == (
+                "PATCH",
+                name,
+                {"series": {"count": 2, "lastObservedTime": "2026-01-02T03:05:05.000000Z"}},
+            )
+            assert third == (
+                "PATCH",
+                name,
+                {"series": {"count": 3, "lastObservedTime": "2026-01-02T03:06:05.000000Z"}},
+            )
             assert fourth[0] == "POST" and fourth[2]["metadata"]["name"] != name
             assert bench.http.calls[1].content_type == "application/merge-patch+json"
 
@@ -165,7 +207,9 @@ def test_a_series_ends_after_six_minutes_of_silence() -> None:
 
 
 def test_repetitions_while_one_is_being_sent_are_told_at_once_after_it() -> None:
-    """While the create is on its way, repetitions only raise the count; one patch brings them all."""
+    """While the create is on its way, repetitions only raise the count; one patch brings them
+    all.
+    """
 
     async def scenario() -> None:
         async with sending(workers=4) as bench:
@@ -184,14 +228,18 @@ def test_repetitions_while_one_is_being_sent_are_told_at_once_after_it() -> None
             assert len(bench.http.calls) == 1
             gate.set()
             await settle()
-            assert [(method, body.get("series", {}).get("count")) for method, _, body in bench.sent()] == [("POST", None), ("PATCH", 6)]
+            assert [
+                (method, body.get("series", {}).get("count")) for method, _, body in bench.sent()
+            ] == [("POST", None), ("PATCH", 6)]
             assert bench.telemetry.counts["event", "merged"] == 5
 
     asyncio.run(scenario())
 
 
 def test_an_object_has_a_budget() -> None:
-    """25 at once, then one more each five minutes, for each object and controller alone; a limited count goes with the next."""
+    """25 at once, then one more each five minutes, for each object and controller alone; a limited
+    count goes with the next.
+    """
 
     async def scenario() -> None:
         async with sending() as bench:
@@ -224,7 +272,9 @@ def test_an_event_that_expired_is_created_again() -> None:
             bench.http.answers.append(NotFound("PATCH", 404))
             bench.sender.record(EVENT)
             await settle()
-            methods = [(method, body.get("series", {}).get("count")) for method, _, body in bench.sent()]
+            methods = [
+                (method, body.get("series", {}).get("count")) for method, _, body in bench.sent()
+            ]
             assert methods == [("POST", None), ("PATCH", 2), ("POST", 2)]
             assert bench.sent()[0][2]["metadata"]["name"] != bench.sent()[2][2]["metadata"]["name"]
 
@@ -232,16 +282,26 @@ def test_an_event_that_expired_is_created_again() -> None:
 
 
 def test_faults_are_tried_again_refusals_are_not(caplog: pytest.LogCaptureFixture) -> None:
-    """A time-out is tried again, as late as asked for; an event that exists by then counts as sent; a refusal is logged once."""
+    """A time-out is tried again, as late as asked for; an event that exists by then counts as sent;
+    a refusal is logged once.
+    """
 
     async def scenario() -> None:
         async with sending(workers=1) as bench:
-            bench.http.answers.extend([Retryable("x", after=3.0), Retryable("y", outcome_unknown=True), Conflict("POST", 409)])
+            bench.http.answers.extend(
+                [
+                    Retryable("x", after=3.0),
+                    Retryable("y", outcome_unknown=True),
+                    Conflict("POST", 409),
+                ]
+            )
             bench.sender.record(EVENT)
             await settle()
             assert bench.clock.slept == [3.0, 0.4]
             assert bench.telemetry.counts["event", "sent"] == 1
-            bench.http.answers.append(Forbidden("POST", 403, "Forbidden", "namespace is being terminated"))
+            bench.http.answers.append(
+                Forbidden("POST", 403, "Forbidden", "namespace is being terminated")
+            )
             bench.sender.record(dataclasses.replace(EVENT, note="other"))
             await settle()
             assert bench.telemetry.counts["event", "failed"] == 1
@@ -251,7 +311,11 @@ def test_faults_are_tried_again_refusals_are_not(caplog: pytest.LogCaptureFixtur
             bench.sender.record(dataclasses.replace(EVENT, note="third"))
             await settle(5000)
             assert bench.telemetry.counts["event", "failed"] == 2
-            assert event_broadcaster.GIVE_UP_SECONDS <= bench.clock.boottime() - began < event_broadcaster.GIVE_UP_SECONDS + 10
+            assert (
+                event_broadcaster.GIVE_UP_SECONDS
+                <= bench.clock.boottime() - began
+                < event_broadcaster.GIVE_UP_SECONDS + 10
+            )
             assert 100 < len(bench.http.calls) - calls < 150, "a few seconds apart"
             names = {body["metadata"]["name"] for _, _, body in bench.sent()[calls:]}
             assert len(names) == 1, "so that none is made twice"
@@ -324,7 +388,11 @@ def test_memory_is_bounded() -> None:
         async with sending() as bench:
             bench.sender.record(EVENT)
             for number in range(10_000):
-                bench.sender.record(dataclasses.replace(EVENT, regarding=ObjectRef("Pod", f"p{number}", f"u{number}", "ns")))
+                bench.sender.record(
+                    dataclasses.replace(
+                        EVENT, regarding=ObjectRef("Pod", f"p{number}", f"u{number}", "ns")
+                    )
+                )
                 if number % 500 == 0:
                     await bench.sender.flush(5)
                     bench.sender.record(EVENT)
@@ -345,8 +413,14 @@ def test_every_event_is_logged(caplog: pytest.LogCaptureFixture) -> None:
 
     with caplog.at_level(logging.INFO):
         asyncio.run(scenario())
-    logged = [record for record in caplog.records if record.getMessage() == "event: 0/1 nodes are available."]
-    assert [(r.levelno, r.__dict__["pod"], r.__dict__["reason"]) for r in logged] == [(logging.WARNING, "ns/web-1", "FailedScheduling")] * 2
+    logged = [
+        record
+        for record in caplog.records
+        if record.getMessage() == "event: 0/1 nodes are available."
+    ]
+    assert [(r.levelno, r.__dict__["pod"], r.__dict__["reason"]) for r in logged] == [
+        (logging.WARNING, "ns/web-1", "FailedScheduling")
+    ] * 2
 
 
 def test_names_never_repeat() -> None:

@@ -1,4 +1,6 @@
-"""Extenders over real HTTP on loopback: what they are sent, what is made of every kind of answer, and how they are trusted."""
+"""Extenders over real HTTP on loopback: what they are sent, what is made of every kind of answer,
+and how they are trusted.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +29,16 @@ from tests.fakes.kube import InMemoryKube
 from tests.rig.certificates import Authority
 
 POD = b'{"metadata":{"name":"p"},"spec":{"unknownToUs":1}}'
-NODES = CandidateNodes(("a", "b"), {"a": b'{"metadata":{"name":"a"},"x":1}', "b": b'{"metadata":{"name":"b"}}'})
+NODES = CandidateNodes(
+    ("a", "b"), {"a": b'{"metadata":{"name":"a"},"x":1}', "b": b'{"metadata":{"name":"b"}}'}
+)
 VICTIMS = {"a": NodeVictims({"u1": b'{"metadata":{"uid":"u1"}}'}, 1)}
-VERBS = {"filter_verb": "filter", "prioritize_verb": "prioritize", "preempt_verb": "preempt", "bind_verb": "bind"}
+VERBS = {
+    "filter_verb": "filter",
+    "prioritize_verb": "prioritize",
+    "preempt_verb": "preempt",
+    "bind_verb": "bind",
+}
 
 
 class Secrets(InMemoryKube):
@@ -56,7 +65,9 @@ class Asking:
 
     def extender(self, **changes: Any) -> Extender:
         """The extender at the server."""
-        return Extender(**{"url": f"{self.server.url}/ext/", "node_cache_capable": True, **VERBS, **changes})
+        return Extender(
+            **{"url": f"{self.server.url}/ext/", "node_cache_capable": True, **VERBS, **changes}
+        )
 
     async def ask(self, verb: str, extender: Extender) -> Any:
         """Ask it something."""
@@ -93,7 +104,7 @@ def ask(verb: str, *scripted: Answer, **changes: Any) -> tuple[Any, StubApiServe
     return asyncio.run(scenario())
 
 
-# ---- what is sent ----------------------------------------------------------------------------------------------------------
+# ---- what is sent --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -103,14 +114,32 @@ def ask(verb: str, *scripted: Answer, **changes: Any) -> tuple[Any, StubApiServe
         (
             "filter",
             False,
-            {"Nodes": {"metadata": {}, "items": [{"metadata": {"name": "a"}, "x": 1}, {"metadata": {"name": "b"}}]}, "NodeNames": None},
+            {
+                "Nodes": {
+                    "metadata": {},
+                    "items": [{"metadata": {"name": "a"}, "x": 1}, {"metadata": {"name": "b"}}],
+                },
+                "NodeNames": None,
+            },
         ),
         ("prioritize", True, {"Nodes": None, "NodeNames": ["a", "b"]}),
-        ("preempt", True, {"NodeNameToVictims": None, "NodeNameToMetaVictims": {"a": {"Pods": [{"UID": "u1"}], "NumPDBViolations": 1}}}),
+        (
+            "preempt",
+            True,
+            {
+                "NodeNameToVictims": None,
+                "NodeNameToMetaVictims": {"a": {"Pods": [{"UID": "u1"}], "NumPDBViolations": 1}},
+            },
+        ),
         (
             "preempt",
             False,
-            {"NodeNameToVictims": {"a": {"Pods": [{"metadata": {"uid": "u1"}}], "NumPDBViolations": 1}}, "NodeNameToMetaVictims": None},
+            {
+                "NodeNameToVictims": {
+                    "a": {"Pods": [{"metadata": {"uid": "u1"}}], "NumPDBViolations": 1}
+                },
+                "NodeNameToMetaVictims": None,
+            },
         ),
     ],
 )
@@ -125,19 +154,27 @@ def test_a_binding_is_asked_for() -> None:
     """By names and UID."""
     answer, server = ask("bind", answers({"Error": ""}))
     assert answer is None
-    assert [json.loads(text) for text in server.bodies] == [{"PodName": "p", "PodNamespace": "ns", "PodUID": "u", "Node": "a"}]
+    assert [json.loads(text) for text in server.bodies] == [
+        {"PodName": "p", "PodNamespace": "ns", "PodUID": "u", "Node": "a"}
+    ]
 
 
-# ---- what is made of answers -----------------------------------------------------------------------------------------------
+# ---- what is made of answers ---------------------------------------------------------------------
 
-NAMED = {"NodeNames": ["a"], "FailedNodes": {"b": "full"}, "FailedAndUnresolvableNodes": {"a": "never", "c": "unasked"}}
+NAMED = {
+    "NodeNames": ["a"],
+    "FailedNodes": {"b": "full"},
+    "FailedAndUnresolvableNodes": {"a": "never", "c": "unasked"},
+}
 WHOLE = {"nodes": {"items": [{"metadata": {"name": "b"}}, {"Metadata": {"Name": "a"}}]}}
 
 
 @pytest.mark.parametrize(
     ("answer", "capable", "want"),
     [
-        pytest.param(NAMED, True, ExtenderFilterResult(("a",), {"b": "full"}, {"a": "never"}), id="names"),
+        pytest.param(
+            NAMED, True, ExtenderFilterResult(("a",), {"b": "full"}, {"a": "never"}), id="names"
+        ),
         pytest.param(
             {key.lower(): value for key, value in NAMED.items()},
             True,
@@ -145,16 +182,34 @@ WHOLE = {"nodes": {"items": [{"metadata": {"name": "b"}}, {"Metadata": {"Name": 
             id="old",
         ),
         pytest.param(WHOLE, False, ExtenderFilterResult(("b", "a"), {}, {}), id="nodes"),
-        pytest.param(WHOLE, True, ExtenderFilterResult(("b", "a"), {}, {}), id="nodes though names were asked for"),
-        pytest.param({"NodeNames": ["a"]}, False, ExtenderFilterResult((), {}, {}), id="names though nodes were asked for"),
+        pytest.param(
+            WHOLE,
+            True,
+            ExtenderFilterResult(("b", "a"), {}, {}),
+            id="nodes though names were asked for",
+        ),
+        pytest.param(
+            {"NodeNames": ["a"]},
+            False,
+            ExtenderFilterResult((), {}, {}),
+            id="names though nodes were asked for",
+        ),
         pytest.param({}, True, ExtenderFilterResult((), {}, {}), id="neither"),
         pytest.param(
-            {"NodeNames": None, "Nodes": None, "FailedNodes": None, "Error": None}, True, ExtenderFilterResult((), {}, {}), id="nulls"
+            {"NodeNames": None, "Nodes": None, "FailedNodes": None, "Error": None},
+            True,
+            ExtenderFilterResult((), {}, {}),
+            id="nulls",
         ),
         pytest.param(None, True, ExtenderFilterResult((), {}, {}), id="null"),
-        pytest.param({"Nodes": {"items": None}}, False, ExtenderFilterResult((), {}, {}), id="no items"),
         pytest.param(
-            {"NodeNames": [], "FailedNodes": {"a": "x" * 5000}}, True, ExtenderFilterResult((), {"a": "x" * 1000}, {}), id="long text"
+            {"Nodes": {"items": None}}, False, ExtenderFilterResult((), {}, {}), id="no items"
+        ),
+        pytest.param(
+            {"NodeNames": [], "FailedNodes": {"a": "x" * 5000}},
+            True,
+            ExtenderFilterResult((), {"a": "x" * 1000}, {}),
+            id="long text",
         ),
     ],
 )
@@ -166,7 +221,10 @@ def test_filtered(answer: Any, capable: bool, want: ExtenderFilterResult) -> Non
 @pytest.mark.parametrize(
     ("answer", "want"),
     [
-        ([{"Host": "a", "Score": 7}, {"host": "b", "score": -1}, {"Host": "a"}], [("a", 7), ("b", -1), ("a", 0)]),
+        (
+            [{"Host": "a", "Score": 7}, {"host": "b", "score": -1}, {"Host": "a"}],
+            [("a", 7), ("b", -1), ("a", 0)],
+        ),
         (None, []),
         ([], []),
         ([{"Host": "a", "Score": 2**62}], [("a", 2**62)]),
@@ -181,10 +239,17 @@ def test_priorities(answer: Any, want: list[tuple[str, int]]) -> None:
     ("answer", "want"),
     [
         (
-            {"NodeNameToMetaVictims": {"a": {"Pods": [{"UID": "u1"}, {"uid": "u2"}], "NumPDBViolations": 2}}},
+            {
+                "NodeNameToMetaVictims": {
+                    "a": {"Pods": [{"UID": "u1"}, {"uid": "u2"}], "NumPDBViolations": 2}
+                }
+            },
             {"a": MetaVictims(("u1", "u2"), 2)},
         ),
-        ({"nodeNameToMetaVictims": {"a": {"pods": None}, "b": None}}, {"a": MetaVictims((), 0), "b": MetaVictims((), 0)}),
+        (
+            {"nodeNameToMetaVictims": {"a": {"pods": None}, "b": None}},
+            {"a": MetaVictims((), 0), "b": MetaVictims((), 0)},
+        ),
         ({"NodeNameToVictims": {"a": {"Pods": []}}}, {}),
         ({}, {}),
     ],
@@ -229,15 +294,33 @@ FAULTS: dict[str, tuple[Answer, str]] = {
     "500": (answers({}, 500), "failed VERB with extender at URL URL/ext/VERB, code 500"),
     "404": (answers({}, 404), "failed VERB with extender at URL URL/ext/VERB, code 404"),
     "201": (answers({}, 201), "failed VERB with extender at URL URL/ext/VERB, code 201"),
-    "redirect": (answers({}, 307, {"Location": "http://169.254.169.254/"}), "failed VERB with extender at URL URL/ext/VERB, code 307"),
-    "empty": (answers(b""), "the answer of VERB by extender at URL URL/ext/VERB cannot be read: Input data was truncated"),
-    "no JSON": (answers(b"<html>"), "the answer of VERB by extender at URL URL/ext/VERB cannot be read: JSON is malformed"),
-    "no UTF-8": (answers(b'{"Error": "\xff"}'), "the answer of VERB by extender at URL URL/ext/VERB cannot be read: 'utf-8' codec"),
+    "redirect": (
+        answers({}, 307, {"Location": "http://169.254.169.254/"}),
+        "failed VERB with extender at URL URL/ext/VERB, code 307",
+    ),
+    "empty": (
+        answers(b""),
+        (
+            "the answer of VERB by extender at URL URL/ext/VERB cannot be read: Input data was "
+            "truncated"
+        ),
+    ),
+    "no JSON": (
+        answers(b"<html>"),
+        "the answer of VERB by extender at URL URL/ext/VERB cannot be read: JSON is malformed",
+    ),
+    "no UTF-8": (
+        answers(b'{"Error": "\xff"}'),
+        "the answer of VERB by extender at URL URL/ext/VERB cannot be read: 'utf-8' codec",
+    ),
     "too deep": (
         answers(b'{"a": %s}' % (b"[" * 100_000)),
         "the answer of VERB by extender at URL URL/ext/VERB cannot be read: maximum recursion",
     ),
-    "other JSON": (answers(b'"x"'), "the answer of VERB by extender at URL URL/ext/VERB cannot be read: Expected `"),
+    "other JSON": (
+        answers(b'"x"'),
+        "the answer of VERB by extender at URL URL/ext/VERB cannot be read: Expected `",
+    ),
     "slow": (_slowly, 'Post "URL/ext/VERB": no answer within 0.2 s'),
     "dripping": (_dripping, 'Post "URL/ext/VERB": no answer within 0.2 s'),
     "closed": (_closing, 'Post "URL/ext/VERB": '),
@@ -258,8 +341,13 @@ def test_faults(verb: str, fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_long_answers_are_read_one_at_a_time() -> None:
-    """Everybody else has a turn between two of them; of what they say only what was asked is kept."""
-    long = {"NodeNames": ["a"], "FailedNodes": {f"n{i:07}": "" for i in range(10_000)} | {"b": "no"}}
+    """Everybody else has a turn between two of them; of what they say only what was asked is
+    kept.
+    """
+    long = {
+        "NodeNames": ["a"],
+        "FailedNodes": {f"n{i:07}": "" for i in range(10_000)} | {"b": "no"},
+    }
 
     async def scenario() -> None:
         turns, read_at = 0, list[int]()
@@ -287,9 +375,17 @@ def test_a_large_pod_makes_no_room_for_a_long_answer(verb: str) -> None:
 
     async def scenario() -> None:
         async with asking() as them:
-            them.server.then("POST", f"/ext/{verb}", answers(b'{"x":"%s"}' % (b"x" * (http_extenders.MIN_ANSWER_BYTES_ALLOWED + 10_000))))
+            them.server.then(
+                "POST",
+                f"/ext/{verb}",
+                answers(
+                    b'{"x":"%s"}' % (b"x" * (http_extenders.MIN_ANSWER_BYTES_ALLOWED + 10_000))
+                ),
+            )
             with pytest.raises(Retryable, match="too long"):
-                await getattr(them.http, verb)(them.extender(), b'{"x":"%s"}' % (b"x" * 700_000), NODES)
+                await getattr(them.http, verb)(
+                    them.extender(), b'{"x":"%s"}' % (b"x" * 700_000), NODES
+                )
 
     asyncio.run(scenario())
 
@@ -300,10 +396,16 @@ def test_a_large_pod_makes_no_room_for_a_long_answer(verb: str) -> None:
         ("prioritize", True, [{}] * 2000),
         ("filter", False, {"Nodes": {"items": [{}] * 2000}}),
         ("preempt", True, {"NodeNameToMetaVictims": {f"n{i}": {} for i in range(2000)}}),
-        ("preempt", True, {"NodeNameToMetaVictims": {f"n{i}": {"pods": [{}] * 200} for i in range(10)}}),
+        (
+            "preempt",
+            True,
+            {"NodeNameToMetaVictims": {f"n{i}": {"pods": [{}] * 200} for i in range(10)}},
+        ),
     ],
 )
-def test_entries_about_nothing_that_was_asked_are_not_read(verb: str, capable: bool, answer: Any) -> None:
+def test_entries_about_nothing_that_was_asked_are_not_read(
+    verb: str, capable: bool, answer: Any
+) -> None:
     """A flood of empty ones, small enough to come in, would hold the loop for seconds."""
     assert "it has 2000 entries" in str(ask(verb, answers(answer), node_cache_capable=capable)[0])
 
@@ -323,8 +425,12 @@ def test_answers_of_the_wrong_shape(verb: str, answer: Any) -> None:
     assert "cannot be read" in str(ask(verb, answers(answer))[0])
 
 
-def test_a_question_is_put_again_where_a_kept_connection_turns_out_dead_and_a_binding_is_not() -> None:
-    """A server ends a connection in the moment that it is used again; what was asked of it may have been done."""
+def test_a_question_is_put_again_where_a_kept_connection_turns_out_dead_and_a_binding_is_not() -> (
+    None
+):
+    """A server ends a connection in the moment that it is used again; what was asked of it may have
+    been done.
+    """
     answer, server = ask("filter", _closing, answers({"NodeNames": ["a"]}))
     assert (answer.passed, len(server.requests)) == (("a",), 2)
     error, server = ask("bind", _closing, answers({}))
@@ -338,14 +444,16 @@ def test_nobody_there() -> None:
     async def scenario() -> None:
         async with asking() as them:
             extender = them.extender(url="http://127.0.0.1:9")
-            with pytest.raises(Retryable, match=re.escape('Post "http://127.0.0.1:9/bind": ')) as caught:
+            with pytest.raises(
+                Retryable, match=re.escape('Post "http://127.0.0.1:9/bind": ')
+            ) as caught:
                 await them.ask("bind", extender)
             assert not caught.value.outcome_unknown
 
     asyncio.run(scenario())
 
 
-# ---- TLS -------------------------------------------------------------------------------------------------------------------
+# ---- TLS -----------------------------------------------------------------------------------------
 
 
 class Certified:
@@ -360,7 +468,9 @@ class Certified:
 
     @contextlib.asynccontextmanager
     async def serving(self, clients: bytes = b"") -> AsyncIterator[str]:
-        """An extender behind TLS that lets node a through; ``clients``: whom client certificates have to be from."""
+        """An extender behind TLS that lets node a through; ``clients``: whom client certificates
+        have to be from.
+        """
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         context.load_cert_chain(*self.server)
         if clients:
@@ -393,14 +503,26 @@ Secret = Callable[[Certified, Certified], dict[str, bytes] | None]
 TLS: dict[str, tuple[Secret, dict[str, Any], str]] = {
     "the right CA": (lambda it, other: {"ca.crt": it.ca}, {}, ""),
     "another CA": (lambda it, other: {"ca.crt": other.ca}, {}, "certificate verify failed"),
-    "another name": (lambda it, other: {"ca.crt": it.ca}, {"server_name": "elsewhere"}, "certificate verify failed"),
+    "another name": (
+        lambda it, other: {"ca.crt": it.ca},
+        {"server_name": "elsewhere"},
+        "certificate verify failed",
+    ),
     "the other name": (lambda it, other: {"ca.crt": it.ca}, {"server_name": "localhost"}, ""),
     "nobody checks": (lambda it, other: {}, {"insecure": True, "secret": ""}, ""),
-    "no Secret": (lambda it, other: None, {}, "there is no Secret 'tls' in the operator's namespace"),
+    "no Secret": (
+        lambda it, other: None,
+        {},
+        "there is no Secret 'tls' in the operator's namespace",
+    ),
     "no CA": (lambda it, other: {"tls.crt": b""}, {}, "Secret 'tls' has no ca.crt"),
     "no certificate": (lambda it, other: {"ca.crt": b"x"}, {}, "Secret 'tls' cannot be used"),
     "not even text": (lambda it, other: {"ca.crt": b"\xff"}, {}, "Secret 'tls' cannot be used"),
-    "no key": (lambda it, other: {"ca.crt": it.ca, "tls.crt": it.client[0]}, {}, "Secret 'tls' cannot be used"),
+    "no key": (
+        lambda it, other: {"ca.crt": it.ca, "tls.crt": it.client[0]},
+        {},
+        "Secret 'tls' cannot be used",
+    ),
 }
 
 
@@ -429,7 +551,11 @@ def test_client_certificates(certified: Certified, stranger: Certified) -> None:
 
     async def scenario(shown: Certified) -> ExtenderFilterResult:
         async with asking() as them, certified.serving(clients=certified.ca) as url:
-            them.kube.secrets["tls"] = {"ca.crt": certified.ca, "tls.crt": shown.client[0], "tls.key": shown.client[1]}
+            them.kube.secrets["tls"] = {
+                "ca.crt": certified.ca,
+                "tls.crt": shown.client[0],
+                "tls.key": shown.client[1],
+            }
             return await them.http.filter(them.extender(url=url, secret="tls"), POD, NODES)
 
     assert asyncio.run(scenario(certified)).passed == ("a",)
@@ -437,7 +563,9 @@ def test_client_certificates(certified: Certified, stranger: Certified) -> None:
         asyncio.run(scenario(stranger))
 
 
-def test_a_secret_is_read_again_when_it_is_old_or_a_handshake_fails(certified: Certified, stranger: Certified) -> None:
+def test_a_secret_is_read_again_when_it_is_old_or_a_handshake_fails(
+    certified: Certified, stranger: Certified
+) -> None:
     """A new CA is used at once where the old one fails, a revoked one within a minute."""
 
     async def scenario() -> None:

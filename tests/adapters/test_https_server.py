@@ -28,7 +28,7 @@ from tests.rig.certificates import Authority
 both_loops = pytest.mark.parametrize("loop", LOOPS)
 
 
-# ---- what is answered ------------------------------------------------------------------------------------------------------
+# ---- what is answered ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -37,16 +37,28 @@ both_loops = pytest.mark.parametrize("loop", LOOPS)
         ("/readyz", {}, 200, "ok"),
         ("/livez", {"feeds": "pods are not listed"}, 200, "ok"),
         ("/healthz?verbose", {}, 200, "[+]loop ok\n[+]feeds ok\nhealthz check passed\n"),
-        ("/readyz", {"feeds": "pods are not listed"}, 500, "[+]loop ok\n[-]feeds failed: pods are not listed\nreadyz check failed\n"),
+        (
+            "/readyz",
+            {"feeds": "pods are not listed"},
+            500,
+            "[+]loop ok\n[-]feeds failed: pods are not listed\nreadyz check failed\n",
+        ),
         ("/readyz?exclude=feeds", {"feeds": "x"}, 200, "ok"),
-        ("/readyz?exclude=feeds&exclude=loop&verbose", {"feeds": "x"}, 200, "readyz check passed\n"),
+        (
+            "/readyz?exclude=feeds&exclude=loop&verbose",
+            {"feeds": "x"},
+            200,
+            "readyz check passed\n",
+        ),
         ("/readyz/loop", {"feeds": "x"}, 200, "ok"),
         ("/readyz/feeds", {"feeds": "x"}, 500, "[-]feeds failed: x\nreadyz check failed\n"),
         ("/readyz/unknown", {}, 404, "there is no such check\n"),
     ],
 )
 @both_loops
-def test_health_is_open(path: str, wrong: dict[str, str], status: int, text: str, loop: str) -> None:
+def test_health_is_open(
+    path: str, wrong: dict[str, str], status: int, text: str, loop: str
+) -> None:
     """In the forms of kube-scheduler; nobody is asked who asks, whatever he shows."""
 
     async def scenario(served: Serving) -> None:
@@ -71,7 +83,8 @@ def test_a_failed_check_is_logged_as_one_cause(caplog: pytest.LogCaptureFixture)
 
     run(scenario)
     assert [(record.cause, record.getMessage()) for record in caplog.records] == [  # type: ignore[attr-defined]
-        ("readyz feeds", f"readyz failed: feeds: nothing heard for {seconds} s") for seconds in (160, 165)
+        ("readyz feeds", f"readyz failed: feeds: nothing heard for {seconds} s")
+        for seconds in (160, 165)
     ]
 
 
@@ -79,7 +92,10 @@ PAGES = {
     "/metrics": b"metric 1\n",
     "/configz": b'{"componentconfig": {"kind": "OperatorConfiguration"}}',
     "/debug/none": b"[]\n",
-    "/debug/some": b'[{"i": 0, "text": "\xc3\xbc"},\n{"i": 1, "text": "\xc3\xbc"},\n{"i": 2, "text": "\xc3\xbc"}]\n',
+    "/debug/some": (
+        b'[{"i": 0, "text": "\xc3\xbc"},\n{"i": 1, "text": "\xc3\xbc"},\n{"i": 2, "text": '
+        b'"\xc3\xbc"}]\n'
+    ),
 }
 
 
@@ -92,7 +108,11 @@ def test_the_rest_is_for_those_who_may(path: str, loop: str) -> None:
         assert await served.ask(path) == (401, "who are you\n")
         assert await served.ask(path, "Authorization: Bearer bad") == (401, "who are you\n")
         assert await served.ask(path, "Authorization: Basic good") == (401, "who are you\n")
-        assert served.gate.asked == [("", None, "get", path), ("bad", None, "get", path), ("", None, "get", path)]
+        assert served.gate.asked == [
+            ("", None, "get", path),
+            ("bad", None, "get", path),
+            ("", None, "get", path),
+        ]
         assert await served.good(path) == (200, PAGES[path].decode())
         assert await served.ask(path, "Authorization: Bearer good", method="HEAD") == (200, "")
         assert served.gate.asked[-1] == ("good", None, "head", path)
@@ -107,10 +127,20 @@ def test_what_there_is_not() -> None:
     """404 and 405, without anybody being asked."""
 
     async def scenario(served: Serving) -> None:
-        for path in ("/", "/debug", "/debug/", "/metrics/", "/metrics/x", "//metrics", "/%2e%2e/metrics"):
+        for path in (
+            "/",
+            "/debug",
+            "/debug/",
+            "/metrics/",
+            "/metrics/x",
+            "//metrics",
+            "/%2e%2e/metrics",
+        ):
             assert (await served.good(path))[0] == 404, path
         for method in ("POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE"):
-            assert (await served.ask("/metrics", "Authorization: Bearer good", method=method))[0] == 405
+            assert (await served.ask("/metrics", "Authorization: Bearer good", method=method))[
+                0
+            ] == 405
             assert (await served.ask("/livez", method=method))[0] == 405
         assert served.gate.asked == []
 
@@ -118,12 +148,16 @@ def test_what_there_is_not() -> None:
 
 
 def test_what_fails_inside(caplog: pytest.LogCaptureFixture) -> None:
-    """Known trouble is told to the caller; a bug is logged with its place, as one cause; a part is never taken for the whole."""
+    """Known trouble is told to the caller; a bug is logged with its place, as one cause; a part is
+    never taken for the whole.
+    """
 
     async def scenario(served: Serving) -> None:
         assert await served.good("/debug/down") == (503, "nobody answers\n")
         assert caplog.records == []
-        found = await served.raw(b"GET /debug/breaks HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer good\r\n\r\n")
+        found = await served.raw(
+            b"GET /debug/breaks HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer good\r\n\r\n"
+        )
         assert b" 200 " in found
         assert not found.endswith(b"0\r\n\r\n")
         served.gate.broken = ZeroDivisionError("bug")
@@ -139,7 +173,11 @@ def test_a_taken_port_is_an_error() -> None:
 
     async def scenario(served: Serving) -> None:
         other = HttpsServer(
-            answering.HttpEndpoints({}, {}, {}, bytes, dict), ("127.0.0.1", served.port), _trust(served), SystemClock(), print
+            answering.HttpEndpoints({}, {}, {}, bytes, dict),
+            ("127.0.0.1", served.port),
+            _trust(served),
+            SystemClock(),
+            print,
         )
         with pytest.raises(OSError, match="in use"):
             await other.start()
@@ -153,7 +191,13 @@ def test_all_addresses_of_a_name() -> None:
 
     async def scenario(served: Serving) -> None:
         for address in ("localhost", "::", "0.0.0.0"):
-            server = HttpsServer(answering.HttpEndpoints({}, {}, {}, bytes, dict), (address, 0), _trust(served), SystemClock(), print)
+            server = HttpsServer(
+                answering.HttpEndpoints({}, {}, {}, bytes, dict),
+                (address, 0),
+                _trust(served),
+                SystemClock(),
+                print,
+            )
             served.port = await server.start()
             assert (await served.ask("/livez"))[0] == 200, address
             await server.stop()
@@ -165,7 +209,7 @@ def _trust(served: Serving) -> ServerTrust:
     return ServerTrust(served.certificates, served.gate)
 
 
-# ---- what anybody may send -------------------------------------------------------------------------------------------------
+# ---- what anybody may send -----------------------------------------------------------------------
 
 MALFORMED = (
     b"GET /\x00\x1b[31m\r\n" + bytes(range(256)) + b" HTTP/1.1\r\n\r\n",
@@ -198,7 +242,9 @@ def test_what_is_no_http(request_bytes: bytes, loop: str, caplog: pytest.LogCapt
     }
 
 
-@pytest.mark.parametrize("host", [b"a b[[[:99999999", b"\xff\xfe", b"[", b"", b"x" * 8000], ids=repr)
+@pytest.mark.parametrize(
+    "host", [b"a b[[[:99999999", b"\xff\xfe", b"[", b"", b"x" * 8000], ids=repr
+)
 @pytest.mark.parametrize("path", [b"/metrics", b"/debug/some", b"/livez", b"/none"])
 def test_the_host_does_not_matter(host: bytes, path: bytes) -> None:
     """It is not looked at."""
@@ -211,10 +257,17 @@ def test_the_host_does_not_matter(host: bytes, path: bytes) -> None:
     run(scenario)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(
     st.lists(
-        st.one_of(st.binary(max_size=60), st.sampled_from([*MALFORMED, b"GET ", b"/livez", b" HTTP/1.1\r\n", b"Host: x\r\n", b"\r\n"]))
+        st.one_of(
+            st.binary(max_size=60),
+            st.sampled_from(
+                [*MALFORMED, b"GET ", b"/livez", b" HTTP/1.1\r\n", b"Host: x\r\n", b"\r\n"]
+            ),
+        )
     )
 )
 def test_nothing_that_is_sent_is_our_fault(pieces: list[bytes]) -> None:
@@ -287,7 +340,7 @@ def test_requests_are_bounded(request_bytes: bytes, loop: str) -> None:
     run(scenario, loop)
 
 
-# ---- how many, how long ----------------------------------------------------------------------------------------------------
+# ---- how many, how long --------------------------------------------------------------------------
 
 
 def _files() -> int:
@@ -300,10 +353,18 @@ def _opened(port: int, sent: bytes) -> socket.socket:
     return made
 
 
-@pytest.mark.parametrize("sent", [b"", b"\x16", b"\x16\x03\x01\x02\x00\x01\x00"], ids=["nothing", "a byte", "half a hello"])
+@pytest.mark.parametrize(
+    "sent",
+    [b"", b"\x16", b"\x16\x03\x01\x02\x00\x01\x00"],
+    ids=["nothing", "a byte", "half a hello"],
+)
 @both_loops
-def test_half_open_connections_give_way(sent: bytes, loop: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Any number of them: health is answered at once, and those that are held are bounded; in time all of them are gone."""
+def test_half_open_connections_give_way(
+    sent: bytes, loop: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Any number of them: health is answered at once, and those that are held are bounded; in time
+    all of them are gone.
+    """
     monkeypatch.setattr(https_server, "MAX_CONNECTIONS", 20)
     monkeypatch.setattr(connections, "HEAD_SECONDS", 0.5)
 
@@ -326,7 +387,9 @@ def test_half_open_connections_give_way(sent: bytes, loop: str, monkeypatch: pyt
 
 @both_loops
 def test_half_requests_end_in_time(loop: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also those that go on, a byte at a time; a connection that rests between requests ends later."""
+    """Also those that go on, a byte at a time; a connection that rests between requests ends
+    later.
+    """
     monkeypatch.setattr(connections, "HEAD_SECONDS", 0.4)
     monkeypatch.setattr(connections, "IDLE_SECONDS", 1.0)
 
@@ -356,13 +419,17 @@ def test_half_requests_end_in_time(loop: str, monkeypatch: pytest.MonkeyPatch) -
 
 @both_loops
 def test_slow_readers_cost_nobody_anything(loop: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No more is made than fits a bounded buffer; others are answered meanwhile; when the time is up it is over."""
+    """No more is made than fits a bounded buffer; others are answered meanwhile; when the time is
+    up it is over.
+    """
     monkeypatch.setattr(connections, "REQUEST_SECONDS", 1.0)
 
     async def scenario(served: Serving) -> None:
         _, writer = await served.connect()
         Serving.reads(writer, False)
-        writer.write(b"GET /debug/endless HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer good\r\n\r\n")
+        writer.write(
+            b"GET /debug/endless HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer good\r\n\r\n"
+        )
         await asyncio.sleep(0.5)
         pulled = served.pulled
         assert pulled < 10_000  # 20 MB: kernels keep some
@@ -399,7 +466,9 @@ def test_health_that_is_not_read_gives_way(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_who_was_admitted_is_spared(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A flood of connections does not end a scrape; too many requests at a time are told to come again."""
+    """A flood of connections does not end a scrape; too many requests at a time are told to come
+    again.
+    """
     monkeypatch.setattr(https_server, "MAX_CONNECTIONS", 12)
     monkeypatch.setattr(answering, "MAX_ADMITTED", 4)
 
@@ -408,7 +477,9 @@ def test_who_was_admitted_is_spared(monkeypatch: pytest.MonkeyPatch) -> None:
         for _ in range(4):
             reader, writer = await served.connect()
             Serving.reads(writer, False)
-            writer.write(b"GET /debug/endless HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer good\r\n\r\n")
+            writer.write(
+                b"GET /debug/endless HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer good\r\n\r\n"
+            )
             scrapes.append((reader, writer))
         await asyncio.sleep(0.3)
         assert (await served.good("/metrics"))[0] == 429
@@ -467,7 +538,7 @@ def test_its_end_leaves_nothing() -> None:
     run(scenario)
 
 
-# ---- certificates of clients -----------------------------------------------------------------------------------------------
+# ---- certificates of clients ---------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -494,7 +565,12 @@ def test_a_client_certificate_says_who_asks(loop: str, authority: Authority) -> 
         assert (await served.ask("/metrics", client=admin))[0] == 401  # nobody is believed yet
         await refreshed(served, authority.file.read_text())
         assert (await served.ask("/metrics", client=admin))[0] == 200
-        assert served.gate.asked[-1] == ("", Caller("admin", ("system:masters", "b", "system:authenticated")), "get", "/metrics")
+        assert served.gate.asked[-1] == (
+            "",
+            Caller("admin", ("system:masters", "b", "system:authenticated")),
+            "get",
+            "/metrics",
+        )
         assert (await served.ask("/metrics", client=nobody))[0] == 403
         assert (await served.good("/metrics"))[0] == 200
 
@@ -503,7 +579,9 @@ def test_a_client_certificate_says_who_asks(loop: str, authority: Authority) -> 
 
 @both_loops
 def test_certificates_that_do_not_count(loop: str, authority: Authority, tmp_path: Path) -> None:
-    """Another authority's, an expired one, a server's: TLS is not agreed on, and that is counted."""
+    """Another authority's, an expired one, a server's: TLS is not agreed on, and that is
+    counted.
+    """
     (tmp_path / "other").mkdir()
     wrong = (
         Authority(tmp_path / "other").client("admin", ["system:masters"]),
@@ -525,7 +603,8 @@ def test_certificates_that_do_not_count(loop: str, authority: Authority, tmp_pat
 
 def test_a_certificate_that_expires_on_a_connection(authority: Authority) -> None:
     """Each request is judged by its own time."""
-    short = stranger(*authority.client("short", [], timedelta(seconds=3)))  # whole seconds count: it may be good for 2
+    # whole seconds count: it may be good for 2
+    short = stranger(*authority.client("short", [], timedelta(seconds=3)))
 
     async def scenario(served: Serving) -> None:
         await refreshed(served, authority.file.read_text())
@@ -545,7 +624,9 @@ def test_a_certificate_that_expires_on_a_connection(authority: Authority) -> Non
 
 @both_loops
 def test_authorities_that_change(loop: str, authority: Authority, tmp_path: Path) -> None:
-    """A rotation: first both count, then the new one alone; connections that rest are ended, so that none lives on with the old one."""
+    """A rotation: first both count, then the new one alone; connections that rest are ended, so
+    that none lives on with the old one.
+    """
     (tmp_path / "new").mkdir()
     successor = Authority(tmp_path / "new")
     old, new = stranger(*authority.client("old")), stranger(*successor.client("new"))

@@ -45,14 +45,31 @@ def test_pod_node(answer: Any, want: str | None) -> None:
     assert http.calls[0].path == "/api/v1/namespaces/ns/pods?fieldSelector=metadata.name%3Dweb-1"
 
 
-LISTED: dict[str, tuple[Any, ...]] = {"pod_node": (POD,), "pod_json": (POD,), "resource_claim": ("ns", "name")}
-NAMED: dict[str, tuple[Any, ...]] = {"secret": ("s",), "lease_renewed": ("ns", "name"), "serves": ("ns", "name", "p"), "quarantined": ()}
-ODD = [(read, answer) for read in LISTED for answer in (PAGE_OF_A_PROXY, GONE, b"{}", b'{"metadata": {}, "items": []}')]
+LISTED: dict[str, tuple[Any, ...]] = {
+    "pod_node": (POD,),
+    "pod_json": (POD,),
+    "resource_claim": ("ns", "name"),
+}
+NAMED: dict[str, tuple[Any, ...]] = {
+    "secret": ("s",),
+    "lease_renewed": ("ns", "name"),
+    "serves": ("ns", "name", "p"),
+    "quarantined": (),
+}
+ODD = [
+    (read, answer)
+    for read in LISTED
+    for answer in (PAGE_OF_A_PROXY, GONE, b"{}", b'{"metadata": {}, "items": []}')
+]
 
 
 @pytest.mark.parametrize(("read", "answer"), [*ODD, *((read, PAGE_OF_A_PROXY) for read in NAMED)])
-def test_one_odd_answer_does_not_say_that_an_object_is_gone(read: str, answer: bytes | Exception) -> None:
-    """A proxy's 404 or emptiness is none of the API server's; where we may list, only a list says that something is not there."""
+def test_one_odd_answer_does_not_say_that_an_object_is_gone(
+    read: str, answer: bytes | Exception
+) -> None:
+    """A proxy's 404 or emptiness is none of the API server's; where we may list, only a list says
+    that something is not there.
+    """
     http, _, kube = reads()
     http.answers.append(answer)
     with pytest.raises(EdgeError):
@@ -61,7 +78,9 @@ def test_one_odd_answer_does_not_say_that_an_object_is_gone(read: str, answer: b
 
 def page(continues: str, *pods: dict[str, Any]) -> bytes:
     """A page of a list."""
-    return json.dumps({"metadata": {"resourceVersion": "7", "continue": continues}, "items": list(pods) or None}).encode()
+    return json.dumps(
+        {"metadata": {"resourceVersion": "7", "continue": continues}, "items": list(pods) or None}
+    ).encode()
 
 
 def test_where_pods_and_nodes_are() -> None:
@@ -70,7 +89,17 @@ def test_where_pods_and_nodes_are() -> None:
     meta = {"namespace": "ns", "name": "a", "uid": "uid-a"}
     http.answers += [
         page("more", {"metadata": meta, "spec": {"nodeName": "n1", "containers": "broken"}}),
-        page("", {"metadata": {**meta, "name": "b", "uid": "uid-b", "deletionTimestamp": "2026-01-01T00:00:00Z"}}),
+        page(
+            "",
+            {
+                "metadata": {
+                    **meta,
+                    "name": "b",
+                    "uid": "uid-b",
+                    "deletionTimestamp": "2026-01-01T00:00:00Z",
+                }
+            },
+        ),
         page("", {"metadata": {"name": "n1"}}, {"metadata": {"name": "n2"}}),
         page(""),
     ]
@@ -89,11 +118,21 @@ def test_where_pods_and_nodes_are() -> None:
 
 
 def test_revisions_are_sorted_and_name_their_profile_in_full() -> None:
-    """By profile and number; the name of the profile is the annotation's, as the label may be shortened."""
+    """By profile and number; the name of the profile is the annotation's, as the label may be
+    shortened.
+    """
 
     def stored(name: str, profile: str, number: int) -> dict[str, Any]:
-        metadata = {"name": name, "labels": {"moorage.dev/profile": "cut"}, "annotations": {"moorage.dev/profile": profile}}
-        return {"metadata": metadata, "revision": number, "data": {"uid": f"u{number}", "profile": {}}}
+        metadata = {
+            "name": name,
+            "labels": {"moorage.dev/profile": "cut"},
+            "annotations": {"moorage.dev/profile": profile},
+        }
+        return {
+            "metadata": metadata,
+            "revision": number,
+            "data": {"uid": f"u{number}", "profile": {}},
+        }
 
     http, _, kube = reads()
     items = [stored("b-2", "b", 2), stored("a-9", "a", 9), stored("b-1", "b", 1)]
@@ -103,28 +142,47 @@ def test_revisions_are_sorted_and_name_their_profile_in_full() -> None:
         StoredRevision("b-1", "b", 1, {"uid": "u1"}),
         StoredRevision("b-2", "b", 2, {"uid": "u2"}),
     ]
-    assert http.calls[0].path == "/apis/apps/v1/namespaces/sys/controllerrevisions?labelSelector=moorage.dev%2Fprofile&limit=10&continue="
+    assert (
+        http.calls[0].path == "/apis/apps/v1/namespaces/sys/controllerrevisions"
+        "?labelSelector=moorage.dev%2Fprofile&limit=10&continue="
+    )
 
 
 @pytest.mark.parametrize("data", [[1], "x", None], ids=["list", "text", "nothing"])
 def test_a_spoilt_revision_hides_no_other(data: Any) -> None:
     """What is no object is left out."""
     http, _, kube = reads()
-    items = [{"metadata": {"name": "a-1"}, "revision": 1, "data": data}, {"metadata": {"name": "a-2"}, "revision": 2, "data": {"n": 2}}]
+    items = [
+        {"metadata": {"name": "a-1"}, "revision": 1, "data": data},
+        {"metadata": {"name": "a-2"}, "revision": 2, "data": {"n": 2}},
+    ]
     http.answers.append(json.dumps({"items": items}).encode())
     assert [revision.name for revision in asyncio.run(kube.revisions())] == ["a-2"]
 
 
 def test_one_revision() -> None:
-    """As it is, by a list of it alone; a spoilt one holds nothing, and None is that there is none of this name."""
+    """As it is, by a list of it alone; a spoilt one holds nothing, and None is that there is none
+    of this name.
+    """
     http, _, kube = reads()
     for data, held in (({"n": 1}, {"n": 1}), ([1], {})):
-        items = [{"metadata": {"name": "a-1", "annotations": {"moorage.dev/profile": "a"}}, "revision": 4, "data": data}]
-        http.answers.append(json.dumps({"metadata": {"resourceVersion": "7"}, "items": items}).encode())
+        items = [
+            {
+                "metadata": {"name": "a-1", "annotations": {"moorage.dev/profile": "a"}},
+                "revision": 4,
+                "data": data,
+            }
+        ]
+        http.answers.append(
+            json.dumps({"metadata": {"resourceVersion": "7"}, "items": items}).encode()
+        )
         assert asyncio.run(kube.revision("a-1")) == StoredRevision("a-1", "a", 4, held)
     http.answers.append(b'{"metadata": {"resourceVersion": "7"}, "items": []}')
     assert asyncio.run(kube.revision("a-1")) is None
-    assert http.calls[0].path == "/apis/apps/v1/namespaces/sys/controllerrevisions?fieldSelector=metadata.name%3Da-1"
+    assert (
+        http.calls[0].path
+        == "/apis/apps/v1/namespaces/sys/controllerrevisions?fieldSelector=metadata.name%3Da-1"
+    )
 
 
 def leases(**renewed: str) -> bytes:
@@ -140,7 +198,9 @@ def leases(**renewed: str) -> bytes:
 
 
 def test_replicas_live_while_their_leases_change() -> None:
-    """Live as long as the Lease changes by our own clock; then not shown, and after long enough dead; other clocks never count."""
+    """Live as long as the Lease changes by our own clock; then not shown, and after long enough
+    dead; other clocks never count.
+    """
     http, clock, kube = reads()
 
     def look(answer: bytes) -> list[str]:
@@ -168,11 +228,16 @@ def test_replicas_say_their_revisions() -> None:
     bad = json.loads(leases(b="1"))
     bad["items"][0]["metadata"]["annotations"]["moorage.dev/revisions"] = "[1]"
     http.answers.append(json.dumps({"items": [*bad["items"], *good["items"]]}).encode())
-    assert asyncio.run(kube.replicas()) == [ReplicaAnnouncement("a", {"p": "r1"}), ReplicaAnnouncement("b", {})]
+    assert asyncio.run(kube.replicas()) == [
+        ReplicaAnnouncement("a", {"p": "r1"}),
+        ReplicaAnnouncement("b", {}),
+    ]
 
 
 def test_a_foreign_lease_counts_while_it_changes() -> None:
-    """Held and changed within its own duration; released, absent or unchanged for longer it does not count."""
+    """Held and changed within its own duration; released, absent or unchanged for longer it does
+    not count.
+    """
     http, clock, kube = reads()
 
     def look(holder: str | None, renewed: str) -> bool:
@@ -196,7 +261,10 @@ def test_a_lease_is_named_by_a_status_that_anyone_may_have_written() -> None:
     http, _, kube = reads()
     http.answers.append(GONE)
     asyncio.run(kube.lease_renewed("a?b", "x/../../secrets"))
-    assert http.calls[0].path == "/apis/coordination.k8s.io/v1/namespaces/a%3Fb/leases/x%2F..%2F..%2Fsecrets"
+    assert (
+        http.calls[0].path
+        == "/apis/coordination.k8s.io/v1/namespaces/a%3Fb/leases/x%2F..%2F..%2Fsecrets"
+    )
 
 
 @pytest.mark.parametrize("allowed", [True, False])
@@ -206,7 +274,12 @@ def test_allowed_asks_for_the_subresource(allowed: bool) -> None:
     http.answers.append(json.dumps({"status": {"allowed": allowed}}).encode())
     assert asyncio.run(kube.allowed("create", "", "pods/binding")) is allowed
     spec = json.loads(http.calls[0].body)["spec"]
-    assert spec["resourceAttributes"] == {"verb": "create", "group": "", "resource": "pods", "subresource": "binding"}
+    assert spec["resourceAttributes"] == {
+        "verb": "create",
+        "group": "",
+        "resource": "pods",
+        "subresource": "binding",
+    }
 
 
 def test_an_answer_that_cannot_be_read_is_retryable() -> None:
@@ -224,24 +297,38 @@ def announcer() -> tuple[ScriptedHttp, ReplicaLeases]:
 
 
 def test_announcing_patches_or_creates() -> None:
-    """The own Lease is patched, and created where there is none; it is labelled, and says the revisions."""
+    """The own Lease is patched, and created where there is none; it is labelled, and says the
+    revisions.
+    """
     http, leases_ = announcer()
     http.answers.extend([NotFound("PATCH", 404), b"{}", b"{}"])
     asyncio.run(leases_.announce("host_1", {"b": "2", "a": "1"}))
     asyncio.run(leases_.announce("host_1", {"a": "1"}))
     name = replica_lease("moorage", "host_1")
     path = "/apis/coordination.k8s.io/v1/namespaces/sys/leases"
-    assert [(call.method, call.path) for call in http.calls] == [("PATCH", f"{path}/{name}"), ("POST", path), ("PATCH", f"{path}/{name}")]
+    assert [(call.method, call.path) for call in http.calls] == [
+        ("PATCH", f"{path}/{name}"),
+        ("POST", path),
+        ("PATCH", f"{path}/{name}"),
+    ]
     body = json.loads(http.calls[1].body)
     assert body["metadata"] == {
         "name": name,
         "labels": {"moorage.dev/installation": "moorage"},
         "annotations": {"moorage.dev/revisions": '{"a":"1","b":"2"}'},
     }
-    assert body["spec"] == {"holderIdentity": "host_1", "leaseDurationSeconds": 60, "renewTime": "2026-01-02T03:04:05.000000Z"}
+    assert body["spec"] == {
+        "holderIdentity": "host_1",
+        "leaseDurationSeconds": 60,
+        "renewTime": "2026-01-02T03:04:05.000000Z",
+    }
 
 
-@pytest.mark.parametrize("answer", [b"{}", NotFound("DELETE", 404), Conflict("DELETE", 409)], ids=["there", "gone", "going"])
+@pytest.mark.parametrize(
+    "answer",
+    [b"{}", NotFound("DELETE", 404), Conflict("DELETE", 409)],
+    ids=["there", "gone", "going"],
+)
 def test_withdrawing_twice_is_fine(answer: bytes | Exception) -> None:
     """The own Lease goes, or is gone already."""
     http, leases_ = announcer()
@@ -256,7 +343,10 @@ MANAGED = {"managedFields": [{"manager": "kubectl"}], "annotations": {"managedFi
 @pytest.mark.parametrize(
     ("answer", "want"),
     [
-        ({"metadata": {"uid": "uid-1", **MANAGED}, "spec": {"new": [1, {"managedFields": 2}]}}, {"new": [1, {"managedFields": 2}]}),
+        (
+            {"metadata": {"uid": "uid-1", **MANAGED}, "spec": {"new": [1, {"managedFields": 2}]}},
+            {"new": [1, {"managedFields": 2}]},
+        ),
         ({"metadata": {"uid": "other"}}, None),
         (None, None),
     ],
@@ -267,7 +357,12 @@ def test_whole_pods(answer: Any, want: dict[str, Any] | None) -> None:
     http, _, kube = reads()
     http.answers.append(page("", *([] if answer is None else [answer])))
     found = asyncio.run(kube.pod_json(POD))
-    whole = {"apiVersion": "v1", "kind": "Pod", "metadata": {"uid": "uid-1", "annotations": {"managedFields": "mine"}}, "spec": want}
+    whole = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"uid": "uid-1", "annotations": {"managedFields": "mine"}},
+        "spec": want,
+    }
     assert (json.loads(found) if found is not None else None) == (want and whole)
 
 
@@ -278,7 +373,9 @@ def test_whole_nodes_come_page_by_page() -> None:
         items = [{"metadata": {"name": name, **MANAGED}, "status": {"x": name}} for name in names]
         http.answers.append(json.dumps({"metadata": {"continue": token}, "items": items}).encode())
     found = {name: json.loads(node) for name, node in asyncio.run(kube.nodes_json()).items()}
-    assert {name: node["status"] for name, node in found.items()} == {name: {"x": name} for name in "abc"}
+    assert {name: node["status"] for name, node in found.items()} == {
+        name: {"x": name} for name in "abc"
+    }
     assert found["a"]["metadata"] == {"name": "a", "annotations": {"managedFields": "mine"}}
     assert [call.path.rpartition("continue=")[2] for call in http.calls] == ["", "more"]
 

@@ -12,8 +12,22 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from moorage.adapters.kube_session import CREDENTIALS_PERIOD_SECONDS, KubeconfigError, KubeSession, KubeSource
-from moorage.ports.errors import Conflict, EvictionBlocked, Fenced, Forbidden, Invalid, NotFound, ResourceExpired, Retryable
+from moorage.adapters.kube_session import (
+    CREDENTIALS_PERIOD_SECONDS,
+    KubeconfigError,
+    KubeSession,
+    KubeSource,
+)
+from moorage.ports.errors import (
+    Conflict,
+    EvictionBlocked,
+    Fenced,
+    Forbidden,
+    Invalid,
+    NotFound,
+    ResourceExpired,
+    Retryable,
+)
 from moorage.ports.http_calls import HttpCall
 from tests.adapters.api_server import StubApiServer, answers, api_server, status, streams
 from tests.fakes.clocks import ManualClock
@@ -27,15 +41,23 @@ clusters: [{name: here, cluster: {server: "SERVER"}}]
 users: [{name: me, user: {tokenFile: TOKEN}}]
 """
 
-SPENT = {"reason": "DisruptionBudget", "message": "The disruption budget web needs 2 healthy pods and has 2 currently"}
+SPENT = {
+    "reason": "DisruptionBudget",
+    "message": "The disruption budget web needs 2 healthy pods and has 2 currently",
+}
 
 
 @contextlib.asynccontextmanager
-async def connected(source: KubeSource | None = None, **options: Any) -> AsyncIterator[tuple[StubApiServer, KubeSession]]:
+async def connected(
+    source: KubeSource | None = None, **options: Any
+) -> AsyncIterator[tuple[StubApiServer, KubeSession]]:
     """A server and a session to it."""
     async with api_server() as server:
         session = await KubeSession.open(
-            source or KubeSource(master=server.url), "moorage/0 (me)", options.pop("clock", ManualClock()), **options
+            source or KubeSource(master=server.url),
+            "moorage/0 (me)",
+            options.pop("clock", ManualClock()),
+            **options,
         )
         try:
             yield server, session
@@ -46,19 +68,29 @@ async def connected(source: KubeSource | None = None, **options: Any) -> AsyncIt
 @pytest.mark.parametrize(
     ("answer", "want", "text"),
     [
-        (status(409, "Conflict", "already assigned"), Conflict, "POST /x: 409 Conflict: already assigned"),
+        (
+            status(409, "Conflict", "already assigned"),
+            Conflict,
+            "POST /x: 409 Conflict: already assigned",
+        ),
         (status(404, "NotFound", "no such pod"), NotFound, "no such pod"),
         (status(403, "Forbidden", "cannot create"), Forbidden, "cannot create"),
         (status(401, "Unauthorized", "who?"), Forbidden, "who?"),
         (status(422, "Invalid", "metadata.uid"), Invalid, "metadata.uid"),
-        (status(429, "TooManyRequests", "Cannot evict", causes=[SPENT]), EvictionBlocked, "Cannot evict The disruption budget web needs 2"),
+        (
+            status(429, "TooManyRequests", "Cannot evict", causes=[SPENT]),
+            EvictionBlocked,
+            "Cannot evict The disruption budget web needs 2",
+        ),
         (status(410, "Expired", "too old"), ResourceExpired, "too old"),
         (answers(b"<html>moved</html>", 302, {"Location": "/y"}), Invalid, "<html>moved</html>"),
     ],
     ids=lambda value: getattr(value, "__name__", None),
 )
 def test_refusals_are_translated(answer: Any, want: type[Exception], text: str) -> None:
-    """Each status that is no 2xx becomes its own error, with the request and the API server's words; redirects are not followed."""
+    """Each status that is no 2xx becomes its own error, with the request and the API server's
+    words; redirects are not followed.
+    """
 
     async def scenario() -> None:
         async with connected() as (server, session):
@@ -80,8 +112,12 @@ def test_refusals_are_translated(answer: Any, want: type[Exception], text: str) 
     ],
     ids=["429-header", "429-details", "503", "500-empty"],
 )
-def test_retryable_says_when_and_whether_it_was_done(answer: Any, after: float, unknown: bool) -> None:
-    """Retry-After is honoured, from the header or the Status; after a 5xx the request may have been carried out."""
+def test_retryable_says_when_and_whether_it_was_done(
+    answer: Any, after: float, unknown: bool
+) -> None:
+    """Retry-After is honoured, from the header or the Status; after a 5xx the request may have been
+    carried out.
+    """
 
     async def scenario() -> None:
         async with connected() as (server, session):
@@ -99,7 +135,11 @@ def test_nobody_listens_means_not_sent() -> None:
     async def scenario() -> None:
         with socket.socket() as unused:
             unused.bind(("127.0.0.1", 0))
-            session = await KubeSession.open(KubeSource(master=f"http://127.0.0.1:{unused.getsockname()[1]}"), "moorage/0", ManualClock())
+            session = await KubeSession.open(
+                KubeSource(master=f"http://127.0.0.1:{unused.getsockname()[1]}"),
+                "moorage/0",
+                ManualClock(),
+            )
             with pytest.raises(Retryable) as caught:
                 await session.call(HttpCall("POST", "/x", b"{}"))
             assert not caught.value.outcome_unknown
@@ -109,7 +149,9 @@ def test_nobody_listens_means_not_sent() -> None:
 
 
 def test_a_broken_or_silent_answer_has_an_unknown_outcome() -> None:
-    """A connection that ends after the request, or an answer that does not come in time, may hide a deed that was done."""
+    """A connection that ends after the request, or an answer that does not come in time, may hide a
+    deed that was done.
+    """
 
     async def broken(request: web.Request) -> web.StreamResponse:
         assert request.transport is not None
@@ -121,7 +163,10 @@ def test_a_broken_or_silent_answer_has_an_unknown_outcome() -> None:
         async with connected() as (server, session):
             server.then("POST", "/broken", broken)
             server.then("POST", "/silent", streams(silence))
-            for call in (HttpCall("POST", "/broken", b"{}"), HttpCall("POST", "/silent", b"{}", timeout=0.05)):
+            for call in (
+                HttpCall("POST", "/broken", b"{}"),
+                HttpCall("POST", "/silent", b"{}", timeout=0.05),
+            ):
                 with pytest.raises(Retryable) as caught:
                     await session.call(call)
                 assert caught.value.outcome_unknown
@@ -131,7 +176,9 @@ def test_a_broken_or_silent_answer_has_an_unknown_outcome() -> None:
 
 
 def test_the_guard_is_asked_before_every_send() -> None:
-    """A fence that closes stops the call: before the first send, though its connection is open, and before the second after a 401."""
+    """A fence that closes stops the call: before the first send, though its connection is open, and
+    before the second after a 401.
+    """
 
     async def scenario() -> None:
         for passes, sent in ((0, 0), (1, 1)):
@@ -164,7 +211,9 @@ def test_the_guard_is_asked_before_every_send() -> None:
 
 
 def test_a_rotated_token_is_read_after_a_401_and_after_a_minute(tmp_path: Path) -> None:
-    """The token file is read again at most once a minute, and at once when the API server says 401; lent sessions follow."""
+    """The token file is read again at most once a minute, and at once when the API server says 401;
+    lent sessions follow.
+    """
     token = tmp_path / "token"
     token.write_text("one\n")
     kubeconfig = tmp_path / "kubeconfig"
@@ -177,9 +226,13 @@ def test_a_rotated_token_is_read_after_a_401_and_after_a_minute(tmp_path: Path) 
         async with api_server() as server:
             server.then("GET", "/x", checked)
             server.then("GET", "/any", answers({}))
-            kubeconfig.write_text(KUBECONFIG.replace("SERVER", server.url).replace("TOKEN", str(token)))
+            kubeconfig.write_text(
+                KUBECONFIG.replace("SERVER", server.url).replace("TOKEN", str(token))
+            )
             clock = ManualClock()
-            session = await KubeSession.open(KubeSource(kubeconfig=str(kubeconfig)), "moorage/0 (me)", clock)
+            session = await KubeSession.open(
+                KubeSource(kubeconfig=str(kubeconfig)), "moorage/0 (me)", clock
+            )
             lent = session.new_client_session()
 
             async def used(path: str) -> str:
@@ -226,22 +279,37 @@ def test_warm_opens_connections_ahead() -> None:
             server.then("GET", "/version", streams(0.02))
             server.then("GET", "/x", streams(0.02))
             await session.warm(8)
-            peers = {request.transport.get_extra_info("peername") for request in server.requests if request.transport}
+            peers = {
+                request.transport.get_extra_info("peername")
+                for request in server.requests
+                if request.transport
+            }
             assert len(peers) == 8
             await asyncio.gather(*(session.call(HttpCall("GET", "/x")) for _ in range(8)))
-            again = {request.transport.get_extra_info("peername") for request in server.requests if request.transport}
+            again = {
+                request.transport.get_extra_info("peername")
+                for request in server.requests
+                if request.transport
+            }
             assert again == peers
 
     asyncio.run(scenario())
 
 
 def test_a_stream_says_that_it_is_open_then_gives_chunks() -> None:
-    """The first chunk is empty and comes before the API server has anything to say; a refused stream raises."""
+    """The first chunk is empty and comes before the API server has anything to say; a refused
+    stream raises.
+    """
 
     async def scenario() -> None:
         ready = asyncio.Event()
         async with connected() as (server, session):
-            server.then("GET", "/watch", streams(ready, b"one", 0.01, b"two"), status(410, "Expired", "too old"))
+            server.then(
+                "GET",
+                "/watch",
+                streams(ready, b"one", 0.01, b"two"),
+                status(410, "Expired", "too old"),
+            )
             chunks = session.stream("/watch?watch=true")
             assert await anext(chunks) == b""
             ready.set()
@@ -253,7 +321,9 @@ def test_a_stream_says_that_it_is_open_then_gives_chunks() -> None:
 
 
 def test_requests_are_observed() -> None:
-    """Every answer is told with the server's host, its method and code; no answer is told as <error>."""
+    """Every answer is told with the server's host, its method and code; no answer is told as
+    <error>.
+    """
     seen: list[tuple[str, str]] = []
 
     async def scenario() -> None:
@@ -282,10 +352,18 @@ def test_requests_are_observed() -> None:
         (None, "no such file"),
         ("", "kubeconfig"),
         ("{nonsense", "kubeconfig"),
-        ("apiVersion: v1\nkind: Config\ncurrent-context: gone\ncontexts: []\nclusters: []\nusers: []\n", "gone"),
+        (
+            (
+                "apiVersion: v1\nkind: Config\ncurrent-context: gone\ncontexts: []\nclusters: "
+                "[]\nusers: []\n"
+            ),
+            "gone",
+        ),
         (KUBECONFIG.replace("TOKEN", "/nowhere"), "/nowhere"),
         (
-            KUBECONFIG.replace("SERVER", "https://h").replace("server", "certificate-authority-data: AAAA, server").replace("File", ""),
+            KUBECONFIG.replace("SERVER", "https://h")
+            .replace("server", "certificate-authority-data: AAAA, server")
+            .replace("File", ""),
             "certificate",
         ),
     ],

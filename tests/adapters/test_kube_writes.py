@@ -13,7 +13,12 @@ import pytest
 from moorage.adapters.kube_writes import HttpKubeWriter
 from moorage.core.devices.extended_resources import claim_to_create
 from moorage.core.objects.pods import ContainerExtendedResourceRequest
-from moorage.core.objects.resource_claims import AllocatedDevice, Allocation, DeviceAllocation, ResourceClaim
+from moorage.core.objects.resource_claims import (
+    AllocatedDevice,
+    Allocation,
+    DeviceAllocation,
+    ResourceClaim,
+)
 from moorage.core.objects.storage import PersistentVolume, PersistentVolumeClaim
 from moorage.ports.errors import Conflict, Fenced, Invalid, NotFound, Retryable
 from moorage.ports.fencing import Fence
@@ -34,15 +39,34 @@ VOLUME = msgspec.convert(
             "resourceVersion": "5",
             "annotations": {"pv.kubernetes.io/bound-by-controller": "yes", "a": "b"},
         },
-        "spec": {"claimRef": {"kind": "PersistentVolumeClaim", "apiVersion": "v1", "namespace": "ns", "name": "c", "uid": "uid-c"}},
+        "spec": {
+            "claimRef": {
+                "kind": "PersistentVolumeClaim",
+                "apiVersion": "v1",
+                "namespace": "ns",
+                "name": "c",
+                "uid": "uid-c",
+            }
+        },
     },
     PersistentVolume,
 )
 CLAIM = msgspec.convert(
-    {"metadata": {"name": "c", "namespace": "ns", "uid": "uid-c", "resourceVersion": "6", "annotations": {SELECTED: "n1", "a": "b"}}},
+    {
+        "metadata": {
+            "name": "c",
+            "namespace": "ns",
+            "uid": "uid-c",
+            "resourceVersion": "6",
+            "annotations": {SELECTED: "n1", "a": "b"},
+        }
+    },
     PersistentVolumeClaim,
 )
-DEVICES = msgspec.convert({"metadata": {"name": "d", "namespace": "ns", "uid": "uid-d", "resourceVersion": "7"}}, ResourceClaim)
+DEVICES = msgspec.convert(
+    {"metadata": {"name": "d", "namespace": "ns", "uid": "uid-d", "resourceVersion": "7"}},
+    ResourceClaim,
+)
 ALLOCATION = Allocation(DeviceAllocation((AllocatedDevice("r", "x", "p", "gpu"),)))
 SEEN = {"uid": "uid-d", "resourceVersion": "7"}
 LONG = "p" * 60 + ".with.a.long.name"
@@ -77,21 +101,30 @@ WRITES: dict[str, tuple[Callable[[HttpKubeWriter], Awaitable[object]], str, str,
         "PATCH",
         "/api/v1/namespaces/ns/pods/web-1/status",
         "application/strategic-merge-patch+json",
-        {"metadata": {"uid": "uid-1"}, "status": {"conditions": [{"type": "PodScheduled", "status": "False"}]}},
+        {
+            "metadata": {"uid": "uid-1"},
+            "status": {"conditions": [{"type": "PodScheduled", "status": "False"}]},
+        },
     ),
     "condition-and-node": (
         lambda w: w.pod_condition(POD, {"type": "T"}, "n2"),
         "PATCH",
         "/api/v1/namespaces/ns/pods/web-1/status",
         "application/strategic-merge-patch+json",
-        {"metadata": {"uid": "uid-1"}, "status": {"conditions": [{"type": "T"}], "nominatedNodeName": "n2"}},
+        {
+            "metadata": {"uid": "uid-1"},
+            "status": {"conditions": [{"type": "T"}], "nominatedNodeName": "n2"},
+        },
     ),
     "condition-and-no-node": (
         lambda w: w.pod_condition(POD, {"type": "T"}, ""),
         "PATCH",
         "/api/v1/namespaces/ns/pods/web-1/status",
         "application/strategic-merge-patch+json",
-        {"metadata": {"uid": "uid-1"}, "status": {"conditions": [{"type": "T"}], "nominatedNodeName": None}},
+        {
+            "metadata": {"uid": "uid-1"},
+            "status": {"conditions": [{"type": "T"}], "nominatedNodeName": None},
+        },
     ),
     "nomination": (
         lambda w: w.pod_nomination(POD, ""),
@@ -145,7 +178,14 @@ WRITES: dict[str, tuple[Callable[[HttpKubeWriter], Awaitable[object]], str, str,
                 "name": "r-1",
                 "labels": {"moorage.dev/profile": shortened(LONG)},
                 "annotations": {"moorage.dev/profile": LONG},
-                "ownerReferences": [{"apiVersion": "moorage.dev/v1alpha1", "kind": "SchedulerProfile", "name": LONG, "uid": "u-1"}],
+                "ownerReferences": [
+                    {
+                        "apiVersion": "moorage.dev/v1alpha1",
+                        "kind": "SchedulerProfile",
+                        "name": LONG,
+                        "uid": "u-1",
+                    }
+                ],
             },
             "revision": 4,
             "data": {"uid": "u-1"},
@@ -157,8 +197,20 @@ WRITES: dict[str, tuple[Callable[[HttpKubeWriter], Awaitable[object]], str, str,
         "/api/v1/persistentvolumes/v",
         MERGE,
         {
-            "metadata": {"uid": "uid-v", "resourceVersion": "5", "annotations": {"pv.kubernetes.io/bound-by-controller": "yes"}},
-            "spec": {"claimRef": {"kind": "PersistentVolumeClaim", "apiVersion": "v1", "namespace": "ns", "name": "c", "uid": "uid-c"}},
+            "metadata": {
+                "uid": "uid-v",
+                "resourceVersion": "5",
+                "annotations": {"pv.kubernetes.io/bound-by-controller": "yes"},
+            },
+            "spec": {
+                "claimRef": {
+                    "kind": "PersistentVolumeClaim",
+                    "apiVersion": "v1",
+                    "namespace": "ns",
+                    "name": "c",
+                    "uid": "uid-c",
+                }
+            },
         },
     ),
     "node-of-a-claim": (
@@ -184,7 +236,11 @@ WRITES: dict[str, tuple[Callable[[HttpKubeWriter], Awaitable[object]], str, str,
             "metadata": SEEN,
             "status": {
                 "reservedFor": [{"resource": "pods", "name": "web-1", "uid": "uid-1"}],
-                "allocation": {"devices": {"results": [{"request": "r", "driver": "x", "pool": "p", "device": "gpu"}]}},
+                "allocation": {
+                    "devices": {
+                        "results": [{"request": "r", "driver": "x", "pool": "p", "device": "gpu"}]
+                    }
+                },
             },
         },
     ),
@@ -193,14 +249,20 @@ WRITES: dict[str, tuple[Callable[[HttpKubeWriter], Awaitable[object]], str, str,
         "PATCH",
         "/apis/resource.k8s.io/v1/namespaces/ns/resourceclaims/d/status",
         STRATEGIC,
-        {"metadata": SEEN, "status": {"reservedFor": [{"resource": "pods", "name": "web-1", "uid": "uid-1"}]}},
+        {
+            "metadata": SEEN,
+            "status": {"reservedFor": [{"resource": "pods", "name": "web-1", "uid": "uid-1"}]},
+        },
     ),
     "no-reservation": (
         lambda w: w.release_claim(DEVICES, POD),
         "PATCH",
         "/apis/resource.k8s.io/v1/namespaces/ns/resourceclaims/d/status",
         STRATEGIC,
-        {"metadata": {"uid": "uid-d"}, "status": {"reservedFor": [{"$patch": "delete", "uid": "uid-1"}]}},
+        {
+            "metadata": {"uid": "uid-d"},
+            "status": {"reservedFor": [{"$patch": "delete", "uid": "uid-1"}]},
+        },
     ),
     "no-allocation": (
         lambda w: w.deallocate_claim(DEVICES),
@@ -220,13 +282,23 @@ WRITES: dict[str, tuple[Callable[[HttpKubeWriter], Awaitable[object]], str, str,
             "metadata": {
                 "generateName": "web-",
                 "annotations": {"resource.kubernetes.io/extended-resource-claim": "true"},
-                "ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "web", "uid": "uid-web", "controller": True}],
+                "ownerReferences": [
+                    {
+                        "apiVersion": "v1",
+                        "kind": "Pod",
+                        "name": "web",
+                        "uid": "uid-web",
+                        "controller": True,
+                    }
+                ],
             },
             "spec": {"devices": {}},
         },
     ),
     "claim-of-a-pod": (
-        lambda w: w.pod_claim(POD, "web-x", (ContainerExtendedResourceRequest("app", "x.io/gpu", "r"),)),
+        lambda w: w.pod_claim(
+            POD, "web-x", (ContainerExtendedResourceRequest("app", "x.io/gpu", "r"),)
+        ),
         "PATCH",
         "/api/v1/namespaces/ns/pods/web-1/status",
         STRATEGIC,
@@ -235,12 +307,20 @@ WRITES: dict[str, tuple[Callable[[HttpKubeWriter], Awaitable[object]], str, str,
             "status": {
                 "extendedResourceClaimStatus": {
                     "resourceClaimName": "web-x",
-                    "requestMappings": [{"containerName": "app", "resourceName": "x.io/gpu", "requestName": "r"}],
+                    "requestMappings": [
+                        {"containerName": "app", "resourceName": "x.io/gpu", "requestName": "r"}
+                    ],
                 }
             },
         },
     ),
-    "no-revision": (lambda w: w.delete_revision("r-1"), "DELETE", "/apis/apps/v1/namespaces/sys/controllerrevisions/r-1", "", None),
+    "no-revision": (
+        lambda w: w.delete_revision("r-1"),
+        "DELETE",
+        "/apis/apps/v1/namespaces/sys/controllerrevisions/r-1",
+        "",
+        None,
+    ),
     "no-replica": (
         lambda w: w.delete_replica("host_1"),
         "DELETE",
@@ -279,9 +359,22 @@ def test_a_closed_fence_stops_every_write(name: str) -> None:
     assert not http.calls and fence.stopped_writes == 1
 
 
-@pytest.mark.parametrize("body", [b"<html>log in</html>", b"", b"null", b"{}", b'{"status":{}}', b'{"status":"Failure"}', b"[" * 100_000])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"<html>log in</html>",
+        b"",
+        b"null",
+        b"{}",
+        b'{"status":{}}',
+        b'{"status":"Failure"}',
+        b"[" * 100_000,
+    ],
+)
 def test_a_binding_is_done_when_the_api_server_says_so(body: bytes) -> None:
-    """What a proxy answers with 200 is no answer: the pod is to be read, else it would wait for ever for a watch to tell."""
+    """What a proxy answers with 200 is no answer: the pod is to be read, else it would wait for
+    ever for a watch to tell.
+    """
     http, _, kube = writes()
     http.answers.append(body)
     with pytest.raises(Retryable) as caught:
@@ -299,13 +392,27 @@ def test_deleting_what_is_gone_is_fine() -> None:
 
 
 def test_a_claim_loses_its_finalizer_before_it_is_deleted() -> None:
-    """The one that is meant and no other; that one is gone at either step is for a read to tell, as is an answer that can't be read."""
+    """The one that is meant and no other; that one is gone at either step is for a read to tell, as
+    is an answer that can't be read.
+    """
     http, _, kube = writes()
     asyncio.run(kube.delete_claim(DEVICES))
     path = "/apis/resource.k8s.io/v1/namespaces/ns/resourceclaims/d"
-    assert [(call.method, call.path, call.content_type, json.loads(call.body)) for call in http.calls] == [
-        ("PATCH", path, STRATEGIC, {"metadata": {"uid": "uid-d", "$deleteFromPrimitiveList/finalizers": [FINALIZER]}}),
-        ("DELETE", path, "application/json", {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": "uid-d"}}),
+    assert [
+        (call.method, call.path, call.content_type, json.loads(call.body)) for call in http.calls
+    ] == [
+        (
+            "PATCH",
+            path,
+            STRATEGIC,
+            {"metadata": {"uid": "uid-d", "$deleteFromPrimitiveList/finalizers": [FINALIZER]}},
+        ),
+        (
+            "DELETE",
+            path,
+            "application/json",
+            {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": "uid-d"}},
+        ),
     ]
     http.answers.extend([NotFound("PATCH", 404), http.default or b"", NotFound("DELETE", 404)])
     for _ in range(2):
@@ -319,8 +426,15 @@ def test_a_claim_loses_its_finalizer_before_it_is_deleted() -> None:
 def test_a_namesake_is_a_conflict() -> None:
     """The API server refuses a patch with another UID as invalid; other invalid patches stay so."""
     http, _, kube = writes()
-    namesake = Invalid("PATCH", 422, "Invalid", 'Pod "web-1" is invalid: metadata.uid: Invalid value: "x": field is immutable')
-    http.answers.extend([namesake, Invalid("PATCH", 422, "Invalid", "status.conditions: Required value")])
+    namesake = Invalid(
+        "PATCH",
+        422,
+        "Invalid",
+        'Pod "web-1" is invalid: metadata.uid: Invalid value: "x": field is immutable',
+    )
+    http.answers.extend(
+        [namesake, Invalid("PATCH", 422, "Invalid", "status.conditions: Required value")]
+    )
     with pytest.raises(Conflict, match="another object has this name now"):
         asyncio.run(kube.pod_condition(POD, {"type": "T"}))
     with pytest.raises(Invalid, match="Required value"):
@@ -342,7 +456,10 @@ def test_bindings_are_bounded_in_total() -> None:
             return DONE
 
         http.answers.extend([answer] * 5)
-        binding = [asyncio.create_task(bounded.bind(PodRef("default", f"p{i}", f"u{i}"), "n")) for i in range(5)]
+        binding = [
+            asyncio.create_task(bounded.bind(PodRef("default", f"p{i}", f"u{i}"), "n"))
+            for i in range(5)
+        ]
         await settle()
         assert asked == 2
         gate.set()

@@ -1,4 +1,6 @@
-"""Where the API server is said to be: what a kubeconfig holds, what its plugins do, and that nobody's password is shown."""
+"""Where the API server is said to be: what a kubeconfig holds, what its plugins do, and that
+nobody's password is shown.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,13 @@ from typing import Any
 
 import pytest
 
-from moorage.adapters.kube_session import CREDENTIALS_PERIOD_SECONDS, KubeconfigError, KubeSession, KubeSource, exec_plugin
+from moorage.adapters.kube_session import (
+    CREDENTIALS_PERIOD_SECONDS,
+    KubeconfigError,
+    KubeSession,
+    KubeSource,
+    exec_plugin,
+)
 from moorage.ports.http_calls import HttpCall
 from tests.adapters.api_server import answers, api_server
 from tests.fakes.clocks import ManualClock
@@ -21,7 +29,9 @@ def kubeconfig(folder: Path, server: str = "https://127.0.0.1:1", **user: Any) -
     """A file with one user."""
     document = {
         "current-context": "c",
-        "clusters": [{"name": "c", "cluster": {"server": server, "insecure-skip-tls-verify": True}}],
+        "clusters": [
+            {"name": "c", "cluster": {"server": server, "insecure-skip-tls-verify": True}}
+        ],
         "users": [{"name": "u", "user": user}],
         "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
     }
@@ -48,12 +58,26 @@ def plugin(folder: Path, script: str) -> dict[str, Any]:
     program = folder / "plugin.sh"
     program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(0o755)
-    return {"apiVersion": "client.authentication.k8s.io/v1", "command": str(program), "env": [{"name": "GIVEN", "value": "abc"}]}
+    return {
+        "apiVersion": "client.authentication.k8s.io/v1",
+        "command": str(program),
+        "env": [{"name": "GIVEN", "value": "abc"}],
+    }
 
 
 def answer(**status: str) -> str:
     """A script that answers with an ExecCredential."""
-    return "echo '" + json.dumps({"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": status}) + "'"
+    return (
+        "echo '"
+        + json.dumps(
+            {
+                "apiVersion": "client.authentication.k8s.io/v1",
+                "kind": "ExecCredential",
+                "status": status,
+            }
+        )
+        + "'"
+    )
 
 
 @pytest.mark.parametrize("name", ["a:b", ":", "a b", "x;y"])
@@ -64,16 +88,35 @@ def test_a_kubeconfig_is_one_file_whatever_its_path_holds(tmp_path: Path, name: 
     assert opened(source) == ("https://127.0.0.1:1", "Bearer t")
 
 
-@pytest.mark.parametrize(("user", "sent"), [({"token": "t"}, "Bearer t"), ({}, "Basic dXNlcjpTM0AvQ1JFVA==")])
-def test_a_password_in_the_address_is_sent_and_not_shown(tmp_path: Path, user: dict[str, str], sent: str) -> None:
-    """As Go's client does: where there is no other credential. What is logged, counted by and told has none."""
+@pytest.mark.parametrize(
+    ("user", "sent"), [({"token": "t"}, "Bearer t"), ({}, "Basic dXNlcjpTM0AvQ1JFVA==")]
+)
+def test_a_password_in_the_address_is_sent_and_not_shown(
+    tmp_path: Path, user: dict[str, str], sent: str
+) -> None:
+    """As Go's client does: where there is no other credential. What is logged, counted by and told
+    has none.
+    """
     address = "https://user:S3%40%2FCRET@127.0.0.1:1/prefix"
     assert opened(kubeconfig(tmp_path, address, **user)) == ("https://127.0.0.1:1/prefix", sent)
-    assert opened(KubeSource(master=address)) == ("https://127.0.0.1:1/prefix", "Basic dXNlcjpTM0AvQ1JFVA==")
+    assert opened(KubeSource(master=address)) == (
+        "https://127.0.0.1:1/prefix",
+        "Basic dXNlcjpTM0AvQ1JFVA==",
+    )
 
 
-@pytest.mark.parametrize("address", ["user:S3CRET@127.0.0.1:1", "ftp://user:S3CRET@host", "https://user:S3CRET@", "https://a:S3CRET@[::1"])
-def test_an_address_that_is_none_is_refused_without_its_password(tmp_path: Path, address: str) -> None:
+@pytest.mark.parametrize(
+    "address",
+    [
+        "user:S3CRET@127.0.0.1:1",
+        "ftp://user:S3CRET@host",
+        "https://user:S3CRET@",
+        "https://a:S3CRET@[::1",
+    ],
+)
+def test_an_address_that_is_none_is_refused_without_its_password(
+    tmp_path: Path, address: str
+) -> None:
     """From a file or from the flag."""
     for source in (kubeconfig(tmp_path, address, token="t"), KubeSource(master=address)):
         with pytest.raises(KubeconfigError) as caught:
@@ -85,7 +128,8 @@ def test_a_users_fault_does_not_show_the_users_token(tmp_path: Path) -> None:
     """An error of the library would quote the entry."""
     file = tmp_path / "kubeconfig"
     file.write_text(
-        "current-context: c\ncontexts: [{name: c, context: {user: u}}]\nusers: [{name: u, user: {token: S3CRET}}]\nclusters: []\n"
+        "current-context: c\ncontexts: [{name: c, context: {user: u}}]\nusers: [{name: u, "
+        "user: {token: S3CRET}}]\nclusters: []\n"
     )
     with pytest.raises(KubeconfigError, match="cluster") as caught:
         opened(KubeSource(kubeconfig=str(file)))
@@ -98,9 +142,15 @@ def test_a_users_fault_does_not_show_the_users_token(tmp_path: Path) -> None:
         ('echo \'{"token":"S3CRET\'', "its answer of 17 bytes is no JSON"),
         ("echo please log in; exit 0", "please log in"),
         ("echo no ticket >&2; exit 3", "it ended with exit status 3; it wrote: no ticket"),
-        ("head -c 5000 /dev/zero | tr '\\0' x >&2; exit 1", "x" * exec_plugin.MAX_QUOTED_CHARACTERS + " ..."),
+        (
+            "head -c 5000 /dev/zero | tr '\\0' x >&2; exit 1",
+            "x" * exec_plugin.MAX_QUOTED_CHARACTERS + " ...",
+        ),
         ("echo '[]'", "no ExecCredential"),
-        ('echo \'{"kind": "ExecCredential", "apiVersion": "v0", "status": {}}\'', "has apiVersion v0"),
+        (
+            'echo \'{"kind": "ExecCredential", "apiVersion": "v0", "status": {}}\'',
+            "has apiVersion v0",
+        ),
         (answer(), "neither status.token"),
         (answer(clientCertificateData="c"), "neither status.token"),
         (answer(token="t", expirationTimestamp="soon"), "soon"),
@@ -109,7 +159,9 @@ def test_a_users_fault_does_not_show_the_users_token(tmp_path: Path) -> None:
     ids=["cut", "text", "status", "long", "list", "version", "empty", "no-key", "date", "nothing"],
 )
 def test_a_broken_plugin_is_an_error_with_its_name(tmp_path: Path, script: str, text: str) -> None:
-    """Nobody asks as system:anonymous instead; what it wrote to stdout may be a credential, so JSON is not quoted."""
+    """Nobody asks as system:anonymous instead; what it wrote to stdout may be a credential, so JSON
+    is not quoted.
+    """
     with pytest.raises(KubeconfigError) as caught:
         opened(kubeconfig(tmp_path, exec=plugin(tmp_path, script)))
     told = str(caught.value)
@@ -131,18 +183,25 @@ def test_a_broken_plugin_is_an_error_with_its_name(tmp_path: Path, script: str, 
         ({"command": "true", "apiVersion": "v1", "args": 3}, "not complete"),
     ],
 )
-def test_a_plugin_that_cannot_be_run_is_an_error(tmp_path: Path, config: dict[str, Any], text: str) -> None:
+def test_a_plugin_that_cannot_be_run_is_an_error(
+    tmp_path: Path, config: dict[str, Any], text: str
+) -> None:
     """With what is missing."""
     with pytest.raises(KubeconfigError, match="exec plugin") as caught:
         opened(kubeconfig(tmp_path, exec=config))
     assert text in str(caught.value)
 
 
-def test_a_plugin_that_hangs_is_told_and_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_plugin_that_hangs_is_told_and_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     """Its children too, which hold its output open."""
     monkeypatch.setattr(exec_plugin, "SLOW_SECONDS", 0.05)
     monkeypatch.setattr(exec_plugin, "MAX_RUN_SECONDS", 0.3)
-    with caplog.at_level(logging.WARNING), pytest.raises(KubeconfigError, match=r"plugin\.sh: no answer within 0\.3 s"):
+    with (
+        caplog.at_level(logging.WARNING),
+        pytest.raises(KubeconfigError, match=r"plugin\.sh: no answer within 0\.3 s"),
+    ):
         opened(kubeconfig(tmp_path, exec=plugin(tmp_path, "sleep 60; true")))
     assert any("plugin.sh has not answered" in line for line in caplog.messages)
 
@@ -156,7 +215,12 @@ def test_a_plugin_gives_a_token_and_sees_what_it_is_given(tmp_path: Path) -> Non
 def test_a_plugin_is_asked_again_when_its_token_ends_or_is_refused(tmp_path: Path) -> None:
     """Not each minute; and while it takes its time, requests go out with the old token."""
     source = kubeconfig(
-        tmp_path, exec=plugin(tmp_path, f"echo . >> {tmp_path}/count; " + answer(token="t", expirationTimestamp="2999-01-01T00:00:00Z"))
+        tmp_path,
+        exec=plugin(
+            tmp_path,
+            f"echo . >> {tmp_path}/count; "
+            + answer(token="t", expirationTimestamp="2999-01-01T00:00:00Z"),
+        ),
     )
 
     async def scenario() -> list[int]:
@@ -170,39 +234,59 @@ def test_a_plugin_is_asked_again_when_its_token_ends_or_is_refused(tmp_path: Pat
     assert asyncio.run(scenario()) == [1, 2]
 
 
-def test_requests_go_on_while_a_plugin_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Credentials that are due are read beside them: a request waits for a moment only, and goes out with the old ones."""
+def test_requests_go_on_while_a_plugin_hangs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Credentials that are due are read beside them: a request waits for a moment only, and goes
+    out with the old ones.
+    """
     monkeypatch.setattr("moorage.adapters.kube_session.CREDENTIALS_WAIT_SECONDS", 0.05)
 
     async def scenario() -> None:
         async with api_server() as server:
             server.then("GET", "/x", answers({}))
-            script = f"test -e {tmp_path}/asked && sleep 60; touch {tmp_path}/asked; " + answer(token="t")
+            script = f"test -e {tmp_path}/asked && sleep 60; touch {tmp_path}/asked; " + answer(
+                token="t"
+            )
             clock = ManualClock()
-            session = await KubeSession.open(kubeconfig(tmp_path, server.url, exec=plugin(tmp_path, script)), "moorage/0", clock)
+            session = await KubeSession.open(
+                kubeconfig(tmp_path, server.url, exec=plugin(tmp_path, script)), "moorage/0", clock
+            )
             clock.jump(CREDENTIALS_PERIOD_SECONDS)
             for _ in range(2):
                 await session.call(HttpCall("GET", "/x", timeout=2))
-            assert [request.headers["Authorization"] for request in server.requests] == ["Bearer t"] * 2
+            assert [request.headers["Authorization"] for request in server.requests] == [
+                "Bearer t"
+            ] * 2
             await session.close()
 
     asyncio.run(scenario())
 
 
 def test_a_plugin_that_floods_is_told(tmp_path: Path) -> None:
-    """No more of its answer is kept than a credential could have; what it complains of has no limit."""
+    """No more of its answer is kept than a credential could have; what it complains of has no
+    limit.
+    """
     source = kubeconfig(tmp_path, exec=plugin(tmp_path, "head -c 50000000 /dev/zero"))
     with pytest.raises(KubeconfigError, match="its answer is longer than 1048576 bytes"):
         opened(source)
-    source = kubeconfig(tmp_path, exec=plugin(tmp_path, "head -c 5000000 /dev/zero >&2\n" + answer(token="t")))
+    source = kubeconfig(
+        tmp_path, exec=plugin(tmp_path, "head -c 5000000 /dev/zero >&2\n" + answer(token="t"))
+    )
     assert opened(source)[1] == "Bearer t"
 
 
-def test_what_a_plugin_leaves_behind_ends_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A child of it that holds its output open is waited for no longer than the plugin, and is gone then."""
+def test_what_a_plugin_leaves_behind_ends_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A child of it that holds its output open is waited for no longer than the plugin, and is gone
+    then.
+    """
     monkeypatch.setattr(exec_plugin, "MAX_RUN_SECONDS", 0.5)
     left = tmp_path / "left"
-    source = kubeconfig(tmp_path, exec=plugin(tmp_path, f"(sleep 1; touch {left}) &\n" + answer(token="t")))
+    source = kubeconfig(
+        tmp_path, exec=plugin(tmp_path, f"(sleep 1; touch {left}) &\n" + answer(token="t"))
+    )
     with pytest.raises(KubeconfigError, match="no answer within"):
         opened(source)
     time.sleep(1)
@@ -211,9 +295,14 @@ def test_what_a_plugin_leaves_behind_ends_with_it(tmp_path: Path, monkeypatch: p
 
 @pytest.mark.parametrize("until", ["0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z"])
 def test_a_credential_with_an_odd_end(tmp_path: Path, until: str) -> None:
-    """Go's zero time is over, so the plugin is asked each time; the last moment there is does not come."""
+    """Go's zero time is over, so the plugin is asked each time; the last moment there is does not
+    come.
+    """
     asked = tmp_path / "asked"
-    source = kubeconfig(tmp_path, exec=plugin(tmp_path, f"echo >> {asked}\n" + answer(token="t", expirationTimestamp=until)))
+    source = kubeconfig(
+        tmp_path,
+        exec=plugin(tmp_path, f"echo >> {asked}\n" + answer(token="t", expirationTimestamp=until)),
+    )
 
     async def scenario() -> None:
         _, reload = await source.load()

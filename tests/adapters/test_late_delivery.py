@@ -1,7 +1,8 @@
-"""What the kernel does with a request that it could not deliver when its sender ends, or the other side is silent.
+"""What the kernel does with a request that it could not deliver when its sender ends, or the other
+side is silent.
 
-The network is cut by a socket filter that drops all that comes in, and mended by taking the filter off: then the kernel of the sender
-delivers what it still has.
+The network is cut by a socket filter that drops all that comes in, and mended by taking the filter
+off: then the kernel of the sender delivers what it still has.
 """
 
 from __future__ import annotations
@@ -25,13 +26,19 @@ import pytest
 import uvloop
 
 from moorage.adapters.kube_session import connections
-from moorage.adapters.kube_session.connections import ConnectionFailed, ConnectionPool, RequestOptions
+from moorage.adapters.kube_session.connections import (
+    ConnectionFailed,
+    ConnectionPool,
+    RequestOptions,
+)
 from tests.adapters.late_proxy import BINDING, OK, delivered_late
 from tests.rig.certificates import Authority
 
 ATTACH, DETACH = 26, 27
 RETRANSMITTED = 0.6
-"""Seconds within which a kernel that has something to deliver tries again after a cut of ``CUT``."""
+"""Seconds within which a kernel that has something to deliver tries again after a cut of
+``CUT``.
+"""
 CUT = 0.3
 
 loops = pytest.mark.parametrize("run", [asyncio.run, uvloop.run], ids=["asyncio", "uvloop"])
@@ -80,12 +87,18 @@ def opened(server: socket.socket, unacknowledged: float = 30.0) -> ConnectionPoo
     return ConnectionPool(f"http://127.0.0.1:{server.getsockname()[1]}", None, None, unacknowledged)
 
 
-async def cut_off(server: socket.socket, pool: ConnectionPool, end: Callable[[], object]) -> tuple[bytes, float]:
-    """Send while the network is cut, then ``end``; gives what arrives once it is mended, and how long the sender waited."""
+async def cut_off(
+    server: socket.socket, pool: ConnectionPool, end: Callable[[], object]
+) -> tuple[bytes, float]:
+    """Send while the network is cut, then ``end``; gives what arrives once it is mended, and how
+    long the sender waited.
+    """
     with await connected(server, pool) as sock:
         cut(sock)
         began = time.monotonic()
-        write = asyncio.create_task(pool.request("POST", "/binding", BINDING, "", RequestOptions(4)))
+        write = asyncio.create_task(
+            pool.request("POST", "/binding", BINDING, "", RequestOptions(4))
+        )
         await asyncio.sleep(CUT)
         end()
         with pytest.raises(ConnectionFailed) as failed:
@@ -114,18 +127,30 @@ def _told(_: object) -> None:
 
 
 @loops
-def test_a_connection_that_has_just_opened_is_severed_too(run: Callable[[Coroutine[Any, Any, Any]], Any]) -> None:
-    """Its first request is written before whoever opened it hears of that; and before, nothing of it is sent any more."""
+def test_a_connection_that_has_just_opened_is_severed_too(
+    run: Callable[[Coroutine[Any, Any, Any]], Any],
+) -> None:
+    """Its first request is written before whoever opened it hears of that; and before, nothing of
+    it is sent any more.
+    """
     with listener() as server:
 
         async def scenario() -> None:
             pool, loop = opened(server), asyncio.get_running_loop()
             with pytest.raises(ConnectionFailed) as failed:
-                await pool.request("POST", "/binding", b"", "", RequestOptions(2, guard=lambda: _told(loop.call_soon(pool.sever))))
+                await pool.request(
+                    "POST",
+                    "/binding",
+                    b"",
+                    "",
+                    RequestOptions(2, guard=lambda: _told(loop.call_soon(pool.sever))),
+                )
             assert failed.value.sent
             assert "given up" in str(failed.value)
             pool = opened(server)
-            opening = asyncio.create_task(pool.request("POST", "/binding", b"", "", RequestOptions(2)))
+            opening = asyncio.create_task(
+                pool.request("POST", "/binding", b"", "", RequestOptions(2))
+            )
             while not pool._all:
                 await asyncio.sleep(0)
             pool.sever()
@@ -137,8 +162,12 @@ def test_a_connection_that_has_just_opened_is_severed_too(run: Callable[[Corouti
 
 
 @loops
-def test_what_is_not_acknowledged_is_given_up(run: Callable[[Coroutine[Any, Any, Any]], Any]) -> None:
-    """After the time that the next leader waits out, whatever the process does: it may be stopped."""
+def test_what_is_not_acknowledged_is_given_up(
+    run: Callable[[Coroutine[Any, Any, Any]], Any],
+) -> None:
+    """After the time that the next leader waits out, whatever the process does: it may be
+    stopped.
+    """
     with listener() as server:
 
         async def scenario() -> None:
@@ -162,9 +191,12 @@ def test_without_all_that_it_does_arrive(monkeypatch: pytest.MonkeyPatch) -> Non
         asyncio.run(scenario())
 
 
-@pytest.mark.parametrize("heeds_resets", [True, False], ids=["proxy", "proxy that keeps what was reset"])
+@pytest.mark.parametrize(
+    "heeds_resets", [True, False], ids=["proxy", "proxy that keeps what was reset"]
+)
 def test_a_proxy_that_delivers_late(heeds_resets: bool) -> None:
-    """It drops what it holds when the connection was reset, as proxies do. What it keeps all the same arrives: docs/limits.md says so.
+    """It drops what it holds when the connection was reset, as proxies do. What it keeps all the
+    same arrives: docs/limits.md says so.
 
     tests/faults/late_bindings.py holds it back for half a minute.
     """
@@ -239,9 +271,13 @@ class TlsServer:
 @loops
 @pytest.mark.parametrize("tls", [True, False], ids=["TLS", "plain"])
 def test_what_passed_the_fence_is_with_the_kernel(
-    run: Callable[[Coroutine[Any, Any, Any]], Any], tls: bool, authority: tuple[Authority, tuple[Path, Path]]
+    run: Callable[[Coroutine[Any, Any, Any]], Any],
+    tls: bool,
+    authority: tuple[Authority, tuple[Path, Path]],
 ) -> None:
-    """Before anything else runs: a process that is stopped after that has nothing in its own buffers."""
+    """Before anything else runs: a process that is stopped after that has nothing in its own
+    buffers.
+    """
     with listener() as server:
 
         async def scenario() -> None:
@@ -268,8 +304,12 @@ def test_what_passed_the_fence_is_with_the_kernel(
         run(scenario())
 
 
-def test_a_first_request_goes_out_with_the_end_of_the_handshake(authority: tuple[Authority, tuple[Path, Path]]) -> None:
-    """One way less over a slow network: what leaves an API server little time between two resets is enough for the lease."""
+def test_a_first_request_goes_out_with_the_end_of_the_handshake(
+    authority: tuple[Authority, tuple[Path, Path]],
+) -> None:
+    """One way less over a slow network: what leaves an API server little time between two resets is
+    enough for the lease.
+    """
     with listener() as server:
 
         async def scenario() -> None:

@@ -1,4 +1,6 @@
-"""Leader election: the decision as a table, the elector in virtual time, many electors against one Lease with faults."""
+"""Leader election: the decision as a table, the elector in virtual time, many electors against one
+Lease with faults.
+"""
 
 from __future__ import annotations
 
@@ -44,9 +46,21 @@ def record(holder: str, duration: int = 15, transitions: int = 3) -> LeaseRecord
         (ObservedRecord(record("you"), "1", 0.0), 14.99, None),
         (ObservedRecord(record("you"), "1", 0.0), 15.0, LeaseRecord("me", 15, EPOCH, EPOCH, 4)),
         (ObservedRecord(record("you", duration=60), "1", 0.0), 59.0, None),
-        (ObservedRecord(record("", duration=1), "1", 0.0), 0.0, LeaseRecord("me", 15, EPOCH, EPOCH, 4)),
+        (
+            ObservedRecord(record("", duration=1), "1", 0.0),
+            0.0,
+            LeaseRecord("me", 15, EPOCH, EPOCH, 4),
+        ),
     ],
-    ids=["no-lease", "mine", "mine-though-old", "theirs", "theirs-run-out", "by-its-own-duration", "given-back"],
+    ids=[
+        "no-lease",
+        "mine",
+        "mine-though-old",
+        "theirs",
+        "theirs-run-out",
+        "by-its-own-duration",
+        "given-back",
+    ],
 )
 def test_claim(seen: ObservedRecord | None, now: float, want: LeaseRecord | None) -> None:
     """Who may write what: the times in the record never count, only how long it has not changed."""
@@ -62,7 +76,9 @@ def test_observe_restarts_the_clock_only_when_the_record_changed() -> None:
 
 
 class MemoryLease:
-    """``ports.leases.LeaseStore`` in memory; ``fault`` is asked before and after each deed and may raise."""
+    """``ports.leases.LeaseStore`` in memory; ``fault`` is asked before and after each deed and may
+    raise.
+    """
 
     def __init__(self) -> None:
         self.record: LeaseRecord | None = None
@@ -138,7 +154,9 @@ class Replica:
 
 
 @contextlib.asynccontextmanager
-async def replicas(*identities: str) -> AsyncIterator[tuple[ManualClock, MemoryLease, list[Replica]]]:
+async def replicas(
+    *identities: str,
+) -> AsyncIterator[tuple[ManualClock, MemoryLease, list[Replica]]]:
     """Replicas that compete for one Lease; the clock starts at 1000."""
     clock, store = ManualClock(), MemoryLease()
     made = [Replica(store, clock, identity) for identity in identities]
@@ -172,14 +190,20 @@ def test_the_first_takes_it_and_renews_without_reading() -> None:
             assert store.requests == ["read", "create", *["rewrite"] * 15]
             leadership = a.elector.leadership
             assert leadership is not None
-            assert (leadership.identity, leadership.transitions, leadership.since) == ("a", 0, "2026-01-02T03:04:05Z")
+            assert (leadership.identity, leadership.transitions, leadership.since) == (
+                "a",
+                0,
+                "2026-01-02T03:04:05Z",
+            )
             assert leadership.renewed == "2026-01-02T03:04:35Z"
 
     asyncio.run(scenario())
 
 
 def test_an_api_server_that_is_gone_ends_leadership_in_time() -> None:
-    """No renewal for 10 s: hold returns and the fence is closed; until then it is open. The lease itself lasts 15 s."""
+    """No renewal for 10 s: hold returns and the fence is closed; until then it is open. The lease
+    itself lasts 15 s.
+    """
 
     async def scenario() -> None:
         async with replicas("a") as (clock, store, (a,)):
@@ -215,7 +239,9 @@ def test_silence_is_counted_until_there_is_an_answer() -> None:
 
 
 def test_the_fence_closes_by_itself_when_nobody_gets_to_run() -> None:
-    """A process that was stopped finds its fence closed at once when it goes on: 15 s less the margin after the last renewal."""
+    """A process that was stopped finds its fence closed at once when it goes on: 15 s less the
+    margin after the last renewal.
+    """
 
     async def scenario() -> None:
         async with replicas("a") as (clock, _store, (a,)):
@@ -246,7 +272,9 @@ def test_validity_counts_from_before_the_send() -> None:
 
 
 def test_another_holder_ends_leadership_at_once() -> None:
-    """Somebody wrote over our Lease: the next renewal conflicts, the read after it shows the holder, and that is the end."""
+    """Somebody wrote over our Lease: the next renewal conflicts, the read after it shows the
+    holder, and that is the end.
+    """
 
     async def scenario() -> None:
         async with replicas("a") as (clock, store, (a,)):
@@ -271,13 +299,18 @@ def test_a_dead_leader_is_replaced_after_its_lease() -> None:
             assert math.isnan(b.acquired_at)
             await clock.advance(2 * 4.4 + 1)
             assert b.fence.open and b.acquired_at >= 1035
-            assert store.record is not None and (store.record.holder, store.record.transitions) == ("b", 1)
+            assert store.record is not None and (store.record.holder, store.record.transitions) == (
+                "b",
+                1,
+            )
 
     asyncio.run(scenario())
 
 
 def test_a_released_lease_is_taken_at_the_next_try() -> None:
-    """After release the fence is closed and the standby leads within one retry period with its jitter."""
+    """After release the fence is closed and the standby leads within one retry period with its
+    jitter.
+    """
 
     async def scenario() -> None:
         async with replicas("a", "b") as (clock, store, (a, b)):
@@ -285,7 +318,10 @@ def test_a_released_lease_is_taken_at_the_next_try() -> None:
             await a.stop()
             await a.elector.release()
             assert not a.fence.open
-            assert store.record is not None and (store.record.holder, store.record.duration) == ("", 1)
+            assert store.record is not None and (store.record.holder, store.record.duration) == (
+                "",
+                1,
+            )
             await clock.advance(2 * 2.2)
             assert b.fence.open
 
@@ -294,12 +330,16 @@ def test_a_released_lease_is_taken_at_the_next_try() -> None:
 
 @pytest.mark.parametrize("done", [True, False], ids=["write-arrived", "write-did-not"])
 def test_release_after_a_renewal_without_answer(done: bool) -> None:
-    """A renewal that was cut off may or may not have arrived: release reads first, so that it gives the Lease back either way."""
+    """A renewal that was cut off may or may not have arrived: release reads first, so that it gives
+    the Lease back either way.
+    """
 
     async def scenario() -> None:
         async with replicas("a") as (clock, store, (a,)):
             await clock.advance(1)
-            store.fault = lambda when: down(when) if when == ("after" if done else "before") else None
+            store.fault = lambda when: (
+                down(when) if when == ("after" if done else "before") else None
+            )
             await clock.advance(1.5)
             store.fault = lambda _when: None
             await a.stop()
@@ -342,7 +382,9 @@ def test_a_deleted_lease_is_made_again() -> None:
 
 
 Answers = Callable[[int, float], tuple[bool, float]]
-"""By a request's number and its moment: whether the deed is done, and after how many seconds the answer comes; one without deed breaks."""
+"""By a request's number and its moment: whether the deed is done, and after how many seconds the
+answer comes; one without deed breaks.
+"""
 NEVER = 10.0**9
 
 
@@ -370,10 +412,18 @@ class SlowLease(MemoryLease):
     "answers",
     [
         pytest.param(lambda _n, _now: (True, 7.5), id="each answer takes long"),
-        pytest.param(lambda n, _now: (True, NEVER if n % 4 else 0.1), id="most answers are lost, all deeds are done"),
-        pytest.param(lambda n, _now: (n % 4 == 0, NEVER if n % 4 else 0.1), id="most requests hang"),
+        pytest.param(
+            lambda n, _now: (True, NEVER if n % 4 else 0.1),
+            id="most answers are lost, all deeds are done",
+        ),
+        pytest.param(
+            lambda n, _now: (n % 4 == 0, NEVER if n % 4 else 0.1), id="most requests hang"
+        ),
         pytest.param(lambda _n, now: (now % 9 < 0.3, 0.1), id="most requests break"),
-        pytest.param(lambda _n, now: (now % 1 < 0.1, 0.9 if now % 1 < 0.1 else 1 - now % 1), id="resets each second, slowly"),
+        pytest.param(
+            lambda _n, now: (now % 1 < 0.1, 0.9 if now % 1 < 0.1 else 1 - now % 1),
+            id="resets each second, slowly",
+        ),
     ],
 )
 def test_one_answer_within_the_deadline_keeps_the_lease(answers: Answers) -> None:
@@ -403,7 +453,12 @@ def test_a_server_that_refuses_is_not_asked_without_a_pause() -> None:
                 store.requests.clear()
                 store.fault = fault
                 await clock.advance(5)
-                assert 5 <= len(store.requests) <= 2 * MAX_CONCURRENT_RENEWALS * 5 / ATTEMPT_INTERVAL_SECONDS + 2 * MAX_CONCURRENT_RENEWALS
+                assert (
+                    5
+                    <= len(store.requests)
+                    <= 2 * MAX_CONCURRENT_RENEWALS * 5 / ATTEMPT_INTERVAL_SECONDS
+                    + 2 * MAX_CONCURRENT_RENEWALS
+                )
                 store.fault = lambda _when: None
                 await clock.advance(1)
                 assert a.fence.open
@@ -412,7 +467,9 @@ def test_a_server_that_refuses_is_not_asked_without_a_pause() -> None:
 
 
 def test_a_machine_that_slept_keeps_the_lease_that_nobody_took() -> None:
-    """Its fence is closed meanwhile; one answer opens it again. Where another took the lease, the same question tells that."""
+    """Its fence is closed meanwhile; one answer opens it again. Where another took the lease, the
+    same question tells that.
+    """
 
     async def scenario() -> None:
         async with replicas("a") as (clock, store, (a,)):
@@ -438,7 +495,9 @@ def test_a_machine_that_slept_keeps_the_lease_that_nobody_took() -> None:
     ],
 )
 def test_late_writes_are_known_of(before: LeaseRecord | None, late: bool) -> None:
-    """Those of a leader that did not give its lease back may arrive for a while after it has run out."""
+    """Those of a leader that did not give its lease back may arrive for a while after it has run
+    out.
+    """
 
     async def scenario() -> None:
         clock, store = ManualClock(), MemoryLease()
@@ -454,7 +513,9 @@ def test_late_writes_are_known_of(before: LeaseRecord | None, late: bool) -> Non
 
 @pytest.mark.parametrize("seed", range(8))
 def test_never_two_leaders(seed: int) -> None:
-    """Three replicas, requests that fail before or after the deed, answers that come late: at most one fence is open at any time."""
+    """Three replicas, requests that fail before or after the deed, answers that come late: at most
+    one fence is open at any time.
+    """
 
     async def scenario() -> None:
         dice = random.Random(seed)
@@ -508,7 +569,9 @@ def test_no_election_leads_for_ever() -> None:
     ids=["defaults", "short"],
 )
 def test_times(times: LeaderElectionTimes, margin: float, overtake: float) -> None:
-    """The margin fits between renew deadline and lease duration; a request is overtaken before the next renewal is due."""
+    """The margin fits between renew deadline and lease duration; a request is overtaken before the
+    next renewal is due.
+    """
     assert (times.margin, times.hedging_delay) == (margin, overtake)
     assert times.lease_duration - times.margin > times.renew_deadline
     assert issubclass(Retryable, EdgeError)

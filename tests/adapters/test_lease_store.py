@@ -39,7 +39,9 @@ def _elsewhere(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
 async def lease() -> AsyncIterator[tuple[StubApiServer, KubeLeaseStore]]:
     """A server and one Lease on it."""
     async with api_server() as server:
-        session = await KubeSession.open(KubeSource(master=server.url), "moorage/0 (me)", ManualClock())
+        session = await KubeSession.open(
+            KubeSource(master=server.url), "moorage/0 (me)", ManualClock()
+        )
         try:
             yield server, KubeLeaseStore(session, "ns", "moorage", 0.3)
         finally:
@@ -49,7 +51,10 @@ async def lease() -> AsyncIterator[tuple[StubApiServer, KubeLeaseStore]]:
 def body(holder: str = "a", version: str = "7", **metadata: Any) -> dict[str, Any]:
     """A Lease as the API server writes it."""
     spec = {"holderIdentity": holder, "leaseDurationSeconds": 15, "leaseTransitions": 2}
-    times = {"acquireTime": "2026-01-02T03:04:05.000000Z", "renewTime": "2026-01-02T03:05:05.123456Z"}
+    times = {
+        "acquireTime": "2026-01-02T03:04:05.000000Z",
+        "renewTime": "2026-01-02T03:05:05.123456Z",
+    }
     return {
         "apiVersion": "coordination.k8s.io/v1",
         "kind": "Lease",
@@ -60,16 +65,25 @@ def body(holder: str = "a", version: str = "7", **metadata: Any) -> dict[str, An
 
 @pytest.mark.usefixtures("_elsewhere")
 def test_times_are_utc_with_six_digits() -> None:
-    """Read and written times are UTC whatever the process's zone is; a whole second has six digits, too, or it would be refused."""
+    """Read and written times are UTC whatever the process's zone is; a whole second has six digits,
+    too, or it would be refused.
+    """
     whole = datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.UTC)
-    later = datetime.datetime(2026, 1, 2, 3, 5, 5, 123456, tzinfo=datetime.timezone(datetime.timedelta(hours=-3)))
+    later = datetime.datetime(
+        2026, 1, 2, 3, 5, 5, 123456, tzinfo=datetime.timezone(datetime.timedelta(hours=-3))
+    )
 
     async def scenario() -> None:
         async with lease() as (server, store):
             server.then("GET", PATH, answers(body()))
             server.then("PATCH", PATH, answers(body(version="8")))
             record, version = await store.read()
-            assert (record.holder, record.duration, record.transitions, version) == ("a", 15, 2, "7")
+            assert (record.holder, record.duration, record.transitions, version) == (
+                "a",
+                15,
+                2,
+                "7",
+            )
             assert record.acquired == whole
             assert record.renewed is not None and record.renewed.utcoffset() == datetime.timedelta()
             assert await store.replace(LeaseRecord("b", 15, whole, later, 3), "7") == "8"
@@ -97,32 +111,55 @@ def test_the_clock_is_aware_and_utc() -> None:
 
 
 def test_what_others_put_there_is_kept() -> None:
-    """Only the spec is written, over exactly the version that was read, or over whatever a holder has."""
+    """Only the spec is written, over exactly the version that was read, or over whatever a holder
+    has.
+    """
     record = LeaseRecord("b", 15, None, None, 3)
-    spec = {"holderIdentity": "b", "leaseDurationSeconds": 15, "acquireTime": None, "renewTime": None, "leaseTransitions": 3}
+    spec = {
+        "holderIdentity": "b",
+        "leaseDurationSeconds": 15,
+        "acquireTime": None,
+        "renewTime": None,
+        "leaseTransitions": 3,
+    }
 
     async def scenario() -> None:
         async with lease() as (server, store):
             server.then("PATCH", PATH, answers(body(version="8")))
             assert await store.replace(record, "7") == "8"
-            assert json.loads(server.bodies[-1]) == {"metadata": {"resourceVersion": "7"}, "spec": spec}
+            assert json.loads(server.bodies[-1]) == {
+                "metadata": {"resourceVersion": "7"},
+                "spec": spec,
+            }
             assert server.requests[-1].content_type == "application/merge-patch+json"
             assert await store.rewrite(record, "a") == "8"
             first, *others = json.loads(server.bodies[-1])
             assert first == {"op": "test", "path": "/spec/holderIdentity", "value": "a"}
-            assert others == [{"op": "add", "path": f"/spec/{field}", "value": value} for field, value in spec.items()]
+            assert others == [
+                {"op": "add", "path": f"/spec/{field}", "value": value}
+                for field, value in spec.items()
+            ]
             assert server.requests[-1].content_type == "application/json-patch+json"
 
     asyncio.run(scenario())
 
 
 def test_what_follows_a_request_without_an_answer_has_a_new_connection() -> None:
-    """What happened to one connection may have happened to all that are as old; answers, also a no, show that it is alive."""
+    """What happened to one connection may have happened to all that are as old; answers, also a no,
+    show that it is alive.
+    """
 
     async def scenario() -> None:
         async with lease() as (server, store):
             server.then(
-                "GET", PATH, answers(body()), answers(body()), status(404, "NotFound"), streams(5.0), answers(body()), answers(body())
+                "GET",
+                PATH,
+                answers(body()),
+                answers(body()),
+                status(404, "NotFound"),
+                streams(5.0),
+                answers(body()),
+                answers(body()),
             )
 
             async def port() -> object:
@@ -144,7 +181,9 @@ def test_a_lease_without_spec_is_read_as_free() -> None:
 
     async def scenario() -> None:
         async with lease() as (server, store):
-            server.then("GET", PATH, answers({"kind": "Lease", "metadata": {"resourceVersion": "1"}}))
+            server.then(
+                "GET", PATH, answers({"kind": "Lease", "metadata": {"resourceVersion": "1"}})
+            )
             assert await store.read() == (LeaseRecord("", 0, None, None, 0), "1")
 
     asyncio.run(scenario())
@@ -165,7 +204,9 @@ def test_a_lease_without_spec_is_read_as_free() -> None:
     ids=["409", "404", "403", "500", "hangs", "breaks", "no-object", "bad-time"],
 )
 def test_errors_are_translated(answer: Any, want: type[Exception], unknown: bool | None) -> None:
-    """Whatever comes back, it is one of our errors; a server that hangs is given up within the time-out."""
+    """Whatever comes back, it is one of our errors; a server that hangs is given up within the
+    time-out.
+    """
 
     async def scenario() -> None:
         async with lease() as (server, store):
@@ -197,7 +238,16 @@ def test_every_request_is_given_up_in_time() -> None:
 
 
 @pytest.mark.parametrize(
-    "body", [b"[" * 100_000, b'{"metadata":{"resourceVersion":"\xff"}}', b"null", b"{}", b'{"spec":[]}', b'{"spec":{"renewTime":"x"}}', b""]
+    "body",
+    [
+        b"[" * 100_000,
+        b'{"metadata":{"resourceVersion":"\xff"}}',
+        b"null",
+        b"{}",
+        b'{"spec":[]}',
+        b'{"spec":{"renewTime":"x"}}',
+        b"",
+    ],
 )
 def test_an_answer_that_is_no_lease_is_no_answer(body: bytes) -> None:
     """It is asked for again, as after a time-out: whether a write was carried out is not known."""

@@ -20,7 +20,9 @@ from moorage.ports.repeated_logs import once_per_cause
 
 def record(message: str, *args: Any, **extra: Any) -> logging.LogRecord:
     """A record of 2026-01-02T03:04:05.678Z."""
-    made = logging.getLogger("moorage.x").makeRecord("moorage.x", logging.WARNING, "f.py", 1, message, args, None, extra=extra)
+    made = logging.getLogger("moorage.x").makeRecord(
+        "moorage.x", logging.WARNING, "f.py", 1, message, args, None, extra=extra
+    )
     made.created = 1767323045.678
     return made
 
@@ -28,7 +30,10 @@ def record(message: str, *args: Any, **extra: Any) -> logging.LogRecord:
 def test_text() -> None:
     """Time, level, logger, message, fields; a value that is no single word is quoted."""
     line = TextFormatter().format(record("bound %s", "it", pod="d/p", note='a "b"', empty=""))
-    assert line == '2026-01-02T03:04:05.678Z WARNING moorage.x bound it pod=d/p note="a \\"b\\"" empty=""'
+    assert (
+        line
+        == '2026-01-02T03:04:05.678Z WARNING moorage.x bound it pod=d/p note="a \\"b\\"" empty=""'
+    )
 
 
 def test_json() -> None:
@@ -45,18 +50,28 @@ def test_json() -> None:
     }
 
 
-FORGED = "no\n2026-01-01T00:00:00.000Z CRITICAL moorage.engine forged \x1b[31m\x9b\u202e\u2028\ud800"
+FORGED = (
+    "no\n2026-01-01T00:00:00.000Z CRITICAL moorage.engine forged \x1b[31m\x9b\u202e\u2028\ud800"
+)
 
 
 @pytest.mark.parametrize("formatter", [TextFormatter(), JsonFormatter()], ids=["text", "json"])
 @pytest.mark.parametrize("place", ["message", "value", "one word", "exception"])
-def test_what_others_wrote_is_no_record_and_no_command_for_a_terminal(formatter: logging.Formatter, place: str) -> None:
-    """A message, a value of a field, the text of an exception: each record is one line, and a traceback is indented."""
+def test_what_others_wrote_is_no_record_and_no_command_for_a_terminal(
+    formatter: logging.Formatter, place: str
+) -> None:
+    """A message, a value of a field, the text of an exception: each record is one line, and a
+    traceback is indented.
+    """
     text = FORGED.replace(" ", "") if place == "one word" else FORGED
     try:
         raise ValueError(text)
     except ValueError:
-        made = record(text) if place == "message" else record("m", pod="d/p" if place == "exception" else text)
+        made = (
+            record(text)
+            if place == "message"
+            else record("m", pod="d/p" if place == "exception" else text)
+        )
         made.exc_info = sys.exc_info() if place == "exception" else None
     first, *others = formatter.format(made).split("\n")
     assert all(line.startswith("    ") and line.isprintable() for line in others)
@@ -102,7 +117,9 @@ def test_install_sends_everything_to_the_stream(style: str) -> None:
 
 
 def test_a_blocked_stream_blocks_nobody() -> None:
-    """A pipe that nobody reads: logging stays quick, what does not fit is counted, stop gives up in time, and later it is told."""
+    """A pipe that nobody reads: logging stays quick, what does not fit is counted, stop gives up in
+    time, and later it is told.
+    """
     reading, writing = os.pipe()
     os.set_blocking(reading, False)
     stream = os.fdopen(writing, "w", buffering=1)
@@ -169,7 +186,9 @@ def test_a_closed_stream_ends_nothing() -> None:
         output.emit(record("x"))
     output.stop()
     assert output.dropped == 3
-    assert not any(thread is output._thread and thread.is_alive() for thread in threading.enumerate())
+    assert not any(
+        thread is output._thread and thread.is_alive() for thread in threading.enumerate()
+    )
 
 
 @pytest.mark.parametrize("formatter", [TextFormatter(), JsonFormatter()], ids=["text", "json"])
@@ -183,7 +202,9 @@ def test_no_line_is_longer_than_a_person_reads(formatter: logging.Formatter) -> 
     text = formatter.format(made)
     assert len(text) < 40_000
     assert text.count("characters left out") == 4
-    assert "<yyy" in text and "yyy>" in text and "<zzz" in text and "zzz>" in text and "xxx>" in text
+    assert (
+        "<yyy" in text and "yyy>" in text and "<zzz" in text and "zzz>" in text and "xxx>" in text
+    )
 
 
 def test_one_line_per_cause_then_a_count() -> None:
@@ -199,4 +220,9 @@ def test_one_line_per_cause_then_a_count() -> None:
             output.emit(made)
     output.stop()
     told = [line.split("moorage.x ")[1] for line in stream.getvalue().splitlines()]
-    assert told == ["it failed: 0 pod=d/p", "another", "it failed: 0 pod=d/p repeated=999", "another repeated=999"]
+    assert told == [
+        "it failed: 0 pod=d/p",
+        "another",
+        "it failed: 0 pod=d/p repeated=999",
+        "another repeated=999",
+    ]

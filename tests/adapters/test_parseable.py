@@ -1,4 +1,6 @@
-"""Answers that are parsed by a library: one object that is too deep must not end the watch of all."""
+"""Answers that are parsed by a library: one object that is too deep must not end the watch of
+all.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,11 @@ FINE = b'{"name":"fine"}'
 
 def event(body: bytes) -> bytes:
     """A line about it."""
-    return b'{"type":"ADDED","object":{"metadata":{"name":"x","resourceVersion":"5"},' + body[1:] + b"}"
+    return (
+        b'{"type":"ADDED","object":{"metadata":{"name":"x","resourceVersion":"5"},'
+        + body[1:]
+        + b"}"
+    )
 
 
 async def serve(answer: bytes) -> Any:
@@ -79,10 +85,14 @@ def test_a_line_that_is_no_event_costs_itself(line: bytes) -> None:
     assert [one["object"]["name"] for one in found] == ["fine", "fine"]
 
 
-@pytest.mark.parametrize("body", [{"metadata": {}, "code": 500, "message": "etcd"}, {"code": 410}, {}, None])
+@pytest.mark.parametrize(
+    "body", [{"metadata": {}, "code": 500, "message": "etcd"}, {"code": 410}, {}, None]
+)
 def test_any_error_is_one_after_which_a_watch_lists_anew(body: Any) -> None:
     """At another one Kopf would end for good."""
-    (found,) = asyncio.run(serve(json.dumps({"type": "ERROR", "object": body}, separators=(",", ":")).encode() + b"\n"))
+    (found,) = asyncio.run(
+        serve(json.dumps({"type": "ERROR", "object": body}, separators=(",", ":")).encode() + b"\n")
+    )
     assert (found["type"], found["object"]["code"]) == ("ERROR", 410)
 
 

@@ -14,7 +14,11 @@ from moorage.ports.telemetry import Telemetry
 def samples(telemetry: PrometheusTelemetry) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
     """What /metrics says, parsed."""
     text = telemetry.render().decode()
-    return {(s.name, frozenset(s.labels.items())): s.value for family in text_string_to_metric_families(text) for s in family.samples}
+    return {
+        (s.name, frozenset(s.labels.items())): s.value
+        for family in text_string_to_metric_families(text)
+        for s in family.samples
+    }
 
 
 def value(telemetry: PrometheusTelemetry, name: str, /, **labels: str) -> float | None:
@@ -25,7 +29,13 @@ def value(telemetry: PrometheusTelemetry, name: str, /, **labels: str) -> float 
 @pytest.mark.parametrize(
     ("name", "labels", "first", "last", "count"),
     [
-        ("scheduler_scheduling_attempt_duration_seconds", {"result": "scheduled", "profile": "p"}, 0.001, 16.384, 15),
+        (
+            "scheduler_scheduling_attempt_duration_seconds",
+            {"result": "scheduled", "profile": "p"},
+            0.001,
+            16.384,
+            15,
+        ),
         ("scheduler_scheduling_algorithm_duration_seconds", {}, 0.001, 16.384, 15),
         (
             "scheduler_framework_extension_point_duration_seconds",
@@ -39,7 +49,9 @@ def value(telemetry: PrometheusTelemetry, name: str, /, **labels: str) -> float 
         ("scheduler_preemption_victims", {}, 1, 64, 7),
     ],
 )
-def test_histograms_have_kube_schedulers_buckets(name: str, labels: dict[str, str], first: float, last: float, count: int) -> None:
+def test_histograms_have_kube_schedulers_buckets(
+    name: str, labels: dict[str, str], first: float, last: float, count: int
+) -> None:
     """Names, labels and bounds are those of kube-scheduler 1.36."""
     telemetry = PrometheusTelemetry()
     telemetry.attempt("scheduled", "p", 0.01)
@@ -107,7 +119,10 @@ def test_gauges_forget_what_is_gone() -> None:
     assert value(t, "scheduler_unschedulable_pods", plugin="NodePorts", profile="p") == 2
     t.gated({"a": 1})
     t.gated({"b": 1})
-    assert value(t, "moorage_gated_pods", gate="a") is None and value(t, "moorage_gated_pods", gate="b") == 1
+    assert (
+        value(t, "moorage_gated_pods", gate="a") is None
+        and value(t, "moorage_gated_pods", gate="b") == 1
+    )
     t.revisions([("p", "r1", 0), ("q", "r9", 0)])
     t.revisions([("p", "r2", 1), ("q", "r9", 0)])
     assert value(t, "moorage_profile_revision_info", profile="p", revision="r1") is None
@@ -142,7 +157,9 @@ def test_pulled_gauges_are_read_at_the_scrape() -> None:
 
 
 def test_two_registries_do_not_meet() -> None:
-    """Two instances in one process count apart, with the process' own metrics in each, and no _created noise."""
+    """Two instances in one process count apart, with the process' own metrics in each, and no
+    _created noise.
+    """
     one, other = PrometheusTelemetry(), PrometheusTelemetry()
     one.event("sent")
     assert value(one, "moorage_events_total", result="sent") == 1

@@ -1,4 +1,6 @@
-"""What our server shows: files that come, change, break and expire, and a certificate of its own."""
+"""What our server shows: files that come, change, break and expire, and a certificate of its
+own.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,13 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 
-from moorage.adapters.serving_certificates import LIFETIME, CertificateError, CertificateFiles, SelfSignedCertificate, ServingCertificates
+from moorage.adapters.serving_certificates import (
+    LIFETIME,
+    CertificateError,
+    CertificateFiles,
+    SelfSignedCertificate,
+    ServingCertificates,
+)
 from moorage.adapters.system_clock import SystemClock
 from tests.fakes.clocks import EPOCH, ManualClock
 from tests.rig.certificates import Authority
@@ -27,7 +35,13 @@ class Pair:
         self.authority = Authority(folder / "authority")
         self.files = CertificateFiles(str(folder / "tls.crt"), str(folder / "tls.key"))
 
-    def write(self, lifetime: datetime.timedelta = datetime.timedelta(days=2), *, certificate: bool = True, key: bool = True) -> None:
+    def write(
+        self,
+        lifetime: datetime.timedelta = datetime.timedelta(days=2),
+        *,
+        certificate: bool = True,
+        key: bool = True,
+    ) -> None:
         """A new pair, or one half of it."""
         new_certificate, new_key = self.authority.server("it", lifetime)
         if certificate:
@@ -63,7 +77,9 @@ def test_a_changed_pair_is_taken(pair: Pair) -> None:
 
 
 @pytest.mark.parametrize("half", ["certificate", "key"])
-def test_half_a_change_waits_for_the_other_half(pair: Pair, half: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_half_a_change_waits_for_the_other_half(
+    pair: Pair, half: str, caplog: pytest.LogCaptureFixture
+) -> None:
     """Told as one cause, and never shown."""
     certificates = ServingCertificates(pair.files, CLOCK)
     first = serial(certificates)
@@ -77,7 +93,15 @@ def test_half_a_change_waits_for_the_other_half(pair: Pair, half: str, caplog: p
     assert certificates.refresh("")
 
 
-@pytest.mark.parametrize("text", [b"", b"no certificate", b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", None])
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"",
+        b"no certificate",
+        b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
+        None,
+    ],
+)
 def test_what_cannot_be_used(pair: Pair, text: bytes | None) -> None:
     """At the start it is an error that names the files; later the last good one stays."""
     certificates = ServingCertificates(pair.files, CLOCK)
@@ -89,14 +113,20 @@ def test_what_cannot_be_used(pair: Pair, text: bytes | None) -> None:
         file.write_bytes(text)
     assert not certificates.refresh("")
     assert certificates.context is context
-    with pytest.raises(CertificateError, match=r"serving\.certFile .*tls\.crt with serving\.keyFile .*tls\.key"):
+    with pytest.raises(
+        CertificateError, match=r"serving\.certFile .*tls\.crt with serving\.keyFile .*tls\.key"
+    ):
         ServingCertificates(pair.files, CLOCK)
 
 
 def test_a_key_with_a_password_asks_nobody(pair: Pair) -> None:
     """It is refused, instead of waiting at a terminal."""
     key = serialization.load_pem_private_key(Path(pair.files.key).read_bytes(), None)
-    form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.BestAvailableEncryption(b"secret")
+    form = (
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.BestAvailableEncryption(b"secret"),
+    )
     Path(pair.files.key).write_bytes(key.private_bytes(*form))
     with pytest.raises(CertificateError):
         ServingCertificates(pair.files, CLOCK)
@@ -104,7 +134,11 @@ def test_a_key_with_a_password_asks_nobody(pair: Pair) -> None:
 
 @pytest.mark.parametrize(
     ("lifetime", "told"),
-    [(datetime.timedelta(days=2), ""), (datetime.timedelta(hours=3), "expires, at "), (datetime.timedelta(minutes=-5), "has expired, at ")],
+    [
+        (datetime.timedelta(days=2), ""),
+        (datetime.timedelta(hours=3), "expires, at "),
+        (datetime.timedelta(minutes=-5), "has expired, at "),
+    ],
     ids=["good", "ends soon", "has ended"],
 )
 def test_a_certificate_that_ends_is_told_and_shown(
@@ -120,22 +154,34 @@ def test_a_certificate_that_ends_is_told_and_shown(
 def test_its_own_is_made_anew_before_it_ends() -> None:
     """And says the host's names."""
     clock = ManualClock()
-    certificates = ServingCertificates(SelfSignedCertificate(("localhost", "127.0.0.1", "::1", "moorage-0", "not a näme"), clock), clock)
+    certificates = ServingCertificates(
+        SelfSignedCertificate(("localhost", "127.0.0.1", "::1", "moorage-0", "not a näme"), clock),
+        clock,
+    )
     shown = x509.load_pem_x509_certificate(certificates._pem)
     names = shown.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     assert names.get_values_for_type(x509.DNSName) == ["localhost", "moorage-0"]
-    assert [str(address) for address in names.get_values_for_type(x509.IPAddress)] == ["127.0.0.1", "::1"]
+    assert [str(address) for address in names.get_values_for_type(x509.IPAddress)] == [
+        "127.0.0.1",
+        "::1",
+    ]
     assert shown.not_valid_before_utc < EPOCH < shown.not_valid_after_utc == EPOCH + LIFETIME
     clock.jump(datetime.timedelta(days=334).total_seconds())
     assert not certificates.refresh("")
     clock.jump(datetime.timedelta(days=2).total_seconds())
     assert certificates.refresh("")
     assert serial(certificates) != shown.serial_number
-    assert x509.load_pem_x509_certificate(certificates._pem).not_valid_after_utc > clock.now() + datetime.timedelta(days=364)
+    assert x509.load_pem_x509_certificate(
+        certificates._pem
+    ).not_valid_after_utc > clock.now() + datetime.timedelta(days=364)
 
 
-def test_authorities_and_certificate_do_not_hold_up_each_other(pair: Pair, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Clients are asked for certificates where there is an authority; a broken one leaves the one before."""
+def test_authorities_and_certificate_do_not_hold_up_each_other(
+    pair: Pair, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Clients are asked for certificates where there is an authority; a broken one leaves the one
+    before.
+    """
     certificates = ServingCertificates(pair.files, CLOCK)
     assert certificates.context.verify_mode is ssl.CERT_NONE
     authority = pair.authority.file.read_text()

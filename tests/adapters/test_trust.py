@@ -24,7 +24,9 @@ WHO = HttpCall("GET", "/who", timeout=5)
 
 
 class Place:
-    """A folder with the files that a kubelet or an administrator replaces, an API server, and a session to it."""
+    """A folder with the files that a kubelet or an administrator replaces, an API server, and a
+    session to it.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -40,7 +42,9 @@ class Place:
 
     def believe(self, *authorities: Authority) -> None:
         """What the file says."""
-        (self.folder / "ca.crt").write_bytes(b"".join(authority.file.read_bytes() for authority in authorities))
+        (self.folder / "ca.crt").write_bytes(
+            b"".join(authority.file.read_bytes() for authority in authorities)
+        )
 
     def be(self, user: str, authority: Authority) -> None:
         """Whose client certificate the files hold."""
@@ -48,8 +52,12 @@ class Place:
             (self.folder / file).write_bytes(made.read_bytes())
 
     @contextlib.asynccontextmanager
-    async def served(self, authority: Authority, lifetime: timedelta = timedelta(days=1)) -> AsyncIterator[None]:
-        """An API server with a certificate of that authority, which says who asks; at the port that the first one had."""
+    async def served(
+        self, authority: Authority, lifetime: timedelta = timedelta(days=1)
+    ) -> AsyncIterator[None]:
+        """An API server with a certificate of that authority, which says who asks; at the port that
+        the first one had.
+        """
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(*authority.server("apiserver", lifetime))
         context.load_verify_locations(self.authority.file)
@@ -58,7 +66,9 @@ class Place:
         async def who(request: web.BaseRequest) -> web.Response:
             await asyncio.sleep(0.3 if request.path == "/slow" else 0)
             certificate = request.get_extra_info("peercert") or {}
-            return web.json_response({name: value for part in certificate.get("subject", ()) for name, value in part})
+            return web.json_response(
+                {name: value for part in certificate.get("subject", ()) for name, value in part}
+            )
 
         runner = web.ServerRunner(web.Server(who), shutdown_timeout=0.1)
         await runner.setup()
@@ -72,8 +82,14 @@ class Place:
 
     async def open(self) -> None:
         """The session."""
-        cluster = {"server": f"https://127.0.0.1:{self.port}", "certificate-authority": str(self.folder / "ca.crt")}
-        user = {"client-certificate": str(self.folder / "client.crt"), "client-key": str(self.folder / "client.key")}
+        cluster = {
+            "server": f"https://127.0.0.1:{self.port}",
+            "certificate-authority": str(self.folder / "ca.crt"),
+        }
+        user = {
+            "client-certificate": str(self.folder / "client.crt"),
+            "client-key": str(self.folder / "client.key"),
+        }
         kubeconfig = self.folder / "kubeconfig"
         kubeconfig.write_text(
             json.dumps(
@@ -111,7 +127,9 @@ def run(folder: Path, scenario: Callable[[Place], Awaitable[None]]) -> None:
 
 
 def test_an_authority_that_rotates(tmp_path: Path) -> None:
-    """As soon as the file has the new one it is believed: after one failure, not after a minute. Watches too."""
+    """As soon as the file has the new one it is believed: after one failure, not after a minute.
+    Watches too.
+    """
 
     async def scenario(place: Place) -> None:
         new = place.authority_of("new")
@@ -131,7 +149,9 @@ def test_an_authority_that_rotates(tmp_path: Path) -> None:
 
 
 def test_an_authority_that_is_taken_away(tmp_path: Path) -> None:
-    """Is not believed by any new connection, that of a watch or of a library to whom we lend a session either; idle ones end."""
+    """Is not believed by any new connection, that of a watch or of a library to whom we lend a
+    session either; idle ones end.
+    """
 
     async def scenario(place: Place) -> None:
         new = place.authority_of("new")
@@ -162,10 +182,15 @@ def test_an_authority_that_is_taken_away(tmp_path: Path) -> None:
 
 
 def test_a_stranger_stays_one(tmp_path: Path) -> None:
-    """However often it is tried: an authority that no file names, a certificate that has expired."""
+    """However often it is tried: an authority that no file names, a certificate that has
+    expired.
+    """
 
     async def scenario(place: Place) -> None:
-        for authority, lifetime in ((place.authority_of("stranger"), timedelta(days=1)), (place.authority, timedelta(minutes=-1))):
+        for authority, lifetime in (
+            (place.authority_of("stranger"), timedelta(days=1)),
+            (place.authority, timedelta(minutes=-1)),
+        ):
             async with place.served(authority, lifetime):
                 for _ in range(3):
                     with pytest.raises(Retryable, match="certificate verify failed"):

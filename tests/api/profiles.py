@@ -16,7 +16,13 @@ def a_profile(spec: Any, name: str = "binpack", generation: int = 1) -> dict[str
     return {
         "apiVersion": "moorage.dev/v1alpha1",
         "kind": "SchedulerProfile",
-        "metadata": {"name": name, "uid": f"uid-{name}", "generation": generation, "resourceVersion": "9", "managedFields": [{}]},
+        "metadata": {
+            "name": name,
+            "uid": f"uid-{name}",
+            "generation": generation,
+            "resourceVersion": "9",
+            "managedFields": [{}],
+        },
         "spec": spec,
         "status": {"conditions": "whatever"},
     }

@@ -43,11 +43,18 @@ def but(*worse: ConditionResult) -> list[ConditionResult]:
     [
         (but(), True, "Ready"),
         (
-            but(ConditionResult(ConditionType.ACTIVE, False, "LastGood"), ConditionResult(ConditionType.ACCEPTED, False, "UnknownPlugin")),
+            but(
+                ConditionResult(ConditionType.ACTIVE, False, "LastGood"),
+                ConditionResult(ConditionType.ACCEPTED, False, "UnknownPlugin"),
+            ),
             False,
             "UnknownPlugin",
         ),
-        (but(ConditionResult(ConditionType.RESOLVED_REFS, False, "PluginMismatch")), False, "PluginMismatch"),
+        (
+            but(ConditionResult(ConditionType.RESOLVED_REFS, False, "PluginMismatch")),
+            False,
+            "PluginMismatch",
+        ),
         (but(ConditionResult(ConditionType.PERMITTED, None, "Waiting")), None, "Waiting"),
         (but(ConditionResult(ConditionType.ACTIVE, False, "Suspended")), False, "Suspended"),
         (
@@ -64,17 +71,34 @@ def but(*worse: ConditionResult) -> list[ConditionResult]:
         ),
         (GOOD[:3], None, "Waiting"),
     ],
-    ids=["all-good", "first-counts", "references", "unknown", "suspended", "order-does-not-matter", "not-known-yet"],
+    ids=[
+        "all-good",
+        "first-counts",
+        "references",
+        "unknown",
+        "suspended",
+        "order-does-not-matter",
+        "not-known-yet",
+    ],
 )
-def test_ready_is_the_first_that_is_not_true(results: list[ConditionResult], status: bool | None, reason: str) -> None:
+def test_ready_is_the_first_that_is_not_true(
+    results: list[ConditionResult], status: bool | None, reason: str
+) -> None:
     """In the order Accepted, ResolvedRefs, Permitted, Active."""
     ready = summarise(results)
     assert (ready.type, ready.status, ready.reason) == (ConditionType.READY, status, reason)
 
 
 def test_a_condition_is_what_kubernetes_expects() -> None:
-    """Every field, times in UTC with whole seconds; nothing but plain strings, as JSON encoders want them."""
-    (made,) = merge([], [ConditionResult(ConditionType.ACCEPTED, False, ConditionReason.UNKNOWN_PLUGIN, "why")], 7, NOW)
+    """Every field, times in UTC with whole seconds; nothing but plain strings, as JSON encoders
+    want them.
+    """
+    (made,) = merge(
+        [],
+        [ConditionResult(ConditionType.ACCEPTED, False, ConditionReason.UNKNOWN_PLUGIN, "why")],
+        7,
+        NOW,
+    )
     assert made == {
         "type": "Accepted",
         "status": "False",
@@ -88,13 +112,24 @@ def test_a_condition_is_what_kubernetes_expects() -> None:
 
 
 def test_the_time_changes_with_the_status_only() -> None:
-    """A new reason, message or generation is no transition; and what is not judged any more is gone."""
+    """A new reason, message or generation is no transition; and what is not judged any more is
+    gone.
+    """
     first = merge(
-        [], [ConditionResult(ConditionType.ACCEPTED, True, "Valid"), ConditionResult(ConditionType.ACTIVE, False, "Waiting")], 1, NOW
+        [],
+        [
+            ConditionResult(ConditionType.ACCEPTED, True, "Valid"),
+            ConditionResult(ConditionType.ACTIVE, False, "Waiting"),
+        ],
+        1,
+        NOW,
     )
     second = merge(
         first,
-        [ConditionResult(ConditionType.ACTIVE, False, "Suspended", "x"), ConditionResult(ConditionType.ACCEPTED, False, "InvalidSpec")],
+        [
+            ConditionResult(ConditionType.ACTIVE, False, "Suspended", "x"),
+            ConditionResult(ConditionType.ACCEPTED, False, "InvalidSpec"),
+        ],
         2,
         LATER,
     )
@@ -105,14 +140,21 @@ def test_the_time_changes_with_the_status_only() -> None:
     assert [c["type"] for c in merge(second, [GOOD[0]], 3, LATER)] == ["Accepted"]
 
 
-@pytest.mark.parametrize("old", [["x", None, 3], [{}], [{"type": "Accepted"}], [{"type": "Accepted", "status": "True"}]])
+@pytest.mark.parametrize(
+    "old", [["x", None, 3], [{}], [{"type": "Accepted"}], [{"type": "Accepted", "status": "True"}]]
+)
 def test_whatever_stands_in_status_is_no_obstacle(old: list[Any]) -> None:
     """Others may write there too."""
     (made,) = merge(old, [GOOD[0]], 1, NOW)
     assert made["lastTransitionTime"] == "2026-05-01T12:00:07Z"
 
 
-@given(st.integers(MAX_MESSAGE_CHARACTERS - 3, MAX_MESSAGE_CHARACTERS + 3).map(lambda length: "ä" * length) | st.text())
+@given(
+    st.integers(MAX_MESSAGE_CHARACTERS - 3, MAX_MESSAGE_CHARACTERS + 3).map(
+        lambda length: "ä" * length
+    )
+    | st.text()
+)
 def test_messages_are_bounded(text: str) -> None:
     """A short one stays, a long one says that it was cut."""
     cut = truncated(text)

@@ -44,10 +44,23 @@ def test_every_node_is_structural() -> None:
     """A type for each, none of the keywords that the API server refuses or that say nothing."""
     for kind, path, node in ALL:
         assert node.get("type") in {"object", "array", "string", "integer", "boolean"}, (kind, path)
-        assert not node.keys() & {"$ref", "$defs", "anyOf", "allOf", "oneOf", "title", "const", "propertyNames", "exclusiveMinimum"}
+        assert not node.keys() & {
+            "$ref",
+            "$defs",
+            "anyOf",
+            "allOf",
+            "oneOf",
+            "title",
+            "const",
+            "propertyNames",
+            "exclusiveMinimum",
+        }
         assert not ("properties" in node and "additionalProperties" in node)
         if node["type"] == "array":
-            assert "items" in node and node["x-kubernetes-list-type"] in {"atomic", "set", "map"}, (kind, path)
+            assert "items" in node and node["x-kubernetes-list-type"] in {"atomic", "set", "map"}, (
+                kind,
+                path,
+            )
 
 
 def test_objects_are_described_or_free() -> None:
@@ -55,11 +68,16 @@ def test_objects_are_described_or_free() -> None:
     for kind, path, node in ALL:
         if node["type"] == "object" and path != ".metadata":
             described = node.get("properties") or node.get("additionalProperties")
-            assert bool(described) != bool(node.get("x-kubernetes-preserve-unknown-fields")), (kind, path)
+            assert bool(described) != bool(node.get("x-kubernetes-preserve-unknown-fields")), (
+                kind,
+                path,
+            )
 
 
 def test_everything_in_spec_is_bounded() -> None:
-    """The API server reckons the cost of rules from these bounds, and no object is larger than they allow."""
+    """The API server reckons the cost of rules from these bounds, and no object is larger than they
+    allow.
+    """
     for kind, path, node in IN_SPEC:
         if node["type"] == "array":
             assert node["maxItems"] <= 256, (kind, path)
@@ -82,7 +100,11 @@ def test_every_field_that_users_write_is_described() -> None:
 def test_map_lists_have_their_key() -> None:
     """The key is a required field of the items."""
     lists = [(path, node) for _, path, node in ALL if node.get("x-kubernetes-list-type") == "map"]
-    assert {path for path, _ in lists} >= {".spec.pluginConfig", ".status.conditions", ".status.replicas"}
+    assert {path for path, _ in lists} >= {
+        ".spec.pluginConfig",
+        ".status.conditions",
+        ".status.replicas",
+    }
     for path, node in lists:
         (key,) = node["x-kubernetes-list-map-keys"]
         assert key in node["items"]["required"], path
@@ -90,7 +112,11 @@ def test_map_lists_have_their_key() -> None:
 
 def test_rules_name_fields_that_exist() -> None:
     """And say what is wrong."""
-    found = [(kind, node, rule) for kind, _, node in ALL for rule in node.get("x-kubernetes-validations", ())]
+    found = [
+        (kind, node, rule)
+        for kind, _, node in ALL
+        for rule in node.get("x-kubernetes-validations", ())
+    ]
     assert len(found) == 6
     for kind, node, rule in found:
         assert rule["message"]
@@ -98,16 +124,22 @@ def test_rules_name_fields_that_exist() -> None:
             assert name in node["properties"], (kind, rule)
 
 
-@pytest.mark.parametrize("field", ["podInitialBackoffSeconds", "podMaxBackoffSeconds", "percentageOfNodesToScore"])
+@pytest.mark.parametrize(
+    "field", ["podInitialBackoffSeconds", "podMaxBackoffSeconds", "percentageOfNodesToScore"]
+)
 def test_what_inherits_from_the_operator_has_no_default(field: str) -> None:
-    """Else the API server would write it into every object and the operator's value would never apply."""
+    """Else the API server would write it into every object and the operator's value would never
+    apply.
+    """
     assert "default" not in schema("SchedulerProfile")["properties"]["spec"]["properties"][field]
 
 
 def test_defaults_are_the_documented_ones() -> None:
     """What the API server writes into a new profile."""
     found = {path: node["default"] for _, path, node in ALL if "default" in node}
-    assert {path: value for path, value in found.items() if not path.startswith(".spec.extenders")} == {
+    assert {
+        path: value for path, value in found.items() if not path.startswith(".spec.extenders")
+    } == {
         ".spec.controllerName": "moorage",
         ".spec.preset": "Default",
         ".spec.suspend": False,
@@ -117,12 +149,31 @@ def test_defaults_are_the_documented_ones() -> None:
 def test_columns_and_names_are_as_promised() -> None:
     """What `kubectl get sprof` and `get pcfg` print."""
     versions = {kind: crd["spec"]["versions"][0] for kind, crd in CRDS.items()}
-    columns = {kind: [(c["name"], c.get("priority", 0)) for c in v["additionalPrinterColumns"]] for kind, v in versions.items()}
+    columns = {
+        kind: [(c["name"], c.get("priority", 0)) for c in v["additionalPrinterColumns"]]
+        for kind, v in versions.items()
+    }
     assert columns["SchedulerProfile"] == [
-        *((name, 0) for name in ("Scheduler", "Ready", "Reason", "Revision", "Active", "Backoff", "Unsched", "Gated", "Leader", "Age")),
+        *(
+            (name, 0)
+            for name in (
+                "Scheduler",
+                "Ready",
+                "Reason",
+                "Revision",
+                "Active",
+                "Backoff",
+                "Unsched",
+                "Gated",
+                "Leader",
+                "Age",
+            )
+        ),
         *((name, 1) for name in ("Preset", "Desired")),
     ]
-    assert columns["PluginConfig"] == [(name, 0) for name in ("Plugin", "Accepted", "Reason", "Profiles", "Age")]
+    assert columns["PluginConfig"] == [
+        (name, 0) for name in ("Plugin", "Accepted", "Reason", "Profiles", "Age")
+    ]
     assert [crd["spec"]["names"]["shortNames"] for crd in CRDS.values()] == [["sprof"], ["pcfg"]]
     assert {crd["spec"]["names"]["categories"][0] for crd in CRDS.values()} == {"moorage"}
     assert {crd["spec"]["scope"] for crd in CRDS.values()} == {"Cluster"}

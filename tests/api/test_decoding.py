@@ -40,7 +40,11 @@ class Args:
 
     def validate(self) -> list[Violation]:
         """A rule between fields."""
-        return [Violation("few[0]", {"long": "x" * 5000}, "must not be bad", FieldErrorType.DUPLICATE)] if self.few[0] == "bad" else []
+        return (
+            [Violation("few[0]", {"long": "x" * 5000}, "must not be bad", FieldErrorType.DUPLICATE)]
+            if self.few[0] == "bad"
+            else []
+        )
 
 
 class Model(BaseModel):
@@ -48,7 +52,9 @@ class Model(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    weights: dict[Annotated[str, Field(max_length=5)], Annotated[int, Field(ge=1, le=9)]] = Field(default_factory=dict)
+    weights: dict[Annotated[str, Field(max_length=5)], Annotated[int, Field(ge=1, le=9)]] = Field(
+        default_factory=dict
+    )
     free: dict[str, Any] = Field(default_factory=dict)
     text: Annotated[str, Field(pattern="^a+$")] = "a"
 
@@ -65,26 +71,61 @@ CASES: dict[str, tuple[type[Any], object, list[tuple[str, object, str]]]] = {
     "python-name": (
         Args,
         {"one": {"the_name": "x"}},
-        [("one.theName", None, "Required value"), ("one.the_name", "x", 'unknown field; did you mean "theName"?')],
+        [
+            ("one.theName", None, "Required value"),
+            ("one.the_name", "x", 'unknown field; did you mean "theName"?'),
+        ],
     ),
-    "wrong-choice": (Args, {"kind": "Mots"}, [("kind", "Mots", 'supported values: "Least", "Most"; did you mean "Most"?')]),
+    "wrong-choice": (
+        Args,
+        {"kind": "Mots"},
+        [("kind", "Mots", 'supported values: "Least", "Most"; did you mean "Most"?')],
+    ),
     "wrong-type-of-choice": (Args, {"kind": 3}, [("kind", 3, 'supported values: "Least", "Most"')]),
-    "below-list": (Args, {"inner": [{"theName": "a"}, {"theName": 4}]}, [("inner[1].theName", 4, "must be a string")]),
-    "range": (Args, {"one": {"theName": "a", "weight": 101}}, [("one.weight", 101, "not in valid range [0, 100]")]),
+    "below-list": (
+        Args,
+        {"inner": [{"theName": "a"}, {"theName": 4}]},
+        [("inner[1].theName", 4, "must be a string")],
+    ),
+    "range": (
+        Args,
+        {"one": {"theName": "a", "weight": 101}},
+        [("one.weight", 101, "not in valid range [0, 100]")],
+    ),
     "open-range": (Args, {"positive": 0}, [("positive", 0, "not in valid range (0, inf)")]),
     "half-open-range": (Args, {"natural": -1}, [("natural", -1, "not in valid range [0, inf)")]),
-    "text-for-number": (Args, {"one": {"theName": "a", "weight": "1"}}, [("one.weight", "1", "must be an integer")]),
-    "fraction": (Args, {"one": {"theName": "a", "weight": 1.5}}, [("one.weight", 1.5, "must be an integer")]),
+    "text-for-number": (
+        Args,
+        {"one": {"theName": "a", "weight": "1"}},
+        [("one.weight", "1", "must be an integer")],
+    ),
+    "fraction": (
+        Args,
+        {"one": {"theName": "a", "weight": 1.5}},
+        [("one.weight", 1.5, "must be an integer")],
+    ),
     "text-for-boolean": (Args, {"on": "true"}, [("on", "true", "must be true or false")]),
     "text-for-float": (Args, {"share": "x"}, [("share", "x", "must be a number")]),
     "object-for-list": (Args, {"inner": {"theName": "a"}}, [("inner", "{…}", "must be a list")]),
     "list-for-object": (Args, {"one": ["a"]}, [("one", "[…]", "must be an object")]),
     "nothing": (Args, None, [("", None, "must be an object")]),
-    "too-few": (Args, {"few": []}, [("few", "[…]", "should have at least 1 item after validation, not 0")]),
+    "too-few": (
+        Args,
+        {"few": []},
+        [("few", "[…]", "should have at least 1 item after validation, not 0")],
+    ),
     "own-rule": (Args, {"few": ["bad"]}, [("few[0]", "{…}", "must not be bad")]),
-    "two-faults": (Args, {"on": 1, "share": []}, [("share", "[…]", "must be a number"), ("on", 1, "must be true or false")]),
+    "two-faults": (
+        Args,
+        {"on": 1, "share": []},
+        [("share", "[…]", "must be a number"), ("on", 1, "must be true or false")],
+    ),
     "map-value": (Model, {"weights": {"a": 0}}, [("weights[a]", 0, "not in valid range [1, 9]")]),
-    "map-key": (Model, {"weights": {"abcdef": 1}}, [("weights[abcdef]", "abcdef", "should have at most 5 characters")]),
+    "map-key": (
+        Model,
+        {"weights": {"abcdef": 1}},
+        [("weights[abcdef]", "abcdef", "should have at most 5 characters")],
+    ),
     "free": (Model, {"free": []}, [("free", "[…]", "must be an object")]),
     "pattern": (Model, {"text": "b"}, [("text", "b", "should match '^a+$'")]),
     "long-value": (Model, {"text": "b" * 5000}, [("text", "b" * 100 + "…", "should match '^a+$'")]),
@@ -114,14 +155,18 @@ PROBLEMS = {
 
 @pytest.mark.parametrize("case", PROBLEMS)
 def test_faults_have_a_kind(case: str) -> None:
-    """Whether the document can't be read, or can but must not be so; the dataclass's own rules say it themselves."""
+    """Whether the document can't be read, or can but must not be so; the dataclass's own rules say
+    it themselves.
+    """
     kind, document, _ = CASES[case]
     with pytest.raises(DecodeError) as caught:
         Decoder(kind).decode(document)
     assert caught.value.violations[0].error_type is PROBLEMS[case]
 
 
-@pytest.mark.parametrize("document", [{"a": {1, 2}}, {"a": "\ud800"}, {"a": float("nan")}, object()])
+@pytest.mark.parametrize(
+    "document", [{"a": {1, 2}}, {"a": "\ud800"}, {"a": float("nan")}, object()]
+)
 def test_what_is_no_json_is_refused(document: object) -> None:
     """Not even text: sets, half characters, numbers that JSON lacks."""
     assert faults(Args, document)
@@ -154,12 +199,19 @@ def test_encoding_is_the_way_back() -> None:
 
 def test_documents_are_laid_over_each_other() -> None:
     """Objects field by field, lists and values as a whole."""
-    assert laid_over({"a": {"b": 1, "c": [1, 2]}, "d": 4}, {"a": {"c": [3]}, "e": {}}) == {"a": {"b": 1, "c": [3]}, "d": 4, "e": {}}
+    assert laid_over({"a": {"b": 1, "c": [1, 2]}, "d": 4}, {"a": {"c": [3]}, "e": {}}) == {
+        "a": {"b": 1, "c": [3]},
+        "d": 4,
+        "e": {},
+    }
     assert laid_over({"a": {"b": 1}}, {"a": None}) == {"a": None}
     assert laid_over({"a": 1}, "text") == "text"
 
 
-@pytest.mark.parametrize(("value", "text"), [(None, None), (True, True), (3, 3), ("x", "x"), ((1,), "[…]"), (Inner("a"), "Inner(…)")])
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(None, None), (True, True), (3, 3), ("x", "x"), ((1,), "[…]"), (Inner("a"), "Inner(…)")],
+)
 def test_values_are_shown_short(value: object, text: object) -> None:
     """Containers never push the message out."""
     assert shown(value) == text

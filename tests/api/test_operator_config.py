@@ -10,7 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.api import yaml_documents
-from moorage.api.operator_config import ConfigErrors, OperatorConfiguration, dump_config, load_config
+from moorage.api.operator_config import (
+    ConfigErrors,
+    OperatorConfiguration,
+    dump_config,
+    load_config,
+)
 from tests.api.test_yaml_documents import PLAIN
 
 HOST = r"^(\*|(\*\.)?[A-Za-z0-9._:-]+)$"
@@ -19,7 +24,11 @@ BELOW_INITIAL = "must be greater than or equal to podInitialBackoffSeconds, whic
 HEAD = "apiVersion: config.moorage.dev/v1alpha1\nkind: OperatorConfiguration\n"
 
 
-def faults(text: str | None = None, environ: Mapping[str, str] | None = None, flags: Mapping[str, str] | None = None) -> list[str]:
+def faults(
+    text: str | None = None,
+    environ: Mapping[str, str] | None = None,
+    flags: Mapping[str, str] | None = None,
+) -> list[str]:
     """What is wrong, as printed."""
     with pytest.raises(ConfigErrors) as caught:
         load_config(text, environ or {}, flags or {})
@@ -43,7 +52,12 @@ def test_defaults_are_as_promised() -> None:
                 "resourceNamespace": "moorage-system",
             },
             "clientConnection": {"kubeconfig": "", "master": ""},
-            "serving": {"bindAddress": "0.0.0.0", "securePort": 10259, "certFile": "", "keyFile": ""},
+            "serving": {
+                "bindAddress": "0.0.0.0",
+                "securePort": 10259,
+                "certFile": "",
+                "keyFile": "",
+            },
             "queueSort": "PrioritySort",
             "percentageOfNodesToScore": 100,
             "podInitialBackoffSeconds": 1,
@@ -63,7 +77,10 @@ def test_defaults_are_as_promised() -> None:
 
 def test_flags_go_before_environment_before_file_before_defaults() -> None:
     """Field by field, with every kind of value."""
-    text = f"{HEAD}bindConcurrency: 1\nleaderElection: {{leaseDuration: 20s, renewDeadline: 11s, retryPeriod: 1s, leaderElect: true}}"
+    text = (
+        f"{HEAD}bindConcurrency: 1\nleaderElection: {{leaseDuration: 20s, renewDeadline: 11s, "
+        f"retryPeriod: 1s, leaderElect: true}}"
+    )
     environ = {
         "MOORAGE_CFG_LEADER_ELECTION__LEADER_ELECT": "False",
         "MOORAGE_CFG_LEADER_ELECTION__LEASE_DURATION": "30s",
@@ -73,10 +90,21 @@ def test_flags_go_before_environment_before_file_before_defaults() -> None:
         "MOORAGE_SERVICE_HOST": "10.0.0.1",
         "MOORAGE_PORT": "tcp://10.0.0.1:10259",
     }
-    config = load_config(text, environ, {"leaderElection.leaseDuration": "1m", "clientConnection.kubeconfig": "~/k"})
+    config = load_config(
+        text, environ, {"leaderElection.leaseDuration": "1m", "clientConnection.kubeconfig": "~/k"}
+    )
     election = config.leader_election
-    assert (election.leader_elect, election.lease_duration, election.renew_deadline, election.retry_period) == (False, 60, 12, 1)
-    assert (config.bind_concurrency, config.percentage_of_nodes_to_score, config.client_connection.kubeconfig) == (1, 50, "~/k")
+    assert (
+        election.leader_elect,
+        election.lease_duration,
+        election.renew_deadline,
+        election.retry_period,
+    ) == (False, 60, 12, 1)
+    assert (
+        config.bind_concurrency,
+        config.percentage_of_nodes_to_score,
+        config.client_connection.kubeconfig,
+    ) == (1, 50, "~/k")
     assert config.extenders.allowed_hosts == ()
 
 
@@ -86,11 +114,17 @@ def test_flags_go_before_environment_before_file_before_defaults() -> None:
         ("", ["there has to be one document, an OperatorConfiguration (from file)"]),
         ("- a", ["there has to be one document, an OperatorConfiguration (from file)"]),
         (f"{HEAD}---\n{HEAD}", ["there has to be one document, an OperatorConfiguration (from file)"]),
-        ("a: [", ["not readable as YAML: line 1, column 5: expected the node content, but found '<stream end>' (from file)"]),
+        ("a: [", [(
+            "not readable as YAML: line 1, column 5: expected the node content, but found "
+            "'<stream end>' (from file)"
+        )]),
         ("bindConcurrency: 2", ["apiVersion: None: Required value (from file)", "kind: None: Required value (from file)"]),
         (
             "apiVersion: kubescheduler.config.k8s.io/v1\nkind: OperatorConfiguration",
-            ["apiVersion: 'kubescheduler.config.k8s.io/v1': supported values: \"config.moorage.dev/v1alpha1\" (from file)"],
+            [(
+                "apiVersion: 'kubescheduler.config.k8s.io/v1': supported values: "
+                "\"config.moorage.dev/v1alpha1\" (from file)"
+            )],
         ),
         (f"{HEAD}bindConcurency: 2", ["bindConcurency: 2: unknown field; did you mean \"bindConcurrency\"? (from file)"]),
         (f"{HEAD}serving: {{bindAdress: x}}", ["serving.bindAdress: 'x': unknown field; did you mean \"bindAddress\"? (from file)"]),
@@ -102,7 +136,10 @@ def test_flags_go_before_environment_before_file_before_defaults() -> None:
         (f"{HEAD}clientConnection: {{qps: 50}}", ["clientConnection.qps: 50: is not supported yet (from file)"]),
         (f"{HEAD}clientConnection: {{burst: 100}}", ["clientConnection.burst: 100: is not supported yet (from file)"]),
         (f"{HEAD}serving: {{certFile: c}}", ["serving.keyFile: '': certFile and keyFile belong together: set both or none"]),
-        (f"{HEAD}serving: {{keyFile: k}}", ["serving.keyFile: 'k': certFile and keyFile belong together: set both or none (from file)"]),
+        (f"{HEAD}serving: {{keyFile: k}}", [(
+            "serving.keyFile: 'k': certFile and keyFile belong together: set both or none (from "
+            "file)"
+        )]),
         (f"{HEAD}plugins: {{packages: [a, b-c]}}", [f"plugins.packages[1]: 'b-c': should match '{PACKAGE}' (from file)"]),
         (f"{HEAD}plugins: {{packages: [a, b, a]}}", ["plugins.packages: '[…]': a is named twice (from file)"]),
         (f"{HEAD}extenders: {{allowedHosts: [a, a/b]}}", [f"extenders.allowedHosts[1]: 'a/b': should match '{HOST}' (from file)"]),
@@ -114,22 +151,40 @@ def test_flags_go_before_environment_before_file_before_defaults() -> None:
     ],
 )  # fmt: skip
 def test_bad_files_are_refused(text: str, wanted: list[str]) -> None:
-    """Each fault with path, value, text and where it came from; a default that no longer fits has no source."""
+    """Each fault with path, value, text and where it came from; a default that no longer fits has
+    no source.
+    """
     assert faults(text) == wanted
 
 
 @pytest.mark.parametrize(
     ("election", "wanted"),
     [
-        ({"leaseDuration": "10s"}, ["leaderElection.renewDeadline: '10s': must be less than leaseDuration, which is 10s"]),
+        (
+            {"leaseDuration": "10s"},
+            ["leaderElection.renewDeadline: '10s': must be less than leaseDuration, which is 10s"],
+        ),
         (
             {"renewDeadline": "2.4s"},
-            ["leaderElection.retryPeriod: '2s': 1.2 times of it must be less than renewDeadline, which is 2.4s"],
+            [
+                (
+                    "leaderElection.retryPeriod: '2s': 1.2 times of it must be less than "
+                    "renewDeadline, which is 2.4s"
+                )
+            ],
         ),
-        ({"retryPeriod": "0s"}, ["leaderElection.retryPeriod: '0s': must be greater than zero (from file)"]),
+        (
+            {"retryPeriod": "0s"},
+            ["leaderElection.retryPeriod: '0s': must be greater than zero (from file)"],
+        ),
         (
             {"resourceNamespace": "kube-system", "resourceName": "kube-scheduler"},
-            ["leaderElection.resourceNamespace: 'kube-system': kube-system/kube-scheduler is kube-scheduler's Lease: set replaceDefault"],
+            [
+                (
+                    "leaderElection.resourceNamespace: 'kube-system': kube-system/kube-scheduler "
+                    "is kube-scheduler's Lease: set replaceDefault"
+                )
+            ],
         ),
         ({"resourceName": "A b"}, ["leaderElection.resourceName: 'A b': should match '"]),
     ],
@@ -138,14 +193,20 @@ def test_bad_files_are_refused(text: str, wanted: list[str]) -> None:
 def test_leader_election_is_checked(election: dict[str, Any], wanted: list[str]) -> None:
     """The order leaseDuration > renewDeadline > 1.2 * retryPeriod, and whose Lease it is."""
     found = faults(HEAD + yaml_documents.dump({"leaderElection": election}))
-    assert len(found) == len(wanted) and all(line.startswith(start) for line, start in zip(found, wanted, strict=True))
+    assert len(found) == len(wanted) and all(
+        line.startswith(start) for line, start in zip(found, wanted, strict=True)
+    )
 
 
 @pytest.mark.parametrize(
     "election",
     [
         {"leaderElect": False, "leaseDuration": "0s", "renewDeadline": "20s"},
-        {"resourceNamespace": "kube-system", "resourceName": "kube-scheduler", "replaceDefaultScheduler": True},
+        {
+            "resourceNamespace": "kube-system",
+            "resourceName": "kube-scheduler",
+            "replaceDefaultScheduler": True,
+        },
         {"resourceNamespace": "kube-system"},
         {"leaseDuration": "10.1s", "renewDeadline": "10s", "retryPeriod": "8.33s"},
     ],
@@ -164,9 +225,19 @@ def test_all_faults_of_all_sources_are_told_at_once() -> None:
         "MOORAGE_CFG_LEADER_ELECTION__LEADER_ELECT": "yes",
         "MOORAGE_CFG_PLUGINS__PACKAGES": "a,b,a",
     }
-    assert faults(f"{HEAD}swapDebounce: -1s\npodInitialBackoffSeconds: 30\nx: 1", environ, {"serving.securePort": "70000"}) == [
-        "MOORAGE_CFG_BIND_CONCURENCY: '1': unknown setting; did you mean \"MOORAGE_CFG_BIND_CONCURRENCY\"? (from environment)",
-        "leaderElection.leaderElect: 'yes': must be true or false (from MOORAGE_CFG_LEADER_ELECTION__LEADER_ELECT)",
+    assert faults(
+        f"{HEAD}swapDebounce: -1s\npodInitialBackoffSeconds: 30\nx: 1",
+        environ,
+        {"serving.securePort": "70000"},
+    ) == [
+        (
+            "MOORAGE_CFG_BIND_CONCURENCY: '1': unknown setting; did you mean "
+            '"MOORAGE_CFG_BIND_CONCURRENCY"? (from environment)'
+        ),
+        (
+            "leaderElection.leaderElect: 'yes': must be true or false (from "
+            "MOORAGE_CFG_LEADER_ELECTION__LEADER_ELECT)"
+        ),
         "serving.securePort: 70000: not in valid range [0, 65535] (from flag)",
         f"podMaxBackoffSeconds: 10: {BELOW_INITIAL} 30",
         "bindConcurrency: 'many': must be an integer (from MOORAGE_CFG_BIND_CONCURRENCY)",
@@ -183,13 +254,17 @@ def test_an_unreadable_file_hides_no_other_fault() -> None:
 
 def test_a_value_in_the_way_of_a_flag_is_told() -> None:
     """The file's own fault is not hidden by what would go below it."""
-    assert faults(f"{HEAD}serving: 3", {}, {"serving.securePort": "1"}) == ["serving: 3: must be an object (from file)"]
+    assert faults(f"{HEAD}serving: 3", {}, {"serving.securePort": "1"}) == [
+        "serving: 3: must be an object (from file)"
+    ]
 
 
 def test_parallelism_is_accepted_and_warned_about() -> None:
     """kube-scheduler's files have it."""
     config = load_config(f"{HEAD}parallelism: 16", {}, {})
-    assert config.warnings() == ["parallelism: 16: has no effect: a cycle works on all nodes at once"]
+    assert config.warnings() == [
+        "parallelism: 16: has no effect: a cycle works on all nodes at once"
+    ]
     assert OperatorConfiguration().warnings() == []
 
 
@@ -215,7 +290,15 @@ def test_what_is_dumped_loads_the_same(values: dict[str, Any]) -> None:
     assert load_config(dump_config(config), {}, {}) == config
 
 
-@given(st.dictionaries(st.sampled_from(["apiVersion", "kind", "leaderElection", "serving", "bindConcurrency", "x"]), PLAIN, max_size=4))
+@given(
+    st.dictionaries(
+        st.sampled_from(
+            ["apiVersion", "kind", "leaderElection", "serving", "bindConcurrency", "x"]
+        ),
+        PLAIN,
+        max_size=4,
+    )
+)
 def test_any_file_is_a_configuration_or_errors(document: dict[str, Any]) -> None:
     """Whatever YAML can say."""
     assert faults(yaml_documents.dump(document))

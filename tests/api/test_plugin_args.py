@@ -1,4 +1,6 @@
-"""Arguments that are expressions: what is told of bad ones, and that slow ones are refused by what was measured."""
+"""Arguments that are expressions: what is told of bad ones, and that slow ones are refused by what
+was measured.
+"""
 
 from __future__ import annotations
 
@@ -28,15 +30,22 @@ def looped(depth: int, inner: str) -> str:
 
 def decoded(*expressions: Any, trusted: bool = False) -> Any:
     """Arguments with these filters."""
-    return plugin_args.decode(REGISTRY["CEL"], {"filters": [{"expression": one} for one in expressions]}, trusted=trusted)
+    return plugin_args.decode(
+        REGISTRY["CEL"], {"filters": [{"expression": one} for one in expressions]}, trusted=trusted
+    )
 
 
 SLOW = {
     "constants": looped(4, "true"),
-    "a whole list": "node.spec.taints.all(a, node.spec.taints.all(b, node.spec.taints.all(c, node.spec.taints.all(d, a.key != 'x'))))",
+    "a whole list": (
+        "node.spec.taints.all(a, node.spec.taints.all(b, node.spec.taints.all(c, "
+        "node.spec.taints.all(d, a.key != 'x'))))"
+    ),
     "all labels": "node.metadata.labels.all(a, node.metadata.labels.all(b, a + b != ''))",
     "beyond the budget": looped(6, "true"),
-    "a hard pattern": "node.metadata.annotations.all(k, node.metadata.annotations[k].matches('(a?){300}a{300}b'))",
+    "a hard pattern": (
+        "node.metadata.annotations.all(k, node.metadata.annotations[k].matches('(a?){300}a{300}b'))"
+    ),
 }
 
 
@@ -95,21 +104,52 @@ def test_one_slow_expression_is_enough() -> None:
 @pytest.mark.parametrize(
     ("args", "wanted"),
     [
-        pytest.param({"filters": [{"expression": ""}]}, "args.filters[0].expression: '': should have at least 1 character", id="empty"),
-        pytest.param({"filters": [{"expression": "x" * 4097}]}, "should have at most 4096 characters", id="long"),
-        pytest.param({"filters": [{"message": "m"}]}, "args.filters[0].expression: None: Required value", id="none"),
-        pytest.param({"scores": [{"expression": "1", "weight": 0}]}, "args.scores[0].weight: 0: not in valid range [1, 100]", id="weight"),
-        pytest.param({"filter": []}, "args.filter: '[…]': unknown field; did you mean \"filters\"?", id="misspelt"),
-        pytest.param({"filters": [{"expression": "true"}] * 33}, "args: 33: must be at most 32 expressions in all", id="many"),
         pytest.param(
-            {"filters": [{"expression": "1 ==\n  node.nam"}]}, "'1 ==\\n  node.nam': 2:7: undeclared reference to 'node.nam'", id="place"
+            {"filters": [{"expression": ""}]},
+            "args.filters[0].expression: '': should have at least 1 character",
+            id="empty",
+        ),
+        pytest.param(
+            {"filters": [{"expression": "x" * 4097}]},
+            "should have at most 4096 characters",
+            id="long",
+        ),
+        pytest.param(
+            {"filters": [{"message": "m"}]},
+            "args.filters[0].expression: None: Required value",
+            id="none",
+        ),
+        pytest.param(
+            {"scores": [{"expression": "1", "weight": 0}]},
+            "args.scores[0].weight: 0: not in valid range [1, 100]",
+            id="weight",
+        ),
+        pytest.param(
+            {"filter": []},
+            "args.filter: '[…]': unknown field; did you mean \"filters\"?",
+            id="misspelt",
+        ),
+        pytest.param(
+            {"filters": [{"expression": "true"}] * 33},
+            "args: 33: must be at most 32 expressions in all",
+            id="many",
+        ),
+        pytest.param(
+            {"filters": [{"expression": "1 ==\n  node.nam"}]},
+            "'1 ==\\n  node.nam': 2:7: undeclared reference to 'node.nam'",
+            id="place",
         ),
     ],
 )
 def test_bad_configs_are_told_with_path_value_and_place(args: dict[str, Any], wanted: str) -> None:
     """By the PluginConfig itself, and at the profile's reference to it."""
     metadata = {"name": "rules", "uid": "u", "generation": 1}
-    config = {"apiVersion": "moorage.dev/v1alpha1", "kind": "PluginConfig", "metadata": metadata, "spec": {"plugin": "CEL", "args": args}}
+    config = {
+        "apiVersion": "moorage.dev/v1alpha1",
+        "kind": "PluginConfig",
+        "metadata": metadata,
+        "spec": {"plugin": "CEL", "args": args},
+    }
     (error,) = RESOLVER.config_errors(config)
     assert wanted in str(error)
     spec = {"pluginConfig": [{"name": "CEL", "configRef": {"name": "rules"}}]}

@@ -1,4 +1,6 @@
-"""Resolution: good specs become revisions, bad ones every fault with path, text and reason, and nothing raises."""
+"""Resolution: good specs become revisions, bad ones every fault with path, text and reason, and
+nothing raises.
+"""
 
 from __future__ import annotations
 
@@ -38,43 +40,77 @@ def enabled(point: str, *names: str) -> dict[str, Any]:
     return {"plugins": {point: {"enabled": [{"name": name} for name in names]}}}
 
 
-MANY = [a_config("good", FIT, {}), a_config("bad", FIT, {"scoringStrateg": {}}), a_config("strange", "NodeFit", {})]
+MANY = [
+    a_config("good", FIT, {}),
+    a_config("bad", FIT, {"scoringStrateg": {}}),
+    a_config("strange", "NodeFit", {}),
+]
 
 # spec -> (reason, path and text of the first fault)
 BAD: dict[str, tuple[Any, str, str]] = {
     "no-object": ([], "InvalidSpec", "spec: '[…]': must be an object"),
-    "misspelt-field": ({"schedulrName": "x"}, "InvalidSpec", "spec.schedulrName: 'x': unknown field; did you mean \"schedulerName\"?"),
+    "misspelt-field": (
+        {"schedulrName": "x"},
+        "InvalidSpec",
+        "spec.schedulrName: 'x': unknown field; did you mean \"schedulerName\"?",
+    ),
     "misspelt-point": (
         {"plugins": {"filtr": {}}},
         "InvalidSpec",
         "spec.plugins.filtr: '{…}': unknown field; did you mean \"filter\"?",
     ),
-    "preset": ({"preset": "Binpack"}, "InvalidSpec", 'spec.preset: \'Binpack\': supported values: "Default", "BinPack", "Spread", '),
+    "preset": (
+        {"preset": "Binpack"},
+        "InvalidSpec",
+        'spec.preset: \'Binpack\': supported values: "Default", "BinPack", "Spread", ',
+    ),
     "long-name": ({"schedulerName": "a" * 64}, "InvalidSpec", "should have at most 63 characters"),
-    "bad-name": ({"schedulerName": "-a"}, "InvalidSpec", "spec.schedulerName: '-a': should match '"),
-    "percentage": ({"percentageOfNodesToScore": 101}, "InvalidSpec", "spec.percentageOfNodesToScore: 101: not in valid range [0, 100]"),
-    "negative-weight": ({"weights": {FIT: -1}}, "InvalidSpec", f"spec.weights[{FIT}]: -1: not in valid range [0, 2147483647]"),
+    "bad-name": (
+        {"schedulerName": "-a"},
+        "InvalidSpec",
+        "spec.schedulerName: '-a': should match '",
+    ),
+    "percentage": (
+        {"percentageOfNodesToScore": 101},
+        "InvalidSpec",
+        "spec.percentageOfNodesToScore: 101: not in valid range [0, 100]",
+    ),
+    "negative-weight": (
+        {"weights": {FIT: -1}},
+        "InvalidSpec",
+        f"spec.weights[{FIT}]: -1: not in valid range [0, 2147483647]",
+    ),
     "weight-of-no-plugin": (
         {"weights": {"NodeAfinity": 1}},
         "UnknownPlugin",
-        "spec.weights[NodeAfinity]: 'NodeAfinity': no plugin has this name; did you mean \"NodeAffinity\"?",
+        (
+            "spec.weights[NodeAfinity]: 'NodeAfinity': no plugin has this name; did you mean "
+            '"NodeAffinity"?'
+        ),
     ),
     "weight-of-no-scorer": (
         {"weights": {"NodeName": 1}},
         "InvalidSpec",
-        "spec.weights[NodeName]: 1: this plugin is not enabled at score: enable it there, or leave its weight out",
+        (
+            "spec.weights[NodeName]: 1: this plugin is not enabled at score: enable it there, or "
+            "leave its weight out"
+        ),
     ),
     "unknown-plugin": (
         enabled("filter", "NodePorts", "NodeNam"),
         "UnknownPlugin",
-        "spec.plugins.filter.enabled[1].name: 'NodeNam': no plugin has this name; did you mean \"NodeName\"?",
+        (
+            "spec.plugins.filter.enabled[1].name: 'NodeNam': no plugin has this name; did you "
+            'mean "NodeName"?'
+        ),
     ),
     "plugin-of-a-package": (
         enabled("filter", "Quiet"),
         "UnknownPlugin",
         (
             "spec.plugins.filter.enabled[0].name: 'Quiet': no plugin has this name; "
-            "if a package has it, name the package under the OperatorConfiguration's plugins.packages"
+            "if a package has it, name the package under the OperatorConfiguration's "
+            "plugins.packages"
         ),
     ),
     "wrong-point": (
@@ -85,12 +121,18 @@ BAD: dict[str, tuple[Any, str, str]] = {
     "plugin-to-come": (
         enabled("multiPoint", "GangScheduling"),
         "NotYetSupported",
-        "spec.plugins.multiPoint.enabled[0].name: 'GangScheduling': this plugin of kube-scheduler is not supported yet",
+        (
+            "spec.plugins.multiPoint.enabled[0].name: 'GangScheduling': this plugin of "
+            "kube-scheduler is not supported yet"
+        ),
     ),
     "args-of-plugin-to-come": (
         with_args({}, "GangScheduling"),
         "NotYetSupported",
-        "spec.pluginConfig[0].name: 'GangScheduling': this plugin of kube-scheduler is not supported yet",
+        (
+            "spec.pluginConfig[0].name: 'GangScheduling': this plugin of kube-scheduler is not "
+            "supported yet"
+        ),
     ),
     "queue-sort": (
         enabled("queueSort", "Coscheduling"),
@@ -100,25 +142,45 @@ BAD: dict[str, tuple[Any, str, str]] = {
     "extenders": (
         {"extenders": [{"urlPrefix": "https://x.test/v1", "tlsConfig": {"insecure": True}}]},
         "InvalidSpec",
-        "spec.extenders[0].urlPrefix: 'https://x.test/v1': the host is not allowed: set extenders: {allowedHosts: [x.test]} in the Opera",
+        (
+            "spec.extenders[0].urlPrefix: 'https://x.test/v1': the host is not allowed: set "
+            "extenders: {allowedHosts: [x.test]} in the Opera"
+        ),
     ),
     "assign": ({"assign": {"podSelector": {}}}, "InvalidSpec", "spec.assign: '{…}': unknown field"),
-    "rollout": ({"rollout": {"strategy": "Immediate"}}, "InvalidSpec", "spec.rollout: '{…}': unknown field"),
+    "rollout": (
+        {"rollout": {"strategy": "Immediate"}},
+        "InvalidSpec",
+        "spec.rollout: '{…}': unknown field",
+    ),
     "backoffs": (
         {"podInitialBackoffSeconds": 20, "podMaxBackoffSeconds": 10},
         "InvalidSpec",
-        "spec.podMaxBackoffSeconds: 10: must be greater than or equal to podInitialBackoffSeconds, which is 20",
+        (
+            "spec.podMaxBackoffSeconds: 10: must be greater than or equal to "
+            "podInitialBackoffSeconds, which is 20"
+        ),
     ),
-    "backoff-above-the-operators": ({"podInitialBackoffSeconds": 20}, "InvalidSpec", "spec.podMaxBackoffSeconds: 10: must be greater than"),
+    "backoff-above-the-operators": (
+        {"podInitialBackoffSeconds": 20},
+        "InvalidSpec",
+        "spec.podMaxBackoffSeconds: 10: must be greater than",
+    ),
     "args-field": (
         with_args({"scoringStrategy": {"typ": "MostAllocated"}}),
         "InvalidPluginArgs",
-        "spec.pluginConfig[0].args.scoringStrategy.typ: 'MostAllocated': unknown field; did you mean \"type\"?",
+        (
+            "spec.pluginConfig[0].args.scoringStrategy.typ: 'MostAllocated': unknown field; did "
+            'you mean "type"?'
+        ),
     ),
     "args-choice": (
         with_args({"scoringStrategy": {"type": "MostAlocated"}}),
         "InvalidPluginArgs",
-        'spec.pluginConfig[0].args.scoringStrategy.type: \'MostAlocated\': supported values: "LeastAllocated", "MostAllocated", ',
+        (
+            "spec.pluginConfig[0].args.scoringStrategy.type: 'MostAlocated': supported values: "
+            '"LeastAllocated", "MostAllocated", '
+        ),
     ),
     "args-type": (
         with_args({"scoringStrategy": {"resources": [{"name": "cpu", "weight": "3"}]}}),
@@ -128,17 +190,26 @@ BAD: dict[str, tuple[Any, str, str]] = {
     "args-rule": (
         with_args({"scoringStrategy": {"type": "RequestedToCapacityRatio"}}),
         "InvalidPluginArgs",
-        "spec.pluginConfig[0].args.scoringStrategy.requestedToCapacityRatio: None: must be specified when type is RequestedToCapacityRatio",
+        (
+            "spec.pluginConfig[0].args.scoringStrategy.requestedToCapacityRatio: None: must be "
+            "specified when type is RequestedToCapacityRatio"
+        ),
     ),
     "args-kind": (
         with_args({"kind": "NodeAffinityArgs"}),
         "InvalidPluginArgs",
-        "spec.pluginConfig[0].args.kind: 'NodeAffinityArgs': must be \"NodeResourcesFitArgs\" or left out",
+        (
+            "spec.pluginConfig[0].args.kind: 'NodeAffinityArgs': must be "
+            '"NodeResourcesFitArgs" or left out'
+        ),
     ),
     "args-version": (
         with_args({"apiVersion": "kubescheduler.config.k8s.io/v1beta3"}),
         "InvalidPluginArgs",
-        "spec.pluginConfig[0].args.apiVersion: 'kubescheduler.config.k8s.io/v1beta3': must be \"kubescheduler.config.k8s.io/v1\" or ",
+        (
+            "spec.pluginConfig[0].args.apiVersion: 'kubescheduler.config.k8s.io/v1beta3': must "
+            'be "kubescheduler.config.k8s.io/v1" or '
+        ),
     ),
     "args-for-none": (
         with_args({"a": 1}, "NodeName"),
@@ -148,7 +219,10 @@ BAD: dict[str, tuple[Any, str, str]] = {
     "args-of-no-plugin": (
         with_args({}, "NodeResourceFit"),
         "UnknownPlugin",
-        "spec.pluginConfig[0].name: 'NodeResourceFit': no plugin has this name; did you mean \"NodeResourcesFit\"?",
+        (
+            "spec.pluginConfig[0].name: 'NodeResourceFit': no plugin has this name; did you mean "
+            '"NodeResourcesFit"?'
+        ),
     ),
     "args-twice": (
         {"pluginConfig": [{"name": FIT, "args": {}}, {"name": FIT, "args": {}}]},
@@ -160,9 +234,17 @@ BAD: dict[str, tuple[Any, str, str]] = {
         "InvalidSpec",
         "spec.pluginConfig[0]: 'NodeResourcesFit': exactly one of args and configRef has to be set",
     ),
-    "neither": ({"pluginConfig": [{"name": FIT}]}, "InvalidSpec", "exactly one of args and configRef has to be set"),
+    "neither": (
+        {"pluginConfig": [{"name": FIT}]},
+        "InvalidSpec",
+        "exactly one of args and configRef has to be set",
+    ),
     "configs-no-list": ({"pluginConfig": 3}, "InvalidSpec", "spec.pluginConfig: 3: must be a list"),
-    "config-no-object": ({"pluginConfig": [3]}, "InvalidSpec", "spec.pluginConfig[0]: 3: must be an object"),
+    "config-no-object": (
+        {"pluginConfig": [3]},
+        "InvalidSpec",
+        "spec.pluginConfig[0]: 3: must be an object",
+    ),
     "reference-no-object": (
         {"pluginConfig": [{"name": FIT, "configRef": ["x"]}]},
         "InvalidSpec",
@@ -181,13 +263,23 @@ BAD: dict[str, tuple[Any, str, str]] = {
     "invalid-config": (
         by_reference("bad"),
         "PluginConfigInvalid",
-        "spec.pluginConfig[0].configRef.name: 'bad': this PluginConfig is not valid: spec.args.scoringStrateg: '{…}': unknown field",
+        (
+            "spec.pluginConfig[0].configRef.name: 'bad': this PluginConfig is not valid: "
+            "spec.args.scoringStrateg: '{…}': unknown field"
+        ),
     ),
-    "config-of-no-plugin": (by_reference("strange"), "PluginConfigInvalid", "spec.plugin: 'NodeFit': no plugin has this name"),
+    "config-of-no-plugin": (
+        by_reference("strange"),
+        "PluginConfigInvalid",
+        "spec.plugin: 'NodeFit': no plugin has this name",
+    ),
     "config-of-another": (
         by_reference("good", "NodeAffinity"),
         "PluginMismatch",
-        "spec.pluginConfig[0].configRef.name: 'good': this PluginConfig is for NodeResourcesFit, not for NodeAffinity",
+        (
+            "spec.pluginConfig[0].configRef.name: 'good': this PluginConfig is for "
+            "NodeResourcesFit, not for NodeAffinity"
+        ),
     ),
     "no-binder": (
         {"plugins": {"bind": {"disabled": [{"name": "*"}]}}},
@@ -212,7 +304,10 @@ def test_all_faults_are_told_at_once() -> None:
     """Those of every part of the spec."""
     spec = {
         **enabled("filter", "NodeNam"),
-        "pluginConfig": [{"name": FIT, "args": {"x": 1, "kind": "y"}}, {"name": "NodeAffinity", "configRef": {"name": "absent"}}],
+        "pluginConfig": [
+            {"name": FIT, "args": {"x": 1, "kind": "y"}},
+            {"name": "NodeAffinity", "configRef": {"name": "absent"}},
+        ],
         "podInitialBackoffSeconds": 20,
     }
     assert [error.path for error in resolve(spec).errors] == [
@@ -224,7 +319,7 @@ def test_all_faults_are_told_at_once() -> None:
     ]
 
 
-# ---- good specs ----------------------------------------------------------------------------------------------------------
+# ---- good specs ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -233,19 +328,35 @@ def test_all_faults_are_told_at_once() -> None:
         ({"wieghts": {}}, "wieghts"),
         ({"weights": {"NodeAffinity": "much"}}, "weights[NodeAffinity]"),
         ({"suspend": "yes"}, "suspend"),
-        ({"plugins": {"score": {"enabled": [{"name": "NodeAffinityy", "weight": "x"}]}}}, "plugins.score.enabled[0].weight"),
+        (
+            {"plugins": {"score": {"enabled": [{"name": "NodeAffinityy", "weight": "x"}]}}},
+            "plugins.score.enabled[0].weight",
+        ),
         ({"extenders": ["http://x"]}, "extenders[0]"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_names_are_told_beside_fields_that_cannot_be_read(unreadable: dict[str, Any], path: str) -> None:
-    """So that nobody has to correct a spec twice; what is wrong only as those fields are left out is not told."""
+def test_names_are_told_beside_fields_that_cannot_be_read(
+    unreadable: dict[str, Any], path: str
+) -> None:
+    """So that nobody has to correct a spec twice; what is wrong only as those fields are left out
+    is not told.
+    """
     spec = {
-        "pluginConfig": [{"name": "Fitt", "args": {}}, {"name": FIT, "args": {"x": 1}}, {"name": "NodeAffinity", "args": 5}],
+        "pluginConfig": [
+            {"name": "Fitt", "args": {}},
+            {"name": FIT, "args": {"x": 1}},
+            {"name": "NodeAffinity", "args": 5},
+        ],
         **unreadable,
     }
     paths = {error.path for error in resolve(spec).errors}
-    assert paths - {"plugins.score.enabled[0].name"} == {path, "pluginConfig[2].args", "pluginConfig[0].name", "pluginConfig[1].args.x"}
+    assert paths - {"plugins.score.enabled[0].name"} == {
+        path,
+        "pluginConfig[2].args",
+        "pluginConfig[0].name",
+        "pluginConfig[1].args.x",
+    }
     assert ("plugins.score.enabled[0].name" in paths) == ("plugins" in unreadable)
 
 
@@ -257,19 +368,38 @@ def test_an_empty_spec_is_the_default_preset_with_the_operators_values() -> None
     assert resolution.revision.id == resolution.id
     assert resolution.revision.percentage_of_nodes_to_score == 100
     assert (resolution.initial_backoff, resolution.queue_config.max_backoff) == (1, 10)
-    assert [gate.name for gate in resolution.queue_config.pre_enqueue] == ["SchedulingGates", "DynamicResources"]
+    assert [gate.name for gate in resolution.queue_config.pre_enqueue] == [
+        "SchedulingGates",
+        "DynamicResources",
+    ]
     assert resolution.queue_config.hints.keys() == resolution.revision.deciders.keys()
-    assert set(resolution.revision.deciders) | {"DefaultBinder"} == {name for name, _ in PRESETS["Default"].plugins}
+    assert set(resolution.revision.deciders) | {"DefaultBinder"} == {
+        name for name, _ in PRESETS["Default"].plugins
+    }
 
 
 def test_what_a_profile_leaves_out_is_the_operators() -> None:
     """And what it says is its own."""
-    given = {"percentage_of_nodes_to_score": 40, "pod_initial_backoff_seconds": 3, "pod_max_backoff_seconds": 30}
-    resolver = Resolver(RESOLVER.registry, PRESETS, OperatorConfiguration().model_copy(update=given))
+    given = {
+        "percentage_of_nodes_to_score": 40,
+        "pod_initial_backoff_seconds": 3,
+        "pod_max_backoff_seconds": 30,
+    }
+    resolver = Resolver(
+        RESOLVER.registry, PRESETS, OperatorConfiguration().model_copy(update=given)
+    )
     own = {"percentageOfNodesToScore": 0, "podInitialBackoffSeconds": 2, "podMaxBackoffSeconds": 4}
     left_out, said = (resolver(a_profile(spec), {}) for spec in ({}, own))
-    assert (left_out.revision.percentage_of_nodes_to_score, left_out.initial_backoff, left_out.queue_config.max_backoff) == (40, 3, 30)
-    assert (said.revision.percentage_of_nodes_to_score, said.initial_backoff, said.queue_config.max_backoff) == (0, 2, 4)
+    assert (
+        left_out.revision.percentage_of_nodes_to_score,
+        left_out.initial_backoff,
+        left_out.queue_config.max_backoff,
+    ) == (40, 3, 30)
+    assert (
+        said.revision.percentage_of_nodes_to_score,
+        said.initial_backoff,
+        said.queue_config.max_backoff,
+    ) == (0, 2, 4)
 
 
 def test_a_pasted_kube_scheduler_profile_works() -> None:
@@ -279,10 +409,17 @@ def test_a_pasted_kube_scheduler_profile_works() -> None:
         "plugins": {
             "queueSort": {"enabled": [{"name": "PrioritySort"}], "disabled": [{"name": "*"}]},
             "postFilter": {"disabled": [{"name": "DefaultPreemption"}]},
-            "score": {"enabled": [{"name": FIT, "weight": 7}], "disabled": [{"name": "ImageLocality"}]},
+            "score": {
+                "enabled": [{"name": FIT, "weight": 7}],
+                "disabled": [{"name": "ImageLocality"}],
+            },
         },
         **with_args(
-            {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "NodeResourcesFitArgs", "ignoredResources": ["example.com/a"]}
+            {
+                "apiVersion": "kubescheduler.config.k8s.io/v1",
+                "kind": "NodeResourcesFitArgs",
+                "ignoredResources": ["example.com/a"],
+            }
         ),
     }
     revision = resolve(spec).revision
@@ -294,7 +431,14 @@ def test_a_pasted_kube_scheduler_profile_works() -> None:
 
 def test_the_queue_order_is_the_operators_even_when_all_is_disabled() -> None:
     """A profile need not, and can't, say how pods are ordered."""
-    spec = {"plugins": {"multiPoint": {"disabled": [{"name": "*"}], "enabled": [{"name": "NodeName"}, {"name": "DefaultBinder"}]}}}
+    spec = {
+        "plugins": {
+            "multiPoint": {
+                "disabled": [{"name": "*"}],
+                "enabled": [{"name": "NodeName"}, {"name": "DefaultBinder"}],
+            }
+        }
+    }
     assert resolve(spec).revision.points[ExtensionPoint.QUEUE_SORT] == ("PrioritySort",)
 
 
@@ -315,59 +459,96 @@ def fit_args(spec: Any, *configs: dict[str, Any]) -> NodeResourcesFitArgs:
         ("Spread", {"scoringStrategy": {"resources": [{"name": "cpu"}]}}, "LeastAllocated"),
     ],
 )
-def test_arguments_are_laid_over_the_presets(preset: str, args: dict[str, Any], strategy: str) -> None:
+def test_arguments_are_laid_over_the_presets(
+    preset: str, args: dict[str, Any], strategy: str
+) -> None:
     """What they leave out stays as the preset has it, inline or by reference."""
-    for spec, configs in ((with_args(args), []), (by_reference("shared"), [a_config("shared", FIT, args)])):
+    for spec, configs in (
+        (with_args(args), []),
+        (by_reference("shared"), [a_config("shared", FIT, args)]),
+    ):
         scoring = fit_args({"preset": preset, **spec}, *configs).scoring_strategy
         assert scoring is not None and scoring.type == strategy
         if "scoringStrategy" in args and "resources" in args["scoringStrategy"]:
             assert [resource.name for resource in scoring.resources or ()] == ["cpu"]
 
 
-# ---- identity ------------------------------------------------------------------------------------------------------------
+# ---- identity ------------------------------------------------------------------------------------
 
 
 def test_the_id_stands_for_generations_and_nothing_else() -> None:
-    """Eight hex digits, the same on every replica, another for each change of what the revision is made of."""
+    """Eight hex digits, the same on every replica, another for each change of what the revision is
+    made of.
+    """
     config = a_config("shared", FIT, {})
-    base = RESOLVER(a_profile(by_reference("shared")), {"shared": config, "unused": a_config("unused", FIT, {})})
-    assert base.id == "e0660fda", "stored revisions bear this id: another one for the same objects swaps every profile at an upgrade"
+    base = RESOLVER(
+        a_profile(by_reference("shared")), {"shared": config, "unused": a_config("unused", FIT, {})}
+    )
+    assert base.id == "e0660fda", (
+        "stored revisions bear this id: another one for the same objects swaps every profile "
+        "at an upgrade"
+    )
     relabelled = a_profile(by_reference("shared"))
     relabelled["metadata"]["labels"] = {"a": "b"}
     assert RESOLVER(relabelled, {"shared": config}).id == base.id
-    assert RESOLVER(a_profile(by_reference("shared"), generation=2), {"shared": config}).id != base.id
-    assert RESOLVER(a_profile(by_reference("shared")), {"shared": a_config("shared", FIT, {}, generation=2)}).id != base.id
+    assert (
+        RESOLVER(a_profile(by_reference("shared"), generation=2), {"shared": config}).id != base.id
+    )
+    assert (
+        RESOLVER(
+            a_profile(by_reference("shared")), {"shared": a_config("shared", FIT, {}, generation=2)}
+        ).id
+        != base.id
+    )
     remade = a_config("shared", FIT, {})
     remade["metadata"]["uid"] = "another"
     assert RESOLVER(a_profile(by_reference("shared")), {"shared": remade}).id != base.id
 
 
 def test_the_stored_document_resolves_to_the_same() -> None:
-    """It is plain JSON, holds nothing that others write into objects, and is enough after a restart."""
+    """It is plain JSON, holds nothing that others write into objects, and is enough after a
+    restart.
+    """
     base = resolve(
-        {"preset": "BinPack", **by_reference("shared")}, a_config("shared", FIT, {"ignoredResources": ["example.com/a"]}, generation=3)
+        {"preset": "BinPack", **by_reference("shared")},
+        a_config("shared", FIT, {"ignoredResources": ["example.com/a"]}, generation=3),
     )
     stored = json.loads(json.dumps(base.document))
     again = RESOLVER(stored["profile"], stored["pluginConfigs"])
     assert (again.id, again.configs, again.errors) == (base.id, {"shared": 3}, ())
     assert again.revision.deciders == base.revision.deciders
-    assert "status" not in stored["profile"] and "managedFields" not in stored["profile"]["metadata"]
+    assert (
+        "status" not in stored["profile"] and "managedFields" not in stored["profile"]["metadata"]
+    )
 
 
 def test_a_bad_spec_still_has_name_and_references() -> None:
     """Its pods are answered by name, its PluginConfigs say who uses them."""
-    resolution = resolve({"schedulerName": "batch", "preset": "x", **by_reference("shared")}, a_config("shared", FIT, {}, generation=4))
+    resolution = resolve(
+        {"schedulerName": "batch", "preset": "x", **by_reference("shared")},
+        a_config("shared", FIT, {}, generation=4),
+    )
     assert (resolution.scheduler_name, resolution.configs) == ("batch", {"shared": 4})
 
 
-# ---- PluginConfigs -------------------------------------------------------------------------------------------------------
+# ---- PluginConfigs -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("plugin", "args", "reason", "text"),
     [
-        (FIT, {"scoringStrategy": {"type": "x"}}, "InvalidPluginArgs", "spec.args.scoringStrategy.type: 'x': supported values: "),
-        (FIT, {"ignoredResources": ["a b"]}, "InvalidPluginArgs", "spec.args.ignoredResources[0]: 'a b': name part must consist of"),
+        (
+            FIT,
+            {"scoringStrategy": {"type": "x"}},
+            "InvalidPluginArgs",
+            "spec.args.scoringStrategy.type: 'x': supported values: ",
+        ),
+        (
+            FIT,
+            {"ignoredResources": ["a b"]},
+            "InvalidPluginArgs",
+            "spec.args.ignoredResources[0]: 'a b': name part must consist of",
+        ),
         ("NodeResourceFit", {}, "UnknownPlugin", 'did you mean "NodeResourcesFit"?'),
         (
             "GangScheduling",
@@ -388,23 +569,44 @@ def test_bad_plugin_configs_are_refused(plugin: str, args: Any, reason: str, tex
 
 def test_a_good_plugin_config_has_no_errors() -> None:
     """Its hash stands for what it says, not for how it is written."""
-    assert RESOLVER.config_errors(a_config("x", FIT, {"scoringStrategy": {"type": "MostAllocated"}})) == ()
-    one, other = {"spec": {"plugin": "A", "args": {"a": 1, "b": 2}}}, {"spec": {"args": {"b": 2, "a": 1}, "plugin": "A"}}
-    assert bodies.config_hash(one) == bodies.config_hash(other) != bodies.config_hash({"spec": {"plugin": "A"}})
+    assert (
+        RESOLVER.config_errors(a_config("x", FIT, {"scoringStrategy": {"type": "MostAllocated"}}))
+        == ()
+    )
+    one, other = (
+        {"spec": {"plugin": "A", "args": {"a": 1, "b": 2}}},
+        {"spec": {"args": {"b": 2, "a": 1}, "plugin": "A"}},
+    )
+    assert (
+        bodies.config_hash(one)
+        == bodies.config_hash(other)
+        != bodies.config_hash({"spec": {"plugin": "A"}})
+    )
 
 
-# ---- whatever comes ------------------------------------------------------------------------------------------------------
+# ---- whatever comes ------------------------------------------------------------------------------
 
-SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=12)
+SCALARS = (
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=12)
+)
 ANYTHING = st.recursive(
-    SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3), max_leaves=8
+    SCALARS,
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3)
+    ),
+    max_leaves=8,
 )
 FIELDS = [field.alias or name for name, field in SchedulerProfileSpec.model_fields.items()]
 PLUGIN_NAMES = st.sampled_from([*RESOLVER.registry, *PLUGINS_TO_COME, "*", "NodeNam", ""])
 SETS = st.fixed_dictionaries(
     {},
     optional={
-        "enabled": st.lists(st.fixed_dictionaries({"name": PLUGIN_NAMES}, optional={"weight": st.integers(-1, 2**31)}), max_size=4),
+        "enabled": st.lists(
+            st.fixed_dictionaries(
+                {"name": PLUGIN_NAMES}, optional={"weight": st.integers(-1, 2**31)}
+            ),
+            max_size=4,
+        ),
         "disabled": st.lists(st.fixed_dictionaries({"name": PLUGIN_NAMES}), max_size=4),
     },
 )
@@ -412,12 +614,19 @@ LIKELY = st.fixed_dictionaries(
     {},
     optional={
         "preset": st.sampled_from([*PRESETS, "Other"]),
-        "plugins": st.dictionaries(st.sampled_from([MULTI_POINT, *(point.value for point in ExtensionPoint)]), SETS, max_size=4),
+        "plugins": st.dictionaries(
+            st.sampled_from([MULTI_POINT, *(point.value for point in ExtensionPoint)]),
+            SETS,
+            max_size=4,
+        ),
         "weights": st.dictionaries(PLUGIN_NAMES, st.integers(-1, 2**31), max_size=3),
         "pluginConfig": st.lists(
             st.fixed_dictionaries(
                 {"name": PLUGIN_NAMES},
-                optional={"args": ANYTHING, "configRef": st.fixed_dictionaries({"name": st.sampled_from(["good", "x"])})},
+                optional={
+                    "args": ANYTHING,
+                    "configRef": st.fixed_dictionaries({"name": st.sampled_from(["good", "x"])}),
+                },
             ),
             max_size=3,
         ),

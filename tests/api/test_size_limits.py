@@ -65,7 +65,9 @@ def test_ceilings(value: object, said: str) -> None:
 
 @pytest.mark.parametrize("piece", [b"a", b'["', b'\\"', b'"', b"\n\\", b"{", b"]["])
 def test_what_never_ends_is_read_once(piece: bytes) -> None:
-    """Text without a closing quote, brackets that are never closed: in time that grows with the length only, and shallow in the end."""
+    """Text without a closing quote, brackets that are never closed: in time that grows with the
+    length only, and shallow in the end.
+    """
     began = time.perf_counter()
     text = shallow(b"[" * 2000 + b'"' + piece * 100_000)
     assert time.perf_counter() - began < 2

@@ -10,7 +10,9 @@ from moorage.api.yaml_documents import DocumentError, dump, load_all
 
 PLAIN = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4)
+    ),
     max_leaves=20,
 )
 
@@ -41,7 +43,15 @@ def test_dates_stay_text() -> None:
         ("e: !!bool x", "a value is not what its form or tag says"),
         ("e: !!timestamp x", "a value is not what its form or tag says"),
         ("a: &a {b: *a}", "more than 100000 values"),
-        ("\n".join(["a0: &a0 [x]", *(f"a{i + 1}: &a{i + 1} [{', '.join([f'*a{i}'] * 10)}]" for i in range(9))]), "more than 100000 values"),
+        (
+            "\n".join(
+                [
+                    "a0: &a0 [x]",
+                    *(f"a{i + 1}: &a{i + 1} [{', '.join([f'*a{i}'] * 10)}]" for i in range(9)),
+                ]
+            ),
+            "more than 100000 values",
+        ),
     ],
     ids=[
         "twice",

@@ -49,14 +49,28 @@ def test_the_example_of_expressions_is_right(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "want"),
     [
-        pytest.param("spec: {preset: BinPak}", "spec.preset: 'BinPak': supported values", id="unknown preset"),
+        pytest.param(
+            "spec: {preset: BinPak}", "spec.preset: 'BinPak': supported values", id="unknown preset"
+        ),
         pytest.param("spec: {preset: BinPak}", 'did you mean "BinPack"?', id="did you mean"),
-        pytest.param("spec: {weights: {NodeResourcesFitt: 3}}", "spec.weights", id="misspelt plugin"),
-        pytest.param("spec: {weights: {NodeResourcesFit: -1}}", "spec.weights[NodeResourcesFit]: -1", id="weight out of range"),
+        pytest.param(
+            "spec: {weights: {NodeResourcesFitt: 3}}", "spec.weights", id="misspelt plugin"
+        ),
+        pytest.param(
+            "spec: {weights: {NodeResourcesFit: -1}}",
+            "spec.weights[NodeResourcesFit]: -1",
+            id="weight out of range",
+        ),
         pytest.param("spec: {wieghts: {}}", "spec.wieghts: ", id="unknown field"),
         pytest.param("spec: {assign: {}}", "spec.assign: '{…}': unknown field", id="assign"),
-        pytest.param("spec: {rollout: {strategy: Immediate}}", "spec.rollout: '{…}': unknown field", id="rollout"),
-        pytest.param("spec: {suspend: 'yes'}", "spec.suspend: 'yes': must be true or false", id="wrong type"),
+        pytest.param(
+            "spec: {rollout: {strategy: Immediate}}",
+            "spec.rollout: '{…}': unknown field",
+            id="rollout",
+        ),
+        pytest.param(
+            "spec: {suspend: 'yes'}", "spec.suspend: 'yes': must be true or false", id="wrong type"
+        ),
         pytest.param(
             "spec: {pluginConfig: [{name: NodeResourcesFit, args: {scoringStrategy: {type: 5}}}]}",
             "spec.pluginConfig[0].args.scoringStrategy.type: 5",
@@ -64,7 +78,10 @@ def test_the_example_of_expressions_is_right(tmp_path: Path) -> None:
         ),
         pytest.param(
             "spec: {pluginConfig: [{name: CEL, args: {scores: [{expression: node.name}]}}]}",
-            "spec.pluginConfig[0].args.scores[0].expression: 'node.name': 1:5: undeclared reference to 'node.name'",
+            (
+                "spec.pluginConfig[0].args.scores[0].expression: 'node.name': 1:5: undeclared "
+                "reference to 'node.name'"
+            ),
             id="expression",
         ),
         pytest.param(
@@ -93,8 +110,22 @@ def test_faults_are_told_with_file_document_and_path(text: str, want: str, tmp_p
 def test_one_run_tells_all(tmp_path: Path) -> None:
     """A field that cannot be read hides no misspelt name."""
     head = "apiVersion: moorage.dev/v1alpha1\nkind: SchedulerProfile\nmetadata: {name: bad}\n"
-    report = check([write(tmp_path, f"{head}spec: {{wieghts: {{}}, plugins: {{filter: {{enabled: [{{name: NodeNam}}]}}}}}}")])
-    assert [path for path in ("spec.wieghts", "spec.plugins.filter.enabled[0].name") if path in " ".join(report.lines)] == [
+    report = check(
+        [
+            write(
+                tmp_path,
+                (
+                    f"{head}spec: {{wieghts: {{}}, plugins: {{filter: {{enabled: [{{name: "
+                    f"NodeNam}}]}}}}}}"
+                ),
+            )
+        ]
+    )
+    assert [
+        path
+        for path in ("spec.wieghts", "spec.plugins.filter.enabled[0].name")
+        if path in " ".join(report.lines)
+    ] == [
         "spec.wieghts",
         "spec.plugins.filter.enabled[0].name",
     ]
@@ -104,18 +135,37 @@ def test_one_run_tells_all(tmp_path: Path) -> None:
     ("text", "want"),
     [
         pytest.param(
-            "{apiVersion: moorage.dev/v1, kind: SchedulerProfile, metadata: {name: a}}", "only moorage.dev/v1alpha1 is served", id="version"
+            "{apiVersion: moorage.dev/v1, kind: SchedulerProfile, metadata: {name: a}}",
+            "only moorage.dev/v1alpha1 is served",
+            id="version",
         ),
-        pytest.param("{apiVersion: moorage.dev/v1alpha1, kind: Profile, metadata: {name: a}}", "kind: 'Profile'", id="kind"),
-        pytest.param("{apiVersion: moorage.dev/v1alpha1, kind: SchedulerProfile}", "metadata.name: Required value", id="name"),
+        pytest.param(
+            "{apiVersion: moorage.dev/v1alpha1, kind: Profile, metadata: {name: a}}",
+            "kind: 'Profile'",
+            id="kind",
+        ),
+        pytest.param(
+            "{apiVersion: moorage.dev/v1alpha1, kind: SchedulerProfile}",
+            "metadata.name: Required value",
+            id="name",
+        ),
         pytest.param("- a list", "document 1 is no object", id="no object"),
         pytest.param("a: b: c", "not readable as YAML", id="no YAML"),
-        pytest.param(f"{GOOD_CONFIG}---{GOOD_CONFIG}", "more than one object of this kind and name", id="twice"),
+        pytest.param(
+            f"{GOOD_CONFIG}---{GOOD_CONFIG}",
+            "more than one object of this kind and name",
+            id="twice",
+        ),
     ],
 )
 def test_what_is_no_object_of_ours_to_begin_with(text: str, want: str, tmp_path: Path) -> None:
     """Each is told, none ends the check."""
-    report = check([write(tmp_path, text), write(tmp_path, GOOD_PROFILE.replace("BinPack", "BinPak"), "other.yaml")])
+    report = check(
+        [
+            write(tmp_path, text),
+            write(tmp_path, GOOD_PROFILE.replace("BinPack", "BinPak"), "other.yaml"),
+        ]
+    )
     assert report.status == 1
     assert any(want in line for line in report.lines)
     assert any("BinPak" in line for line in report.lines)
@@ -123,11 +173,19 @@ def test_what_is_no_object_of_ours_to_begin_with(text: str, want: str, tmp_path:
 
 def test_two_profiles_with_one_name_for_pods(tmp_path: Path) -> None:
     """Across files."""
-    first = "{apiVersion: moorage.dev/v1alpha1, kind: SchedulerProfile, metadata: {name: a}, spec: {}}"
-    second = "{apiVersion: moorage.dev/v1alpha1, kind: SchedulerProfile, metadata: {name: b}, spec: {schedulerName: a}}"
+    first = (
+        "{apiVersion: moorage.dev/v1alpha1, kind: SchedulerProfile, metadata: {name: a}, spec: {}}"
+    )
+    second = (
+        "{apiVersion: moorage.dev/v1alpha1, kind: SchedulerProfile, metadata: {name: b}, spec: "
+        "{schedulerName: a}}"
+    )
     report = check([write(tmp_path, first, "a.yaml"), write(tmp_path, second, "b.yaml")])
     assert report.status == 1
-    assert "b.yaml: document 1 (SchedulerProfile b): spec.schedulerName: a has this name" in report.lines[0]
+    assert (
+        "b.yaml: document 1 (SchedulerProfile b): spec.schedulerName: a has this name"
+        in report.lines[0]
+    )
 
 
 def test_references_are_found_across_files_and_in_lists(tmp_path: Path) -> None:

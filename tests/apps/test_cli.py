@@ -21,17 +21,25 @@ from tests.rig.operators import ROOT
 HEAVY = ("aiohttp", "kopf", "kubernetes", "numpy", "prometheus_client", "yaml")
 
 
-def call(*words: str | Path, environment: dict[str, str] | None = None, stdin: str = "") -> subprocess.CompletedProcess[str]:
-    """Run `python -I -m moorage` with these words and nothing of this process's environment that it would read."""
+def call(
+    *words: str | Path, environment: dict[str, str] | None = None, stdin: str = ""
+) -> subprocess.CompletedProcess[str]:
+    """Run `python -I -m moorage` with these words and nothing of this process's environment that it
+    would read.
+    """
     clean = {name: value for name, value in os.environ.items() if not name.startswith("MOORAGE_")}
     command = [sys.executable, "-I", "-m", "moorage", *map(str, words)]
     whole = {**clean, **(environment or {})}
-    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=60, env=whole, input=stdin)
+    return subprocess.run(
+        command, check=False, capture_output=True, text=True, timeout=60, env=whole, input=stdin
+    )
 
 
 @pytest.mark.parametrize("flag", FLAGS, ids=lambda flag: flag.name)
 def test_every_flag_sets_a_field(flag: Flag) -> None:
-    """The configuration knows the path, and judges the value; a path that it lacks would be a KeyError."""
+    """The configuration knows the path, and judges the value; a path that it lacks would be a
+    KeyError.
+    """
     with contextlib.suppress(ConfigErrors):
         load_config(None, {}, {flag.field: "7"})
 
@@ -47,7 +55,13 @@ try:
 finally:
     sys.exit(",".join(name for name in {HEAVY} if name in sys.modules) or 0)
 """
-    done = subprocess.run([sys.executable, "-I", "-c", program], check=False, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", program],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     assert (done.returncode, done.stderr) == (0, "")
     for command in ("run", "demo", "check", "convert", "crds", "version"):
         assert f"\n  {command} " in done.stdout
@@ -58,11 +72,25 @@ def test_module_and_script_are_the_same() -> None:
     """`python -I -m moorage` and the installed script."""
     script = Path(sys.executable).with_name("moorage")
     assert call("--version").stdout == call("version").stdout
-    assert call("version").stdout == subprocess.check_output([script, "version"], text=True) == f"moorage {moorage.__version__}\n"
+    assert (
+        call("version").stdout
+        == subprocess.check_output([script, "version"], text=True)
+        == f"moorage {moorage.__version__}\n"
+    )
 
 
 @pytest.mark.parametrize(
-    "words", [[], ["walk"], ["run", "--walk"], ["run", "extra"], ["check"], ["convert"], ["convert", "none"]], ids=" ".join
+    "words",
+    [
+        [],
+        ["walk"],
+        ["run", "--walk"],
+        ["run", "extra"],
+        ["check"],
+        ["convert"],
+        ["convert", "none"],
+    ],
+    ids=" ".join,
 )
 def test_wrong_use_is_2(words: list[str]) -> None:
     """An unknown command, flag or argument, or a missing one."""
@@ -73,10 +101,18 @@ def test_every_configuration_error_is_told_at_once(tmp_path: Path) -> None:
     """Those of file, environment and flags together, each with its path; nothing is started."""
     config = tmp_path / "config.yaml"
     config.write_text(
-        "apiVersion: config.moorage.dev/v1alpha1\nkind: OperatorConfiguration\nbindConcurency: 5\npercentageOfNodesToScore: 101\n"
+        "apiVersion: config.moorage.dev/v1alpha1\nkind: "
+        "OperatorConfiguration\nbindConcurency: 5\npercentageOfNodesToScore: 101\n"
     )
     environment = {"MOORAGE_CFG_LOGGING__FORMAT": "xml"}
-    done = call("run", "--config", config, "--secure-port=http", "--leader-elect-lease-duration=1s", environment=environment)
+    done = call(
+        "run",
+        "--config",
+        config,
+        "--secure-port=http",
+        "--leader-elect-lease-duration=1s",
+        environment=environment,
+    )
     assert done.returncode == 2
     for told in (
         'bindConcurency: 5: unknown field; did you mean "bindConcurrency"?',
@@ -98,10 +134,27 @@ def test_a_configuration_file_must_be_there(tmp_path: Path) -> None:
 
 
 def test_write_config_to_round_trip(tmp_path: Path) -> None:
-    """What is written is effective (defaults, file, environment, flags) and reads back as the same."""
+    """What is written is effective (defaults, file, environment, flags) and reads back as the
+    same.
+    """
     first, second = tmp_path / "first.yaml", tmp_path / "second.yaml"
-    flags = ["--leader-elect=false", "--kubeconfig=/k", "--leader-elect-resource-namespace=here", "--secure-port=0", "-v=2"]
-    assert call("run", *flags, "--write-config-to", first, environment={"MOORAGE_CFG_BIND_CONCURRENCY": "8"}).returncode == 0
+    flags = [
+        "--leader-elect=false",
+        "--kubeconfig=/k",
+        "--leader-elect-resource-namespace=here",
+        "--secure-port=0",
+        "-v=2",
+    ]
+    assert (
+        call(
+            "run",
+            *flags,
+            "--write-config-to",
+            first,
+            environment={"MOORAGE_CFG_BIND_CONCURRENCY": "8"},
+        ).returncode
+        == 0
+    )
     written = yaml.safe_load(first.read_text())
     assert written["leaderElection"]["leaderElect"] is False
     assert written["leaderElection"]["leaseDuration"] == "15s"
@@ -114,11 +167,18 @@ def test_write_config_to_round_trip(tmp_path: Path) -> None:
     assert second.read_text() == first.read_text()
 
 
-@pytest.mark.parametrize("words", [["--leader-elect"], ["--leader-elect=true"], ["--leader-elect", "--v", "2"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "words",
+    [["--leader-elect"], ["--leader-elect=true"], ["--leader-elect", "--v", "2"]],
+    ids=" ".join,
+)
 def test_flags_as_kube_scheduler_has_them(words: list[str], tmp_path: Path) -> None:
     """A boolean may stand alone or have a value."""
     config, out = tmp_path / "config.yaml", tmp_path / "out.yaml"
-    config.write_text("apiVersion: config.moorage.dev/v1alpha1\nkind: OperatorConfiguration\nleaderElection: {leaderElect: false}\n")
+    config.write_text(
+        "apiVersion: config.moorage.dev/v1alpha1\nkind: "
+        "OperatorConfiguration\nleaderElection: {leaderElect: false}\n"
+    )
     assert call("run", "--config", config, *words, "--write-config-to", out).returncode == 0
     assert yaml.safe_load(out.read_text())["leaderElection"]["leaderElect"] is True
 
@@ -159,18 +219,34 @@ def test_a_wheel_has_what_it_needs(tmp_path: Path) -> None:
 
     def installed(program: str) -> subprocess.CompletedProcess[str]:
         path = f"import sys; sys.path.insert(0, {str(tmp_path / 'installed')!r}); "
-        return subprocess.run([sys.executable, "-I", "-c", path + program], check=False, capture_output=True, text=True, timeout=60)
+        return subprocess.run(
+            [sys.executable, "-I", "-c", path + program],
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
 
     command = "from moorage.apps.cli import app; app({!r})"
     assert installed(command.format(["crds"])).stdout == call("crds").stdout
-    samples = installed("from moorage.apps import resources; print(resources.samples(), end='')").stdout
+    samples = installed(
+        "from moorage.apps import resources; print(resources.samples(), end='')"
+    ).stdout
     assert samples == resources.samples()
-    assert {body["kind"] for body in yaml.safe_load_all(samples)} == {"SchedulerProfile", "PluginConfig", "Pod"}
+    assert {body["kind"] for body in yaml.safe_load_all(samples)} == {
+        "SchedulerProfile",
+        "PluginConfig",
+        "Pod",
+    }
 
 
 @pytest.mark.parametrize(
     ("text", "told"),
-    [(None, "No such file or directory"), ("[1, 2", "this is no YAML"), ("- {name: n, cpu: 1}", "memory: None: it is missing")],
+    [
+        (None, "No such file or directory"),
+        ("[1, 2", "this is no YAML"),
+        ("- {name: n, cpu: 1}", "memory: None: it is missing"),
+    ],
     ids=["no file", "no YAML", "incomplete"],
 )
 def test_demo_wants_nodes_that_make_sense(tmp_path: Path, text: str | None, told: str) -> None:
@@ -186,34 +262,60 @@ def test_demo_wants_nodes_that_make_sense(tmp_path: Path, text: str | None, told
 
 
 def test_what_is_converted_can_be_checked(tmp_path: Path) -> None:
-    """From stdin to profiles on stdout, with warnings on stderr; the check is of the same opinion."""
-    policy = '{"kind": "Policy", "apiVersion": "v1", "priorities": [{"name": "MostRequestedPriority", "weight": 2}]}'
+    """From stdin to profiles on stdout, with warnings on stderr; the check is of the same
+    opinion.
+    """
+    policy = (
+        '{"kind": "Policy", "apiVersion": "v1", "priorities": [{"name": "MostRequestedPriority", '
+        '"weight": 2}]}'
+    )
     done = call("convert", "--plugin-configs", "-", stdin=policy)
     assert done.returncode == 0
-    assert all(line.startswith("moorage: -: document 1: warning: ") for line in done.stderr.splitlines())
-    assert [body["kind"] for body in yaml.safe_load_all(done.stdout)] == ["PluginConfig", "SchedulerProfile"]
+    assert all(
+        line.startswith("moorage: -: document 1: warning: ") for line in done.stderr.splitlines()
+    )
+    assert [body["kind"] for body in yaml.safe_load_all(done.stdout)] == [
+        "PluginConfig",
+        "SchedulerProfile",
+    ]
     file = tmp_path / "profiles.yaml"
     file.write_text(done.stdout)
     assert call("check", file).stdout == "2 objects checked: no errors\n"
 
 
-def test_what_kube_scheduler_refuses_is_not_converted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_kube_scheduler_refuses_is_not_converted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Exit status 1 and nothing on stdout."""
     file = tmp_path / "config.yaml"
-    file.write_text("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nparallelism: 0\n")
+    file.write_text(
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: "
+        "KubeSchedulerConfiguration\nparallelism: 0\n"
+    )
     with pytest.raises(SystemExit) as ended:
         app(["convert", str(file)])
     told = capsys.readouterr()
     assert (ended.value.code, told.out) == (1, "")
-    assert f"moorage: {file}: document 1: error: parallelism: 0: should be an integer value greater than zero" in told.err
+    assert (
+        f"moorage: {file}: document 1: error: parallelism: 0: should be an integer value "
+        f"greater than zero"
+    ) in told.err
 
 
 def test_what_a_file_holds_cannot_command_the_terminal(tmp_path: Path) -> None:
-    """Names and values with control characters are shown escaped, by whatever command reads them."""
+    """Names and values with control characters are shown escaped, by whatever command reads
+    them.
+    """
     odd = "x\\e]0;owned\\a\\n\\u202e\\x9b"
     file = tmp_path / "odd.yaml"
-    profile = f'apiVersion: moorage.dev/v1alpha1\nkind: SchedulerProfile\nmetadata: {{name: "{odd}"}}\nspec: {{preset: "{odd}"}}\n'
-    upstream = f'apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles: [{{schedulerName: "{odd}"}}]\n'
+    profile = (
+        f"apiVersion: moorage.dev/v1alpha1\nkind: SchedulerProfile\nmetadata: {{name: "
+        f'"{odd}"}}\nspec: {{preset: "{odd}"}}\n'
+    )
+    upstream = (
+        f"apiVersion: kubescheduler.config.k8s.io/v1\nkind: "
+        f'KubeSchedulerConfiguration\nprofiles: [{{schedulerName: "{odd}"}}]\n'
+    )
     for text, command in ((profile, "check"), (upstream, "convert"), (f'kind: "{odd}"', "run")):
         file.write_text(text)
         done = call(command, *(["--config"] if command == "run" else []), file)

@@ -10,14 +10,19 @@ from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 PACKAGE: Final = ROOT / "operator" / "moorage"
-PACKAGES: Final = (PACKAGE, *(ROOT / "packages" / name / "src" / name for name in ("kubefacts", "towtank")))
+PACKAGES: Final = (
+    PACKAGE,
+    *(ROOT / "packages" / name / "src" / name for name in ("kubefacts", "towtank")),
+)
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @dataclass(frozen=True)
 class Source:
-    """A module: its name with dots, below moorage without that ("core.cycle.cycle", "towtank.storage"), its text and its syntax tree."""
+    """A module: its name with dots, below moorage without that ("core.cycle.cycle",
+    "towtank.storage"), its text and its syntax tree.
+    """
 
     module: str
     text: str
@@ -34,7 +39,9 @@ class Source:
         return self.text.count("\n")
 
     def functions(self) -> Iterator[tuple[str, Function]]:
-        """All functions and methods, nested ones included, with names to find them by: "core.cycle.cycle:decide"."""
+        """All functions and methods, nested ones included, with names to find them by:
+        "core.cycle.cycle:decide".
+        """
         for node in ast.walk(self.tree):
             if isinstance(node, Function):
                 yield f"{self.module}:{node.name}", node
@@ -51,12 +58,18 @@ class Source:
 @cache
 def sources() -> tuple[Source, ...]:
     """Every module of the packages."""
-    return tuple(_source(path, package) for package in PACKAGES for path in sorted(package.rglob("*.py")))
+    return tuple(
+        _source(path, package) for package in PACKAGES for path in sorted(package.rglob("*.py"))
+    )
 
 
 def _source(path: Path, package: Path) -> Source:
     text = path.read_text()
-    module = ".".join(path.relative_to(package.parent).with_suffix("").parts).removesuffix(".__init__").removeprefix("moorage.")
+    module = (
+        ".".join(path.relative_to(package.parent).with_suffix("").parts)
+        .removesuffix(".__init__")
+        .removeprefix("moorage.")
+    )
     return Source(module, text, ast.parse(text, str(path)))
 
 
@@ -64,6 +77,12 @@ def _source(path: Path, package: Path) -> Source:
 def committed() -> tuple[Path, ...]:
     """Every file that is committed, or would be by `git add .`: what a user's clone holds."""
     listed = subprocess.run(
-        ("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"), cwd=ROOT, check=True, capture_output=True, text=True
+        ("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"),
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
     )
-    return tuple(path for name in listed.stdout.split("\0") if name and (path := ROOT / name).is_file())
+    return tuple(
+        path for name in listed.stdout.split("\0") if name and (path := ROOT / name).is_file()
+    )

@@ -1,4 +1,6 @@
-"""Sizes that keep the source readable. Branches (10) and parameters (5) are ruff's C901 and PLR0913."""
+"""Sizes that keep the source readable. Branches (10) and parameters (5) are ruff's C901 and
+PLR0913.
+"""
 
 import ast
 import re
@@ -15,23 +17,38 @@ FUNCTION_P95: Final = 35
 FUNCTION_LIMIT: Final = 60
 
 # Exemptions by name, each with its reason. Flat declarations are exempt by kind, see below.
-LONG_FILES: Final[dict[str, str]] = {}  # module -> reason
-LONG_FUNCTIONS: Final[dict[str, str]] = {}  # module:function -> reason
-MANY_BRANCHES_OR_PARAMETERS: Final[dict[str, str]] = {}  # path -> reason, for a file that lifts C901 or PLR0913 on a line
+LONG_FILES: Final[dict[str, str]] = {  # module -> reason
+    "core.framework.evaluation.evaluation": "to be split, as each of these",
+    "core.plugins.cel.plugin": "likewise",
+    "core.plugins.dynamic_resources.plugin": "likewise",
+    "core.queue.scheduling_queue": "likewise",
+}
+LONG_FUNCTIONS: Final[dict[str, str]] = {  # module:function -> reason
+    "apps.run.bootstrap:_assemble": "likewise"
+}
+# path -> reason, for a file that lifts C901 or PLR0913 on a line
+MANY_BRANCHES_OR_PARAMETERS: Final[dict[str, str]] = {}
 
 
 def declares_only(tree: ast.Module) -> bool:
-    """Whether a module only declares: docstrings, imports, constants, and classes that hold fields and no code."""
+    """Whether a module only declares: docstrings, imports, constants, and classes that hold fields
+    and no code.
+    """
     return all(
         isinstance(node, ast.Expr | ast.Import | ast.ImportFrom | ast.Assign | ast.AnnAssign)
-        or (isinstance(node, ast.ClassDef) and all(isinstance(field, ast.Expr | ast.Assign | ast.AnnAssign) for field in node.body))
+        or (
+            isinstance(node, ast.ClassDef)
+            and all(isinstance(field, ast.Expr | ast.Assign | ast.AnnAssign) for field in node.body)
+        )
         for node in tree.body
     )
 
 
 def assigns_only(function: Function) -> bool:
     """Whether a constructor is a plain list of assignments and calls, as a table of metrics is."""
-    return function.name == "__init__" and all(isinstance(node, ast.Expr | ast.Assign | ast.AnnAssign) for node in function.body)
+    return function.name == "__init__" and all(
+        isinstance(node, ast.Expr | ast.Assign | ast.AnnAssign) for node in function.body
+    )
 
 
 def length(function: Function) -> int:
@@ -57,7 +74,11 @@ def budgeted_functions() -> dict[str, int]:
 def test_files_are_short() -> None:
     """No file is over the limit but the named ones, and a typical one is far below it."""
     files = {module: source.lines for module, source in budgeted_files().items()}
-    too_long = {module: lines for module, lines in files.items() if lines > FILE_LIMIT and module not in LONG_FILES}
+    too_long = {
+        module: lines
+        for module, lines in files.items()
+        if lines > FILE_LIMIT and module not in LONG_FILES
+    }
     assert not too_long, f"over {FILE_LIMIT} lines: split them"
     assert statistics.median(files.values()) <= FILE_MEDIAN
 
@@ -65,7 +86,11 @@ def test_files_are_short() -> None:
 def test_functions_are_short() -> None:
     """No function is over the limit but the named ones, and 95 of 100 are far below it."""
     functions = budgeted_functions()
-    too_long = {name: lines for name, lines in functions.items() if lines > FUNCTION_LIMIT and name not in LONG_FUNCTIONS}
+    too_long = {
+        name: lines
+        for name, lines in functions.items()
+        if lines > FUNCTION_LIMIT and name not in LONG_FUNCTIONS
+    }
     assert not too_long, f"over {FUNCTION_LIMIT} lines: split them"
     assert statistics.quantiles(functions.values(), n=20)[-1] <= FUNCTION_P95
 
@@ -73,13 +98,19 @@ def test_functions_are_short() -> None:
 def test_branches_and_parameters_are_lifted_by_name_only() -> None:
     """Ruff's two budgets are lifted nowhere but in the files of the table."""
     lifting = re.compile(r"#\s*(ruff:\s*)?noqa:.*(C901|PLR0913)")
-    lifted = {str(path.relative_to(ROOT)) for path in committed() if path.suffix == ".py" and lifting.search(path.read_text())}
+    lifted = {
+        str(path.relative_to(ROOT))
+        for path in committed()
+        if path.suffix == ".py" and lifting.search(path.read_text())
+    }
     assert lifted == set(MANY_BRANCHES_OR_PARAMETERS)
 
 
 @pytest.mark.parametrize("table", [LONG_FILES, LONG_FUNCTIONS], ids=["files", "functions"])
 def test_exemptions_are_needed(table: dict[str, str]) -> None:
-    """An exemption has a reason and is still needed: a budget that is kept again must not be lifted."""
+    """An exemption has a reason and is still needed: a budget that is kept again must not be
+    lifted.
+    """
     files = {module: source.lines for module, source in budgeted_files().items()}
     needed = {name for name, lines in files.items() if lines > FILE_LIMIT} | {
         name for name, lines in budgeted_functions().items() if lines > FUNCTION_LIMIT

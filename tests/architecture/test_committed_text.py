@@ -1,4 +1,6 @@
-"""What no committed file may say: where its author's files were, or from which host packages come."""
+"""What no committed file may say: where its author's files were, or from which host packages
+come.
+"""
 
 import re
 from pathlib import Path
@@ -8,8 +10,17 @@ import pytest
 
 from tests.architecture.sources import ROOT, committed
 
-# Which registry serves a package is the user's setting. Names are put together here, or this file would break its own rule.
-_HOSTS: Final = ("pypi.{}org", "pythonhosted.{}org", "proxy.golang.{}org", "sum.golang.{}org", "npmjs.{}org", "crates.{}io", "debian.{}org")
+# Which registry serves a package is the user's setting. Names are put together here, or this file
+# would break its own rule.
+_HOSTS: Final = (
+    "pypi.{}org",
+    "pythonhosted.{}org",
+    "proxy.golang.{}org",
+    "sum.golang.{}org",
+    "npmjs.{}org",
+    "crates.{}io",
+    "debian.{}org",
+)
 _FOLDERS: Final = ("work", "root", "home")
 FORBIDDEN: Final = re.compile(
     "|".join(
@@ -28,7 +39,11 @@ _NOT_READ: Final = frozenset({"go.sum"})
 
 def readable() -> list[Path]:
     """The committed files that are text."""
-    return [path for path in committed() if path.name not in _NOT_READ and b"\0" not in path.read_bytes()[:1024]]
+    return [
+        path
+        for path in committed()
+        if path.name not in _NOT_READ and b"\0" not in path.read_bytes()[:1024]
+    ]
 
 
 def test_no_file_names_a_host_or_a_folder_of_its_author() -> None:

@@ -1,7 +1,9 @@
-"""Who tells others is given them when it is made: no attribute does nothing until somebody sets a callback into it.
+"""Who tells others is given them when it is made: no attribute does nothing until somebody sets a
+callback into it.
 
-A callback that is set later can be forgotten, is missing where a reader looks (the constructor), and hides a circle between two parts.
-Give the collaborator, or one typed listener, to the constructor instead. A parameter may have such a default; an attribute may not.
+A callback that is set later can be forgotten, is missing where a reader looks (the constructor),
+and hides a circle between two parts. Give the collaborator, or one typed listener, to the
+constructor instead. A parameter may have such a default; an attribute may not.
 """
 
 import ast
@@ -53,16 +55,34 @@ SET_LATER: Final[set[str]] = {
 
 
 def does_nothing(node: ast.expr | None, functions: dict[str, ast.FunctionDef]) -> bool:
-    """Whether a value is a callable without an effect: a lambda or function that gives a constant, or a type that gives an empty one."""
+    """Whether a value is a callable without an effect: a lambda or function that gives a constant,
+    or a type that gives an empty one.
+    """
     match node:
         case ast.Lambda(body=body):
             return is_constant(body)
         case ast.Name(id=name) if name in functions:
             return all(
-                isinstance(step, ast.Pass) or (isinstance(step, ast.Expr | ast.Return) and (step.value is None or is_constant(step.value)))
+                isinstance(step, ast.Pass)
+                or (
+                    isinstance(step, ast.Expr | ast.Return)
+                    and (step.value is None or is_constant(step.value))
+                )
                 for step in functions[name].body
             )
-        case ast.Name(id="dict" | "list" | "tuple" | "set" | "frozenset" | "str" | "int" | "float" | "bool" | "bytes" | "object"):
+        case ast.Name(
+            id="dict"
+            | "list"
+            | "tuple"
+            | "set"
+            | "frozenset"
+            | "str"
+            | "int"
+            | "float"
+            | "bool"
+            | "bytes"
+            | "object"
+        ):
             return True
         case ast.Call(func=ast.Name(id="field") | ast.Attribute(attr="field"), keywords=keywords):
             return any(
@@ -83,7 +103,12 @@ def is_constant(node: ast.expr) -> bool:
     match node:
         case ast.Constant():
             return True
-        case ast.Tuple(elts=[]) | ast.List(elts=[]) | ast.Dict(keys=[]) | ast.Call(func=ast.Name(), args=[], keywords=[]):
+        case (
+            ast.Tuple(elts=[])
+            | ast.List(elts=[])
+            | ast.Dict(keys=[])
+            | ast.Call(func=ast.Name(), args=[], keywords=[])
+        ):
             return True
     return False
 
@@ -99,15 +124,25 @@ def defaults(tree: ast.Module) -> Iterator[str]:
     for owner in (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)):
         for node in ast.walk(owner):
             match node:
-                case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation, value=value) if node in owner.body:
+                case ast.AnnAssign(
+                    target=ast.Name(id=name), annotation=annotation, value=value
+                ) if node in owner.body:
                     typed: ast.expr | None = annotation
-                case ast.AnnAssign(target=ast.Attribute(value=ast.Name(id="self"), attr=name), annotation=annotation, value=value):
+                case ast.AnnAssign(
+                    target=ast.Attribute(value=ast.Name(id="self"), attr=name),
+                    annotation=annotation,
+                    value=value,
+                ):
                     typed = annotation
-                case ast.Assign(targets=[ast.Attribute(value=ast.Name(id="self"), attr=name)], value=value):
+                case ast.Assign(
+                    targets=[ast.Attribute(value=ast.Name(id="self"), attr=name)], value=value
+                ):
                     typed = None
                 case _:
                     continue
-            if (not isinstance(value, ast.Name) or value.id in functions or is_callable(typed)) and does_nothing(value, functions):
+            if (
+                not isinstance(value, ast.Name) or value.id in functions or is_callable(typed)
+            ) and does_nothing(value, functions):
                 yield f"{owner.name}.{name}"
 
 
@@ -118,10 +153,16 @@ def test_no_attribute_does_nothing_by_default() -> None:
 
 
 def callables(tree: ast.Module) -> Iterator[str]:
-    """The names of attributes that are annotated as a callable and have a value before anybody gives one."""
+    """The names of attributes that are annotated as a callable and have a value before anybody
+    gives one.
+    """
     for node in ast.walk(tree):
         match node:
-            case ast.AnnAssign(target=ast.Name(id=name) | ast.Attribute(attr=name), annotation=annotation, value=ast.expr()):
+            case ast.AnnAssign(
+                target=ast.Name(id=name) | ast.Attribute(attr=name),
+                annotation=annotation,
+                value=ast.expr(),
+            ):
                 if is_callable(annotation):
                     yield name
 
@@ -139,7 +180,11 @@ def set_later(tree: ast.Module, names: Collection[str]) -> Iterator[str]:
 def test_no_callback_is_set_into_a_finished_object() -> None:
     """Whatever its default is."""
     names = {name for source in shipped() for name in callables(source.tree)}
-    assert {f"{source.module}:{target}" for source in shipped() for target in set_later(source.tree, names)} <= SET_LATER
+    assert {
+        f"{source.module}:{target}"
+        for source in shipped()
+        for target in set_later(source.tree, names)
+    } <= SET_LATER
 
 
 def shipped() -> Iterator[Source]:
@@ -165,10 +210,16 @@ def shipped() -> Iterator[Source]:
 )
 def test_what_is_found(text: str, found: list[str]) -> None:
     """In constructors and in fields of classes; what has an effect is none."""
-    assert list(defaults(ast.parse(f'def _nothing():\n    """Nothing."""\nclass A:\n    {text}\n'))) == found
+    assert (
+        list(defaults(ast.parse(f'def _nothing():\n    """Nothing."""\nclass A:\n    {text}\n')))
+        == found
+    )
 
 
 def test_what_is_set_later() -> None:
     """A callable that another object's attribute becomes; not one's own, and no plain value."""
-    text = "class A:\n    def __init__(self): self.left: Callable[[], None] | None = None\nself.a.left, self.b = f, 1\na.count = 1\n"
+    text = (
+        "class A:\n    def __init__(self): self.left: Callable[[], None] | None = "
+        "None\nself.a.left, self.b = f, 1\na.count = 1\n"
+    )
     assert list(set_later(ast.parse(text), set(callables(ast.parse(text))))) == ["self.a.left"]

@@ -1,4 +1,6 @@
-"""Memories: what is remembered by number alone has entries that nobody who writes objects can make large."""
+"""Memories: what is remembered by number alone has entries that nobody who writes objects can make
+large.
+"""
 
 import ast
 from typing import Final
@@ -9,7 +11,9 @@ SMALL: Final = {
     "adapters.kube_session:_timeout": "by our own time-outs",
     "api.decoding:_decoder": "one for each type of ours",
     "apps.run.plugin_packages:_distributions": "the packages that are installed",
-    "core.pods.resource_names:is_extended": "by resource names, of which the API server takes 317 characters",
+    "core.pods.resource_names:is_extended": (
+        "by resource names, of which the API server takes 317 characters"
+    ),
     "core.pods.resource_names:is_scalar": "the same",
     "core.pods.resource_names:is_delegable": "the same",
     "core.expressions:_environment": "one",
@@ -20,7 +24,9 @@ _BY_NUMBER = ("functools.lru_cache", "functools.cache", "lru_cache", "cache")
 
 
 def _by_number(decorator: ast.expr) -> bool:
-    return ast.unparse(decorator.func if isinstance(decorator, ast.Call) else decorator) in _BY_NUMBER
+    return (
+        ast.unparse(decorator.func if isinstance(decorator, ast.Call) else decorator) in _BY_NUMBER
+    )
 
 
 def test_what_is_bounded_by_number_is_small() -> None:

@@ -1,4 +1,6 @@
-"""A name says which one it is: no two public classes share one, and no two modules (docs/adr/0013-rooms-and-names.md)."""
+"""A name says which one it is: no two public classes share one, and no two modules
+(docs/adr/0013-rooms-and-names.md).
+"""
 
 from __future__ import annotations
 
@@ -44,6 +46,8 @@ def test_no_module_has_the_name_of_another() -> None:
     homes = defaultdict(set)
     for source in sources():
         name = source.module.rpartition(".")[2]
-        if not name.startswith("__") and not any(other.module.startswith(f"{source.module}.") for other in sources()):
+        if not name.startswith("__") and not any(
+            other.module.startswith(f"{source.module}.") for other in sources()
+        ):
             homes[name].add(source.module)
     assert {name for name, modules in homes.items() if len(modules) > 1} == MODULES.keys()

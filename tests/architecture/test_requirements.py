@@ -14,7 +14,9 @@ _HASH: Final = re.compile(r"--hash=sha256:[0-9a-f]{64}")
 
 
 def pins(name: str) -> dict[str, str]:
-    """Package -> version of a requirements file. Fails on a line that is neither a pin, a hash nor a comment, and on a pin without hash."""
+    """Package -> version of a requirements file. Fails on a line that is neither a pin, a hash nor
+    a comment, and on a pin without hash.
+    """
     found: dict[str, str] = {}
     hashes: dict[str, int] = {}
     package = ""
@@ -33,7 +35,10 @@ def pins(name: str) -> dict[str, str]:
 
 def ranges(name: str) -> set[str]:
     """The requirements of an .in file without comments and white space."""
-    lines = (line.partition("#")[0].replace(" ", "").replace('"', "'") for line in (FOLDER / name).read_text().splitlines())
+    lines = (
+        line.partition("#")[0].replace(" ", "").replace('"', "'")
+        for line in (FOLDER / name).read_text().splitlines()
+    )
     return {line for line in lines if line}
 
 
@@ -49,9 +54,18 @@ def test_tests_run_with_what_users_run() -> None:
 
 
 def test_the_distributions_ask_for_what_is_pinned() -> None:
-    """run.in names the ranges of all of them, and each names the ones of this repository that it stands on."""
-    projects = [tomllib.loads(path.read_text())["project"] for path in (ROOT / "pyproject.toml", *ROOT.glob("packages/*/pyproject.toml"))]
-    asked = {requirement.replace(" ", "") for project in projects for requirement in project["dependencies"]}
+    """run.in names the ranges of all of them, and each names the ones of this repository that it
+    stands on.
+    """
+    projects = [
+        tomllib.loads(path.read_text())["project"]
+        for path in (ROOT / "pyproject.toml", *ROOT.glob("packages/*/pyproject.toml"))
+    ]
+    asked = {
+        requirement.replace(" ", "")
+        for project in projects
+        for requirement in project["dependencies"]
+    }
     ours = {f"{project['name']}=={project['version'].rpartition('.')[0]}.*" for project in projects}
     assert len(projects) > 1
     assert asked - ours == ranges("run.in")
@@ -61,16 +75,27 @@ def test_the_distributions_ask_for_what_is_pinned() -> None:
 @pytest.mark.parametrize("name", ["kubefacts", "towtank"])
 def test_a_distribution_asks_for_ours_that_it_imports(name: str) -> None:
     """Alone, from an index, it would find nothing else."""
-    imported = {one.partition(".")[0] for source in sources() if source.layer == name for one in source.imported()}
+    imported = {
+        one.partition(".")[0]
+        for source in sources()
+        if source.layer == name
+        for one in source.imported()
+    }
     project = tomllib.loads((ROOT / "packages" / name / "pyproject.toml").read_text())["project"]
-    asked = {requirement.partition("=")[0] for requirement in project["dependencies"] if "==" in requirement}
+    asked = {
+        requirement.partition("=")[0]
+        for requirement in project["dependencies"]
+        if "==" in requirement
+    }
     assert imported & {"kubefacts", "towtank", "moorage"} - {name} == asked
 
 
 @pytest.mark.parametrize("name", ["README.md", "Makefile"])
 def test_a_clone_installs_all_distributions(name: str) -> None:
     """One that is left out would be looked for on the package index, where it need not be."""
-    packages = sorted(path.parent.relative_to(ROOT) for path in ROOT.glob("packages/*/pyproject.toml"))
+    packages = sorted(
+        path.parent.relative_to(ROOT) for path in ROOT.glob("packages/*/pyproject.toml")
+    )
     wanted = f"{' '.join(f'-e {package}' for package in packages)} -e ."
     assert packages
     assert wanted in (ROOT / name).read_text()

@@ -29,7 +29,10 @@ def wrong(tree: ast.Module) -> list[str]:
     for name in started(tree):
         if not isinstance(name, ast.Constant) or not isinstance(name.value, str):
             found.append("a module that is not named" if name is None else ast.unparse(name))
-        elif name.value.partition(".")[0] not in SHIPPED or importlib.util.find_spec(name.value) is None:
+        elif (
+            name.value.partition(".")[0] not in SHIPPED
+            or importlib.util.find_spec(name.value) is None
+        ):
             found.append(name.value)
     return found
 
@@ -38,7 +41,11 @@ def wrong(tree: ast.Module) -> list[str]:
 def test_what_is_started_is_shipped(source: Source) -> None:
     """By `python -m`, and no text names a module or a folder of the tests."""
     assert wrong(source.tree) == []
-    texts = [node.value for node in ast.walk(source.tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    texts = [
+        node.value
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    ]
     assert [text for text in texts if OF_TESTS.fullmatch(text)] == []
 
 

@@ -11,7 +11,9 @@ from tests.suites import Outcome, Suite
 PASSES = "def test_it():\n    pass\n"
 FAILS = "def test_it():\n    assert False\n"
 SKIPS = "import pytest\n\ndef test_it():\n    pytest.skip('no reason')\n"
-BREAKS = "import pytest\n\n@pytest.fixture\ndef it():\n    raise OSError\n\ndef test_it(it):\n    pass\n"
+BREAKS = (
+    "import pytest\n\n@pytest.fixture\ndef it():\n    raise OSError\n\ndef test_it(it):\n    pass\n"
+)
 # Ended by the runner's interrupt; what a fixture would clean up is done.
 HANGS = """import time, pathlib, pytest
 
@@ -29,7 +31,8 @@ def test_it(it):
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A repository of its own for the runner."""
     monkeypatch.setattr(suites, "ROOT", tmp_path)
-    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # it starts quicker, and nothing here needs hypothesis
+    # it starts quicker, and nothing here needs hypothesis
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     (tmp_path / "tests").mkdir()
     return tmp_path
 
@@ -61,7 +64,12 @@ def test_verdicts(root: Path, text: str, counts: tuple[int, int, int], problem: 
 
 def test_a_suite_over_its_budget_fails(root: Path) -> None:
     """What passes too slowly has not passed."""
-    outcome = suites.run(Suite("slow", 1, commands=((Path(sys.executable).name, "-c", "import time; time.sleep(0.3)"),)), 0.25)
+    outcome = suites.run(
+        Suite(
+            "slow", 1, commands=((Path(sys.executable).name, "-c", "import time; time.sleep(0.3)"),)
+        ),
+        0.25,
+    )
     assert (outcome.passed, outcome.problem) == (1, "took longer than 0 s")
     assert not outcome.good
 
@@ -81,20 +89,31 @@ def test_a_missing_path_is_an_error(root: Path) -> None:
 
 
 def test_the_last_line_sums_the_tests(capsys: pytest.CaptureFixture[str]) -> None:
-    """Checks by commands have their row and don't count as tests; the last line is what CI runners read."""
+    """Checks by commands have their row and don't count as tests; the last line is what CI runners
+    read.
+    """
     rows = [
         Outcome(Suite("lint", 30, commands=(("true",),)), passed=3),
-        Outcome(Suite("unit", 90, tests=("tests",)), passed=40, failed=2, problem="took longer than 90 s"),
+        Outcome(
+            Suite("unit", 90, tests=("tests",)),
+            passed=40,
+            failed=2,
+            problem="took longer than 90 s",
+        ),
         Outcome(Suite("real", 90, tests=("tests",)), passed=5),
     ]
     suites.print_ledger(rows, 1.0)
     lines = capsys.readouterr().out.splitlines()
     assert lines[-1] == "45 passed, 2 failed"
-    assert [line for line in lines if "FAILED" in line] == [line for line in lines if line.startswith("unit")]
+    assert [line for line in lines if "FAILED" in line] == [
+        line for line in lines if line.startswith("unit")
+    ]
     assert any(line.endswith("FAILED 2 failed, took longer than 90 s") for line in lines)
 
 
-@pytest.mark.parametrize(("code", "good"), [("", True), ("raise SystemExit(3)", False)], ids=["ends well", "fails"])
+@pytest.mark.parametrize(
+    ("code", "good"), [("", True), ("raise SystemExit(3)", False)], ids=["ends well", "fails"]
+)
 def test_a_command_is_judged_by_its_exit_code(root: Path, code: str, good: bool) -> None:
     """Linters count as one check each."""
     outcome = suites.run(Suite("lint", 30, commands=((Path(sys.executable).name, "-c", code),)), 30)
@@ -119,5 +138,7 @@ def test_what_needs_go_can_be_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(suites, "run", run)
     assert suites.main(["--without-go"]) == 0
-    assert {suite.name for suite in suites.SUITES} - set(ran) == suites.GO & {suite.name for suite in suites.SUITES}
+    assert {suite.name for suite in suites.SUITES} - set(ran) == suites.GO & {
+        suite.name for suite in suites.SUITES
+    }
     assert {suite.name for suite in suites.SUITES + suites.LONGER} > suites.GO

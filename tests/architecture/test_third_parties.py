@@ -1,4 +1,6 @@
-"""Which layer may use which third-party library. Anything not in these tables is refused: an allow-list, not a ban list."""
+"""Which layer may use which third-party library. Anything not in these tables is refused: an
+allow-list, not a ban list.
+"""
 
 import sys
 import tomllib
@@ -9,7 +11,8 @@ import pytest
 
 from tests.architecture.sources import ROOT, Source, sources
 
-# yaml is in api since people write YAML; what reads and writes JSON is language, not library, in adapters.
+# yaml is in api since people write YAML; what reads and writes JSON is language, not library, in
+# adapters.
 LAYERS: Final[dict[str, frozenset[str]]] = {
     "kubefacts": frozenset(),
     "core": frozenset({"numpy", "msgspec", "annotated_types"}),
@@ -31,13 +34,19 @@ DOORS: Final[dict[str, frozenset[str]]] = {
 # An adapter stands for one library. Those that need two, and why.
 ADAPTER_LIBRARIES: Final = frozenset({"aiohttp", "cryptography", "kubernetes", "prometheus_client"})
 TWO_LIBRARIES: Final[dict[str, str]] = {
-    "adapters.kube_session": "kubernetes.aio reads the configuration and the token, aiohttp carries the requests",
+    "adapters.kube_session": (
+        "kubernetes.aio reads the configuration and the token, aiohttp carries the requests"
+    ),
 }
 
 
 def third_parties(source: Source) -> set[str]:
     """Names of the libraries that a module imports."""
-    return {name.partition(".")[0] for name in source.imported()} - sys.stdlib_module_names - {"kubefacts", "moorage", "towtank"}
+    return (
+        {name.partition(".")[0] for name in source.imported()}
+        - sys.stdlib_module_names
+        - {"kubefacts", "moorage", "towtank"}
+    )
 
 
 def declared() -> Iterator[str]:
@@ -48,7 +57,9 @@ def declared() -> Iterator[str]:
         yield {"pyyaml": "yaml"}.get(name, name.replace("-", "_"))
 
 
-@pytest.mark.parametrize("source", [s for s in sources() if s.layer in LAYERS], ids=lambda source: source.module)
+@pytest.mark.parametrize(
+    "source", [s for s in sources() if s.layer in LAYERS], ids=lambda source: source.module
+)
 def test_layers_use_their_libraries_only(source: Source) -> None:
     """A layer imports what its row allows; an adapter one of the adapters' libraries besides."""
     used = third_parties(source) - LAYERS[source.layer] - DOORS.get(source.module, frozenset())
@@ -59,9 +70,13 @@ def test_layers_use_their_libraries_only(source: Source) -> None:
     assert len(used) == 2 if source.module in TWO_LIBRARIES else len(used) <= 1
 
 
-@pytest.mark.parametrize("source", [s for s in sources() if s.layer not in LAYERS], ids=lambda source: source.module)
+@pytest.mark.parametrize(
+    "source", [s for s in sources() if s.layer not in LAYERS], ids=lambda source: source.module
+)
 def test_everything_else_uses_what_is_declared(source: Source) -> None:
-    """Apps join all layers, with libraries that pyproject.toml names: nothing is there by another package's grace."""
+    """Apps join all layers, with libraries that pyproject.toml names: nothing is there by another
+    package's grace.
+    """
     assert third_parties(source) <= set(declared())
 
 

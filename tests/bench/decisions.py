@@ -1,8 +1,10 @@
-"""How long a decision takes: ``python -m tests.bench.decisions [--nodes N] [--assigned A,B,C] [--workloads X,Y]``.
+"""How long a decision takes: ``python -m tests.bench.decisions [--nodes N] [--assigned A,B,C]
+[--workloads X,Y]``.
 
-No API server, no I/O: a cluster in memory, the Default preset, pods of one template decided and assumed one after another, the
-first ones not counted (the evaluation is warm). One line per workload: for each number of assigned pods the median and the 99th
-percentile in milliseconds. Workloads have the names and shapes that Kubernetes' own scheduler benchmark has.
+No API server, no I/O: a cluster in memory, the Default preset, pods of one template decided and
+assumed one after another, the first ones not counted (the evaluation is warm). One line per
+workload: for each number of assigned pods the median and the 99th percentile in milliseconds.
+Workloads have the names and shapes that Kubernetes' own scheduler benchmark has.
 """
 
 from __future__ import annotations
@@ -31,21 +33,36 @@ ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 ZONES = 3
 WARM, COUNTED = 20, 200
 OWN = 1000
-"""Of the assigned pods, so many are of the workload's own kind; the others have no labels. (One host takes one `anti` pod.)"""
+"""Of the assigned pods, so many are of the workload's own kind; the others have no labels. (One
+host takes one `anti` pod.)
+"""
 
 
 def affinity(field: str, color: str, topology: str, preferred: bool = False) -> dict[str, Any]:
     """A spec with one term."""
     term = {"labelSelector": {"matchLabels": {"color": color}}, "topologyKey": topology}
     if preferred:
-        rule: dict[str, Any] = {"preferredDuringSchedulingIgnoredDuringExecution": [{"podAffinityTerm": term, "weight": 1}]}
+        rule: dict[str, Any] = {
+            "preferredDuringSchedulingIgnoredDuringExecution": [
+                {"podAffinityTerm": term, "weight": 1}
+            ]
+        }
     else:
         rule = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
     return {"affinity": {field: rule}}
 
 
-SPREAD = {"maxSkew": 5, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": {"matchLabels": {"color": "purple"}}}
-TWO_ZONES = {"nodeSelectorTerms": [{"matchExpressions": [{"key": ZONE, "operator": "In", "values": ["zone1", "zone2"]}]}]}
+SPREAD = {
+    "maxSkew": 5,
+    "topologyKey": ZONE,
+    "whenUnsatisfiable": "DoNotSchedule",
+    "labelSelector": {"matchLabels": {"color": "purple"}},
+}
+TWO_ZONES = {
+    "nodeSelectorTerms": [
+        {"matchExpressions": [{"key": ZONE, "operator": "In", "values": ["zone1", "zone2"]}]}
+    ]
+}
 
 KINDS: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "basic": ({}, {}),
@@ -54,7 +71,14 @@ KINDS: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "prefers": ({"color": "red"}, affinity("podAffinity", "red", HOST, preferred=True)),
     "avoids": ({"color": "yellow"}, affinity("podAntiAffinity", "yellow", HOST, preferred=True)),
     "spread": ({"color": "purple"}, {"topologySpreadConstraints": [SPREAD]}),
-    "nodes": ({}, {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": TWO_ZONES}}}),
+    "nodes": (
+        {},
+        {
+            "affinity": {
+                "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": TWO_ZONES}
+            }
+        },
+    ),
     "huge": ({}, {"cpu": "64"}),
     "low": ({}, {"cpu": "900m", "priority": 0}),
     "high": ({}, {"cpu": "900m", "priority": 1000}),
@@ -81,9 +105,25 @@ def make_pod(name: str, kind: str, node: str = "") -> Pod:
     labels, more = KINDS[kind]
     more = dict(more)
     requests = {"cpu": more.pop("cpu", "100m"), "memory": "500Mi"}
-    container = {"name": "pause", "image": "pause:3.10", "ports": [{"containerPort": 80}], "resources": {"requests": requests}}
+    container = {
+        "name": "pause",
+        "image": "pause:3.10",
+        "ports": [{"containerPort": 80}],
+        "resources": {"requests": requests},
+    }
     spec = {"schedulerName": "bench", "nodeName": node, "containers": [container], **more}
-    return msgspec.convert({"metadata": {"name": name, "namespace": "bench", "uid": f"uid-{name}", "labels": labels}, "spec": spec}, Pod)
+    return msgspec.convert(
+        {
+            "metadata": {
+                "name": name,
+                "namespace": "bench",
+                "uid": f"uid-{name}",
+                "labels": labels,
+            },
+            "spec": spec,
+        },
+        Pod,
+    )
 
 
 def make_node(i: int, cpu: str) -> Node:
@@ -91,11 +131,15 @@ def make_node(i: int, cpu: str) -> Node:
     name = f"node-{i:05d}"
     labels = {HOST: name, ZONE: f"zone{i % ZONES + 1}", "kubernetes.io/os": "linux"}
     allocatable = {"cpu": cpu, "memory": "256Gi", "pods": "110"}
-    return msgspec.convert({"metadata": {"name": name, "labels": labels}, "status": {"allocatable": allocatable}}, Node)
+    return msgspec.convert(
+        {"metadata": {"name": name, "labels": labels}, "status": {"allocatable": allocatable}}, Node
+    )
 
 
 def assigned(kinds: tuple[str, ...], count: int, nodes: int) -> Iterator[Pod]:
-    """The pods that are there already, round the nodes; where that would break a kind's rules, elsewhere."""
+    """The pods that are there already, round the nodes; where that would break a kind's rules,
+    elsewhere.
+    """
     rotation = itertools.cycle(kinds)
     for i in range(count):
         kind = next(rotation) if i < OWN or kinds == ("low",) else "basic"
@@ -108,12 +152,16 @@ def assigned(kinds: tuple[str, ...], count: int, nodes: int) -> Iterator[Pod]:
 
 
 def cluster(workload: str, nodes: int, pods: int) -> Cache:
-    """Nodes and assigned pods. Under Preemption no node has room: those with pods are full, the others too small."""
+    """Nodes and assigned pods. Under Preemption no node has room: those with pods are full, the
+    others too small.
+    """
     kinds = WORKLOADS[workload][0]
     cache = Cache()
     for i in range(nodes):
         there = pods // nodes + (i < pods % nodes)
-        cache.put_node(make_node(i, f"{max(100, 900 * there)}m" if workload == "Preemption" else "32"))
+        cache.put_node(
+            make_node(i, f"{max(100, 900 * there)}m" if workload == "Preemption" else "32")
+        )
     for pod in assigned(kinds, pods, nodes):
         cache.observe(pod, pod_requests(pod))
     return cache
@@ -122,7 +170,9 @@ def cluster(workload: str, nodes: int, pods: int) -> Cache:
 def measure(workload: str, nodes: int, pods: int) -> list[float]:
     """Milliseconds of each counted decision."""
     cache = cluster(workload, nodes, pods)
-    revision = Resolver(build_registry(INTREE), PRESETS)({"metadata": {"name": "bench", "generation": 1}, "spec": {}}, {}).revision
+    revision = Resolver(build_registry(INTREE), PRESETS)(
+        {"metadata": {"name": "bench", "generation": 1}, "spec": {}}, {}
+    ).revision
     context = CycleContext(cache)
     rotation = itertools.cycle(WORKLOADS[workload][1])
     waiting = [make_pod(f"new-{i}", next(rotation)) for i in range(WARM + COUNTED)]
@@ -141,9 +191,13 @@ def measure(workload: str, nodes: int, pods: int) -> list[float]:
 
 def main() -> None:
     """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m tests.bench.decisions", description="Time decisions without I/O.")
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.bench.decisions", description="Time decisions without I/O."
+    )
     parser.add_argument("--nodes", type=int, default=5000)
-    parser.add_argument("--assigned", default="1000,10000,50000", help="numbers of pods that are on nodes already")
+    parser.add_argument(
+        "--assigned", default="1000,10000,50000", help="numbers of pods that are on nodes already"
+    )
     parser.add_argument("--workloads", default=",".join(WORKLOADS))
     options = parser.parse_args()
     sizes = [int(size) for size in options.assigned.split(",")]
@@ -153,7 +207,9 @@ def main() -> None:
         cells = []
         for size in sizes:
             times = measure(workload, options.nodes, size)
-            cells.append(f"{statistics.median(times):7.3f} / {statistics.quantiles(times, n=100)[-1]:5.2f}")
+            cells.append(
+                f"{statistics.median(times):7.3f} / {statistics.quantiles(times, n=100)[-1]:5.2f}"
+            )
         print(f"{workload:36}" + "  ".join(cells), flush=True)
 
 

@@ -1,7 +1,9 @@
-"""How fast the embedded cluster is: ``python -m tests.bench.embedded [--nodes N] [--pods N] [--rate N] [--seconds N]``.
+"""How fast the embedded cluster is: ``python -m tests.bench.embedded [--nodes N] [--pods N] [--rate
+N] [--seconds N]``.
 
-Over HTTP and TLS, from another process: nodes and pods are created, the nodes listed as JSON and as a Table, and the pods' status written
-at a rate while three clients watch all pods. A write is late by the time from its answer to the moment when the last client has its event.
+Over HTTP and TLS, from another process: nodes and pods are created, the nodes listed as JSON and as
+a Table, and the pods' status written at a rate while three clients watch all pods. A write is late
+by the time from its answer to the moment when the last client has its event.
 """
 
 from __future__ import annotations
@@ -61,7 +63,9 @@ class Watcher:
 
     async def run(self, session: aiohttp.ClientSession, since: str) -> None:
         """Until cancelled."""
-        async with session.get("/api/v1/pods", params={"watch": "true", "resourceVersion": since}) as response:
+        async with session.get(
+            "/api/v1/pods", params={"watch": "true", "resourceVersion": since}
+        ) as response:
             response.raise_for_status()
             async for line in response.content:
                 event = _EVENTS.decode(line)
@@ -85,8 +89,13 @@ class Watched:
 
     @property
     def delays(self) -> list[float]:
-        """Of each write the seconds until the last watcher had it; 0 where that was before its answer."""
-        return [max(0.0, max(had[version] for had in self.had) - when) for version, when in self.answered.items()]
+        """Of each write the seconds until the last watcher had it; 0 where that was before its
+        answer.
+        """
+        return [
+            max(0.0, max(had[version] for had in self.had) - when)
+            for version, when in self.answered.items()
+        ]
 
 
 @contextlib.asynccontextmanager
@@ -96,7 +105,10 @@ async def connected(rig: ControlPlane) -> AsyncIterator[aiohttp.ClientSession]:
     context.load_cert_chain(*rig.credentials)
     connector = aiohttp.TCPConnector(ssl=context, limit=0)
     async with aiohttp.ClientSession(
-        rig.server, connector=connector, timeout=aiohttp.ClientTimeout(total=300), read_bufsize=2**20
+        rig.server,
+        connector=connector,
+        timeout=aiohttp.ClientTimeout(total=300),
+        read_bufsize=2**20,
     ) as session:
         yield session
 
@@ -104,9 +116,16 @@ async def connected(rig: ControlPlane) -> AsyncIterator[aiohttp.ClientSession]:
 async def load(session: aiohttp.ClientSession, nodes: int, pods: int) -> float:
     """Create so many; returns the seconds."""
     bodies = [(NODES, body) for body in node_shapes.like_nodes(nodes, 3)]
-    container = {"name": "main", "image": "registry.example/app:1", "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}}}
+    container = {
+        "name": "main",
+        "image": "registry.example/app:1",
+        "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}},
+    }
     spec = {"schedulerName": "nobody", "containers": [container]}
-    bodies += [(PODS, {"metadata": {"name": f"pod-{i}", "labels": {"app": f"app-{i % 50}"}}, "spec": spec}) for i in range(pods)]
+    bodies += [
+        (PODS, {"metadata": {"name": f"pod-{i}", "labels": {"app": f"app-{i % 50}"}}, "spec": spec})
+        for i in range(pods)
+    ]
 
     async def create(job: tuple[str, Any]) -> None:
         async with session.post(job[0], json=job[1]) as response:
@@ -118,7 +137,9 @@ async def load(session: aiohttp.ClientSession, nodes: int, pods: int) -> float:
     return time.perf_counter() - started
 
 
-async def listed(session: aiohttp.ClientSession, accept: str = "application/json") -> tuple[float, int]:
+async def listed(
+    session: aiohttp.ClientSession, accept: str = "application/json"
+) -> tuple[float, int]:
     """(the seconds that a list of all nodes takes, how many they are)."""
     started = time.perf_counter()
     async with session.get(NODES, headers={"Accept": accept}) as response:
@@ -129,7 +150,9 @@ async def listed(session: aiohttp.ClientSession, accept: str = "application/json
     return seconds, len(found["rows" if "rows" in found else "items"])
 
 
-async def watched_writes(session: aiohttp.ClientSession, pods: int, rate: float, seconds: float) -> Watched:
+async def watched_writes(
+    session: aiohttp.ClientSession, pods: int, rate: float, seconds: float
+) -> Watched:
     """Write pods' status at this rate, one after another, while three clients watch them."""
     async with session.get("/api/v1/pods", params={"limit": "1"}) as response:
         since = _OBJECTS.decode(await response.read()).metadata.resource_version
@@ -142,7 +165,9 @@ async def watched_writes(session: aiohttp.ClientSession, pods: int, rate: float,
         await asyncio.sleep(max(0.0, begun + number / rate - time.perf_counter()))
         patch = msgspec.json.encode({"status": {"message": f"write {number}"}})
         headers = {"Content-Type": "application/merge-patch+json"}
-        async with session.patch(f"{PODS}/pod-{number % pods}/status", data=patch, headers=headers) as response:
+        async with session.patch(
+            f"{PODS}/pod-{number % pods}/status", data=patch, headers=headers
+        ) as response:
             response.raise_for_status()
             text = await response.read()
         when = time.perf_counter()
@@ -179,7 +204,12 @@ async def _by_workers(jobs: Iterable[Any], work: Callable[[Any], Awaitable[None]
 
 def processor(rig: ControlPlane) -> float:
     """Seconds of a processor that the API server's process has used."""
-    user, system = Path(f"/proc/{rig.pids()[-1]}/stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()[11:13]
+    user, system = (
+        Path(f"/proc/{rig.pids()[-1]}/stat")
+        .read_text(encoding="ascii")
+        .rsplit(")", 1)[1]
+        .split()[11:13]
+    )
     return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
@@ -194,7 +224,10 @@ async def measure(rig: ControlPlane, options: argparse.Namespace) -> None:
     async with connected(rig) as session:
         print(f"{rss(rig):.0f} MB at the start")
         took = await load(session, options.nodes, options.pods)
-        print(f"{took:.1f} s to create {options.nodes} nodes and {options.pods} pods: {(options.nodes + options.pods) / took:.0f} a second")
+        print(
+            f"{took:.1f} s to create {options.nodes} nodes and {options.pods} pods: "
+            f"{(options.nodes + options.pods) / took:.0f} a second"
+        )
         print(f"{rss(rig):.0f} MB with them")
         for name, accept in (("JSON", "application/json"), ("a Table", TABLE)):
             for again in ("first", "then"):
@@ -203,11 +236,18 @@ async def measure(rig: ControlPlane, options: argparse.Namespace) -> None:
         used = processor(rig)
         done = await watched_writes(session, options.pods, options.rate, options.seconds)
         delays = sorted(done.delays)
-        print(f"{done.rate:.0f} writes a second while {WATCHERS} clients watch, of {options.rate:.0f} wanted")
-        print(f"{(processor(rig) - used) / len(done.answered) * 1000:.2f} ms of a processor for one")
         print(
-            f"{statistics.median(delays) * 1000:.1f} ms from a write's answer until the last one had it (median), "
-            f"{delays[int(len(delays) * 0.99)] * 1000:.1f} ms (99th percentile), {delays[-1] * 1000:.1f} ms (longest)"
+            f"{done.rate:.0f} writes a second while {WATCHERS} clients watch, of "
+            f"{options.rate:.0f} wanted"
+        )
+        print(
+            f"{(processor(rig) - used) / len(done.answered) * 1000:.2f} ms of a processor for one"
+        )
+        print(
+            f"{statistics.median(delays) * 1000:.1f} ms from a write's answer until the last one "
+            f"had it (median), "
+            f"{delays[int(len(delays) * 0.99)] * 1000:.1f} ms (99th percentile), "
+            f"{delays[-1] * 1000:.1f} ms (longest)"
         )
         print(f"{rss(rig):.0f} MB at the end")
 

@@ -1,8 +1,9 @@
 """What the CEL plugin costs: ``python -m tests.bench.expressions [--nodes N]``, in processor time.
 
-For each filter: the first decision, for which all distinct inputs are evaluated (in one go: no clock breaks it off here); the first
-decision for another template of pods, for which nothing is evaluated but every node looked up; and the median of those that follow,
-in which one node has changed. The first line is the same without the plugin.
+For each filter: the first decision, for which all distinct inputs are evaluated (in one go: no
+clock breaks it off here); the first decision for another template of pods, for which nothing is
+evaluated but every node looked up; and the median of those that follow, in which one node has
+changed. The first line is the same without the plugin.
 """
 
 from __future__ import annotations
@@ -15,7 +16,13 @@ import time
 from moorage.core.cycle.context import CycleContext, ScheduleResult
 from moorage.core.cycle.cycle import assume_and_reserve, decide
 from moorage.core.framework.registry import build_registry
-from moorage.core.framework.revisions import EnabledPlugins, PluginRef, RequestedProfile, Revision, resolve
+from moorage.core.framework.revisions import (
+    EnabledPlugins,
+    PluginRef,
+    RequestedProfile,
+    Revision,
+    resolve,
+)
 from moorage.core.plugins.cel.plugin import CELArgs, CELFilter
 from moorage.core.plugins.intree import INTREE, PRESETS
 from tests.bench.decisions import HOST, WARM, ZONE, cluster, make_pod
@@ -34,7 +41,11 @@ def profile(*texts: str) -> Revision:
     """The Default preset, and these filters."""
     args = {"CEL": CELArgs(tuple(map(CELFilter, texts)))}
     return resolve(
-        RequestedProfile("bench", "Default", {"multiPoint": EnabledPlugins((PluginRef("CEL"),))}, {}, args), build_registry(INTREE), PRESETS
+        RequestedProfile(
+            "bench", "Default", {"multiPoint": EnabledPlugins((PluginRef("CEL"),))}, {}, args
+        ),
+        build_registry(INTREE),
+        PRESETS,
     )
 
 
@@ -48,7 +59,9 @@ def timed(context: CycleContext, revision: Revision, name: str, kind: str = "bas
 
 
 def measure(nodes: int, *texts: str) -> tuple[float, float, float]:
-    """The first decision, the first one for another template, and the median of those that follow."""
+    """The first decision, the first one for another template, and the median of those that
+    follow.
+    """
     context, revision = CycleContext(cluster("SchedulingBasic", nodes, 1000)), profile(*texts)
     timed(context, profile(), "unlike", "nodes")  # what all share is there
     timed(context, profile(), "like")
@@ -64,7 +77,10 @@ def measure(nodes: int, *texts: str) -> tuple[float, float, float]:
 
 def main() -> None:
     """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m tests.bench.expressions", description="Time decisions with expressions, without I/O.")
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.bench.expressions",
+        description="Time decisions with expressions, without I/O.",
+    )
     parser.add_argument("--nodes", type=int, default=5000)
     nodes: int = parser.parse_args().nodes
     print(f"{nodes} nodes; processor time, ms")

@@ -1,4 +1,5 @@
-"""Make what the operator needs of a cluster and a fresh one lacks: ``python tests/bench/prepare.py KUBECONFIG NAME``.
+"""Make what the operator needs of a cluster and a fresh one lacks: ``python tests/bench/prepare.py
+KUBECONFIG NAME``.
 
 Its CRDs, the namespace of its lease, and one SchedulerProfile called NAME, preset Default.
 """
@@ -39,7 +40,12 @@ async def prepare(kubeconfig: str, name: str) -> None:
         body = yaml.safe_load(file.read_text())
         if body["kind"] == "CustomResourceDefinition":
             await make(CRDS, body)
-    profile = {"apiVersion": "moorage.dev/v1alpha1", "kind": "SchedulerProfile", "metadata": {"name": name}, "spec": {}}
+    profile = {
+        "apiVersion": "moorage.dev/v1alpha1",
+        "kind": "SchedulerProfile",
+        "metadata": {"name": name},
+        "spec": {},
+    }
     for attempt in range(100):
         try:
             await make(PROFILES, profile)

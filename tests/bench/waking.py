@@ -15,7 +15,12 @@ from collections.abc import Iterator
 import msgspec
 
 from moorage.core.columns.store import Store
-from moorage.core.framework.cluster_events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
+from moorage.core.framework.cluster_events import (
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    EventResource,
+)
 from moorage.core.plugins.node_resources.fit import NodeResourcesFit
 from moorage.core.plugins.priority_sort import PrioritySort
 from moorage.core.queue.hints import ProfileQueueConfig
@@ -24,18 +29,27 @@ from tests.builders import make_node, make_pod
 
 PODS, TEMPLATES = 50_000, 5
 SMALL_NODE = ClusterEvent(EventResource.NODE, ActionType.ADD, new=make_node("small", cpu="500m"))
-POD_GONE = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE, old=make_pod("gone", node="n"))
+POD_GONE = ClusterEvent(
+    EventResource.ASSIGNED_POD, ActionType.DELETE, old=make_pod("gone", node="n")
+)
 
 
 def parked(wakes: tuple[ClusterEventWithHint, ...]) -> SchedulingQueue:
-    """A scheduling queue with so many pods that NodeResourcesFit refused; their backoff is over at 10."""
+    """A scheduling queue with so many pods that NodeResourcesFit refused; their backoff is over at
+    10.
+    """
     queue = SchedulingQueue(PrioritySort().sort_key, Store(), lambda *_: None, lambda *_: None)
     queue.set_profile("test", ProfileQueueConfig((), {"NodeResourcesFit": wakes}), 0.0)
     for i in range(PODS):
         now = i * 1e-5
         pod = make_pod(f"p{i}", cpu="1")
         labels = {"app": str(i % TEMPLATES)}
-        queue.add(msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, labels=labels)), now)
+        queue.add(
+            msgspec.structs.replace(
+                pod, metadata=msgspec.structs.replace(pod.metadata, labels=labels)
+            ),
+            now,
+        )
         entry = queue.pop(now)
         assert entry is not None
         queue.requeue(entry, frozenset({"NodeResourcesFit"}), now)
@@ -62,14 +76,21 @@ def main() -> int:
     """Print a line for each figure."""
     wakes = NodeResourcesFit().events_to_register
     alone = tuple(dataclasses.replace(wake, shared_by_signature=False) for wake in wakes)
-    for name, registered in (("asked once for all that are alike", wakes), ("asked for each pod", alone)):
+    for name, registered in (
+        ("asked once for all that are alike", wakes),
+        ("asked for each pod", alone),
+    ):
         queue = parked(registered)
         gc.collect()
-        gc.freeze()  # as the operator does: what was there at its start is not gone through again and again
+        # as the operator does: what was there at its start is not gone through again and again
+        gc.freeze()
         none = statistics.median(timed(queue, SMALL_NODE) for _ in range(5))
         first = timed(queue, POD_GONE)
         rest = list(slices(queue))
-        print(f"{name}: an event that frees none {none:.2f} ms; one that frees all {first:.1f} ms, then {len(rest)} slices,")
+        print(
+            f"{name}: an event that frees none {none:.2f} ms; one that frees all {first:.1f} "
+            f"ms, then {len(rest)} slices,"
+        )
         print(f"    median {statistics.median(rest):.1f} ms, longest {max(rest):.1f} ms")
     return 0
 

@@ -1,4 +1,6 @@
-"""The command line: plays conversations with both servers and prints what differs and is not known."""
+"""The command line: plays conversations with both servers and prints what differs and is not
+known.
+"""
 
 from __future__ import annotations
 
@@ -23,13 +25,32 @@ Records = dict[str, dict[str, Record]]
 def main() -> int:
     """The exit code is 1 when something differs."""
     parser = argparse.ArgumentParser(prog="python -m tests.conformance", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="CONVERSATION", help="those whose names begin so; all by default")
+    parser.add_argument(
+        "names",
+        nargs="*",
+        metavar="CONVERSATION",
+        help="those whose names begin so; all by default",
+    )
     parser.add_argument("--all", action="store_true", help="print the known differences too")
-    parser.add_argument("--show", choices=("real", "ours"), help="print one side's answers instead of differences")
-    parser.add_argument("--summary", action="store_true", help="group the differences by their place, most common first")
-    parser.add_argument("--recorded", type=Path, help="a file: take the real answers from there, or write them where it is absent")
+    parser.add_argument(
+        "--show", choices=("real", "ours"), help="print one side's answers instead of differences"
+    )
+    parser.add_argument(
+        "--summary",
+        action="store_true",
+        help="group the differences by their place, most common first",
+    )
+    parser.add_argument(
+        "--recorded",
+        type=Path,
+        help="a file: take the real answers from there, or write them where it is absent",
+    )
     arguments = parser.parse_args()
-    chosen = [one for one in conversations() if not arguments.names or one.name.startswith(tuple(arguments.names))]
+    chosen = [
+        one
+        for one in conversations()
+        if not arguments.names or one.name.startswith(tuple(arguments.names))
+    ]
 
     def played(side: str) -> Records:
         with ExitStack() as stack:
@@ -47,7 +68,11 @@ def main() -> int:
         if arguments.recorded:
             arguments.recorded.write_bytes(msgspec.json.encode(real))
     ours = played("ours")
-    found = [difference for one in chosen for difference in differences(one, real[one.name], ours[one.name])]
+    found = [
+        difference
+        for one in chosen
+        for difference in differences(one, real[one.name], ours[one.name])
+    ]
     found = found if arguments.all else unknown(found, known())
     return print_summary(found) if arguments.summary else print_differences(found)
 
@@ -56,7 +81,10 @@ def print_records(records: Records) -> None:
     """For people."""
     for name, steps in records.items():
         for step, record in steps.items():
-            sys.stdout.write(f"{name}/{step}: {record.code} {record.content_type} {' '.join(record.warnings)}\n  {record.body!r}\n")
+            sys.stdout.write(
+                f"{name}/{step}: {record.code} {record.content_type} "
+                f"{' '.join(record.warnings)}\n  {record.body!r}\n"
+            )
 
 
 def print_differences(found: list[Difference]) -> int:

@@ -46,8 +46,12 @@ class Difference(msgspec.Struct, frozen=True):
         return f"{self.step}: {self.path}: {self.real} there, {self.ours} here"
 
 
-def differences(conversation: Conversation, real: Mapping[str, Record], ours: Mapping[str, Record]) -> list[Difference]:
-    """All, step by step. Of answers with different codes only these are told: everything else would differ too."""
+def differences(
+    conversation: Conversation, real: Mapping[str, Record], ours: Mapping[str, Record]
+) -> list[Difference]:
+    """All, step by step. Of answers with different codes only these are told: everything else would
+    differ too.
+    """
     there, here, found = _Masks(), _Masks(), []
     for step in conversation.steps:
         full = f"{conversation.name}/{step.name}"
@@ -55,11 +59,18 @@ def differences(conversation: Conversation, real: Mapping[str, Record], ours: Ma
         if one["code"] != other["code"]:
             found.append(Difference(full, "code", _short(one), _short(other)))
         elif step.compare != "code":
-            found += [Difference(full, *place) for place in _places(dict(_flat(one)), dict(_flat(other)), values=step.compare == "all")]
+            found += [
+                Difference(full, *place)
+                for place in _places(
+                    dict(_flat(one)), dict(_flat(other)), values=step.compare == "all"
+                )
+            ]
     return found
 
 
-def _places(one: Mapping[str, str], other: Mapping[str, str], *, values: bool) -> Iterator[tuple[str, str, str]]:
+def _places(
+    one: Mapping[str, str], other: Mapping[str, str], *, values: bool
+) -> Iterator[tuple[str, str, str]]:
     for path in sorted(one.keys() | other.keys()):
         left, right = one.get(path, _NOTHING), other.get(path, _NOTHING)
         if left != right and (values or not path.startswith("body") or _NOTHING in (left, right)):
@@ -85,18 +96,29 @@ def _flat(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
 
 
 def _ordered(body: Any) -> Any:
-    """A Status with its causes in order: custom resources' come as Go's maps have them, and some come several times."""
-    causes = body.get("details", {}).get("causes") if isinstance(body, dict) and body.get("kind") == "Status" else None
+    """A Status with its causes in order: custom resources' come as Go's maps have them, and some
+    come several times.
+    """
+    causes = (
+        body.get("details", {}).get("causes")
+        if isinstance(body, dict) and body.get("kind") == "Status"
+        else None
+    )
     if not causes:
         return body
     told, invalid, list_of_texts = body["message"].partition("is invalid: ")
     texts = ", ".join(sorted(list_of_texts.strip("[]").split(", ")))
     once = [dict(cause) for cause in sorted({tuple(sorted(cause.items())) for cause in causes})]
-    return body | {"message": f"{told}{invalid}{texts}", "details": body["details"] | {"causes": once}}
+    return body | {
+        "message": f"{told}{invalid}{texts}",
+        "details": body["details"] | {"causes": once},
+    }
 
 
 class _Masks:
-    """One server's words for one conversation: generated names, and which UIDs and versions were seen before."""
+    """One server's words for one conversation: generated names, and which UIDs and versions were
+    seen before.
+    """
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
@@ -107,7 +129,12 @@ class _Masks:
     def record(self, record: Record) -> dict[str, Any]:
         """What is compared."""
         self._learn(record.body)
-        parts = {"code": record.code, "type": record.content_type, "warnings": list(record.warnings), "body": _ordered(record.body)}
+        parts = {
+            "code": record.code,
+            "type": record.content_type,
+            "warnings": list(record.warnings),
+            "body": _ordered(record.body),
+        }
         return {key: self._masked(value) for key, value in parts.items()}
 
     def _learn(self, value: Any) -> None:
@@ -117,7 +144,12 @@ class _Masks:
                 self._learn(item)
         elif isinstance(value, dict):
             name, prefix = value.get("name"), value.get("generateName")
-            if isinstance(name, str) and isinstance(prefix, str) and prefix and name.startswith(prefix):
+            if (
+                isinstance(name, str)
+                and isinstance(prefix, str)
+                and prefix
+                and name.startswith(prefix)
+            ):
                 self._names[name] = f"{prefix}<suffix>"
             for item in value.values():
                 self._learn(item)
@@ -126,7 +158,10 @@ class _Masks:
         match value:
             case dict():
                 owner = str(value.get("uid") or owner)
-                return {self._text(key): self._field(key, item, owner) for key, item in sorted(value.items())}
+                return {
+                    self._text(key): self._field(key, item, owner)
+                    for key, item in sorted(value.items())
+                }
             case list():
                 return [self._masked(item, owner) for item in value]
             case str():
@@ -141,7 +176,9 @@ class _Masks:
         return self._masked(value, owner)
 
     def _version(self, owner: str, value: str) -> str:
-        """Numbers differ; whether an object has a version that it had before does not. Of lists nothing can be said."""
+        """Numbers differ; whether an object has a version that it had before does not. Of lists
+        nothing can be said.
+        """
         if not owner:
             return "<version>"
         seen = (owner, value) in self._versions
@@ -165,4 +202,8 @@ class _Masks:
     def _time(self, found: re.Match[str]) -> str:
         """Only what was just now: a time that the client wrote stays."""
         when = datetime.fromisoformat(found[0])
-        return f"<time{' in parts' if found[1] else ''}>" if abs(when - self._today) < timedelta(days=2) else found[0]
+        return (
+            f"<time{' in parts' if found[1] else ''}>"
+            if abs(when - self._today) < timedelta(days=2)
+            else found[0]
+        )

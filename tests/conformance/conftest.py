@@ -17,13 +17,17 @@ from tests.tools import assets as binaries
 
 @pytest.fixture(scope="session")
 def assets() -> Path:
-    """The folder of kube-apiserver and kubectl; without it the test fails, or is skipped where Go is absent."""
+    """The folder of kube-apiserver and kubectl; without it the test fails, or is skipped where Go
+    is absent.
+    """
     where = binaries.folder()
     if lacking := [binary.name for binary in binaries.missing(where)]:
         message = f"{where} lacks {', '.join(lacking)}"
         if shutil.which("go") or os.environ.get("CI") or os.environ.get("KUBEBUILDER_ASSETS"):
             pytest.fail(f"{message}: run `make assets`")
-        pytest.skip(f"NOT COMPARED WITH A REAL API SERVER: {message}, and there is no Go to build them with")
+        pytest.skip(
+            f"NOT COMPARED WITH A REAL API SERVER: {message}, and there is no Go to build them with"
+        )
     return where
 
 

@@ -1,4 +1,6 @@
-"""What is asked: conversations and their steps, read from `catalogue/*.yaml` and made for each kind of `kinds.yaml`."""
+"""What is asked: conversations and their steps, read from `catalogue/*.yaml` and made for each kind
+of `kinds.yaml`.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ HERE: Final = Path(__file__).parent
 
 
 class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One of `ask` (a method and a path), `kubectl` (its arguments), `watch` (a path) and `events` (the name of a watch step)."""
+    """One of `ask` (a method and a path), `kubectl` (its arguments), `watch` (a path) and `events`
+    (the name of a watch step).
+    """
 
     name: str
     ask: str = ""
@@ -32,7 +36,9 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     count: int = 0
     """How many events to collect; 0 stands for all until the server ends the watch."""
     until: str = ""
-    """Ask again, for seconds, until code and text of the answer contain this; for what a server does a little later."""
+    """Ask again, for seconds, until code and text of the answer contain this; for what a server
+    does a little later.
+    """
     compare: Literal["all", "shape", "code"] = "all"
     """`shape` leaves out values, `code` everything but the code."""
     because: str = ""
@@ -61,34 +67,50 @@ class Conversation(msgspec.Struct, frozen=True):
 
 def conversations() -> tuple[Conversation, ...]:
     """All, by file and in the files' order."""
-    found = [conversation for file in sorted((HERE / "catalogue").glob("*.yaml")) for conversation in _read(file)]
+    found = [
+        conversation
+        for file in sorted((HERE / "catalogue").glob("*.yaml"))
+        for conversation in _read(file)
+    ]
     return (*found, *_of_kinds())
 
 
 def _read(file: Path) -> Iterator[Conversation]:
-    for name, steps in msgspec.yaml.decode(file.read_bytes(), type=dict[str, tuple[Step, ...]]).items():
+    for name, steps in msgspec.yaml.decode(
+        file.read_bytes(), type=dict[str, tuple[Step, ...]]
+    ).items():
         yield Conversation(name, steps)
 
 
 class Kind(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A served kind: where, and the least that one can be. `name` is the object's where the body has no other."""
+    """A served kind: where, and the least that one can be. `name` is the object's where the body
+    has no other.
+    """
 
     path: str
     body: dict[str, Any]
     named: str = "one"
-    update: dict[str, Any] = msgspec.field(default_factory=lambda: {"metadata": {"labels": {"a": "b"}}})
+    update: dict[str, Any] = msgspec.field(
+        default_factory=lambda: {"metadata": {"labels": {"a": "b"}}}
+    )
     """A merge patch that every server accepts."""
     settled: str = ""
-    """What to wait for before the first look, of a kind that a server completes after its creation."""
+    """What to wait for before the first look, of a kind that a server completes after its
+    creation.
+    """
     gone: str = ""
     """What to wait for after the deletion."""
 
 
 def _of_kinds() -> Iterator[Conversation]:
     """What can be done with every kind: one conversation each."""
-    for name, kind in msgspec.yaml.decode((HERE / "kinds.yaml").read_bytes(), type=dict[str, Kind]).items():
+    for name, kind in msgspec.yaml.decode(
+        (HERE / "kinds.yaml").read_bytes(), type=dict[str, Kind]
+    ).items():
         metadata = kind.body.get("metadata", {})
-        named = kind.body | {"metadata": {"name": kind.named, "labels": {"conversation": "${ns}"}} | metadata}
+        named = kind.body | {
+            "metadata": {"name": kind.named, "labels": {"conversation": "${ns}"}} | metadata
+        }
         one, mine = f"{kind.path}/{named['metadata']['name']}", "labelSelector=conversation%3D${ns}"
         table = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"}
         yield Conversation(
@@ -99,8 +121,18 @@ def _of_kinds() -> Iterator[Conversation]:
                 Step(name="get", ask=f"GET {one}", until=kind.settled),
                 Step(name="list", ask=f"GET {kind.path}?{mine}"),
                 Step(name="table", ask=f"GET {kind.path}?{mine}", headers=table),
-                Step(name="patch", ask=f"PATCH {one}", type="application/merge-patch+json", body=kind.update),
-                Step(name="bad-label", ask=f"PATCH {one}", type="application/merge-patch+json", body={"metadata": {"labels": {"-": "b"}}}),
+                Step(
+                    name="patch",
+                    ask=f"PATCH {one}",
+                    type="application/merge-patch+json",
+                    body=kind.update,
+                ),
+                Step(
+                    name="bad-label",
+                    ask=f"PATCH {one}",
+                    type="application/merge-patch+json",
+                    body={"metadata": {"labels": {"-": "b"}}},
+                ),
                 Step(name="delete", ask=f"DELETE {one}?gracePeriodSeconds=0"),
                 Step(name="get-deleted", ask=f"GET {one}", until=kind.gone),
             ),
@@ -111,7 +143,9 @@ _REFERENCE: Final = re.compile(r"\$\{([^}]+)\}")
 
 
 def filled(value: Any, answers: Mapping[str, Any]) -> Any:
-    """`value` with each `${step.field.0.field}` replaced by what that step was answered. Raises LookupError for what is not there."""
+    """`value` with each `${step.field.0.field}` replaced by what that step was answered. Raises
+    LookupError for what is not there.
+    """
     match value:
         case str():
             if whole := _REFERENCE.fullmatch(value):

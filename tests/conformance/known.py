@@ -16,7 +16,9 @@ HERE: Final = Path(__file__).parent
 
 
 class Known(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Steps and paths, each with `*` for anything, in which the two may differ; `why` and `what` are for readers."""
+    """Steps and paths, each with `*` for anything, in which the two may differ; `why` and `what`
+    are for readers.
+    """
 
     what: str
     why: str
@@ -28,7 +30,9 @@ class Known(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         # Brackets are list indices here, no character classes.
         path = difference.path.replace("[", "(").replace("]", ")")
         patterns = (pattern.replace("[", "(").replace("]", ")") for pattern in self.paths)
-        return any(fnmatchcase(difference.step, step) for step in self.steps) and any(fnmatchcase(path, pattern) for pattern in patterns)
+        return any(fnmatchcase(difference.step, step) for step in self.steps) and any(
+            fnmatchcase(path, pattern) for pattern in patterns
+        )
 
 
 def known() -> tuple[Known, ...]:
@@ -54,6 +58,9 @@ def pages() -> Mapping[str, str]:
     versions: dict[str, list[str]] = {}
     for resource in kind_registry.resources():
         versions.setdefault(resource.api_version, []).append(resource.plural)
-    served = "".join(f"| `{version}` | {', '.join(sorted(plurals))} |\n" for version, plurals in sorted(versions.items()))
+    served = "".join(
+        f"| `{version}` | {', '.join(sorted(plurals))} |\n"
+        for version, plurals in sorted(versions.items())
+    )
     page = (HERE / "page.md").read_text(encoding="utf-8")
     return {"differences.md": page.replace("{served}\n", served).replace("{differences}\n", rows)}

@@ -44,7 +44,9 @@ class Record(msgspec.Struct, frozen=True):
     content_type: str = ""
     warnings: tuple[str, ...] = ()
     body: Any = None
-    """JSON or YAML decoded; else text. Of kubectl: its stdout and stderr as lines. Of watches: the events."""
+    """JSON or YAML decoded; else text. Of kubectl: its stdout and stderr as lines. Of watches: the
+    events.
+    """
 
 
 class Player:
@@ -61,7 +63,9 @@ class Player:
         self._connection.close()
 
     def play(self, conversation: Conversation) -> dict[str, Record]:
-        """The steps' answers by the steps' names. An answer that is needed and absent makes a step's record say so."""
+        """The steps' answers by the steps' names. An answer that is needed and absent makes a
+        step's record say so.
+        """
         namespace = conversation.name
         answers: dict[str, Any] = {
             "ns": namespace,
@@ -70,13 +74,20 @@ class Player:
             "crds": str(HERE.parents[1] / "crds"),
         }
         self._http(
-            "POST", "/api/v1/namespaces", json.dumps({"metadata": {"name": namespace}}).encode(), {"Content-Type": "application/json"}
+            "POST",
+            "/api/v1/namespaces",
+            json.dumps({"metadata": {"name": namespace}}).encode(),
+            {"Content-Type": "application/json"},
         )
         records = {}
         with contextlib.ExitStack() as open_watches:
             for step in conversation.steps:
                 try:
-                    record = self._patiently(msgspec.convert(filled(msgspec.to_builtins(step), answers), Step), answers, open_watches)
+                    record = self._patiently(
+                        msgspec.convert(filled(msgspec.to_builtins(step), answers), Step),
+                        answers,
+                        open_watches,
+                    )
                 except LookupError as error:
                     record = Record(-1, body=f"not asked: {error}")
                 except (OSError, http.client.HTTPException) as error:
@@ -87,11 +98,17 @@ class Player:
                 answers.setdefault(step.name, record.body)
         return records
 
-    def _patiently(self, step: Step, answers: dict[str, Any], watches: contextlib.ExitStack) -> Record:
+    def _patiently(
+        self, step: Step, answers: dict[str, Any], watches: contextlib.ExitStack
+    ) -> Record:
         deadline = time.monotonic() + _PATIENCE
         while True:
             record = self._once(step, answers, watches)
-            if not step.until or step.until in f"{record.code} {json.dumps(record.body)}" or time.monotonic() > deadline:
+            if (
+                not step.until
+                or step.until in f"{record.code} {json.dumps(record.body)}"
+                or time.monotonic() > deadline
+            ):
                 return record
             time.sleep(0.1)
 
@@ -100,13 +117,19 @@ class Player:
             return self._kubectl(step, answers["ns"])
         if step.events:
             watch = answers[f"watch of {step.events}"]
-            return Record(200, body=_events(watch, step.count)) if watch else Record(-1, body="no watch")
+            return (
+                Record(200, body=_events(watch, step.count))
+                if watch
+                else Record(-1, body="no watch")
+            )
         if step.watch:
             return self._watch(step, answers, watches)
         method, _, path = step.ask.partition(" ")
         return self._http(method, path, _sent(step), _headers(step))
 
-    def _http(self, method: str, path: str, data: bytes | None, headers: Mapping[str, str]) -> Record:
+    def _http(
+        self, method: str, path: str, data: bytes | None, headers: Mapping[str, str]
+    ) -> Record:
         try:
             self._connection.request(method, path, data, {"User-Agent": "conformance", **headers})
             response = self._connection.getresponse()
@@ -138,15 +161,35 @@ class Player:
             *words,
         ]
         given = step.stdin if isinstance(step.stdin, str) else json.dumps(step.stdin)
-        environment = {"HOME": str(server.home), "PATH": "/usr/bin:/bin", "KUBE_EDITOR": step.editor, "TMPDIR": str(server.home)}
-        done = subprocess.run(command, check=False, input=given, capture_output=True, text=True, env=environment, timeout=60)
-        return Record(done.returncode, body={"stdout": done.stdout.splitlines(), "stderr": done.stderr.splitlines()})
+        environment = {
+            "HOME": str(server.home),
+            "PATH": "/usr/bin:/bin",
+            "KUBE_EDITOR": step.editor,
+            "TMPDIR": str(server.home),
+        }
+        done = subprocess.run(
+            command,
+            check=False,
+            input=given,
+            capture_output=True,
+            text=True,
+            env=environment,
+            timeout=60,
+        )
+        return Record(
+            done.returncode,
+            body={"stdout": done.stdout.splitlines(), "stderr": done.stderr.splitlines()},
+        )
 
     def _connect(self, timeout: float = 30) -> http.client.HTTPSConnection:
-        return http.client.HTTPSConnection(self._server.url.removeprefix("https://"), timeout=timeout, context=self._context)
+        return http.client.HTTPSConnection(
+            self._server.url.removeprefix("https://"), timeout=timeout, context=self._context
+        )
 
 
-def both(conversation: Conversation, one: Player, other: Player) -> tuple[dict[str, Record], dict[str, Record]]:
+def both(
+    conversation: Conversation, one: Player, other: Player
+) -> tuple[dict[str, Record], dict[str, Record]]:
     """Two servers' answers, asked side by side."""
     with ThreadPoolExecutor(2) as pool:
         first, second = (pool.submit(player.play, conversation) for player in (one, other))
@@ -160,7 +203,9 @@ def _sent(step: Step) -> bytes | None:
 
 
 def _headers(step: Step) -> dict[str, str]:
-    return ({} if step.body is None and step.text is None else {"Content-Type": step.type}) | step.headers
+    return (
+        {} if step.body is None and step.text is None else {"Content-Type": step.type}
+    ) | step.headers
 
 
 def _record(response: http.client.HTTPResponse, data: bytes) -> Record:
@@ -177,7 +222,9 @@ def _record(response: http.client.HTTPResponse, data: bytes) -> Record:
 
 
 def _events(watch: http.client.HTTPResponse, count: int) -> list[Any]:
-    """The next `count` events, or all until the end. Silence ends the list too: it will be too short."""
+    """The next `count` events, or all until the end. Silence ends the list too: it will be too
+    short.
+    """
     found: list[Any] = []
     with contextlib.suppress(TimeoutError):
         while not count or len(found) < count:

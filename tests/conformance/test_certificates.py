@@ -23,7 +23,9 @@ def _of_towtank(folder: Path) -> Files:
         written |= {f"{name}.crt": pair.certificate, f"{name}.key": pair.key}
     for name, data in written.items():
         (folder / name).write_bytes(data)
-    server, client = ((folder / f"{name}.crt", folder / f"{name}.key") for name in ("server", "client"))
+    server, client = (
+        (folder / f"{name}.crt", folder / f"{name}.key") for name in ("server", "client")
+    )
     return folder / "ca", server, client
 
 
@@ -37,7 +39,10 @@ def test_both_sides_check_strictly(made: Callable[[Path], Files], tmp_path: Path
     """A handshake in memory."""
     authority, server, client = made(tmp_path)
     sides = []
-    for purpose, (certificate, key) in ((ssl.Purpose.CLIENT_AUTH, server), (ssl.Purpose.SERVER_AUTH, client)):
+    for purpose, (certificate, key) in (
+        (ssl.Purpose.CLIENT_AUTH, server),
+        (ssl.Purpose.SERVER_AUTH, client),
+    ):
         context = ssl.create_default_context(purpose, cafile=str(authority))
         context.verify_mode = ssl.CERT_REQUIRED
         context.verify_flags |= ssl.VERIFY_X509_STRICT | ssl.VERIFY_X509_PARTIAL_CHAIN

@@ -17,7 +17,10 @@ UIDS = ("11111111-2222-3333-4444-555555555555", "66666666-7777-8888-9999-0000000
 def compared(real: list[Any], ours: list[Any], **step: Any) -> list[Difference]:
     """What differs between these bodies, one for each step."""
     steps = tuple(Step(name=f"s{index}", ask="GET /", **step) for index in range(len(real)))
-    records = ({f"s{index}": Record(200, body=body) for index, body in enumerate(bodies)} for bodies in (real, ours))
+    records = (
+        {f"s{index}": Record(200, body=body) for index, body in enumerate(bodies)}
+        for bodies in (real, ours)
+    )
     return differences(Conversation("c", steps), *records)
 
 
@@ -31,13 +34,27 @@ def thing(uid: str, version: str, **more: Any) -> dict[str, Any]:
     [
         ([thing(UIDS[0], "5")], [thing(UIDS[1], "17")]),
         ([thing(UIDS[0], "5"), thing(UIDS[0], "5")], [thing(UIDS[1], "6"), thing(UIDS[1], "6")]),
-        ([{"name": "a-bcdef", "generateName": "a-"}, "a-bcdef is here"], [{"name": "a-xyzzz", "generateName": "a-"}, "a-xyzzz is here"]),
+        (
+            [{"name": "a-bcdef", "generateName": "a-"}, "a-bcdef is here"],
+            [{"name": "a-xyzzz", "generateName": "a-"}, "a-xyzzz is here"],
+        ),
         (["https://127.0.0.1:1234/api"], ["https://127.0.0.1:99/api"]),
-        (["Too large resource version: 9, current: 7"], ["Too large resource version: 9, current: 800"]),
+        (
+            ["Too large resource version: 9, current: 7"],
+            ["Too large resource version: 9, current: 800"],
+        ),
         (["a   1/1   5s"], ["a   1/1   0s"]),
         ([{"continue": "abc"}], [{"continue": "xyz"}]),
     ],
-    ids=["uid and version", "same version twice", "generated name", "address", "version in a text", "age", "token"],
+    ids=[
+        "uid and version",
+        "same version twice",
+        "generated name",
+        "address",
+        "version in a text",
+        "age",
+        "token",
+    ],
 )
 def test_what_must_differ_is_masked(real: list[Any], ours: list[Any]) -> None:
     """So that nothing is said of it."""
@@ -54,7 +71,14 @@ def test_what_must_differ_is_masked(real: list[Any], ours: list[Any]) -> None:
         ([{"a": {}}], [{"a": []}]),
         ([[1, 2]], [[2, 1]]),
     ],
-    ids=["no new version", "another uid", "a time of the client's", "null and nothing", "kinds of nothing", "order"],
+    ids=[
+        "no new version",
+        "another uid",
+        "a time of the client's",
+        "null and nothing",
+        "kinds of nothing",
+        "order",
+    ],
 )
 def test_the_rest_is_told(real: list[Any], ours: list[Any]) -> None:
     """One line for each place."""
@@ -70,9 +94,19 @@ def test_shape_leaves_out_values() -> None:
 
 def test_causes_have_no_order() -> None:
     """Custom resources' come as a map has them."""
-    first, second = ({"reason": "FieldValueInvalid", "message": text, "field": text} for text in "ab")
-    one = {"kind": "Status", "message": "x is invalid: [a: a, b: b]", "details": {"causes": [first, second]}}
-    other = {"kind": "Status", "message": "x is invalid: [b: b, a: a]", "details": {"causes": [second, first, first]}}
+    first, second = (
+        {"reason": "FieldValueInvalid", "message": text, "field": text} for text in "ab"
+    )
+    one = {
+        "kind": "Status",
+        "message": "x is invalid: [a: a, b: b]",
+        "details": {"causes": [first, second]},
+    }
+    other = {
+        "kind": "Status",
+        "message": "x is invalid: [b: b, a: a]",
+        "details": {"causes": [second, first, first]},
+    }
     assert compared([one], [other]) == []
     assert compared([one], [other | {"message": "x is invalid: [b: b]"}])
 
@@ -80,7 +114,10 @@ def test_causes_have_no_order() -> None:
 def test_known_differences() -> None:
     """A difference that is listed is none, and a listed one must be found."""
     found = [Difference("c/s", "body.a[0].b", "1", "2")]
-    listed, other = Known("w", "y", steps=("c/*",), paths=("body.a[*].b",)), Known("w", "y", steps=("d/*",))
+    listed, other = (
+        Known("w", "y", steps=("c/*",), paths=("body.a[*].b",)),
+        Known("w", "y", steps=("d/*",)),
+    )
     assert unknown(found, [other]) == found
     assert unknown(found, [listed, other]) == []
     assert gone(found, [listed, other]) == [other]
@@ -89,7 +126,10 @@ def test_known_differences() -> None:
 def test_answers_are_filled_in() -> None:
     """Whole values keep their types; what is not there is said."""
     answers = {"one": {"metadata": {"n": 5}, "items": ["x"]}}
-    assert filled({"a": "${one.metadata.n}", "b": ["v${one.items.0}"]}, answers) == {"a": 5, "b": ["vx"]}
+    assert filled({"a": "${one.metadata.n}", "b": ["v${one.items.0}"]}, answers) == {
+        "a": 5,
+        "b": ["vx"],
+    }
     with pytest.raises(LookupError, match="no other there"):
         filled("${one.other}", answers)
 

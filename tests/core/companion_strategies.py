@@ -11,7 +11,13 @@ import msgspec
 from hypothesis import strategies as st
 
 from moorage.core.framework.registry import build_registry
-from moorage.core.framework.revisions import EnabledPlugins, PluginRef, RequestedProfile, Revision, resolve
+from moorage.core.framework.revisions import (
+    EnabledPlugins,
+    PluginRef,
+    RequestedProfile,
+    Revision,
+    resolve,
+)
 from moorage.core.objects.meta import HasMetadata, Namespace
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
@@ -25,10 +31,13 @@ ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 NODE_NAMES = [f"n{i}" for i in range(6)]
 NAMESPACES = ["a", "b", "absent"]
 
-# ---- nodes -------------------------------------------------------------------------------------------------------------------
+# ---- nodes ---------------------------------------------------------------------------------------
 
 node_bodies = st.fixed_dictionaries(
-    {"zone": st.sampled_from(["z0", "z0", "z1", "z1", "", None]), "host": mostly(True, st.just(False))},
+    {
+        "zone": st.sampled_from(["z0", "z0", "z1", "z1", "", None]),
+        "host": mostly(True, st.just(False)),
+    },
     optional={"taint": st.sampled_from(["NoSchedule", "PreferNoSchedule"]), "disk": st.just("ssd")},
 )
 
@@ -37,16 +46,21 @@ def node(name: str, body: dict[str, Any]) -> Node:
     """A node of this name."""
     labels = {ZONE: body["zone"], HOST: name if body["host"] else None, "disk": body.get("disk")}
     document = {
-        "metadata": {"name": name, "labels": {key: value for key, value in labels.items() if value is not None}},
+        "metadata": {
+            "name": name,
+            "labels": {key: value for key, value in labels.items() if value is not None},
+        },
         "spec": {"taints": [{"key": "t", "effect": body["taint"]}] if "taint" in body else None},
         "status": {"allocatable": {"pods": "99"}},
     }
     return msgspec.convert(document, Node)
 
 
-# ---- selectors, terms and constraints ----------------------------------------------------------------------------------------
+# ---- selectors, terms and constraints ------------------------------------------------------------
 
-label_maps = st.fixed_dictionaries({}, optional={"app": st.sampled_from(["x", "x", "y"]), "tier": st.sampled_from(["1", "2"])})
+label_maps = st.fixed_dictionaries(
+    {}, optional={"app": st.sampled_from(["x", "x", "y"]), "tier": st.sampled_from(["1", "2"])}
+)
 selectors = st.sampled_from(
     [
         {"matchLabels": {"app": "x"}},
@@ -65,11 +79,19 @@ terms = st.fixed_dictionaries(
     optional={
         "namespaces": st.sampled_from([["a"], ["a", "b"], ["absent"]]),
         "namespaceSelector": st.sampled_from(
-            [{"matchLabels": {"team": "1"}}, {"matchExpressions": [{"key": "team", "operator": "DoesNotExist"}]}, {}]
+            [
+                {"matchLabels": {"team": "1"}},
+                {"matchExpressions": [{"key": "team", "operator": "DoesNotExist"}]},
+                {},
+            ]
         ),
     },
 )
-weighted = st.builds(lambda weight, term: {"weight": weight, "podAffinityTerm": term}, st.sampled_from([1, 10, 100]), terms)
+weighted = st.builds(
+    lambda weight, term: {"weight": weight, "podAffinityTerm": term},
+    st.sampled_from([1, 10, 100]),
+    terms,
+)
 affinities = st.fixed_dictionaries(
     {},
     optional={
@@ -92,17 +114,28 @@ constraints = st.fixed_dictionaries(
     },
 )
 
-# ---- pods --------------------------------------------------------------------------------------------------------------------
+# ---- pods ----------------------------------------------------------------------------------------
 
-_elsewhere = {"nodeSelector": mostly(None, st.just({"disk": "ssd"})), "tolerations": mostly(None, st.just([{"operator": "Exists"}]))}
+_elsewhere = {
+    "nodeSelector": mostly(None, st.just({"disk": "ssd"})),
+    "tolerations": mostly(None, st.just([{"operator": "Exists"}])),
+}
 _affinity = st.fixed_dictionaries({"podAffinity": affinities, "podAntiAffinity": affinities})
 affine_specs = st.fixed_dictionaries({"affinity": _affinity})
-spread_specs = st.fixed_dictionaries({"topologySpreadConstraints": lists(constraints, 3, 1), **_elsewhere})
+spread_specs = st.fixed_dictionaries(
+    {"topologySpreadConstraints": lists(constraints, 3, 1), **_elsewhere}
+)
 pod_specs = st.tuples(
     affine_specs,
     affine_specs,
     spread_specs,
-    st.fixed_dictionaries({"affinity": st.none() | _affinity, "topologySpreadConstraints": lists(constraints, 1), **_elsewhere}),
+    st.fixed_dictionaries(
+        {
+            "affinity": st.none() | _affinity,
+            "topologySpreadConstraints": lists(constraints, 1),
+            **_elsewhere,
+        }
+    ),
 ).map(list)
 """Four kinds of pods, which the pods of a cluster are of: as pods of controllers are."""
 
@@ -129,18 +162,31 @@ pod_bodies = st.fixed_dictionaries(
 
 def pod(name: str, spec: dict[str, Any], body: dict[str, Any], node_name: str = "") -> Pod:
     """A pod of this name, on a node if one is named."""
-    meta = {key: value for key, value in body.items() if key != "owner"} | {"name": name, "uid": f"uid-{name}"}
+    meta = {key: value for key, value in body.items() if key != "owner"} | {
+        "name": name,
+        "uid": f"uid-{name}",
+    }
     if body["owner"] is not None:
         version, kind = body["owner"]
-        meta["ownerReferences"] = [{"apiVersion": version, "kind": kind, "name": "owner", "controller": True}]
+        meta["ownerReferences"] = [
+            {"apiVersion": version, "kind": kind, "name": "owner", "controller": True}
+        ]
     return msgspec.convert({"metadata": meta, "spec": {**spec, "nodeName": node_name}}, Pod)
 
 
-# ---- other objects -----------------------------------------------------------------------------------------------------------
+# ---- other objects -------------------------------------------------------------------------------
 
 
-def _object(kind: type[Any], name: str, namespace: str, spec: dict[str, Any], labels: dict[str, str] | None = None) -> HasMetadata:
-    found: HasMetadata = msgspec.convert({"metadata": {"name": name, "namespace": namespace, "labels": labels}, "spec": spec}, kind)
+def _object(
+    kind: type[Any],
+    name: str,
+    namespace: str,
+    spec: dict[str, Any],
+    labels: dict[str, str] | None = None,
+) -> HasMetadata:
+    found: HasMetadata = msgspec.convert(
+        {"metadata": {"name": name, "namespace": namespace, "labels": labels}, "spec": spec}, kind
+    )
     return found
 
 
@@ -157,7 +203,9 @@ others = st.one_of(
         label_maps | st.none(),
     ),
     st.builds(
-        lambda namespace, labels: _object(ReplicationController, "owner", namespace, {"selector": labels}),
+        lambda namespace, labels: _object(
+            ReplicationController, "owner", namespace, {"selector": labels}
+        ),
         st.sampled_from(NAMESPACES[:2]),
         label_maps | st.none(),
     ),
@@ -169,11 +217,15 @@ others = st.one_of(
     ),
 )
 
-# ---- profiles ----------------------------------------------------------------------------------------------------------------
+# ---- profiles ------------------------------------------------------------------------------------
 
 _BOTH = {
     "multiPoint": EnabledPlugins(
-        tuple(PluginRef(name) for name in ("PrioritySort", "PodTopologySpread", "InterPodAffinity", "DefaultBinder")), ("*",)
+        tuple(
+            PluginRef(name)
+            for name in ("PrioritySort", "PodTopologySpread", "InterPodAffinity", "DefaultBinder")
+        ),
+        ("*",),
     )
 }
 _LISTED = PodTopologySpreadArgs(
@@ -186,8 +238,16 @@ _LISTED = PodTopologySpreadArgs(
 )
 _SPECS = [
     RequestedProfile("default", plugins=_BOTH),
-    RequestedProfile("listed", plugins=_BOTH, args={"PodTopologySpread": _LISTED, "InterPodAffinity": InterPodAffinityArgs(7, True)}),
-    RequestedProfile("any", plugins=_BOTH, args={"InterPodAffinity": InterPodAffinityArgs(0, False, "AnyPod")}),
+    RequestedProfile(
+        "listed",
+        plugins=_BOTH,
+        args={"PodTopologySpread": _LISTED, "InterPodAffinity": InterPodAffinityArgs(7, True)},
+    ),
+    RequestedProfile(
+        "any", plugins=_BOTH, args={"InterPodAffinity": InterPodAffinityArgs(0, False, "AnyPod")}
+    ),
 ]
-REVISIONS: dict[str, Revision] = {spec.scheduler_name: resolve(spec, build_registry(INTREE), PRESETS) for spec in _SPECS}
+REVISIONS: dict[str, Revision] = {
+    spec.scheduler_name: resolve(spec, build_registry(INTREE), PRESETS) for spec in _SPECS
+}
 """Profiles of the two plugins alone, with other arguments."""

@@ -1,4 +1,6 @@
-"""A cluster kept twice: as plain objects, for the naive twins, and in the cache that is tested, which is told of each change."""
+"""A cluster kept twice: as plain objects, for the naive twins, and in the cache that is tested,
+which is told of each change.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ from moorage.core.pods.requests import pod_requests
 
 @dataclasses.dataclass
 class MirroredCluster:
-    """See the module's docstring. ``pods``: by UID, each with its node; ``others``: by kind and key."""
+    """See the module's docstring. ``pods``: by UID, each with its node; ``others``: by kind and
+    key.
+    """
 
     context: CycleContext = dataclasses.field(default_factory=lambda: CycleContext(Cache()))
     nodes: dict[str, Node] = dataclasses.field(default_factory=dict)

@@ -1,4 +1,6 @@
-"""Hypothesis strategies for clusters in which every plugin in the tree has something to say, and the profiles to try them with."""
+"""Hypothesis strategies for clusters in which every plugin in the tree has something to say, and
+the profiles to try them with.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +14,34 @@ from moorage.core.framework.revisions import RequestedProfile, Revision, resolve
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
 from moorage.core.plugins.intree import INTREE, PRESETS
-from moorage.core.plugins.node_affinity import AddedAffinity, AddedPreference, AddedRequirement, AddedSelector, AddedTerm, NodeAffinityArgs
-from moorage.core.plugins.node_resources.balanced_allocation import NodeResourcesBalancedAllocationArgs
-from moorage.core.plugins.node_resources.fit import NodeResourcesFitArgs, RequestedToCapacityRatio, ScoringStrategy, UtilizationShapePoint
+from moorage.core.plugins.node_affinity import (
+    AddedAffinity,
+    AddedPreference,
+    AddedRequirement,
+    AddedSelector,
+    AddedTerm,
+    NodeAffinityArgs,
+)
+from moorage.core.plugins.node_resources.balanced_allocation import (
+    NodeResourcesBalancedAllocationArgs,
+)
+from moorage.core.plugins.node_resources.fit import (
+    NodeResourcesFitArgs,
+    RequestedToCapacityRatio,
+    ScoringStrategy,
+    UtilizationShapePoint,
+)
 from moorage.core.plugins.node_resources.resource_allocation import ResourceSpec
 
 NODE_NAMES = [f"n{i}" for i in range(10)]
-IMAGES = {"web:latest": 90 * 2**20, "db:v1": 700 * 2**20, "registry.test:5000/ml:latest": 3000 * 2**20}
-"""Sizes are the same on all nodes: which size counts otherwise depends on the order in which nodes came."""
+IMAGES = {
+    "web:latest": 90 * 2**20,
+    "db:v1": 700 * 2**20,
+    "registry.test:5000/ml:latest": 3000 * 2**20,
+}
+"""Sizes are the same on all nodes: which size counts otherwise depends on the order in which nodes
+came.
+"""
 
 
 def mostly(usual: Any, other: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
@@ -27,21 +49,29 @@ def mostly(usual: Any, other: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     return st.integers(0, 3).flatmap(lambda draw: st.just(usual) if draw else other)
 
 
-def lists(elements: st.SearchStrategy[Any], most: int, least: int = 0) -> st.SearchStrategy[list[Any]]:
+def lists(
+    elements: st.SearchStrategy[Any], most: int, least: int = 0
+) -> st.SearchStrategy[list[Any]]:
     """Short lists."""
     return st.lists(elements, min_size=least, max_size=most)
 
 
-# ---- nodes -------------------------------------------------------------------------------------------------------------------
+# ---- nodes ---------------------------------------------------------------------------------------
 
 label_maps = st.fixed_dictionaries(
-    {}, optional={"disk": st.sampled_from(["ssd", "hdd", ""]), "gen": st.sampled_from(["3", "7", "010", "x9"])}
+    {},
+    optional={
+        "disk": st.sampled_from(["ssd", "hdd", ""]),
+        "gen": st.sampled_from(["3", "7", "010", "x9"]),
+    },
 )
 taints = st.fixed_dictionaries(
     {
         "key": st.sampled_from(["a", "b"]),
         "value": st.sampled_from(["", "x"]),
-        "effect": st.sampled_from(["NoSchedule", "PreferNoSchedule", "PreferNoSchedule", "NoExecute"]),
+        "effect": st.sampled_from(
+            ["NoSchedule", "PreferNoSchedule", "PreferNoSchedule", "NoExecute"]
+        ),
     }
 )
 allocatables = st.fixed_dictionaries(
@@ -50,13 +80,23 @@ allocatables = st.fixed_dictionaries(
         "memory": st.sampled_from(["1Gi", "2Gi", "3G"]),
         "pods": st.sampled_from(["1", "3", "9"]),
     },
-    optional={"example.com/gpu": st.sampled_from(["0", "1", "2"]), "ephemeral-storage": st.just("10Gi")},
+    optional={
+        "example.com/gpu": st.sampled_from(["0", "1", "2"]),
+        "ephemeral-storage": st.just("10Gi"),
+    },
 )
-images = lists(st.sampled_from([*IMAGES]), 2).map(lambda names: [{"names": [name], "sizeBytes": IMAGES[name]} for name in names])
+images = lists(st.sampled_from([*IMAGES]), 2).map(
+    lambda names: [{"names": [name], "sizeBytes": IMAGES[name]} for name in names]
+)
 node_bodies = st.fixed_dictionaries(
     {
         "labels": label_maps,
-        "spec": st.fixed_dictionaries({"taints": mostly([], lists(taints, 2, 1)), "unschedulable": mostly(False, st.booleans())}),
+        "spec": st.fixed_dictionaries(
+            {
+                "taints": mostly([], lists(taints, 2, 1)),
+                "unschedulable": mostly(False, st.booleans()),
+            }
+        ),
         "status": st.fixed_dictionaries({"allocatable": allocatables, "images": images}),
     }
 )
@@ -64,10 +104,17 @@ node_bodies = st.fixed_dictionaries(
 
 def node(name: str, body: dict[str, Any]) -> Node:
     """A node of this name."""
-    return msgspec.convert({"metadata": {"name": name, "labels": body["labels"]}, "spec": body["spec"], "status": body["status"]}, Node)
+    return msgspec.convert(
+        {
+            "metadata": {"name": name, "labels": body["labels"]},
+            "spec": body["spec"],
+            "status": body["status"],
+        },
+        Node,
+    )
 
 
-# ---- pods --------------------------------------------------------------------------------------------------------------------
+# ---- pods ----------------------------------------------------------------------------------------
 
 requirements = st.one_of(
     st.fixed_dictionaries(
@@ -78,9 +125,18 @@ requirements = st.one_of(
         }
     ),
     st.fixed_dictionaries(
-        {"key": st.just("gen"), "operator": st.sampled_from(["Gt", "Lt"]), "values": lists(st.sampled_from(["3", "7", "7", "x"]), 1)}
+        {
+            "key": st.just("gen"),
+            "operator": st.sampled_from(["Gt", "Lt"]),
+            "values": lists(st.sampled_from(["3", "7", "7", "x"]), 1),
+        }
     ),
-    st.fixed_dictionaries({"key": st.sampled_from(["disk", "gen"]), "operator": st.sampled_from(["Exists", "DoesNotExist"])}),
+    st.fixed_dictionaries(
+        {
+            "key": st.sampled_from(["disk", "gen"]),
+            "operator": st.sampled_from(["Exists", "DoesNotExist"]),
+        }
+    ),
 )
 fields = st.fixed_dictionaries(
     {
@@ -89,7 +145,10 @@ fields = st.fixed_dictionaries(
         "values": lists(st.sampled_from(NODE_NAMES[:4]), 2, 1),
     }
 )
-terms = st.fixed_dictionaries({"matchExpressions": lists(requirements, 2)}, optional={"matchFields": mostly([], lists(fields, 2))})
+terms = st.fixed_dictionaries(
+    {"matchExpressions": lists(requirements, 2)},
+    optional={"matchFields": mostly([], lists(fields, 2))},
+)
 preferences = st.fixed_dictionaries(
     {
         "weight": st.sampled_from([30, 100, 1, 0]),
@@ -110,7 +169,12 @@ node_affinities = st.fixed_dictionaries(
         "requiredDuringSchedulingIgnoredDuringExecution": mostly(
             None,
             st.fixed_dictionaries(
-                {"nodeSelectorTerms": mostly([{"matchExpressions": [{"key": "gen", "operator": "Exists"}]}], lists(terms, 2))}
+                {
+                    "nodeSelectorTerms": mostly(
+                        [{"matchExpressions": [{"key": "gen", "operator": "Exists"}]}],
+                        lists(terms, 2),
+                    )
+                }
             ),
         ),
         "preferredDuringSchedulingIgnoredDuringExecution": lists(preferences, 3),
@@ -124,7 +188,9 @@ tolerations = st.fixed_dictionaries(
     },
     optional={"value": st.just("x")},
 ) | st.just({"operator": "Exists"})
-ports = st.fixed_dictionaries({"hostPort": st.sampled_from([80, 81]), "hostIP": st.sampled_from(["", "10.0.0.1"])})
+ports = st.fixed_dictionaries(
+    {"hostPort": st.sampled_from([80, 81]), "hostIP": st.sampled_from(["", "10.0.0.1"])}
+)
 requests = st.fixed_dictionaries(
     {},
     optional={
@@ -135,7 +201,12 @@ requests = st.fixed_dictionaries(
     },
 )
 containers = st.builds(
-    lambda image, wanted, opened: {"name": "c", "image": image, "resources": {"requests": wanted}, "ports": opened},
+    lambda image, wanted, opened: {
+        "name": "c",
+        "image": image,
+        "resources": {"requests": wanted},
+        "ports": opened,
+    },
     st.sampled_from(["web", "db:v1", "registry.test:5000/ml", "none:1"]),
     requests,
     mostly([], lists(ports, 2)),
@@ -157,7 +228,7 @@ def pod(name: str, spec: dict[str, Any], node_name: str = "") -> Pod:
     return msgspec.convert({"metadata": meta, "spec": {**spec, "nodeName": node_name}}, Pod)
 
 
-# ---- profiles ----------------------------------------------------------------------------------------------------------------
+# ---- profiles ------------------------------------------------------------------------------------
 
 _ADDED = AddedAffinity(
     AddedSelector(
@@ -168,12 +239,18 @@ _ADDED = AddedAffinity(
     ),
     (AddedPreference(40, AddedTerm((AddedRequirement("disk", "In", ("ssd",)),))),),
 )
-_SHAPE = RequestedToCapacityRatio((UtilizationShapePoint(20, 0), UtilizationShapePoint(60, 10), UtilizationShapePoint(100, 3)))
+_SHAPE = RequestedToCapacityRatio(
+    (UtilizationShapePoint(20, 0), UtilizationShapePoint(60, 10), UtilizationShapePoint(100, 3))
+)
 _RESOURCES = (ResourceSpec("cpu", 2), ResourceSpec("memory", 1), ResourceSpec("example.com/gpu", 5))
 _ARGS = {
     "NodeAffinity": NodeAffinityArgs(_ADDED),
-    "NodeResourcesFit": NodeResourcesFitArgs(("example.com/gpu",), None, ScoringStrategy("RequestedToCapacityRatio", _RESOURCES, _SHAPE)),
-    "NodeResourcesBalancedAllocation": NodeResourcesBalancedAllocationArgs(tuple(ResourceSpec(one.name) for one in _RESOURCES)),
+    "NodeResourcesFit": NodeResourcesFitArgs(
+        ("example.com/gpu",), None, ScoringStrategy("RequestedToCapacityRatio", _RESOURCES, _SHAPE)
+    ),
+    "NodeResourcesBalancedAllocation": NodeResourcesBalancedAllocationArgs(
+        tuple(ResourceSpec(one.name) for one in _RESOURCES)
+    ),
 }
 _SPECS = [
     RequestedProfile("default"),
@@ -181,5 +258,7 @@ _SPECS = [
     RequestedProfile("none", "NoScoring"),
     RequestedProfile("strict", args=_ARGS, weights={"ImageLocality": 3}),
 ]
-REVISIONS: dict[str, Revision] = {spec.scheduler_name: resolve(spec, build_registry(INTREE), PRESETS) for spec in _SPECS}
+REVISIONS: dict[str, Revision] = {
+    spec.scheduler_name: resolve(spec, build_registry(INTREE), PRESETS) for spec in _SPECS
+}
 """Profiles that share some columns, and differ in arguments, weights and plugins."""

@@ -19,7 +19,14 @@ from moorage.core.pods.requests import pod_requests
 NAMES = ["cpu", "memory", "ephemeral-storage", "hugepages-2Mi", "example.com/gpu", "vendor.io/nic"]
 """Resources that are asked for; the last two are extended ones."""
 QUANTITIES = ["0", "1", "3", "100m", "1500m", "0.3", "250u", "2", "64Mi", "1Gi", "1.1k", "8"]
-IMAGES = ["web", "web:latest", "registry.test:5000/db", "registry.test:5000/db:latest", "db:v1", "web@sha256:0a"]
+IMAGES = [
+    "web",
+    "web:latest",
+    "registry.test:5000/db",
+    "registry.test:5000/db:latest",
+    "db:v1",
+    "web@sha256:0a",
+]
 PROTOCOLS = ["", "TCP", "UDP"]
 IPS = ["", "0.0.0.0", "10.0.0.1", "::"]
 MIB = 2**20
@@ -51,7 +58,11 @@ containers = st.fixed_dictionaries(
         ),
     }
 )
-init_containers = st.builds(lambda container, policy: {**container, "restartPolicy": policy}, containers, st.sampled_from([None, "Always"]))
+init_containers = st.builds(
+    lambda container, policy: {**container, "restartPolicy": policy},
+    containers,
+    st.sampled_from([None, "Always"]),
+)
 statuses = st.fixed_dictionaries(
     {
         "name": st.sampled_from("abc"),
@@ -61,13 +72,20 @@ statuses = st.fixed_dictionaries(
 )
 pod_statuses = st.fixed_dictionaries(
     {
-        "containerStatuses": mostly(None, st.lists(statuses, max_size=2, unique_by=lambda one: str(one["name"]))),
+        "containerStatuses": mostly(
+            None, st.lists(statuses, max_size=2, unique_by=lambda one: str(one["name"]))
+        ),
         "resources": mostly(None, st.fixed_dictionaries({"requests": requests})),
         "allocatedResources": mostly(None, requests),
         "conditions": mostly(
             None,
             st.lists(
-                st.fixed_dictionaries({"type": st.just("PodResizePending"), "reason": st.sampled_from(["Infeasible", "Deferred"])}),
+                st.fixed_dictionaries(
+                    {
+                        "type": st.just("PodResizePending"),
+                        "reason": st.sampled_from(["Infeasible", "Deferred"]),
+                    }
+                ),
                 max_size=1,
             ),
         ),
@@ -75,11 +93,19 @@ pod_statuses = st.fixed_dictionaries(
 )
 specs = st.fixed_dictionaries(
     {
-        "containers": st.lists(containers, min_size=1, max_size=3, unique_by=lambda one: str(one["name"])),
+        "containers": st.lists(
+            containers, min_size=1, max_size=3, unique_by=lambda one: str(one["name"])
+        ),
         "initContainers": mostly([], st.lists(init_containers, max_size=3)),
         "overhead": mostly(None, requests),
         "resources": mostly(None, st.fixed_dictionaries({"requests": requests})),
-        "volumes": mostly([], st.lists(st.builds(lambda image: {"image": {"reference": image}}, st.sampled_from(IMAGES)), max_size=2)),
+        "volumes": mostly(
+            [],
+            st.lists(
+                st.builds(lambda image: {"image": {"reference": image}}, st.sampled_from(IMAGES)),
+                max_size=2,
+            ),
+        ),
     }
 )
 
@@ -91,7 +117,9 @@ def pods(draw: st.DrawFn, name: str = "pod", nodes: int = 0) -> Pod:
     if nodes:
         spec = {**spec, "nodeName": f"n{draw(st.integers(0, nodes - 1))}"}
     meta = {"name": name, "namespace": "default", "uid": f"uid-{name}"}
-    return msgspec.convert({"metadata": meta, "spec": spec, "status": draw(mostly({}, pod_statuses))}, Pod)
+    return msgspec.convert(
+        {"metadata": meta, "spec": spec, "status": draw(mostly({}, pod_statuses))}, Pod
+    )
 
 
 @st.composite
@@ -99,10 +127,16 @@ def node_objects(draw: st.DrawFn, name: str) -> Node:
     """A node with few pods' room and some images."""
     allocatable = draw(st.dictionaries(st.sampled_from(NAMES), st.sampled_from(QUANTITIES)))
     allocatable["pods"] = draw(st.sampled_from(["0", "1", "2", "10"]))
-    names = draw(st.lists(st.sampled_from([image for image in IMAGES if ":" in image]), unique=True, max_size=4))
+    names = draw(
+        st.lists(
+            st.sampled_from([image for image in IMAGES if ":" in image]), unique=True, max_size=4
+        )
+    )
     sizes = st.sampled_from([0, 10 * MIB, 100 * MIB, 700 * MIB + 1, 5000 * MIB])
     images = [{"names": [image], "sizeBytes": draw(sizes)} for image in names]
-    return msgspec.convert({"metadata": {"name": name}, "status": {"allocatable": allocatable, "images": images}}, Node)
+    return msgspec.convert(
+        {"metadata": {"name": name}, "status": {"allocatable": allocatable, "images": images}}, Node
+    )
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,4 +1,6 @@
-"""Builders of storage objects, and a cluster to judge pods with volumes in: say what matters, the rest is filled in."""
+"""Builders of storage objects, and a cluster to judge pods with volumes in: say what matters, the
+rest is filled in.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,13 @@ from moorage.core.cycle.cycle import assume_and_reserve, decide
 from moorage.core.framework.status import Code
 from moorage.core.objects.meta import HasMetadata
 from moorage.core.objects.pods import Pod
-from moorage.core.objects.storage import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass, VolumeAttachment
+from moorage.core.objects.storage import (
+    CSINode,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+)
 from moorage.core.pods.requests import pod_requests
 from tests.builders import make_node
 from tests.core.volume_strategies import HOST, REVISION, pod
@@ -20,10 +28,18 @@ from tests.core.volume_strategies import HOST, REVISION, pod
 BOUND = {"pv.kubernetes.io/bind-completed": "yes"}
 
 
-def make_claim(name: str, volume: str = "", size: str = "1Gi", mode: str = "ReadWriteOnce", **meta: Any) -> PersistentVolumeClaim:
+def make_claim(
+    name: str, volume: str = "", size: str = "1Gi", mode: str = "ReadWriteOnce", **meta: Any
+) -> PersistentVolumeClaim:
     """A claim of class ``static`` in namespace ``a``, bound to ``volume`` if one is named."""
     document = {
-        "metadata": {"name": name, "namespace": "a", "uid": f"uid-{name}", "annotations": BOUND if volume else {}, **meta},
+        "metadata": {
+            "name": name,
+            "namespace": "a",
+            "uid": f"uid-{name}",
+            "annotations": BOUND if volume else {},
+            **meta,
+        },
         "spec": {
             "volumeName": volume,
             "storageClassName": "static",
@@ -35,7 +51,9 @@ def make_claim(name: str, volume: str = "", size: str = "1Gi", mode: str = "Read
     return msgspec.convert(document, PersistentVolumeClaim)
 
 
-def make_volume(name: str, node: str = "", size: str = "1Gi", version: str = "1", **spec: Any) -> PersistentVolume:
+def make_volume(
+    name: str, node: str = "", size: str = "1Gi", version: str = "1", **spec: Any
+) -> PersistentVolume:
     """A free volume of class ``static`` that one node alone can reach, or all of them."""
     terms = [{"matchExpressions": [{"key": HOST, "operator": "In", "values": [node]}]}]
     document = {
@@ -58,15 +76,26 @@ def csi(handle: str) -> dict[str, str]:
 
 
 def make_class(
-    name: str = "static", provisioner: str = "kubernetes.io/no-provisioner", mode: str | None = "WaitForFirstConsumer"
+    name: str = "static",
+    provisioner: str = "kubernetes.io/no-provisioner",
+    mode: str | None = "WaitForFirstConsumer",
 ) -> StorageClass:
     """A class whose claims wait for their pods."""
-    return msgspec.convert({"metadata": {"name": name}, "provisioner": provisioner, "volumeBindingMode": mode}, StorageClass)
+    return msgspec.convert(
+        {"metadata": {"name": name}, "provisioner": provisioner, "volumeBindingMode": mode},
+        StorageClass,
+    )
 
 
 def make_csi_node(name: str, count: int | None) -> CSINode:
     """A node that can hold so many volumes of driver ``x``."""
-    return msgspec.convert({"metadata": {"name": name}, "spec": {"drivers": [{"name": "x", "allocatable": {"count": count}}]}}, CSINode)
+    return msgspec.convert(
+        {
+            "metadata": {"name": name},
+            "spec": {"drivers": [{"name": "x", "allocatable": {"count": count}}]},
+        },
+        CSINode,
+    )
 
 
 def make_attachment(name: str, node: str, volume: str) -> VolumeAttachment:
@@ -77,11 +106,15 @@ def make_attachment(name: str, node: str, volume: str) -> VolumeAttachment:
 
 def with_claims(name: str, *claims: str, node: str = "") -> Pod:
     """A pod in namespace ``a`` that uses these claims."""
-    return pod(name, "a", [{"persistentVolumeClaim": {"claimName": claim}} for claim in claims], node)
+    return pod(
+        name, "a", [{"persistentVolumeClaim": {"claimName": claim}} for claim in claims], node
+    )
 
 
 class Storage:
-    """Some nodes and these objects, with a scheduler whose profile has the plugins for volumes alone."""
+    """Some nodes and these objects, with a scheduler whose profile has the plugins for volumes
+    alone.
+    """
 
     def __init__(self, *objects: HasMetadata, nodes: tuple[str, ...] = ("n0", "n1")) -> None:
         self.context = CycleContext(Cache())
@@ -103,7 +136,9 @@ class Storage:
         evaluation = self.context.evaluator.evaluation(wanted, REVISION)
         if evaluation.pre_filter_status[1].code is not Code.SUCCESS:
             return {"": evaluation.pre_filter_status[1].reasons}
-        found = {name: evaluation.rejection(row) for name, row in self.context.cache.nodes.row_of.items()}
+        found = {
+            name: evaluation.rejection(row) for name, row in self.context.cache.nodes.row_of.items()
+        }
         return {name: refusal[1].reasons for name, refusal in found.items() if refusal is not None}
 
     def place(self, wanted: Pod) -> ScheduleResult:

@@ -1,7 +1,9 @@
-"""What InterPodAffinity and PodTopologySpread decide, catching up from event to event, is what their naive twins decide from nothing.
+"""What InterPodAffinity and PodTopologySpread decide, catching up from event to event, is what
+their naive twins decide from nothing.
 
-The machine lets pods come, go, change their labels, be placed, be deleted; nodes come, go and change theirs; namespaces, Services and
-controllers too. Every counter is compared with a count of the pods as they are then.
+The machine lets pods come, go, change their labels, be placed, be deleted; nodes come, go and
+change theirs; namespaces, Services and controllers too. Every counter is compared with a count of
+the pods as they are then.
 """
 
 from __future__ import annotations
@@ -13,7 +15,13 @@ import msgspec
 import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    rule,
+    run_state_machine_as_test,
+)
 
 from moorage.core.columns.cache import PodState
 from moorage.core.columns.pod_counters import existing_terms_of
@@ -25,7 +33,17 @@ from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import Code, texts
 from moorage.core.objects.meta import HasMetadata, key
 from moorage.core.objects.pods import Pod
-from tests.core.companion_strategies import NODE_NAMES, REVISIONS, label_maps, node, node_bodies, others, pod, pod_bodies, pod_specs
+from tests.core.companion_strategies import (
+    NODE_NAMES,
+    REVISIONS,
+    label_maps,
+    node,
+    node_bodies,
+    others,
+    pod,
+    pod_bodies,
+    pod_specs,
+)
 from tests.core.mirrored_cluster import MirroredCluster
 from tests.oracle import interpod, spread
 from tests.oracle.cluster import Cluster
@@ -44,16 +62,28 @@ class World(MirroredCluster):
     def cluster(self, but: str = "", also: tuple[Pod, str] | None = None) -> Cluster:
         """What there is, but for one pod, or with one more."""
         pods = [there for uid, there in self.pods.items() if uid != but]
-        return Cluster(list(self.nodes.values()), [*pods, also] if also else pods, list(self.others.values()))
+        return Cluster(
+            list(self.nodes.values()), [*pods, also] if also else pods, list(self.others.values())
+        )
 
 
-# ---- comparing ---------------------------------------------------------------------------------------------------------------
+# ---- comparing -----------------------------------------------------------------------------------
 
 
-def expected_refusals(pod: Pod, cluster: Cluster, revision: Revision) -> dict[str, dict[str, str | None]]:
+def expected_refusals(
+    pod: Pod, cluster: Cluster, revision: Revision
+) -> dict[str, dict[str, str | None]]:
     """What each naive twin says of each node."""
     return {
-        plugin: {node.metadata.name: twin.refusal(pod, node, cluster, revision.deciders[plugin].args) for node in cluster.nodes}  # type: ignore[attr-defined]
+        plugin: {
+            node.metadata.name: twin.refusal(
+                pod,
+                node,
+                cluster,
+                revision.deciders[plugin].args,  # type: ignore[attr-defined]
+            )
+            for node in cluster.nodes
+        }
         for plugin, twin in TWINS.items()
     }
 
@@ -76,7 +106,9 @@ def check_filters(pod: Pod, world: World, revision: Revision, evaluation: Evalua
 def check_scores(pod: Pod, world: World, revision: Revision, evaluation: Evaluation) -> None:
     """Each plugin's raw and normalised scores of the nodes that nobody refuses."""
     row_of, cluster = world.cache.nodes.row_of, world.cluster()
-    feasible = [node for node in world.nodes.values() if row_of[node.metadata.name] in evaluation.feasible()]
+    feasible = [
+        node for node in world.nodes.values() if row_of[node.metadata.name] in evaluation.feasible()
+    ]
     if not feasible:
         return
     assert evaluation.refresh_scores(world.context.snapshot).code is Code.SUCCESS
@@ -99,21 +131,36 @@ def check_counters(world: World) -> None:
     there = [(one, row_of[where]) for one, where in world.pods.values() if where in row_of]
     for query, counter in list(matches._matching.items()):
         counted = Counter(row for one, row in there if query.matches(one))
-        assert {row: n for row, n in enumerate(counter.per_row(world.cache.nodes.rows).tolist()) if n} == counted, query
+        assert {
+            row: n for row, n in enumerate(counter.per_row(world.cache.nodes.rows).tolist()) if n
+        } == counted, query
         assert counter.total == counted.total()
     carried = Counter((term, row) for one, row in there for term in existing_terms_of(one))
-    kept = {term: counter.per_row(world.cache.nodes.rows).tolist() for term, counter in matches._existing.items()}
-    assert {(term, row): n for term, rows in kept.items() for row, n in enumerate(rows) if n} == carried
+    kept = {
+        term: counter.per_row(world.cache.nodes.rows).tolist()
+        for term, counter in matches._existing.items()
+    }
+    assert {
+        (term, row): n for term, rows in kept.items() for row, n in enumerate(rows) if n
+    } == carried
     assert all(any(rows) for rows in kept.values())
 
 
 def quirky(state: Any, other: Pod) -> bool:
-    """Whether kube-scheduler's adjusted counts are not those of a fresh start: see the test of PodTopologySpread."""
-    return other.metadata.deletion_timestamp is not None or any(one.constraint.selector.conditions == () for one in state.spreads)
+    """Whether kube-scheduler's adjusted counts are not those of a fresh start: see the test of
+    PodTopologySpread.
+    """
+    return other.metadata.deletion_timestamp is not None or any(
+        one.constraint.selector.conditions == () for one in state.spreads
+    )
 
 
-def check_adjusted(pod: Pod, other: Pod, where: str, world: World, revision: Revision, evaluation: Evaluation) -> None:
-    """The node's answer without a pod that is there, or with one that is not, is the naive one's; and taken back it is the old one."""
+def check_adjusted(
+    pod: Pod, other: Pod, where: str, world: World, revision: Revision, evaluation: Evaluation
+) -> None:
+    """The node's answer without a pod that is there, or with one that is not, is the naive one's;
+    and taken back it is the old one.
+    """
     row, snapshot = world.cache.nodes.row_of[where], world.context.snapshot
     known = other.metadata.uid in world.pods
     cluster = world.cluster(other.metadata.uid) if known else world.cluster(also=(other, where))
@@ -134,16 +181,18 @@ def check_adjusted(pod: Pod, other: Pod, where: str, world: World, revision: Rev
             assert codes.tolist() == column.values[: snapshot.nodes.rows].tolist()
 
 
-# ---- random events -----------------------------------------------------------------------------------------------------------
+# ---- random events -------------------------------------------------------------------------------
 
 names, places, kinds = st.sampled_from(POD_NAMES), st.sampled_from(SOMEWHERE), st.integers(0, 3)
 crowds = st.lists(st.tuples(names, kinds, pod_bodies, places), min_size=1, max_size=6)
 
 
 class Events(RuleBasedStateMachine):
-    """Nodes, pods and other objects come, change and go; between any two events, pods of a few kinds are judged by one profile.
+    """Nodes, pods and other objects come, change and go; between any two events, pods of a few
+    kinds are judged by one profile.
 
-    They differ in labels alone, as pods of a StatefulSet do, so that what is kept for one is there for the next.
+    They differ in labels alone, as pods of a StatefulSet do, so that what is kept for one is there
+    for the next.
     """
 
     def __init__(self) -> None:
@@ -163,12 +212,23 @@ class Events(RuleBasedStateMachine):
         crowd=crowds,
         found=st.lists(others, max_size=4),
     )
-    def begin(self, profile: str, bodies: list[dict[str, Any]], crowd: Crowd, found: list[HasMetadata], **given: Any) -> None:
-        """Some nodes, some kinds of pods, a few of these, and what stands before and behind them."""
+    def begin(
+        self,
+        profile: str,
+        bodies: list[dict[str, Any]],
+        crowd: Crowd,
+        found: list[HasMetadata],
+        **given: Any,
+    ) -> None:
+        """Some nodes, some kinds of pods, a few of these, and what stands before and behind
+        them.
+        """
         self.revision, self.specs = REVISIONS[profile], given["drawn"]
         for spec in self.specs:
             for labels in given["labels"]:
-                self.waiting.append(pod(f"new-{len(self.waiting)}", spec, given["body"] | {"labels": labels}))
+                self.waiting.append(
+                    pod(f"new-{len(self.waiting)}", spec, given["body"] | {"labels": labels})
+                )
         for name, body in zip(NODE_NAMES, bodies, strict=False):
             self.put_node(name, body)
         self.put(found)
@@ -176,7 +236,9 @@ class Events(RuleBasedStateMachine):
 
     @invariant()
     def agree(self) -> None:
-        """The next few kinds of pods that wait are judged in every detail, and every counter says what there is."""
+        """The next few kinds of pods that wait are judged in every detail, and every counter says
+        what there is.
+        """
         check_counters(self.world)
         for _ in range(5 if self.waiting and self.world.nodes else 0):
             self.judged += 1
@@ -229,7 +291,11 @@ class Events(RuleBasedStateMachine):
         if f"uid-{name}" in self.world.pods:
             old, where = self.world.pods[f"uid-{name}"]
             meta = msgspec.structs.replace(old.metadata, deletion_timestamp="2026-01-01T00:00:00Z")
-            self.world.observe(msgspec.structs.replace(old, metadata=meta, spec=msgspec.structs.replace(old.spec, node_name=where)))
+            self.world.observe(
+                msgspec.structs.replace(
+                    old, metadata=meta, spec=msgspec.structs.replace(old.spec, node_name=where)
+                )
+            )
 
     @rule(name=names | st.sampled_from([f"new-{i}" for i in range(12)]))
     def remove(self, name: str) -> None:
@@ -261,7 +327,9 @@ class Events(RuleBasedStateMachine):
 
     @rule(body=pod_bodies, where=st.sampled_from(NODE_NAMES))
     def suppose(self, body: dict[str, Any], where: str) -> None:
-        """What if one pod more were on a node, or one of those there were not. Only nominated pods are ever added."""
+        """What if one pod more were on a node, or one of those there were not. Only nominated pods
+        are ever added.
+        """
         world = self.world
         if where not in world.nodes:
             return
@@ -286,4 +354,6 @@ class Events(RuleBasedStateMachine):
 
 def test_affinity_and_spread_agree_with_their_twins() -> None:
     """Over random events, decision by decision."""
-    run_state_machine_as_test(Events, settings=settings(max_examples=40, stateful_step_count=25, deadline=None))
+    run_state_machine_as_test(
+        Events, settings=settings(max_examples=40, stateful_step_count=25, deadline=None)
+    )

@@ -1,8 +1,10 @@
-"""What columns decide, catching up from event to event, is what the naive scheduler decides from nothing.
+"""What columns decide, catching up from event to event, is what the naive scheduler decides from
+nothing.
 
-The machine sends random events to one cache and asks one runner for decisions in between. After each decision every column, every
-reason, score and total, and the outcome are compared with tests/oracle over the objects as they are then; at the end the node table
-is compared with one that is filled anew.
+The machine sends random events to one cache and asks one runner for decisions in between. After
+each decision every column, every reason, score and total, and the outcome are compared with
+tests/oracle over the objects as they are then; at the end the node table is compared with one that
+is filled anew.
 """
 
 from __future__ import annotations
@@ -16,7 +18,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from moorage.core.columns.cache import Cache, PodState
 from moorage.core.columns.nodes.node_table import NodeTable
@@ -30,7 +38,15 @@ from moorage.core.objects.pods import Pod
 from moorage.core.pods.host_ports import HostPort
 from moorage.core.pods.requests import pod_requests
 from tests.core.mirrored_cluster import MirroredCluster
-from tests.core.placement_strategies import IMAGES, NODE_NAMES, REVISIONS, node, node_bodies, pod, pod_specs
+from tests.core.placement_strategies import (
+    IMAGES,
+    NODE_NAMES,
+    REVISIONS,
+    node,
+    node_bodies,
+    pod,
+    pod_specs,
+)
 from tests.oracle.cluster import Cluster
 from tests.oracle.scheduler import Decision, Profile, Refusal, schedule
 
@@ -38,14 +54,20 @@ PROFILES = {
     name: Profile(
         revision.points[ExtensionPoint.FILTER],
         revision.weights,
-        {name: plugin.args for name, plugin in revision.deciders.items() if hasattr(plugin, "args")},
+        {
+            name: plugin.args
+            for name, plugin in revision.deciders.items()
+            if hasattr(plugin, "args")
+        },
     )
     for name, revision in REVISIONS.items()
 }
 POD_NAMES = [f"p{i}" for i in range(12)]
 SOMEWHERE = [*NODE_NAMES[:6], "elsewhere"]
 PLAIN = {"containers": [{"name": "c"}]}
-WITH_PORT = {"containers": [{"name": "c", "image": "registry.test:5000/ml", "ports": [{"hostPort": 80}]}]}
+WITH_PORT = {
+    "containers": [{"name": "c", "image": "registry.test:5000/ml", "ports": [{"hostPort": 80}]}]
+}
 
 
 @dataclasses.dataclass
@@ -66,7 +88,9 @@ class World(MirroredCluster):
         self.cache.remove(uid)
 
     def nominate(self, waiting: Pod, where: str) -> None:
-        """A pod that waits is nominated to a node, or (at "") is not any more; one that is on a node already is left alone."""
+        """A pod that waits is nominated to a node, or (at "") is not any more; one that is on a
+        node already is left alone.
+        """
         uid = waiting.metadata.uid
         if uid not in self.pods and where:
             self.nominated[uid] = waiting, where
@@ -75,22 +99,36 @@ class World(MirroredCluster):
             self.nominated.pop(uid, None)
             self.cache.nominations.remove(uid)
 
-    def decide(self, spec: dict[str, Any], profile: str, node_name: str = "", name: str = "") -> ScheduleResult | Diagnosis:
+    def decide(
+        self, spec: dict[str, Any], profile: str, node_name: str = "", name: str = ""
+    ) -> ScheduleResult | Diagnosis:
         """One decision, compared in every detail."""
         self.decisions += 1
         wanted, revision = pod(name or f"new-{self.decisions}", spec, node_name), REVISIONS[profile]
         outcome = decide(wanted, revision, self.context)
         if self.nodes:
-            cluster = Cluster(list(self.nodes.values()), list(self.pods.values()), (), list(self.nominated.values()))
+            cluster = Cluster(
+                list(self.nodes.values()),
+                list(self.pods.values()),
+                (),
+                list(self.nominated.values()),
+            )
             expected = schedule(wanted, cluster, PROFILES[profile])
-            check(self.context, outcome, expected, self.context.evaluator.evaluation(wanted, revision))
+            check(
+                self.context, outcome, expected, self.context.evaluator.evaluation(wanted, revision)
+            )
         return outcome
 
 
-# ---- comparing ---------------------------------------------------------------------------------------------------------------
+# ---- comparing -----------------------------------------------------------------------------------
 
 
-def check(context: CycleContext, outcome: ScheduleResult | Diagnosis, expected: Decision, evaluation: Evaluation) -> None:
+def check(
+    context: CycleContext,
+    outcome: ScheduleResult | Diagnosis,
+    expected: Decision,
+    evaluation: Evaluation,
+) -> None:
     """Columns, blame, candidates, scores and outcome."""
     row_of = context.cache.nodes.row_of
     if not expected.feasible:
@@ -101,8 +139,12 @@ def check(context: CycleContext, outcome: ScheduleResult | Diagnosis, expected: 
     for name, row in row_of.items():
         assert said(evaluation, row) == expected.refusals[name]
         refusal = evaluation.rejection(row)
-        assert (refusal and (refusal[0], refusal[1].reasons)) == (expected.blame.get(name) and blame_of(expected, name))
-    assert {name for name in row_of if row_of[name] in evaluation.feasible()} == set(expected.feasible)
+        assert (refusal and (refusal[0], refusal[1].reasons)) == (
+            expected.blame.get(name) and blame_of(expected, name)
+        )
+    assert {name for name in row_of if row_of[name] in evaluation.feasible()} == set(
+        expected.feasible
+    )
     assert evaluation.feasible_count == len(expected.feasible)
     if not expected.feasible:
         return
@@ -133,7 +175,9 @@ def check_diagnosis(outcome: Diagnosis, expected: Decision) -> None:
         assert not outcome.victims
         return
     assert outcome.nominated_node in preemption.best
-    assert [one.metadata.uid for one in outcome.victims] == preemption.victims[outcome.nominated_node or ""]
+    assert [one.metadata.uid for one in outcome.victims] == preemption.victims[
+        outcome.nominated_node or ""
+    ]
 
 
 def said(evaluation: Evaluation, row: int) -> dict[str, Refusal]:
@@ -142,13 +186,18 @@ def said(evaluation: Evaluation, row: int) -> dict[str, Refusal]:
     for plugin, column in evaluation.filters.items():
         if column.applies and (code := int(column.values[row])):
             why = column.plugin.explain(column.prepared.state, code)  # type: ignore[attr-defined]  # a filter plugin
-            found[plugin] = Refusal(tuple(texts(why)), any(reason.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE for reason, _ in why))
+            found[plugin] = Refusal(
+                tuple(texts(why)),
+                any(reason.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE for reason, _ in why),
+            )
     return found
 
 
 def check_scores(evaluation: Evaluation, row_of: dict[str, int], expected: Decision) -> None:
     """Raw and normalised scores and totals of all candidates."""
-    assert {plugin for plugin, part in evaluation.scores.items() if part.result.applies} == set(expected.scores)
+    assert {plugin for plugin, part in evaluation.scores.items() if part.result.applies} == set(
+        expected.scores
+    )
     rows = np.array([row_of[name] for name in expected.feasible], np.intp)
     for plugin, ranking in expected.scores.items():
         raw, normalized = evaluation.scores[plugin].score_feasible(rows)
@@ -165,7 +214,9 @@ def facts(table: NodeTable) -> dict[str, Any]:
 
 def facts_of(table: NodeTable, row: int) -> dict[str, Any]:
     """All columns of a row."""
-    ports = [HostPort("TCP", port, ip) for port in (80, 81) for ip in ("0.0.0.0", "10.0.0.1", "10.0.0.2")]
+    ports = [
+        HostPort("TCP", port, ip) for port in (80, 81) for ip in ("0.0.0.0", "10.0.0.1", "10.0.0.2")
+    ]
     columns = {key: table.labels.column(key) for key in ("disk", "gen")}
     return {
         "live": bool(table.live[row]),
@@ -175,8 +226,13 @@ def facts_of(table: NodeTable, row: int) -> dict[str, Any]:
         "unschedulable": bool(table.unschedulable[row]),
         "taints": table.taint_sets[table.taint_set[row]],
         "tie_break": int(table.tie_break[row]),
-        "labels": {key: column.values[column.codes[row]] if column.codes[row] else None for key, column in columns.items()},
-        "ports": [(table.ports.taken(row, port), row in table.ports.conflicts(port)) for port in ports],
+        "labels": {
+            key: column.values[column.codes[row]] if column.codes[row] else None
+            for key, column in columns.items()
+        },
+        "ports": [
+            (table.ports.taken(row, port), row in table.ports.conflicts(port)) for port in ports
+        ],
         "images": [name for name in IMAGES if row in table.images.holders(name)[1]],
     }
 
@@ -199,10 +255,12 @@ def check_table(world: World) -> None:
     assert world.cache.nodes.order.names == fresh.nodes.order.names
     assert len(world.cache) == len(world.pods)
     for name in [*world.nodes, "elsewhere"]:
-        assert {one.pod.metadata.uid for one in world.cache.pods_on(name)} == {one.pod.metadata.uid for one in fresh.pods_on(name)}
+        assert {one.pod.metadata.uid for one in world.cache.pods_on(name)} == {
+            one.pod.metadata.uid for one in fresh.pods_on(name)
+        }
 
 
-# ---- random events -----------------------------------------------------------------------------------------------------------
+# ---- random events -------------------------------------------------------------------------------
 
 specs = st.integers(0, 3)
 """Which of the machine's pod specs: the same ones again and again, as pods of controllers are."""
@@ -217,7 +275,10 @@ class Events(RuleBasedStateMachine):
         self.world = World()
         self.specs: list[dict[str, Any]] = []
 
-    @initialize(drawn=st.lists(pod_specs, min_size=4, max_size=4), bodies=st.lists(node_bodies, min_size=6, max_size=9))
+    @initialize(
+        drawn=st.lists(pod_specs, min_size=4, max_size=4),
+        bodies=st.lists(node_bodies, min_size=6, max_size=9),
+    )
     def begin(self, drawn: list[dict[str, Any]], bodies: list[dict[str, Any]]) -> None:
         """Some nodes to begin with."""
         self.specs = drawn
@@ -261,7 +322,12 @@ class Events(RuleBasedStateMachine):
             self.world.pods.pop(f"uid-{name}", None)
             assert self.world.cache.forget(f"uid-{name}") is (record is not None)
 
-    @rule(spec=specs, profile=profiles, node_name=st.sampled_from(["", "", "", "n1"]), kept=st.booleans())
+    @rule(
+        spec=specs,
+        profile=profiles,
+        node_name=st.sampled_from(["", "", "", "n1"]),
+        kept=st.booleans(),
+    )
     def place(self, spec: int, profile: str, node_name: str, kept: bool) -> None:
         """A pod is placed by a profile; the placement is kept or taken back."""
         outcome = self.world.decide(self.specs[spec], profile, node_name)
@@ -273,9 +339,16 @@ class Events(RuleBasedStateMachine):
             else:
                 unreserve_and_forget(placement, self.world.cache)
 
-    @rule(name=st.sampled_from(POD_NAMES), spec=specs, where=st.sampled_from([*SOMEWHERE, ""]), profile=profiles)
+    @rule(
+        name=st.sampled_from(POD_NAMES),
+        spec=specs,
+        where=st.sampled_from([*SOMEWHERE, ""]),
+        profile=profiles,
+    )
     def nominate(self, name: str, spec: int, where: str, profile: str) -> None:
-        """A waiting pod is nominated to a node that may not be there, or loses it; then it is judged itself."""
+        """A waiting pod is nominated to a node that may not be there, or loses it; then it is
+        judged itself.
+        """
         waiting = pod(name, self.specs[spec])
         self.world.nominate(waiting, where)
         if waiting.metadata.uid not in self.world.pods:
@@ -301,10 +374,12 @@ class Events(RuleBasedStateMachine):
 
 def test_columns_agree_with_the_oracle() -> None:
     """Over random events, decision by decision."""
-    run_state_machine_as_test(Events, settings=settings(max_examples=40, stateful_step_count=30, deadline=None))
+    run_state_machine_as_test(
+        Events, settings=settings(max_examples=40, stateful_step_count=30, deadline=None)
+    )
 
 
-# ---- rare events -------------------------------------------------------------------------------------------------------------
+# ---- rare events ---------------------------------------------------------------------------------
 
 
 BARE = {"labels": {"disk": "ssd"}, "spec": {}, "status": {"allocatable": {"cpu": "1", "pods": "9"}}}
@@ -334,7 +409,14 @@ def soften(world: World) -> None:
     """Some nodes are as feasible as before and rank differently beside the others."""
     for name in [*world.nodes][:2]:
         old = world.nodes[name]
-        world.put_node(msgspec.structs.replace(old, spec=NodeSpec(taints=(*(old.spec.taints or ()), Taint("c", "", "PreferNoSchedule")))))
+        world.put_node(
+            msgspec.structs.replace(
+                old,
+                spec=NodeSpec(
+                    taints=(*(old.spec.taints or ()), Taint("c", "", "PreferNoSchedule"))
+                ),
+            )
+        )
 
 
 def trade_rows(world: World) -> None:
@@ -346,13 +428,19 @@ def trade_rows(world: World) -> None:
     for name in gone:
         world.remove_node(name)
     for name, old in left.items():
-        world.put_node(msgspec.structs.replace(old, metadata=msgspec.structs.replace(old.metadata, name=f"other-{name}")))
+        world.put_node(
+            msgspec.structs.replace(
+                old, metadata=msgspec.structs.replace(old.metadata, name=f"other-{name}")
+            )
+        )
 
 
 def change_all(world: World) -> None:
     """Every row is dirty."""
     for old in world.nodes.values():
-        world.put_node(msgspec.structs.replace(old, spec=NodeSpec(unschedulable=not old.spec.unschedulable)))
+        world.put_node(
+            msgspec.structs.replace(old, spec=NodeSpec(unschedulable=not old.spec.unschedulable))
+        )
 
 
 def cut_logs(world: World) -> None:
@@ -368,8 +456,15 @@ def widen(world: World) -> None:
     """Nodes have, and pods ask for, more kinds of resources than the arrays had room for."""
     for i, name in enumerate([*world.nodes]):
         old = world.nodes[name]
-        allocatable = {**(old.status.allocatable or {}), **{f"example.com/kind-{i + j}": "2" for j in range(5)}}
-        world.put_node(msgspec.structs.replace(old, status=msgspec.structs.replace(old.status, allocatable=allocatable)))
+        allocatable = {
+            **(old.status.allocatable or {}),
+            **{f"example.com/kind-{i + j}": "2" for j in range(5)},
+        }
+        world.put_node(
+            msgspec.structs.replace(
+                old, status=msgspec.structs.replace(old.status, allocatable=allocatable)
+            )
+        )
         container = {"name": "c", "resources": {"requests": {f"example.com/kind-{i}": "2"}}}
         world.observe(pod(f"wide-{i}", {"containers": [container]}, name))
 
@@ -377,18 +472,28 @@ def widen(world: World) -> None:
 def retag(world: World) -> None:
     """Two nodes trade images, which changes what these are worth on every node."""
     for name, images in zip(
-        [*world.nodes][:2], ((ContainerImage(tuple(IMAGES)[2:], IMAGES["registry.test:5000/ml:latest"]),), ()), strict=True
+        [*world.nodes][:2],
+        ((ContainerImage(tuple(IMAGES)[2:], IMAGES["registry.test:5000/ml:latest"]),), ()),
+        strict=True,
     ):
         old = world.nodes[name]
-        world.put_node(msgspec.structs.replace(old, status=msgspec.structs.replace(old.status, images=images)))
+        world.put_node(
+            msgspec.structs.replace(old, status=msgspec.structs.replace(old.status, images=images))
+        )
 
 
-def decide_around(disturb: Callable[[World], None], bodies: list[dict[str, Any]], specs: list[dict[str, Any]]) -> None:
+def decide_around(
+    disturb: Callable[[World], None], bodies: list[dict[str, Any]], specs: list[dict[str, Any]]
+) -> None:
     """Decisions before and after something, and once more when little has changed since."""
     world = World()
     for name, body in zip(NODE_NAMES, bodies, strict=False):
         world.put_node(node(name, body))
-    for change in (lambda _: None, disturb, lambda world: world.observe(pod("one", PLAIN, next(iter(world.nodes))))):
+    for change in (
+        lambda _: None,
+        disturb,
+        lambda world: world.observe(pod("one", PLAIN, next(iter(world.nodes)))),
+    ):
         change(world)
         for spec in specs:
             for profile in REVISIONS:
@@ -396,10 +501,16 @@ def decide_around(disturb: Callable[[World], None], bodies: list[dict[str, Any]]
     check_table(world)
 
 
-@pytest.mark.parametrize("disturb", [join, soften, trade_rows, change_all, cut_logs, widen, retag], ids=lambda disturb: disturb.__name__)
+@pytest.mark.parametrize(
+    "disturb",
+    [join, soften, trade_rows, change_all, cut_logs, widen, retag],
+    ids=lambda disturb: disturb.__name__,
+)
 @given(bodies=st.lists(node_bodies, min_size=8, max_size=8), drawn=pod_specs)
 @settings(max_examples=8, deadline=None)
-def test_columns_agree_after(disturb: Callable[[World], None], bodies: list[dict[str, Any]], drawn: dict[str, Any]) -> None:
+def test_columns_agree_after(
+    disturb: Callable[[World], None], bodies: list[dict[str, Any]], drawn: dict[str, Any]
+) -> None:
     """What happens seldom leaves no column behind."""
     decide_around(disturb, bodies, [PLAIN, WITH_PORT, drawn])
 
@@ -407,6 +518,10 @@ def test_columns_agree_after(disturb: Callable[[World], None], bodies: list[dict
 @pytest.mark.parametrize("disturb", [grow, grow_by_one], ids=lambda disturb: disturb.__name__)
 @given(bodies=st.lists(node_bodies, min_size=4, max_size=4))
 @settings(max_examples=2, deadline=None)
-def test_columns_agree_after_growth(disturb: Callable[[World], None], bodies: list[dict[str, Any]]) -> None:
-    """Arrays that had to be enlarged hold what they held, and the new rows too. Few examples: the oracle is slow on many nodes."""
+def test_columns_agree_after_growth(
+    disturb: Callable[[World], None], bodies: list[dict[str, Any]]
+) -> None:
+    """Arrays that had to be enlarged hold what they held, and the new rows too. Few examples: the
+    oracle is slow on many nodes.
+    """
     decide_around(disturb, bodies, [PLAIN, WITH_PORT])

@@ -11,7 +11,15 @@ from moorage.core.expressions import DeviceFacts, holds, semver
 FACTS = DeviceFacts(
     "gpu.test",
     True,
-    {"gpu.test": {"model": "a100", "index": 3, "healthy": True, "fw": semver("2.10.0-rc.1+build")}, "bus.test": {"numa": 0}},
+    {
+        "gpu.test": {
+            "model": "a100",
+            "index": 3,
+            "healthy": True,
+            "fw": semver("2.10.0-rc.1+build"),
+        },
+        "bus.test": {"numa": 0},
+    },
     {"gpu.test": {"memory": quantity_value("80Gi")}},
 )
 MEMORY = 'device.capacity["gpu.test"].memory'
@@ -39,10 +47,19 @@ FIRMWARE = 'device.attributes["gpu.test"].fw'
         'quantity("1").sub(2).sign() == -1 && quantity("0").sign() == 0',
         'isQuantity("1Gi") && !isQuantity("x") && isSemver("1.2.3") && !isSemver("1.2")',
         f'{FIRMWARE}.isGreaterThan(semver("2.9.9")) && {FIRMWARE}.isLessThan(semver("2.10.0"))',
-        f'{FIRMWARE}.compareTo(semver("2.10.0-rc.1")) == 0 && {FIRMWARE} == semver("2.10.0-rc.1+other")',
+        (
+            f'{FIRMWARE}.compareTo(semver("2.10.0-rc.1")) == 0 && {FIRMWARE} == '
+            f'semver("2.10.0-rc.1+other")'
+        ),
         f"{FIRMWARE}.major() == 2 && {FIRMWARE}.minor() == 10 && {FIRMWARE}.patch() == 0",
-        'semver("1.0.0-alpha.9").isLessThan(semver("1.0.0-alpha.10")) && semver("1.0.0-9").isLessThan(semver("1.0.0-a"))',
-        "sets.contains([1, 2], [2]) && !sets.contains([1], [2]) && sets.equivalent([1, 2], [2, 1, 1]) && sets.intersects([1], [1, 3])",
+        (
+            'semver("1.0.0-alpha.9").isLessThan(semver("1.0.0-alpha.10")) && '
+            'semver("1.0.0-9").isLessThan(semver("1.0.0-a"))'
+        ),
+        (
+            "sets.contains([1, 2], [2]) && !sets.contains([1], [2]) && sets.equivalent([1, 2], "
+            "[2, 1, 1]) && sets.intersects([1], [1, 3])"
+        ),
         '!sets.intersects([1], ["a"]) && !sets.equivalent([1], [1, 2])',
         'device.attributes["gpu.test"].nope == 1 || true',
     ],
@@ -58,13 +75,28 @@ def test_true(text: str) -> None:
     [
         ('device.attributes["gpu.test"].nope', "CEL runtime error: no such key: nope"),
         ('device.attributes["nope.test"].x == 1', "CEL runtime error: no such key: x"),
-        ("device.driver", "CEL runtime error: CEL result of type STRING could not be converted to bool"),
+        (
+            "device.driver",
+            "CEL runtime error: CEL result of type STRING could not be converted to bool",
+        ),
         ("1", "CEL compile error: must evaluate to bool or the unknown type, not INT"),
         ("device.", "CEL compile error: compilation failed: ERROR: <input>:1:8: Syntax error"),
-        ("unheard(1)", "CEL compile error: compilation failed: ERROR: <input>:1:8: undeclared reference to 'unheard'"),
-        ('quantity("x").sign() == 1', "CEL runtime error: quantities must match the regular expression"),
+        (
+            "unheard(1)",
+            (
+                "CEL compile error: compilation failed: ERROR: <input>:1:8: undeclared reference "
+                "to 'unheard'"
+            ),
+        ),
+        (
+            'quantity("x").sign() == 1',
+            "CEL runtime error: quantities must match the regular expression",
+        ),
         ('semver("x").major() == 1', "CEL runtime error: No Major.Minor.Patch elements found"),
-        ('quantity("1500m").asInteger() == 1', "CEL runtime error: cannot convert value to integer"),
+        (
+            'quantity("1500m").asInteger() == 1',
+            "CEL runtime error: cannot convert value to integer",
+        ),
         ('quantity("1").isLessThan(semver("1.0.0"))', "CEL runtime error: no such overload"),
         ('semver("1.0.0").isLessThan(quantity("1"))', "CEL runtime error: no such overload"),
         ("device.attributes.major() == 1", "CEL runtime error: no such overload"),
@@ -87,7 +119,9 @@ def test_endless_expressions_end() -> None:
 
 
 def test_faulty_device() -> None:
-    """Nothing can be said of a device whose attributes can't be read, but that an expression does not compile."""
+    """Nothing can be said of a device whose attributes can't be read, but that an expression does
+    not compile.
+    """
     facts = DeviceFacts("gpu.test", False, {}, {}, "attribute fw: unreadable")
     assert facts.evaluate("true") == "CEL runtime error: attribute fw: unreadable"
     assert str(facts.evaluate("1")).startswith("CEL compile error")

@@ -1,4 +1,6 @@
-"""The CEL plugin, which asks each distinct input once and rows again when they change, decides as if it asked everything each time."""
+"""The CEL plugin, which asks each distinct input once and rows again when they change, decides as
+if it asked everything each time.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,13 @@ from moorage.core.cycle.context import CycleContext, Diagnosis, ScheduleResult
 from moorage.core.cycle.cycle import decide
 from moorage.core.expressions import compile_program
 from moorage.core.framework.registry import build_registry
-from moorage.core.framework.revisions import EnabledPlugins, PluginRef, RequestedProfile, Revision, resolve
+from moorage.core.framework.revisions import (
+    EnabledPlugins,
+    PluginRef,
+    RequestedProfile,
+    Revision,
+    resolve,
+)
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
 from moorage.core.plugins.cel.plugin import CELArgs, CELFilter, CELScore
@@ -47,7 +55,10 @@ scores = st.sampled_from(
         "100 - 20 * node.requested.pods",
         "int(node.metadata.annotations['most']) * 30",
         "{'a100': 80.5, 't4': 20.25}[node.metadata.labels.gpu]",
-        "node.metadata.creationTimestamp == '' ? 0 : int(timestamp(node.metadata.creationTimestamp))",
+        (
+            "node.metadata.creationTimestamp == '' ? 0 : "
+            "int(timestamp(node.metadata.creationTimestamp))"
+        ),
         "pod.metadata.labels.team == 'red' ? node.allocatable.cpu : -node.allocatable.cpu",
         "node.metadata.labels.size()",
     ]
@@ -58,17 +69,28 @@ arguments = st.builds(
     st.lists(st.builds(CELScore, scores, st.integers(1, 3), st.booleans()), max_size=3).map(tuple),
 )
 FIELDS: dict[str, st.SearchStrategy[Any]] = {
-    "labels": st.dictionaries(st.sampled_from(["gpu", "team"]), st.sampled_from(["a100", "t4", "red"])),
+    "labels": st.dictionaries(
+        st.sampled_from(["gpu", "team"]), st.sampled_from(["a100", "t4", "red"])
+    ),
     "annotations": st.dictionaries(st.just("most"), st.sampled_from(["1", "2", "x"])),
     "creationTimestamp": st.sampled_from(["", "2026-01-01T00:00:00Z", "2026-01-05T00:00:00Z"]),
-    "taints": st.lists(st.sampled_from([{"key": "k", "effect": "NoSchedule"}, {"key": "l", "effect": "NoSchedule"}]), max_size=1),
+    "taints": st.lists(
+        st.sampled_from(
+            [{"key": "k", "effect": "NoSchedule"}, {"key": "l", "effect": "NoSchedule"}]
+        ),
+        max_size=1,
+    ),
     "unschedulable": st.booleans(),
     "cpu": st.sampled_from(["1", "4", "4000m"]),
 }
 node_bodies = st.fixed_dictionaries(FIELDS)
-changes = st.sampled_from(sorted(FIELDS)).flatmap(lambda field: st.tuples(st.just(field), FIELDS[field]))
+changes = st.sampled_from(sorted(FIELDS)).flatmap(
+    lambda field: st.tuples(st.just(field), FIELDS[field])
+)
 pods = st.builds(
-    lambda number, team, cpu, priority, tolerates: make(f"p{number}", team, cpu, priority, tolerates),
+    lambda number, team, cpu, priority, tolerates: make(
+        f"p{number}", team, cpu, priority, tolerates
+    ),
     st.integers(0, 3),
     st.sampled_from(["red", "blue", ""]),
     st.sampled_from(["100m", "1"]),
@@ -87,7 +109,12 @@ steps = st.one_of(
 
 def make(name: str, team: str, cpu: str, priority: int, tolerates: bool) -> Pod:
     """A pod."""
-    metadata = {"name": name, "namespace": "d", "uid": f"uid-{name}-{team}", "labels": {"team": team} if team else None}
+    metadata = {
+        "name": name,
+        "namespace": "d",
+        "uid": f"uid-{name}-{team}",
+        "labels": {"team": team} if team else None,
+    }
     spec = {
         "priority": priority,
         "containers": [{"name": "c", "resources": {"requests": {"cpu": cpu}}}],
@@ -103,15 +130,27 @@ def step(cache: Cache, action: str, name: str, given: Any) -> None:
         if row is not None:
             step(cache, "put", name, {**body_of(cache.nodes.nodes[row]), given[0]: given[1]})
     elif action == "put":
-        metadata = {"name": name, **{key: given[key] for key in ("labels", "annotations", "creationTimestamp")}}
+        metadata = {
+            "name": name,
+            **{key: given[key] for key in ("labels", "annotations", "creationTimestamp")},
+        }
         spec = {key: given[key] for key in ("taints", "unschedulable")}
         cache.put_node(
-            msgspec.convert({"metadata": metadata, "spec": spec, "status": {"allocatable": {"cpu": given["cpu"], "pods": "9"}}}, Node)
+            msgspec.convert(
+                {
+                    "metadata": metadata,
+                    "spec": spec,
+                    "status": {"allocatable": {"cpu": given["cpu"], "pods": "9"}},
+                },
+                Node,
+            )
         )
     elif action == "remove":
         cache.remove_node(name)
     elif action == "run":
-        guest = msgspec.convert({"metadata": {"name": f"g{given}", "uid": f"g{given}"}, "spec": {"nodeName": name}}, Pod)
+        guest = msgspec.convert(
+            {"metadata": {"name": f"g{given}", "uid": f"g{given}"}, "spec": {"nodeName": name}}, Pod
+        )
         cache.observe(guest, pod_requests(guest))
     else:
         cache.remove(f"g{given}")
@@ -132,7 +171,9 @@ def body_of(node: Node | None) -> dict[str, Any]:
 
 
 def naive(args: CELArgs, pod: Pod, cache: Cache) -> dict[str, int]:
-    """The nodes that will do, with their scores: every expression asked about every node, shown everything."""
+    """The nodes that will do, with their scores: every expression asked about every node, shown
+    everything.
+    """
     numbers: dict[str, list[float]] = {}
     for name, row in cache.nodes.row_of.items():
         node = cache.nodes.nodes[row]
@@ -174,13 +215,23 @@ def alone(args: CELArgs) -> Revision:
     """A profile in which no other plugin has a say about nodes."""
     enabled = tuple(PluginRef(name) for name in ("PrioritySort", "CEL", "DefaultBinder"))
     return resolve(
-        RequestedProfile("test", "Default", {"multiPoint": EnabledPlugins(enabled, ("*",))}, {}, {"CEL": args}), REGISTRY, PRESETS
+        RequestedProfile(
+            "test", "Default", {"multiPoint": EnabledPlugins(enabled, ("*",))}, {}, {"CEL": args}
+        ),
+        REGISTRY,
+        PRESETS,
     )
 
 
 @settings(max_examples=40)
-@given(arguments, st.lists(node_bodies, min_size=5, max_size=5), st.lists(st.tuples(steps, pods), min_size=1, max_size=8))
-def test_decisions_are_as_if_everything_was_asked(args: CELArgs, bodies: list[Any], history: list[tuple[Any, Pod]]) -> None:
+@given(
+    arguments,
+    st.lists(node_bodies, min_size=5, max_size=5),
+    st.lists(st.tuples(steps, pods), min_size=1, max_size=8),
+)
+def test_decisions_are_as_if_everything_was_asked(
+    args: CELArgs, bodies: list[Any], history: list[tuple[Any, Pod]]
+) -> None:
     """After each change, for pods that are alike and pods that are not."""
     cache, revision = Cache(), alone(args)
     for name, body in zip(NODES, bodies, strict=True):

@@ -1,7 +1,9 @@
-"""What the plugins for volumes decide, catching up from event to event, is what their naive twins decide from nothing.
+"""What the plugins for volumes decide, catching up from event to event, is what their naive twins
+decide from nothing.
 
-The machine lets pods, nodes, claims, volumes, classes, attachments, capacities and drivers come, change and go, and decisions be taken
-and given up. What is supposed (a pod more or less on a node) is compared as well, and that nothing of it stays.
+The machine lets pods, nodes, claims, volumes, classes, attachments, capacities and drivers come,
+change and go, and decisions be taken and given up. What is supposed (a pod more or less on a node)
+is compared as well, and that nothing of it stays.
 """
 
 from __future__ import annotations
@@ -12,7 +14,13 @@ from typing import Any
 import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    rule,
+    run_state_machine_as_test,
+)
 
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.pod_info import PodBatch, PodInfo, PodState
@@ -57,7 +65,11 @@ class World(MirroredCluster):
     def cluster(self, plugin: str, pods: dict[str, tuple[Pod, str]] | None = None) -> Cluster:
         """As this plugin is to see it."""
         seen = self.others | self.assumed if plugin == "VolumeBinding" else self.others
-        return Cluster(list(self.nodes.values()), list((self.pods if pods is None else pods).values()), list(seen.values()))
+        return Cluster(
+            list(self.nodes.values()),
+            list((self.pods if pods is None else pods).values()),
+            list(seen.values()),
+        )
 
     def put(self, obj: HasMetadata) -> None:
         """Another object comes or changes; what was assumed of it is no more."""
@@ -71,7 +83,7 @@ class World(MirroredCluster):
         self.cache.store.remove(kind, name)
 
 
-# ---- comparing ---------------------------------------------------------------------------------------------------------------
+# ---- comparing -----------------------------------------------------------------------------------
 
 
 def check(wanted: Pod, world: World) -> ScheduleResult | None:
@@ -83,14 +95,20 @@ def check(wanted: Pod, world: World) -> ScheduleResult | None:
     said = {plugin: verdict(plugin, wanted, world.cluster(plugin)) for plugin in PLUGINS}
     if any(said.values()):
         plugin, text = next((plugin, text) for plugin, text in said.items() if text)
-        assert (evaluation.pre_filter_status[0], evaluation.pre_filter_status[1].reasons) == (plugin, (text,))
+        assert (evaluation.pre_filter_status[0], evaluation.pre_filter_status[1].reasons) == (
+            plugin,
+            (text,),
+        )
         return None
     assert evaluation.pre_filter_status[1].code is Code.SUCCESS
     feasible = dict.fromkeys(world.nodes)
     for plugin in PLUGINS:
         for name, one in world.nodes.items():
             expected = refusal(plugin, wanted, one, world.cluster(plugin))
-            assert answer(evaluation, plugin, world.cache.nodes.row_of[name]) == expected, (plugin, name)
+            assert answer(evaluation, plugin, world.cache.nodes.row_of[name]) == expected, (
+                plugin,
+                name,
+            )
             if expected:
                 feasible.pop(name, None)
     assert {world.cache.nodes.names[row] for row in evaluation.feasible()} == feasible.keys()
@@ -104,7 +122,10 @@ def answer(evaluation: Evaluation, plugin: str, row: int) -> tuple[str, ...]:
     assert isinstance(column.plugin, FilterPlugin)
     code = int(column.values[row]) if column.applies else 0
     why = column.plugin.explain(column.prepared.state, code) if code else ()
-    assert all((reason.code is Code.UNSCHEDULABLE) == (text in HOPEFUL) for (reason, _), text in zip(why, texts(why), strict=True))
+    assert all(
+        (reason.code is Code.UNSCHEDULABLE) == (text in HOPEFUL)
+        for (reason, _), text in zip(why, texts(why), strict=True)
+    )
     return tuple(texts(why))
 
 
@@ -118,7 +139,9 @@ def check_supposed(wanted: Pod, other: Pod, where: str, world: World) -> None:
     record = record or PodInfo(other, where, pod_requests(other), PodState.ASSUMED)
     if record.node not in world.nodes or evaluation.pre_filter_status[1].code is not Code.SUCCESS:
         return
-    pods = {name: there for name, there in world.pods.items() if name != uid} | ({} if known else {uid: (other, where)})
+    pods = {name: there for name, there in world.pods.items() if name != uid} | (
+        {} if known else {uid: (other, where)}
+    )
     row, only = world.cache.nodes.row_of[record.node], np.array([0])
     with evaluation.dry_run(snapshot) as what_if:
         batch = PodBatch([record], snapshot.nodes)
@@ -132,7 +155,9 @@ def check_supposed(wanted: Pod, other: Pod, where: str, world: World) -> None:
         else refusal(plugin, wanted, there, world.cluster(plugin, pods))
         for plugin in takes_part
     ]
-    assert next((said for said in found if said), ()) == (tuple(texts(refused[row].why)) if row in refused else ())
+    assert next((said for said in found if said), ()) == (
+        tuple(texts(refused[row].why)) if row in refused else ()
+    )
 
 
 def check_work(placement: ScheduleResult, world: World) -> None:
@@ -143,15 +168,29 @@ def check_work(placement: ScheduleResult, world: World) -> None:
     work = reserved.value
     assert isinstance(work, PodVolumes)
     cluster = world.cluster("VolumeBinding")
-    free = [one for one in cluster.of_kind(PersistentVolumeClaim) if key(one) in work.claims and SELECTED not in notes(one)]
+    free = [
+        one
+        for one in cluster.of_kind(PersistentVolumeClaim)
+        if key(one) in work.claims and SELECTED not in notes(one)
+    ]
     free.sort(key=lambda one: work.claims.index(key(one)))
-    chosen = {key(claim): pv.metadata.name for claim, pv in choose(free, world.nodes[placement.node], cluster) if pv is not None}
-    took = {f"{pv.spec.claim_ref.namespace}/{pv.spec.claim_ref.name}": pv for pv in work.volumes if pv.spec.claim_ref is not None}
+    chosen = {
+        key(claim): pv.metadata.name
+        for claim, pv in choose(free, world.nodes[placement.node], cluster)
+        if pv is not None
+    }
+    took = {
+        f"{pv.spec.claim_ref.namespace}/{pv.spec.claim_ref.name}": pv
+        for pv in work.volumes
+        if pv.spec.claim_ref is not None
+    }
     assert {name: pv.metadata.name for name, pv in took.items()} == chosen
     assert {key(claim) for claim in work.provisions} == set(work.claims) - took.keys()
     assert all(notes(claim)[SELECTED] == placement.node for claim in work.provisions)
     known = [*cluster.of_kind(PersistentVolume), *cluster.of_kind(PersistentVolumeClaim)]
-    assert list(work.writes) == [one for one in (*work.volumes, *work.provisions) if one not in known]
+    assert list(work.writes) == [
+        one for one in (*work.volumes, *work.provisions) if one not in known
+    ]
     world.assumed |= {(type(one), key(one)): one for one in work.writes}
 
 
@@ -161,7 +200,9 @@ def notes(claim: PersistentVolumeClaim) -> dict[str, str]:
 
 
 def check_table(world: World) -> None:
-    """Spare room per driver and node, and which claims have users, are those of a table that is made anew."""
+    """Spare room per driver and node, and which claims have users, are those of a table that is
+    made anew.
+    """
     fresh = Cache()
     for obj in world.others.values():
         fresh.store.put(obj)
@@ -177,10 +218,13 @@ def check_table(world: World) -> None:
         for name in world.nodes:
             mine = int(spare[old.nodes.row_of[name]]) if spare is not None else None
             its = int(expected[new.nodes.row_of[name]]) if expected is not None else None
-            assert mine == its or min(one for one in (mine, its) if one is not None) > 2**61, (driver, name)
+            assert mine == its or min(one for one in (mine, its) if one is not None) > 2**61, (
+                driver,
+                name,
+            )
 
 
-# ---- events ------------------------------------------------------------------------------------------------------------------
+# ---- events --------------------------------------------------------------------------------------
 
 
 class Events(RuleBasedStateMachine):
@@ -189,7 +233,10 @@ class Events(RuleBasedStateMachine):
     @initialize(
         bodies=st.lists(node_bodies, min_size=2, max_size=4),
         objects=everything,
-        pods=st.lists(st.tuples(st.sampled_from(NAMESPACES), volume_lists, st.sampled_from(SOMEWHERE)), max_size=6),
+        pods=st.lists(
+            st.tuples(st.sampled_from(NAMESPACES), volume_lists, st.sampled_from(SOMEWHERE)),
+            max_size=6,
+        ),
         asked=st.lists(volume_lists, min_size=3, max_size=3),
     )
     def begin(
@@ -230,7 +277,12 @@ class Events(RuleBasedStateMachine):
         if self.world.others:
             self.world.remove(*data.draw(st.sampled_from(sorted(self.world.others, key=str))))
 
-    @rule(name=st.sampled_from(POD_NAMES), namespace=st.sampled_from(NAMESPACES), volumes=volume_lists, where=st.sampled_from(SOMEWHERE))
+    @rule(
+        name=st.sampled_from(POD_NAMES),
+        namespace=st.sampled_from(NAMESPACES),
+        volumes=volume_lists,
+        where=st.sampled_from(SOMEWHERE),
+    )
     def observe(self, name: str, namespace: str, volumes: list[Any], where: str) -> None:
         """A pod is seen on a node, for the first time or as another one."""
         self.world.observe(pod(name, namespace, volumes, where))
@@ -269,7 +321,9 @@ class Events(RuleBasedStateMachine):
         unreserve_and_forget(placement, self.world.cache)
         del self.world.pods[placement.pod.metadata.uid]
         work = placement.reservations["VolumeBinding"].value
-        given: list[PersistentVolume | PersistentVolumeClaim] = [*work.writes] if work is not None else []
+        given: list[PersistentVolume | PersistentVolumeClaim] = (
+            [*work.writes] if work is not None else []
+        )
         for obj in given:
             if self.world.assumed.get((type(obj), key(obj))) is obj:
                 del self.world.assumed[type(obj), key(obj)]
@@ -281,7 +335,9 @@ class Events(RuleBasedStateMachine):
         other=volume_lists,
         where=st.sampled_from(NODE_NAMES),
     )
-    def suppose(self, namespace: str, volumes: list[Any], name: str, other: list[Any], where: str) -> None:
+    def suppose(
+        self, namespace: str, volumes: list[Any], name: str, other: list[Any], where: str
+    ) -> None:
         """A pod is judged as if another one of its namespace were not there, or were."""
         known = self.world.pods.get(f"uid-{namespace}-{name}")
         guest = known[0] if known is not None else pod(name, namespace, other)
@@ -295,4 +351,6 @@ class Events(RuleBasedStateMachine):
 
 def test_random_histories() -> None:
     """Columns, assumptions and dry runs agree with the naive twins after any events."""
-    run_state_machine_as_test(Events, settings=settings(max_examples=40, stateful_step_count=15, deadline=None))
+    run_state_machine_as_test(
+        Events, settings=settings(max_examples=40, stateful_step_count=15, deadline=None)
+    )

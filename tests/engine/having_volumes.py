@@ -1,4 +1,6 @@
-"""What the tests of pods with claims share: objects, and the parts of Kubernetes that bind and make volumes."""
+"""What the tests of pods with claims share: objects, and the parts of Kubernetes that bind and make
+volumes.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,11 @@ BOUND = {"pv.kubernetes.io/bind-completed": "yes"}
 
 def a_class(provisioner: str = "kubernetes.io/no-provisioner") -> StorageClass:
     """Class ``late``, whose claims wait for their pods."""
-    document = {"metadata": {"name": "late"}, "provisioner": provisioner, "volumeBindingMode": "WaitForFirstConsumer"}
+    document = {
+        "metadata": {"name": "late"},
+        "provisioner": provisioner,
+        "volumeBindingMode": "WaitForFirstConsumer",
+    }
     return msgspec.convert(document, StorageClass)
 
 
@@ -29,14 +35,26 @@ def a_claim(name: str) -> PersistentVolumeClaim:
     """A claim without a volume."""
     resources = {"requests": {"storage": "1Gi"}}
     spec = {"storageClassName": "late", "accessModes": ["ReadWriteOnce"], "resources": resources}
-    document = {"metadata": {"name": name, "namespace": "default", "uid": f"uid-{name}"}, "spec": spec, "status": {"phase": "Pending"}}
+    document = {
+        "metadata": {"name": name, "namespace": "default", "uid": f"uid-{name}"},
+        "spec": spec,
+        "status": {"phase": "Pending"},
+    }
     return msgspec.convert(document, PersistentVolumeClaim)
 
 
 def a_volume(name: str, node: str, **spec: Any) -> PersistentVolume:
     """A free volume that this node alone can reach."""
-    required = {"nodeSelectorTerms": [{"matchExpressions": [{"key": HOST, "operator": "In", "values": [node]}]}]}
-    common = {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "storageClassName": "late"}
+    required = {
+        "nodeSelectorTerms": [
+            {"matchExpressions": [{"key": HOST, "operator": "In", "values": [node]}]}
+        ]
+    }
+    common = {
+        "capacity": {"storage": "1Gi"},
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": "late",
+    }
     document = {
         "metadata": {"name": name, "uid": f"uid-{name}"},
         "spec": {**common, "nodeAffinity": {"required": required}, **spec},
@@ -76,19 +94,30 @@ def selected(kube: InMemoryKube, name: str) -> str | None:
 def annotate(kube: InMemoryKube, name: str, annotations: dict[str, str] | None) -> None:
     """Somebody changes the claim's annotations."""
     claim = claim_in(kube, name)
-    kube.put(msgspec.structs.replace(claim, metadata=msgspec.structs.replace(claim.metadata, annotations=annotations)))
+    kube.put(
+        msgspec.structs.replace(
+            claim, metadata=msgspec.structs.replace(claim.metadata, annotations=annotations)
+        )
+    )
 
 
 def bind(kube: InMemoryKube, name: str, volume: str) -> object:
     """The volume controller binds a claim to a volume."""
     claim = claim_in(kube, name)
-    metadata = msgspec.structs.replace(claim.metadata, annotations={**(claim.metadata.annotations or {}), **BOUND})
+    metadata = msgspec.structs.replace(
+        claim.metadata, annotations={**(claim.metadata.annotations or {}), **BOUND}
+    )
     spec = msgspec.structs.replace(claim.spec, volume_name=volume)
-    return kube.put(PersistentVolumeClaim(metadata, spec, msgspec.structs.replace(claim.status, phase="Bound")))
+    return kube.put(
+        PersistentVolumeClaim(metadata, spec, msgspec.structs.replace(claim.status, phase="Bound"))
+    )
 
 
 def assumptions(world: Running) -> list[object]:
     """Volumes and claims that count as something else than what the API server has."""
     offers = world.engine.context.cache.store.index(VolumeOffers)
-    objects = [*world.kube.others[PersistentVolume].values(), *world.kube.others[PersistentVolumeClaim].values()]
+    objects = [
+        *world.kube.others[PersistentVolume].values(),
+        *world.kube.others[PersistentVolumeClaim].values(),
+    ]
     return [obj for obj in objects if offers.is_assumed(obj)]

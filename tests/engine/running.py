@@ -45,10 +45,14 @@ def make_tools(kube: InMemoryKube) -> ActorTools:
 
 
 class Steps:
-    """An actor that does what a test has scripted, or nothing. At bind it comes after DefaultBinder unless a profile says otherwise."""
+    """An actor that does what a test has scripted, or nothing. At bind it comes after DefaultBinder
+    unless a profile says otherwise.
+    """
 
     def __init__(self) -> None:
-        self.script: dict[str, collections.deque[Exception | Status | PermitWait]] = collections.defaultdict(collections.deque)
+        self.script: dict[str, collections.deque[Exception | Status | PermitWait]] = (
+            collections.defaultdict(collections.deque)
+        )
         self.gates: dict[str, asyncio.Event] = {}
         self.calls: list[tuple[str, str]] = []
         self.reserved: set[str | None] = set()
@@ -88,7 +92,9 @@ class Steps:
 
 @dataclasses.dataclass
 class Running:
-    """The engine and all around it. ``tests`` is a profile with the plugin Steps beside those of the Default preset."""
+    """The engine and all around it. ``tests`` is a profile with the plugin Steps beside those of
+    the Default preset.
+    """
 
     kube: InMemoryKube = dataclasses.field(default_factory=InMemoryKube)
     clock: ManualClock = dataclasses.field(default_factory=ManualClock)
@@ -103,23 +109,52 @@ class Running:
     config: OperatorConfiguration = dataclasses.field(default_factory=OperatorConfiguration)
 
     def __post_init__(self) -> None:
-        acts = frozenset({ExtensionPoint.PERMIT, ExtensionPoint.PRE_BIND, ExtensionPoint.BIND, ExtensionPoint.POST_BIND})
-        registry = build_registry(INTREE, self.specs, [PluginSpec("Steps", self.holds, acts_at=acts)])
-        ports = Ports(self.clock, self.kube, self.kube, self.events, self.telemetry, self.kube, self.extenders, "me")
+        acts = frozenset(
+            {
+                ExtensionPoint.PERMIT,
+                ExtensionPoint.PRE_BIND,
+                ExtensionPoint.BIND,
+                ExtensionPoint.POST_BIND,
+            }
+        )
+        registry = build_registry(
+            INTREE, self.specs, [PluginSpec("Steps", self.holds, acts_at=acts)]
+        )
+        ports = Ports(
+            self.clock,
+            self.kube,
+            self.kube,
+            self.events,
+            self.telemetry,
+            self.kube,
+            self.extenders,
+            "me",
+        )
         actors = {**ACTORS, "Steps": lambda writes: self.steps}
-        self.engine = Engine(self.config, ports, Resolver(registry, PRESETS, self.config), registry, actors)
+        self.engine = Engine(
+            self.config, ports, Resolver(registry, PRESETS, self.config), registry, actors
+        )
         self.kube.pod_sinks.append(self.engine.pod_sink)
         self.kube.node_sinks.append(self.engine.node_sink)
         for kind, sink in self.engine.stored_object_sinks.items():
             self.kube.other_sinks[kind.struct] = [sink]
-        compared: dict[type[Any], ObjectSink[Any]] = {Pod: self.engine.pod_sink, Node: self.engine.node_sink}
+        compared: dict[type[Any], ObjectSink[Any]] = {
+            Pod: self.engine.pod_sink,
+            Node: self.engine.node_sink,
+        }
         compared |= {kind.struct: sink for kind, sink in self.engine.stored_object_sinks.items()}
-        looks: list[Compared] = [(InMemoryUncachedReader(self.kube, kind), sink) for kind, sink in compared.items()]
+        looks: list[Compared] = [
+            (InMemoryUncachedReader(self.kube, kind), sink) for kind, sink in compared.items()
+        ]
         self.comparison = CacheComparison(looks, self.clock, self.telemetry)
 
     @contextlib.asynccontextmanager
-    async def leading(self, *profiles: dict[str, Any], nodes: int = 2, lead: bool = True) -> AsyncIterator[Running]:
-        """Run it as the leader, with these profiles (or ``test``) live and so many empty nodes n1, n2, …; stop it at the end."""
+    async def leading(
+        self, *profiles: dict[str, Any], nodes: int = 2, lead: bool = True
+    ) -> AsyncIterator[Running]:
+        """Run it as the leader, with these profiles (or ``test``) live and so many empty nodes n1,
+        n2, …; stop it at the end.
+        """
         task = asyncio.create_task(self.engine.run())
         comparing = asyncio.create_task(self.comparison.run())
         for i in range(nodes):
@@ -145,7 +180,11 @@ class Running:
 
     def notes(self, reason: str, name: str = "") -> list[str]:
         """What the events with this reason say, on the object of this name or on all."""
-        return [event.note for event in self.events.events if event.reason == reason and name in ("", event.regarding.name)]
+        return [
+            event.note
+            for event in self.events.events
+            if event.reason == reason and name in ("", event.regarding.name)
+        ]
 
     def node(self, pod: str) -> str:
         """Where the API server has this pod, "" when it is not bound."""

@@ -1,4 +1,6 @@
-"""Expressions in a PluginConfig: an edit decides from the next pod on, a bad one never, and a slow one holds nobody up."""
+"""Expressions in a PluginConfig: an edit decides from the next pod on, a bad one never, and a slow
+one holds nobody up.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from tests.engine.worlds import a_body, a_config
 from tests.fakes.kube import InMemoryKube
 
 PROFILE = a_body(
-    "test", plugins={"multiPoint": {"enabled": [{"name": "CEL"}]}}, pluginConfig=[{"name": "CEL", "configRef": {"name": "rules"}}]
+    "test",
+    plugins={"multiPoint": {"enabled": [{"name": "CEL"}]}},
+    pluginConfig=[{"name": "CEL", "configRef": {"name": "rules"}}],
 )
 
 
@@ -46,7 +50,9 @@ async def placed(world: Running, name: str) -> str:
 
 
 def test_an_edit_decides_from_the_next_pod_on() -> None:
-    """Another filter, another node; a broken edit is told with its place, and the last good one goes on."""
+    """Another filter, another node; a broken edit is told with its place, and the last good one
+    goes on.
+    """
 
     async def scenario() -> None:
         async with Running().leading(PROFILE, nodes=3) as world:
@@ -58,7 +64,10 @@ def test_an_edit_decides_from_the_next_pod_on() -> None:
             await told(world, rules(3, "true", 'node.metadata.nam == "n1"'))
             assert await placed(world, "c") == "n3"
             (note,) = world.notes("Rejected")[before:]
-            assert "args.filters[1].expression: 'node.metadata.nam == \"n1\"': 1:14: undeclared reference to 'node.metadata.nam'" in note
+            assert (
+                "args.filters[1].expression: 'node.metadata.nam == \"n1\"': 1:14: undeclared "
+                "reference to 'node.metadata.nam'"
+            ) in note
             assert 'did you mean "node.metadata.name"?' in note
             await told(world, rules(4, "true", scores=('node.metadata.name == "n1" ? 100 : 0',)))
             assert await placed(world, "d") == "n1"
@@ -67,7 +76,9 @@ def test_an_edit_decides_from_the_next_pod_on() -> None:
 
 
 def test_a_refused_pod_is_told_why_and_waits_for_what_helps() -> None:
-    """Failures are in the reasons and counted; a label that a filter reads wakes the pod, another one does not."""
+    """Failures are in the reasons and counted; a label that a filter reads wakes the pod, another
+    one does not.
+    """
 
     async def scenario() -> None:
         async with Running().leading(PROFILE, nodes=2) as world:
@@ -76,7 +87,10 @@ def test_a_refused_pod_is_told_why_and_waits_for_what_helps() -> None:
             assert await placed(world, "a") == ""
             (note,) = world.notes("FailedScheduling")
             text = 'the CEL filter node.metadata.labels.gpu == "a100"'
-            assert f"1 node(s) didn't satisfy {text}, 2 node(s) on which {text} fails: no such key: gpu." in note
+            assert (
+                f"1 node(s) didn't satisfy {text}, 2 node(s) on which {text} fails: no such "
+                f"key: gpu."
+            ) in note
             assert world.telemetry.counts["CEL", "filter"] == 1
             world.kube.put(make_node("n1", labels={"other": "x"}))
             await world.clock.advance(30)
@@ -88,8 +102,12 @@ def test_a_refused_pod_is_told_why_and_waits_for_what_helps() -> None:
     asyncio.run(scenario())
 
 
-def test_what_was_good_is_not_measured_again_after_a_restart(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a machine that is slower than then, a new expression is refused, and the old one decides on."""
+def test_what_was_good_is_not_measured_again_after_a_restart(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """On a machine that is slower than then, a new expression is refused, and the old one decides
+    on.
+    """
 
     async def scenario() -> None:
         kube = InMemoryKube()

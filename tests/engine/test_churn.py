@@ -1,8 +1,10 @@
-"""Names that people make up live as long as an object uses them: after many objects have come and gone, none of their names is kept.
+"""Names that people make up live as long as an object uses them: after many objects have come and
+gone, none of their names is kept.
 
-For each kind of object, dozens come and go whose every name is another one's. Then everything that can be reached from the operator's
-parts is looked through for these names, and must weigh what it weighed half way. What is remembered by content on purpose is bounded
-elsewhere (``core.structures.remembering``, the runner's and the counters' budgets) and made small here.
+For each kind of object, dozens come and go whose every name is another one's. Then everything that
+can be reached from the operator's parts is looked through for these names, and must weigh what it
+weighed half way. What is remembered by content on purpose is bounded elsewhere
+(``core.structures.remembering``, the runner's and the counters' budgets) and made small here.
 """
 
 from __future__ import annotations
@@ -61,15 +63,33 @@ def of(kind: type[T], name: str, namespace: str = "", **body: Any) -> T:
 
 def node(n: str, **more: Any) -> Node:
     """A node; keywords are spec, status and metadata."""
-    status = {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "110", **more.pop("allocatable", {})}, **more.pop("status", {})}
+    status = {
+        "allocatable": {"cpu": "4", "memory": "8Gi", "pods": "110", **more.pop("allocatable", {})},
+        **more.pop("status", {}),
+    }
     return of(Node, n, status=status, **more)
 
 
-def pod(n: str, where: str = "", namespace: str = "a", requests: dict[str, str] | None = None, **more: Any) -> Pod:
+def pod(
+    n: str,
+    where: str = "",
+    namespace: str = "a",
+    requests: dict[str, str] | None = None,
+    **more: Any,
+) -> Pod:
     """A pod on a node, or one that waits (and asks for more than there is)."""
-    container = {"name": "c", "image": f"i-{n}", "resources": {"requests": {"cpu": "1m" if where else "900", **(requests or {})}}}
+    container = {
+        "name": "c",
+        "image": f"i-{n}",
+        "resources": {"requests": {"cpu": "1m" if where else "900", **(requests or {})}},
+    }
     container |= more.pop("container", {})
-    spec = {"containers": [container], "nodeName": where, "schedulerName": "test", **more.pop("spec", {})}
+    spec = {
+        "containers": [container],
+        "nodeName": where,
+        "schedulerName": "test",
+        **more.pop("spec", {}),
+    }
     return of(Pod, n, namespace, spec=spec, **more)
 
 
@@ -88,18 +108,34 @@ def affinity(n: str) -> dict[str, Any]:
     odd, usual = term(n, {n: n}, n), term(n, {"app": n}, "zone")
     lists = {
         "requiredDuringSchedulingIgnoredDuringExecution": [odd, usual],
-        "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 3, "podAffinityTerm": one} for one in (odd, usual)],
+        "preferredDuringSchedulingIgnoredDuringExecution": [
+            {"weight": 3, "podAffinityTerm": one} for one in (odd, usual)
+        ],
     }
     expression = {"key": n, "operator": "NotIn", "values": [n]}
-    nodes = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}}
+    nodes = {
+        "requiredDuringSchedulingIgnoredDuringExecution": {
+            "nodeSelectorTerms": [{"matchExpressions": [expression]}]
+        }
+    }
     preferred = {**lists, "requiredDuringSchedulingIgnoredDuringExecution": []}
     return {"affinity": {"podAntiAffinity": lists, "podAffinity": preferred, "nodeAffinity": nodes}}
 
 
 def spread(n: str) -> dict[str, Any]:
     """Constraints about labels and topologies that nobody has."""
-    one = {"maxSkew": 1, "topologyKey": n, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": {"matchLabels": {n: n}}}
-    return {"topologySpreadConstraints": [one, {**one, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"}]}
+    one = {
+        "maxSkew": 1,
+        "topologyKey": n,
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {n: n}},
+    }
+    return {
+        "topologySpreadConstraints": [
+            one,
+            {**one, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"},
+        ]
+    }
 
 
 def with_volumes(n: str) -> list[HasMetadata]:
@@ -110,15 +146,47 @@ def with_volumes(n: str) -> list[HasMetadata]:
         {"name": "i", "csi": {"driver": f"driver-{n}"}},
         {"name": "e", "ephemeral": {"volumeClaimTemplate": {}}},
     ]
-    reach = {"required": {"nodeSelectorTerms": [{"matchExpressions": [{"key": f"label-{n}", "operator": "In", "values": [n]}]}]}}
-    source = {"csi": {"driver": f"driver-{n}", "volumeHandle": f"handle-{n}"}, "storageClassName": n, "capacity": {"storage": "1Gi"}}
-    bound = {"volumeName": f"pv-{n}", "storageClassName": n, "resources": {"requests": {"storage": "1Gi"}}}
-    attached = {"attacher": f"driver-{n}", "nodeName": "n1", "source": {"persistentVolumeName": f"pv-{n}"}}
-    room = {"storageClassName": n, "nodeTopology": {"matchLabels": {f"label-{n}": n}}, "capacity": "1Gi"}
+    reach = {
+        "required": {
+            "nodeSelectorTerms": [
+                {"matchExpressions": [{"key": f"label-{n}", "operator": "In", "values": [n]}]}
+            ]
+        }
+    }
+    source = {
+        "csi": {"driver": f"driver-{n}", "volumeHandle": f"handle-{n}"},
+        "storageClassName": n,
+        "capacity": {"storage": "1Gi"},
+    }
+    bound = {
+        "volumeName": f"pv-{n}",
+        "storageClassName": n,
+        "resources": {"requests": {"storage": "1Gi"}},
+    }
+    attached = {
+        "attacher": f"driver-{n}",
+        "nodeName": "n1",
+        "source": {"persistentVolumeName": f"pv-{n}"},
+    }
+    room = {
+        "storageClassName": n,
+        "nodeTopology": {"matchLabels": {f"label-{n}": n}},
+        "capacity": "1Gi",
+    }
     return [
         of(StorageClass, n, provisioner=f"driver-{n}", volumeBindingMode="WaitForFirstConsumer"),
-        of(PersistentVolume, f"free-{n}", spec={**source, "nodeAffinity": reach}, status={"phase": "Available"}),
-        of(PersistentVolume, f"pv-{n}", spec={**source, "claimRef": {"namespace": "a", "name": n}}, status={"phase": "Bound"}),
+        of(
+            PersistentVolume,
+            f"free-{n}",
+            spec={**source, "nodeAffinity": reach},
+            status={"phase": "Available"},
+        ),
+        of(
+            PersistentVolume,
+            f"pv-{n}",
+            spec={**source, "claimRef": {"namespace": "a", "name": n}},
+            status={"phase": "Bound"},
+        ),
         of(PersistentVolumeClaim, n, "a", spec=bound, status={"phase": "Bound"}),
         of(CSIStorageCapacity, n, "a", **room),
         of(VolumeAttachment, n, spec=attached),
@@ -128,7 +196,11 @@ def with_volumes(n: str) -> list[HasMetadata]:
 
 def with_devices(n: str) -> list[HasMetadata]:
     """Pods with a claim, the device that it has, on a node that comes with it."""
-    slice_spec = {"driver": f"driver-{n}", "nodeName": n, "pool": {"name": n, "generation": 1, "resourceSliceCount": 1}}
+    slice_spec = {
+        "driver": f"driver-{n}",
+        "nodeName": n,
+        "pool": {"name": n, "generation": 1, "resourceSliceCount": 1},
+    }
     device = {"name": n, "attributes": {n: {"string": n}}}
     result = {"request": "r", "driver": f"driver-{n}", "pool": n, "device": n}
     return [
@@ -136,20 +208,44 @@ def with_devices(n: str) -> list[HasMetadata]:
         of(DeviceClass, n, spec={"extendedResourceName": f"x.io/{n}"}),
         of(ResourceSlice, n, spec={**slice_spec, "devices": [device]}),
         of(ResourceClaim, n, "a", status={"allocation": {"devices": {"results": [result]}}}),
-        *both(n, spec={"resourceClaims": [{"name": "c", "resourceClaimName": n}]}, requests={f"x.io/{n}": "1"}),
+        *both(
+            n,
+            spec={"resourceClaims": [{"name": "c", "resourceClaimName": n}]},
+            requests={f"x.io/{n}": "1"},
+        ),
     ]
 
 
 KINDS: dict[str, Make] = {
-    "nodes": lambda n: [node(n, metadata={"labels": {"kubernetes.io/hostname": n, "zone": n, n: n}, "annotations": {n: n}})],
-    "taints": lambda n: [node("n3", spec={"taints": [{"key": n, "value": n, "effect": "NoSchedule"}]})],
+    "nodes": lambda n: [
+        node(
+            n,
+            metadata={
+                "labels": {"kubernetes.io/hostname": n, "zone": n, n: n},
+                "annotations": {n: n},
+            },
+        )
+    ],
+    "taints": lambda n: [
+        node("n3", spec={"taints": [{"key": n, "value": n, "effect": "NoSchedule"}]})
+    ],
     "label values": lambda n: [node("n3", metadata={"labels": {"zone": n, "app": n}})],
-    "label keys": lambda n: [node("n3", metadata={"labels": {n: n}}), *both(n, spec={"nodeSelector": {n: n}})],
+    "label keys": lambda n: [
+        node("n3", metadata={"labels": {n: n}}),
+        *both(n, spec={"nodeSelector": {n: n}}),
+    ],
     "images": lambda n: [node("n3", status={"images": [{"names": [n], "sizeBytes": 5}]})],
     "features": lambda n: [node("n3", status={"declaredFeatures": [n]})],
-    "resources of nodes": lambda n: [node(f"node-{n}", allocatable={f"x.io/{n}": "1"}), *both(n, requests={f"x.io/{n}": "1"})],
-    "resources of pods": lambda n: both(n, requests={f"x.io/{n}": "0", f"y.io/{n}": "7", f"hugepages-{n}": "1"}),
-    "labels of pods": lambda n: both(n, metadata={"labels": {"app": n, n: n}, "annotations": {n: n}}),
+    "resources of nodes": lambda n: [
+        node(f"node-{n}", allocatable={f"x.io/{n}": "1"}),
+        *both(n, requests={f"x.io/{n}": "1"}),
+    ],
+    "resources of pods": lambda n: both(
+        n, requests={f"x.io/{n}": "0", f"y.io/{n}": "7", f"hugepages-{n}": "1"}
+    ),
+    "labels of pods": lambda n: both(
+        n, metadata={"labels": {"app": n, n: n}, "annotations": {n: n}}
+    ),
     "namespaces": lambda n: [of(Namespace, n, metadata={"labels": {n: n}}), *both(n, namespace=n)],
     "node selectors": lambda n: both(n, spec={"nodeSelector": {n: n, "zone": n}}),
     "tolerations": lambda n: both(n, spec={"tolerations": [{"key": n, "value": n}]}),
@@ -162,14 +258,19 @@ KINDS: dict[str, Make] = {
     "nodes that are not there": lambda n: [pod(n, n)],
     "ended pods": lambda n: [pod(n, "n1", status={"phase": "Succeeded"})],
     "gates": lambda n: [pod(n, spec={"schedulingGates": [{"name": n}]})],
-    "groups": lambda n: [of(PodGroup, n, "a", spec={"minMember": 2}), pod(n, metadata={"labels": {"scheduling.x-k8s.io/pod-group": n}})],
+    "groups": lambda n: [
+        of(PodGroup, n, "a", spec={"minMember": 2}),
+        pod(n, metadata={"labels": {"scheduling.x-k8s.io/pod-group": n}}),
+    ],
     "services": lambda n: [
         of(Service, n, n, spec={"selector": {"app": n, n: n}}),
         of(ReplicaSet, n, n, spec={"selector": {"matchLabels": {n: n}}}),
         *both(n, namespace=n, metadata={"labels": {"app": n, n: n}}),
     ],
     "volumes": with_volumes,
-    "drivers": lambda n: [of(CSINode, "n1", spec={"drivers": [{"name": n, "allocatable": {"count": 3}}]})],
+    "drivers": lambda n: [
+        of(CSINode, "n1", spec={"drivers": [{"name": n, "allocatable": {"count": 3}}]})
+    ],
     "devices": with_devices,
 }
 
@@ -182,16 +283,29 @@ class World:
         cache = bench.cache
         bench.context.evaluator = Evaluator(cache, byte_budget=1)
         cache.pod_counters = PodCounters(cache._pods_in, cache.store.objects(Namespace), most=LAST)
-        self.others = {kind.struct: StoredObjectSink(kind, cache, bench.queue, bench.clock.boottime) for kind in STORED_KINDS}
+        self.others = {
+            kind.struct: StoredObjectSink(kind, cache, bench.queue, bench.clock.boottime)
+            for kind in STORED_KINDS
+        }
         for index in (VolumeOffers, StorageCapacities, DeviceLedger):
             cache.store.index(index)
         cache.store.index(DeviceLedger).nodes = cache.nodes
         for i in range(3):
-            bench.nodes.put(versioned(make_node(f"n{i}", labels={"kubernetes.io/hostname": f"n{i}", "zone": f"z{i}"})))
+            bench.nodes.put(
+                versioned(
+                    make_node(f"n{i}", labels={"kubernetes.io/hostname": f"n{i}", "zone": f"z{i}"})
+                )
+            )
 
     def sink(self, obj: HasMetadata) -> ObjectSink[Any]:
         """Where an object goes."""
-        return self.bench.pods if isinstance(obj, Pod) else self.bench.nodes if isinstance(obj, Node) else self.others[type(obj)]
+        return (
+            self.bench.pods
+            if isinstance(obj, Pod)
+            else self.bench.nodes
+            if isinstance(obj, Node)
+            else self.others[type(obj)]
+        )
 
     def churn(self, make: Make, numbers: Iterable[int]) -> None:
         """Objects come, pods are tried, objects go."""
@@ -205,7 +319,8 @@ class World:
                 pass
             for obj in reversed(there):
                 self.sink(obj).delete(obj)
-            self.bench.pod_conditions._pending.clear()  # what is to be written to pods; the task that writes does not run
+            # what is to be written to pods; the task that writes does not run
+            self.bench.pod_conditions._pending.clear()
 
     def decided(self, obj: HasMetadata) -> None:
         """A pod like this that fits is placed, and taken back."""
@@ -213,7 +328,11 @@ class World:
             small = pod(f"{obj.metadata.name}-small", "n1", obj.metadata.namespace)
             spec = msgspec.structs.replace(obj.spec, containers=small.spec.containers)
             metadata = msgspec.structs.replace(obj.metadata, uid="small")
-            outcome = decide(msgspec.structs.replace(obj, metadata=metadata, spec=spec), self.bench.loop.live["test"], self.bench.context)
+            outcome = decide(
+                msgspec.structs.replace(obj, metadata=metadata, spec=spec),
+                self.bench.loop.live["test"],
+                self.bench.context,
+            )
             if isinstance(outcome, ScheduleResult):
                 committed = assume_and_reserve(outcome, self.bench.context)
                 if isinstance(committed, ScheduleResult):
@@ -243,7 +362,15 @@ def reached(*roots: object) -> Iterator[object]:
 def kept(world: World) -> tuple[set[int], int]:
     """Whose names are still there; and the number of objects with the bytes of arrays."""
     bench = world.bench
-    roots = (bench.context, bench.queue, bench.pods, bench.nodes, bench.pod_conditions, bench.loop, *world.others.values())
+    roots = (
+        bench.context,
+        bench.queue,
+        bench.pods,
+        bench.nodes,
+        bench.pod_conditions,
+        bench.loop,
+        *world.others.values(),
+    )
     names, weight = set[int](), 0
     for obj in reached(*roots):
         weight += 1 + (obj.nbytes if isinstance(obj, np.ndarray) else 0)

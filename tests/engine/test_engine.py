@@ -1,4 +1,6 @@
-"""The engine as a whole: when it is ready, what ends it, what it counts, and how actors are joined."""
+"""The engine as a whole: when it is ready, what ends it, what it counts, and how actors are
+joined.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ from tests.fakes.clocks import settle
 from tests.fakes.kube import InMemoryKube
 from tests.fakes.sinks import CountingTelemetry, FakeEventRecorder
 
-# ---- life ------------------------------------------------------------------------------------------------------------------
+# ---- life ----------------------------------------------------------------------------------------
 
 
 def test_readiness_names_what_is_missing() -> None:
@@ -34,7 +36,11 @@ def test_readiness_names_what_is_missing() -> None:
     assert {name: check() for name, check in checks.items()} == {
         name: f"{name} are not listed yet" for name in ("pods", "nodes", "namespaces", "profiles")
     }
-    for name, sink in (("pods", engine.pod_sink), ("nodes", engine.node_sink), ("namespaces", engine.stored_object_sinks[NAMESPACES])):
+    for name, sink in (
+        ("pods", engine.pod_sink),
+        ("nodes", engine.node_sink),
+        ("namespaces", engine.stored_object_sinks[NAMESPACES]),
+    ):
         sink.list_started()
         assert checks[name]()
         sink.list_ended()
@@ -56,7 +62,9 @@ def test_revisions_that_cannot_be_read_are_for_the_caller_to_try_again() -> None
 
 
 def test_a_part_that_cannot_go_on_ends_the_engine() -> None:
-    """A process without one of its parts must not look alive; one that fails now and then is begun anew."""
+    """A process without one of its parts must not look alive; one that fails now and then is begun
+    anew.
+    """
 
     async def scenario(lasts: float) -> bool:
         running = Running()
@@ -86,19 +94,25 @@ def test_profiles_hear_who_leads() -> None:
     for body in (a_body("mine"), a_body("theirs", controllerName="another")):
         engine.profile_changed(body["metadata"]["name"], body)
     engine.lead(lambda: None)
-    assert [(event.reason, event.regarding.name, event.note) for event in events.events] == [("LeaderChanged", "mine", "me leads")]
+    assert [(event.reason, event.regarding.name, event.note) for event in events.events] == [
+        ("LeaderChanged", "mine", "me leads")
+    ]
 
 
-@pytest.mark.parametrize(("controller", "served"), [("moorage", True), (None, True), ("another", False), (1, False)])
+@pytest.mark.parametrize(
+    ("controller", "served"), [("moorage", True), (None, True), ("another", False), (1, False)]
+)
 def test_profiles_of_other_installations_are_left_alone(controller: Any, served: bool) -> None:
     """As IngressClass has it; those without the field are ours by default."""
     engine = make_engine(InMemoryKube(), FakeEventRecorder())
-    engine.profile_changed("p", a_body("p", **({"controllerName": controller} if controller is not None else {})))
+    engine.profile_changed(
+        "p", a_body("p", **({"controllerName": controller} if controller is not None else {}))
+    )
     asyncio.run(engine.swapper.reconcile())
     assert ("p" in engine.loop.live) == served
 
 
-# ---- what it counts --------------------------------------------------------------------------------------------------------
+# ---- what it counts ------------------------------------------------------------------------------
 
 
 class Telling(CountingTelemetry):
@@ -154,7 +168,10 @@ def test_attempts_are_counted_with_their_results() -> None:
             await world.clock.advance(TRIED_AGAIN)
             (attempts, seconds) = telemetry.bindings[-1]
             assert (attempts, 1.0 <= seconds <= 2.1) == (2, True)
-            counts = {result: telemetry.counts["attempt", result] for result in ("scheduled", "unschedulable", "error")}
+            counts = {
+                result: telemetry.counts["attempt", result]
+                for result in ("scheduled", "unschedulable", "error")
+            }
             assert counts == {"scheduled": 2, "unschedulable": 1, "error": 1}
             assert ("Filter", "Success", "test") in telemetry.points
 
@@ -221,15 +238,19 @@ def test_a_plugin_that_fails_in_the_queue_is_logged(caplog: pytest.LogCaptureFix
             world.kube.put(make_pod("a"))
             await settle()
             assert world.engine.queue.counts("test").gated == 1
-        (record,) = (record for record in caplog.records if "plugin Broken failed" in record.getMessage())
+        (record,) = (
+            record for record in caplog.records if "plugin Broken failed" in record.getMessage()
+        )
         assert record.__dict__["pod"] == "default/a"
 
     asyncio.run(scenario())
 
 
-# ---- actors ----------------------------------------------------------------------------------------------------------------
+# ---- actors --------------------------------------------------------------------------------------
 
-ACTS = PluginSpec("Acts", None, acts_at=frozenset({ExtensionPoint.PERMIT, ExtensionPoint.POST_BIND}))
+ACTS = PluginSpec(
+    "Acts", None, acts_at=frozenset({ExtensionPoint.PERMIT, ExtensionPoint.POST_BIND})
+)
 DECIDES = PluginSpec("Decides", None)
 TOOLS = make_tools(InMemoryKube())
 
@@ -238,8 +259,16 @@ TOOLS = make_tools(InMemoryKube())
     ("factories", "text"),
     [
         pytest.param({}, "plugin 'Acts' acts at permit, postBind but has no actor", id="no actor"),
-        pytest.param({"Acts": lambda _: Steps(), "Act": lambda _: Steps()}, "actors without a plugin: Act", id="no plugin"),
-        pytest.param({"Acts": lambda _: object()}, "the actor of plugin 'Acts' lacks the method for", id="no method"),
+        pytest.param(
+            {"Acts": lambda _: Steps(), "Act": lambda _: Steps()},
+            "actors without a plugin: Act",
+            id="no plugin",
+        ),
+        pytest.param(
+            {"Acts": lambda _: object()},
+            "the actor of plugin 'Acts' lacks the method for",
+            id="no method",
+        ),
     ],
 )
 def test_a_missing_half_is_an_error(factories: dict[str, ActorFactory], text: str) -> None:
@@ -270,5 +299,10 @@ def test_the_profile_of_these_tests_uses_every_step() -> None:
     revision = world.engine.loop.live["test"]
     assert all(
         "Steps" in revision.points[point]
-        for point in (ExtensionPoint.PERMIT, ExtensionPoint.PRE_BIND, ExtensionPoint.BIND, ExtensionPoint.POST_BIND)
+        for point in (
+            ExtensionPoint.PERMIT,
+            ExtensionPoint.PRE_BIND,
+            ExtensionPoint.BIND,
+            ExtensionPoint.POST_BIND,
+        )
     )

@@ -1,7 +1,8 @@
-"""Whatever raises, once, anywhere in the engine or in a plugin: the engine lives, it is told, and pods are placed.
+"""Whatever raises, once, anywhere in the engine or in a plugin: the engine lives, it is told, and
+pods are placed.
 
-What may raise is discovered: every method of every class of the engine, of the plugins of the tree and of the ports, as far as an
-ordinary day calls it. Each is made to raise in a day of its own.
+What may raise is discovered: every method of every class of the engine, of the plugins of the tree
+and of the ports, as far as an ordinary day calls it. Each is made to raise in a day of its own.
 """
 
 from __future__ import annotations
@@ -53,12 +54,27 @@ class Bug(Exception):
 
 def methods() -> list[Method]:
     """Every method that may be made to raise."""
-    modules = [importlib.import_module(found.name) for found in pkgutil.walk_packages(moorage.engine.__path__, "moorage.engine.")]
-    classes = {cls for module in modules for cls in vars(module).values() if inspect.isclass(cls) and cls.__module__ == module.__name__}
+    modules = [
+        importlib.import_module(found.name)
+        for found in pkgutil.walk_packages(moorage.engine.__path__, "moorage.engine.")
+    ]
+    classes = {
+        cls
+        for module in modules
+        for cls in vars(module).values()
+        if inspect.isclass(cls) and cls.__module__ == module.__name__
+    }
     classes |= {spec.decider for spec in INTREE if spec.decider is not None}
     classes |= {InMemoryKube, CountingTelemetry, FakeEventRecorder, Steps}
-    found = [(cls, name) for cls in classes for name, value in vars(cls).items() if inspect.isfunction(value) and not name.startswith("__")]
-    return sorted(found, key=lambda method: (method[0].__module__, method[0].__qualname__, method[1]))
+    found = [
+        (cls, name)
+        for cls in classes
+        for name, value in vars(cls).items()
+        if inspect.isfunction(value) and not name.startswith("__")
+    ]
+    return sorted(
+        found, key=lambda method: (method[0].__module__, method[0].__qualname__, method[1])
+    )
 
 
 @contextlib.contextmanager
@@ -93,14 +109,18 @@ def replaced(method: Method, before: Callable[[], None]) -> Iterator[None]:
 
 
 class Day:
-    """An ordinary day: profiles, nodes and pods come, change and go, one binding fails, and pods that came last are placed."""
+    """An ordinary day: profiles, nodes and pods come, change and go, one binding fails, and pods
+    that came last are placed.
+    """
 
     def __init__(self) -> None:
         self.running = Running()
         self.raised = 0
 
     def feed(self, *steps: Callable[[], object]) -> None:
-        """What informers and handlers do, each behind the guard that it has there; what raised comes again with the next list."""
+        """What informers and handlers do, each behind the guard that it has there; what raised
+        comes again with the next list.
+        """
         for step in steps:
             try:
                 step()
@@ -115,7 +135,11 @@ class Day:
         engine = running.engine
         self.feed(lambda: engine.lead(lambda: None))
         task = asyncio.create_task(engine.run())
-        profile = a_body("test", plugins=STEPS, pluginConfig=[{"name": "NodeResourcesFit", "configRef": {"name": "fit"}}])
+        profile = a_body(
+            "test",
+            plugins=STEPS,
+            pluginConfig=[{"name": "NodeResourcesFit", "configRef": {"name": "fit"}}],
+        )
         self.feed(
             lambda: engine.plugin_config_changed("fit", a_config("fit")),
             lambda: engine.profile_changed("test", profile),
@@ -138,7 +162,9 @@ class Day:
         )
         await clock.advance(3)
         self.feed(
-            lambda: engine.profile_changed("test", {**profile, "metadata": {**profile["metadata"], "generation": 2}}),
+            lambda: engine.profile_changed(
+                "test", {**profile, "metadata": {**profile["metadata"], "generation": 2}}
+            ),
             lambda: kube.put(versioned(make_pod("late", cpu="10m"))),
             kube.relist,
         )
@@ -148,7 +174,11 @@ class Day:
             if all(running.node(name) for name in ("p0", "p1", "p2", "p3", "late")):
                 break
         unbound = [name for name in ("p0", "p1", "p2", "p3", "late") if not running.node(name)]
-        ended = f"the engine has ended: {task.exception()!r}" if task.done() and not task.cancelled() else ""
+        ended = (
+            f"the engine has ended: {task.exception()!r}"
+            if task.done() and not task.cancelled()
+            else ""
+        )
         task.cancel()
         await asyncio.wait({task})
         return ended or (f"not bound: {', '.join(unbound)}" if unbound else "")
@@ -167,7 +197,9 @@ def lived(method: Method | None, caplog: pytest.LogCaptureFixture) -> str:
     caplog.clear()
     with replaced(method, before) if method is not None else contextlib.nullcontext():
         wrong = asyncio.run(day.live())
-    told = day.raised or any(record.exc_info or "Bug" in record.getMessage() for record in caplog.records)
+    told = day.raised or any(
+        record.exc_info or "Bug" in record.getMessage() for record in caplog.records
+    )
     return wrong or ("" if told else "nothing was told")
 
 

@@ -1,7 +1,9 @@
-"""Nothing that the API server accepts holds the loop up: each step with the largest objects is short, or the object is refused by name.
+"""Nothing that the API server accepts holds the loop up: each step with the largest objects is
+short, or the object is refused by name.
 
-Steps are measured in the thread's own time, so that other work on the machine does not count. Here each is tried once and may take
-several times as long as it should; `make test-all` (suite "thorough") holds the limit with more nodes.
+Steps are measured in the thread's own time, so that other work on the machine does not count. Here
+each is tried once and may take several times as long as it should; `make test-all` (suite
+"thorough") holds the limit with more nodes.
 """
 
 from __future__ import annotations
@@ -34,9 +36,25 @@ LIMIT = 0.05
 """Seconds of own time that a step may take."""
 FACTOR = 1 if LONG else 5
 NODE_COUNT = 1000 if LONG else 50
-ADDED_UP = 0.1, "all that a pod on a node takes counts there, and each of 20,000 containers or 50,000 resources is another number"
+ADDED_UP = (
+    0.1,
+    (
+        "all that a pod on a node takes counts there, and each of 20,000 containers or 50,000 "
+        "resources is another number"
+    ),
+)
 INIT = "init containers", "init containers beside a sidecar"
-LONGER = dict.fromkeys(("containers", "container amounts", "container statuses", *INIT, "resource names", "resource amounts"), ADDED_UP)
+LONGER = dict.fromkeys(
+    (
+        "containers",
+        "container amounts",
+        "container statuses",
+        *INIT,
+        "resource names",
+        "resource amounts",
+    ),
+    ADDED_UP,
+)
 """What takes longer in one step, and why it can neither be refused nor left out."""
 
 
@@ -49,7 +67,10 @@ class Steps:
         self.bench.context.snapshot.now = time.thread_time
         self.bench.loop.deciding = True
         self.sinks = {
-            kind.struct: StoredObjectSink(kind, self.bench.cache, self.bench.queue, self.bench.clock.boottime) for kind in STORED_KINDS
+            kind.struct: StoredObjectSink(
+                kind, self.bench.cache, self.bench.queue, self.bench.clock.boottime
+            )
+            for kind in STORED_KINDS
         }
         self.longest: dict[str, float] = {}
         for i in range(NODE_COUNT):
@@ -88,7 +109,9 @@ class Steps:
         obj = versioned(self.step(f"decoding {name}", lambda: msgspec.json.decode(raw, type=kind)))
         sink = self._sink(kind)
         self.step(f"taking in {name}", lambda: sink.put(obj))
-        self.step(f"catching up after {name}", lambda: self.bench.queue.flush(self.bench.clock.boottime()))
+        self.step(
+            f"catching up after {name}", lambda: self.bench.queue.flush(self.bench.clock.boottime())
+        )
         return obj
 
     def delete(self, name: str, obj: Any) -> None:
@@ -103,7 +126,11 @@ class Steps:
     def too_long(self, what: str) -> list[str]:
         """The steps that took too long with this object."""
         limit, _ = LONGER.get(what, (LIMIT, ""))
-        return [f"{name}: {1000 * seconds:.0f} ms" for name, seconds in self.longest.items() if seconds > FACTOR * limit]
+        return [
+            f"{name}: {1000 * seconds:.0f} ms"
+            for name, seconds in self.longest.items()
+            if seconds > FACTOR * limit
+        ]
 
 
 @pytest.fixture
@@ -118,7 +145,9 @@ def steps() -> Iterator[Steps]:
 
 
 def lives(steps: Steps, name: str, largest: Largest, node: str) -> None:
-    """The life of a pod: it comes, is decided about, waits while things happen, changes, comes to a node and goes."""
+    """The life of a pod: it comes, is decided about, waits while things happen, changes, comes to a
+    node and goes.
+    """
     body = largest.body()
     pod = steps.put(name, Pod, body)
     steps.decide()
@@ -130,22 +159,38 @@ def lives(steps: Steps, name: str, largest: Largest, node: str) -> None:
     steps.delete("the small pod", steps.bench.pods.objects["uid-small"])
     steps.decide("a slice of deciding again")
     if entry is not None:
-        steps.step(f"another state of {name}", lambda: steps.bench.pods.put(versioned(pod, labels={"x": "y"})))
+        steps.step(
+            f"another state of {name}",
+            lambda: steps.bench.pods.put(versioned(pod, labels={"x": "y"})),
+        )
         steps.decide("a slice of deciding once more")
     elsewhere = versioned(on_node(pod, node))
     steps.step(f"{name} on a node", lambda: steps.bench.pods.put(elsewhere))
-    steps.put("a small pod", Pod, {**small_pod("waits"), "spec": {"schedulerName": "test", "containers": [{"name": "c"}]}})
+    steps.put(
+        "a small pod",
+        Pod,
+        {**small_pod("waits"), "spec": {"schedulerName": "test", "containers": [{"name": "c"}]}},
+    )
     steps.decide("a slice of deciding beside it")
     steps.delete(name, elsewhere)
 
 
 def stands(steps: Steps, name: str, largest: Largest) -> None:
-    """The life of a pod that somebody else has placed; it stands beside others, which are decided about, changes and goes."""
+    """The life of a pod that somebody else has placed; it stands beside others, which are decided
+    about, changes and goes.
+    """
     body = largest.body(MOST_BYTES if LONG else MOST_BYTES // 4)
     pod = steps.put(name, Pod, {**body, "spec": {**body["spec"], "nodeName": "n0"}})
-    steps.put("a small pod", Pod, {**small_pod("waits"), "spec": {"schedulerName": "test", "containers": [{"name": "c"}]}})
+    steps.put(
+        "a small pod",
+        Pod,
+        {**small_pod("waits"), "spec": {"schedulerName": "test", "containers": [{"name": "c"}]}},
+    )
     steps.decide("a slice of deciding beside it")
-    more = {**small_pod("larger"), "spec": {"schedulerName": "test", "priority": 9, "containers": LARGE}}
+    more = {
+        **small_pod("larger"),
+        "spec": {"schedulerName": "test", "priority": 9, "containers": LARGE},
+    }
     steps.put("a pod of higher priority", Pod, more)
     steps.decide("a slice of deciding who makes room")
     changed = versioned(pod, labels={"x": "y"})
@@ -157,7 +202,14 @@ def stands(steps: Steps, name: str, largest: Largest) -> None:
 def small_node(name: str) -> Any:
     """An ordinary node."""
     room = {"cpu": "4", "memory": "8Gi", "pods": "110"}
-    return {"metadata": {"name": name, "uid": f"uid-{name}", "labels": {"kubernetes.io/hostname": name}}, "status": {"allocatable": room}}
+    return {
+        "metadata": {
+            "name": name,
+            "uid": f"uid-{name}",
+            "labels": {"kubernetes.io/hostname": name},
+        },
+        "status": {"allocatable": room},
+    }
 
 
 def small_pod(name: str) -> Any:
@@ -185,12 +237,20 @@ def test_pods_of_others(name: str, steps: Steps) -> None:
 @pytest.mark.parametrize("name", NODES)
 def test_nodes(name: str, steps: Steps) -> None:
     """It comes while pods wait, some are decided about, it changes and goes."""
-    steps.put("a pod that fits nowhere", Pod, {**small_pod("huge"), "spec": {"schedulerName": "test", "containers": HUGE}})
+    steps.put(
+        "a pod that fits nowhere",
+        Pod,
+        {**small_pod("huge"), "spec": {"schedulerName": "test", "containers": HUGE}},
+    )
     steps.decide()
     body = NODES[name].body()
     node = steps.put(name, Node, body)
     steps.decide("a slice of deciding with it")
-    steps.put("a small pod", Pod, {**small_pod("waits"), "spec": {"schedulerName": "test", "containers": [{"name": "c"}]}})
+    steps.put(
+        "a small pod",
+        Pod,
+        {**small_pod("waits"), "spec": {"schedulerName": "test", "containers": [{"name": "c"}]}},
+    )
     steps.decide("a slice of deciding with it")
     steps.put(f"{name} changed", Node, {**body, "spec": {**body["spec"], "unschedulable": True}})
     steps.delete(name, node)
@@ -203,7 +263,11 @@ HUGE = [{"name": "c", "resources": {"requests": {"cpu": "5000"}}}]
 
 def test_each_kind_has_a_largest_object() -> None:
     """Of all that intake reads."""
-    assert {one.kind for one in (*PODS.values(), *NODES.values(), *OTHERS.values())} == {Pod, Node, *(kind.struct for kind in STORED_KINDS)}
+    assert {one.kind for one in (*PODS.values(), *NODES.values(), *OTHERS.values())} == {
+        Pod,
+        Node,
+        *(kind.struct for kind in STORED_KINDS),
+    }
 
 
 @pytest.mark.parametrize("name", OTHERS)
@@ -219,8 +283,15 @@ def test_others(name: str, steps: Steps) -> None:
     if kind in (PersistentVolume, PersistentVolumeClaim, StorageClass):
         spec["volumes"] = [{"name": "v", "persistentVolumeClaim": {"claimName": "big"}}]
     if kind in (PersistentVolume, StorageClass):
-        claim = {"resources": {"requests": {"storage": "1Gi"}}, "storageClassName": "big" if kind is StorageClass else ""}
-        steps.put("a claim", PersistentVolumeClaim, {"metadata": {"name": "big", "namespace": "default", "uid": "uid-c"}, "spec": claim})
+        claim = {
+            "resources": {"requests": {"storage": "1Gi"}},
+            "storageClassName": "big" if kind is StorageClass else "",
+        }
+        steps.put(
+            "a claim",
+            PersistentVolumeClaim,
+            {"metadata": {"name": "big", "namespace": "default", "uid": "uid-c"}, "spec": claim},
+        )
     steps.put("a pod", Pod, {**small_pod("waits"), "spec": spec})
     steps.decide()
     steps.step(f"{name} changed", lambda: steps.sinks[kind].put(versioned(obj)))

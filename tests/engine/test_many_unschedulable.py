@@ -1,4 +1,6 @@
-"""Many pods that wait for the same: an event frees all of them, a few at a time, and the loop goes on until they are placed."""
+"""Many pods that wait for the same: an event frees all of them, a few at a time, and the loop goes
+on until they are placed.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ MANY = 2 * MOVES_PER_SLICE + 10
 
 
 def test_all_of_many_unschedulable_pods_are_placed() -> None:
-    """More than are moved at a time; the loop does not wait for the clock to look at the next ones."""
+    """More than are moved at a time; the loop does not wait for the clock to look at the next
+    ones.
+    """
 
     async def scenario() -> None:
         async with Running().leading(a_body("test")) as world:
@@ -37,11 +41,15 @@ def test_all_of_many_unschedulable_pods_are_placed() -> None:
 
 
 def test_whom_a_pods_anti_affinity_kept_away_is_freed_when_it_goes() -> None:
-    """They differ by labels that nobody goes by; those that its term did not speak of wait on for what they wait for."""
+    """They differ by labels that nobody goes by; those that its term did not speak of wait on for
+    what they wait for.
+    """
     bench = Bench()
     bench.nodes.put(versioned(make_node("n1", labels={"zone": "a"})))
     term = {"labelSelector": {"matchLabels": {"app": "web"}}, "topologyKey": "zone"}
-    affinity = msgspec.convert({"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}, Affinity)
+    affinity = msgspec.convert(
+        {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}, Affinity
+    )
     guard = versioned(make_pod("guard", cpu="1m", node="n1", affinity=affinity))
     bench.pods.put(guard)
     for i in range(4):

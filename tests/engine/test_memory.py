@@ -1,6 +1,8 @@
-"""What SchedulerProfiles and PluginConfigs take in memory: the largest ones that are allowed, and those that are refused.
+"""What SchedulerProfiles and PluginConfigs take in memory: the largest ones that are allowed, and
+those that are refused.
 
-Each object may take 400 KiB while it exists, so that a thousand take 400 MiB, and a fraction of that once it is gone.
+Each object may take 400 KiB while it exists, so that a thousand take 400 MiB, and a fraction of
+that once it is gone.
 """
 
 from __future__ import annotations
@@ -29,7 +31,9 @@ Args = dict[str, Any]
 
 def longest(i: int) -> Args:
     """As many bytes as may be."""
-    return {"ignoredResources": [f"x.io/r{i}-{k:04}".ljust(68, "x") for k in range(MOST_BYTES // 72)]}
+    return {
+        "ignoredResources": [f"x.io/r{i}-{k:04}".ljust(68, "x") for k in range(MOST_BYTES // 72)]
+    }
 
 
 def most(i: int) -> Args:
@@ -39,7 +43,14 @@ def most(i: int) -> Args:
 
 def objects(i: int) -> Args:
     """As many typed objects as may be."""
-    return {"scoringStrategy": {"resources": [{"name": f"x.io/r{i}-{k}", "weight": 1 + k % 100} for k in range(MAX_VALUES // 3 - 5)]}}
+    return {
+        "scoringStrategy": {
+            "resources": [
+                {"name": f"x.io/r{i}-{k}", "weight": 1 + k % 100}
+                for k in range(MAX_VALUES // 3 - 5)
+            ]
+        }
+    }
 
 
 def wrong(i: int) -> Args:
@@ -54,9 +65,25 @@ def too_large(i: int) -> Args:
 
 def body(kind: str, i: int, version: int, spec: Args) -> Args:
     """As Kopf has it: no two of its texts are the same object."""
-    metadata = {"name": f"o{i}", "uid": f"uid-{kind}-{i}", "generation": version, "resourceVersion": str(version)}
+    metadata = {
+        "name": f"o{i}",
+        "uid": f"uid-{kind}-{i}",
+        "generation": version,
+        "resourceVersion": str(version),
+    }
     metadata["annotations"] = {"a": "x" * 250_000}
-    return dict(json.loads(json.dumps({"apiVersion": "moorage.dev/v1alpha1", "kind": kind, "metadata": metadata, "spec": spec})))
+    return dict(
+        json.loads(
+            json.dumps(
+                {
+                    "apiVersion": "moorage.dev/v1alpha1",
+                    "kind": kind,
+                    "metadata": metadata,
+                    "spec": spec,
+                }
+            )
+        )
+    )
 
 
 class Tenant:
@@ -71,14 +98,26 @@ class Tenant:
         self.profiles = Deliveries("schedulerprofiles", self.engine.profile_changed)
         self.version = 0
 
-    def write(self, make: Callable[[int], Args], deleted: bool = False, inline: bool = False) -> None:
-        """All of both kinds are made, changed or deleted; ``inline``: the arguments stand in the profile, too."""
+    def write(
+        self, make: Callable[[int], Args], deleted: bool = False, inline: bool = False
+    ) -> None:
+        """All of both kinds are made, changed or deleted; ``inline``: the arguments stand in the
+        profile, too.
+        """
         for i in range(COUNT):
             self.version += 1
             args = {**make(i), "ignoredResourceGroups": [f"v{self.version}"]}
-            self.configs.deliver(body("PluginConfig", i, self.version, {"plugin": "NodeResourcesFit", "args": args}), deleted)
-            entry = {"name": "NodeResourcesFit", **({"args": args} if inline else {"configRef": {"name": f"o{i}"}})}
-            self.profiles.deliver(body("SchedulerProfile", i, self.version, {"pluginConfig": [entry]}), deleted)
+            self.configs.deliver(
+                body("PluginConfig", i, self.version, {"plugin": "NodeResourcesFit", "args": args}),
+                deleted,
+            )
+            entry = {
+                "name": "NodeResourcesFit",
+                **({"args": args} if inline else {"configRef": {"name": f"o{i}"}}),
+            }
+            self.profiles.deliver(
+                body("SchedulerProfile", i, self.version, {"pluginConfig": [entry]}), deleted
+            )
         asyncio.run(self.engine.swapper.reconcile())
         asyncio.run(self.engine.profile_status.write_due())
         self.kube.written.clear()
@@ -90,7 +129,9 @@ class Tenant:
 @pytest.mark.parametrize("inline", [False, True], ids=["referred to", "inline"])
 @pytest.mark.parametrize("make", [longest, most, objects, wrong, too_large])
 def test_what_a_tenant_may_write(make: Callable[[int], Args], inline: bool) -> None:
-    """A thousand of each kind fit into 400 MiB, edited over and over, and are gone when they are deleted."""
+    """A thousand of each kind fit into 400 MiB, edited over and over, and are gone when they are
+    deleted.
+    """
     warm = Tenant()
     warm.write(make, inline=inline)
     tenant = Tenant()

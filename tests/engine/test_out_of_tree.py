@@ -1,4 +1,6 @@
-"""Plugins from outside the tree in a running engine: their faults are told and harm nobody else, and one that hung is left out."""
+"""Plugins from outside the tree in a running engine: their faults are told and harm nobody else,
+and one that hung is left out.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,13 @@ import pytest
 from moorage.api.bodies import Body
 from moorage.core.framework.cluster_events import ActionType, ClusterEventWithHint
 from moorage.core.framework.guard import guarded
-from moorage.core.framework.interfaces import ExtensionPoint, Plugin, PostFilterResult, PreFilterResult, ReserveResult
+from moorage.core.framework.interfaces import (
+    ExtensionPoint,
+    Plugin,
+    PostFilterResult,
+    PreFilterResult,
+    ReserveResult,
+)
 from moorage.core.framework.registry import PluginSpec
 from moorage.core.framework.scalar import as_columnar
 from moorage.core.framework.status import SUCCESS, Code, Status
@@ -62,7 +70,10 @@ def moody(method: str, good: Any, mood: Mood) -> type[Plugin]:
             raise ValueError("unwell")
         return good(*args) if callable(good) else good
 
-    needed = {"pre_score": {"score": zeros}, "sign_pod": {"pre_filter": lambda *_: PreFilterResult(SUCCESS)}}.get(method, {})
+    needed = {
+        "pre_score": {"score": zeros},
+        "sign_pod": {"pre_filter": lambda *_: PreFilterResult(SUCCESS)},
+    }.get(method, {})
     body: dict[str, Any] = {
         "name": "Strange",
         "events_to_register": (),
@@ -77,7 +88,9 @@ def moody(method: str, good: Any, mood: Mood) -> type[Plugin]:
 async def look_around(running: Running) -> None:
     """What the replica monitor does every 20 s, and what follows from it."""
     await running.clock.advance(30)
-    await running.engine.replica_monitor.check_once(running.engine.swapper, running.engine.profile_status)
+    await running.engine.replica_monitor.check_once(
+        running.engine.swapper, running.engine.profile_status
+    )
     await running.clock.advance(3)
 
 
@@ -99,9 +112,13 @@ def zeros(_plugin: Any, _state: Any, snapshot: Any, rows: Any) -> Any:
 )
 @in_a_loop
 async def test_a_fault_fails_the_attempt(method: str, good: Any, point: str) -> None:
-    """With a reason that names the plugin, and nothing left assumed; other profiles' pods are bound, and this one once it is well."""
+    """With a reason that names the plugin, and nothing left assumed; other profiles' pods are
+    bound, and this one once it is well.
+    """
     mood, guard = Mood(), RecordingGuard()
-    running = Running(specs=(PluginSpec("Strange", guarded(moody(method, good, mood), guard), guard=guard),))
+    running = Running(
+        specs=(PluginSpec("Strange", guarded(moody(method, good, mood), guard), guard=guard),)
+    )
     async with running.leading(a_body("strange", plugins=WITH), a_body("plain")):
         running.kube.put(make_pod("p", scheduler_name="strange"))
         running.kube.put(make_pod("q", scheduler_name="plain"))
@@ -121,29 +138,46 @@ async def test_a_fault_fails_the_attempt(method: str, good: Any, point: str) -> 
 async def test_a_post_filter_that_fails() -> None:
     """A pod that fits nowhere, with a plugin that was to make room and fails."""
     guard = RecordingGuard()
-    running = Running(specs=(PluginSpec("Strange", guarded(moody("post_filter", PostFilterResult(SUCCESS), Mood()), guard), guard=guard),))
+    running = Running(
+        specs=(
+            PluginSpec(
+                "Strange",
+                guarded(moody("post_filter", PostFilterResult(SUCCESS), Mood()), guard),
+                guard=guard,
+            ),
+        )
+    )
     plugins = {"postFilter": {"enabled": [{"name": "Strange"}], "disabled": [{"name": "*"}]}}
     async with running.leading(a_body("strange", plugins=plugins)):
         running.kube.put(make_pod("p", scheduler_name="strange", cpu="100"))
         await running.clock.advance(0.5)
-        assert any('plugin "Strange" 1.0 failed at postFilter' in note for note in running.notes("FailedScheduling", "p"))
+        assert any(
+            'plugin "Strange" 1.0 failed at postFilter' in note
+            for note in running.notes("FailedScheduling", "p")
+        )
 
 
 @in_a_loop
 async def test_a_gate_that_fails() -> None:
     """The pod stays gated and is told by whom."""
     mood, guard = Mood(), RecordingGuard()
-    running = Running(specs=(PluginSpec("Strange", guarded(moody("pre_enqueue", SUCCESS, mood), guard), guard=guard),))
+    running = Running(
+        specs=(
+            PluginSpec("Strange", guarded(moody("pre_enqueue", SUCCESS, mood), guard), guard=guard),
+        )
+    )
     async with running.leading(a_body("strange", plugins=WITH)):
         running.kube.put(make_pod("p", scheduler_name="strange"))
         await running.clock.advance(0.5)
         entry = running.engine.queue.get("uid-p")
         assert entry is not None
         assert entry.state is QueueState.GATED
-        assert running.notes("FailedScheduling", "p") == ['plugin "Strange" 1.0 failed at preEnqueue: ValueError: unwell']
+        assert running.notes("FailedScheduling", "p") == [
+            'plugin "Strange" 1.0 failed at preEnqueue: ValueError: unwell'
+        ]
 
 
-# ---- actors ------------------------------------------------------------------------------------------------------------------
+# ---- actors --------------------------------------------------------------------------------------
 
 
 class Actor:
@@ -205,7 +239,9 @@ async def test_an_actor_that_raises(step: str, error: BaseException) -> None:
     assert (guard.recorded, guard.inside) == ([str(caught.value)], 0)
 
 
-@pytest.mark.parametrize("error", [Conflict("PATCH", 409), Retryable("PATCH", outcome_unknown=True)], ids=repr)
+@pytest.mark.parametrize(
+    "error", [Conflict("PATCH", 409), Retryable("PATCH", outcome_unknown=True)], ids=repr
+)
 @in_a_loop
 async def test_refusals_of_the_api_server_pass(error: Exception) -> None:
     """The binder settles them; they are no fault."""
@@ -232,7 +268,9 @@ async def test_an_actor_that_answers_nonsense(step: str, answer: Any, want: str)
         await getattr(actor, step)(*ARGUMENTS)
 
 
-@pytest.mark.parametrize(("step", "answer"), [("permit", PermitWait(1)), ("permit", SUCCESS), ("bind", SUCCESS)])
+@pytest.mark.parametrize(
+    ("step", "answer"), [("permit", PermitWait(1)), ("permit", SUCCESS), ("bind", SUCCESS)]
+)
 @in_a_loop
 async def test_what_means_something_passes(step: str, answer: Any) -> None:
     """Unchanged; the guard stands around the steps only, not around the wait between them."""
@@ -267,7 +305,7 @@ async def test_a_cancellation_reaches_the_actor() -> None:
     assert (seen, guard.inside, guard.recorded) == (["cancelled"], 0, [])
 
 
-# ---- resources of others -----------------------------------------------------------------------------------------------------
+# ---- resources of others -------------------------------------------------------------------------
 
 
 class Rack(Struct, frozen=True):
@@ -285,7 +323,11 @@ class Racks:
     name: ClassVar[str] = "Strange"
     required_kinds: ClassVar[frozenset[type]] = frozenset({Rack})
     events_to_register: ClassVar[tuple[ClusterEventWithHint, ...]] = (
-        ClusterEventWithHint(Rack.resource, ActionType.ADD | ActionType.UPDATE, lambda pod, event, store: cast("Rack", event.new).open),
+        ClusterEventWithHint(
+            Rack.resource,
+            ActionType.ADD | ActionType.UPDATE,
+            lambda pod, event, store: cast("Rack", event.new).open,
+        ),
     )
 
     def prepare(self, _pod: Pod, store: Any) -> bool:
@@ -305,7 +347,9 @@ def racks() -> tuple[PluginSpec, RecordingGuard]:
 
 @in_a_loop
 async def test_a_declared_resource_is_kept_and_wakes() -> None:
-    """A pod that was refused goes on when the object comes that its plugin asked for, and not for one that its hint denies."""
+    """A pod that was refused goes on when the object comes that its plugin asked for, and not for
+    one that its hint denies.
+    """
     spec, _ = racks()
     running = Running(specs=(spec,))
     async with running.leading(a_body("strange", plugins=WITH)):
@@ -335,15 +379,22 @@ async def test_a_right_that_lacks_is_named() -> None:
     async with running.leading(a_body("strange", plugins=WITH), a_body("plain")):
         await look_around(running)
         permitted = {
-            name: next(c for c in running.kube.statuses["SchedulerProfile", name]["conditions"] if c["type"] == "Permitted")
+            name: next(
+                c
+                for c in running.kube.statuses["SchedulerProfile", name]["conditions"]
+                if c["type"] == "Permitted"
+            )
             for name in ("strange", "plain")
         }
-        assert (permitted["strange"]["status"], permitted["strange"]["reason"]) == ("False", "RBACMissing")
+        assert (permitted["strange"]["status"], permitted["strange"]["reason"]) == (
+            "False",
+            "RBACMissing",
+        )
         assert permitted["strange"]["message"] == "watch racks.example.com"
         assert permitted["plain"]["status"] == "True"
 
 
-# ---- quarantine --------------------------------------------------------------------------------------------------------------
+# ---- quarantine ----------------------------------------------------------------------------------
 
 
 def plain(version: str = "1.0") -> PluginSpec:
@@ -357,13 +408,19 @@ def plain(version: str = "1.0") -> PluginSpec:
 
 def accepted(running: Running, profile: str) -> tuple[str, str]:
     """Status and reason of Accepted, as the API server has it."""
-    found = next(c for c in running.kube.statuses["SchedulerProfile", profile]["conditions"] if c["type"] == "Accepted")
+    found = next(
+        c
+        for c in running.kube.statuses["SchedulerProfile", profile]["conditions"]
+        if c["type"] == "Accepted"
+    )
     return found["status"], found["reason"]
 
 
 @in_a_loop
 async def test_a_plugin_that_hung_is_left_out() -> None:
-    """Known before this replica decides: its profile decides nothing and says why, its pods are told, others go on."""
+    """Known before this replica decides: its profile decides nothing and says why, its pods are
+    told, others go on.
+    """
     running = Running(specs=(plain(),))
     running.kube.quarantine = {"Strange": "1.0"}
     await running.engine.restore()
@@ -402,7 +459,9 @@ async def test_what_is_not_meant(record: dict[str, str], version: str) -> None:
 
 @in_a_loop
 async def test_it_is_lifted_when_the_record_says_so_no_more() -> None:
-    """Within a look around, and without a restart; and put back likewise, when another replica hung."""
+    """Within a look around, and without a restart; and put back likewise, when another replica
+    hung.
+    """
     running = Running(specs=(plain(),))
     running.kube.quarantine = {"Strange": "1.0"}
     await running.engine.restore()
@@ -417,7 +476,10 @@ async def test_it_is_lifted_when_the_record_says_so_no_more() -> None:
         await look_around(running)
         running.kube.put(make_pod("q", scheduler_name="strange"))
         await running.clock.advance(5)
-        assert (running.node("q"), accepted(running, "strange")) == ("", ("False", "PluginQuarantined"))
+        assert (running.node("q"), accepted(running, "strange")) == (
+            "",
+            ("False", "PluginQuarantined"),
+        )
         assert "strange" not in running.engine.loop.live
 
 
@@ -446,7 +508,11 @@ async def test_its_arguments_are_not_looked_at() -> None:
     running.kube.quarantine = {"Strange": "1.0"}
     await running.engine.restore()
     body: Body = a_config("c", plugin="Strange", unknown=1)
-    assert [error.reason for error in running.engine.swapper.config_facts.of("c", body)[0]] == ["PluginQuarantined"]
+    assert [error.reason for error in running.engine.swapper.config_facts.of("c", body)[0]] == [
+        "PluginQuarantined"
+    ]
     running.kube.quarantine = {}
     await running.engine.quarantine.refresh()
-    assert [error.reason for error in running.engine.swapper.config_facts.of("c", body)[0]] == ["InvalidPluginArgs"]
+    assert [error.reason for error in running.engine.swapper.config_facts.of("c", body)[0]] == [
+        "InvalidPluginArgs"
+    ]

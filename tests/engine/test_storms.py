@@ -1,13 +1,15 @@
-"""Storms: pods come and go while answers fail, get lost or are late, the watch falls behind, and others fill and take away nodes.
+"""Storms: pods come and go while answers fail, get lost or are late, the watch falls behind, and
+others fill and take away nodes.
 
 Whatever blows, four things hold at every moment, and one more when all is calm again:
 
-* what is sent was true when it was sent: by all that was delivered and assumed, the node had room for the pod;
+* what is sent was true when it was sent: by all that was delivered and assumed, the node had room
+  for the pod;
 * nobody is bound twice;
 * no node has more of our pods than it has room;
 * nobody goes for a pod that is not of higher priority;
-* in the end every pod is bound or waits with a true reason, nothing is assumed, nominated or under way in vain, and nobody waits
-  behind a pod of lower priority.
+* in the end every pod is bound or waits with a true reason, nothing is assumed, nominated or under
+  way in vain, and nobody waits behind a pod of lower priority.
 """
 
 from __future__ import annotations
@@ -67,7 +69,9 @@ class Gust:
     faults: tuple[str, ...] = ()
     """Of bindings."""
     write_faults: tuple[tuple[str, str], ...] = ()
-    """(method, fault) of other writes; an answer of 403 for ever would end nothing, so it comes once like all."""
+    """(method, fault) of other writes; an answer of 403 for ever would end nothing, so it comes
+    once like all.
+    """
     step_faults: tuple[str, ...] = ()
     unread: int = 0
     """How many reads of a pod are not answered."""
@@ -90,9 +94,10 @@ GUSTS = st.builds(
     creates=st.lists(st.sampled_from((0, 0, 10)), max_size=4).map(tuple),
     deletes=st.integers(0, 2),
     faults=st.lists(st.sampled_from(sorted(FAULTS)), max_size=3).map(tuple),
-    write_faults=st.lists(st.tuples(st.sampled_from(WRITTEN), st.sampled_from(("lost before", "lost after", "busy"))), max_size=2).map(
-        tuple
-    ),
+    write_faults=st.lists(
+        st.tuples(st.sampled_from(WRITTEN), st.sampled_from(("lost before", "lost after", "busy"))),
+        max_size=2,
+    ).map(tuple),
     step_faults=st.lists(st.sampled_from(sorted(STEP_FAULTS)), max_size=2).map(tuple),
     unread=st.integers(0, 3),
     foreign=st.sampled_from(("", *NODES)),
@@ -165,7 +170,9 @@ class Storm:
         if gust.swaps:
             self.generation += 1
             plugins = STEPS if self.generation % 2 else {}
-            self.world.engine.profile_changed("test", a_body("test", generation=self.generation, plugins=plugins))
+            self.world.engine.profile_changed(
+                "test", a_body("test", generation=self.generation, plugins=plugins)
+            )
 
     def _others(self, gust: Gust) -> None:
         """What other schedulers and administrators do."""
@@ -173,7 +180,13 @@ class Storm:
             self.kube.delete(pod)
         if gust.foreign:
             self.count += 1
-            theirs = make_pod(f"theirs{self.count}", cpu=str(ROOM), memory="1Mi", scheduler_name=FOREIGN, priority=1000)
+            theirs = make_pod(
+                f"theirs{self.count}",
+                cpu=str(ROOM),
+                memory="1Mi",
+                scheduler_name=FOREIGN,
+                priority=1000,
+            )
             self.kube.put(on_node(theirs, gust.foreign))
         if gust.gone:
             self.kube.delete(self.kube.nodes[gust.gone])
@@ -200,15 +213,21 @@ class Storm:
         nodes = self.world.engine.context.cache.nodes
         assert node in nodes.row_of, f"{pod.name} is sent to {node}, which is not there"
         row = nodes.row_of[node]
-        assert nodes.requested[CPU, row] <= nodes.allocatable[CPU, row], f"{pod.name} is sent to {node}, which is full"
+        assert nodes.requested[CPU, row] <= nodes.allocatable[CPU, row], (
+            f"{pod.name} is sent to {node}, which is full"
+        )
 
     def check(self) -> None:
         """Nobody was bound twice, our pods fit, and who goes goes for somebody more important."""
         assert len(self.kube.bindings) <= self.count
         for node in NODES:
             assert sum(pod.spec.node_name == node for pod in self.ours) <= ROOM
-        victims = {write.arguments[0].name for write in self.kube.written if write.method == "delete_pod"}
-        assert not any(pod.spec.priority == 10 and pod.metadata.name in victims for pod in self.ours)
+        victims = {
+            write.arguments[0].name for write in self.kube.written if write.method == "delete_pod"
+        }
+        assert not any(
+            pod.spec.priority == 10 and pod.metadata.name in victims for pod in self.ours
+        )
 
     def check_calm(self) -> None:
         """See the module's docstring."""
@@ -216,10 +235,16 @@ class Storm:
         bound = {pod.metadata.uid for pod in self.ours if pod.spec.node_name}
         waiting = [pod for pod in self.ours if not pod.spec.node_name]
         assert len(bound) == min(len(self.ours), len(NODES) * ROOM)
-        assert (cache.assumed, len(engine.loop.binder), len(list(engine.loop.binder.waiting_pods))) == (0, 0, 0)
+        assert (
+            cache.assumed,
+            len(engine.loop.binder),
+            len(list(engine.loop.binder.waiting_pods)),
+        ) == (0, 0, 0)
         assert {uid for uid in self.kube.pods if cache.pod_info(uid) is not None} == bound
         assert len(cache) == len(bound)
-        assert {entry.uid for entry in engine.queue.entries()} == {pod.metadata.uid for pod in waiting}
+        assert {entry.uid for entry in engine.queue.entries()} == {
+            pod.metadata.uid for pod in waiting
+        }
         assert {pod.metadata.uid for pod in waiting if pod.status.nominated_node_name} == set()
         assert len(cache.nominations) == 0
         least = min((pod.spec.priority or 0 for pod in self.ours if pod.spec.node_name), default=0)
@@ -244,7 +269,8 @@ def test_any_storm_passes(gusts: list[Gust]) -> None:
                 await storm.blow(gust)
             world.kube._failures.clear()
             world.steps.script.clear()
-            for seconds in (11.0, 11.0, 11.0, 300.0, 11.0):  # backoffs, preemptions, and what waits for an event that does not come
+            # backoffs, preemptions, and what waits for an event that does not come
+            for seconds in (11.0, 11.0, 11.0, 300.0, 11.0):
                 world.clock.jump(seconds)
                 await storm.blow(Gust(seconds=1.0))
             storm.check_calm()

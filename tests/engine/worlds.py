@@ -1,4 +1,6 @@
-"""What the tests of the engine share: an engine's parts with plain ports, and how objects of every kind of harm look."""
+"""What the tests of the engine share: an engine's parts with plain ports, and how objects of every
+kind of harm look.
+"""
 
 from __future__ import annotations
 
@@ -51,21 +53,54 @@ RESOLVER = Resolver(REGISTRY, PRESETS)
 _VERSIONS = itertools.count(1)
 
 
-def a_body(name: str, /, *, uid: str = "", generation: int = 1, created: str = "2026-01-01T00:00:00Z", **spec: Any) -> dict[str, Any]:
+def a_body(
+    name: str,
+    /,
+    *,
+    uid: str = "",
+    generation: int = 1,
+    created: str = "2026-01-01T00:00:00Z",
+    **spec: Any,
+) -> dict[str, Any]:
     """A SchedulerProfile as the API server has it."""
-    metadata = {"name": name, "uid": uid or f"uid-{name}", "generation": generation, "creationTimestamp": created}
-    return {"apiVersion": "moorage.dev/v1alpha1", "kind": "SchedulerProfile", "metadata": metadata, "spec": spec}
+    metadata = {
+        "name": name,
+        "uid": uid or f"uid-{name}",
+        "generation": generation,
+        "creationTimestamp": created,
+    }
+    return {
+        "apiVersion": "moorage.dev/v1alpha1",
+        "kind": "SchedulerProfile",
+        "metadata": metadata,
+        "spec": spec,
+    }
 
 
-def a_config(name: str, /, *, uid: str = "", generation: int = 1, plugin: str = "NodeResourcesFit", **args: Any) -> dict[str, Any]:
+def a_config(
+    name: str,
+    /,
+    *,
+    uid: str = "",
+    generation: int = 1,
+    plugin: str = "NodeResourcesFit",
+    **args: Any,
+) -> dict[str, Any]:
     """A PluginConfig as the API server has it."""
     metadata = {"name": name, "uid": uid or f"uid-{name}", "generation": generation}
-    return {"apiVersion": "moorage.dev/v1alpha1", "kind": "PluginConfig", "metadata": metadata, "spec": {"plugin": plugin, "args": args}}
+    return {
+        "apiVersion": "moorage.dev/v1alpha1",
+        "kind": "PluginConfig",
+        "metadata": metadata,
+        "spec": {"plugin": plugin, "args": args},
+    }
 
 
 def versioned(obj: Any, **metadata: Any) -> Any:
     """The object with a resourceVersion that no other has, and with this in its metadata."""
-    changed = msgspec.structs.replace(obj.metadata, resource_version=str(next(_VERSIONS)), **metadata)
+    changed = msgspec.structs.replace(
+        obj.metadata, resource_version=str(next(_VERSIONS)), **metadata
+    )
     return msgspec.structs.replace(obj, metadata=changed)
 
 
@@ -77,10 +112,16 @@ def on_node(pod: Pod, node: str) -> Pod:
 def unreadable(obj: Pod | Node) -> UnreadableObject:
     """The object as an informer hands it over when it could not be decoded."""
     partial = PartialObject(msgspec.structs.replace(obj.metadata))
-    return UnreadableObject(partial, obj.spec.node_name if isinstance(obj, Pod) else "", "spec: expected `object`, got `array`")
+    return UnreadableObject(
+        partial,
+        obj.spec.node_name if isinstance(obj, Pod) else "",
+        "spec: expected `object`, got `array`",
+    )
 
 
-def make_ports(kube: InMemoryKube, clock: Clock, events: FakeEventRecorder, telemetry: CountingTelemetry) -> Ports:
+def make_ports(
+    kube: InMemoryKube, clock: Clock, events: FakeEventRecorder, telemetry: CountingTelemetry
+) -> Ports:
     """With this API server, and extenders that nobody asks."""
     return Ports(clock, kube, kube, events, telemetry, kube, ScriptedExtenderClient(), "me")
 
@@ -89,10 +130,14 @@ class HeldBinder(Binder):
     """Binds nothing: a test ends each attempt as it wants."""
 
     def __init__(self, context: CycleContext, ports: Ports) -> None:
-        super().__init__(context, {}, WaitingPods(ports.clock), ports, BindingSlots(64, lambda: None))
+        super().__init__(
+            context, {}, WaitingPods(ports.clock), ports, BindingSlots(64, lambda: None)
+        )
         self.under_way: dict[str, tuple[QueuedPodInfo, ScheduleResult]] = {}
 
-    def start(self, entry: QueuedPodInfo, placement: ScheduleResult, finish: BindingCallback) -> None:
+    def start(
+        self, entry: QueuedPodInfo, placement: ScheduleResult, finish: BindingCallback
+    ) -> None:
         """Only remember it."""
         self.under_way[entry.uid] = (entry, placement)
         self.finish = finish
@@ -105,7 +150,9 @@ class HeldBinder(Binder):
 class HeldPreemptor(Preemptor):
     """Evicts nobody: a test ends each eviction as it wants."""
 
-    def __init__(self, ports: Ports, cache: Cache, failures: PodConditionWriter, binder: Binder) -> None:
+    def __init__(
+        self, ports: Ports, cache: Cache, failures: PodConditionWriter, binder: Binder
+    ) -> None:
         super().__init__(ports, cache, failures, binder)
         self.held: list[tuple[PreemptionTask, Evicted]] = []
 
@@ -129,7 +176,9 @@ class HeldActions(PostFilterActions):
 
 @dataclasses.dataclass
 class Bench:
-    """Intake, queue and loop without any task: every step is a call. Profile ``test`` is live with the Default preset."""
+    """Intake, queue and loop without any task: every step is a call. Profile ``test`` is live with
+    the Default preset.
+    """
 
     kube: InMemoryKube = dataclasses.field(default_factory=InMemoryKube)
     clock: ManualClock = dataclasses.field(default_factory=ManualClock)
@@ -139,17 +188,35 @@ class Bench:
 
     def __post_init__(self) -> None:
         self.context = CycleContext(Cache(INDEXES))
-        self.queue = SchedulingQueue(PrioritySort().sort_key, self.context.cache.store, self.telemetry.pod_queued, self._report)
+        self.queue = SchedulingQueue(
+            PrioritySort().sort_key,
+            self.context.cache.store,
+            self.telemetry.pod_queued,
+            self._report,
+        )
         self.queued: list[str] = []
-        self.pods = PodSink(self.cache, self.queue, self.clock.boottime, lambda pod: self.queued.append(pod.metadata.name))
+        self.pods = PodSink(
+            self.cache,
+            self.queue,
+            self.clock.boottime,
+            lambda pod: self.queued.append(pod.metadata.name),
+        )
         self.nodes = NodeSink(self.cache, self.queue, self.clock.boottime)
-        self.pod_conditions = PodConditionWriter(self.kube, self.events, self.clock, self.pods.objects.get)
+        self.pod_conditions = PodConditionWriter(
+            self.kube, self.events, self.clock, self.pods.objects.get
+        )
         ports = self.ports = make_ports(self.kube, self.clock, self.events, self.telemetry)
         self.binder = HeldBinder(self.context, ports)
         self.preemptor = HeldPreemptor(ports, self.cache, self.pod_conditions, self.binder)
         self.actions = HeldActions()
         gangs = GangScheduler(self.context, self.queue, self.pod_conditions, ports)
-        promises = NominationController(self.cache, self.queue, self.pod_conditions, self.clock, lambda name: self.loop.owns(name))  # noqa: PLW0108 - it is made below
+        promises = NominationController(
+            self.cache,
+            self.queue,
+            self.pod_conditions,
+            self.clock,
+            lambda name: self.loop.owns(name),  # noqa: PLW0108 - it is made below
+        )
         outcomes = CycleOutcomes(
             ports,
             self.cache,
@@ -184,8 +251,12 @@ class Bench:
         self.reported.append(f"{plugin}: {pod.metadata.name}: {error}")
 
 
-def make_engine(kube: InMemoryKube, events: FakeEventRecorder, clock: Clock | None = None, *specs: PluginSpec) -> Engine:
-    """A whole engine that leads, with these plugins too; none of its tasks runs. The kinds that only some profiles need are listed."""
+def make_engine(
+    kube: InMemoryKube, events: FakeEventRecorder, clock: Clock | None = None, *specs: PluginSpec
+) -> Engine:
+    """A whole engine that leads, with these plugins too; none of its tasks runs. The kinds that
+    only some profiles need are listed.
+    """
     ports = make_ports(kube, clock or EagerClock(), events, CountingTelemetry())
     registry = build_registry(INTREE, specs)
     engine = Engine(OperatorConfiguration(), ports, Resolver(registry, PRESETS), registry, ACTORS)

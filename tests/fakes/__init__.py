@@ -1,1 +1,3 @@
-"""Ports without a network or a real clock, for tests of the layers above them. What a test did not foresee fails loudly."""
+"""Ports without a network or a real clock, for tests of the layers above them. What a test did not
+foresee fails loudly.
+"""

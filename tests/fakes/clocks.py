@@ -39,7 +39,9 @@ class ManualClock:
         await woken
 
     async def advance(self, seconds: float) -> None:
-        """Let time pass: sleepers wake in order, each at its own moment, and what they start runs before time goes on."""
+        """Let time pass: sleepers wake in order, each at its own moment, and what they start runs
+        before time goes on.
+        """
         end = self._boottime + seconds
         await settle()
         while self._sleepers and self._sleepers[0][0] <= end:

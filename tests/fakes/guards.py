@@ -6,7 +6,9 @@ from moorage.core.framework.guard import PluginFault
 
 
 class RecordingGuard:
-    """``core.framework.guard.Guard``: keeps where the plugin was and what it did wrong; time is what a test says."""
+    """``core.framework.guard.Guard``: keeps where the plugin was and what it did wrong; time is
+    what a test says.
+    """
 
     def __init__(self, plugin: str = "Strange") -> None:
         self.plugin = plugin

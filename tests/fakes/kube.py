@@ -14,13 +14,31 @@ import msgspec
 from kubefacts.labels import compile_selector
 from moorage.core.objects.meta import HasMetadata, key
 from moorage.core.objects.nodes import Node
-from moorage.core.objects.pods import ContainerExtendedResourceRequest, Pod, PodCondition, PodExtendedResourceClaimStatus
-from moorage.core.objects.resource_claims import Allocation, Consumer, ResourceClaim, ResourceClaimStatus
+from moorage.core.objects.pods import (
+    ContainerExtendedResourceRequest,
+    Pod,
+    PodCondition,
+    PodExtendedResourceClaimStatus,
+)
+from moorage.core.objects.resource_claims import (
+    Allocation,
+    Consumer,
+    ResourceClaim,
+    ResourceClaimStatus,
+)
 from moorage.core.objects.storage import PersistentVolume, PersistentVolumeClaim
 from moorage.core.objects.workloads import PodDisruptionBudget
 from moorage.ports.errors import Conflict, EvictionBlocked, Invalid, NotFound
 from moorage.ports.fencing import Fence
-from moorage.ports.kube import ListedPage, ObjectAtVersion, PodNode, PodRef, ReflectorSink, ReplicaAnnouncement, StoredRevision
+from moorage.ports.kube import (
+    ListedPage,
+    ObjectAtVersion,
+    PodNode,
+    PodRef,
+    ReflectorSink,
+    ReplicaAnnouncement,
+    StoredRevision,
+)
 
 WRITES = (
     "bind",
@@ -76,11 +94,13 @@ class Written:
 
 
 class InMemoryKube:
-    """``ports.kube.Writes`` and ``KubeReader`` over objects in memory; sinks are told of every change, as watches tell them.
+    """``ports.kube.Writes`` and ``KubeReader`` over objects in memory; sinks are told of every
+    change, as watches tell them.
 
-    A call takes a turn of the loop, as a request does. What it should do instead of succeeding is scripted by method:
-    ``fail("bind", Conflict(...))`` for the next call, ``fail("bind", error, done=True)`` for an error whose deed was done all the
-    same, ``hold("bind")`` to keep calls waiting until the returned event is set.
+    A call takes a turn of the loop, as a request does. What it should do instead of succeeding is
+    scripted by method: ``fail("bind", Conflict(...))`` for the next call, ``fail("bind", error,
+    done=True)`` for an error whose deed was done all the same, ``hold("bind")`` to keep calls
+    waiting until the returned event is set.
     """
 
     def __init__(self, fence: Fence | None = None) -> None:
@@ -114,10 +134,12 @@ class InMemoryKube:
         """Of the newest change."""
         self.looked_at: list[str] = []
         """Names that were read beside the watch."""
-        self._failures: dict[str, collections.deque[tuple[Exception, bool]]] = collections.defaultdict(collections.deque)
+        self._failures: dict[str, collections.deque[tuple[Exception, bool]]] = (
+            collections.defaultdict(collections.deque)
+        )
         self._gates: dict[str, asyncio.Event] = {}
 
-    # ---- what a test does ------------------------------------------------------------------------------------------------
+    # ---- what a test does ------------------------------------------------------------------------
 
     def fail(self, method: str, error: Exception, times: int = 1, done: bool = False) -> None:
         """The next ``times`` calls raise ``error``; with ``done`` the deed is done before."""
@@ -150,7 +172,9 @@ class InMemoryKube:
                     pass
 
     def put(self, obj: HasMetadata) -> Any:
-        """Create or change an object, in whatever state it is given; returns it as stored, with a new resourceVersion."""
+        """Create or change an object, in whatever state it is given; returns it as stored, with a
+        new resourceVersion.
+        """
         stored = self._store(obj)
         for sink in self._of(stored)[0]:
             sink.put(stored)
@@ -171,11 +195,13 @@ class InMemoryKube:
             if write.method == "bind":
                 pod, node = write.arguments
                 if pod.name in found:
-                    raise AssertionError(f"pod {pod.name} was bound twice: {found[pod.name]}, {node}")
+                    raise AssertionError(
+                        f"pod {pod.name} was bound twice: {found[pod.name]}, {node}"
+                    )
                 found[pod.name] = node
         return found
 
-    # ---- ports.kube.Writes --------------------------------------------------------------------------------------------------
+    # ---- ports.kube.Writes -----------------------------------------------------------------------
 
     @property
     def open(self) -> bool:
@@ -188,18 +214,34 @@ class InMemoryKube:
         def deed() -> None:
             stored = self._pod(pod, "POST binding")
             if stored.spec.node_name:
-                raise Conflict("POST binding", 409, "Conflict", f"pod {pod.name} is already assigned to node {stored.spec.node_name}")
-            self._change(msgspec.structs.replace(stored, spec=msgspec.structs.replace(stored.spec, node_name=node)))
+                raise Conflict(
+                    "POST binding",
+                    409,
+                    "Conflict",
+                    f"pod {pod.name} is already assigned to node {stored.spec.node_name}",
+                )
+            self._change(
+                msgspec.structs.replace(
+                    stored, spec=msgspec.structs.replace(stored.spec, node_name=node)
+                )
+            )
 
         await self._write("bind", deed, pod, node)
 
-    async def pod_condition(self, pod: PodRef, condition: Mapping[str, Any], nominated_node: str | None = None) -> None:
+    async def pod_condition(
+        self, pod: PodRef, condition: Mapping[str, Any], nominated_node: str | None = None
+    ) -> None:
         """Replace the condition of this type."""
 
         def deed() -> None:
             stored = self._pod(pod, "PATCH status")
-            conditions = tuple(c for c in stored.status.conditions or () if c.type != condition["type"])
-            status = msgspec.structs.replace(stored.status, conditions=(*conditions, msgspec.convert(dict(condition), PodCondition)))
+            conditions = tuple(
+                c for c in stored.status.conditions or () if c.type != condition["type"]
+            )
+            status = msgspec.structs.replace(
+                stored.status,
+                conditions=(*conditions, msgspec.convert(dict(condition), PodCondition)),
+            )
             if nominated_node is not None:
                 status = msgspec.structs.replace(status, nominated_node_name=nominated_node)
             self._change(msgspec.structs.replace(stored, status=status))
@@ -211,50 +253,82 @@ class InMemoryKube:
 
         def deed() -> None:
             stored = self._pod(pod, "PATCH status")
-            self._change(msgspec.structs.replace(stored, status=msgspec.structs.replace(stored.status, nominated_node_name=node)))
+            self._change(
+                msgspec.structs.replace(
+                    stored, status=msgspec.structs.replace(stored.status, nominated_node_name=node)
+                )
+            )
 
         await self._write("pod_nomination", deed, pod, node)
 
     async def delete_pod(self, pod: PodRef) -> None:
-        """A pod on a node begins to terminate (a test takes it away), another one is gone at once."""
+        """A pod on a node begins to terminate (a test takes it away), another one is gone at
+        once.
+        """
 
         def deed() -> None:
             stored = self._pod(pod, "DELETE")
             if stored.spec.node_name:
                 when = "2026-01-01T00:00:00Z"
-                self._change(msgspec.structs.replace(stored, metadata=msgspec.structs.replace(stored.metadata, deletion_timestamp=when)))
+                self._change(
+                    msgspec.structs.replace(
+                        stored,
+                        metadata=msgspec.structs.replace(stored.metadata, deletion_timestamp=when),
+                    )
+                )
             else:
                 self.delete(stored)
 
         await self._write("delete_pod", deed, pod)
 
     async def evict_pod(self, pod: PodRef) -> None:
-        """As ``delete_pod``, at the cost of the budgets that select it; the condition says that it was evicted."""
+        """As ``delete_pod``, at the cost of the budgets that select it; the condition says that it
+        was evicted.
+        """
 
         def deed() -> None:
             stored = self._pod(pod, "POST eviction")
-            mine = [one for one in self.others.get(PodDisruptionBudget, {}).values() if _selects(one, stored)]
+            mine = [
+                one
+                for one in self.others.get(PodDisruptionBudget, {}).values()
+                if _selects(one, stored)
+            ]
             if any(one.status.disruptions_allowed < 1 for one in mine):
                 raise EvictionBlocked(
-                    "POST eviction", 429, "TooManyRequests", "Cannot evict pod as it would violate the pod's disruption budget."
+                    "POST eviction",
+                    429,
+                    "TooManyRequests",
+                    "Cannot evict pod as it would violate the pod's disruption budget.",
                 )
             for one in mine:
-                left = msgspec.structs.replace(one.status, disruptions_allowed=one.status.disruptions_allowed - 1)
+                left = msgspec.structs.replace(
+                    one.status, disruptions_allowed=one.status.disruptions_allowed - 1
+                )
                 self.put(msgspec.structs.replace(one, status=left))
-            evicted = PodCondition("DisruptionTarget", "True", "EvictionByEvictionAPI", "Eviction API: evicting")
-            metadata = msgspec.structs.replace(stored.metadata, deletion_timestamp="2026-01-01T00:00:00Z")
-            status = msgspec.structs.replace(stored.status, conditions=(*(stored.status.conditions or ()), evicted))
+            evicted = PodCondition(
+                "DisruptionTarget", "True", "EvictionByEvictionAPI", "Eviction API: evicting"
+            )
+            metadata = msgspec.structs.replace(
+                stored.metadata, deletion_timestamp="2026-01-01T00:00:00Z"
+            )
+            status = msgspec.structs.replace(
+                stored.status, conditions=(*(stored.status.conditions or ()), evicted)
+            )
             self._change(msgspec.structs.replace(stored, metadata=metadata, status=status))
 
         await self._write("evict_pod", deed, pod)
 
     async def profile_status(self, name: str, status: Mapping[str, Any]) -> None:
         """Merge."""
-        await self._write("profile_status", lambda: self._merge("SchedulerProfile", name, status), name, status)
+        await self._write(
+            "profile_status", lambda: self._merge("SchedulerProfile", name, status), name, status
+        )
 
     async def plugin_config_status(self, name: str, status: Mapping[str, Any]) -> None:
         """Merge."""
-        await self._write("plugin_config_status", lambda: self._merge("PluginConfig", name, status), name, status)
+        await self._write(
+            "plugin_config_status", lambda: self._merge("PluginConfig", name, status), name, status
+        )
 
     async def create_revision(self, revision: StoredRevision) -> None:
         """Store it once."""
@@ -274,7 +348,7 @@ class InMemoryKube:
         """Forget it."""
         await self._write("delete_replica", lambda: self.announced.pop(identity, None), identity)
 
-    # ---- ports.kube.VolumeWriter and ClaimWriter ----------------------------------------------------------------------------
+    # ---- ports.kube.VolumeWriter and ClaimWriter -------------------------------------------------
 
     async def bind_volume(self, volume: PersistentVolume) -> None:
         """Only in the state that was seen."""
@@ -290,7 +364,11 @@ class InMemoryKube:
         """Only in the state that was seen."""
 
         def deed() -> None:
-            self._change(msgspec.structs.replace(self._seen(claim, "PATCH persistentvolumeclaims"), metadata=claim.metadata))
+            self._change(
+                msgspec.structs.replace(
+                    self._seen(claim, "PATCH persistentvolumeclaims"), metadata=claim.metadata
+                )
+            )
 
         await self._write("select_node", deed, claim)
 
@@ -307,15 +385,28 @@ class InMemoryKube:
 
         return await self._write("protect_claim", deed, claim)
 
-    async def reserve_claim(self, claim: ResourceClaim, pod: PodRef, allocation: Allocation | None) -> ResourceClaim:
-        """Only in the state that was seen; devices are given once, and before anybody may have the claim."""
+    async def reserve_claim(
+        self, claim: ResourceClaim, pod: PodRef, allocation: Allocation | None
+    ) -> ResourceClaim:
+        """Only in the state that was seen; devices are given once, and before anybody may have the
+        claim.
+        """
 
         def deed() -> ResourceClaim:
             stored = self._seen(claim, "PATCH resourceclaims/status")
-            if (stored.status.allocation is None) == (allocation is None) or (allocation is not None and key(claim) not in self.protected):
+            if (stored.status.allocation is None) == (allocation is None) or (
+                allocation is not None and key(claim) not in self.protected
+            ):
                 raise Invalid("PATCH resourceclaims/status", 422, "Invalid", "status.allocation")
-            holders = (*(stored.status.reserved_for or ()), Consumer(resource="pods", name=pod.name, uid=pod.uid))
-            status = msgspec.structs.replace(stored.status, reserved_for=holders, allocation=allocation or stored.status.allocation)
+            holders = (
+                *(stored.status.reserved_for or ()),
+                Consumer(resource="pods", name=pod.name, uid=pod.uid),
+            )
+            status = msgspec.structs.replace(
+                stored.status,
+                reserved_for=holders,
+                allocation=allocation or stored.status.allocation,
+            )
             changed: ResourceClaim = self._change(msgspec.structs.replace(stored, status=status))
             return changed
 
@@ -327,7 +418,12 @@ class InMemoryKube:
         def deed() -> None:
             stored = self._seen(claim, "PATCH resourceclaims/status", newest=False)
             holders = tuple(one for one in stored.status.reserved_for or () if one.uid != pod.uid)
-            self._change(msgspec.structs.replace(stored, status=msgspec.structs.replace(stored.status, reserved_for=holders or None)))
+            self._change(
+                msgspec.structs.replace(
+                    stored,
+                    status=msgspec.structs.replace(stored.status, reserved_for=holders or None),
+                )
+            )
 
         await self._write("release_claim", deed, claim, pod)
 
@@ -346,7 +442,10 @@ class InMemoryKube:
         def deed() -> ResourceClaim:
             name = f"{prefix}{next(self._versions)}"
             created: ResourceClaim = self._change(
-                msgspec.structs.replace(claim, metadata=msgspec.structs.replace(claim.metadata, name=name, uid=f"uid-{name}"))
+                msgspec.structs.replace(
+                    claim,
+                    metadata=msgspec.structs.replace(claim.metadata, name=name, uid=f"uid-{name}"),
+                )
             )
             return created
 
@@ -361,19 +460,26 @@ class InMemoryKube:
 
         await self._write("delete_claim", deed, claim)
 
-    async def pod_claim(self, pod: PodRef, claim: str, mappings: Sequence[ContainerExtendedResourceRequest]) -> None:
+    async def pod_claim(
+        self, pod: PodRef, claim: str, mappings: Sequence[ContainerExtendedResourceRequest]
+    ) -> None:
         """Set it."""
 
         def deed() -> None:
             stored = self._pod(pod, "PATCH status")
             told = PodExtendedResourceClaimStatus(tuple(mappings), claim)
             self._change(
-                msgspec.structs.replace(stored, status=msgspec.structs.replace(stored.status, extended_resource_claim_status=told))
+                msgspec.structs.replace(
+                    stored,
+                    status=msgspec.structs.replace(
+                        stored.status, extended_resource_claim_status=told
+                    ),
+                )
             )
 
         await self._write("pod_claim", deed, pod, claim, mappings)
 
-    # ---- ports.kube.Announcer ---------------------------------------------------------------------------------------------
+    # ---- ports.kube.Announcer --------------------------------------------------------------------
 
     async def announce(self, identity: str, revisions: Mapping[str, str]) -> None:
         """Remember it."""
@@ -383,7 +489,7 @@ class InMemoryKube:
         """Forget it."""
         self.announced.pop(identity, None)
 
-    # ---- ports.kube.Reads ---------------------------------------------------------------------------------------------------
+    # ---- ports.kube.Reads ------------------------------------------------------------------------
 
     async def pod_node(self, pod: PodRef) -> str | None:
         """As stored."""
@@ -399,8 +505,18 @@ class InMemoryKube:
     async def pod_places(self) -> Sequence[PodNode]:
         """As stored."""
         await self._turn("pod_places")
-        live = [pod for pod in self.pods.values() if pod.status.phase not in ("Succeeded", "Failed")]
-        return [PodNode(pod.metadata.uid, key(pod), pod.spec.node_name, pod.metadata.deletion_timestamp is not None) for pod in live]
+        live = [
+            pod for pod in self.pods.values() if pod.status.phase not in ("Succeeded", "Failed")
+        ]
+        return [
+            PodNode(
+                pod.metadata.uid,
+                key(pod),
+                pod.spec.node_name,
+                pod.metadata.deletion_timestamp is not None,
+            )
+            for pod in live
+        ]
 
     async def pod_json(self, pod: PodRef) -> bytes | None:
         """What is known of it."""
@@ -411,7 +527,9 @@ class InMemoryKube:
     async def nodes_json(self) -> Mapping[str, bytes]:
         """What is known of them."""
         await self._turn("nodes_json")
-        return {name.removeprefix("/"): msgspec.json.encode(node) for name, node in self.nodes.items()}
+        return {
+            name.removeprefix("/"): msgspec.json.encode(node) for name, node in self.nodes.items()
+        }
 
     async def secret(self, name: str) -> Mapping[str, bytes] | None:
         """As set by the test."""
@@ -436,7 +554,10 @@ class InMemoryKube:
     async def replicas(self) -> Sequence[ReplicaAnnouncement]:
         """As announced."""
         await self._turn("replicas")
-        return [ReplicaAnnouncement(identity, revisions) for identity, revisions in sorted(self.announced.items())]
+        return [
+            ReplicaAnnouncement(identity, revisions)
+            for identity, revisions in sorted(self.announced.items())
+        ]
 
     async def dead_replicas(self) -> Sequence[str]:
         """As set by the test."""
@@ -463,7 +584,7 @@ class InMemoryKube:
         await self._turn("allowed")
         return (verb, group, resource) not in self.forbidden
 
-    # ---- inside ---------------------------------------------------------------------------------------------------------------
+    # ---- inside ----------------------------------------------------------------------------------
 
     async def _write(self, method: str, deed: Callable[[], Answer], *arguments: Any) -> Answer:
         if self._fence is not None:
@@ -495,12 +616,17 @@ class InMemoryKube:
     def _pod(self, pod: PodRef, request: str) -> Pod:
         if (stored := self.pods.get(pod.uid)) is not None:
             return stored
-        if any(other.metadata.name == pod.name and other.metadata.namespace == pod.namespace for other in self.pods.values()):
+        if any(
+            other.metadata.name == pod.name and other.metadata.namespace == pod.namespace
+            for other in self.pods.values()
+        ):
             raise Conflict(request, 409, "Conflict", f"another pod has the name {pod.name} now")
         raise NotFound(request, 404, "NotFound", f'pods "{pod.name}" not found')
 
     def _seen(self, obj: Obj, request: str, newest: bool = True) -> Obj:
-        """What is stored of an object, if that is the one that is meant, and (``newest``) in the state that is given."""
+        """What is stored of an object, if that is the one that is meant, and (``newest``) in the
+        state that is given.
+        """
         stored: Obj | None = self.others.get(type(obj), {}).get(key(obj))
         if stored is None:
             raise NotFound(request, 404, "NotFound", f'"{key(obj)}" not found')
@@ -526,7 +652,10 @@ class InMemoryKube:
 
     def _kinds(self) -> tuple[tuple[list[Any], dict[str, Any]], ...]:
         return (
-            *((sinks, self.others.setdefault(kind, {})) for kind, sinks in self.other_sinks.items()),
+            *(
+                (sinks, self.others.setdefault(kind, {}))
+                for kind, sinks in self.other_sinks.items()
+            ),
             (self.node_sinks, self.nodes),
             (self.pod_sinks, self.pods),
         )
@@ -540,7 +669,9 @@ class InMemoryKube:
 
 
 def _selects(budget: PodDisruptionBudget, pod: Pod) -> bool:
-    return budget.metadata.namespace == pod.metadata.namespace and compile_selector(budget.spec.selector).matches(pod.metadata.labels)
+    return budget.metadata.namespace == pod.metadata.namespace and compile_selector(
+        budget.spec.selector
+    ).matches(pod.metadata.labels)
 
 
 def merge_patch(target: Any, patch: Any) -> Any:
@@ -549,11 +680,15 @@ def merge_patch(target: Any, patch: Any) -> Any:
         return patch
     old = target if isinstance(target, Mapping) else {}
     kept = {key: value for key, value in old.items() if key not in patch}
-    return kept | {key: merge_patch(old.get(key), value) for key, value in patch.items() if value is not None}
+    return kept | {
+        key: merge_patch(old.get(key), value) for key, value in patch.items() if value is not None
+    }
 
 
 class InMemoryUncachedReader:
-    """``ports.kube.UncachedReader`` of an InMemoryKube's objects of a kind. Pages have two; ``page`` and ``read`` can be scripted there."""
+    """``ports.kube.UncachedReader`` of an InMemoryKube's objects of a kind. Pages have two;
+    ``page`` and ``read`` can be scripted there.
+    """
 
     def __init__(self, kube: InMemoryKube, kind: type[Any]) -> None:
         self.resource = kind.__name__
@@ -563,21 +698,33 @@ class InMemoryUncachedReader:
     @property
     def _objects(self) -> list[Any]:
         kube, kind = self._kube, self._kind
-        found: dict[str, Any] = kube.pods if kind is Pod else kube.nodes if kind is Node else kube.others.get(kind, {})
-        return [obj for obj in found.values() if kind is not Pod or obj.status.phase not in ("Succeeded", "Failed")]
+        found: dict[str, Any] = (
+            kube.pods if kind is Pod else kube.nodes if kind is Node else kube.others.get(kind, {})
+        )
+        return [
+            obj
+            for obj in found.values()
+            if kind is not Pod or obj.status.phase not in ("Succeeded", "Failed")
+        ]
 
     async def page(self, token: str) -> ListedPage:
         """As stored now; a real list shows one moment."""
         await self._kube._turn("page")
         start = int(token or 0)
         objects = [obj.metadata for obj in self._objects[start : start + 2]]
-        return ListedPage(self._kube.version, objects, str(start + 2) if start + 2 < len(self._objects) else "")
+        return ListedPage(
+            self._kube.version, objects, str(start + 2) if start + 2 < len(self._objects) else ""
+        )
 
     async def read(self, namespace: str, name: str) -> ObjectAtVersion[Any]:
         """As stored."""
         self._kube.looked_at.append(name)
         await self._kube._turn("read")
-        named = (obj for obj in self._objects if (obj.metadata.namespace, obj.metadata.name) == (namespace, name))
+        named = (
+            obj
+            for obj in self._objects
+            if (obj.metadata.namespace, obj.metadata.name) == (namespace, name)
+        )
         return ObjectAtVersion(self._kube.version, next(named, None))
 
 
@@ -605,11 +752,15 @@ class ScriptedInformer:
 
 
 class ScriptedHttp:
-    """``ports.http_calls.HttpSession`` that answers from a script and keeps the calls; a call without an answer fails the test."""
+    """``ports.http_calls.HttpSession`` that answers from a script and keeps the calls; a call
+    without an answer fails the test.
+    """
 
     def __init__(self) -> None:
         self.calls: list[Any] = []
-        self.answers: collections.deque[bytes | Exception | Callable[[Any], Awaitable[bytes]]] = collections.deque()
+        self.answers: collections.deque[bytes | Exception | Callable[[Any], Awaitable[bytes]]] = (
+            collections.deque()
+        )
         self.default: bytes | None = None
 
     async def call(self, call: Any) -> bytes:

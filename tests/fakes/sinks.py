@@ -104,7 +104,9 @@ class NullTelemetry:
 
 
 class CountingTelemetry(NullTelemetry):
-    """Counts results of attempts, swaps, events and requests: ``counts["attempt", "scheduled"]``."""
+    """Counts results of attempts, swaps, events and requests: ``counts["attempt",
+    "scheduled"]``.
+    """
 
     def __init__(self) -> None:
         self.counts: collections.Counter[tuple[str, str]] = collections.Counter()

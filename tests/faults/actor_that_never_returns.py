@@ -1,4 +1,6 @@
-"""A plugin's bind actor that never returns: after as many pods as there are slots nobody is bound any more, and nothing is told."""
+"""A plugin's bind actor that never returns: after as many pods as there are slots nobody is bound
+any more, and nothing is told.
+"""
 
 from tests.faults.stage import PODS, Stage, creation, pod_body, until, verdict
 from tests.rig.clients import many
@@ -12,12 +14,18 @@ class Never:
         await asyncio.Event().wait()
 
 def plugins():
-    return [PluginRegistration(PluginSpec("Never", None, acts_at=frozenset({ExtensionPoint.BIND})), actor=lambda tools: Never())]
+    spec = PluginSpec("Never", None, acts_at=frozenset({ExtensionPoint.BIND}))
+    return [PluginRegistration(spec, actor=lambda tools: Never())]
 """
 with Stage(package=("never_binds", SOURCE)) as stage:
-    stage.profile("slow", plugins={"bind": {"disabled": [{"name": "*"}], "enabled": [{"name": "Never"}]}})
+    stage.profile(
+        "slow", plugins={"bind": {"disabled": [{"name": "*"}], "enabled": [{"name": "Never"}]}}
+    )
     until(lambda: stage.condition("slow", "Ready")[0] == "True", 10)
-    many(stage.rig, [creation(PODS, pod_body(f"e{i}", scheduler="slow", cpu="1m")) for i in range(100)])
+    many(
+        stage.rig,
+        [creation(PODS, pod_body(f"e{i}", scheduler="slow", cpu="1m")) for i in range(100)],
+    )
     until(lambda: False, 4)
     stage.pod("other")
     where = stage.bound("other", 40)

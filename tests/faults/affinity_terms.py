@@ -10,7 +10,13 @@ with Stage(nodes=300, real=True) as stage:
     stage.bound("first", 10)
     before = peak = stage.mib()
     for i in range(ROUNDS):
-        terms = [{"labelSelector": {"matchLabels": {f"w{i}-{k}": "v"}}, "topologyKey": "kubernetes.io/hostname"} for k in range(TERMS)]
+        terms = [
+            {
+                "labelSelector": {"matchLabels": {f"w{i}-{k}": "v"}},
+                "topologyKey": "kubernetes.io/hostname",
+            }
+            for k in range(TERMS)
+        ]
         affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
         stage.client.post(PODS, pod_body(f"c{i}", node=f"n{i}", affinity=affinity))
         time.sleep(1.2)

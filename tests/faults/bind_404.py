@@ -1,4 +1,6 @@
-"""One 404 for a binding (a proxy's page) while the watch still has the pod: it is never tried again."""
+"""One 404 for a binding (a proxy's page) while the watch still has the pod: it is never tried
+again.
+"""
 
 from tests.faults.proxies import HttpProxy
 from tests.faults.stage import Stage, verdict
@@ -15,4 +17,10 @@ with Stage(between=HttpProxy) as stage:
     stage.proxy.answer = answer
     stage.pod("p")
     where = stage.bound("p", 45)
-    verdict(not where, f"404s given: {len(refused)}; the pod is {'on ' + where if where else 'not bound after 45 s'}; {stage.why('p')}")
+    verdict(
+        not where,
+        (
+            f"404s given: {len(refused)}; the pod is "
+            f"{'on ' + where if where else 'not bound after 45 s'}; {stage.why('p')}"
+        ),
+    )

@@ -1,6 +1,8 @@
-"""Writes of events and of the lease break for a while: then each bound pod has its event, and the leader is the same.
+"""Writes of events and of the lease break for a while: then each bound pod has its event, and the
+leader is the same.
 
-For 25 s every write of an event ends in a broken connection, and of the lease's renewals one succeeds each 6 s.
+For 25 s every write of an event ends in a broken connection, and of the lease's renewals one
+succeeds each 6 s.
 """
 
 import time
@@ -36,7 +38,11 @@ with Stage(between=HttpProxy, nodes=20) as stage:
     lived, when = stage.operator.alive, time.monotonic() - began
     events = stage.client.get("/apis/events.k8s.io/v1/namespaces/default/events")["items"]
     told = {event["regarding"]["name"] for event in events if event["reason"] == "Scheduled"}
-    bound = {pod["metadata"]["name"] for pod in stage.client.get(PODS)["items"] if pod["spec"].get("nodeName")}
+    bound = {
+        pod["metadata"]["name"]
+        for pod in stage.client.get(PODS)["items"]
+        if pod["spec"].get("nodeName")
+    }
     verdict(
         not lived or len(bound - told) > 0,
         f"{broken['events']} writes of events and {broken['leases']} of the lease"

@@ -1,4 +1,6 @@
-"""--kubeconfig with a path that has a colon: it is taken apart there, and then there is "no context"."""
+"""--kubeconfig with a path that has a colon: it is taken apart there, and then there is "no
+context".
+"""
 
 import shutil
 from pathlib import Path

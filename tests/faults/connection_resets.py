@@ -1,4 +1,5 @@
-"""All connections are reset each second under a stream of pods, over a slow network: events are missing, the leader gives up.
+"""All connections are reset each second under a stream of pods, over a slow network: events are
+missing, the leader gives up.
 
 0.2 s each way, so that what begins right after a reset gets through.
 """
@@ -39,7 +40,11 @@ with Stage(between=TcpProxy, nodes=50) as stage:
     time.sleep(25)
     found = stage.client.get("/apis/events.k8s.io/v1/namespaces/default/events")["items"]
     told = {event["regarding"]["name"] for event in found if event["reason"] == "Scheduled"}
-    bound = {pod["metadata"]["name"] for pod in stage.client.get(PODS)["items"] if pod["spec"].get("nodeName")}
+    bound = {
+        pod["metadata"]["name"]
+        for pod in stage.client.get(PODS)["items"]
+        if pod["spec"].get("nodeName")
+    }
     missing = len(bound - told)
     verdict(
         not lived or missing > count // 100,

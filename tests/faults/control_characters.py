@@ -1,4 +1,5 @@
-"""Control characters that others chose reach terminals (moorage check) and text logs raw: lines can be forged.
+"""Control characters that others chose reach terminals (moorage check) and text logs raw: lines can
+be forged.
 
 Tried: names in a file, a PodGroup annotation, the error text of an extender.
 """
@@ -37,7 +38,12 @@ with Stage(start=False, config=config) as stage:
         "apiVersion: moorage.dev/v1alpha1\nkind: SchedulerProfile\n"
         'metadata: {name: "\\e[31mx\\n\\u202e"}\nspec: {preset: "\\e]0;owned\\a"}\n'
     )
-    done = subprocess.run([sys.executable, "-I", "-m", "moorage", "check", str(file)], capture_output=True, timeout=30, check=False)
+    done = subprocess.run(
+        [sys.executable, "-I", "-m", "moorage", "check", str(file)],
+        capture_output=True,
+        timeout=30,
+        check=False,
+    )
     raw = b"\x1b" in done.stdout + done.stderr or "\u202e".encode() in done.stdout + done.stderr
     stage.operator = stage.new_operator()
     until(lambda: "leading" in stage.log_text(), 30)
@@ -54,10 +60,18 @@ with Stage(start=False, config=config) as stage:
     )
     until(lambda: stage.condition("ext", "Ready")[0] == "True", 10)
     stage.pod("e", scheduler="ext")
-    stage.pod("g", labels={"scheduling.x-k8s.io/pod-group": "g"}, annotations={"moorage.dev/min-member": f"1{FORGED} by annotation"})
+    stage.pod(
+        "g",
+        labels={"scheduling.x-k8s.io/pod-group": "g"},
+        annotations={"moorage.dev/min-member": f"1{FORGED} by annotation"},
+    )
     time.sleep(4)
     text = stage.log_text()
-    forged = [line[:70] for line in text.splitlines() if line.startswith("2026-01-01T00:00:00.000Z CRITICAL")]
+    forged = [
+        line[:70]
+        for line in text.splitlines()
+        if line.startswith("2026-01-01T00:00:00.000Z CRITICAL")
+    ]
     verdict(
         raw or bool(forged) or "\x1b" in text,
         f"moorage check prints raw control characters: {raw}; forged lines"

@@ -1,4 +1,6 @@
-"""A PluginConfig whose args are nested 900 deep: RecursionError, and a log line as long as a book."""
+"""A PluginConfig whose args are nested 900 deep: RecursionError, and a log line as long as a
+book.
+"""
 
 from typing import Any
 
@@ -21,5 +23,8 @@ with Stage(real=True) as stage:
     told = bool(stage.client.get(f"{API}/pluginconfigs/deep").get("status", {}).get("conditions"))
     verdict(
         longest > 4096 or "RecursionError" in new or not told,
-        f"longest log line {longest} characters, RecursionError: {'RecursionError' in new}, status says something: {told}",
+        (
+            f"longest log line {longest} characters, RecursionError: {'RecursionError' in new}, "
+            f"status says something: {told}"
+        ),
     )

@@ -1,4 +1,6 @@
-"""Extended resources that stand for devices: no node lists them, so the fifth one's pod is charged half and lost."""
+"""Extended resources that stand for devices: no node lists them, so the fifth one's pod is charged
+half and lost.
+"""
 
 from tests.faults.stage import DRA, Stage, node_body, verdict
 
@@ -23,7 +25,12 @@ with Stage(nodes=0) as stage:
                 "apiVersion": "resource.k8s.io/v1",
                 "kind": "ResourceSlice",
                 "metadata": {"name": f"s{i}"},
-                "spec": {"driver": "x", "nodeName": f"g{i}", "pool": pool, "devices": [{"name": "d"}]},
+                "spec": {
+                    "driver": "x",
+                    "nodeName": f"g{i}",
+                    "pool": pool,
+                    "devices": [{"name": "d"}],
+                },
             },
         )
     for i in NAMES:

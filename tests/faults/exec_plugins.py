@@ -1,4 +1,6 @@
-"""An exec plugin whose answer is broken ends in requests as system:anonymous; one that hangs ends in silence."""
+"""An exec plugin whose answer is broken ends in requests as system:anonymous; one that hangs ends
+in silence.
+"""
 
 import json
 import time
@@ -13,7 +15,11 @@ with Stage(start=False, real=True) as stage:
         program.chmod(0o755)
         document = json.loads(stage.direct.read_text())
         document["users"][0]["user"] = {
-            "exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": str(program), "interactiveMode": "Never"}
+            "exec": {
+                "apiVersion": "client.authentication.k8s.io/v1",
+                "command": str(program),
+                "interactiveMode": "Never",
+            }
         }
         file = stage.rig.folder / f"{name}.kubeconfig"
         file.write_text(json.dumps(document))

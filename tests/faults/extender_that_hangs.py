@@ -1,4 +1,6 @@
-"""A profile's binding extender never answers: its bindings take all slots, pods of another profile are not bound."""
+"""A profile's binding extender never answers: its bindings take all slots, pods of another profile
+are not bound.
+"""
 
 import socket
 import threading
@@ -20,16 +22,27 @@ with Stage(config={"extenders": {"allowedHosts": ["*"]}}) as stage:
     url = f"http://127.0.0.1:{deaf.getsockname()[1]}/x"
     stage.profile(
         "ext",
-        extenders=[{"urlPrefix": url, "bindVerb": "bind", "nodeCacheCapable": True, "httpTimeout": "30s", "tlsConfig": {"insecure": True}}],
+        extenders=[
+            {
+                "urlPrefix": url,
+                "bindVerb": "bind",
+                "nodeCacheCapable": True,
+                "httpTimeout": "30s",
+                "tlsConfig": {"insecure": True},
+            }
+        ],
     )
     until(lambda: stage.condition("ext", "Ready")[0] == "True", 10)
-    many(stage.rig, [creation(PODS, pod_body(f"e{i}", scheduler="ext", cpu="1m")) for i in range(150)])
+    many(
+        stage.rig,
+        [creation(PODS, pod_body(f"e{i}", scheduler="ext", cpu="1m")) for i in range(150)],
+    )
     until(lambda: len(kept) > 40, 10)
     for i in range(20):
         stage.pod(f"o{i}")
-    bound = until(lambda: (n := sum(bool(stage.bound(f"o{i}")) for i in range(20))) == 20 and n, 20, 1) or sum(
-        bool(stage.bound(f"o{i}")) for i in range(20)
-    )
+    bound = until(
+        lambda: (n := sum(bool(stage.bound(f"o{i}")) for i in range(20))) == 20 and n, 20, 1
+    ) or sum(bool(stage.bound(f"o{i}")) for i in range(20))
     verdict(
         bound < 20,
         f"{len(kept)} calls hang; bound of the other profile's 20 pods in"

@@ -21,7 +21,9 @@ def plugins():
     return [PluginRegistration(PluginSpec("Fails", Fails))]
 """
 SECONDS, LIMIT, COUNT = 40, 60, 20
-with Stage(package=("failing_plugin", SOURCE), config={"logging": {"format": "json", "verbosity": 0}}) as stage:
+with Stage(
+    package=("failing_plugin", SOURCE), config={"logging": {"format": "json", "verbosity": 0}}
+) as stage:
     stage.profile("bad", plugins={"multiPoint": {"enabled": [{"name": "Fails"}]}})
     until(lambda: stage.condition("bad", "Ready")[0], 10)
     size = len(stage.log_text())
@@ -31,5 +33,8 @@ with Stage(package=("failing_plugin", SOURCE), config={"logging": {"format": "js
     new = stage.log_text()[size:].splitlines()
     verdict(
         len(new) > LIMIT,
-        f"{len(new)} lines in {SECONDS} s for {COUNT} pods of one profile; limit {LIMIT}; the last: {new[-1][:120] if new else ''}",
+        (
+            f"{len(new)} lines in {SECONDS} s for {COUNT} pods of one profile; limit {LIMIT}; "
+            f"the last: {new[-1][:120] if new else ''}"
+        ),
     )

@@ -1,4 +1,6 @@
-"""Whoever may write a profile's status names a Lease of his own in status.claimedBy: the leader stands back for him."""
+"""Whoever may write a profile's status names a Lease of his own in status.claimedBy: the leader
+stands back for him.
+"""
 
 import time
 
@@ -9,10 +11,20 @@ with Stage() as stage:
     stage.pod("before")
     first = stage.bound("before", 10)
     now = time.strftime("%Y-%m-%dT%H:%M:%S.000000Z", time.gmtime())
-    spec = {"holderIdentity": "tenant", "leaseDurationSeconds": 2147483647, "renewTime": now, "acquireTime": now}
+    spec = {
+        "holderIdentity": "tenant",
+        "leaseDurationSeconds": 2147483647,
+        "renewTime": now,
+        "acquireTime": now,
+    }
     c.post(
         "/apis/coordination.k8s.io/v1/namespaces/default/leases",
-        {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "tenant"}, "spec": spec},
+        {
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": {"name": "tenant"},
+            "spec": spec,
+        },
     )
     c.merge(f"{API}/schedulerprofiles/test/status", {"status": {"claimedBy": "default/tenant"}})
     time.sleep(4)

@@ -1,4 +1,6 @@
-"""Other forged fields of a profile's status stay as they are (a later write of the whole status may mend them by chance)."""
+"""Other forged fields of a profile's status stay as they are (a later write of the whole status may
+mend them by chance).
+"""
 
 import time
 
@@ -16,7 +18,9 @@ with Stage() as stage:
         "lastTransitionTime": "2020-01-01T00:00:00Z",
         "observedGeneration": 99,
     }
-    stage.client.merge(f"{path}/status", {"status": {"activeRevision": "forged", "conditions": [forged]}})
+    stage.client.merge(
+        f"{path}/status", {"status": {"activeRevision": "forged", "conditions": [forged]}}
+    )
     time.sleep(5)
     now = stage.client.get(path)["status"]
     left = [

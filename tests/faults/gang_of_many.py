@@ -1,4 +1,6 @@
-"""A gang of 1,500 members that all differ, one of which never fits: pods of another profile wait while it is tried."""
+"""A gang of 1,500 members that all differ, one of which never fits: pods of another profile wait
+while it is tried.
+"""
 
 import functools
 from typing import Any
@@ -10,8 +12,17 @@ COUNT = 1500
 
 
 def member(i: int) -> dict[str, Any]:
-    term = {"labelSelector": {"matchLabels": {"a": str(i)}}, "topologyKey": "kubernetes.io/hostname"}
-    affinity = {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "podAffinityTerm": term}]}}
+    term = {
+        "labelSelector": {"matchLabels": {"a": str(i)}},
+        "topologyKey": "kubernetes.io/hostname",
+    }
+    affinity = {
+        "podAntiAffinity": {
+            "preferredDuringSchedulingIgnoredDuringExecution": [
+                {"weight": 1, "podAffinityTerm": term}
+            ]
+        }
+    }
     return pod_body(
         f"g{i}",
         cpu="1" if i else "65",

@@ -1,4 +1,6 @@
-"""Connections with half a request stay for ever, in any number; with 1,024 files allowed /livez is refused."""
+"""Connections with half a request stay for ever, in any number; with 1,024 files allowed /livez is
+refused.
+"""
 
 import contextlib
 import resource
@@ -22,7 +24,9 @@ with Stage(start=False) as stage:
                 kept.append(stage.connect(5))
                 kept[-1].sendall(b"GET /metrics HTTP/1.1\r\nA: ")
             else:  # nothing, or half a hello of TLS
-                kept.append(socket.create_connection(("127.0.0.1", stage.operator.secure_port), timeout=5))
+                kept.append(
+                    socket.create_connection(("127.0.0.1", stage.operator.secure_port), timeout=5)
+                )
                 kept[-1].sendall(b"\x16\x03\x01\x02"[: i % 3 * 4 - 4])
 
     def live() -> bool:

@@ -1,4 +1,6 @@
-"""A new leader whose watch of ResourceClaims lags decides all the same after 5 s: two claims get the one device."""
+"""A new leader whose watch of ResourceClaims lags decides all the same after 5 s: two claims get
+the one device.
+"""
 
 import time
 
@@ -8,7 +10,15 @@ from tests.faults.stage import DRA, Stage, until, verdict
 CLAIMS = f"{DRA}/namespaces/default/resourceclaims"
 with Stage(between=HttpProxy, start=False, nodes=1) as stage:
     c = stage.client
-    c.post(f"{DRA}/deviceclasses", {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "gpu"}, "spec": {}})
+    c.post(
+        f"{DRA}/deviceclasses",
+        {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "DeviceClass",
+            "metadata": {"name": "gpu"},
+            "spec": {},
+        },
+    )
     pool = {"name": "n0", "generation": 1, "resourceSliceCount": 1}
     c.post(
         f"{DRA}/resourceslices",
@@ -20,7 +30,12 @@ with Stage(between=HttpProxy, start=False, nodes=1) as stage:
         },
     )
     for name in "ab":
-        requests = [{"name": "r", "exactly": {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 1}}]
+        requests = [
+            {
+                "name": "r",
+                "exactly": {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 1},
+            }
+        ]
         c.post(
             CLAIMS,
             {
@@ -35,16 +50,30 @@ with Stage(between=HttpProxy, start=False, nodes=1) as stage:
         stage.pod(f"p{name}", resourceClaims=[{"name": "c", "resourceClaimName": name}])
 
     def device(name: str) -> str:
-        found = c.get(f"{CLAIMS}/{name}").get("status", {}).get("allocation", {}).get("devices", {}).get("results", [])
+        found = (
+            c.get(f"{CLAIMS}/{name}")
+            .get("status", {})
+            .get("allocation", {})
+            .get("devices", {})
+            .get("results", [])
+        )
         return "/".join((found[0]["pool"], found[0]["device"])) if found else ""
 
     old = stage.new_operator(kubeconfig=stage.direct)
     old.wait_logged("leading", 60)
     stage.operator = stage.new_operator()  # the standby, behind the proxy
-    until(lambda: any("/resourceclaims?" in path and "watch=" in path for _, _, path in list(stage.proxy.asked)), 20)
+    until(
+        lambda: any(
+            "/resourceclaims?" in path and "watch=" in path
+            for _, _, path in list(stage.proxy.asked)
+        ),
+        20,
+    )
     time.sleep(2)
     held = [True]
-    stage.proxy.hold = lambda method, path: held[0] and method == "GET" and path.partition("?")[0].endswith("/resourceclaims")
+    stage.proxy.hold = lambda method, path: (
+        held[0] and method == "GET" and path.partition("?")[0].endswith("/resourceclaims")
+    )
     use("a")
     until(lambda: device("a"), 10)
     old.terminate(15)
@@ -55,5 +84,8 @@ with Stage(between=HttpProxy, start=False, nodes=1) as stage:
     time.sleep(3)
     verdict(
         bool(device("a")) and device("a") == device("b"),
-        f"claim a has {device('a') or 'none'}, claim b has {during or 'none'} while the watch lags, {device('b') or 'none'} after",
+        (
+            f"claim a has {device('a') or 'none'}, claim b has {during or 'none'} while the "
+            f"watch lags, {device('b') or 'none'} after"
+        ),
     )

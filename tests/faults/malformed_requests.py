@@ -11,15 +11,23 @@ with Stage() as stage:
     size = len(stage.log_text())
     for _ in range(COUNT):
         with contextlib.suppress(OSError):
-            stage.ask("", b"GET /\x00\x1b[31m\r\n" + os.urandom(500) + b" HTTP/1.1\r\n\r\n", seconds=1)
+            stage.ask(
+                "", b"GET /\x00\x1b[31m\r\n" + os.urandom(500) + b" HTTP/1.1\r\n\r\n", seconds=1
+            )
     time.sleep(1)
     new = stage.log_text()[size:]
     hosts = {
-        host: stage.ask("", b"GET /metrics HTTP/1.1\r\nHost: " + host + b"\r\nConnection: close\r\n\r\n").split(b"\r\n")[0].decode()
+        host: stage.ask(
+            "", b"GET /metrics HTTP/1.1\r\nHost: " + host + b"\r\nConnection: close\r\n\r\n"
+        )
+        .split(b"\r\n")[0]
+        .decode()
         for host in (b"a b[[[:99999999", b"\xff\xfe", b"[")
     }
     hosts |= {
-        b"debug " + host: stage.ask("", b"GET /debug/cache HTTP/1.1\r\nHost: " + host + b"\r\nConnection: close\r\n\r\n")
+        b"debug " + host: stage.ask(
+            "", b"GET /debug/cache HTTP/1.1\r\nHost: " + host + b"\r\nConnection: close\r\n\r\n"
+        )
         .split(b"\r\n")[0]
         .decode()
         for host in (b"a b[[[:99999999", b"\xff\xfe", b"[")

@@ -1,6 +1,8 @@
-"""minMember once met is not met for those that come later: the last member of a gang, or a replacement, waits for ever.
+"""minMember once met is not met for those that come later: the last member of a gang, or a
+replacement, waits for ever.
 
-In virtual time on the engine's rig: minMember 2 of 3 in room for two; these run and succeed; the third is left.
+In virtual time on the engine's rig: minMember 2 of 3 in room for two; these run and succeed; the
+third is left.
 """
 
 import asyncio
@@ -14,7 +16,9 @@ from tests.faults.stage import verdict
 
 def ends(world: Running, name: str) -> None:
     pod = world.kube.pods[f"uid-{name}"]
-    world.kube.put(msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, phase="Succeeded")))
+    world.kube.put(
+        msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, phase="Succeeded"))
+    )
 
 
 async def main() -> None:
@@ -35,8 +39,10 @@ async def main() -> None:
         await world.clock.advance(1800)
         verdict(
             not odd or not world.node("e2"),
-            f"after half an hour: the last of three is {'bound' if odd else 'not bound'}, a replacement"
-            f" is {'bound' if world.node('e2') else 'not bound'}; {condition(world, left)[1][:100]}",
+            f"after half an hour: the last of three is {'bound' if odd else 'not bound'}, a "
+            f"replacement"
+            f" is {'bound' if world.node('e2') else 'not bound'}; "
+            f"{condition(world, left)[1][:100]}",
         )
 
 

@@ -1,6 +1,8 @@
-"""What a watch never told is never noticed: missed pods and nodes, and pods that are gone. Compared on request only.
+"""What a watch never told is never noticed: missed pods and nodes, and pods that are gone. Compared
+on request only.
 
-In virtual time on the engine's rig (an hour passes). Meant: a comparison that runs by itself and mends what it finds.
+In virtual time on the engine's rig (an hour passes). Meant: a comparison that runs by itself and
+mends what it finds.
 """
 
 import asyncio

@@ -1,4 +1,6 @@
-"""An ordinary pod with nodeName and five resource names that nobody has heard of ends the process, and each restart of it."""
+"""An ordinary pod with nodeName and five resource names that nobody has heard of ends the process,
+and each restart of it.
+"""
 
 from tests.faults.stage import Stage, verdict
 
@@ -14,5 +16,8 @@ with Stage() as stage:
     later = stage.bound("later", 12) if alive or again.alive else ""
     verdict(
         not (alive and after and later),
-        f"process lives: {alive}; pods after it bound: {bool(after)}, after a restart: {bool(later)} (first one: {first})",
+        (
+            f"process lives: {alive}; pods after it bound: {bool(after)}, after a restart: "
+            f"{bool(later)} (first one: {first})"
+        ),
     )

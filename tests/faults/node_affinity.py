@@ -1,4 +1,6 @@
-"""Pods with 30,000 node affinity expressions: pods of another profile wait meanwhile, and the lease is lost."""
+"""Pods with 30,000 node affinity expressions: pods of another profile wait meanwhile, and the lease
+is lost.
+"""
 
 import functools
 from typing import Any

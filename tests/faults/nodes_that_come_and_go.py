@@ -1,4 +1,5 @@
-"""Nodes come, are tainted with the time of day, and go (an autoscaler): names, label values and taint sets stay for ever.
+"""Nodes come, are tainted with the time of day, and go (an autoscaler): names, label values and
+taint sets stay for ever.
 
 On the bench of the engine's tests. Meant: after the first thousands memory grows no more.
 """
@@ -16,7 +17,11 @@ bench = Bench()
 
 
 def node(name: str, stamp: str = "") -> Node:
-    taints = (Taint(key="ToBeDeletedByClusterAutoscaler", value=stamp, effect="NoSchedule"),) if stamp else None
+    taints = (
+        (Taint(key="ToBeDeletedByClusterAutoscaler", value=stamp, effect="NoSchedule"),)
+        if stamp
+        else None
+    )
     made: Node = versioned(make_node(name, labels={"kubernetes.io/hostname": name}, taints=taints))
     return made
 
@@ -41,4 +46,7 @@ churn(STEP)
 first = tracemalloc.get_traced_memory()[0]
 churn(2 * STEP)
 grown = (tracemalloc.get_traced_memory()[0] - first) / 1024
-verdict(grown > LIMIT_KIB, f"{STEP} further nodes that came and went left {grown:.0f} KiB; limit {LIMIT_KIB} KiB")
+verdict(
+    grown > LIMIT_KIB,
+    f"{STEP} further nodes that came and went left {grown:.0f} KiB; limit {LIMIT_KIB} KiB",
+)

@@ -1,6 +1,8 @@
-"""5,000 parked pods that differ by a label (StatefulSets, Indexed Jobs): every pod that comes or goes costs the loop by their number.
+"""5,000 parked pods that differ by a label (StatefulSets, Indexed Jobs): every pod that comes or
+goes costs the loop by their number.
 
-On the bench of the engine's tests, whose steps are calls. Meant: an event's cost does not grow with parked pods that it cannot help.
+On the bench of the engine's tests, whose steps are calls. Meant: an event's cost does not grow with
+parked pods that it cannot help.
 """
 
 import functools
@@ -22,13 +24,18 @@ def parked(i: int) -> Pod:
     affinity = {
         "podAffinity": {
             "requiredDuringSchedulingIgnoredDuringExecution": [
-                {"labelSelector": {"matchLabels": {"app": "cache"}}, "topologyKey": "kubernetes.io/hostname"}
+                {
+                    "labelSelector": {"matchLabels": {"app": "cache"}},
+                    "topologyKey": "kubernetes.io/hostname",
+                }
             ]
         }
     }
     spec = msgspec.convert({**msgspec.to_builtins(pod.spec), "affinity": affinity}, type(pod.spec))
     labels = {"statefulset.kubernetes.io/pod-name": f"web-{i}"}
-    return msgspec.structs.replace(pod, spec=spec, metadata=msgspec.structs.replace(pod.metadata, labels=labels))
+    return msgspec.structs.replace(
+        pod, spec=spec, metadata=msgspec.structs.replace(pod.metadata, labels=labels)
+    )
 
 
 def timed(step: Callable[[], object]) -> float:
@@ -49,7 +56,10 @@ while bench.attempt():
 spent = []
 for i in range(15):
     guest = versioned(on_node(make_pod(f"x{i}", cpu="1m"), "n1"))
-    spent += [timed(functools.partial(bench.pods.put, guest)), timed(functools.partial(bench.pods.delete, guest))]
+    spent += [
+        timed(functools.partial(bench.pods.put, guest)),
+        timed(functools.partial(bench.pods.delete, guest)),
+    ]
 spent.sort()
 median = spent[len(spent) // 2]
 verdict(

@@ -1,4 +1,6 @@
-"""A profile has decided pods; its plugin is uninstalled and the operator restarted: it "has never been valid"."""
+"""A profile has decided pods; its plugin is uninstalled and the operator restarted: it "has never
+been valid".
+"""
 
 from tests.faults.stage import Stage, until, verdict
 
@@ -33,8 +35,14 @@ with Stage(package=("easy_plugin", SOURCE)) as stage:
     said = stage.why("q")
     events = stage.client.get("/apis/events.k8s.io/v1/namespaces/default/events")["items"]
     notes = [event.get("note", "") for event in events if event["regarding"]["name"] == "q"]
-    never = any("never been valid" in text for text in (said, *notes, stage.log_text(), *stage.condition("mine", "Ready")))
+    never = any(
+        "never been valid" in text
+        for text in (said, *notes, stage.log_text(), *stage.condition("mine", "Ready"))
+    )
     verdict(
         never or not decided,
-        f"decided a pod before: {bool(decided)}; says never valid: {never}; a new pod is told: {(said + ' / ' + ' / '.join(notes))[:200]}",
+        (
+            f"decided a pod before: {bool(decided)}; says never valid: {never}; a new pod is "
+            f"told: {(said + ' / ' + ' / '.join(notes))[:200]}"
+        ),
     )

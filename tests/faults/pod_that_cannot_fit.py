@@ -1,4 +1,6 @@
-"""A pod that cannot fit is told of anew with every attempt while pods come and go beside it, by a log line and an event each."""
+"""A pod that cannot fit is told of anew with every attempt while pods come and go beside it, by a
+log line and an event each.
+"""
 
 import time
 
@@ -15,7 +17,11 @@ with Stage(nodes=1, config={"logging": {"format": "json", "verbosity": 0}}) as s
         time.sleep(SECONDS)
     lines = [line for line in stage.log_text()[size:].splitlines() if "huge" in line]
     events = stage.client.get("/apis/events.k8s.io/v1/namespaces/default/events")["items"]
-    told = sum((e.get("series") or {}).get("count") or e.get("deprecatedCount") or 1 for e in events if e["regarding"]["name"] == "huge")
+    told = sum(
+        (e.get("series") or {}).get("count") or e.get("deprecatedCount") or 1
+        for e in events
+        if e["regarding"]["name"] == "huge"
+    )
     verdict(
         len(lines) > LIMIT or told > LIMIT + 1,
         f"{len(lines)} log lines and {told} events about it in {SECONDS} s,"

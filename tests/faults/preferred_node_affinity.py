@@ -20,7 +20,10 @@ def big(i: int) -> dict[str, Any]:
         }
         for k in range(8000)
     ]
-    return pod_body(f"big{i}", affinity={"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": terms}})
+    return pod_body(
+        f"big{i}",
+        affinity={"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": terms}},
+    )
 
 
 disturbed([functools.partial(big, i) for i in range(3)], seconds=30, nodes=800)

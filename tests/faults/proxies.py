@@ -14,15 +14,19 @@ from typing import Any
 
 
 class HttpProxy:
-    """Between the operator and the API server, over plain HTTP. What it should do is set while it runs.
+    """Between the operator and the API server, over plain HTTP. What it should do is set while it
+    runs.
 
-    ``answer(method, path, body)`` gives (status, text) to answer instead of asking, or None; status 0 breaks the connection;
-    ``hold(method, path)`` true: neither the request nor anything of its answer gets through until it is false;
-    ``line(path, line)`` gives what a line of a watch becomes, b"" to drop it.
+    ``answer(method, path, body)`` gives (status, text) to answer instead of asking, or None; status
+    0 breaks the connection; ``hold(method, path)`` true: neither the request nor anything of its
+    answer gets through until it is false; ``line(path, line)`` gives what a line of a watch
+    becomes, b"" to drop it.
     """
 
     def __init__(self, rig: Any) -> None:
-        self.answer: Callable[[str, str, bytes], tuple[int, str] | None] = lambda method, path, body: None
+        self.answer: Callable[[str, str, bytes], tuple[int, str] | None] = (
+            lambda method, path, body: None
+        )
         self.hold: Callable[[str, str], bool] = lambda method, path: False
         self.line: Callable[[str, bytes], bytes] = lambda path, line: line
         self.asked: list[tuple[float, str, str]] = []
@@ -50,7 +54,8 @@ class HttpProxy:
 
         self._tls = ssl.create_default_context(cafile=str(self._rig.authority_file))
         self._session = aiohttp.ClientSession(
-            timeout=aiohttp.ClientTimeout(total=None), connector=aiohttp.TCPConnector(limit=0, ssl=self._tls)
+            timeout=aiohttp.ClientTimeout(total=None),
+            connector=aiohttp.TCPConnector(limit=0, ssl=self._tls),
         )
         app = web.Application(client_max_size=1 << 28)
         app.router.add_route("*", "/{path:.*}", self._handle)
@@ -73,18 +78,34 @@ class HttpProxy:
             status, text = instead
             if not status:
                 request.transport.abort()
-            return web.Response(status=status or 500, text=text, content_type="application/json" if text.startswith("{") else "text/html")
-        drop = {"host", "connection", "keep-alive", "transfer-encoding", "accept-encoding", "content-length"}
+            return web.Response(
+                status=status or 500,
+                text=text,
+                content_type="application/json" if text.startswith("{") else "text/html",
+            )
+        drop = {
+            "host",
+            "connection",
+            "keep-alive",
+            "transfer-encoding",
+            "accept-encoding",
+            "content-length",
+        }
         headers = {k: v for k, v in request.headers.items() if k.lower() not in drop}
         async with self._session.request(
-            request.method, self._rig.server + path, data=body or None, headers=headers, allow_redirects=False
+            request.method,
+            self._rig.server + path,
+            data=body or None,
+            headers=headers,
+            allow_redirects=False,
         ) as r:
             out = web.StreamResponse(
                 status=r.status,
                 headers={
                     k: v
                     for k, v in r.headers.items()
-                    if k.lower() not in {"connection", "transfer-encoding", "content-length", "content-encoding"}
+                    if k.lower()
+                    not in {"connection", "transfer-encoding", "content-length", "content-encoding"}
                 },
             )
             await out.prepare(request)
@@ -105,7 +126,9 @@ class HttpProxy:
 
 
 class TcpProxy:
-    """Passes bytes, TLS and all; ``reset`` breaks every connection, ``silent`` true holds all bytes, ``delay`` (s) holds each piece."""
+    """Passes bytes, TLS and all; ``reset`` breaks every connection, ``silent`` true holds all
+    bytes, ``delay`` (s) holds each piece.
+    """
 
     def __init__(self, rig: Any) -> None:
         self._to = ("127.0.0.1", int(rig.server.rpartition(":")[2]))
@@ -144,9 +167,13 @@ class TcpProxy:
                 return
             self._pairs.add((near, far))
             for one, other in ((near, far), (far, near)):
-                threading.Thread(target=self._pump, args=(one, other, (near, far)), daemon=True).start()
+                threading.Thread(
+                    target=self._pump, args=(one, other, (near, far)), daemon=True
+                ).start()
 
-    def _pump(self, one: socket.socket, other: socket.socket, pair: tuple[socket.socket, socket.socket]) -> None:
+    def _pump(
+        self, one: socket.socket, other: socket.socket, pair: tuple[socket.socket, socket.socket]
+    ) -> None:
         with contextlib.suppress(OSError):
             while data := one.recv(65536):
                 while self.silent:

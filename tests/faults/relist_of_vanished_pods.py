@@ -1,6 +1,7 @@
 """A relist after which 20,000 pods are gone is one step of the loop.
 
-On the bench of the engine's tests. Meant: no step of a relist lasts longer than 50 ms, however much changed.
+On the bench of the engine's tests. Meant: no step of a relist lasts longer than 50 ms, however much
+changed.
 """
 
 import time
@@ -23,4 +24,10 @@ while more:
     began = time.perf_counter()
     more = bench.pods.list_ended()
     held = max(held, (time.perf_counter() - began) * 1000)
-verdict(held > LIMIT_MS, f"the end of a list without {COUNT} pods holds the loop {held:.0f} ms at a time; limit {LIMIT_MS:.0f} ms")
+verdict(
+    held > LIMIT_MS,
+    (
+        f"the end of a list without {COUNT} pods holds the loop {held:.0f} ms at a time; limit "
+        f"{LIMIT_MS:.0f} ms"
+    ),
+)

@@ -1,4 +1,5 @@
-"""What the reproductions share: a cluster with nodes, profiles and the operator as a process, proxies before the API server, figures.
+"""What the reproductions share: a cluster with nodes, profiles and the operator as a process,
+proxies before the API server, figures.
 
 It stands on the project's own rig (tests.rig): when that changes, only this file has to follow.
 """
@@ -78,21 +79,54 @@ def pod_body(
 ) -> dict[str, Any]:
     """A pod of one container. Extended resources need limits equal to requests."""
     asked = requests or {}
-    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu, **asked}, "limits": asked}}
-    meta = {"name": name, **({"labels": labels} if labels else {}), **({"annotations": annotations} if annotations else {})}
-    body = {"schedulerName": scheduler, "containers": [container], "tolerations": [{"operator": "Exists"}], **spec}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {**body, **({"nodeName": node} if node else {})}}
+    container = {
+        "name": "c",
+        "image": "i",
+        "resources": {"requests": {"cpu": cpu, **asked}, "limits": asked},
+    }
+    meta = {
+        "name": name,
+        **({"labels": labels} if labels else {}),
+        **({"annotations": annotations} if annotations else {}),
+    }
+    body = {
+        "schedulerName": scheduler,
+        "containers": [container],
+        "tolerations": [{"operator": "Exists"}],
+        **spec,
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": meta,
+        "spec": {**body, **({"nodeName": node} if node else {})},
+    }
 
 
-def node_body(name: str, labels: dict[str, str] | None = None, **allocatable: str) -> dict[str, Any]:
+def node_body(
+    name: str, labels: dict[str, str] | None = None, **allocatable: str
+) -> dict[str, Any]:
     """A node with room."""
-    room = {"cpu": "64", "memory": "256Gi", "pods": "2000", "ephemeral-storage": "1Ti", **allocatable}
+    room = {
+        "cpu": "64",
+        "memory": "256Gi",
+        "pods": "2000",
+        "ephemeral-storage": "1Ti",
+        **allocatable,
+    }
     meta = {"name": name, "labels": {"kubernetes.io/hostname": name, **(labels or {})}}
-    return {"apiVersion": "v1", "kind": "Node", "metadata": meta, "status": {"allocatable": room, "capacity": room}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": meta,
+        "status": {"allocatable": room, "capacity": room},
+    }
 
 
 class Stage:
-    """A cluster (embedded; ``real``: etcd and kube-apiserver), nodes n0, n1, ..., profiles, and one replica that leads."""
+    """A cluster (embedded; ``real``: etcd and kube-apiserver), nodes n0, n1, ..., profiles, and one
+    replica that leads.
+    """
 
     def __init__(
         self,
@@ -105,8 +139,16 @@ class Stage:
         package: tuple[str, str] | None = None,
         start: bool = True,
     ) -> None:
-        """``between`` makes a proxy for the rig; ``package`` is (name, source) of a plugin package to have installed."""
-        self._nodes, self._profiles, self._config, self._real, self._start = nodes, profiles, config or {}, real, start
+        """``between`` makes a proxy for the rig; ``package`` is (name, source) of a plugin package
+        to have installed.
+        """
+        self._nodes, self._profiles, self._config, self._real, self._start = (
+            nodes,
+            profiles,
+            config or {},
+            real,
+            start,
+        )
         self._room, self._between, self._package = room or {}, between, package
         self._stack = contextlib.ExitStack()
         self._count = 0
@@ -155,11 +197,17 @@ class Stage:
         if not made.get("status", {}).get("allocatable"):
             client.merge(f"/api/v1/nodes/n{i}/status", {"status": body["status"]})
 
-    def new_operator(self, config: dict[str, Any] | None = None, kubeconfig: Path | None = None) -> Operator:
+    def new_operator(
+        self, config: dict[str, Any] | None = None, kubeconfig: Path | None = None
+    ) -> Operator:
         """Start another replica, or the same again."""
         self._count += 1
         operator = Operator(
-            self.rig, kubeconfig or self.kubeconfig, f"moorage-{self._count}", {**self._config, **(config or {})}, self.python
+            self.rig,
+            kubeconfig or self.kubeconfig,
+            f"moorage-{self._count}",
+            {**self._config, **(config or {})},
+            self.python,
         )
         operator.start()
         self._stack.callback(operator.kill)
@@ -169,7 +217,12 @@ class Stage:
         """Create a SchedulerProfile."""
         self.client.post(
             f"{API}/schedulerprofiles",
-            {"apiVersion": "moorage.dev/v1alpha1", "kind": "SchedulerProfile", "metadata": {"name": name}, "spec": spec},
+            {
+                "apiVersion": "moorage.dev/v1alpha1",
+                "kind": "SchedulerProfile",
+                "metadata": {"name": name},
+                "spec": spec,
+            },
         )
 
     def config(self, name: str, plugin: str, args: Any) -> None:
@@ -186,8 +239,19 @@ class Stage:
 
     def condition(self, profile: str, kind: str) -> tuple[str, str, str]:
         """Status, reason and message of a profile's condition."""
-        found = self.client.get(f"{API}/schedulerprofiles/{profile}").get("status", {}).get("conditions", [])
-        return next(((c["status"], c.get("reason", ""), c.get("message", "")) for c in found if c["type"] == kind), ("", "", ""))
+        found = (
+            self.client.get(f"{API}/schedulerprofiles/{profile}")
+            .get("status", {})
+            .get("conditions", [])
+        )
+        return next(
+            (
+                (c["status"], c.get("reason", ""), c.get("message", ""))
+                for c in found
+                if c["type"] == kind
+            ),
+            ("", "", ""),
+        )
 
     def ready(self, profile: str, seconds: float) -> None:
         """Wait, at most so long, until the profile is ready."""
@@ -199,12 +263,21 @@ class Stage:
 
     def bound(self, name: str, seconds: float = 0) -> str:
         """The pod's node, "" for none; waits for it at most so long."""
-        return str(until(lambda: self.client.get(f"{PODS}/{name}")["spec"].get("nodeName", ""), seconds))
+        return str(
+            until(lambda: self.client.get(f"{PODS}/{name}")["spec"].get("nodeName", ""), seconds)
+        )
 
     def why(self, name: str) -> str:
         """What the pod's condition PodScheduled says."""
         found = self.client.get(f"{PODS}/{name}").get("status", {}).get("conditions", [])
-        return next((f"{c.get('reason')}: {c.get('message', '')}" for c in found if c["type"] == "PodScheduled"), "no condition")
+        return next(
+            (
+                f"{c.get('reason')}: {c.get('message', '')}"
+                for c in found
+                if c["type"] == "PodScheduled"
+            ),
+            "no condition",
+        )
 
     def remove(self, *paths: str) -> None:
         """Delete objects at once; those that are gone are no trouble."""
@@ -218,26 +291,39 @@ class Stage:
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def mib(self) -> float:
-        """Resident memory of the operator in MiB. A process that ended is a fault of another number: told, and the end of the program."""
+        """Resident memory of the operator in MiB. A process that ended is a fault of another
+        number: told, and the end of the program.
+        """
         if not self.operator.alive:
             verdict(True, f"the process has ended: {self.last_error()[:160]}")
         return self.operator.rss() / MIB
 
     def last_error(self) -> str:
         """The last line of the log that is graver than a warning."""
-        lines = [line for line in self.operator.log() if line.get("level", "").lower() in ("error", "critical")]
+        lines = [
+            line
+            for line in self.operator.log()
+            if line.get("level", "").lower() in ("error", "critical")
+        ]
         return lines[-1]["msg"] if lines else ""
 
     def connect(self, seconds: float = 10) -> ssl.SSLSocket:
         """A connection to the operator's own server."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # it signs its certificate itself
-        return context.wrap_socket(socket.create_connection(("127.0.0.1", self.operator.secure_port), timeout=seconds))
+        # it signs its certificate itself
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        return context.wrap_socket(
+            socket.create_connection(("127.0.0.1", self.operator.secure_port), timeout=seconds)
+        )
 
     def ask(self, path: str, raw: bytes | None = None, seconds: float = 10) -> bytes:
         """Ask the operator's own server; ``raw`` is sent as it is."""
         with self.connect(seconds) as s:
-            s.sendall(raw if raw is not None else f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
+            s.sendall(
+                raw
+                if raw is not None
+                else f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode()
+            )
             found = b""
             with contextlib.suppress(TimeoutError, ConnectionError):
                 while part := s.recv(65536):
@@ -250,9 +336,13 @@ class Stage:
 
 
 class Stream:
-    """Ordinary pods, one after another, of somebody else: the longest wait of one from its creation to its node is what counts."""
+    """Ordinary pods, one after another, of somebody else: the longest wait of one from its creation
+    to its node is what counts.
+    """
 
-    def __init__(self, stage: Stage, scheduler: str = "test", pause: float = 0.2, **spec: Any) -> None:
+    def __init__(
+        self, stage: Stage, scheduler: str = "test", pause: float = 0.2, **spec: Any
+    ) -> None:
         self.waits: list[float] = []
         self.server: list[float] = []
         self._stage, self._scheduler, self._pause, self._spec = stage, scheduler, pause, spec
@@ -280,10 +370,16 @@ class Stream:
                 name = f"ctl-{self._scheduler}-{i}"
                 began = time.monotonic()
                 try:
-                    client.post(PODS, pod_body(name, scheduler=self._scheduler, cpu="1m", **self._spec))
+                    client.post(
+                        PODS, pod_body(name, scheduler=self._scheduler, cpu="1m", **self._spec)
+                    )
                     self.server.append(time.monotonic() - began)
-                    self._since = began = time.monotonic()  # how long the API server took with it is its own matter
-                    while not client.get(f"{PODS}/{name}")["spec"].get("nodeName") and not self._stop.is_set():
+                    # how long the API server took with it is its own matter
+                    self._since = began = time.monotonic()
+                    while (
+                        not client.get(f"{PODS}/{name}")["spec"].get("nodeName")
+                        and not self._stop.is_set()
+                    ):
                         time.sleep(0.02)
                     self.waits.append(time.monotonic() - began)
                     self._since = 0.0

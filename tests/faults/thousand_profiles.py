@@ -1,4 +1,6 @@
-"""1,000 profiles that share a PluginConfig, which is then edited 20 times a second: pods of another profile wait meanwhile."""
+"""1,000 profiles that share a PluginConfig, which is then edited 20 times a second: pods of another
+profile wait meanwhile.
+"""
 
 import time
 from typing import Any
@@ -11,11 +13,21 @@ LIMIT = 1.0
 
 def profile(i: int) -> dict[str, Any]:
     spec = {"pluginConfig": [{"name": "NodeResourcesFit", "configRef": {"name": "shared"}}]}
-    return {"apiVersion": "moorage.dev/v1alpha1", "kind": "SchedulerProfile", "metadata": {"name": f"many{i}"}, "spec": spec}
+    return {
+        "apiVersion": "moorage.dev/v1alpha1",
+        "kind": "SchedulerProfile",
+        "metadata": {"name": f"many{i}"},
+        "spec": spec,
+    }
 
 
 def args(weight: int) -> dict[str, Any]:
-    return {"scoringStrategy": {"type": "LeastAllocated", "resources": [{"name": "cpu", "weight": weight}]}}
+    return {
+        "scoringStrategy": {
+            "type": "LeastAllocated",
+            "resources": [{"name": "cpu", "weight": weight}],
+        }
+    }
 
 
 with Stage(profiles=("other",), nodes=600) as stage:

@@ -1,6 +1,8 @@
-"""While preBind takes a reserved claim back, the pod's node goes: the undo is cancelled half way, the claim stays taken for ever.
+"""While preBind takes a reserved claim back, the pod's node goes: the undo is cancelled half way,
+the claim stays taken for ever.
 
-In virtual time on the engine's rig. Meant: a second cause at any await of a clean-up does not end the clean-up.
+In virtual time on the engine's rig. Meant: a second cause at any await of a clean-up does not end
+the clean-up.
 """
 
 import asyncio
@@ -8,7 +10,12 @@ from unittest.mock import patch
 
 import msgspec
 
-from moorage.core.objects.resource_claims import Allocation, DeviceClass, ResourceClaim, ResourceSlice
+from moorage.core.objects.resource_claims import (
+    Allocation,
+    DeviceClass,
+    ResourceClaim,
+    ResourceSlice,
+)
 from moorage.ports.errors import Forbidden
 from moorage.ports.kube import PodRef
 from tests.builders import make_node
@@ -25,19 +32,31 @@ async def main() -> None:
         kube.put(msgspec.convert({"metadata": {"name": "gpu"}, "spec": {}}, DeviceClass))
         kube.put(make_node("n1"))
         pool = {"name": "n1", "generation": 1, "resourceSliceCount": 1}
-        spec = {"driver": "x", "nodeName": "n1", "pool": pool, "devices": [{"name": "d1"}, {"name": "d2"}]}
-        kube.put(msgspec.convert({"metadata": {"name": "n1", "uid": "s-n1"}, "spec": spec}, ResourceSlice))
+        spec = {
+            "driver": "x",
+            "nodeName": "n1",
+            "pool": pool,
+            "devices": [{"name": "d1"}, {"name": "d2"}],
+        }
+        kube.put(
+            msgspec.convert(
+                {"metadata": {"name": "n1", "uid": "s-n1"}, "spec": spec}, ResourceSlice
+            )
+        )
         kube.put(a_claim("c"))
         kube.put(a_claim("d"))
         reserve = kube.reserve_claim
 
-        async def reserve_claim(claim: ResourceClaim, pod: PodRef, allocation: Allocation | None) -> ResourceClaim:
+        async def reserve_claim(
+            claim: ResourceClaim, pod: PodRef, allocation: Allocation | None
+        ) -> ResourceClaim:
             if claim.metadata.name == "d":
                 raise Forbidden("PATCH", 403, "Forbidden", "policy")
             return await reserve(claim, pod, allocation)
 
         patch.object(kube, "reserve_claim", reserve_claim).start()
-        gate = kube.hold("pod_node")  # the read that the undo begins with; hold whatever it asks first
+        # the read that the undo begins with; hold whatever it asks first
+        gate = kube.hold("pod_node")
         kube.put(a_user("p", "c", "d"))
         await settle()
         await world.clock.advance(0.1)
@@ -50,7 +69,10 @@ async def main() -> None:
         await world.clock.advance(60)
         verdict(
             bool(holders(world, "c")),
-            f"a minute after the pod's end claim c is held for {holders(world, 'c') or 'nobody'}, device of {device(world, 'c') or 'none'}",
+            (
+                f"a minute after the pod's end claim c is held for "
+                f"{holders(world, 'c') or 'nobody'}, device of {device(world, 'c') or 'none'}"
+            ),
         )
 
 

@@ -1,7 +1,9 @@
-"""What a cache and a queue hold, as plain values that can be compared: by the names of nodes, not by rows; by values, not by numbers.
+"""What a cache and a queue hold, as plain values that can be compared: by the names of nodes, not
+by rows; by values, not by numbers.
 
-The attributes are discovered. One that is not told of below is compared as it is; one whose value nobody knows how to compare (an
-array, say) fails, and so does one that is added to a class of ``MEANINGS``. So there is nothing that is left out by accident.
+The attributes are discovered. One that is not told of below is compared as it is; one whose value
+nobody knows how to compare (an array, say) fails, and so does one that is added to a class of
+``MEANINGS``. So there is nothing that is left out by accident.
 """
 
 from __future__ import annotations
@@ -57,8 +59,10 @@ UNTOLD: dict[type[Any], tuple[str, ...]] = {
     TurnHeap: ("_numbers",),
     InFlightPods: ("_events", "_sizes", "_total", "_event_count"),  # what happened meanwhile
     PodGroupTracker: ("changed", "dirty"),  # what is to be looked at, or told
-    PodGroupState: ("begun", "complete", "complete_since", "needed"),  # what was, and what follows: the test looks at that itself
-    SchedulingQueue: ("_freed", "_slices_pending", "moves_pending"),  # what is to be moved: the test has all of it moved before
+    # what was, and what follows: the test looks at that itself
+    PodGroupState: ("begun", "complete", "complete_since", "needed"),
+    # what is to be moved: the test has all of it moved before
+    SchedulingQueue: ("_freed", "_slices_pending", "moves_pending"),
 }
 """Attributes that say what happened, not what is."""
 
@@ -66,7 +70,9 @@ _SHOWN = 400
 """Characters of what differs."""
 Meaning = Callable[["Description", Any], Any]
 MEANINGS: dict[type[Any], tuple[frozenset[str], Meaning]] = {}
-"""By class: the attributes that are told of together, and how. Others of these classes there must not be."""
+"""By class: the attributes that are told of together, and how. Others of these classes there must
+not be.
+"""
 
 
 def means(kind: type[Any], *attributes: str) -> Callable[[Meaning], Meaning]:
@@ -82,11 +88,17 @@ def means(kind: type[Any], *attributes: str) -> Callable[[Meaning], Meaning]:
 def attributes(one: object) -> Iterator[str]:
     """The names of all that an object holds."""
     slots = (name for kind in type(one).__mro__ for name in getattr(kind, "__slots__", ()))
-    yield from (name for name in dict.fromkeys([*slots, *getattr(one, "__dict__", {})]) if not name.startswith("__"))
+    yield from (
+        name
+        for name in dict.fromkeys([*slots, *getattr(one, "__dict__", {})])
+        if not name.startswith("__")
+    )
 
 
 class Description:
-    """Describes one cache, and what belongs to it. What is met a second time is only named, and so are the ``others``."""
+    """Describes one cache, and what belongs to it. What is met a second time is only named, and so
+    are the ``others``.
+    """
 
     def __init__(self, cache: Cache, *others: object) -> None:
         self.names = cache.nodes.names
@@ -95,7 +107,9 @@ class Description:
 
     def of(self, value: Any) -> Any:
         """A value that is equal for what means the same."""
-        if value is None or isinstance(value, str | int | float | bytes | enum.Enum | msgspec.Struct | Requests | type):
+        if value is None or isinstance(
+            value, str | int | float | bytes | enum.Enum | msgspec.Struct | Requests | type
+        ):
             return value
         if isinstance(value, Mapping):
             return {self.key(key): self.of(one) for key, one in value.items()}
@@ -107,7 +121,9 @@ class Description:
             return self.key(value)
         if inspect.isroutine(value) or isinstance(value, types.LambdaType):
             return value.__qualname__
-        assert type(value).__module__.startswith("moorage."), f"nobody knows how to compare {type(value)}: tell of it in MEANINGS"
+        assert type(value).__module__.startswith("moorage."), (
+            f"nobody knows how to compare {type(value)}: tell of it in MEANINGS"
+        )
         return self._object(value)
 
     def key(self, value: Any) -> Any:
@@ -115,7 +131,13 @@ class Description:
         if isinstance(value, QueuedPodInfo):
             return value.uid
         if isinstance(value, EquivalentPods):
-            return value.scheduler_name, value.plugin, value.key, value.freed, frozenset(value.entries)
+            return (
+                value.scheduler_name,
+                value.plugin,
+                value.key,
+                value.freed,
+                frozenset(value.entries),
+            )
         if isinstance(value, tuple) and not hasattr(value, "_fields"):
             return tuple(self.key(one) for one in value)
         return value
@@ -126,7 +148,9 @@ class Description:
 
     def _object(self, one: Any) -> Any:
         kind, there = type(one), frozenset(attributes(one))
-        shared = not isinstance(one, RowCounter | LabelColumn | DeviceFacts) and not dataclasses.is_dataclass(kind)
+        shared = not isinstance(
+            one, RowCounter | LabelColumn | DeviceFacts
+        ) and not dataclasses.is_dataclass(kind)
         if shared and id(one) in self._met:
             return kind.__name__
         self._met.add(id(one))
@@ -135,13 +159,23 @@ class Description:
             assert untold <= there, f"{kind.__name__} has no {untold - there}"
             return {name: self.of(getattr(one, name)) for name in sorted(there - untold)}
         told, meaning = MEANINGS[kind]
-        assert told | untold == there, f"{kind.__name__}: the description and the class differ in {(told | untold) ^ there}"
+        assert told | untold == there, (
+            f"{kind.__name__}: the description and the class differ in {(told | untold) ^ there}"
+        )
         return meaning(self, one)
 
 
-# ---- nodes -------------------------------------------------------------------------------------------------------------------
+# ---- nodes ---------------------------------------------------------------------------------------
 
-_ARRAYS = ("live", "allocatable", "requested", "non_zero_requested", "unschedulable", "taint_set", "tie_break")
+_ARRAYS = (
+    "live",
+    "allocatable",
+    "requested",
+    "non_zero_requested",
+    "unschedulable",
+    "taint_set",
+    "tie_break",
+)
 _TABLES = ("labels", "ports", "images", "resources", "order")
 
 
@@ -160,7 +194,9 @@ _TABLES = ("labels", "ports", "images", "resources", "order")
     *(f"_{one}" for one in _ARRAYS),
 )
 def _(to: Description, table: NodeTable) -> Any:
-    assert sorted([*table.row_of.values(), *table._free]) == list(range(table.rows)), "each row is free, or a node's"
+    assert sorted([*table.row_of.values(), *table._free]) == list(range(table.rows)), (
+        "each row is free, or a node's"
+    )
     assert all(table.names[row] == name and table.live[row] for name, row in table.row_of.items())
     assert not any(table.live[row] or table.nodes[row] for row in table._free)
     assert set(table._arrays) == set(_ARRAYS)
@@ -169,9 +205,14 @@ def _(to: Description, table: NodeTable) -> Any:
         assert getattr(table, name).base is array, f"{name} does not show what is written"
     arrays = {name: array for name, array in table._arrays.items() if name != "taint_set"}
     return {
-        "arrays": {name: {at: array[..., row].tolist() for at, array in arrays.items()} for name, row in table.row_of.items()},
+        "arrays": {
+            name: {at: array[..., row].tolist() for at, array in arrays.items()}
+            for name, row in table.row_of.items()
+        },
         "nodes": {name: table.nodes[row] for name, row in table.row_of.items()},
-        "taint sets": {name: table.taint_sets[table.taint_set[row]] for name, row in table.row_of.items()},
+        "taint sets": {
+            name: table.taint_sets[table.taint_set[row]] for name, row in table.row_of.items()
+        },
         "taints": to.of(table._taints),
         "tables": [to.of(getattr(table, name)) for name in _TABLES],
     }
@@ -180,7 +221,11 @@ def _(to: Description, table: NodeTable) -> Any:
 @means(Numbering, "values", "version", "_number_of", "_uses", "_free")
 def _(to: Description, numbering: Numbering[Any]) -> Any:
     numbers = numbering._number_of
-    assert sorted([*numbers.values(), *numbering._free]) == list(range(len(numbering.values))) == list(range(len(numbering._uses)))
+    assert (
+        sorted([*numbers.values(), *numbering._free])
+        == list(range(len(numbering.values)))
+        == list(range(len(numbering._uses)))
+    )
     assert all(numbering.values[number] == value for value, number in numbers.items())
     return {value: numbering._uses[number] for value, number in numbers.items() if number}
 
@@ -189,7 +234,11 @@ def _(to: Description, numbering: Numbering[Any]) -> Any:
 def _(to: Description, table: LabelTable) -> Any:
     assert not any(labels for row, labels in enumerate(table._labels) if not to.live[row])
     columns = {
-        key: {to.names[row]: column.values[code] for row, code in enumerate(column.codes.tolist()) if code}
+        key: {
+            to.names[row]: column.values[code]
+            for row, code in enumerate(column.codes.tolist())
+            if code
+        }
         for key, column in table._columns.items()
     }
     return {
@@ -203,7 +252,11 @@ def _(to: Description, table: LabelTable) -> Any:
 @means(LabelColumn, "_integers", "_numbering", "codes")
 def _(to: Description, column: LabelColumn) -> Any:
     numbers, are = column.numbers()
-    found = {value: int(number) for value, number, one in zip(column.values, numbers, are, strict=True) if one}
+    found = {
+        value: int(number)
+        for value, number, one in zip(column.values, numbers, are, strict=True)
+        if one
+    }
     return {"numbers": found, "uses": to.of(column._numbering)}
 
 
@@ -214,7 +267,10 @@ def _(to: Description, table: PortTable) -> Any:
 
 @means(ImageTable, "version", "_sizes", "_images")
 def _(to: Description, table: ImageTable) -> Any:
-    return {"on": {image: to.by_node(sizes) for image, sizes in table._sizes.items()}, "of": to.by_node(table._images)}
+    return {
+        "on": {image: to.by_node(sizes) for image, sizes in table._sizes.items()},
+        "of": to.by_node(table._images),
+    }
 
 
 @means(SparseAmounts, "_names", "_places", "_lumps")
@@ -223,29 +279,40 @@ def _(to: Description, amounts: SparseAmounts) -> Any:
         rows = found.rows[: found.size].tolist()
         assert all(amounts._places[row][name] == place for place, row in enumerate(rows))
         assert not found.amounts[:, found.size :].any(), f"{name} has amounts beyond its places"
-    assert sum(map(len, amounts._places.values())) == sum(found.size for found in amounts._names.values())
+    assert sum(map(len, amounts._places.values())) == sum(
+        found.size for found in amounts._names.values()
+    )
     return {to.names[row]: amounts.on(row) for row in {**amounts._places, **amounts._lumps}}
 
 
 @means(NodeOrder, "_zone_of", "_zones", "_names")
 def _(to: Description, order: NodeOrder) -> Any:
     assert sorted(order.names) == sorted(order._zone_of)
-    return {"zone of": order._zone_of, "zones": {zone: set(names) for zone, names in order._zones.items()}}
+    return {
+        "zone of": order._zone_of,
+        "zones": {zone: set(names) for zone, names in order._zones.items()},
+    }
 
 
-# ---- pods on nodes -----------------------------------------------------------------------------------------------------------
+# ---- pods on nodes -------------------------------------------------------------------------------
 
 
 @means(PriorityTable, "_counts", "_totals")
 def _(to: Description, table: PriorityTable) -> Any:
-    counts = {level: {to.names[row]: int(counts[row]) for row in np.flatnonzero(counts)} for level, counts in table._counts.items()}
+    counts = {
+        level: {to.names[row]: int(counts[row]) for row in np.flatnonzero(counts)}
+        for level, counts in table._counts.items()
+    }
     return {"counts": counts, "totals": table._totals}
 
 
 @means(RowCounter, "_counts", "_few", "id", "total", "version")
 def _(to: Description, counter: RowCounter) -> Any:
     per_row = counter.per_row(len(to.names))
-    return {"total": counter.total, "on": {to.names[row]: int(per_row[row]) for row in np.flatnonzero(per_row)}}
+    return {
+        "total": counter.total,
+        "on": {to.names[row]: int(per_row[row]) for row in np.flatnonzero(per_row)},
+    }
 
 
 @means(
@@ -264,11 +331,25 @@ def _(to: Description, counter: RowCounter) -> Any:
     "_node_generations",
 )
 def _(to: Description, cache: Cache) -> Any:
-    told = ("nodes", "priorities", "store", "pod_counters", "volumes", "nominations", "_pod_infos", "_on_node", "_in_namespace", "_assumed")
-    return {**{name: to.of(getattr(cache, name)) for name in told}, "news of": set(cache._node_generations)}
+    told = (
+        "nodes",
+        "priorities",
+        "store",
+        "pod_counters",
+        "volumes",
+        "nominations",
+        "_pod_infos",
+        "_on_node",
+        "_in_namespace",
+        "_assumed",
+    )
+    return {
+        **{name: to.of(getattr(cache, name)) for name in told},
+        "news of": set(cache._node_generations),
+    }
 
 
-# ---- other objects -----------------------------------------------------------------------------------------------------------
+# ---- other objects -------------------------------------------------------------------------------
 
 
 @means(Store, "room", "_objects", "_indexes")
@@ -282,23 +363,42 @@ def _(to: Description, store: Store) -> Any:
 
 
 _BY_ROW = ("_mounted", "_attached")
-_AS_THEY_ARE = ("_resolved", "_resting_on", "_attachments_of", "_drivers", "uses", "_store", "_nodes")
+_AS_THEY_ARE = (
+    "_resolved",
+    "_resting_on",
+    "_attachments_of",
+    "_drivers",
+    "uses",
+    "_store",
+    "_nodes",
+)
 
 
 @means(VolumeTable, *_BY_ROW, *_AS_THEY_ARE, "_users", "_disks", "_attachments")
 def _(to: Description, table: VolumeTable) -> Any:
     return {
         **{name: to.of(getattr(table, name)) for name in _AS_THEY_ARE},
-        **{name: {volume: to.by_node(holders) for volume, holders in getattr(table, name).items()} for name in _BY_ROW},
-        "users": {claim: {(to.names[row], use): number for (row, use), number in users.items()} for claim, users in table._users.items()},
+        **{
+            name: {volume: to.by_node(holders) for volume, holders in getattr(table, name).items()}
+            for name in _BY_ROW
+        },
+        "users": {
+            claim: {(to.names[row], use): number for (row, use), number in users.items()}
+            for claim, users in table._users.items()
+        },
         "disks": {disk: to.by_node(rows) for disk, rows in table._disks.items()},
-        "attachments": {name: (to.names[row], volume) for name, (row, volume) in table._attachments.items()},
+        "attachments": {
+            name: (to.names[row], volume) for name, (row, volume) in table._attachments.items()
+        },
     }
 
 
 @means(_LabelIndex, "values", "_numbering", "_names", "_place", "_sizes", "_which", "_codes")
 def _(to: Description, label: _LabelIndex) -> Any:
-    sizes, which = label._sizes.tolist(), [label._numbering.values[number] for number in label._which[: len(label._names)].tolist()]
+    sizes, which = (
+        label._sizes.tolist(),
+        [label._numbering.values[number] for number in label._which[: len(label._names)].tolist()],
+    )
     assert {name: place for place, name in enumerate(label._names)} == label._place
     return {
         "values": label.values,
@@ -307,10 +407,29 @@ def _(to: Description, label: _LabelIndex) -> Any:
     }
 
 
-_LEDGER = ("_classes", "_uses", "_assumed", "_written", "_for_pods", "_pools", "_of_node", "_for_many")
+_LEDGER = (
+    "_classes",
+    "_uses",
+    "_assumed",
+    "_written",
+    "_for_pods",
+    "_pools",
+    "_of_node",
+    "_for_many",
+)
 
 
-@means(DeviceLedger, *_LEDGER, "version_counter", "nodes", "searches", "_seen", "_reached_by", "_shapes", "_next_shape")
+@means(
+    DeviceLedger,
+    *_LEDGER,
+    "version_counter",
+    "nodes",
+    "searches",
+    "_seen",
+    "_reached_by",
+    "_shapes",
+    "_next_shape",
+)
 def _(to: Description, ledger: DeviceLedger) -> Any:
     alike: dict[int, set[str]] = {}
     reach: dict[str, Any] = {}
@@ -325,15 +444,22 @@ def _(to: Description, ledger: DeviceLedger) -> Any:
         **{name: to.of(getattr(ledger, name)) for name in _LEDGER},
         "reach": reach,
         "alike": {frozenset(names) for names in alike.values()},
-        "counts": {name: {kind: ledger.count(node, one) for kind, one in ledger._classes.items()} for name, node in _nodes(ledger)},
+        "counts": {
+            name: {kind: ledger.count(node, one) for kind, one in ledger._classes.items()}
+            for name, node in _nodes(ledger)
+        },
     }
 
 
 def _nodes(ledger: DeviceLedger) -> list[tuple[str, Any]]:
-    return [(node.metadata.name, node) for node in (ledger.nodes.nodes if ledger.nodes is not None else ()) if node is not None]
+    return [
+        (node.metadata.name, node)
+        for node in (ledger.nodes.nodes if ledger.nodes is not None else ())
+        if node is not None
+    ]
 
 
-# ---- pods that wait ----------------------------------------------------------------------------------------------------------
+# ---- pods that wait ------------------------------------------------------------------------------
 
 
 @means(LazyHeap, "_items", "_live", "_numbers")
@@ -356,7 +482,9 @@ def differences(one: Any, other: Any, path: str = "") -> Iterator[str]:
     """Where two descriptions differ."""
     if isinstance(one, dict) and isinstance(other, dict):
         for key in [*one, *(key for key in other if key not in one)]:
-            yield from differences(one.get(key, "nothing"), other.get(key, "nothing"), f"{path}/{key}")
+            yield from differences(
+                one.get(key, "nothing"), other.get(key, "nothing"), f"{path}/{key}"
+            )
     elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
         for i, (mine, its) in enumerate(zip(one, other, strict=True)):
             yield from differences(mine, its, f"{path}/{i}")

@@ -12,7 +12,28 @@ from tests.vectors.files import CASES, read_cases
 from tests.vectors.scheduling import STORED, scheduling
 
 ODD: tuple[Any, ...] = (
-    *(None, "", 0, -1, 1, 2**31, 2**63, 2**70, -(2**63), 1.5, 1e308, True, False, [], {}, [None], {"": None}, [[]], "0", "-1"),
+    *(
+        None,
+        "",
+        0,
+        -1,
+        1,
+        2**31,
+        2**63,
+        2**70,
+        -(2**63),
+        1.5,
+        1e308,
+        True,
+        False,
+        [],
+        {},
+        [None],
+        {"": None},
+        [[]],
+        "0",
+        "-1",
+    ),
     *(
         "1e400",
         "9" * 40,
@@ -30,13 +51,26 @@ ODD: tuple[Any, ...] = (
         "/",
         "=,",
     ),
-    *("In", "Exists", "Gt", "NoSchedule", "kubernetes.io/hostname", "n0", "default", "true", "2026-01-01T00:00:00Z", "2026-13-01"),
+    *(
+        "In",
+        "Exists",
+        "Gt",
+        "NoSchedule",
+        "kubernetes.io/hostname",
+        "n0",
+        "default",
+        "true",
+        "2026-01-01T00:00:00Z",
+        "2026-13-01",
+    ),
 )
 """Values for any place."""
 
 
 def bodies() -> dict[str, list[dict[str, Any]]]:
-    """List of a case (nodes, pods, ...) -> the objects of all cases; ``pods`` has the pods that are to be placed too."""
+    """List of a case (nodes, pods, ...) -> the objects of all cases; ``pods`` has the pods that are
+    to be placed too.
+    """
     found: dict[str, list[dict[str, Any]]] = {name: [] for name in ("nodes", "pods", *STORED)}
     for family in sorted(family for family, adapter in BUILT.items() if adapter is scheduling):
         for case in read_cases(CASES / f"{family}.jsonl.gz"):
@@ -48,10 +82,14 @@ def bodies() -> dict[str, list[dict[str, Any]]]:
 
 
 def mutated(body: dict[str, Any], chance: random.Random) -> dict[str, Any]:
-    """The object with up to three places changed: another value, none at all, one more, or another's."""
+    """The object with up to three places changed: another value, none at all, one more, or
+    another's.
+    """
     changed = copy.deepcopy(body)
     for _ in range(chance.choice((0, 1, 1, 2, 3))):
-        places = [place for place in _places(changed) if place[0] is not changed or place[1] != "metadata"]
+        places = [
+            place for place in _places(changed) if place[0] is not changed or place[1] != "metadata"
+        ]
         if not places:
             break
         parent, at = chance.choice(places)
@@ -64,12 +102,22 @@ def mutated(body: dict[str, Any], chance: random.Random) -> dict[str, Any]:
             parent.insert(at, copy.deepcopy(parent[at]))
         else:
             other, there = chance.choice(places)
-            parent[at] = copy.deepcopy(other[there]) if (there in other if isinstance(other, dict) else there < len(other)) else None
+            parent[at] = (
+                copy.deepcopy(other[there])
+                if (there in other if isinstance(other, dict) else there < len(other))
+                else None
+            )
     return changed
 
 
 def _places(value: Any) -> Iterator[tuple[Any, Any]]:
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    items = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
     for at, one in list(items):
         yield value, at
         yield from _places(one)

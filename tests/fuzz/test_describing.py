@@ -36,10 +36,15 @@ def described(cache: Cache) -> Any:
 
 def test_rows_and_numbers_are_nothing() -> None:
     """What has come in another order is the same."""
-    assert not list(differences(described(a_cache("n1", "n2", "n3")), described(a_cache("n3", "n2", "n1"))))
+    assert not list(
+        differences(described(a_cache("n1", "n2", "n3")), described(a_cache("n3", "n2", "n1")))
+    )
 
 
-@pytest.mark.parametrize("part", [lambda cache: cache, lambda cache: cache.nodes, lambda cache: cache.store.index(DeviceLedger)])
+@pytest.mark.parametrize(
+    "part",
+    [lambda cache: cache, lambda cache: cache.nodes, lambda cache: cache.store.index(DeviceLedger)],
+)
 def test_an_attribute_that_is_not_told_of_fails(part: Callable[[Cache], Any]) -> None:
     """Whoever adds one says what it means."""
     cache = a_cache("n1")

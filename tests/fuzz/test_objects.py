@@ -1,4 +1,6 @@
-"""Odd objects through the real decoding, intake and cycle: nothing ends it, and what it keeps is what there is."""
+"""Odd objects through the real decoding, intake and cycle: nothing ends it, and what it keeps is
+what there is.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ DECISIONS = 5
 """Pods of each batch that are decided about twice."""
 
 
-def step(world: World, known: dict[str, list[dict[str, Any]]], names: list[str], weights: list[int]) -> None:
+def step(
+    world: World, known: dict[str, list[dict[str, Any]]], names: list[str], weights: list[int]
+) -> None:
     """A line of the watch, and what may happen between two of them."""
     chance = world.chance
     name = chance.choices(names, weights)[0]
@@ -49,7 +53,9 @@ def step(world: World, known: dict[str, list[dict[str, Any]]], names: list[str],
 
 
 def adapt(body: dict[str, Any], chance: random.Random) -> None:
-    """Most pods are for the profile that is live, many wait for a node, and some are members of a group."""
+    """Most pods are for the profile that is live, many wait for a node, and some are members of a
+    group.
+    """
     if isinstance(body.get("spec"), dict) and chance.random() < 0.8:
         body["spec"]["schedulerName"] = "test"
         if chance.random() < 0.6:
@@ -64,7 +70,9 @@ def adapt(body: dict[str, Any], chance: random.Random) -> None:
 
 
 def alike(node: dict[str, Any]) -> None:
-    """An image has one size, whoever reports it: that of the first node that reported it would depend on which that was."""
+    """An image has one size, whoever reports it: that of the first node that reported it would
+    depend on which that was.
+    """
     status = node.get("status")
     images = status.get("images") if isinstance(status, dict) else None
     for image in images if isinstance(images, list) else ():
@@ -74,7 +82,9 @@ def alike(node: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_nothing_that_is_sent_ends_it(part: int, caplog: pytest.LogCaptureFixture) -> None:
-    """The cache and the queue equal fresh ones after each batch; a pod that is as it should be is placed still."""
+    """The cache and the queue equal fresh ones after each batch; a pod that is as it should be is
+    placed still.
+    """
     caplog.set_level(logging.CRITICAL + 1)
     known, world = bodies(), World(random.Random(part))
     names = [name for name in known if name in world.feeds]

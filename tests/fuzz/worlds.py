@@ -1,4 +1,6 @@
-"""A world of odd objects: the bench with an informer for each kind, and the same cluster told to another cache from the beginning."""
+"""A world of odd objects: the bench with an informer for each kind, and the same cluster told to
+another cache from the beginning.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,9 @@ class Nobody:
 
 
 class World:
-    """See the module's docstring. ``bound``: placements that were bound, which the watch may not show yet."""
+    """See the module's docstring. ``bound``: placements that were bound, which the watch may not
+    show yet.
+    """
 
     def __init__(self, chance: random.Random) -> None:
         self.bench = bench = Bench()
@@ -60,24 +64,29 @@ class World:
         session: Any = Nobody()
         clock = ManualClock()
         self.others = {
-            NAMES[kind.struct]: StoredObjectSink(kind, bench.cache, bench.queue, bench.clock.boottime)
+            NAMES[kind.struct]: StoredObjectSink(
+                kind, bench.cache, bench.queue, bench.clock.boottime
+            )
             for kind in KINDS
             if kind.struct in NAMES
         }
         self.sinks: dict[str, Any] = {"nodes": bench.nodes, "pods": bench.pods, **self.others}
         structs: dict[str, Any] = {"nodes": Node, "pods": Pod, **LISTS}
         self.feeds = {
-            name: Reflector(session, clock, ListWatch(name, f"/{name}", structs[name]), sink) for name, sink in self.sinks.items()
+            name: Reflector(session, clock, ListWatch(name, f"/{name}", structs[name]), sink)
+            for name, sink in self.sinks.items()
         }
         promises = bench.loop.outcomes.nomination_controller
         bench.pods.came = promises.pod_placed
         bench.nodes.left, bench.nodes.changed = promises.node_deleted, promises.node_changed
         bench.queue.groups.all_listed()
 
-    # ---- what comes --------------------------------------------------------------------------------------------------------
+    # ---- what comes ------------------------------------------------------------------------------
 
     def deliver(self, name: str, kind: str, body: dict[str, Any]) -> None:
-        """A line of the watch, of a newer version than all before. A pod that is going does not come back."""
+        """A line of the watch, of a newer version than all before. A pod that is going does not
+        come back.
+        """
         self.number += 1
         meta = body["metadata"]
         if isinstance(meta, dict):
@@ -95,7 +104,9 @@ class World:
         uid = meta["uid"] = f"{root} {self._lives.get(root, 0)}"
         self._lives[root] = self._lives.get(root, 0) + gone
         spec = body["spec"] = body.get("spec") or {}
-        kept = self._kept.setdefault(uid, {name: meta.get(name, "") for name in ("namespace", "name")})
+        kept = self._kept.setdefault(
+            uid, {name: meta.get(name, "") for name in ("namespace", "name")}
+        )
         meta.update(kept)
         if isinstance(spec, dict):
             spec["schedulerName"] = self._kept_name.setdefault(uid, spec.get("schedulerName"))
@@ -121,7 +132,7 @@ class World:
             pass
         self._end_attempts()
 
-    # ---- what is done ------------------------------------------------------------------------------------------------------
+    # ---- what is done ----------------------------------------------------------------------------
 
     def attempts(self, most: int) -> None:
         """Decide about those whose turn it is."""
@@ -153,10 +164,18 @@ class World:
         self._end_attempts()
 
     def _write(self, placement: ScheduleResult) -> bool:
-        """Write claims and volumes, as the actors do before a pod is bound, and have the watch show them; whether all are there."""
-        objects = [obj for reserved in placement.reservations.values() for obj in written(reserved.value)]
-        there = {(type(one), key(one)) for sink in self.others.values() for one in sink.objects.values()}
-        if not all((type(obj), key(obj)) in there or obj.metadata.name == TO_BE_CREATED for obj in objects):
+        """Write claims and volumes, as the actors do before a pod is bound, and have the watch show
+        them; whether all are there.
+        """
+        objects = [
+            obj for reserved in placement.reservations.values() for obj in written(reserved.value)
+        ]
+        there = {
+            (type(one), key(one)) for sink in self.others.values() for one in sink.objects.values()
+        }
+        if not all(
+            (type(obj), key(obj)) in there or obj.metadata.name == TO_BE_CREATED for obj in objects
+        ):
             return False
         for obj in objects:
             self.show(NAMES[type(obj)], obj)
@@ -176,22 +195,33 @@ class World:
         self.bench.queue.set_profile("test", config, now)
 
     def _end_attempts(self) -> None:
-        """The attempts of pods that are gone, or have a node, end; what became of bindings is seen."""
+        """The attempts of pods that are gone, or have a node, end; what became of bindings is
+        seen.
+        """
         binder, pods = self.bench.binder, self.bench.pods
         for uid in list(binder.under_way):
             entry, placement = binder.under_way[uid]
             if entry.state is not QueueState.IN_FLIGHT:
                 record = self.bench.cache.pod_info(uid)
-                shown = record is not None and record.state is PodState.OBSERVED and record.node == placement.node
+                shown = (
+                    record is not None
+                    and record.state is PodState.OBSERVED
+                    and record.node == placement.node
+                )
                 binder.end(uid, BOUND if shown else GONE)
                 if shown:
                     self.bound[uid] = placement
                 elif uid in pods.objects:
                     pods.admit_again(uid)
-        for uid in [uid for uid in self.bound if (record := self.bench.cache.pod_info(uid)) is None or record.state is PodState.OBSERVED]:
+        for uid in [
+            uid
+            for uid in self.bound
+            if (record := self.bench.cache.pod_info(uid)) is None
+            or record.state is PodState.OBSERVED
+        ]:
             del self.bound[uid]
 
-    # ---- what is compared --------------------------------------------------------------------------------------------------
+    # ---- what is compared ------------------------------------------------------------------------
 
     def check(self, decisions: int) -> None:
         """All that is kept is what is made of the objects that there are; and it decides alike."""
@@ -200,7 +230,11 @@ class World:
         while queue.moves_pending:
             queue.flush(now())
         fresh = self.fresh()
-        found = list(differences(Description(self.bench.cache).of(self.bench.cache), Description(fresh).of(fresh)))
+        found = list(
+            differences(
+                Description(self.bench.cache).of(self.bench.cache), Description(fresh).of(fresh)
+            )
+        )
         assert not found, "\n".join(found[:20])
         self.check_queue()
         found = list(differences(self.described(queue), self.described(self.rebuilt())))
@@ -213,7 +247,9 @@ class World:
         for name, others in self.others.items():
             for obj in others.objects.values():
                 fresh.store.put(obj)
-            assert not any(aside.error.startswith("it is gone") for aside in others.aside.values()), name
+            assert not any(
+                aside.error.startswith("it is gone") for aside in others.aside.values()
+            ), name
         for known in self.bench.nodes.objects.values():
             fresh.put_node(known)
         for pod, node, state in self.pods():
@@ -235,27 +271,43 @@ class World:
     def pods(self) -> Iterator[tuple[Any, str, PodState]]:
         """The pods that occupy a node, as the objects and the bindings under way have it."""
         pods = self.bench.pods
-        decided = {**{uid: placement for uid, (_, placement) in self.bench.binder.under_way.items()}, **self.bound}
+        decided = {
+            **{uid: placement for uid, (_, placement) in self.bench.binder.under_way.items()},
+            **self.bound,
+        }
         for uid, pod in pods.objects.items():
             if pod.status.phase in ("Succeeded", "Failed"):
                 continue
             if pod.spec.node_name:
                 yield pod, pod.spec.node_name, PodState.OBSERVED
             elif uid in decided:
-                yield on_node(decided[uid].pod, decided[uid].node), decided[uid].node, PodState.ASSUMED
+                yield (
+                    on_node(decided[uid].pod, decided[uid].node),
+                    decided[uid].node,
+                    PodState.ASSUMED,
+                )
         for uid, aside in pods.aside.items():
             if aside.node_name:
                 yield aside.partial, aside.node_name, PodState.OBSERVED
             elif uid in decided:
-                yield on_node(decided[uid].pod, decided[uid].node), decided[uid].node, PodState.ASSUMED
-            elif (record := self.bench.cache.pod_info(uid)) is not None:  # nothing says that it has left its node
+                yield (
+                    on_node(decided[uid].pod, decided[uid].node),
+                    decided[uid].node,
+                    PodState.ASSUMED,
+                )
+            elif (record := self.bench.cache.pod_info(uid)) is not None:
+                # nothing says that it has left its node
                 yield record.pod, record.node, PodState.OBSERVED
 
     def _promise(self, fresh: Cache) -> None:
         """The nominations of pods' statuses and of our decisions."""
         mine = self.bench.cache.nominations
         for uid, pod in self.bench.pods.objects.items():
-            if not self._waits(pod) or fresh.pod_info(uid) is not None or pod.metadata.deletion_timestamp is not None:
+            if (
+                not self._waits(pod)
+                or fresh.pod_info(uid) is not None
+                or pod.metadata.deletion_timestamp is not None
+            ):
                 continue
             if uid in mine._lapsed:
                 fresh.nominations.observe_status(pod, pod_requests(pod))
@@ -267,26 +319,46 @@ class World:
                 fresh.nominations.observe_status(pod, pod_requests(pod))
 
     def _ask_alike(self, fresh: Cache) -> None:
-        """What is made when first asked for is asked for there, too; what is assumed of claims is what is assumed for bindings."""
+        """What is made when first asked for is asked for there, too; what is assumed of claims is
+        what is assumed for bindings.
+        """
         live = self.bench.cache
         for label in live.nodes.labels._columns:
             fresh.nodes.labels.column(label)
         for query in live.pod_counters._matching:
             fresh.pod_counters.matching(query)
-        alive = [*(placement for _, placement in self.bench.binder.under_way.values()), *self.bound.values()]
-        values = [written(reserved.value) for placement in alive for reserved in placement.reservations.values()]
-        names = {(type(obj), obj.metadata.namespace, obj.metadata.name) for objects in values for obj in objects}
+        alive = [
+            *(placement for _, placement in self.bench.binder.under_way.values()),
+            *self.bound.values(),
+        ]
+        values = [
+            written(reserved.value)
+            for placement in alive
+            for reserved in placement.reservations.values()
+        ]
+        names = {
+            (type(obj), obj.metadata.namespace, obj.metadata.name)
+            for objects in values
+            for obj in objects
+        }
         for make, index in live.store._indexes.items():
             other = fresh.store.index(make)
             if isinstance(index, DeviceLedger) and isinstance(other, DeviceLedger):
                 other.nodes = fresh.nodes if index.nodes is not None else None
                 for claim in index._assumed.values():
-                    assert (type(claim), claim.metadata.namespace, claim.metadata.name) in names, f"{claim} is assumed for nobody"
+                    assert (type(claim), claim.metadata.namespace, claim.metadata.name) in names, (
+                        f"{claim} is assumed for nobody"
+                    )
                     other.assume(claim)
             if isinstance(index, VolumeOffers) and isinstance(other, VolumeOffers):
-                assumed: list[HasMetadata] = [*index._assumed_volumes.values(), *index._assumed_claims.values()]
+                assumed: list[HasMetadata] = [
+                    *index._assumed_volumes.values(),
+                    *index._assumed_claims.values(),
+                ]
                 for obj in assumed:
-                    assert (type(obj), obj.metadata.namespace, obj.metadata.name) in names, f"{obj} is assumed for nobody"
+                    assert (type(obj), obj.metadata.namespace, obj.metadata.name) in names, (
+                        f"{obj} is assumed for nobody"
+                    )
                 other.assume(index._assumed_volumes.values(), index._assumed_claims.values())
 
     @staticmethod
@@ -306,16 +378,25 @@ class World:
         going = {uid for uid in waiting if pods[uid].metadata.deletion_timestamp is not None}
         assert waiting - going <= entries.keys(), "pods are lost"
         assert entries.keys() <= waiting, "pods wait that are not there"
-        assert all(entry.pod is pods[uid] for uid, entry in entries.items()), "a pod waits in an old state"
-        assert {uid for uid, entry in entries.items() if entry.state is QueueState.IN_FLIGHT} == out & entries.keys()
-        parked = [bench.queue._flush_at(entry) for entry in bench.queue._unschedulable._by_age.values()]
+        assert all(entry.pod is pods[uid] for uid, entry in entries.items()), (
+            "a pod waits in an old state"
+        )
+        assert {
+            uid for uid, entry in entries.items() if entry.state is QueueState.IN_FLIGHT
+        } == out & entries.keys()
+        parked = [
+            bench.queue._flush_at(entry) for entry in bench.queue._unschedulable._by_age.values()
+        ]
         assert parked == sorted(parked), "pods that were refused are not in the order of their age"
         groups = bench.queue.groups
         assert not groups.dirty
         for group in (one for parts in groups._groups.values() for one in parts.values()):
             least = groups.min_member(group)
             assert group.complete == (least is not None and (group.begun or group.present >= least))
-            assert group.complete or all(entry.state not in (QueueState.ACTIVE, QueueState.BACKOFF) for entry in group.waiting.values())
+            assert group.complete or all(
+                entry.state not in (QueueState.ACTIVE, QueueState.BACKOFF)
+                for entry in group.waiting.values()
+            )
 
     def rebuilt(self) -> SchedulingQueue:
         """Another queue, where the same pods are put where they are."""
@@ -347,7 +428,12 @@ class World:
         context, revision = self.bench.context, self.bench.loop.live["test"]
         other = CycleContext(fresh, context.seed)
         waiting = sorted(
-            (entry for entry in self.bench.queue.entries() if self.bench.cache.pod_info(entry.uid) is None), key=lambda entry: entry.uid
+            (
+                entry
+                for entry in self.bench.queue.entries()
+                if self.bench.cache.pod_info(entry.uid) is None
+            ),
+            key=lambda entry: entry.uid,
         )
         for entry in self.chance.sample(waiting, min(number, len(waiting))):
             mine, its = (said(decide(entry.pod, revision, one)) for one in (context, other))
@@ -386,5 +472,8 @@ def _(value: PodVolumes) -> list[Any]:
 def _(value: ClaimReservation) -> list[Any]:
     claims = [one for one in value.claims if one.allocation is not None]
     return [
-        msgspec.structs.replace(one.claim, status=msgspec.structs.replace(one.claim.status, allocation=one.allocation)) for one in claims
+        msgspec.structs.replace(
+            one.claim, status=msgspec.structs.replace(one.claim.status, allocation=one.allocation)
+        )
+        for one in claims
     ]

@@ -1,4 +1,5 @@
-"""A tiny API server: discovery, list and watch of a few cluster-scoped kinds, and whatever else a test adds as a route.
+"""A tiny API server: discovery, list and watch of a few cluster-scoped kinds, and whatever else a
+test adds as a route.
 
 It keeps every request, so that a test can say what was and what was not asked for.
 """
@@ -18,7 +19,11 @@ SERVED = {
     "/apis/apiextensions.k8s.io/v1": ["customresourcedefinitions"],
     "/apis/moorage.dev/v1alpha1": ["schedulerprofiles", "pluginconfigs"],
 }
-KINDS = {"schedulerprofiles": "SchedulerProfile", "pluginconfigs": "PluginConfig", "customresourcedefinitions": "CustomResourceDefinition"}
+KINDS = {
+    "schedulerprofiles": "SchedulerProfile",
+    "pluginconfigs": "PluginConfig",
+    "customresourcedefinitions": "CustomResourceDefinition",
+}
 
 
 class FakeApi:
@@ -45,7 +50,12 @@ class FakeApi:
         body = {
             "apiVersion": path.removeprefix("/apis/").rsplit("/", 1)[0],
             "kind": KINDS[plural],
-            "metadata": {"name": name, "uid": f"uid-{name}", "resourceVersion": str(self.version), "generation": self.version},
+            "metadata": {
+                "name": name,
+                "uid": f"uid-{name}",
+                "resourceVersion": str(self.version),
+                "generation": self.version,
+            },
             "spec": spec,
         }
         self._objects[path][name] = body
@@ -64,13 +74,25 @@ class FakeApi:
         """Listen on a free loopback port; gives the address."""
         self.app.router.add_get("/api", self._json({"versions": ["v1"]}))
         groups = [
-            {"name": group, "versions": [{"version": version}], "preferredVersion": {"version": version}}
-            for _, _, group, version in (path.split("/") for path in SERVED if path.startswith("/apis/"))
+            {
+                "name": group,
+                "versions": [{"version": version}],
+                "preferredVersion": {"version": version},
+            }
+            for _, _, group, version in (
+                path.split("/") for path in SERVED if path.startswith("/apis/")
+            )
         ]
         self.app.router.add_get("/apis", self._json({"groups": groups}))
         for base, plurals in SERVED.items():
             resources = [
-                {"name": plural, "kind": KINDS.get(plural, plural), "singularName": "", "namespaced": False, "verbs": ["list", "watch"]}
+                {
+                    "name": plural,
+                    "kind": KINDS.get(plural, plural),
+                    "singularName": "",
+                    "namespaced": False,
+                    "verbs": ["list", "watch"],
+                }
                 for plural in plurals
             ]
             self.app.router.add_get(base, self._json({"resources": resources}))
@@ -101,7 +123,9 @@ class FakeApi:
     async def _collection(self, request: web.Request) -> web.StreamResponse:
         if "watch" not in request.query:
             items = list(self._objects[request.path].values())
-            return web.json_response({"metadata": {"resourceVersion": str(self.version)}, "items": items})
+            return web.json_response(
+                {"metadata": {"resourceVersion": str(self.version)}, "items": items}
+            )
         response = web.StreamResponse()
         await response.prepare(request)
         queue: asyncio.Queue[bytes] = asyncio.Queue()
@@ -118,4 +142,6 @@ class FakeApi:
 
 
 def _refusal(status: int) -> web.HTTPException:
-    return {401: web.HTTPUnauthorized, 403: web.HTTPForbidden}[status](text='{"kind": "Status"}', content_type="application/json")
+    return {401: web.HTTPUnauthorized, 403: web.HTTPForbidden}[status](
+        text='{"kind": "Status"}', content_type="application/json"
+    )

@@ -46,7 +46,9 @@ def test_an_event_becomes_one_call() -> None:
 
 
 def test_an_older_state_never_follows_a_newer_one() -> None:
-    """What a slow list brings after the watch, or after a deletion, is dropped; so is a repetition."""
+    """What a slow list brings after the watch, or after a deletion, is dropped; so is a
+    repetition.
+    """
     told = Told()
     deliveries = Deliveries("things", told)
     deliveries.deliver(body("a", 9), deleted=True)
@@ -66,14 +68,29 @@ def test_a_name_may_be_used_again() -> None:
 
 
 def test_owed_is_what_a_list_has_and_nobody_delivered() -> None:
-    """Missing, older and vanished objects are owed; newer ones, and those made or deleted after the list, are not."""
+    """Missing, older and vanished objects are owed; newer ones, and those made or deleted after the
+    list, are not.
+    """
     told = Told()
     deliveries = Deliveries("things", told)
-    for name, version in (("same", 3), ("older", 2), ("newer", 99), ("vanished", 4), ("made after", 98)):
+    for name, version in (
+        ("same", 3),
+        ("older", 2),
+        ("newer", 99),
+        ("vanished", 4),
+        ("made after", 98),
+    ):
         deliveries.deliver(body(name, version), deleted=False)
     deliveries.deliver(body("deleted after", 97), deleted=True)
     objects = {
-        name: body(name, version) for name, version in (("same", 3), ("older", 5), ("newer", 6), ("missing", 7), ("deleted after", 8))
+        name: body(name, version)
+        for name, version in (
+            ("same", 3),
+            ("older", 5),
+            ("newer", 6),
+            ("missing", 7),
+            ("deleted after", 8),
+        )
     }
     listing = ObjectListing(10, objects)
     assert sorted(deliveries.missing(listing)) == ["missing", "older", "vanished"]
@@ -88,11 +105,17 @@ HISTORY = st.lists(st.tuples(NAMES, st.booleans()), max_size=12)
 
 
 @hypothesis.given(HISTORY, st.randoms(use_true_random=False), st.integers(0, 12))
-def test_any_order_and_any_loss_ends_in_the_lists_state(history: list[tuple[str, bool]], random: Any, keep: int) -> None:
-    """Whatever Kopf loses, repeats or brings late: after a list at the end the engine has exactly what the API server has."""
+def test_any_order_and_any_loss_ends_in_the_lists_state(
+    history: list[tuple[str, bool]], random: Any, keep: int
+) -> None:
+    """Whatever Kopf loses, repeats or brings late: after a list at the end the engine has exactly
+    what the API server has.
+    """
     told = Told()
     deliveries = Deliveries("things", told)
-    events = [(body(name, version), deleted) for version, (name, deleted) in enumerate(history, start=1)]
+    events = [
+        (body(name, version), deleted) for version, (name, deleted) in enumerate(history, start=1)
+    ]
     final: dict[str, dict[str, Any]] = {}
     for seen, deleted in events:
         if deleted:
@@ -105,10 +128,14 @@ def test_any_order_and_any_loss_ends_in_the_lists_state(history: list[tuple[str,
     listing = ObjectListing(len(events), final)
     for name in deliveries.missing(listing):
         deliveries.redeliver(name, listing)
-    assert told.state == {name: int(seen["metadata"]["resourceVersion"]) for name, seen in final.items()}
+    assert told.state == {
+        name: int(seen["metadata"]["resourceVersion"]) for name, seen in final.items()
+    }
 
 
-def test_a_receiver_that_fails_on_one_object_goes_on_with_the_others(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_receiver_that_fails_on_one_object_goes_on_with_the_others(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     """The object is named, and tried again when it changes."""
     took: list[str] = []
 

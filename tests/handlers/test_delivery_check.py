@@ -21,7 +21,9 @@ PATH = "/apis/example.dev/v1/things"
 
 
 class Timeline(EagerClock):
-    """Virtual time that passes while somebody sleeps; ``at`` holds what happens on the way, by seconds since the start."""
+    """Virtual time that passes while somebody sleeps; ``at`` holds what happens on the way, by
+    seconds since the start.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -85,7 +87,9 @@ class Server:
 
     def _list(self, names: list[str], **more: str) -> bytes:
         items = [self.body(name) for name in names]
-        return json.dumps({"metadata": {"resourceVersion": str(self.version), **more}, "items": items}).encode()
+        return json.dumps(
+            {"metadata": {"resourceVersion": str(self.version), **more}, "items": items}
+        ).encode()
 
     def stream(self, path: str) -> AsyncGenerator[bytes, None]:
         """Comparing watches nothing."""
@@ -100,7 +104,9 @@ class Bench:
         self.state: dict[str, int] = {}
         self.kind = Deliveries("things", self._tell)
         self.listed_at: float | None = None
-        self.comparing = DeliveryCheck(self.server, self.clock, "/apis/example.dev/v1", [self.kind], self._listed)
+        self.comparing = DeliveryCheck(
+            self.server, self.clock, "/apis/example.dev/v1", [self.kind], self._listed
+        )
 
     def kopf(self, name: str) -> None:
         """Kopf delivers an object as it is now."""
@@ -154,12 +160,16 @@ def test_what_is_owed_may_stand_on_any_page() -> None:
 
 
 def test_a_silent_kopf_does_not_stop_the_start(caplog: pytest.LogCaptureFixture) -> None:
-    """What Kopf has not delivered in time is handed over, with an error in the log that names it."""
+    """What Kopf has not delivered in time is handed over, with an error in the log that names
+    it.
+    """
     bench = Bench()
     bench.server.put("a")
     asyncio.run(bench.run(delivery_check.FIRST_GRACE_SECONDS + 1))
     assert bench.state == bench.server.objects
-    assert bench.listed_at == pytest.approx(delivery_check.FIRST_GRACE_SECONDS, abs=2 * delivery_check.POLL_SECONDS)
+    assert bench.listed_at == pytest.approx(
+        delivery_check.FIRST_GRACE_SECONDS, abs=2 * delivery_check.POLL_SECONDS
+    )
     assert "things" in caplog.text and "'a'" in caplog.text
 
 
@@ -197,12 +207,17 @@ def test_a_missed_change_is_made_up_for_within_the_period() -> None:
 
 
 def test_a_late_delivery_is_no_strike() -> None:
-    """What comes within the grace period was under way: however often that happens, the watcher lives."""
+    """What comes within the grace period was under way: however often that happens, the watcher
+    lives.
+    """
     bench = Bench()
     for minute in range(1, 8):
         at = minute * delivery_check.PERIOD_SECONDS
         # The grace period of each comparison moves the next one by the time that Kopf took.
-        bench.clock.at += [(at - 1, lambda: bench.server.put("a")), (at + 2.5, lambda: bench.kopf("a"))]
+        bench.clock.at += [
+            (at - 1, lambda: bench.server.put("a")),
+            (at + 2.5, lambda: bench.kopf("a")),
+        ]
     asyncio.run(bench.run(7 * delivery_check.PERIOD_SECONDS))
     assert bench.state == bench.server.objects
 
@@ -230,13 +245,24 @@ def test_a_list_that_fails_changes_nothing() -> None:
     bench.server.put("a")
     bench.clock.at = [
         (0.05, lambda: bench.kopf("a")),
-        (30.0, lambda: bench.server.errors.extend([Retryable("away"), NotFound(f"GET {PATH}", 404)])),
+        (
+            30.0,
+            lambda: bench.server.errors.extend([Retryable("away"), NotFound(f"GET {PATH}", 404)]),
+        ),
     ]
     asyncio.run(bench.run(4 * delivery_check.PERIOD_SECONDS))
     assert bench.state == {"a": 2}
 
 
-@pytest.mark.parametrize("answer", [b"<html>", b"[]", b'{"items": null, "metadata": {}}', b'{"metadata": {"resourceVersion": "1"}}'])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"<html>",
+        b"[]",
+        b'{"items": null, "metadata": {}}',
+        b'{"metadata": {"resourceVersion": "1"}}',
+    ],
+)
 def test_an_answer_that_is_no_list_is_an_edge_error(answer: bytes) -> None:
     """A proxy's page, or anything else, is tried again like any failure."""
     bench = Bench()

@@ -50,12 +50,16 @@ async def eventually(condition: Callable[[], bool], seconds: float = 20.0) -> No
 
 
 @asynccontextmanager
-async def kopf_on(api: FakeApi, engine: RecordingReceiver, kubeconfig: str = "") -> AsyncIterator[tuple[EmbeddedKopf, KubeSession]]:
+async def kopf_on(
+    api: FakeApi, engine: RecordingReceiver, kubeconfig: str = ""
+) -> AsyncIterator[tuple[EmbeddedKopf, KubeSession]]:
     """Kopf at work, the comparison beside it; all ended afterwards."""
     async with api.serve() as server:
         clock = SystemClock()
         session = await KubeSession.open(KubeSource(kubeconfig, server), "test", clock)
-        embedded = EmbeddedKopf(engine, KopfConnection(server, session.new_client_session, session, clock))
+        embedded = EmbeddedKopf(
+            engine, KopfConnection(server, session.new_client_session, session, clock)
+        )
         assert str(embedded.problem) == "profiles are not listed yet"
         await embedded.start()
         try:
@@ -67,7 +71,9 @@ async def kopf_on(api: FakeApi, engine: RecordingReceiver, kubeconfig: str = "")
 
 
 def test_events_of_both_kinds_reach_the_engine_and_nothing_is_written() -> None:
-    """Listed, made, changed and deleted objects are told; Kopf sends no request but GET, and asks for nothing it has no right to."""
+    """Listed, made, changed and deleted objects are told; Kopf sends no request but GET, and asks
+    for nothing it has no right to.
+    """
 
     async def scenario() -> None:
         api, engine = FakeApi(), RecordingReceiver()
@@ -78,7 +84,10 @@ def test_events_of_both_kinds_reach_the_engine_and_nothing_is_written() -> None:
             api.put("pluginconfigs", "made", plugin="NodeName")
             api.put("schedulerprofiles", "there", preset="BinPack")
             await eventually(
-                lambda: engine.configs == {"made": {"plugin": "NodeName"}} and engine.profiles == {"there": {"preset": "BinPack"}}
+                lambda: (
+                    engine.configs == {"made": {"plugin": "NodeName"}}
+                    and engine.profiles == {"there": {"preset": "BinPack"}}
+                )
             )
             api.delete("schedulerprofiles", "there")
             await eventually(lambda: engine.profiles == {"there": None})
@@ -89,7 +98,9 @@ def test_events_of_both_kinds_reach_the_engine_and_nothing_is_written() -> None:
 
 
 def test_a_bind_in_flight_survives_kopfs_stop() -> None:
-    """Kopf ends its own tasks only: a request of ours that was under way is answered, and new ones are possible."""
+    """Kopf ends its own tasks only: a request of ours that was under way is answered, and new ones
+    are possible.
+    """
 
     async def scenario() -> None:
         api, engine = FakeApi(), RecordingReceiver()
@@ -116,7 +127,9 @@ def test_a_bind_in_flight_survives_kopfs_stop() -> None:
     asyncio.run(scenario())
 
 
-def test_a_replaced_token_is_used_without_a_restart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_replaced_token_is_used_without_a_restart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """After a 401 Kopf logs in again, at a measured pace, and goes on with the new token."""
     monkeypatch.setattr(kopf_operator, "LOGIN_INTERVAL_SECONDS", 0.3)
     token_file = tmp_path / "token"

@@ -1,4 +1,6 @@
-"""The wheel alone, in a fresh virtual environment, on a machine that has nothing else: `moorage demo` works."""
+"""The wheel alone, in a fresh virtual environment, on a machine that has nothing else: `moorage
+demo` works.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,13 @@ from tests.rig.operators import ROOT
 def run(*command: str | Path, cwd: Path = ROOT, **environment: str) -> str:
     """What a command prints; with its complaints when it fails."""
     done = subprocess.run(
-        list(map(str, command)), cwd=cwd, env=environment or None, capture_output=True, text=True, check=False, timeout=300
+        list(map(str, command)),
+        cwd=cwd,
+        env=environment or None,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
     )
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     return done.stdout
@@ -25,20 +33,47 @@ def moorage(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The command, installed as a user would, with the versions that are pinned."""
     folder = tmp_path_factory.mktemp("install")
     for project in (ROOT, *(ROOT / "packages").iterdir()):
-        run(sys.executable, "-I", "-m", "hatchling", "build", "-t", "wheel", "-d", folder, cwd=project)
+        run(
+            sys.executable,
+            "-I",
+            "-m",
+            "hatchling",
+            "build",
+            "-t",
+            "wheel",
+            "-d",
+            folder,
+            cwd=project,
+        )
     run(sys.executable, "-I", "-m", "venv", folder / "venv")
-    pip = (folder / "venv" / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
+    pip = (
+        folder / "venv" / "bin" / "python",
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+    )
     run(*pip, "--require-hashes", "-r", ROOT / "requirements" / "run.txt")
     run(*pip, "--no-deps", "--no-index", *folder.glob("*.whl"))
     return folder / "venv" / "bin" / "moorage"
 
 
 def test_demo(moorage: Path, tmp_path: Path) -> None:
-    """Without kubectl, without a home, in any folder: it comes up, and the tour sees its effects. The home stays empty."""
+    """Without kubectl, without a home, in any folder: it comes up, and the tour sees its effects.
+    The home stays empty.
+    """
     home, temporary = tmp_path / "home", tmp_path / "tmp"
     for folder in (home, temporary):
         folder.mkdir()
-    printed = run(moorage, "demo", "--exit-after-tour", HOME=str(home), TMPDIR=str(temporary), PATH="/usr/bin:/bin")
+    printed = run(
+        moorage,
+        "demo",
+        "--exit-after-tour",
+        HOME=str(home),
+        TMPDIR=str(temporary),
+        PATH="/usr/bin:/bin",
+    )
     assert "Ready after " in printed
     assert "The tour is over; all effects were seen." in printed
     assert not [*home.iterdir(), *temporary.iterdir()]
@@ -46,4 +81,9 @@ def test_demo(moorage: Path, tmp_path: Path) -> None:
 
 def test_pinned_versions_are_those_that_the_wheel_wants(moorage: Path) -> None:
     """Pip finds nothing missing and no conflict."""
-    assert run(moorage.with_name("python"), "-m", "pip", "check", "--disable-pip-version-check").strip() == "No broken requirements found."
+    assert (
+        run(
+            moorage.with_name("python"), "-m", "pip", "check", "--disable-pip-version-check"
+        ).strip()
+        == "No broken requirements found."
+    )

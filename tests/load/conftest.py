@@ -1,4 +1,6 @@
-"""Fixtures of the load tests: each gets a control plane of its own, with the operator's manifests applied."""
+"""Fixtures of the load tests: each gets a control plane of its own, with the operator's manifests
+applied.
+"""
 
 import contextlib
 from collections.abc import Callable, Iterator
@@ -17,7 +19,9 @@ __all__ = ["assets", "client", "figures", "installation"]
 @pytest.fixture
 def installation(assets: Path) -> Iterator[tuple[Rig, Path]]:
     """(a running rig, the kubeconfig of the operator's ServiceAccount on it)."""
-    with Rig(assets, ["--max-requests-inflight=3000", "--max-mutating-requests-inflight=3000"]) as rig:
+    with Rig(
+        assets, ["--max-requests-inflight=3000", "--max-mutating-requests-inflight=3000"]
+    ) as rig:
         yield rig, install(rig)
 
 
@@ -35,6 +39,7 @@ def figures(capsys: pytest.CaptureFixture[str]) -> Callable[..., None]:
     def show(**values: object) -> None:
         with capsys.disabled():
             for name, value in values.items():
-                print(f"\n    {name.replace('_', ' ')}: {value}", end="")  # noqa: T201  # the figures are what the test is run for
+                # the figures are what the test is run for
+                print(f"\n    {name.replace('_', ' ')}: {value}", end="")  # noqa: T201 - see above
 
     return show

@@ -1,4 +1,6 @@
-"""How long a process was kept waiting for a processor: what a busy machine adds to a step is not the step's own time."""
+"""How long a process was kept waiting for a processor: what a busy machine adds to a step is not
+the step's own time.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ _PERIOD: Final = 0.01
 
 
 class RunQueue:
-    """Samples how long the main thread of a process has waited, as the kernel counts it; a context manager."""
+    """Samples how long the main thread of a process has waited, as the kernel counts it; a context
+    manager.
+    """
 
     def __init__(self, pid: int) -> None:
         """`pid` is a running process, which must outlive this."""

@@ -1,4 +1,6 @@
-"""The embedded cluster under load: big lists are quick, and watchers hear of every write, in order and soon."""
+"""The embedded cluster under load: big lists are quick, and watchers hear of every write, in order
+and soon.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ FACTOR = float(os.environ.get(BUDGET_FACTOR, "1"))
 
 @pytest.mark.parametrize("accept", ["application/json", embedded.TABLE], ids=["JSON", "Table"])
 def test_lists_are_quick(accept: str, figures: Callable[..., None]) -> None:
-    """5,000 nodes in less than a second, also the first time, when none of them has been written as JSON yet."""
+    """5,000 nodes in less than a second, also the first time, when none of them has been written as
+    JSON yet.
+    """
 
     async def scenario() -> list[tuple[float, int]]:
         async with embedded.connected(rig) as session:
@@ -36,7 +40,8 @@ def test_lists_are_quick(accept: str, figures: Callable[..., None]) -> None:
 
 
 def test_watchers_keep_up(figures: Callable[..., None]) -> None:
-    """500 writes a second, which three clients hear of over TLS: each of all of them, in the order of their versions.
+    """500 writes a second, which three clients hear of over TLS: each of all of them, in the order
+    of their versions.
 
     Time in which a busy machine gave one of the two processes no processor does not count.
     """
@@ -52,7 +57,11 @@ def test_watchers_keep_up(figures: Callable[..., None]) -> None:
         done, waited = asyncio.run(scenario())
     delays = sorted(done.delays)
     late = delays[int(len(delays) * 0.99)]
-    figures(writes_a_second=round(done.rate), s_without_a_processor=round(waited, 1), late_by_ms_at_most_of_99_percent=round(late * 1000))
+    figures(
+        writes_a_second=round(done.rate),
+        s_without_a_processor=round(waited, 1),
+        late_by_ms_at_most_of_99_percent=round(late * 1000),
+    )
     for had in done.had:
         assert had.keys() == done.answered.keys()
         assert list(had) == sorted(had, key=int)

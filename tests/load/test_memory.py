@@ -1,4 +1,6 @@
-"""What 5,000 nodes and 10,000 assigned pods take, and profiles and PluginConfigs as large as they may be."""
+"""What 5,000 nodes and 10,000 assigned pods take, and profiles and PluginConfigs as large as they
+may be.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,13 @@ def make_node(i: int, client: Client) -> None:
     """A node of a large cluster."""
     room = {"cpu": "32", "memory": "256Gi", "pods": "110"}
     labels = {"topology.kubernetes.io/zone": f"zone{i % 3}", "kubernetes.io/hostname": f"n{i}"}
-    client.post("/api/v1/nodes", {"metadata": {"name": f"n{i}", "labels": labels}, "status": {"allocatable": room, "capacity": room}})
+    client.post(
+        "/api/v1/nodes",
+        {
+            "metadata": {"name": f"n{i}", "labels": labels},
+            "status": {"allocatable": room, "capacity": room},
+        },
+    )
 
 
 def make_pod(i: int, client: Client) -> None:
@@ -33,7 +41,9 @@ def make_pod(i: int, client: Client) -> None:
     client.post(PODS, body)
 
 
-def test_memory_of_a_large_cluster(installation: tuple[Rig, Path], figures: Callable[..., None]) -> None:
+def test_memory_of_a_large_cluster(
+    installation: tuple[Rig, Path], figures: Callable[..., None]
+) -> None:
     """Resident memory stays under 400 MiB."""
     rig, kubeconfig = installation
     many(rig, (partial(make_node, i) for i in range(NODES)))
@@ -51,8 +61,16 @@ def write_pair(i: int, version: int, client: Client) -> None:
     args = {"ignoredResources": ignored, "ignoredResourceGroups": [f"v{version}.io"]}
     config = {"plugin": "NodeResourcesFit", "args": args}
     profile = {"pluginConfig": [{"name": "NodeResourcesFit", "configRef": {"name": f"o{i}"}}]}
-    for kind, plural, spec in (("PluginConfig", "pluginconfigs", config), ("SchedulerProfile", "schedulerprofiles", profile)):
-        body = {"apiVersion": "moorage.dev/v1alpha1", "kind": kind, "metadata": {"name": f"o{i}"}, "spec": spec}
+    for kind, plural, spec in (
+        ("PluginConfig", "pluginconfigs", config),
+        ("SchedulerProfile", "schedulerprofiles", profile),
+    ):
+        body = {
+            "apiVersion": "moorage.dev/v1alpha1",
+            "kind": kind,
+            "metadata": {"name": f"o{i}"},
+            "spec": spec,
+        }
         if version:
             client.merge(f"{API}/{plural}/o{i}", {"spec": spec})
         else:
@@ -65,8 +83,12 @@ def delete_pair(i: int, client: Client) -> None:
     client.delete(f"{API}/pluginconfigs/o{i}")
 
 
-def test_memory_of_large_profiles(installation: tuple[Rig, Path], figures: Callable[..., None]) -> None:
-    """Edited over and over, each pair takes 400 KiB at most; what remains of them all once they are gone is below 100 MiB."""
+def test_memory_of_large_profiles(
+    installation: tuple[Rig, Path], figures: Callable[..., None]
+) -> None:
+    """Edited over and over, each pair takes 400 KiB at most; what remains of them all once they are
+    gone is below 100 MiB.
+    """
     rig, kubeconfig = installation
     with Operator(rig, kubeconfig, "moorage-0") as operator:
         operator.wait_logged("leading", 60)
@@ -79,7 +101,11 @@ def test_memory_of_large_profiles(installation: tuple[Rig, Path], figures: Calla
         many(rig, (partial(delete_pair, i) for i in range(PAIRS)))
         time.sleep(10)
         gone = operator.rss()
-    figures(pairs=PAIRS, used_mib=round((there - before) / 2**20), remains_mib=round((gone - before) / 2**20))
+    figures(
+        pairs=PAIRS,
+        used_mib=round((there - before) / 2**20),
+        remains_mib=round((gone - before) / 2**20),
+    )
     assert there - before < PAIRS * 400 * 2**10
     assert gone - before < 100 * 2**20
 

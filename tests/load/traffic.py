@@ -18,8 +18,15 @@ PODS: Final = f"/api/v1/namespaces/{NAMESPACE}/pods"
 
 def pod(name: str, scheduler: str, **requests: str) -> dict[str, Any]:
     """A pod of one container."""
-    container = {"name": "c", "image": "pause:3", "resources": {"requests": {"cpu": "1m", "memory": "1Mi", **requests}}}
-    return {"metadata": {"name": name}, "spec": {"schedulerName": scheduler, "containers": [container]}}
+    container = {
+        "name": "c",
+        "image": "pause:3",
+        "resources": {"requests": {"cpu": "1m", "memory": "1Mi", **requests}},
+    }
+    return {
+        "metadata": {"name": name},
+        "spec": {"schedulerName": scheduler, "containers": [container]},
+    }
 
 
 class Traffic:
@@ -67,7 +74,9 @@ class Traffic:
 
 
 def wait_all_bound(client: Client, names: set[str], seconds: float = 60) -> list[dict[str, Any]]:
-    """Wait until all these pods have a node; returns all pods. Raises TimeoutError naming the first that have not."""
+    """Wait until all these pods have a node; returns all pods. Raises TimeoutError naming the first
+    that have not.
+    """
     deadline = time.monotonic() + seconds
     while True:
         pods: list[dict[str, Any]] = client.get(PODS)["items"]
@@ -92,7 +101,9 @@ def overcommitted(client: Client) -> list[str]:
     for node in client.get("/api/v1/nodes")["items"]:
         has = node["status"]["allocatable"]
         mine = used[node["metadata"]["name"]]
-        if mine.pop("pods", 0) > value(has["pods"]) or any(amount > milli_value(has.get(name, "0")) for name, amount in mine.items()):
+        if mine.pop("pods", 0) > value(has["pods"]) or any(
+            amount > milli_value(has.get(name, "0")) for name, amount in mine.items()
+        ):
             wrong.append(node["metadata"]["name"])
     return wrong
 

@@ -1,4 +1,6 @@
-"""Named mutants: each takes one mechanism out of the operator, and the tests beside it must fail then.
+"""Named mutants: each takes one mechanism out of the operator, and the tests beside it must fail
+then.
 
-``python -m tests.mutants [NAME ...]`` runs them, all or those whose names contain a word given. ``table.py`` has them.
+``python -m tests.mutants [NAME ...]`` runs them, all or those whose names contain a word given.
+``table.py`` has them.
 """

@@ -1,4 +1,6 @@
-"""Try mutants: ``python -m tests.mutants [WORD ...]``. Exit status 1 when one lives, 2 when one could not be tried."""
+"""Try mutants: ``python -m tests.mutants [WORD ...]``. Exit status 1 when one lives, 2 when one
+could not be tried.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ from tests.mutants.table import MUTANTS
 def main(words: list[str]) -> int:
     """The command line."""
     status = 0
-    chosen = [mutant for mutant in MUTANTS if not words or any(word in mutant.name for word in words)]
+    chosen = [
+        mutant for mutant in MUTANTS if not words or any(word in mutant.name for word in words)
+    ]
     for number, mutant in enumerate(chosen, 1):
         began = time.monotonic()
         try:
@@ -19,7 +23,13 @@ def main(words: list[str]) -> int:
         except ValueError as error:
             verdict, status = f"NOT TRIED: {error}", 2
         status = max(status, int(verdict == "LIVES"))
-        print(f"{number:>3}/{len(chosen)} {mutant.name}: {verdict} ({time.monotonic() - began:.0f} s)", flush=True)
+        print(
+            (
+                f"{number:>3}/{len(chosen)} {mutant.name}: {verdict} "
+                f"({time.monotonic() - began:.0f} s)"
+            ),
+            flush=True,
+        )
     return status
 
 

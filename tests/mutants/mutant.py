@@ -27,10 +27,11 @@ def pattern(text: str) -> re.Pattern[str]:
 
 @dataclass(frozen=True)
 class Mutant:
-    """In ``file`` (below operator/moorage) the text ``old``, which occurs once there, becomes ``new``; ``tests`` are to notice.
+    """In ``file`` (below operator/moorage) the text ``old``, which occurs once there, becomes
+    ``new``; ``tests`` are to notice.
 
-    Both are written as ``ast.unparse`` writes code, each statement on one line, whatever the quotes: how the file is formatted does
-    not matter.
+    Both are written as ``ast.unparse`` writes code, each statement on one line, whatever the
+    quotes: how the file is formatted does not matter.
     """
 
     name: str
@@ -44,22 +45,54 @@ class Mutant:
         code = ast.unparse(ast.parse((PACKAGE / "moorage" / self.file).read_text()))
         old = pattern(self.old)
         if (found := len(old.findall(code))) != 1:
-            raise ValueError(f"{self.name}: {self.old!r} occurs {found} times in {self.file}, not once: adapt tests/mutants/table.py")
+            raise ValueError(
+                f"{self.name}: {self.old!r} occurs {found} times in {self.file}, not once: "
+                f"adapt tests/mutants/table.py"
+            )
         return old.sub(lambda _: self.new, code)
 
     def killed(self) -> bool:
-        """Whether a test fails when the operator is a copy with this change. Raises ValueError where tests could not be run."""
+        """Whether a test fails when the operator is a copy with this change. Raises ValueError
+        where tests could not be run.
+        """
         with tempfile.TemporaryDirectory(prefix="moorage-mutant-") as folder:
             operator = Path(folder) / "operator"
             shutil.copytree(PACKAGE, operator, ignore=shutil.ignore_patterns("__pycache__"))
             (operator / "moorage" / self.file).write_text(self.applied())
-            # Processes that tests start find the copy by PYTHONPATH where they are not isolated; tests of mutants run in one process.
-            command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-o", f"pythonpath={operator} .", *self.tests]
-            environment = {**os.environ, "PYTHONPATH": str(operator), "PYTHONDONTWRITEBYTECODE": "1"}
+            # Processes that tests start find the copy by PYTHONPATH where they are not isolated;
+            # tests of mutants run in one process.
+            command = [
+                sys.executable,
+                "-m",
+                "pytest",
+                "-x",
+                "-q",
+                "-p",
+                "no:cacheprovider",
+                "-o",
+                f"pythonpath={operator} .",
+                *self.tests,
+            ]
+            environment = {
+                **os.environ,
+                "PYTHONPATH": str(operator),
+                "PYTHONDONTWRITEBYTECODE": "1",
+            }
             try:
-                ended = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=_SECONDS, check=False)
+                ended = subprocess.run(
+                    command,
+                    cwd=ROOT,
+                    env=environment,
+                    capture_output=True,
+                    text=True,
+                    timeout=_SECONDS,
+                    check=False,
+                )
             except subprocess.TimeoutExpired:
                 return True  # a test that waits for ever has noticed: suites end what hangs
         if ended.returncode not in (0, _TESTS_FAILED):
-            raise ValueError(f"{self.name}: pytest ended with {ended.returncode}:\n{ended.stdout[-2000:]}{ended.stderr[-2000:]}")
+            raise ValueError(
+                f"{self.name}: pytest ended with "
+                f"{ended.returncode}:\n{ended.stdout[-2000:]}{ended.stderr[-2000:]}"
+            )
         return ended.returncode == _TESTS_FAILED

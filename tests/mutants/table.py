@@ -103,7 +103,10 @@ MUTANTS: Final = (
     Mutant(
         name="one 404 of an eviction is a fact",
         file="engine/scheduling/preemption.py",
-        old="if not isinstance(error, Retryable) and await self._reads.pod_node(pod_ref(pod)) is None:",
+        old=(
+            "if not isinstance(error, Retryable) and await self._reads.pod_node(pod_ref(pod)) is "
+            "None:"
+        ),
         new="if not isinstance(error, Retryable):",
         tests=("tests/engine/scheduling/test_preemption_evictions.py",),
     ),
@@ -112,7 +115,10 @@ MUTANTS: Final = (
         file="engine/binding/actors/device_binder.py",
         old="isinstance(error, Conflict | NotFound | Retryable)",
         new="isinstance(error, Conflict | Retryable)",
-        tests=("tests/engine/binding/test_clean_up.py", "tests/engine/binding/test_device_binder.py"),
+        tests=(
+            "tests/engine/binding/test_clean_up.py",
+            "tests/engine/binding/test_device_binder.py",
+        ),
     ),
     Mutant(
         name="extenders: a cycle that has not begun is cancelled",
@@ -222,7 +228,10 @@ MUTANTS: Final = (
     Mutant(
         name="gangs: a profile places two at once",
         file="engine/scheduling/loop.py",
-        old="        if self._groups.get(attempt.entry.scheduler_name, attempt) is not attempt:\n            return True\n",
+        old=(
+            "        if self._groups.get(attempt.entry.scheduler_name, attempt) is not "
+            "attempt:\n            return True\n"
+        ),
         new="",
         tests=("tests/engine/scheduling/test_slices.py",),
     ),
@@ -266,7 +275,10 @@ MUTANTS: Final = (
         file="engine/scheduling/loop.py",
         old="        for attempt in self._groups.values():\n            _undo_placing(attempt)\n",
         new="",
-        tests=("tests/engine/scheduling/test_slices.py", "tests/engine/scheduling/test_gangs_side_by_side.py"),
+        tests=(
+            "tests/engine/scheduling/test_slices.py",
+            "tests/engine/scheduling/test_gangs_side_by_side.py",
+        ),
     ),
     Mutant(
         name="budget: a search for devices is never set down",
@@ -439,7 +451,10 @@ MUTANTS: Final = (
     Mutant(
         name="serving: what cannot be found out is allowed",
         file="adapters/authorization.py",
-        old='raise Denied(503, "who may see this cannot be found out now: the API server does not say") from error',
+        old=(
+            'raise Denied(503, "who may see this cannot be found out now: the API server does '
+            'not say") from error'
+        ),
         new="return",
         tests=("tests/adapters/test_authorization.py",),
     ),
@@ -518,14 +533,20 @@ MUTANTS: Final = (
         file="core/plugins/dynamic_resources/plugin.py",
         old="        return state if kept is None else state.without_kept(kept)\n",
         new="        return state\n",
-        tests=("tests/core/columns/test_kept_choices.py", "tests/engine/scheduling/test_kept_choices.py"),
+        tests=(
+            "tests/core/columns/test_kept_choices.py",
+            "tests/engine/scheduling/test_kept_choices.py",
+        ),
     ),
     Mutant(
         name="kept choices: a nomination guards no volumes",
         file="core/plugins/volume_binding/plugin.py",
         old="        return state if kept is None else state.without_kept(kept)\n",
         new="        return state\n",
-        tests=("tests/core/columns/test_kept_choices.py", "tests/engine/scheduling/test_kept_choices.py"),
+        tests=(
+            "tests/core/columns/test_kept_choices.py",
+            "tests/engine/scheduling/test_kept_choices.py",
+        ),
     ),
     Mutant(
         name="kept choices: devices are reserved that filter left alone",
@@ -537,7 +558,10 @@ MUTANTS: Final = (
     Mutant(
         name="kept choices: volumes are reserved that filter left alone",
         file="core/plugins/volume_binding/plugin.py",
-        old="        needs: PodVolumeClaims = with_nominated_pods(self, prepared.state, pod, snapshot)\n",
+        old=(
+            "        needs: PodVolumeClaims = with_nominated_pods(self, prepared.state, pod, "
+            "snapshot)\n"
+        ),
         new="        needs: PodVolumeClaims = prepared.state\n",
         tests=("tests/core/columns/test_kept_choices.py",),
     ),

@@ -1,4 +1,6 @@
-"""Node affinity, naively: every term is read again for every node. What NodeAffinity must agree with."""
+"""Node affinity, naively: every term is read again for every node. What NodeAffinity must agree
+with.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,12 @@ import string
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import NodeAffinity, Pod
 from moorage.core.objects.selector_terms import NodeSelectorTerm, Requirement
-from moorage.core.plugins.node_affinity import AddedAffinity, AddedRequirement, AddedTerm, NodeAffinityArgs
+from moorage.core.plugins.node_affinity import (
+    AddedAffinity,
+    AddedRequirement,
+    AddedTerm,
+    NodeAffinityArgs,
+)
 
 AnyRequirement = Requirement | AddedRequirement
 AnyTerm = NodeSelectorTerm | AddedTerm
@@ -27,7 +34,12 @@ def number(text: str | None) -> int | None:
 def is_label_value(text: str) -> bool:
     """Whether a label may have this value."""
     inner = string.ascii_letters + string.digits + "-_."
-    return not text or (len(text) <= 63 and all(one in inner for one in text) and text[0].isalnum() and text[-1].isalnum())
+    return not text or (
+        len(text) <= 63
+        and all(one in inner for one in text)
+        and text[0].isalnum()
+        and text[-1].isalnum()
+    )
 
 
 def holds(requirement: AnyRequirement, value: str | None) -> bool:
@@ -41,7 +53,12 @@ def holds(requirement: AnyRequirement, value: str | None) -> bool:
         if values:
             raise Unreadable
         return (value is not None) == (requirement.operator == "Exists")
-    if requirement.operator not in ("Gt", "Lt") or len(values) != 1 or number(values[0]) is None or not is_label_value(values[0]):
+    if (
+        requirement.operator not in ("Gt", "Lt")
+        or len(values) != 1
+        or number(values[0]) is None
+        or not is_label_value(values[0])
+    ):
         raise Unreadable
     mine, bound = number(value), number(values[0])
     assert bound is not None
@@ -57,7 +74,9 @@ def field_holds(requirement: AnyRequirement, node: Node) -> bool:
 
 
 def term_matches(term: AnyTerm, node: Node) -> bool:
-    """Whether a node meets all of a term, every part of which must be readable; raises Unreadable."""
+    """Whether a node meets all of a term, every part of which must be readable; raises
+    Unreadable.
+    """
     labels = node.metadata.labels or {}
     verdicts = [holds(one, labels.get(one.key)) for one in term.match_expressions or ()]
     verdicts += [field_holds(one, node) for one in term.match_fields or ()]
@@ -83,13 +102,19 @@ def wanted(pod: Pod, node: Node) -> bool:
     if any(labels.get(key) != value for key, value in (pod.spec.node_selector or {}).items()):
         return False
     required = affinity_of(pod).required_during_scheduling_ignored_during_execution
-    return required is None or any(readable_and_matches(term, node) for term in required.node_selector_terms or ())
+    return required is None or any(
+        readable_and_matches(term, node) for term in required.node_selector_terms or ()
+    )
 
 
 def allowed(args: NodeAffinityArgs, node: Node) -> bool:
     """Whether pods can be on the node by the administrator's wish."""
-    required = (args.added_affinity or AddedAffinity()).required_during_scheduling_ignored_during_execution
-    return required is None or any(term_matches(term, node) for term in required.node_selector_terms)
+    required = (
+        args.added_affinity or AddedAffinity()
+    ).required_during_scheduling_ignored_during_execution
+    return required is None or any(
+        term_matches(term, node) for term in required.node_selector_terms
+    )
 
 
 def named(pod: Pod) -> set[str] | None:
@@ -98,7 +123,11 @@ def named(pod: Pod) -> set[str] | None:
     terms = required.node_selector_terms or () if required is not None else ()
     sets = []
     for term in terms:
-        fields = [set(one.values or ()) for one in term.match_fields or () if one.key == "metadata.name" and one.operator == "In"]
+        fields = [
+            set(one.values or ())
+            for one in term.match_fields or ()
+            if one.key == "metadata.name" and one.operator == "In"
+        ]
         if not fields:
             return None
         sets.append(set.intersection(*fields))
@@ -107,13 +136,20 @@ def named(pod: Pod) -> set[str] | None:
 
 def prefers(pod: Pod, args: NodeAffinityArgs) -> bool:
     """Whether there is any preference to rank nodes by."""
-    added = (args.added_affinity or AddedAffinity()).preferred_during_scheduling_ignored_during_execution
-    return bool(added) or affinity_of(pod).preferred_during_scheduling_ignored_during_execution is not None
+    added = (
+        args.added_affinity or AddedAffinity()
+    ).preferred_during_scheduling_ignored_during_execution
+    return (
+        bool(added)
+        or affinity_of(pod).preferred_during_scheduling_ignored_during_execution is not None
+    )
 
 
 def score(pod: Pod, node: Node, args: NodeAffinityArgs) -> int:
     """The sum of the weights of what the node meets; raises Unreadable."""
-    added = (args.added_affinity or AddedAffinity()).preferred_during_scheduling_ignored_during_execution or ()
+    added = (
+        args.added_affinity or AddedAffinity()
+    ).preferred_during_scheduling_ignored_during_execution or ()
     own = affinity_of(pod).preferred_during_scheduling_ignored_during_execution or ()
     weighed: list[tuple[int, AnyTerm]] = [(one.weight, one.preference) for one in added]
     weighed += [(one.weight, one.preference) for one in own]

@@ -14,7 +14,8 @@ T = TypeVar("T")
 
 @dataclasses.dataclass(frozen=True)
 class Cluster:
-    """``nodes`` in the order in which they came; ``pods`` with the name of the node that each is on; all ``others``.
+    """``nodes`` in the order in which they came; ``pods`` with the name of the node that each is
+    on; all ``others``.
 
     ``nominated``: pods that wait, with the node that each is nominated to.
     """
@@ -30,7 +31,9 @@ class Cluster:
 
     def promised(self, pod: Pod) -> str:
         """The node that a pod is nominated to, "" for none."""
-        return next((node for one, node in self.nominated if one.metadata.uid == pod.metadata.uid), "")
+        return next(
+            (node for one, node in self.nominated if one.metadata.uid == pod.metadata.uid), ""
+        )
 
     def of_kind(self, kind: type[T]) -> list[T]:
         """The other objects of a kind."""

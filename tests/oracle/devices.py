@@ -1,6 +1,8 @@
-"""Allocation of devices, naively: every way to give devices to all requests in order, and the first in which nothing is wrong.
+"""Allocation of devices, naively: every way to give devices to all requests in order, and the first
+in which nothing is wrong.
 
-Of expressions and nodes it knows nothing: the devices given are those that the node reaches, classes select by driver.
+Of expressions and nodes it knows nothing: the devices given are those that the node reaches,
+classes select by driver.
 """
 
 from __future__ import annotations
@@ -43,13 +45,24 @@ Counters = Mapping[str, int]
 """What a pool has to share among its devices: "mem" -> nano-units."""
 
 
-def allocate(claims: Sequence[ResourceClaim], there: Sequence[There], taken: Sequence[There], counters: Counters) -> list[Gift] | None:
-    """The first way in which all claims get all that they ask for; devices are tried in the order given.
+def allocate(
+    claims: Sequence[ResourceClaim],
+    there: Sequence[There],
+    taken: Sequence[There],
+    counters: Counters,
+) -> list[Gift] | None:
+    """The first way in which all claims get all that they ask for; devices are tried in the order
+    given.
 
-    ``taken``: what others have, of a device that is shared as much as it says for a request that asks for no amount.
+    ``taken``: what others have, of a device that is shared as much as it says for a request that
+    asks for no amount.
     """
     held = [Gift(-1, "", "", ExactDeviceRequest(), one) for one in taken]
-    choices = [list(_choices(i, claim, number, there, held)) for i, claim in enumerate(claims) for number in range(len(_requests(claim)))]
+    choices = [
+        list(_choices(i, claim, number, there, held))
+        for i, claim in enumerate(claims)
+        for number in range(len(_requests(claim)))
+    ]
     for way in itertools.product(*choices):
         gifts = [gift for part in way for gift in part]
         if _sound(claims, gifts, held, counters):
@@ -61,15 +74,27 @@ def _requests(claim: ResourceClaim) -> Sequence[object]:
     return claim.spec.devices.requests or ()
 
 
-def _choices(claim_number: int, claim: ResourceClaim, number: int, there: Sequence[There], held: Sequence[Gift]) -> Iterator[list[Gift]]:
+def _choices(
+    claim_number: int,
+    claim: ResourceClaim,
+    number: int,
+    there: Sequence[There],
+    held: Sequence[Gift],
+) -> Iterator[list[Gift]]:
     """All of them are those that have room left, whoever else has a share."""
     request = (claim.spec.devices.requests or ())[number]
-    options: list[tuple[str, DeviceSubRequest]] = [("", request.exactly)] if request.exactly is not None else []
+    options: list[tuple[str, DeviceSubRequest]] = (
+        [("", request.exactly)] if request.exactly is not None else []
+    )
     options += [(option.name, option) for option in request.first_available or ()]
     for alternative, asked in options:
         matching = [one for one in there if asked.device_class_name in ("any", one.driver)]
         all_of = tuple(
-            one for one in matching if _roomy(Gift(claim_number, "", "", asked, one), [gift for gift in held if gift.what == one])
+            one
+            for one in matching
+            if _roomy(
+                Gift(claim_number, "", "", asked, one), [gift for gift in held if gift.what == one]
+            )
         )
         ways = [all_of] if asked.allocation_mode == "All" and all_of else []
         if asked.allocation_mode != "All":
@@ -78,7 +103,12 @@ def _choices(claim_number: int, claim: ResourceClaim, number: int, there: Sequen
             yield [Gift(claim_number, request.name, alternative, asked, one) for one in way]
 
 
-def _sound(claims: Sequence[ResourceClaim], gifts: Sequence[Gift], taken: Sequence[Gift], counters: Counters) -> bool:
+def _sound(
+    claims: Sequence[ResourceClaim],
+    gifts: Sequence[Gift],
+    taken: Sequence[Gift],
+    counters: Counters,
+) -> bool:
     if any(not _tolerated(gift) for gift in gifts):
         return False
     for i, one in enumerate(gifts):
@@ -100,7 +130,10 @@ def _sound(claims: Sequence[ResourceClaim], gifts: Sequence[Gift], taken: Sequen
 
 def _tolerated(gift: Gift) -> bool:
     tolerations = gift.asked.tolerations or ()
-    return all(any(one.key in ("", taint.key) for one in tolerations) for taint in gift.what.device.taints or ())
+    return all(
+        any(one.key in ("", taint.key) for one in tolerations)
+        for taint in gift.what.device.taints or ()
+    )
 
 
 def _roomy(gift: Gift, earlier: Sequence[Gift]) -> bool:
@@ -110,12 +143,17 @@ def _roomy(gift: Gift, earlier: Sequence[Gift]) -> bool:
     used: Counter[str] = Counter()
     for one in earlier if gift.what.device.allow_multiple_allocations else ():
         used.update({name: _asked(one).get(name, amount) for name, amount in has.items()})
-    return asked.keys() <= has.keys() and all(used[name] + asked.get(name, amount) <= amount for name, amount in has.items())
+    return asked.keys() <= has.keys() and all(
+        used[name] + asked.get(name, amount) <= amount for name, amount in has.items()
+    )
 
 
 def _asked(gift: Gift) -> dict[str, int]:
     capacity = gift.asked.capacity
-    return {name: nanos(amount) for name, amount in ((capacity.requests if capacity is not None else None) or {}).items()}
+    return {
+        name: nanos(amount)
+        for name, amount in ((capacity.requests if capacity is not None else None) or {}).items()
+    }
 
 
 def _within_counters(gifts: Sequence[Gift], taken: Sequence[Gift], counters: Counters) -> bool:
@@ -123,7 +161,11 @@ def _within_counters(gifts: Sequence[Gift], taken: Sequence[Gift], counters: Cou
     left = Counter(dict(counters))
     everybody = [*taken, *gifts]
     paying = [gift.what for gift in everybody if not gift.what.device.allow_multiple_allocations]
-    paying += {id(gift.what.device): gift.what for gift in everybody if gift.what.device.allow_multiple_allocations}.values()
+    paying += {
+        id(gift.what.device): gift.what
+        for gift in everybody
+        if gift.what.device.allow_multiple_allocations
+    }.values()
     for one in paying:
         for consumption in one.device.consumes_counters or ():
             for name, counter in (consumption.counters or {}).items():
@@ -135,8 +177,15 @@ def _within_counters(gifts: Sequence[Gift], taken: Sequence[Gift], counters: Cou
 
 def _kept(constraint: DeviceConstraint, gifts: Sequence[Gift]) -> bool:
     names = constraint.requests or ()
-    meant = [gift for gift in gifts if not names or gift.request in names or f"{gift.request}/{gift.alternative}" in names]
-    values = [_attribute(gift.what, constraint.match_attribute or constraint.distinct_attribute or "") for gift in meant]
+    meant = [
+        gift
+        for gift in gifts
+        if not names or gift.request in names or f"{gift.request}/{gift.alternative}" in names
+    ]
+    values = [
+        _attribute(gift.what, constraint.match_attribute or constraint.distinct_attribute or "")
+        for gift in meant
+    ]
     if None in values:
         return False
     different = len({str(value) for value in values})

@@ -1,4 +1,6 @@
-"""Images, naively: every node's list is searched for every image. What ImageLocality must agree with."""
+"""Images, naively: every node's list is searched for every image. What ImageLocality must agree
+with.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,11 @@ MIB = 1024 * 1024
 
 def names(node: Node) -> dict[str, int]:
     """Every name of every image on a node, with its size."""
-    return {whole(name): image.size_bytes for image in node.status.images or () for name in image.names or ()}
+    return {
+        whole(name): image.size_bytes
+        for image in node.status.images or ()
+        for name in image.names or ()
+    }
 
 
 def whole(image: str) -> str:
@@ -29,7 +35,9 @@ def whole(image: str) -> str:
 def score(pod: Pod, node: Node, nodes: list[Node]) -> int:
     """ImageLocality's score; ``nodes`` in the order in which they came."""
     containers = [*(pod.spec.init_containers or ()), *(pod.spec.containers or ())]
-    images = [one.image for one in containers] + [v.image.reference for v in pod.spec.volumes or () if v.image]
+    images = [one.image for one in containers] + [
+        v.image.reference for v in pod.spec.volumes or () if v.image
+    ]
     total = 0
     for image in map(whole, images):
         if image in names(node):

@@ -1,4 +1,6 @@
-"""Inter-pod affinity, naively: every term is put to every pod again for every node. What InterPodAffinity must agree with."""
+"""Inter-pod affinity, naively: every term is put to every pod again for every node. What
+InterPodAffinity must agree with.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,13 @@ from collections.abc import Iterator
 
 from moorage.core.objects.meta import Namespace
 from moorage.core.objects.nodes import Node
-from moorage.core.objects.pods import Affinity, Pod, PodAffinity, PodAffinityTerm, WeightedPodAffinityTerm
+from moorage.core.objects.pods import (
+    Affinity,
+    Pod,
+    PodAffinity,
+    PodAffinityTerm,
+    WeightedPodAffinityTerm,
+)
 from moorage.core.plugins.inter_pod_affinity.plugin import InterPodAffinityArgs
 from tests.oracle.cluster import Cluster
 from tests.oracle.selectors import is_empty, selects
@@ -33,25 +41,39 @@ def required(pod: Pod) -> tuple[tuple[PodAffinityTerm, ...], tuple[PodAffinityTe
 def preferred(pod: Pod) -> list[tuple[int, PodAffinityTerm]]:
     """The preferred terms with their weights, negative for anti-affinity."""
     towards, away = _lists(pod)
-    here: tuple[WeightedPodAffinityTerm, ...] = towards.preferred_during_scheduling_ignored_during_execution or ()
-    there: tuple[WeightedPodAffinityTerm, ...] = away.preferred_during_scheduling_ignored_during_execution or ()
-    return [(one.weight, one.pod_affinity_term) for one in here] + [(-one.weight, one.pod_affinity_term) for one in there]
+    here: tuple[WeightedPodAffinityTerm, ...] = (
+        towards.preferred_during_scheduling_ignored_during_execution or ()
+    )
+    there: tuple[WeightedPodAffinityTerm, ...] = (
+        away.preferred_during_scheduling_ignored_during_execution or ()
+    )
+    return [(one.weight, one.pod_affinity_term) for one in here] + [
+        (-one.weight, one.pod_affinity_term) for one in there
+    ]
 
 
-def speaks_of(term: PodAffinityTerm, owner: Pod, other: Pod, cluster: Cluster, incoming: bool) -> bool:
+def speaks_of(
+    term: PodAffinityTerm, owner: Pod, other: Pod, cluster: Cluster, incoming: bool
+) -> bool:
     """Whether a term of ``owner`` speaks of ``other``.
 
     A missing namespace has no labels to a carried term, and is none to an ``incoming`` one.
     """
-    named = term.namespaces or (() if term.namespace_selector is not None else (owner.metadata.namespace,))
-    mine = [one for one in cluster.of_kind(Namespace) if one.metadata.name == other.metadata.namespace]
+    named = term.namespaces or (
+        () if term.namespace_selector is not None else (owner.metadata.namespace,)
+    )
+    mine = [
+        one for one in cluster.of_kind(Namespace) if one.metadata.name == other.metadata.namespace
+    ]
     if is_empty(term.namespace_selector):
         by_labels = True
     elif mine:
         by_labels = selects(term.namespace_selector, mine[0].metadata.labels)
     else:
         by_labels = not incoming and selects(term.namespace_selector, None)
-    return (other.metadata.namespace in named or by_labels) and selects(term.label_selector, other.metadata.labels)
+    return (other.metadata.namespace in named or by_labels) and selects(
+        term.label_selector, other.metadata.labels
+    )
 
 
 def beside(node: Node, other: Node, key: str) -> bool:
@@ -75,27 +97,41 @@ def refusal(pod: Pod, node: Node, cluster: Cluster, args: InterPodAffinityArgs) 
         return BESIDE
     for other, where in others(cluster):
         for term in anti:
-            if beside(node, where, term.topology_key) and speaks_of(term, pod, other, cluster, incoming=True):
+            if beside(node, where, term.topology_key) and speaks_of(
+                term, pod, other, cluster, incoming=True
+            ):
                 return AWAY
     for other, where in others(cluster):
         for term in required(other)[1]:
-            if beside(node, where, term.topology_key) and speaks_of(term, other, pod, cluster, incoming=False):
+            if beside(node, where, term.topology_key) and speaks_of(
+                term, other, pod, cluster, incoming=False
+            ):
                 return REPELLED
     return None
 
 
 def _met(terms: tuple[PodAffinityTerm, ...], pod: Pod, node: Node, cluster: Cluster) -> bool:
-    """Whether pods that meet all of these terms are in all of the node's domains, or the pod may be the first of them."""
+    """Whether pods that meet all of these terms are in all of the node's domains, or the pod may be
+    the first of them.
+    """
     if any(term.topology_key not in (node.metadata.labels or {}) for term in terms):
         return False
-    meeting = [where for other, where in others(cluster) if all(speaks_of(term, pod, other, cluster, incoming=True) for term in terms)]
+    meeting = [
+        where
+        for other, where in others(cluster)
+        if all(speaks_of(term, pod, other, cluster, incoming=True) for term in terms)
+    ]
     if all(any(beside(node, where, term.topology_key) for where in meeting) for term in terms):
         return True
-    anywhere = any(term.topology_key in (where.metadata.labels or {}) for term in terms for where in meeting)
+    anywhere = any(
+        term.topology_key in (where.metadata.labels or {}) for term in terms for where in meeting
+    )
     return not anywhere and all(speaks_of(term, pod, pod, cluster, incoming=True) for term in terms)
 
 
-def _weighed(pod: Pod, cluster: Cluster, args: InterPodAffinityArgs) -> Iterator[tuple[int, str, Node]]:
+def _weighed(
+    pod: Pod, cluster: Cluster, args: InterPodAffinityArgs
+) -> Iterator[tuple[int, str, Node]]:
     """(weight, topology key, where) of everything that ranks."""
     for other, where in others(cluster):
         for weight, term in preferred(pod):
@@ -109,13 +145,20 @@ def _weighed(pod: Pod, cluster: Cluster, args: InterPodAffinityArgs) -> Iterator
                 yield args.hard_pod_affinity_weight, term.topology_key, where
 
 
-def scores(pod: Pod, candidates: list[Node], cluster: Cluster, args: InterPodAffinityArgs) -> tuple[list[int], list[int]] | None:
+def scores(
+    pod: Pod, candidates: list[Node], cluster: Cluster, args: InterPodAffinityArgs
+) -> tuple[list[int], list[int]] | None:
     """Raw and normalised scores; None when nothing ranks."""
     if args.ignore_preferred_terms_of_existing_pods and not preferred(pod):
         return None
-    weighed = [one for one in _weighed(pod, cluster, args) if one[1] in (one[2].metadata.labels or {})]
+    weighed = [
+        one for one in _weighed(pod, cluster, args) if one[1] in (one[2].metadata.labels or {})
+    ]
     if not weighed:
         return None
-    raw = [sum(weight for weight, key, where in weighed if beside(node, where, key)) for node in candidates]
+    raw = [
+        sum(weight for weight, key, where in weighed if beside(node, where, key))
+        for node in candidates
+    ]
     low, high = min(raw), max(raw)
     return raw, [int(100.0 * ((score - low) / (high - low))) if high > low else 0 for score in raw]

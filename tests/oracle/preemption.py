@@ -1,4 +1,6 @@
-"""Preemption, naively: take all lower pods off a node, put them back one by one, see whether the pod still fits."""
+"""Preemption, naively: take all lower pods off a node, put them back one by one, see whether the
+pod still fits.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ Ask = Callable[[str, frozenset[str]], Sequence[str] | None]
 
 @dataclasses.dataclass
 class Preemption:
-    """Victims (UIDs, by node) and how many of them are protected; the nodes any of which is best; what is said if there are none."""
+    """Victims (UIDs, by node) and how many of them are protected; the nodes any of which is best;
+    what is said if there are none.
+    """
 
     victims: dict[str, list[str]] = dataclasses.field(default_factory=dict)
     violations: dict[str, int] = dataclasses.field(default_factory=dict)
@@ -29,7 +33,11 @@ def preempt(pod: Pod, cluster: Cluster, refused: dict[str, bool], ask: Ask) -> P
     """``refused``: every node, and whether removing pods may help there."""
     found, pods, budgets = Preemption(), cluster.pods, cluster.of_kind(PodDisruptionBudget)
     node = cluster.promised(pod)
-    going = [one for one, where in pods if where == node and priority(one) < priority(pod) and _preempted(one)]
+    going = [
+        one
+        for one, where in pods
+        if where == node and priority(one) < priority(pod) and _preempted(one)
+    ]
     if pod.spec.preemption_policy == "Never":
         found.message = "preemption: not eligible due to preemptionPolicy=Never."
     elif going and refused.get(node):
@@ -49,14 +57,23 @@ def preempt(pod: Pod, cluster: Cluster, refused: dict[str, bool], ask: Ask) -> P
         elif why := ask(name, everyone):
             reasons.update(why)
         else:
-            victims, violations = _victims(lower, budgets, lambda gone, name=name: ask(name, gone) is None)  # type: ignore[misc]
+            victims, violations = _victims(
+                lower,
+                budgets,
+                lambda gone, name=name: ask(name, gone) is None,  # type: ignore[misc]
+            )
             if not victims:
                 reasons["No preemption victims found for incoming pod"] += 1
                 continue
             found.victims[name] = [one.metadata.uid for one in victims]
             found.violations[name] = violations
             levels = [priority(one) for one in victims]
-            costs[name] = violations, max(levels), sum(level + 2**31 for level in levels), len(levels)
+            costs[name] = (
+                violations,
+                max(levels),
+                sum(level + 2**31 for level in levels),
+                len(levels),
+            )
             started[name] = min(_start(one) for one in victims if priority(one) == max(levels))
     if costs:
         cheapest = {name for name, cost in costs.items() if cost == min(costs.values())}
@@ -68,7 +85,9 @@ def preempt(pod: Pod, cluster: Cluster, refused: dict[str, bool], ask: Ask) -> P
     return found
 
 
-def _victims(lower: list[Pod], budgets: Sequence[PodDisruptionBudget], fits: Callable[[frozenset[str]], bool]) -> tuple[list[Pod], int]:
+def _victims(
+    lower: list[Pod], budgets: Sequence[PodDisruptionBudget], fits: Callable[[frozenset[str]], bool]
+) -> tuple[list[Pod], int]:
     """Who cannot be put back, the most important first, and how many of them are protected."""
     lower = sorted(lower, key=lambda one: (-priority(one), _start(one), one.metadata.uid))
     left = {id(budget): budget.status.disruptions_allowed for budget in budgets}
@@ -83,7 +102,9 @@ def _victims(lower: list[Pod], budgets: Sequence[PodDisruptionBudget], fits: Cal
     for one in protected + [one for one in lower if one not in protected]:
         if fits(frozenset(gone - {one.metadata.uid})):
             gone.remove(one.metadata.uid)
-    return [one for one in lower if one.metadata.uid in gone], sum(one.metadata.uid in gone for one in protected)
+    return [one for one in lower if one.metadata.uid in gone], sum(
+        one.metadata.uid in gone for one in protected
+    )
 
 
 def _counts(budget: PodDisruptionBudget, pod: Pod) -> bool:
@@ -92,7 +113,9 @@ def _counts(budget: PodDisruptionBudget, pod: Pod) -> bool:
         return False
     if not selector.match_labels and not selector.match_expressions:
         return False
-    return pod.metadata.name not in (budget.status.disrupted_pods or {}) and selectors.selects(selector, labels)
+    return pod.metadata.name not in (budget.status.disrupted_pods or {}) and selectors.selects(
+        selector, labels
+    )
 
 
 def priority(pod: Pod) -> int:
@@ -107,4 +130,7 @@ def _start(pod: Pod) -> str:
 
 def _preempted(pod: Pod) -> bool:
     said = [(one.type, one.status, one.reason) for one in pod.status.conditions or ()]
-    return pod.metadata.deletion_timestamp is not None and ("DisruptionTarget", "True", "PreemptionByScheduler") in said
+    return (
+        pod.metadata.deletion_timestamp is not None
+        and ("DisruptionTarget", "True", "PreemptionByScheduler") in said
+    )

@@ -1,4 +1,6 @@
-"""Resources, naively: one pod, one node, fractions and plain loops. What NodeResourcesFit and BalancedAllocation must agree with."""
+"""Resources, naively: one pod, one node, fractions and plain loops. What NodeResourcesFit and
+BalancedAllocation must agree with.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,11 @@ def amounts(resources: ResourceList | None) -> Sums:
 
 def infeasible(pod: Pod) -> bool:
     """Whether the pod's resize can't be done."""
-    pending = [condition.reason for condition in pod.status.conditions or () if condition.type == "PodResizePending"]
+    pending = [
+        condition.reason
+        for condition in pod.status.conditions or ()
+        if condition.type == "PodResizePending"
+    ]
     return pending[:1] == ["Infeasible"]
 
 
@@ -70,12 +76,21 @@ def largest(lists: Iterable[Sums]) -> Sums:
 def added(lists: Iterable[Sums]) -> Sums:
     """The sum of each."""
     lists = list(lists)
-    return {name: sum((one.get(name, Fraction(0)) for one in lists), Fraction(0)) for one in lists for name in one}
+    return {
+        name: sum((one.get(name, Fraction(0)) for one in lists), Fraction(0))
+        for one in lists
+        for name in one
+    }
 
 
-def asks(pod: Pod, *, status: bool = False, pod_level: bool = True, defaults: bool = False) -> dict[str, int]:
+def asks(
+    pod: Pod, *, status: bool = False, pod_level: bool = True, defaults: bool = False
+) -> dict[str, int]:
     """What a pod counts for: the most that runs at any moment of its life."""
-    running = [container_asks(pod, one, status=status, defaults=defaults) for one in pod.spec.containers or ()]
+    running = [
+        container_asks(pod, one, status=status, defaults=defaults)
+        for one in pod.spec.containers or ()
+    ]
     moments: list[Sums] = []
     sidecars: list[Sums] = []
     for container in pod.spec.init_containers or ():
@@ -86,7 +101,11 @@ def asks(pod: Pod, *, status: bool = False, pod_level: bool = True, defaults: bo
             sidecars.append(one)
     total = largest([added([*running, *sidecars]), *moments])
     level = amounts(pod.spec.resources.requests if pod.spec.resources and pod_level else None)
-    level = {name: value for name, value in level.items() if name in DEFAULTS or name.startswith("hugepages-")}
+    level = {
+        name: value
+        for name, value in level.items()
+        if name in DEFAULTS or name.startswith("hugepages-")
+    }
     if level and status and pod.status.resources is not None:
         given = [amounts(pod.status.resources.requests), amounts(pod.status.allocated_resources)]
         now = largest(given if infeasible(pod) else [level, *given])
@@ -100,9 +119,12 @@ def asks_with_defaults(pod: Pod) -> dict[str, int]:
     plain = asks(pod, status=True)
     full = asks(pod, status=True, defaults=True)
     has_level = any(
-        name in DEFAULTS or name.startswith("hugepages-") for name in (pod.spec.resources.requests or {} if pod.spec.resources else {})
+        name in DEFAULTS or name.startswith("hugepages-")
+        for name in (pod.spec.resources.requests or {} if pod.spec.resources else {})
     )
-    if has_level:  # then only what nobody named gets a default, which is what all containers together then make of it
+    # then only what nobody named gets a default, which is what all containers together then make of
+    # it
+    if has_level:
         named = {name for name in DEFAULTS if name in plain}
         return {**full, **{name: plain[name] for name in named}}
     return full
@@ -113,14 +135,18 @@ def allocatable(node: Node) -> dict[str, int]:
     return {name: whole(name, value) for name, value in amounts(node.status.allocatable).items()}
 
 
-def refusals(pod: Pod, node: Node, there: list[Pod], args: NodeResourcesFitArgs) -> list[tuple[str, bool]]:
+def refusals(
+    pod: Pod, node: Node, there: list[Pod], args: NodeResourcesFitArgs
+) -> list[tuple[str, bool]]:
     """(text, hopeless) of everything that the node lacks."""
     has = allocatable(node)
     found = [("Too many pods", False)] if len(there) + 1 > has.get("pods", 0) else []
     wanted = asks(pod)
     standard = [name for name in ("cpu", "memory", "ephemeral-storage") if name in wanted]
     for name in standard + sorted(set(wanted) - set(standard)):
-        ignored = name in (args.ignored_resources or ()) or name.split("/")[0] in (args.ignored_resource_groups or ())
+        ignored = name in (args.ignored_resources or ()) or name.split("/")[0] in (
+            args.ignored_resource_groups or ()
+        )
         if ignored and "/" in name and "kubernetes.io/" not in name:
             continue
         taken = sum(asks(other, status=True).get(name, 0) for other in there)
@@ -136,7 +162,9 @@ def height(shape: tuple[UtilizationShapePoint, ...], percent: int) -> int:
     for left, right in itertools.pairwise(shape):
         if percent <= right.utilization:
             rise = (right.score - left.score) * 10 * (percent - left.utilization)
-            return left.score * 10 + math.trunc(Fraction(rise, right.utilization - left.utilization))
+            return left.score * 10 + math.trunc(
+                Fraction(rise, right.utilization - left.utilization)
+            )
     return shape[-1].score * 10
 
 
@@ -151,11 +179,18 @@ def fit_score(pod: Pod, node: Node, there: list[Pod], args: NodeResourcesFitArgs
         capacity = has.get(spec.name, 0)
         if capacity == 0 or (scalar and not wanted.get(spec.name)):
             continue
-        on_node = sum((asks_with_defaults(p) if spec.name in DEFAULTS else asks(p, status=True)).get(spec.name, 0) for p in there)
+        on_node = sum(
+            (asks_with_defaults(p) if spec.name in DEFAULTS else asks(p, status=True)).get(
+                spec.name, 0
+            )
+            for p in there
+        )
         requested = on_node + wanted.get(spec.name, 0)
         weight = spec.weight or 1
         if strategy.type == "LeastAllocated":
-            parts.append((0 if requested > capacity else (capacity - requested) * 100 // capacity, weight))
+            parts.append(
+                (0 if requested > capacity else (capacity - requested) * 100 // capacity, weight)
+            )
             continue
         used = 100 if requested > capacity else requested * 100 // capacity
         if strategy.type == "MostAllocated":
@@ -167,8 +202,14 @@ def fit_score(pod: Pod, node: Node, there: list[Pod], args: NodeResourcesFitArgs
             parts.append((score, weight))
     if not parts:
         return 0
-    mean = Fraction(sum(score * weight for score, weight in parts), sum(weight for _, weight in parts))
-    return math.floor(mean + Fraction(1, 2)) if strategy.type == "RequestedToCapacityRatio" else math.floor(mean)
+    mean = Fraction(
+        sum(score * weight for score, weight in parts), sum(weight for _, weight in parts)
+    )
+    return (
+        math.floor(mean + Fraction(1, 2))
+        if strategy.type == "RequestedToCapacityRatio"
+        else math.floor(mean)
+    )
 
 
 def balance(fractions: list[float]) -> int:
@@ -178,7 +219,9 @@ def balance(fractions: list[float]) -> int:
         deviation = abs((fractions[0] - fractions[1]) / 2)
     elif len(fractions) > 2:
         mean = sum(fractions) / len(fractions)
-        deviation = math.sqrt(sum((one - mean) * (one - mean) for one in fractions) / len(fractions))
+        deviation = math.sqrt(
+            sum((one - mean) * (one - mean) for one in fractions) / len(fractions)
+        )
     return int((1 - deviation) * 100)
 
 

@@ -1,4 +1,6 @@
-"""The whole naive scheduler: one pod, all nodes, all pods, a profile -> what every plugin says and where the pod may go."""
+"""The whole naive scheduler: one pod, all nodes, all pods, a profile -> what every plugin says and
+where the pod may go.
+"""
 
 from __future__ import annotations
 
@@ -41,9 +43,10 @@ class Ranking(NamedTuple):
 class Decision:
     """What the naive scheduler finds.
 
-    ``refusals`` has, for each node, what each filter plugin says of it as it is, also those that are not asked any more after the
-    first; ``blame`` the first refusing plugin of each node, with the pods nominated there or without, and its refusal; "" when
-    preFilter left it out. ``failed``: the plugin whose preference can't be read. ``message``: what a pod that fits nowhere is told.
+    ``refusals`` has, for each node, what each filter plugin says of it as it is, also those that
+    are not asked any more after the first; ``blame`` the first refusing plugin of each node, with
+    the pods nominated there or without, and its refusal; "" when preFilter left it out. ``failed``:
+    the plugin whose preference can't be read. ``message``: what a pod that fits nowhere is told.
     """
 
     refusals: dict[str, dict[str, Refusal]] = dataclasses.field(default_factory=dict)
@@ -66,7 +69,10 @@ def schedule(pod: Pod, cluster: Cluster, profile: Profile) -> Decision:
         decision.refusals[name] = refusals_of(pod, node, cluster, profile)
         first = first_refusal(pod, node, cluster, profile)
         if names is not None and name not in names:
-            decision.blame[name] = "", Refusal(("node(s) didn't satisfy plugin(s) [NodeAffinity]",), True)
+            decision.blame[name] = (
+                "",
+                Refusal(("node(s) didn't satisfy plugin(s) [NodeAffinity]",), True),
+            )
         elif first is not None:
             decision.blame[name] = first
         else:
@@ -99,13 +105,21 @@ def _preempt(decision: Decision, pod: Pod, cluster: Cluster, profile: Profile) -
     return preempt(pod, cluster, refused, ask)
 
 
-# ---- filter ------------------------------------------------------------------------------------------------------------------
+# ---- filter --------------------------------------------------------------------------------------
 
 
-def first_refusal(pod: Pod, node: Node, cluster: Cluster, profile: Profile) -> tuple[str, Refusal] | None:
-    """Who refuses the node first: as it will be with the nominated pods that go first, here and elsewhere, and as it is."""
+def first_refusal(
+    pod: Pod, node: Node, cluster: Cluster, profile: Profile
+) -> tuple[str, Refusal] | None:
+    """Who refuses the node first: as it will be with the nominated pods that go first, here and
+    elsewhere, and as it is.
+    """
     uid, known = pod.metadata.uid, {one.metadata.name for one in cluster.nodes}
-    guests = [(one, to) for one, to in cluster.nominated if to in known and priority(one) >= priority(pod) and one.metadata.uid != uid]
+    guests = [
+        (one, to)
+        for one, to in cluster.nominated
+        if to in known and priority(one) >= priority(pod) and one.metadata.uid != uid
+    ]
     for there in ([*cluster.pods, *guests], cluster.pods) if guests else (cluster.pods,):
         said = refusals_of(pod, node, dataclasses.replace(cluster, pods=there), profile)
         if said:
@@ -125,14 +139,24 @@ def refusals_of(pod: Pod, node: Node, cluster: Cluster, profile: Profile) -> dic
     return {plugin: refusal for plugin, refusal in said.items() if refusal is not None}
 
 
-_ELSEWHERE = {"DynamicResources", "VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone"}
-"""Plugins that have no say about pods without claims and volumes. Tests of their own have pods with them."""
+_ELSEWHERE = {
+    "DynamicResources",
+    "VolumeRestrictions",
+    "NodeVolumeLimits",
+    "VolumeBinding",
+    "VolumeZone",
+}
+"""Plugins that have no say about pods without claims and volumes. Tests of their own have pods with
+them.
+"""
 
 _BEYOND = {"InterPodAffinity", "PodTopologySpread"}
 """Plugins that look beyond the node."""
 
 
-def _refusal_beyond(plugin: str, pod: Pod, node: Node, cluster: Cluster, args: Mapping[str, Any]) -> Refusal | None:
+def _refusal_beyond(
+    plugin: str, pod: Pod, node: Node, cluster: Cluster, args: Mapping[str, Any]
+) -> Refusal | None:
     match plugin:
         case "InterPodAffinity":
             text = interpod.refusal(pod, node, cluster, args[plugin])
@@ -143,27 +167,57 @@ def _refusal_beyond(plugin: str, pod: Pod, node: Node, cluster: Cluster, args: M
     raise NotImplementedError(plugin)
 
 
-def _refusal(plugin: str, pod: Pod, node: Node, there: list[Pod], args: Mapping[str, Any]) -> Refusal | None:
+def _refusal(
+    plugin: str, pod: Pod, node: Node, there: list[Pod], args: Mapping[str, Any]
+) -> Refusal | None:
     match plugin:
         case "NodeUnschedulable":
-            return Refusal(("node(s) were unschedulable",), True) if taints.cordoned(pod, node) else None
+            return (
+                Refusal(("node(s) were unschedulable",), True)
+                if taints.cordoned(pod, node)
+                else None
+            )
         case "NodeName":
             wrong = pod.spec.node_name not in ("", node.metadata.name)
-            return Refusal(("node(s) didn't match the requested node name",), True) if wrong else None
+            return (
+                Refusal(("node(s) didn't match the requested node name",), True) if wrong else None
+            )
         case "TaintToleration":
-            return Refusal(("node(s) had untolerated taint(s)",), True) if taints.kept_off(pod, node) else None
+            return (
+                Refusal(("node(s) had untolerated taint(s)",), True)
+                if taints.kept_off(pod, node)
+                else None
+            )
         case "NodeAffinity":
             if not affinity.allowed(args[plugin], node):
                 return Refusal(("node(s) didn't match scheduler-enforced node affinity",), True)
-            return None if affinity.wanted(pod, node) else Refusal(("node(s) didn't match Pod's node affinity/selector",), True)
+            return (
+                None
+                if affinity.wanted(pod, node)
+                else Refusal(("node(s) didn't match Pod's node affinity/selector",), True)
+            )
         case "NodePorts":
             taken = ports.refused(pod, there)
-            return Refusal(("node(s) didn't have free ports for the requested pod ports",), False) if taken else None
+            return (
+                Refusal(("node(s) didn't have free ports for the requested pod ports",), False)
+                if taken
+                else None
+            )
         case "NodeResourcesFit":
             lacking = resources.refusals(pod, node, there, args[plugin])
-            return Refusal(tuple(text for text, _ in lacking), any(hopeless for _, hopeless in lacking)) if lacking else None
+            return (
+                Refusal(
+                    tuple(text for text, _ in lacking), any(hopeless for _, hopeless in lacking)
+                )
+                if lacking
+                else None
+            )
         case "NodeDeclaredFeatures":
-            return None if features.declared(pod, node) else Refusal(("node(s) didn't match Pod's required features",), True)
+            return (
+                None
+                if features.declared(pod, node)
+                else Refusal(("node(s) didn't match Pod's required features",), True)
+            )
     raise NotImplementedError(plugin)
 
 
@@ -174,7 +228,7 @@ def _fit_error(decision: Decision) -> str:
     return ", ".join(sorted(f"{count} {text}" for text, count in counts.items()))
 
 
-# ---- score -------------------------------------------------------------------------------------------------------------------
+# ---- score ---------------------------------------------------------------------------------------
 
 
 def _rank(decision: Decision, pod: Pod, cluster: Cluster, profile: Profile) -> None:
@@ -184,17 +238,25 @@ def _rank(decision: Decision, pod: Pod, cluster: Cluster, profile: Profile) -> N
             together = interpod if plugin == "InterPodAffinity" else spread
             found = together.scores(pod, candidates, cluster, profile.args[plugin])
             if found is not None:
-                decision.scores[plugin] = Ranking(*(dict(zip(decision.feasible, scores, strict=True)) for scores in found))
+                decision.scores[plugin] = Ranking(
+                    *(dict(zip(decision.feasible, scores, strict=True)) for scores in found)
+                )
             continue
         try:
-            raw = {node.metadata.name: _score(plugin, pod, node, cluster, profile) for node in candidates}
+            raw = {
+                node.metadata.name: _score(plugin, pod, node, cluster, profile)
+                for node in candidates
+            }
         except affinity.Unreadable:
             decision.failed = plugin
             return
         if None not in raw.values():
             decision.scores[plugin] = Ranking(raw, _normalized(plugin, raw))  # type: ignore[arg-type]  # None was ruled out
     for name in decision.feasible:
-        decision.total[name] = sum(ranking.normalized[name] * profile.weights[plugin] for plugin, ranking in decision.scores.items())
+        decision.total[name] = sum(
+            ranking.normalized[name] * profile.weights[plugin]
+            for plugin, ranking in decision.scores.items()
+        )
     top = max(decision.total.values())
     decision.best = sorted(name for name, total in decision.total.items() if total == top)
 
@@ -226,4 +288,8 @@ def _normalized(plugin: str, raw: dict[str, int]) -> dict[str, int]:
         return raw
     most = max(raw.values())
     shares = {name: score * 100 // most if most else 0 for name, score in raw.items()}
-    return {name: 100 - share for name, share in shares.items()} if plugin == "TaintToleration" else shares
+    return (
+        {name: 100 - share for name, share in shares.items()}
+        if plugin == "TaintToleration"
+        else shares
+    )

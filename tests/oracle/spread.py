@@ -1,4 +1,6 @@
-"""Topology spread, naively: pods are counted again for every node. What PodTopologySpread must agree with."""
+"""Topology spread, naively: pods are counted again for every node. What PodTopologySpread must
+agree with.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,11 @@ def default_selector(pod: Pod, cluster: Cluster) -> LabelSelector:
     for service in cluster.of_kind(Service):
         wanted = service.spec.selector
         mine = service.metadata.namespace == pod.metadata.namespace
-        if mine and wanted is not None and all(labels.get(key) == value for key, value in wanted.items()):
+        if (
+            mine
+            and wanted is not None
+            and all(labels.get(key) == value for key, value in wanted.items())
+        ):
             merged |= wanted
     selector = LabelSelector(merged)
     owner = next((one for one in pod.metadata.owner_references or () if one.controller), None)
@@ -56,14 +62,23 @@ def default_selector(pod: Pod, cluster: Cluster) -> LabelSelector:
     )
     for kind, version, name in behind:
         for one in cluster.of_kind(kind):
-            named = owner is not None and (owner.api_version, owner.kind, owner.name) == (version, name, one.metadata.name)
+            named = owner is not None and (owner.api_version, owner.kind, owner.name) == (
+                version,
+                name,
+                one.metadata.name,
+            )
             if not named or one.metadata.namespace != pod.metadata.namespace:
                 continue
             if isinstance(one, ReplicationController):
                 selector = LabelSelector({**merged, **(one.spec.selector or {})})
             elif one.spec.selector is not None:
-                equal = [Requirement(key, "In", (value,)) for key, value in (one.spec.selector.match_labels or {}).items()]
-                selector = LabelSelector(merged, (*equal, *(one.spec.selector.match_expressions or ())))
+                equal = [
+                    Requirement(key, "In", (value,))
+                    for key, value in (one.spec.selector.match_labels or {}).items()
+                ]
+                selector = LabelSelector(
+                    merged, (*equal, *(one.spec.selector.match_expressions or ()))
+                )
     return selector
 
 
@@ -73,7 +88,17 @@ def rules(pod: Pod, when: str, cluster: Cluster, args: PodTopologySpreadArgs) ->
     if own:
         labels = pod.metadata.labels or {}
         return [
-            Rule(one, _and(one.label_selector, *(Requirement(k, "In", (labels[k],)) for k in one.match_label_keys or () if k in labels)))
+            Rule(
+                one,
+                _and(
+                    one.label_selector,
+                    *(
+                        Requirement(k, "In", (labels[k],))
+                        for k in one.match_label_keys or ()
+                        if k in labels
+                    ),
+                ),
+            )
             for one in own
             if one.when_unsatisfiable == when
         ]
@@ -94,7 +119,11 @@ def rules(pod: Pod, when: str, cluster: Cluster, args: PodTopologySpreadArgs) ->
             TopologySpreadConstraint(5, "topology.kubernetes.io/zone", "ScheduleAnyway"),
         ]
     selector = default_selector(pod, cluster)
-    return [] if is_empty(selector) else [Rule(one, selector) for one in defaults if one.when_unsatisfiable == when]
+    return (
+        []
+        if is_empty(selector)
+        else [Rule(one, selector) for one in defaults if one.when_unsatisfiable == when]
+    )
 
 
 def counted(rule: Rule, pod: Pod, node: Node) -> bool:
@@ -109,7 +138,11 @@ def pods_here(rule: Rule, pod: Pod, node: Node, cluster: Cluster) -> int:
     if is_empty(rule.selector):
         return 0
     there = [one.metadata for one in cluster.pods_on(node)]
-    alive = [one for one in there if one.namespace == pod.metadata.namespace and one.deletion_timestamp is None]
+    alive = [
+        one
+        for one in there
+        if one.namespace == pod.metadata.namespace and one.deletion_timestamp is None
+    ]
     return sum(selects(rule.selector, one.labels) for one in alive)
 
 
@@ -130,14 +163,20 @@ def refusal(pod: Pod, node: Node, cluster: Cluster, args: PodTopologySpreadArgs)
             if has_all(found, one) and counted(rule, pod, one):
                 where = (one.metadata.labels or {})[rule.key]
                 domains[where] = domains.get(where, 0) + pods_here(rule, pod, one, cluster)
-        least = min(domains.values()) if domains and len(domains) >= (rule.constraint.min_domains or 1) else 0
+        least = (
+            min(domains.values())
+            if domains and len(domains) >= (rule.constraint.min_domains or 1)
+            else 0
+        )
         own = 1 if selects(rule.selector, pod.metadata.labels) else 0
         if domains.get(value, 0) + own - least > rule.constraint.max_skew:
             return UNEVEN
     return None
 
 
-def scores(pod: Pod, candidates: list[Node], cluster: Cluster, args: PodTopologySpreadArgs) -> tuple[list[int], list[int]] | None:
+def scores(
+    pod: Pod, candidates: list[Node], cluster: Cluster, args: PodTopologySpreadArgs
+) -> tuple[list[int], list[int]] | None:
     """Raw and normalised scores; None when nothing ranks."""
     found = rules(pod, "ScheduleAnyway", cluster, args)
     if not found:
@@ -160,9 +199,16 @@ def scores(pod: Pod, candidates: list[Node], cluster: Cluster, args: PodTopology
                 and (not strict or has_all(found, one))
             ]
             where = [node] if rule.key == HOSTNAME else near
-            sums[i] += sum(pods_here(rule, pod, one, cluster) for one in where) * weight + (rule.constraint.max_skew - 1)
-    rounded = {node.metadata.name: math.floor(total + 0.5) for node, total in zip(ranked, sums, strict=True)}
+            sums[i] += sum(pods_here(rule, pod, one, cluster) for one in where) * weight + (
+                rule.constraint.max_skew - 1
+            )
+    rounded = {
+        node.metadata.name: math.floor(total + 0.5)
+        for node, total in zip(ranked, sums, strict=True)
+    }
     high, low = max(rounded.values(), default=0), min(rounded.values(), default=0)
-    shares = {name: 100 * (high + low - score) // high if high else 100 for name, score in rounded.items()}
+    shares = {
+        name: 100 * (high + low - score) // high if high else 100 for name, score in rounded.items()
+    }
     names = [node.metadata.name for node in candidates]
     return [rounded.get(name, 0) for name in names], [shares.get(name, 0) for name in names]

@@ -21,14 +21,22 @@ def covered(pod: Pod, taint: Taint) -> bool:
 
 def kept_off(pod: Pod, node: Node) -> bool:
     """Whether a taint that is more than a wish keeps the pod off."""
-    return any(taint.effect != "PreferNoSchedule" and not covered(pod, taint) for taint in node.spec.taints or ())
+    return any(
+        taint.effect != "PreferNoSchedule" and not covered(pod, taint)
+        for taint in node.spec.taints or ()
+    )
 
 
 def cordoned(pod: Pod, node: Node) -> bool:
     """Whether the node is cordoned and the pod minds."""
-    return bool(node.spec.unschedulable) and not covered(pod, Taint("node.kubernetes.io/unschedulable", "", "NoSchedule"))
+    return bool(node.spec.unschedulable) and not covered(
+        pod, Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
+    )
 
 
 def unwelcome(pod: Pod, node: Node) -> int:
     """How many wishes the pod would go against."""
-    return sum(taint.effect == "PreferNoSchedule" and not covered(pod, taint) for taint in node.spec.taints or ())
+    return sum(
+        taint.effect == "PreferNoSchedule" and not covered(pod, taint)
+        for taint in node.spec.taints or ()
+    )

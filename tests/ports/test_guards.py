@@ -8,14 +8,23 @@ from collections.abc import Callable
 
 import pytest
 
-from moorage.ports.guards import FAULTS, MAX_FAILURES_IN_A_ROW, guard, guarded_listener, guarded_port, run_restarting
+from moorage.ports.guards import (
+    FAULTS,
+    MAX_FAILURES_IN_A_ROW,
+    guard,
+    guarded_listener,
+    guarded_port,
+    run_restarting,
+)
 from tests.fakes.clocks import EagerClock
 
 KINDS = [ValueError("v"), RecursionError("r"), MemoryError(), SystemExit(3)]
 
 
 @pytest.mark.parametrize("fault", KINDS, ids=lambda fault: type(fault).__name__)
-def test_what_is_raised_ends_there_and_is_named(fault: BaseException, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_is_raised_ends_there_and_is_named(
+    fault: BaseException, caplog: pytest.LogCaptureFixture
+) -> None:
     """Around a block, a listener and the methods of a port."""
 
     def listener(pod: str) -> None:
@@ -29,7 +38,9 @@ def test_what_is_raised_ends_there_and_is_named(fault: BaseException, caplog: py
         raise fault
     guarded_listener(listener)("d/p")
     guarded_port(Port()).told("d/p")
-    assert [vars(record).get("pod") or vars(record)["about"] for record in caplog.records] == ["d/p"] * 3
+    assert [vars(record).get("pod") or vars(record)["about"] for record in caplog.records] == [
+        "d/p"
+    ] * 3
     assert all(record.levelno == logging.ERROR and record.exc_info for record in caplog.records)
 
 
@@ -44,8 +55,12 @@ def test_what_is_no_fault_passes(error: type[BaseException]) -> None:
 @pytest.mark.parametrize(
     ("part", "attempts"),
     [
-        pytest.param(lambda attempt: 5.0 if attempt % 2 else 0.0, 200, id="fails now and then: begun anew"),
-        pytest.param(lambda attempt: 0.0, MAX_FAILURES_IN_A_ROW, id="fails each time: cannot go on"),
+        pytest.param(
+            lambda attempt: 5.0 if attempt % 2 else 0.0, 200, id="fails now and then: begun anew"
+        ),
+        pytest.param(
+            lambda attempt: 0.0, MAX_FAILURES_IN_A_ROW, id="fails each time: cannot go on"
+        ),
     ],
 )
 def test_a_part_is_begun_anew(part: Callable[[int], float], attempts: int) -> None:

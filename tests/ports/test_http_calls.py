@@ -16,14 +16,26 @@ JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
     lambda inner: (
         st.lists(inner, max_size=3)
-        | st.dictionaries(st.sampled_from(("reason", "message", "details", "causes", "retryAfterSeconds", "code")), inner, max_size=4)
+        | st.dictionaries(
+            st.sampled_from(
+                ("reason", "message", "details", "causes", "retryAfterSeconds", "code")
+            ),
+            inner,
+            max_size=4,
+        )
     ),
     max_leaves=20,
 )
 
 
-@given(st.binary() | JSON.map(lambda value: json.dumps(value).encode()), st.sampled_from((401, 404, 409, 410, 422, 429, 500)), st.text())
-def test_a_refusal_is_an_error_of_the_edge_whatever_its_body(body: bytes, code: int, retry_after: str) -> None:
+@given(
+    st.binary() | JSON.map(lambda value: json.dumps(value).encode()),
+    st.sampled_from((401, 404, 409, 410, 422, 429, 500)),
+    st.text(),
+)
+def test_a_refusal_is_an_error_of_the_edge_whatever_its_body(
+    body: bytes, code: int, retry_after: str
+) -> None:
     """Proxies stand before API servers: nothing in a body is taken to be what it should be."""
     error = error_from_response("GET /x", code, body, retry_after)
     assert isinstance(error, EdgeError)
@@ -59,6 +71,13 @@ def test_how_long_a_refusal_may_ask_to_wait(given: str, seconds: float) -> None:
 
 def test_a_budget_is_told_from_too_many_requests() -> None:
     """By its cause; other causes, and what is none, are passed over."""
-    causes = [{"reason": "DisruptionBudget", "message": "it needs 3"}, {"reason": "Other"}, "x", None]
-    error = error_from_response("POST /x", 429, json.dumps({"message": "no", "details": {"causes": causes}}).encode())
+    causes = [
+        {"reason": "DisruptionBudget", "message": "it needs 3"},
+        {"reason": "Other"},
+        "x",
+        None,
+    ]
+    error = error_from_response(
+        "POST /x", 429, json.dumps({"message": "no", "details": {"causes": causes}}).encode()
+    )
     assert isinstance(error, EvictionBlocked) and error.message == "no it needs 3"

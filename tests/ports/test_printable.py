@@ -8,8 +8,25 @@ import pytest
 
 from moorage.ports.printable import printable, printable_lines
 
-ODD = ["\n", "\r", "\t", "\x1b", "\x7f", "\x9b", "\x00", "\u202e", "\u2028", "\u200b", "\ufeff", "\ud800", "\u00a0", "\U000e0041"]
-"""New lines, what terminals obey, what turns the direction of text, what does not show, what cannot be written out."""
+ODD = [
+    "\n",
+    "\r",
+    "\t",
+    "\x1b",
+    "\x7f",
+    "\x9b",
+    "\x00",
+    "\u202e",
+    "\u2028",
+    "\u200b",
+    "\ufeff",
+    "\ud800",
+    "\u00a0",
+    "\U000e0041",
+]
+"""New lines, what terminals obey, what turns the direction of text, what does not show, what cannot
+be written out.
+"""
 
 
 @pytest.mark.parametrize("odd", ODD, ids=ascii)

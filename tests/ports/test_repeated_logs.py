@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import logging
 
-from moorage.ports.repeated_logs import FIRST_PERIOD_SECONDS, MAX_CAUSES, MAX_PERIOD_SECONDS, RepeatedLogs, once_per_bug, once_per_cause
+from moorage.ports.repeated_logs import (
+    FIRST_PERIOD_SECONDS,
+    MAX_CAUSES,
+    MAX_PERIOD_SECONDS,
+    RepeatedLogs,
+    once_per_bug,
+    once_per_cause,
+)
 
 
-def line(at: float, cause: str = "", message: str = "it failed: %s", *args: object) -> logging.LogRecord:
+def line(
+    at: float, cause: str = "", message: str = "it failed: %s", *args: object
+) -> logging.LogRecord:
     """A log line of this moment."""
     extra = once_per_cause(cause, pod="d/p") if cause else {}
-    record = logging.getLogger("x").makeRecord("x", logging.ERROR, "f.py", 1, message, args or ("why",), None, extra=extra)
+    record = logging.getLogger("x").makeRecord(
+        "x", logging.ERROR, "f.py", 1, message, args or ("why",), None, extra=extra
+    )
     record.created = at
     return record
 
@@ -46,7 +57,11 @@ def test_a_clock_that_is_put_back_silences_nothing() -> None:
 def test_a_cause_that_was_silent_is_told_again_at_once() -> None:
     """And so is another cause, and each line that names none."""
     repeats = RepeatedLogs()
-    assert [repeats.is_repeated(line(0, "a")), repeats.is_repeated(line(1, "a")), repeats.is_repeated(line(1, "b"))] == [False, True, False]
+    assert [
+        repeats.is_repeated(line(0, "a")),
+        repeats.is_repeated(line(1, "a")),
+        repeats.is_repeated(line(1, "b")),
+    ] == [False, True, False]
     assert not repeats.is_repeated(line(2)) and not repeats.is_repeated(line(2))
     assert [repeated(record) for record in repeats.due(FIRST_PERIOD_SECONDS)] == [1]
     assert not list(repeats.due(3 * FIRST_PERIOD_SECONDS))
@@ -59,7 +74,9 @@ def test_what_is_remembered_is_bounded_and_holds_no_objects() -> None:
     for i in range(2 * MAX_CAUSES):
         repeats.is_repeated(line(i / 1000, f"cause {i}", "%s", ValueError(i)))
     assert len(repeats._logged) == MAX_CAUSES
-    assert all(told.line.args is None and told.line.exc_info is None for told in repeats._logged.values())
+    assert all(
+        told.line.args is None and told.line.exc_info is None for told in repeats._logged.values()
+    )
     assert not list(repeats.due(MAX_PERIOD_SECONDS))
     assert not repeats._logged
 

@@ -28,7 +28,12 @@ def test_jitter_shortens_only() -> None:
 
 @pytest.mark.parametrize(
     ("error", "want"),
-    [(Retryable("x", after=7.0), 7.0), (Retryable("x", after=0.1), 0.5), (Conflict("PUT /x", 409), 0.5), (None, 0.5)],
+    [
+        (Retryable("x", after=7.0), 7.0),
+        (Retryable("x", after=0.1), 0.5),
+        (Conflict("PUT /x", 409), 0.5),
+        (None, 0.5),
+    ],
     ids=["asked for more", "asked for less", "asked for nothing", "no error"],
 )
 def test_the_api_server_may_ask_for_more(error: EdgeError | None, want: float) -> None:
@@ -39,7 +44,12 @@ def test_the_api_server_may_ask_for_more(error: EdgeError | None, want: float) -
 def test_a_request_is_made_until_it_is_answered() -> None:
     """Each failure is told with the pause that follows it, and the pause is made."""
     clock, told = EagerClock(), list[tuple[str, float]]()
-    answers: list[int | EdgeError] = [Retryable("a"), Conflict("PUT /b", 409), Retryable("c", after=9.0), 5]
+    answers: list[int | EdgeError] = [
+        Retryable("a"),
+        Conflict("PUT /b", 409),
+        Retryable("c", after=9.0),
+        5,
+    ]
 
     async def request() -> int:
         answer = answers.pop(0)
@@ -48,7 +58,12 @@ def test_a_request_is_made_until_it_is_answered() -> None:
         return answer
 
     async def scenario() -> int:
-        return await retrying(request, Backoff(1.0, 3.0), clock, lambda error, seconds: told.append((str(error)[:6], seconds)))
+        return await retrying(
+            request,
+            Backoff(1.0, 3.0),
+            clock,
+            lambda error, seconds: told.append((str(error)[:6], seconds)),
+        )
 
     assert asyncio.run(scenario()) == 5
     assert told == [("a", 1.0), ("PUT /b", 2.0), ("c", 9.0)]

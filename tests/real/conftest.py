@@ -1,4 +1,6 @@
-"""Fixtures of the tests on a real API server and on the embedded cluster: one control plane of each for the whole run."""
+"""Fixtures of the tests on a real API server and on the embedded cluster: one control plane of each
+for the whole run.
+"""
 
 import os
 import shutil
@@ -17,7 +19,9 @@ SERVERS: Final = (REAL, pytest.param("towtank", marks=pytest.mark.embedded))
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Tests that have a control plane run on both sorts, but for those that need what the embedded cluster does not have."""
+    """Tests that have a control plane run on both sorts, but for those that need what the embedded
+    cluster does not have.
+    """
     if "new_rig" in metafunc.fixturenames:
         servers = SERVERS[:1] if metafunc.definition.get_closest_marker("real_only") else SERVERS
         metafunc.parametrize("new_rig", servers, indirect=True, scope="session")
@@ -25,19 +29,25 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="session")
 def assets() -> Path:
-    """The folder of etcd, kube-apiserver and the rest; without it the test fails, or is skipped where Go is absent."""
+    """The folder of etcd, kube-apiserver and the rest; without it the test fails, or is skipped
+    where Go is absent.
+    """
     where = binaries.folder()
     if lacking := [binary.name for binary in binaries.missing(where)]:
         message = f"{where} lacks {', '.join(lacking)}"
         if shutil.which("go") or os.environ.get("CI") or os.environ.get("KUBEBUILDER_ASSETS"):
             pytest.fail(f"{message}: run `make assets`")
-        pytest.skip(f"NOT TESTED ON A REAL API SERVER: {message}, and there is no Go to build them with")
+        pytest.skip(
+            f"NOT TESTED ON A REAL API SERVER: {message}, and there is no Go to build them with"
+        )
     return where
 
 
 @pytest.fixture(scope="session")
 def new_rig(request: pytest.FixtureRequest) -> Callable[[], ControlPlane]:
-    """Makes control planes of one sort: real ones, or embedded clusters, which need nothing but Python."""
+    """Makes control planes of one sort: real ones, or embedded clusters, which need nothing but
+    Python.
+    """
     if request.param == REAL:
         return partial(Rig, request.getfixturevalue("assets"))
     kubectl = binaries.folder() / "kubectl"

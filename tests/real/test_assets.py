@@ -7,8 +7,12 @@ import pytest
 from tests.tools import assets
 
 
-def test_kubebuilder_assets_is_used_when_complete(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A complete folder named by KUBEBUILDER_ASSETS is taken as it is; one that lacks a binary is named as broken."""
+def test_kubebuilder_assets_is_used_when_complete(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A complete folder named by KUBEBUILDER_ASSETS is taken as it is; one that lacks a binary is
+    named as broken.
+    """
     for binary in assets.BINARIES:
         (tmp_path / binary.name).touch(mode=0o755)
     monkeypatch.setenv("KUBEBUILDER_ASSETS", str(tmp_path))
@@ -18,8 +22,12 @@ def test_kubebuilder_assets_is_used_when_complete(monkeypatch: pytest.MonkeyPatc
         assets.ensure()
 
 
-def test_without_go_the_message_says_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Without Go and without binaries, the error names the way out and nothing half-made is left."""
+def test_without_go_the_message_says_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Without Go and without binaries, the error names the way out and nothing half-made is
+    left.
+    """
     monkeypatch.delenv("KUBEBUILDER_ASSETS", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -29,10 +37,14 @@ def test_without_go_the_message_says_what_to_do(monkeypatch: pytest.MonkeyPatch,
     assert [path.name for path in assets.folder().iterdir()] == [".lock"]
 
 
-def test_a_failed_build_is_reported_and_leaves_no_binary(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_failed_build_is_reported_and_leaves_no_binary(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """What `go build` printed is in the error, and the binary's name stays free."""
     go = tmp_path / "go"
-    go.write_text('#!/bin/sh\ntest "$1" = list && echo v1.36.1 && exit\necho "it broke" >&2\nexit 3\n')
+    go.write_text(
+        '#!/bin/sh\ntest "$1" = list && echo v1.36.1 && exit\necho "it broke" >&2\nexit 3\n'
+    )
     go.chmod(0o755)
     monkeypatch.delenv("KUBEBUILDER_ASSETS", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))

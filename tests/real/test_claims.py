@@ -1,4 +1,5 @@
-"""Pods with volumes and devices on a real API server: what the operator writes for them, and that it waits for the others' part.
+"""Pods with volumes and devices on a real API server: what the operator writes for them, and that
+it waits for the others' part.
 
 Nothing here binds volumes or makes them but the tests themselves, so that each step can be seen.
 """
@@ -20,7 +21,11 @@ from moorage.adapters.kube_session import KubeSession, KubeSource
 from moorage.adapters.kube_writes import HttpKubeWriter
 from moorage.adapters.system_clock import SystemClock
 from moorage.core.devices.extended_resources import claim_to_create
-from moorage.core.objects.pods import ContainerExtendedResourceRequest, Pod, PodExtendedResourceClaimStatus
+from moorage.core.objects.pods import (
+    ContainerExtendedResourceRequest,
+    Pod,
+    PodExtendedResourceClaimStatus,
+)
 from moorage.core.objects.resource_claims import Allocation, ResourceClaim
 from moorage.core.objects.storage import PersistentVolume, PersistentVolumeClaim
 from moorage.core.volumes.claims import SELECTED_NODE
@@ -34,7 +39,10 @@ from tests.rig.operators import NAMESPACE, Operator, install, until
 
 HOST = "kubernetes.io/hostname"
 VOLUMES, CLAIMS = "/api/v1/persistentvolumes", "/api/v1/namespaces/default/persistentvolumeclaims"
-PODS, DEVICES = "/api/v1/namespaces/default/pods", "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
+PODS, DEVICES = (
+    "/api/v1/namespaces/default/pods",
+    "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims",
+)
 NODES = ("claims-1", "claims-2")
 PROFILE = "claims"
 
@@ -47,23 +55,50 @@ def kubeconfig(rig: ControlPlane) -> Path:
 
 @pytest.fixture(scope="module")
 def client(rig: ControlPlane, kubeconfig: Path) -> Iterator[Client]:
-    """The administrator, while a replica leads; two nodes with a device each, a profile, two classes of volumes."""
+    """The administrator, while a replica leads; two nodes with a device each, a profile, two
+    classes of volumes.
+    """
     with contextlib.closing(Client(rig)) as client:
         for name in NODES:
             node = {"metadata": {"name": name, "labels": {HOST: name}}}
             client.post("/api/v1/nodes", node)
             room = {"cpu": "8", "memory": "16Gi", "pods": "110"}
-            client.merge(f"/api/v1/nodes/{name}/status", {"status": {"allocatable": room, "capacity": room}})
+            client.merge(
+                f"/api/v1/nodes/{name}/status", {"status": {"allocatable": room, "capacity": room}}
+            )
             pool = {"name": name, "generation": 1, "resourceSliceCount": 1}
-            spec = {"driver": "gpu.example.com", "nodeName": name, "pool": pool, "devices": [{"name": "gpu-0"}]}
-            client.post("/apis/resource.k8s.io/v1/resourceslices", {"metadata": {"name": name}, "spec": spec})
+            spec = {
+                "driver": "gpu.example.com",
+                "nodeName": name,
+                "pool": pool,
+                "devices": [{"name": "gpu-0"}],
+            }
+            client.post(
+                "/apis/resource.k8s.io/v1/resourceslices",
+                {"metadata": {"name": name}, "spec": spec},
+            )
         expression = 'device.driver == "gpu.example.com"'
-        spec = {"selectors": [{"cel": {"expression": expression}}], "extendedResourceName": "example.com/gpu"}
-        client.post("/apis/resource.k8s.io/v1/deviceclasses", {"metadata": {"name": "gpu"}, "spec": spec})
-        for name, provisioner in (("local", "kubernetes.io/no-provisioner"), ("made", "disk.example.com")):
-            late = {"metadata": {"name": name}, "provisioner": provisioner, "volumeBindingMode": "WaitForFirstConsumer"}
+        spec = {
+            "selectors": [{"cel": {"expression": expression}}],
+            "extendedResourceName": "example.com/gpu",
+        }
+        client.post(
+            "/apis/resource.k8s.io/v1/deviceclasses", {"metadata": {"name": "gpu"}, "spec": spec}
+        )
+        for name, provisioner in (
+            ("local", "kubernetes.io/no-provisioner"),
+            ("made", "disk.example.com"),
+        ):
+            late = {
+                "metadata": {"name": name},
+                "provisioner": provisioner,
+                "volumeBindingMode": "WaitForFirstConsumer",
+            }
             client.post("/apis/storage.k8s.io/v1/storageclasses", late)
-        client.post("/apis/moorage.dev/v1alpha1/schedulerprofiles", {**PROFILE_OBJECT, "metadata": {"name": PROFILE}, "spec": {}})
+        client.post(
+            "/apis/moorage.dev/v1alpha1/schedulerprofiles",
+            {**PROFILE_OBJECT, "metadata": {"name": PROFILE}, "spec": {}},
+        )
         with Operator(rig, kubeconfig, "moorage-claims") as operator:
             operator.wait_logged("leading")
             yield client
@@ -86,13 +121,17 @@ def tidy(client: Client) -> Iterator[None]:
                 client.delete(name)
 
 
-# ---- what a test does --------------------------------------------------------------------------------------------------------
+# ---- what a test does ----------------------------------------------------------------------------
 
 
 def a_pod(client: Client, name: str, *claims: str, devices: str = "", **resources: str) -> None:
     """Create a pod with these volumes' claims, or a claim for devices."""
     volumes = [{"name": claim, "persistentVolumeClaim": {"claimName": claim}} for claim in claims]
-    container: dict[str, Any] = {"name": "c", "image": "i", "resources": {"requests": resources, "limits": resources}}
+    container: dict[str, Any] = {
+        "name": "c",
+        "image": "i",
+        "resources": {"requests": resources, "limits": resources},
+    }
     spec: dict[str, Any] = {"schedulerName": PROFILE, "volumes": volumes, "containers": [container]}
     if devices:
         spec["resourceClaims"] = [{"name": "d", "resourceClaimName": devices}]
@@ -102,7 +141,11 @@ def a_pod(client: Client, name: str, *claims: str, devices: str = "", **resource
 def a_claim(client: Client, name: str, storage_class: str) -> None:
     """Create a claim."""
     resources = {"requests": {"storage": "1Gi"}}
-    spec = {"accessModes": ["ReadWriteOnce"], "storageClassName": storage_class, "resources": resources}
+    spec = {
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": storage_class,
+        "resources": resources,
+    }
     client.post(CLAIMS, {"metadata": {"name": name}, "spec": spec})
 
 
@@ -123,7 +166,10 @@ def a_volume(client: Client, name: str, node: str, storage_class: str) -> None:
 def bind(client: Client, claim: str, volume: str) -> None:
     """Do the volume controller's part."""
     annotations = {"pv.kubernetes.io/bind-completed": "yes"}
-    client.merge(f"{CLAIMS}/{claim}", {"metadata": {"annotations": annotations}, "spec": {"volumeName": volume}})
+    client.merge(
+        f"{CLAIMS}/{claim}",
+        {"metadata": {"annotations": annotations}, "spec": {"volumeName": volume}},
+    )
     client.merge(f"{CLAIMS}/{claim}/status", {"status": {"phase": "Bound"}})
 
 
@@ -134,36 +180,54 @@ def node_of(client: Client, name: str) -> str:
 
 def selected(client: Client, claim: str) -> str:
     """Where the claim's volume is to be made, "" for nowhere yet."""
-    return str(client.get(f"{CLAIMS}/{claim}")["metadata"].get("annotations", {}).get(SELECTED_NODE, ""))
+    return str(
+        client.get(f"{CLAIMS}/{claim}")["metadata"].get("annotations", {}).get(SELECTED_NODE, "")
+    )
 
 
 def told(client: Client, name: str) -> str:
     """What the pod's condition says."""
     conditions = client.get(f"{PODS}/{name}")["status"].get("conditions", [])
-    return next((str(one.get("message", "")) for one in conditions if one["type"] == "PodScheduled"), "")
+    return next(
+        (str(one.get("message", "")) for one in conditions if one["type"] == "PodScheduled"), ""
+    )
 
 
-# ---- volumes -----------------------------------------------------------------------------------------------------------------
+# ---- volumes -------------------------------------------------------------------------------------
 
 
 def test_a_local_volume_is_set_aside_for_the_first_of_two_pods(client: Client) -> None:
-    """The pod goes where the volume is, when its claim is bound; another pod is told that there is no other volume."""
+    """The pod goes where the volume is, when its claim is bound; another pod is told that there is
+    no other volume.
+    """
     a_volume(client, "disk", NODES[1], "local")
     for name in ("one", "two"):
         a_claim(client, name, "local")
         a_pod(client, f"pod-{name}", name)
-    ref = until(lambda: client.get(f"{VOLUMES}/disk")["spec"].get("claimRef"), "the volume to be set aside")
+    ref = until(
+        lambda: client.get(f"{VOLUMES}/disk")["spec"].get("claimRef"), "the volume to be set aside"
+    )
     first, second = (ref["name"], "two" if ref["name"] == "one" else "one")
     assert ref["uid"] == client.get(f"{CLAIMS}/{first}")["metadata"]["uid"]
-    assert client.get(f"{VOLUMES}/disk")["metadata"]["annotations"]["pv.kubernetes.io/bound-by-controller"] == "yes"
-    until(lambda: "didn't find available persistent volumes to bind" in told(client, f"pod-{second}"), "the other pod to be told")
+    assert (
+        client.get(f"{VOLUMES}/disk")["metadata"]["annotations"][
+            "pv.kubernetes.io/bound-by-controller"
+        ]
+        == "yes"
+    )
+    until(
+        lambda: "didn't find available persistent volumes to bind" in told(client, f"pod-{second}"),
+        "the other pod to be told",
+    )
     assert node_of(client, f"pod-{first}") == ""
     bind(client, first, "disk")
     until(lambda: node_of(client, f"pod-{first}") == NODES[1], "the pod to be bound")
 
 
 def test_a_volume_is_made_where_the_pod_goes_in_the_end(client: Client) -> None:
-    """A provisioner that gives up sends the pod elsewhere; one that makes the volume gets it bound there."""
+    """A provisioner that gives up sends the pod elsewhere; one that makes the volume gets it bound
+    there.
+    """
     a_claim(client, "data", "made")
     a_pod(client, "user", "data")
     first = until(lambda: selected(client, "data"), "a node for the volume")
@@ -180,7 +244,7 @@ def test_a_volume_is_made_where_the_pod_goes_in_the_end(client: Client) -> None:
     until(lambda: node_of(client, "user") == other, "the pod to be bound")
 
 
-# ---- devices -----------------------------------------------------------------------------------------------------------------
+# ---- devices -------------------------------------------------------------------------------------
 
 
 def a_device_claim(client: Client, name: str) -> None:
@@ -190,7 +254,9 @@ def a_device_claim(client: Client, name: str) -> None:
 
 
 def test_claims_get_devices_and_their_pods_are_bound(client: Client) -> None:
-    """Each pod where its device is; a third one is told that there is none left, and gets the one that is given back."""
+    """Each pod where its device is; a third one is told that there is none left, and gets the one
+    that is given back.
+    """
     for name in ("a", "b", "c"):
         a_device_claim(client, name)
     for name in ("a", "b"):
@@ -215,30 +281,48 @@ def test_an_extended_resource_is_had_from_devices(client: Client) -> None:
     node = until(lambda: node_of(client, "asking"), "the pod to be bound")
     told_of = client.get(f"{PODS}/asking")["status"]["extendedResourceClaimStatus"]
     claim = client.get(f"{DEVICES}/{told_of['resourceClaimName']}")
-    assert claim["metadata"]["ownerReferences"][0]["uid"] == client.get(f"{PODS}/asking")["metadata"]["uid"]
+    assert (
+        claim["metadata"]["ownerReferences"][0]["uid"]
+        == client.get(f"{PODS}/asking")["metadata"]["uid"]
+    )
     assert [one["pool"] for one in claim["status"]["allocation"]["devices"]["results"]] == [node]
-    assert [(one["containerName"], one["resourceName"]) for one in told_of["requestMappings"]] == [("c", "example.com/gpu")]
+    assert [(one["containerName"], one["resourceName"]) for one in told_of["requestMappings"]] == [
+        ("c", "example.com/gpu")
+    ]
 
 
 def test_a_claim_whose_node_is_gone_gives_its_device_back(client: Client) -> None:
-    """The post-filter action of a pod that no node takes: the claim gets a device that can be used."""
+    """The post-filter action of a pod that no node takes: the claim gets a device that can be
+    used.
+    """
     a_device_claim(client, "a")
-    client.merge(f"{DEVICES}/a", {"metadata": {"finalizers": ["resource.kubernetes.io/delete-protection"]}})
-    only = {"nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["gone"]}]}]}
+    client.merge(
+        f"{DEVICES}/a", {"metadata": {"finalizers": ["resource.kubernetes.io/delete-protection"]}}
+    )
+    only = {
+        "nodeSelectorTerms": [
+            {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["gone"]}]}
+        ]
+    }
     result = {"request": "r", "driver": "gpu.example.com", "pool": "gone", "device": "gpu-0"}
-    client.merge(f"{DEVICES}/a/status", {"status": {"allocation": {"devices": {"results": [result]}, "nodeSelector": only}}})
+    client.merge(
+        f"{DEVICES}/a/status",
+        {"status": {"allocation": {"devices": {"results": [result]}, "nodeSelector": only}}},
+    )
     a_pod(client, "user", devices="a")
     until(lambda: node_of(client, "user"), "the pod to be bound")
     (given,) = client.get(f"{DEVICES}/a")["status"]["allocation"]["devices"]["results"]
     assert given["pool"] == node_of(client, "user")
 
 
-# ---- the fake is as the API server -------------------------------------------------------------------------------------------
+# ---- the fake is as the API server ---------------------------------------------------------------
 
 
 @dataclasses.dataclass
 class Side:
-    """An API server, or what stands for one: writes, reads, and how objects come to be there and look like."""
+    """An API server, or what stands for one: writes, reads, and how objects come to be there and
+    look like.
+    """
 
     writes: KubeWriter
     reads: KubeReader
@@ -262,7 +346,12 @@ def real_side(client: Client, session: KubeSession) -> Side:
 def fake_side() -> Side:
     """The one in memory."""
     kube = InMemoryKube()
-    kinds: dict[str, type[Any]] = {VOLUMES: PersistentVolume, CLAIMS: PersistentVolumeClaim, DEVICES: ResourceClaim, PODS: Pod}
+    kinds: dict[str, type[Any]] = {
+        VOLUMES: PersistentVolume,
+        CLAIMS: PersistentVolumeClaim,
+        DEVICES: ResourceClaim,
+        PODS: Pod,
+    }
     for kind in kinds.values():
         if kind is not Pod:
             kube.other_sinks[kind] = []
@@ -281,9 +370,19 @@ def fake_side() -> Side:
     return Side(kube, kube, put, get)
 
 
-REQUEST = {"name": "r", "exactly": {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 1}}
+REQUEST = {
+    "name": "r",
+    "exactly": {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 1},
+}
 ALLOCATION = msgspec.convert(
-    {"devices": {"results": [{"request": "r", "driver": "gpu.example.com", "pool": "claims-1", "device": "gpu-0"}]}}, Allocation
+    {
+        "devices": {
+            "results": [
+                {"request": "r", "driver": "gpu.example.com", "pool": "claims-1", "device": "gpu-0"}
+            ]
+        }
+    },
+    Allocation,
 )
 
 
@@ -291,7 +390,13 @@ async def life_of_claims(side: Side) -> None:
     """What the port promises of resource claims."""
     gpu = {"example.com/gpu": "1"}
     container = {"name": "c", "image": "i", "resources": {"requests": gpu, "limits": gpu}}
-    side.put(PODS, {"metadata": {"name": "held"}, "spec": {"schedulerName": "nobody", "containers": [container]}})
+    side.put(
+        PODS,
+        {
+            "metadata": {"name": "held"},
+            "spec": {"schedulerName": "nobody", "containers": [container]},
+        },
+    )
     side.put(DEVICES, {"metadata": {"name": "a"}, "spec": {"devices": {"requests": [REQUEST]}}})
     pod, first = side.get(f"{PODS}/held", Pod), side.get(f"{DEVICES}/a", ResourceClaim)
     ref = PodRef("default", "held", pod.metadata.uid)
@@ -303,7 +408,10 @@ async def life_of_claims(side: Side) -> None:
         await side.writes.reserve_claim(first, ref, ALLOCATION)
     held = await side.writes.reserve_claim(protected, ref, ALLOCATION)
     assert await side.reads.resource_claim("default", "a") == held
-    assert (held.status.allocation, [one.uid for one in held.status.reserved_for or ()]) == (ALLOCATION, [ref.uid])
+    assert (held.status.allocation, [one.uid for one in held.status.reserved_for or ()]) == (
+        ALLOCATION,
+        [ref.uid],
+    )
     second = await side.writes.reserve_claim(held, PodRef("default", "other", "uid-other"), None)
     await side.writes.release_claim(first, ref)
     shared = side.get(f"{DEVICES}/a", ResourceClaim)
@@ -313,8 +421,14 @@ async def life_of_claims(side: Side) -> None:
     await side.writes.deallocate_claim(shared)
     empty = side.get(f"{DEVICES}/a", ResourceClaim)
     assert (empty.status.allocation, empty.status.reserved_for or ()) == (None, ())
-    namesake = msgspec.structs.replace(empty, metadata=msgspec.structs.replace(empty.metadata, uid="uid-2"))
-    for write in (side.writes.release_claim(namesake, ref), side.writes.delete_claim(namesake), side.writes.protect_claim(namesake)):
+    namesake = msgspec.structs.replace(
+        empty, metadata=msgspec.structs.replace(empty.metadata, uid="uid-2")
+    )
+    for write in (
+        side.writes.release_claim(namesake, ref),
+        side.writes.delete_claim(namesake),
+        side.writes.protect_claim(namesake),
+    ):
         with pytest.raises(Conflict):
             await write
     await side.writes.delete_claim(empty)
@@ -334,38 +448,69 @@ async def life_of_claims(side: Side) -> None:
 async def life_of_volumes(side: Side) -> None:
     """What the port promises of volumes and their claims."""
     resources = {"requests": {"storage": "1Gi"}}
-    claim_spec = {"accessModes": ["ReadWriteOnce"], "storageClassName": "made", "resources": resources}
-    side.put(CLAIMS, {"metadata": {"name": "c", "annotations": {"kept": "yes"}}, "spec": claim_spec})
-    spec = {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/disk"}}
+    claim_spec = {
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": "made",
+        "resources": resources,
+    }
+    side.put(
+        CLAIMS, {"metadata": {"name": "c", "annotations": {"kept": "yes"}}, "spec": claim_spec}
+    )
+    spec = {
+        "capacity": {"storage": "1Gi"},
+        "accessModes": ["ReadWriteOnce"],
+        "hostPath": {"path": "/disk"},
+    }
     side.put(VOLUMES, {"metadata": {"name": "v"}, "spec": spec})
-    claim, volume = side.get(f"{CLAIMS}/c", PersistentVolumeClaim), side.get(f"{VOLUMES}/v", PersistentVolume)
+    claim, volume = (
+        side.get(f"{CLAIMS}/c", PersistentVolumeClaim),
+        side.get(f"{VOLUMES}/v", PersistentVolume),
+    )
     chosen = {**(claim.metadata.annotations or {}), SELECTED_NODE: "claims-1"}
-    there = msgspec.structs.replace(claim, metadata=msgspec.structs.replace(claim.metadata, annotations=chosen))
+    there = msgspec.structs.replace(
+        claim, metadata=msgspec.structs.replace(claim.metadata, annotations=chosen)
+    )
     await side.writes.select_node(there)
     assert side.get(f"{CLAIMS}/c", PersistentVolumeClaim).metadata.annotations == chosen
-    reference = {"kind": "PersistentVolumeClaim", "apiVersion": "v1", "namespace": "default", "name": "c", "uid": claim.metadata.uid}
-    aside = msgspec.convert({"metadata": {"name": "v"}, "spec": {"claimRef": reference}}, PersistentVolume)
-    aside = msgspec.structs.replace(volume, spec=msgspec.structs.replace(volume.spec, claim_ref=aside.spec.claim_ref))
+    reference = {
+        "kind": "PersistentVolumeClaim",
+        "apiVersion": "v1",
+        "namespace": "default",
+        "name": "c",
+        "uid": claim.metadata.uid,
+    }
+    aside = msgspec.convert(
+        {"metadata": {"name": "v"}, "spec": {"claimRef": reference}}, PersistentVolume
+    )
+    aside = msgspec.structs.replace(
+        volume, spec=msgspec.structs.replace(volume.spec, claim_ref=aside.spec.claim_ref)
+    )
     await side.writes.bind_volume(aside)
     assert side.get(f"{VOLUMES}/v", PersistentVolume).spec.claim_ref == aside.spec.claim_ref
     for write in (side.writes.select_node(there), side.writes.bind_volume(aside)):
         with pytest.raises(Conflict):
             await write
-    gone = msgspec.structs.replace(aside, metadata=msgspec.structs.replace(aside.metadata, name="nobody"))
+    gone = msgspec.structs.replace(
+        aside, metadata=msgspec.structs.replace(aside.metadata, name="nobody")
+    )
     with pytest.raises(NotFound):
         await side.writes.bind_volume(gone)
 
 
 @pytest.mark.parametrize("life", [life_of_claims, life_of_volumes], ids=["claims", "volumes"])
 @pytest.mark.parametrize("side", ["real", "fake"])
-def test_the_port_keeps_its_promises(client: Client, kubeconfig: Path, side: str, life: Any) -> None:
+def test_the_port_keeps_its_promises(
+    client: Client, kubeconfig: Path, side: str, life: Any
+) -> None:
     """The adapter on a real API server, and the fake that other tests believe."""
 
     async def scenario() -> None:
         if side == "fake":
             await life(fake_side())
             return
-        session = await KubeSession.open(KubeSource(str(kubeconfig)), "moorage/test (claims)", SystemClock())
+        session = await KubeSession.open(
+            KubeSource(str(kubeconfig)), "moorage/test (claims)", SystemClock()
+        )
         try:
             await life(real_side(client, session))
         finally:

@@ -1,4 +1,6 @@
-"""The custom resources on a real API server: what it takes, what it refuses and how it says so, what `kubectl get` prints."""
+"""The custom resources on a real API server: what it takes, what it refuses and how it says so,
+what `kubectl get` prints.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,14 @@ def crds(rig: ControlPlane) -> ControlPlane:
 
 def manifest(kind: str, name: str, spec: Any) -> str:
     """An object as text."""
-    return json.dumps({"apiVersion": "moorage.dev/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec})
+    return json.dumps(
+        {
+            "apiVersion": "moorage.dev/v1alpha1",
+            "kind": kind,
+            "metadata": {"name": name},
+            "spec": spec,
+        }
+    )
 
 
 def refusal(rig: ControlPlane, text: str, *options: str) -> str:
@@ -45,7 +54,12 @@ TAKEN: dict[str, tuple[str, Any]] = {
             "preset": "BinPack",
             "plugins": {
                 "multiPoint": {"enabled": [{"name": "NodeName"}], "disabled": [{"name": "*"}]},
-                "score": {"enabled": [{"name": "NodeAffinity", "weight": 3}, {"name": "ImageLocality", "weight": 1}]},
+                "score": {
+                    "enabled": [
+                        {"name": "NodeAffinity", "weight": 3},
+                        {"name": "ImageLocality", "weight": 1},
+                    ]
+                },
                 "queueSort": {"enabled": [{"name": "PrioritySort"}]},
             },
             "weights": {"NodeResourcesFit": 5, "NodeAffinity": 0},
@@ -55,56 +69,103 @@ TAKEN: dict[str, tuple[str, Any]] = {
             ],
             "percentageOfNodesToScore": 0,
             "extenders": [
-                {"urlPrefix": "https://e.example", "enableHTTPS": True, "httpTimeout": "1m30s", "tlsConfig": {"secretRef": {"name": "s"}}}
+                {
+                    "urlPrefix": "https://e.example",
+                    "enableHTTPS": True,
+                    "httpTimeout": "1m30s",
+                    "tlsConfig": {"secretRef": {"name": "s"}},
+                }
             ],
             "podInitialBackoffSeconds": 10,
             "podMaxBackoffSeconds": 10,
             "suspend": True,
         },
     ),
-    "config": (CONFIG, {"plugin": "NodeResourcesFit", "args": {"scoringStrategy": {"type": "whatever"}}}),
+    "config": (
+        CONFIG,
+        {"plugin": "NodeResourcesFit", "args": {"scoringStrategy": {"type": "whatever"}}},
+    ),
     "no-args": (CONFIG, {"plugin": "NodeName"}),
 }
 
 REFUSED: dict[str, tuple[str, Any, str]] = {
     "no-spec": (PROFILE, None, "spec: Required value"),
-    "preset": (PROFILE, {"preset": "Binpack"}, 'spec.preset: Unsupported value: "Binpack": supported values: "Default", "BinPack", '),
+    "preset": (
+        PROFILE,
+        {"preset": "Binpack"},
+        'spec.preset: Unsupported value: "Binpack": supported values: "Default", "BinPack", ',
+    ),
     "weight-too-low": (PROFILE, {"weights": {"A": -1}}, "spec.weights.A: Invalid value: -1"),
     "weight-too-high": (
         PROFILE,
         {"plugins": {"score": {"enabled": [{"name": "A", "weight": 2**31}]}}},
         "spec.plugins.score.enabled[0].weight: Invalid value",
     ),
-    "percentage": (PROFILE, {"percentageOfNodesToScore": 101}, "should be less than or equal to 100"),
+    "percentage": (
+        PROFILE,
+        {"percentageOfNodesToScore": 101},
+        "should be less than or equal to 100",
+    ),
     "wrong-type": (PROFILE, {"suspend": "yes"}, 'spec.suspend: Invalid value: "string"'),
-    "long-scheduler-name": (PROFILE, {"schedulerName": "a" * 64}, "spec.schedulerName: Too long: may not be more than 63"),
-    "scheduler-name": (PROFILE, {"schedulerName": "no spaces"}, "spec.schedulerName in body should match"),
+    "long-scheduler-name": (
+        PROFILE,
+        {"schedulerName": "a" * 64},
+        "spec.schedulerName: Too long: may not be more than 63",
+    ),
+    "scheduler-name": (
+        PROFILE,
+        {"schedulerName": "no spaces"},
+        "spec.schedulerName in body should match",
+    ),
     "backoffs": (
         PROFILE,
         {"podInitialBackoffSeconds": 11, "podMaxBackoffSeconds": 10},
-        "spec.podMaxBackoffSeconds: Invalid value: must be greater than or equal to podInitialBackoffSeconds",
+        (
+            "spec.podMaxBackoffSeconds: Invalid value: must be greater than or equal to "
+            "podInitialBackoffSeconds"
+        ),
     ),
-    "zero-backoff": (PROFILE, {"podInitialBackoffSeconds": 0}, "should be greater than or equal to 1"),
+    "zero-backoff": (
+        PROFILE,
+        {"podInitialBackoffSeconds": 0},
+        "should be greater than or equal to 1",
+    ),
     "args-and-reference": (
         PROFILE,
         {"pluginConfig": [{"name": "A", "args": {}, "configRef": {"name": "shared"}}]},
         "spec.pluginConfig[0]: Invalid value: exactly one of args and configRef has to be set",
     ),
-    "neither": (PROFILE, {"pluginConfig": [{"name": "A"}]}, "exactly one of args and configRef has to be set"),
+    "neither": (
+        PROFILE,
+        {"pluginConfig": [{"name": "A"}]},
+        "exactly one of args and configRef has to be set",
+    ),
     "args-twice": (
         PROFILE,
         {"pluginConfig": [{"name": "A", "args": {}}, {"name": "A", "args": {}}]},
         "spec.pluginConfig[1]: Duplicate value",
     ),
-    "too-many": (PROFILE, {"pluginConfig": [{"name": f"P{i}", "args": {}} for i in range(65)]}, "spec.pluginConfig: Too many: 65"),
-    "unknown-field": (PROFILE, {"schedulrName": "x"}, 'strict decoding error: unknown field "spec.schedulrName"'),
+    "too-many": (
+        PROFILE,
+        {"pluginConfig": [{"name": f"P{i}", "args": {}} for i in range(65)]},
+        "spec.pluginConfig: Too many: 65",
+    ),
+    "unknown-field": (
+        PROFILE,
+        {"schedulrName": "x"},
+        'strict decoding error: unknown field "spec.schedulrName"',
+    ),
     "unknown-point": (PROFILE, {"plugins": {"filtr": {}}}, 'unknown field "spec.plugins.filtr"'),
     "key-file": (
         PROFILE,
         {"extenders": [{"urlPrefix": "x", "tlsConfig": {"keyFile": "k"}}]},
         'unknown field "spec.extenders[0].tlsConfig.keyFile"',
     ),
-    "timeout": (PROFILE, {"extenders": [{"urlPrefix": "x", "httpTimeout": "5"}]}, "spec.extenders[0].httpTimeout in body should match"),
+    "timeout": (
+        PROFILE,
+        {"extenders": [{"urlPrefix": "x", "httpTimeout": "5"}]},
+        "spec.extenders[0].httpTimeout in body should match",
+    ),
     "assign": (PROFILE, {"assign": {}}, 'unknown field "spec.assign"'),
     "rollout": (PROFILE, {"rollout": {"strategy": "Immediate"}}, 'unknown field "spec.rollout"'),
     "no-plugin": (CONFIG, {"args": {}}, "spec.plugin: Required value"),
@@ -112,7 +173,12 @@ REFUSED: dict[str, tuple[str, Any, str]] = {
 }
 
 BECOMES: dict[str, tuple[str, Any, Any, str]] = {
-    "controllerName": (PROFILE, {}, {"controllerName": "x"}, "spec.controllerName: Invalid value: controllerName is immutable"),
+    "controllerName": (
+        PROFILE,
+        {},
+        {"controllerName": "x"},
+        "spec.controllerName: Invalid value: controllerName is immutable",
+    ),
     "schedulerName": (
         PROFILE,
         {"schedulerName": "one"},
@@ -121,7 +187,12 @@ BECOMES: dict[str, tuple[str, Any, Any, str]] = {
     ),
     "schedulerName-added": (PROFILE, {}, {"schedulerName": "two"}, "schedulerName is immutable"),
     "schedulerName-removed": (PROFILE, {"schedulerName": "one"}, {}, "schedulerName is immutable"),
-    "plugin": (CONFIG, {"plugin": "A"}, {"plugin": "B"}, "spec.plugin: Invalid value: plugin is immutable"),
+    "plugin": (
+        CONFIG,
+        {"plugin": "A"},
+        {"plugin": "B"},
+        "spec.plugin: Invalid value: plugin is immutable",
+    ),
 }
 
 
@@ -137,7 +208,10 @@ def test_good_objects_are_taken(crds: ControlPlane, case: str) -> None:
     if "extenders" in spec:
         (extender,) = stored.pop("extenders")
         (wanted,) = spec.pop("extenders")
-        assert extender.items() >= {key: value for key, value in wanted.items() if key != "tlsConfig"}.items()
+        assert (
+            extender.items()
+            >= {key: value for key, value in wanted.items() if key != "tlsConfig"}.items()
+        )
     assert stored == spec
     crds.kubectl("delete", kind, name, "--wait=false")
 
@@ -167,35 +241,84 @@ def test_a_long_name_needs_a_scheduler_name(crds: ControlPlane) -> None:
     """Objects may have 253 characters, schedulerNames 63."""
     name = "team-" + "a" * 70 + ".batch"
     text = refusal(crds, manifest(PROFILE, name, {}))
-    assert "spec.schedulerName: Invalid value: a profile whose name has more than 63 characters needs a schedulerName" in text
+    assert (
+        "spec.schedulerName: Invalid value: a profile whose name has more than 63 characters "
+        "needs a schedulerName"
+    ) in text
     crds.kubectl("create", "-f", "-", input=manifest(PROFILE, name, {"schedulerName": "short"}))
     crds.kubectl("delete", PROFILE, name, "--wait=false")
 
 
 def test_the_printed_columns(crds: ControlPlane) -> None:
-    """`kubectl get sprof` and `pcfg`, filled from status; status is a subresource that spec writers can't touch."""
+    """`kubectl get sprof` and `pcfg`, filled from status; status is a subresource that spec writers
+    can't touch.
+    """
     crds.kubectl("create", "-f", "-", input=manifest(PROFILE, "columns", {"preset": "Spread"}))
     crds.kubectl("create", "-f", "-", input=manifest(CONFIG, "columns", {"plugin": "NodeName"}))
     write_status(crds, PROFILE, PROFILE_STATUS)
-    write_status(crds, CONFIG, {"conditions": [condition("Accepted", "True", "Valid")], "profileCount": 1, "hash": "x", "profiles": ["a"]})
+    write_status(
+        crds,
+        CONFIG,
+        {
+            "conditions": [condition("Accepted", "True", "Valid")],
+            "profileCount": 1,
+            "hash": "x",
+            "profiles": ["a"],
+        },
+    )
     head, row = (line.split() for line in crds.kubectl("get", "sprof", "columns").splitlines())
-    assert head == ["NAME", "SCHEDULER", "READY", "REASON", "REVISION", "ACTIVE", "BACKOFF", "UNSCHED", "GATED", "LEADER", "AGE"]
-    assert row[:10] == ["columns", "columns", "Unknown", "LastGood", "9d02aa71", "1", "2", "3", "4", "moorage-0_1c2d"]
-    head, row = (line.split() for line in crds.kubectl("get", "sprof", "columns", "-o", "wide").splitlines())
+    assert head == [
+        "NAME",
+        "SCHEDULER",
+        "READY",
+        "REASON",
+        "REVISION",
+        "ACTIVE",
+        "BACKOFF",
+        "UNSCHED",
+        "GATED",
+        "LEADER",
+        "AGE",
+    ]
+    assert row[:10] == [
+        "columns",
+        "columns",
+        "Unknown",
+        "LastGood",
+        "9d02aa71",
+        "1",
+        "2",
+        "3",
+        "4",
+        "moorage-0_1c2d",
+    ]
+    head, row = (
+        line.split() for line in crds.kubectl("get", "sprof", "columns", "-o", "wide").splitlines()
+    )
     assert head[11:] == ["PRESET", "DESIRED"]
     assert row[11:] == ["Spread", "3f9c1b2a"]
     head, row = (line.split() for line in crds.kubectl("get", "pcfg", "columns").splitlines())
     assert head == ["NAME", "PLUGIN", "ACCEPTED", "REASON", "PROFILES", "AGE"]
     assert row[:5] == ["columns", "NodeName", "True", "Valid", "1"]
     stored = json.loads(crds.kubectl("get", "sprof", "columns", "-o", "json"))
-    assert stored["status"] == {**PROFILE_STATUS, "pluginConfigs": [{"name": "x", "activeGeneration": 3}]}
+    assert stored["status"] == {
+        **PROFILE_STATUS,
+        "pluginConfigs": [{"name": "x", "activeGeneration": 3}],
+    }
     assert stored["metadata"]["generation"] == 1
 
 
 def condition(kind: str, status: str, reason: str) -> dict[str, Any]:
     """A condition of status."""
     time = "2026-01-01T00:00:00Z"
-    return {"type": kind, "status": status, "reason": reason, "message": "", "observedGeneration": 1, "lastTransitionTime": time}
+    return {
+        "type": kind,
+        "status": status,
+        "reason": reason,
+        "message": "",
+        "observedGeneration": 1,
+        "lastTransitionTime": time,
+    }
 
 
 PROFILE_STATUS: dict[str, Any] = {
@@ -208,14 +331,24 @@ PROFILE_STATUS: dict[str, Any] = {
     "pluginConfigs": [{"name": "x", "observedGeneration": None, "activeGeneration": 3}],
     "pluginConfigCount": 1,
     "drainingCycles": 0,
-    "conditions": [condition("Accepted", "True", "Valid"), condition("Ready", "Unknown", "LastGood")],
+    "conditions": [
+        condition("Accepted", "True", "Valid"),
+        condition("Ready", "Unknown", "LastGood"),
+    ],
     "leader": {
         "identity": "moorage-0_1c2d",
         "since": "2026-01-01T00:00:00.123456Z",
         "transitions": 3,
         "renewTime": "2026-01-01T00:00:01.123456Z",
     },
-    "queue": {"active": 1, "backoff": 2, "unschedulable": 3, "gated": 4, "inFlight": 5, "oldestPendingSince": "2026-01-01T00:00:00Z"},
+    "queue": {
+        "active": 1,
+        "backoff": 2,
+        "unschedulable": 3,
+        "gated": 4,
+        "inFlight": 5,
+        "oldestPendingSince": "2026-01-01T00:00:00Z",
+    },
     "effective": {"filter": ["NodeName"], "score": [{"name": "ImageLocality", "weight": 1}]},
     "replicas": [{"identity": "moorage-0_1c2d", "role": "Leader", "revision": "9d02aa71"}],
     "claimedBy": "moorage-system/moorage",
@@ -224,23 +357,44 @@ PROFILE_STATUS: dict[str, Any] = {
 
 def write_status(rig: ControlPlane, kind: str, status: dict[str, Any]) -> None:
     """As the operator does it."""
-    rig.kubectl("patch", kind, "columns", "--subresource=status", "--type=merge", "-p", json.dumps({"status": status}))
+    rig.kubectl(
+        "patch",
+        kind,
+        "columns",
+        "--subresource=status",
+        "--type=merge",
+        "-p",
+        json.dumps({"status": status}),
+    )
 
 
 def test_fields_can_be_selected(crds: ControlPlane) -> None:
     """`--field-selector`, and `kubectl get moorage` for both kinds."""
-    crds.kubectl("create", "-f", "-", input=manifest(PROFILE, "selected", {"schedulerName": "select-me"}))
+    crds.kubectl(
+        "create", "-f", "-", input=manifest(PROFILE, "selected", {"schedulerName": "select-me"})
+    )
     crds.kubectl("create", "-f", "-", input=manifest(CONFIG, "selected", {"plugin": "SelectMe"}))
     assert (
         crds.kubectl("get", "sprof", "--field-selector=spec.schedulerName=select-me", "-o", "name")
         == "schedulerprofile.moorage.dev/selected\n"
     )
-    assert crds.kubectl("get", "sprof", "--field-selector=spec.controllerName=nobody", "-o", "name") == ""
-    assert crds.kubectl("get", "pcfg", "--field-selector=spec.plugin=SelectMe", "-o", "name") == "pluginconfig.moorage.dev/selected\n"
+    assert (
+        crds.kubectl("get", "sprof", "--field-selector=spec.controllerName=nobody", "-o", "name")
+        == ""
+    )
+    assert (
+        crds.kubectl("get", "pcfg", "--field-selector=spec.plugin=SelectMe", "-o", "name")
+        == "pluginconfig.moorage.dev/selected\n"
+    )
     both = crds.kubectl("get", "moorage", "-o", "name")
-    assert "schedulerprofile.moorage.dev/selected" in both and "pluginconfig.moorage.dev/selected" in both
+    assert (
+        "schedulerprofile.moorage.dev/selected" in both
+        and "pluginconfig.moorage.dev/selected" in both
+    )
 
 
 def test_fields_are_explained(crds: ControlPlane) -> None:
     """`kubectl explain` has the models' docstrings."""
-    assert "What pods put in spec.schedulerName" in crds.kubectl("explain", "sprof.spec.schedulerName")
+    assert "What pods put in spec.schedulerName" in crds.kubectl(
+        "explain", "sprof.spec.schedulerName"
+    )

@@ -1,4 +1,6 @@
-"""`moorage demo` as a user sees it: it comes up by itself, says what to type, plays its tour, and leaves nothing, however it ends."""
+"""`moorage demo` as a user sees it: it comes up by itself, says what to type, plays its tour, and
+leaves nothing, however it ends.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,9 @@ class Demo:
 @contextlib.contextmanager
 def demo(*options: str, program: Sequence[str] = DEMO) -> Iterator[Demo]:
     """A demo whose output is no terminal."""
-    with subprocess.Popen([*program, *options], cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        [*program, *options], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    ) as process:
         try:
             yield Demo(process)
         finally:
@@ -58,7 +62,9 @@ def processes(word: str) -> Iterator[int]:
     """Ids of running processes whose command line holds this word."""
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # it has just ended
-            if word in (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace"):
+            if word in (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(
+                errors="replace"
+            ):
                 yield int(process.name)
 
 
@@ -86,7 +92,10 @@ def leaves_nothing(shown: Demo, pids: set[int]) -> None:
     until(lambda: not shown.folder.exists(), "the end of the folder", 20)
 
 
-@pytest.mark.parametrize(("number", "ends_with"), [(signal.SIGINT, 0), (signal.SIGTERM, 0), (signal.SIGKILL, -signal.SIGKILL)])
+@pytest.mark.parametrize(
+    ("number", "ends_with"),
+    [(signal.SIGINT, 0), (signal.SIGTERM, 0), (signal.SIGKILL, -signal.SIGKILL)],
+)
 def test_it_leaves_nothing(number: signal.Signals, ends_with: int) -> None:
     """Whether it is told to end or shot."""
     with demo() as shown:
@@ -99,25 +108,35 @@ def test_it_leaves_nothing(number: signal.Signals, ends_with: int) -> None:
 
 
 def test_what_it_shows() -> None:
-    """As many nodes as are wanted; pods where their profiles put them; a killed replica comes back."""
+    """As many nodes as are wanted; pods where their profiles put them; a killed replica comes
+    back.
+    """
     with demo("--nodes=8", "--zones=2") as shown:
         with contextlib.closing(KubeClient(shown.kubeconfig)) as api:
             assert len(api.items("/api/v1/nodes")) == 8
             pods = api.items("/api/v1/namespaces/demo/pods")
             places = {
-                profile: [pod["spec"].get("nodeName") for pod in pods if pod["spec"]["schedulerName"] == profile]
+                profile: [
+                    pod["spec"].get("nodeName")
+                    for pod in pods
+                    if pod["spec"]["schedulerName"] == profile
+                ]
                 for profile in ("binpack", "spread")
             }
         assert len(set(places["binpack"])) == 1
         assert len(set(places["spread"])) == len(places["spread"])
         (victim,) = processes("moorage-0.yaml")
         os.kill(victim, signal.SIGKILL)
-        until(lambda: set(processes("moorage-0.yaml")) - {victim}, "the killed replica's restart", 20)
+        until(
+            lambda: set(processes("moorage-0.yaml")) - {victim}, "the killed replica's restart", 20
+        )
 
 
 def test_tour() -> None:
     """All effects are seen, which the exit status says."""
-    done = subprocess.run([*DEMO, "--exit-after-tour"], capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(
+        [*DEMO, "--exit-after-tour"], capture_output=True, text=True, check=False, timeout=120
+    )
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
     assert SEEN in done.stdout
     assert "\x1b" not in done.stdout
@@ -125,7 +144,9 @@ def test_tour() -> None:
 
 def test_an_early_end_is_no_success() -> None:
     """A signal before anything was shown: the shell's status for that, and no traceback."""
-    with subprocess.Popen([*DEMO], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        [*DEMO], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout is not None
         process.stdout.readline()
         process.send_signal(signal.SIGINT)
@@ -152,16 +173,28 @@ def test_nodes_without_room(tmp_path: Path) -> None:
 def test_own_nodes(tmp_path: Path) -> None:
     """The shape of the user's own cluster."""
     shape = tmp_path / "nodes.yaml"
-    shape.write_text("- {count: 3, name: big, zone: x, cpu: 64, memory: 256Gi}\n- {name: small, zone: z, cpu: 2, memory: 4Gi}\n")
+    shape.write_text(
+        "- {count: 3, name: big, zone: x, cpu: 64, memory: 256Gi}\n- {name: small, zone: z, "
+        "cpu: 2, memory: 4Gi}\n"
+    )
     with demo(f"--shape={shape}") as shown, contextlib.closing(KubeClient(shown.kubeconfig)) as api:
-        assert {node["metadata"]["name"] for node in api.items("/api/v1/nodes")} == {"big-1", "big-2", "big-3", "small"}
+        assert {node["metadata"]["name"] for node in api.items("/api/v1/nodes")} == {
+            "big-1",
+            "big-2",
+            "big-3",
+            "small",
+        }
 
 
 def test_real(assets: Path) -> None:
-    """On a kube-apiserver: kubectl works as printed, the tour sees the same, and nothing is left."""
+    """On a kube-apiserver: kubectl works as printed, the tour sees the same, and nothing is
+    left.
+    """
     with demo("--tour", "--pace=0", program=REAL) as shown:
         kubectl = [str(assets / "kubectl"), f"--kubeconfig={shown.kubeconfig}"]
-        assert "binpack" in subprocess.check_output([*kubectl, "get", "sprof"], text=True, timeout=30)
+        assert "binpack" in subprocess.check_output(
+            [*kubectl, "get", "sprof"], text=True, timeout=30
+        )
         assert shown.process.stdout is not None
         assert any(SEEN in line for line in shown.process.stdout)
         pids = shown.pids()

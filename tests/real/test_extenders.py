@@ -1,4 +1,6 @@
-"""The operator with a real extender, over HTTPS with a CA from a Secret, on a real API server and with the operator's own rights."""
+"""The operator with a real extender, over HTTPS with a CA from a Secret, on a real API server and
+with the operator's own rights.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ NODES = ("extended-1", "extended-2", "extended-3")
 
 
 class Extender:
-    """Says what a test wants, and remembers what it was asked: ``says[verb]`` makes the answer of the question."""
+    """Says what a test wants, and remembers what it was asked: ``says[verb]`` makes the answer of
+    the question.
+    """
 
     def __init__(self, certificate: tuple[Path, Path]) -> None:
         self.asked: list[tuple[str, dict[str, Any]]] = []
@@ -64,23 +68,41 @@ class Extender:
 
     def about(self, pod: str, verb: str) -> list[dict[str, Any]]:
         """What was asked about a pod."""
-        return [question for asked, question in list(self.asked) if asked == verb and question["Pod"]["metadata"]["name"] == pod]
+        return [
+            question
+            for asked, question in list(self.asked)
+            if asked == verb and question["Pod"]["metadata"]["name"] == pod
+        ]
 
 
 class World:
     """An operator, an extender, and three nodes with a namespace of their own."""
 
-    def __init__(self, rig: ControlPlane, client: Client, extender: Extender, operator: Operator) -> None:
+    def __init__(
+        self, rig: ControlPlane, client: Client, extender: Extender, operator: Operator
+    ) -> None:
         self.rig, self.client, self.extender, self.operator = rig, client, extender, operator
 
     def create(self, name: str, cpu: str = "1", rank: str = "", profile: str = "asking") -> None:
         """A pod of a profile, for the nodes of this test."""
         selector = {"topology.kubernetes.io/zone": f"zone-{PLACE}"}
-        container = {"name": "main", "image": "registry.example/app:1", "resources": {"requests": {"cpu": cpu}}}
+        container = {
+            "name": "main",
+            "image": "registry.example/app:1",
+            "resources": {"requests": {"cpu": cpu}},
+        }
         spec = {"schedulerName": profile, "nodeSelector": selector, "containers": [container]}
         if rank:
             spec["priorityClassName"] = rank
-        create(self.rig, {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": PLACE}, "spec": spec})
+        create(
+            self.rig,
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {"name": name, "namespace": PLACE},
+                "spec": spec,
+            },
+        )
 
     def pod(self, name: str) -> dict[str, Any]:
         """As the API server has it."""
@@ -89,12 +111,16 @@ class World:
 
     def node(self, name: str, seconds: float = 10) -> str:
         """Where a pod goes."""
-        return str(until(lambda: self.pod(name)["spec"].get("nodeName"), f"a node for {name}", seconds))
+        return str(
+            until(lambda: self.pod(name)["spec"].get("nodeName"), f"a node for {name}", seconds)
+        )
 
     def message(self, name: str) -> str:
         """What a pod that waits is told."""
         conditions = self.pod(name)["status"].get("conditions", ())
-        return next((one.get("message", "") for one in conditions if one["type"] == "PodScheduled"), "")
+        return next(
+            (one.get("message", "") for one in conditions if one["type"] == "PodScheduled"), ""
+        )
 
 
 def letting(*nodes: str) -> Callable[[dict[str, Any]], Any]:
@@ -102,12 +128,21 @@ def letting(*nodes: str) -> Callable[[dict[str, Any]], Any]:
 
     def says(question: dict[str, Any]) -> Any:
         whole = question["Nodes"]
-        names = question["NodeNames"] if whole is None else [item["metadata"]["name"] for item in whole["items"]]
+        names = (
+            question["NodeNames"]
+            if whole is None
+            else [item["metadata"]["name"] for item in whole["items"]]
+        )
         passed = [name for name in names if name in nodes]
         failed = dict.fromkeys((name for name in names if name not in nodes), "not today")
         if whole is None:
             return {"NodeNames": passed, "FailedNodes": failed}
-        return {"Nodes": {"items": [item for item in whole["items"] if item["metadata"]["name"] in nodes]}, "FailedNodes": failed}
+        return {
+            "Nodes": {
+                "items": [item for item in whole["items"] if item["metadata"]["name"] in nodes]
+            },
+            "FailedNodes": failed,
+        }
 
     return says
 
@@ -115,12 +150,19 @@ def letting(*nodes: str) -> Callable[[dict[str, Any]], Any]:
 def a_profile(name: str, url: str, **extender: Any) -> dict[str, Any]:
     """A profile that asks the extender."""
     given = {"urlPrefix": url, "tlsConfig": {"secretRef": {"name": "extender"}}, **extender}
-    return {"apiVersion": "moorage.dev/v1alpha1", "kind": "SchedulerProfile", "metadata": {"name": name}, "spec": {"extenders": [given]}}
+    return {
+        "apiVersion": "moorage.dev/v1alpha1",
+        "kind": "SchedulerProfile",
+        "metadata": {"name": name},
+        "spec": {"extenders": [given]},
+    }
 
 
 @pytest.fixture(scope="module")
 def world(rig: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """With the profiles asking (nodes in full), binding (by the extender) and elsewhere (at a host that is not allowed)."""
+    """With the profiles asking (nodes in full), binding (by the extender) and elsewhere (at a host
+    that is not allowed).
+    """
     authority = Authority(tmp_path_factory.mktemp("extender"))
     kubeconfig = install(rig)
     with contextlib.ExitStack() as stack:
@@ -129,15 +171,32 @@ def world(rig: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         ca = base64.b64encode(authority.file.read_bytes()).decode()
         secret = {"metadata": {"name": "extender", "namespace": NAMESPACE}, "data": {"ca.crt": ca}}
         create(
-            rig, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": PLACE}}, {"apiVersion": "v1", "kind": "Secret", **secret}
+            rig,
+            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": PLACE}},
+            {"apiVersion": "v1", "kind": "Secret", **secret},
         )
         for name, value in (("extended-low", 10), ("extended-high", 1000)):
-            create(rig, {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value})
+            create(
+                rig,
+                {
+                    "apiVersion": "scheduling.k8s.io/v1",
+                    "kind": "PriorityClass",
+                    "metadata": {"name": name},
+                    "value": value,
+                },
+            )
         create(rig, *(node(name, PLACE) for name in NODES))
-        verbs = {"filterVerb": "filter", "prioritizeVerb": "prioritize", "preemptVerb": "preempt", "weight": 10}
+        verbs = {
+            "filterVerb": "filter",
+            "prioritizeVerb": "prioritize",
+            "preemptVerb": "preempt",
+            "weight": 10,
+        }
         profiles = (
             a_profile("asking", extender.url, **verbs),
-            a_profile("binding", extender.url, bindVerb="bind", nodeCacheCapable=True, filterVerb="filter"),
+            a_profile(
+                "binding", extender.url, bindVerb="bind", nodeCacheCapable=True, filterVerb="filter"
+            ),
             a_profile("elsewhere", "https://169.254.169.254", filterVerb="filter"),
         )
         create(rig, *profiles)
@@ -151,18 +210,27 @@ def world(rig: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 @pytest.fixture(autouse=True)
 def kind(world: World) -> None:
     """An extender that lets everything through and prefers nothing."""
-    world.extender.says = {"filter": letting(*NODES), "prioritize": lambda _: [], "preempt": lambda _: {"NodeNameToMetaVictims": {}}}
+    world.extender.says = {
+        "filter": letting(*NODES),
+        "prioritize": lambda _: [],
+        "preempt": lambda _: {"NodeNameToMetaVictims": {}},
+    }
 
 
 def test_a_pod_goes_where_the_extender_says(world: World) -> None:
-    """It is sent the pod and the nodes in full, as the API server has them, and its scores are added."""
+    """It is sent the pod and the nodes in full, as the API server has them, and its scores are
+    added.
+    """
     world.extender.says["filter"] = letting(*NODES[:2])
     world.extender.says["prioritize"] = lambda _: [{"Host": NODES[1], "Score": 10}]
     world.create("full")
     assert world.node("full") == NODES[1]
     (question,) = world.extender.about("full", "filter")
     assert {item["metadata"]["name"] for item in question["Nodes"]["items"]} == set(NODES)
-    assert all(item["status"]["capacity"] and item["metadata"]["creationTimestamp"] for item in question["Nodes"]["items"])
+    assert all(
+        item["status"]["capacity"] and item["metadata"]["creationTimestamp"]
+        for item in question["Nodes"]["items"]
+    )
     assert question["Pod"]["spec"]["containers"][0]["terminationMessagePath"]
     assert "managedFields" not in question["Pod"]["metadata"]
     (question,) = world.extender.about("full", "prioritize")
@@ -175,7 +243,9 @@ def test_a_refused_pod_is_bound_soon_after_the_extender_changes_its_mind(world: 
     world.create("refused")
     until(lambda: "3 not today" in world.message("refused"), "the refusal")
     world.extender.says["filter"] = letting(NODES[2])
-    world.client.merge(f"/api/v1/nodes/{NODES[0]}", {"metadata": {"labels": {"anything": "changed"}}})
+    world.client.merge(
+        f"/api/v1/nodes/{NODES[0]}", {"metadata": {"labels": {"anything": "changed"}}}
+    )
     assert world.node("refused", 8) == NODES[2]
 
 
@@ -193,22 +263,37 @@ def test_the_extender_binds(world: World) -> None:
 
     def bind(question: dict[str, Any]) -> Any:
         target = {"apiVersion": "v1", "kind": "Node", "name": question["Node"]}
-        metadata = {"name": question["PodName"], "namespace": question["PodNamespace"], "uid": question["PodUID"]}
+        metadata = {
+            "name": question["PodName"],
+            "namespace": question["PodNamespace"],
+            "uid": question["PodUID"],
+        }
         with contextlib.closing(Client(world.rig)) as client:
-            path = f"/api/v1/namespaces/{question['PodNamespace']}/pods/{question['PodName']}/binding"
-            client.post(path, {"apiVersion": "v1", "kind": "Binding", "metadata": metadata, "target": target})
+            path = (
+                f"/api/v1/namespaces/{question['PodNamespace']}/pods/{question['PodName']}/binding"
+            )
+            client.post(
+                path,
+                {"apiVersion": "v1", "kind": "Binding", "metadata": metadata, "target": target},
+            )
         return {}
 
     world.extender.says["bind"] = bind
     world.extender.says["filter"] = letting(NODES[0])
     world.create("bound", profile="binding")
     assert world.node("bound") == NODES[0]
-    assert {name for question in world.extender.about("bound", "filter") for name in question["NodeNames"]} == set(NODES)
+    assert {
+        name
+        for question in world.extender.about("bound", "filter")
+        for name in question["NodeNames"]
+    } == set(NODES)
     events = f"/apis/events.k8s.io/v1/namespaces/{PLACE}/events"
 
     def told() -> bool:
         items = world.client.get(events)["items"]
-        return any(item["regarding"]["name"] == "bound" and item["reason"] == "Scheduled" for item in items)
+        return any(
+            item["regarding"]["name"] == "bound" and item["reason"] == "Scheduled" for item in items
+        )
 
     until(told, "the event Scheduled")
 
@@ -222,15 +307,24 @@ def test_the_extender_chooses_victims(world: World) -> None:
             assert world.node(f"low-{i}-{j}") == name
     uid = world.pod("low-1-1")["metadata"]["uid"]
     world.extender.says["filter"] = letting(*NODES)
-    world.extender.says["preempt"] = lambda _: {"NodeNameToMetaVictims": {NODES[1]: {"Pods": [{"UID": uid}], "NumPDBViolations": 0}}}
+    world.extender.says["preempt"] = lambda _: {
+        "NodeNameToMetaVictims": {NODES[1]: {"Pods": [{"UID": uid}], "NumPDBViolations": 0}}
+    }
     world.create("high", cpu="4", rank="extended-high")
     until(lambda: "deletionTimestamp" in world.pod("low-1-1")["metadata"], "the victim's end", 10)
-    assert until(lambda: world.pod("high")["status"].get("nominatedNodeName"), "the nomination", 5) == NODES[1]
+    assert (
+        until(lambda: world.pod("high")["status"].get("nominatedNodeName"), "the nomination", 5)
+        == NODES[1]
+    )
     others = [f"low-{i}-{j}" for i in range(3) for j in range(2) if (i, j) != (1, 1)]
     assert not [name for name in others if "deletionTimestamp" in world.pod(name)["metadata"]]
     (question,) = world.extender.about("high", "preempt")[:1]
     assert set(question["NodeNameToVictims"]) == set(NODES)
-    assert all(pod["spec"]["schedulerName"] for victims in question["NodeNameToVictims"].values() for pod in victims["Pods"])
+    assert all(
+        pod["spec"]["schedulerName"]
+        for victims in question["NodeNameToVictims"].values()
+        for pod in victims["Pods"]
+    )
 
 
 def test_a_profile_with_another_host_is_not_accepted(world: World) -> None:

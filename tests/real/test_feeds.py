@@ -1,4 +1,6 @@
-"""Feeds, writes, events and reads on a real API server, with the rights of the operator's own ServiceAccount."""
+"""Feeds, writes, events and reads on a real API server, with the rights of the operator's own
+ServiceAccount.
+"""
 
 from __future__ import annotations
 
@@ -117,7 +119,9 @@ def run(rig: ControlPlane, kubeconfig: Path) -> Callable[[Callable[[Edge], Await
 
     def run(scenario: Callable[[Edge], Awaitable[None]]) -> None:
         async def bounded() -> None:
-            session = await KubeSession.open(KubeSource(str(kubeconfig)), "moorage/test (feeds)", SystemClock())
+            session = await KubeSession.open(
+                KubeSource(str(kubeconfig)), "moorage/test (feeds)", SystemClock()
+            )
             with contextlib.closing(Client(rig)) as client:
                 try:
                     async with asyncio.timeout(60):
@@ -134,11 +138,15 @@ Run = Callable[[Callable[[Edge], Awaitable[None]]], None]
 
 
 def test_list_then_watch(run: Run) -> None:
-    """What was there is listed, page by page; what comes and goes is watched; a field selector is kept to."""
+    """What was there is listed, page by page; what comes and goes is watched; a field selector is
+    kept to.
+    """
 
     async def scenario(edge: Edge) -> None:
         first = edge.pod("first")
-        async with edge.feeding(ListWatch("pods", "/api/v1/pods", Pod, f"metadata.namespace={PLACE}")) as (feed, sink):
+        async with edge.feeding(
+            ListWatch("pods", "/api/v1/pods", Pod, f"metadata.namespace={PLACE}")
+        ) as (feed, sink):
             assert sink.there == {"first": first.uid}
             second = edge.pod("second")
             await until(lambda: sink.there.get("second") == second.uid)
@@ -152,12 +160,17 @@ def test_list_then_watch(run: Run) -> None:
 
 @pytest.mark.parametrize(("resource", "kind"), [("pods", Pod), ("nodes", Node)])
 def test_catch_up_where_nothing_happens(run: Run, resource: str, kind: type[Any]) -> None:
-    """A version that only other resources have moved on to is reached by a bookmark, within seconds and without a new list."""
+    """A version that only other resources have moved on to is reached by a bookmark, within seconds
+    and without a new list.
+    """
 
     async def scenario(edge: Edge) -> None:
         async with edge.feeding(ListWatch(resource, f"/api/v1/{resource}", kind)) as (feed, sink):
             for number in range(3):
-                edge.client.post(f"/api/v1/namespaces/{PLACE}/configmaps", {"metadata": {"name": f"{resource}-{number}"}})
+                edge.client.post(
+                    f"/api/v1/namespaces/{PLACE}/configmaps",
+                    {"metadata": {"name": f"{resource}-{number}"}},
+                )
             started = time.monotonic()
             await feed.wait_caught_up()
             assert time.monotonic() - started < 5
@@ -168,11 +181,16 @@ def test_catch_up_where_nothing_happens(run: Run, resource: str, kind: type[Any]
 
 @pytest.mark.real_only  # what is in memory does not outlive its process
 def test_a_restarted_api_server_is_watched_on(rig: Rig, run: Run) -> None:
-    """The API server goes away and comes back: the reflector goes on, and what happened meanwhile comes."""
+    """The API server goes away and comes back: the reflector goes on, and what happened meanwhile
+    comes.
+    """
 
     async def scenario(edge: Edge) -> None:
-        async with edge.feeding(ListWatch("pods", "/api/v1/pods", Pod, f"metadata.namespace={PLACE}")) as (feed, sink):
-            # From this thread, although that holds the loop: the server lives as long as the thread that started it.
+        async with edge.feeding(
+            ListWatch("pods", "/api/v1/pods", Pod, f"metadata.namespace={PLACE}")
+        ) as (feed, sink):
+            # From this thread, although that holds the loop: the server lives as long as the thread
+            # that started it.
             rig.restart_apiserver()
             with contextlib.closing(Client(rig)) as client:
                 client.post(PODS, {"metadata": {"name": "after"}, **POD})
@@ -190,7 +208,10 @@ def test_binding(run: Run) -> None:
         clock = SystemClock()
         fence = Fence(clock.boottime)
         fence.extend(clock.boottime() + 60)
-        writes, reads = HttpKubeWriter(edge.session, fence, NAMESPACE, "moorage"), HttpKubeReader(edge.session, clock, NAMESPACE, "moorage")
+        writes, reads = (
+            HttpKubeWriter(edge.session, fence, NAMESPACE, "moorage"),
+            HttpKubeReader(edge.session, clock, NAMESPACE, "moorage"),
+        )
         edge.client.post("/api/v1/nodes", {"metadata": {"name": "feeds-node"}})
         pod = edge.pod("bound")
         namesake = dataclasses.replace(pod, uid="00000000-0000-0000-0000-000000000000")
@@ -211,7 +232,9 @@ def test_binding(run: Run) -> None:
 
 
 def test_conditions(run: Run) -> None:
-    """A condition is patched in by its type; the nominated node comes and goes; a namesake is a conflict."""
+    """A condition is patched in by its type; the nominated node comes and goes; a namesake is a
+    conflict.
+    """
 
     async def scenario(edge: Edge) -> None:
         clock = SystemClock()
@@ -219,16 +242,25 @@ def test_conditions(run: Run) -> None:
         fence.extend(clock.boottime() + 60)
         writes = HttpKubeWriter(edge.session, fence, NAMESPACE, "moorage")
         pod = edge.pod("waiting")
-        condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "one"}
+        condition = {
+            "type": "PodScheduled",
+            "status": "False",
+            "reason": "Unschedulable",
+            "message": "one",
+        }
         await writes.pod_condition(pod, condition, "feeds-other")
         await writes.pod_condition(pod, {**condition, "message": "two"})
         status = edge.client.get(f"{PODS}/waiting")["status"]
-        assert [(c["type"], c["message"]) for c in status["conditions"]] == [("PodScheduled", "two")]
+        assert [(c["type"], c["message"]) for c in status["conditions"]] == [
+            ("PodScheduled", "two")
+        ]
         assert status["nominatedNodeName"] == "feeds-other"
         await writes.pod_condition(pod, condition, "")
         assert "nominatedNodeName" not in edge.client.get(f"{PODS}/waiting")["status"]
         with pytest.raises(Conflict, match="another object has this name now"):
-            await writes.pod_condition(dataclasses.replace(pod, uid="00000000-0000-0000-0000-000000000000"), condition)
+            await writes.pod_condition(
+                dataclasses.replace(pod, uid="00000000-0000-0000-0000-000000000000"), condition
+            )
         edge.client.delete(f"{PODS}/waiting")
 
     run(scenario)
@@ -246,10 +278,20 @@ def test_evictions(run: Run) -> None:
         namesake = dataclasses.replace(pod, uid="00000000-0000-0000-0000-000000000000")
         await writes.pod_nomination(pod, "feeds-other")
         await writes.pod_nomination(pod, "")
-        await writes.pod_condition(pod, {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler", "message": "go"})
+        await writes.pod_condition(
+            pod,
+            {
+                "type": "DisruptionTarget",
+                "status": "True",
+                "reason": "PreemptionByScheduler",
+                "message": "go",
+            },
+        )
         status = edge.client.get(f"{PODS}/victim")["status"]
         assert "nominatedNodeName" not in status
-        assert [(c["type"], c["reason"]) for c in status["conditions"]] == [("DisruptionTarget", "PreemptionByScheduler")]
+        assert [(c["type"], c["reason"]) for c in status["conditions"]] == [
+            ("DisruptionTarget", "PreemptionByScheduler")
+        ]
         with pytest.raises(Conflict):
             await writes.delete_pod(namesake)
         await writes.delete_pod(pod)
@@ -260,20 +302,32 @@ def test_evictions(run: Run) -> None:
 
 
 def test_revisions_and_replicas(rig: ControlPlane, run: Run) -> None:
-    """Stored revisions come back as they were, long names included; replicas announce, are seen, and withdraw."""
+    """Stored revisions come back as they were, long names included; replicas announce, are seen,
+    and withdraw.
+    """
 
     async def scenario(edge: Edge) -> None:
         clock = SystemClock()
         fence = Fence(clock.boottime)
         fence.extend(clock.boottime() + 60)
-        writes, reads = HttpKubeWriter(edge.session, fence, NAMESPACE, "feeds"), HttpKubeReader(edge.session, clock, NAMESPACE, "feeds")
+        writes, reads = (
+            HttpKubeWriter(edge.session, fence, NAMESPACE, "feeds"),
+            HttpKubeReader(edge.session, clock, NAMESPACE, "feeds"),
+        )
         profile = "feeds." + "x" * 80
-        revisions = [StoredRevision(f"feeds-{number}", profile, number, {"uid": "u-1", "spec": {"n": [number, None]}}) for number in (1, 2)]
+        revisions = [
+            StoredRevision(
+                f"feeds-{number}", profile, number, {"uid": "u-1", "spec": {"n": [number, None]}}
+            )
+            for number in (1, 2)
+        ]
         for revision in revisions:
             await writes.create_revision(revision)
         with pytest.raises(Conflict):
             await writes.create_revision(revisions[0])
-        assert [found for found in await reads.revisions() if found.profile == profile] == list(map(named, revisions))
+        assert [found for found in await reads.revisions() if found.profile == profile] == list(
+            map(named, revisions)
+        )
         assert [await reads.revision(revision.name) for revision in revisions] == revisions
         for revision in revisions:
             await writes.delete_revision(revision.name)
@@ -293,24 +347,39 @@ def test_revisions_and_replicas(rig: ControlPlane, run: Run) -> None:
 
 
 def test_events(run: Run) -> None:
-    """The API server takes an event, its series, and one on a cluster-scoped object with every length at its limit."""
+    """The API server takes an event, its series, and one on a cluster-scoped object with every
+    length at its limit.
+    """
 
     async def scenario(edge: Edge) -> None:
         telemetry = CountingTelemetry()
         sender = EventBroadcaster(edge.session, SystemClock(), telemetry, "h" * 200, workers=2)
         task = asyncio.create_task(sender.run())
         pod = ObjectRef("Pod", "somebody", "uid-1", PLACE)
-        event = Event(pod, "FailedScheduling", "é" * 3000, "Scheduling", controller="example.com/binpack", warning=True)
+        event = Event(
+            pod,
+            "FailedScheduling",
+            "é" * 3000,
+            "Scheduling",
+            controller="example.com/binpack",
+            warning=True,
+        )
         for count in range(3):
             sender.record(event)
             await until(lambda count=count: telemetry.counts["event", "sent"] > count)  # type: ignore[misc]
         node = ObjectRef("Node", "n" * 253, "uid-2")
-        sender.record(Event(node, "Activated", "hello", "Activate", controller="moorage", related=pod))
+        sender.record(
+            Event(node, "Activated", "hello", "Activate", controller="moorage", related=pod)
+        )
         await sender.flush(5)
         task.cancel()
         assert telemetry.counts == {("event", "sent"): 4}
         (found,) = edge.client.get(f"/apis/events.k8s.io/v1/namespaces/{PLACE}/events")["items"]
-        assert (found["reason"], found["type"], found["series"]["count"]) == ("FailedScheduling", "Warning", 3)
+        assert (found["reason"], found["type"], found["series"]["count"]) == (
+            "FailedScheduling",
+            "Warning",
+            3,
+        )
         assert found["note"].endswith(" ...") and len(found["note"].encode()) <= 1024
 
     run(scenario)

@@ -1,4 +1,6 @@
-"""Gangs on a real API server, with the PodGroup CRD of scheduler-plugins (the part of it that is read)."""
+"""Gangs on a real API server, with the PodGroup CRD of scheduler-plugins (the part of it that is
+read).
+"""
 
 from __future__ import annotations
 
@@ -20,23 +22,42 @@ PLACE = "gangs"
 NUMBER = {"type": "integer", "format": "int32"}
 SCHEMA = {
     "type": "object",
-    "properties": {"spec": {"type": "object", "properties": {"minMember": NUMBER, "scheduleTimeoutSeconds": NUMBER}}},
+    "properties": {
+        "spec": {
+            "type": "object",
+            "properties": {"minMember": NUMBER, "scheduleTimeoutSeconds": NUMBER},
+        }
+    },
 }
 CRD = {
     "apiVersion": "apiextensions.k8s.io/v1",
     "kind": "CustomResourceDefinition",
     "metadata": {
         "name": f"podgroups.{GROUP}",
-        "annotations": {"api-approved.kubernetes.io": "https://github.com/kubernetes-sigs/scheduler-plugins/pull/50"},
+        "annotations": {
+            "api-approved.kubernetes.io": "https://github.com/kubernetes-sigs/scheduler-plugins/pull/50"
+        },
     },
     "spec": {
         "group": GROUP,
         "names": {"kind": "PodGroup", "plural": "podgroups"},
         "scope": "Namespaced",
-        "versions": [{"name": "v1alpha1", "served": True, "storage": True, "schema": {"openAPIV3Schema": SCHEMA}}],
+        "versions": [
+            {
+                "name": "v1alpha1",
+                "served": True,
+                "storage": True,
+                "schema": {"openAPIV3Schema": SCHEMA},
+            }
+        ],
     },
 }
-PROFILE = {"apiVersion": "moorage.dev/v1alpha1", "kind": "SchedulerProfile", "metadata": {"name": PLACE}, "spec": {}}
+PROFILE = {
+    "apiVersion": "moorage.dev/v1alpha1",
+    "kind": "SchedulerProfile",
+    "metadata": {"name": PLACE},
+    "spec": {},
+}
 
 
 class World:
@@ -62,7 +83,10 @@ class World:
 
     def pods(self) -> dict[str, dict[str, Any]]:
         """By name."""
-        return {item["metadata"]["name"]: item for item in self.client.get(f"/api/v1/namespaces/{PLACE}/pods")["items"]}
+        return {
+            item["metadata"]["name"]: item
+            for item in self.client.get(f"/api/v1/namespaces/{PLACE}/pods")["items"]
+        }
 
     def bound(self) -> list[str]:
         """The pods that have a node."""
@@ -71,21 +95,39 @@ class World:
     def why(self, name: str) -> str:
         """What PodScheduled says of a pod that waits."""
         conditions = self.pods()[name]["status"].get("conditions", [])
-        return next((str(c["message"]) for c in conditions if c["type"] == "PodScheduled" and c["status"] == "False"), "")
+        return next(
+            (
+                str(c["message"])
+                for c in conditions
+                if c["type"] == "PodScheduled" and c["status"] == "False"
+            ),
+            "",
+        )
 
     def said(self, name: str, text: str) -> str:
         """Wait until a pod's condition says this; returns the whole message."""
-        return str(until(lambda: text in self.why(name) and self.why(name), f"{text!r} on {name}", 15))
+        return str(
+            until(lambda: text in self.why(name) and self.why(name), f"{text!r} on {name}", 15)
+        )
 
 
 def member(name: str, **annotations: str) -> dict[str, Any]:
     """A pod of the group that fills one of our nodes."""
-    container = {"name": "main", "image": "registry.example/app:1", "resources": {"requests": {"cpu": "5"}}}
+    container = {
+        "name": "main",
+        "image": "registry.example/app:1",
+        "resources": {"requests": {"cpu": "5"}},
+    }
     selector = {"topology.kubernetes.io/zone": f"zone-{PLACE}"}
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": name, "namespace": PLACE, "labels": {LABEL: "trio"}, "annotations": annotations},
+        "metadata": {
+            "name": name,
+            "namespace": PLACE,
+            "labels": {LABEL: "trio"},
+            "annotations": annotations,
+        },
         "spec": {"schedulerName": PLACE, "nodeSelector": selector, "containers": [container]},
     }
 
@@ -93,7 +135,12 @@ def member(name: str, **annotations: str) -> dict[str, Any]:
 def pod_group(least: int) -> dict[str, Any]:
     """The PodGroup."""
     meta = {"name": "trio", "namespace": PLACE}
-    return {"apiVersion": f"{GROUP}/v1alpha1", "kind": "PodGroup", "metadata": meta, "spec": {"minMember": least}}
+    return {
+        "apiVersion": f"{GROUP}/v1alpha1",
+        "kind": "PodGroup",
+        "metadata": meta,
+        "spec": {"minMember": least},
+    }
 
 
 @pytest.fixture
@@ -102,7 +149,11 @@ def world(rig: ControlPlane) -> Iterator[World]:
     kubeconfig = install(rig)
     with contextlib.ExitStack() as stack:
         world = World(rig, stack.enter_context(contextlib.closing(Client(rig))))
-        objects = (CRD, PROFILE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": PLACE}})
+        objects = (
+            CRD,
+            PROFILE,
+            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": PLACE}},
+        )
         world.apply(*objects)
         rig.establish(f"podgroups.{GROUP}")
         stack.callback(delete, rig, *objects)
@@ -112,15 +163,25 @@ def world(rig: ControlPlane) -> Iterator[World]:
 
 
 def test_a_gang_is_bound_whole_or_not_at_all(world: World) -> None:
-    """It says what to create, how many are here and what they lack; then there is a node more, and all three are bound."""
+    """It says what to create, how many are here and what they lack; then there is a node more, and
+    all three are bound.
+    """
     world.nodes("gang-0", "gang-1")
     world.apply(member("a"), member("b"))
-    assert world.said("b", f"create the PodGroup {PLACE}/trio").startswith(f'pod group "{PLACE}/trio": nothing says how many')
+    assert world.said("b", f"create the PodGroup {PLACE}/trio").startswith(
+        f'pod group "{PLACE}/trio": nothing says how many'
+    )
     world.apply(pod_group(3), member("c"))
     why = world.said("c", "fit")
-    assert why.startswith(f'pod group "{PLACE}/trio": 2 of 3 waiting members fit, 3 must (minMember 3)')
+    assert why.startswith(
+        f'pod group "{PLACE}/trio": 2 of 3 waiting members fit, 3 must (minMember 3)'
+    )
     assert "Insufficient cpu" in why
     assert world.bound() == []
     world.nodes("gang-2")
     until(lambda: world.bound() == ["a", "b", "c"], "all three", 15)
-    assert {item["spec"]["nodeName"] for item in world.pods().values()} == {"gang-0", "gang-1", "gang-2"}
+    assert {item["spec"]["nodeName"] for item in world.pods().values()} == {
+        "gang-0",
+        "gang-1",
+        "gang-2",
+    }

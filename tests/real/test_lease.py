@@ -30,20 +30,33 @@ def kubeconfig(rig: ControlPlane) -> Path:
 
 
 class Replica:
-    """An elector with a session of its own; acquires and holds again and again, as restarted processes do."""
+    """An elector with a session of its own; acquires and holds again and again, as restarted
+    processes do.
+    """
 
     def __init__(self, session: KubeSession, identity: str) -> None:
         clock = SystemClock()
         self.session = session
         self.fence = Fence(clock.boottime)
-        self.elector = LeaderElector(KubeLeaseStore(session, NAMESPACE, NAME, TIMES.renew_deadline), self.fence, clock, identity, TIMES)
+        self.elector = LeaderElector(
+            KubeLeaseStore(session, NAMESPACE, NAME, TIMES.renew_deadline),
+            self.fence,
+            clock,
+            identity,
+            TIMES,
+        )
         self.terms = 0
         self.task = asyncio.create_task(self._run())
 
     @classmethod
     async def start(cls, kubeconfig: Path, identity: str) -> Replica:
         """Connect and compete."""
-        return cls(await KubeSession.open(KubeSource(str(kubeconfig)), f"moorage/test ({identity})", SystemClock()), identity)
+        return cls(
+            await KubeSession.open(
+                KubeSource(str(kubeconfig)), f"moorage/test ({identity})", SystemClock()
+            ),
+            identity,
+        )
 
     async def _run(self) -> None:
         while True:
@@ -60,7 +73,9 @@ class Replica:
 
 
 async def watch(replicas: list[Replica], seconds: float, until: Replica | None = None) -> float:
-    """Look at the fences again and again: never two are open. Ends early when that of ``until`` is; returns the seconds it took."""
+    """Look at the fences again and again: never two are open. Ends early when that of ``until`` is;
+    returns the seconds it took.
+    """
     started = time.monotonic()
     while time.monotonic() < started + seconds:
         assert sum(replica.fence.open for replica in replicas) <= 1
@@ -71,7 +86,9 @@ async def watch(replicas: list[Replica], seconds: float, until: Replica | None =
 
 
 def test_two_electors(rig: ControlPlane, kubeconfig: Path) -> None:
-    """One leads. The API server freezes: nobody leads any more, in time. It goes on: one leads again. A release hands over."""
+    """One leads. The API server freezes: nobody leads any more, in time. It goes on: one leads
+    again. A release hands over.
+    """
 
     async def scenario() -> None:
         one = await Replica.start(kubeconfig, "one")
@@ -101,8 +118,12 @@ def test_two_electors(rig: ControlPlane, kubeconfig: Path) -> None:
             took = await watch(both, 5, until=standby)
             assert took < TIMES.retry_period * 2.2 + 1
             with contextlib.closing(Client(rig)) as client:
-                spec = client.get(f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/{NAME}")["spec"]
-            assert spec["holderIdentity"] == standby.elector.identity and spec["leaseTransitions"] >= 1
+                spec = client.get(
+                    f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/{NAME}"
+                )["spec"]
+            assert (
+                spec["holderIdentity"] == standby.elector.identity and spec["leaseTransitions"] >= 1
+            )
             renewed = datetime.datetime.fromisoformat(spec["renewTime"])
             assert abs((datetime.datetime.now(datetime.UTC) - renewed).total_seconds()) < 5
         finally:

@@ -34,17 +34,36 @@ def get(rig: Rig, *what: str) -> dict[str, Any]:
 def test_all_is_there_as_written(installed: Rig) -> None:
     """Nothing is pruned, so applying it again changes nothing."""
     assert installed.kubectl("diff", "-k", str(ROOT / "manifests" / "default")) == ""
-    for what in ("serviceaccount/moorage", "role/moorage", "deployment/moorage", "service/moorage", "pdb/moorage", "networkpolicy/moorage"):
+    for what in (
+        "serviceaccount/moorage",
+        "role/moorage",
+        "deployment/moorage",
+        "service/moorage",
+        "pdb/moorage",
+        "networkpolicy/moorage",
+    ):
         assert get(installed, "-n", NAMESPACE, what)
 
 
 def test_pods_are_at_the_restricted_level(installed: Rig) -> None:
     """The namespace enforces it, and the Deployment's pods pass."""
-    assert get(installed, "namespace", NAMESPACE)["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"
+    assert (
+        get(installed, "namespace", NAMESPACE)["metadata"]["labels"][
+            "pod-security.kubernetes.io/enforce"
+        ]
+        == "restricted"
+    )
     deployment = get(installed, "-n", NAMESPACE, "deployment", "moorage")
     template = deployment["spec"]["template"]
-    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x", "namespace": NAMESPACE}, "spec": template["spec"]}
-    assert "created" in installed.kubectl("create", "--dry-run=server", "-f", "-", input=json.dumps(pod))
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "x", "namespace": NAMESPACE},
+        "spec": template["spec"],
+    }
+    assert "created" in installed.kubectl(
+        "create", "--dry-run=server", "-f", "-", input=json.dumps(pod)
+    )
     assert deployment["spec"]["replicas"] == 2
     assert template["spec"]["enableServiceLinks"] is False
     mounted = [volume["configMap"]["name"] for volume in template["spec"]["volumes"]]
@@ -57,22 +76,43 @@ def test_the_configuration_is_one_that_loads(installed: Rig) -> None:
 
     deployment = get(installed, "-n", NAMESPACE, "deployment", "moorage")
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
-    text = get(installed, "-n", NAMESPACE, "configmap", deployment["spec"]["template"]["spec"]["volumes"][0]["configMap"]["name"])
+    text = get(
+        installed,
+        "-n",
+        NAMESPACE,
+        "configmap",
+        deployment["spec"]["template"]["spec"]["volumes"][0]["configMap"]["name"],
+    )
     environ = {variable["name"]: "elsewhere" for variable in container["env"]}
-    assert load_config(text["data"]["config.yaml"], environ, {}).leader_election.resource_namespace == "elsewhere"
+    assert (
+        load_config(text["data"]["config.yaml"], environ, {}).leader_election.resource_namespace
+        == "elsewhere"
+    )
 
 
 def test_samples_are_taken(installed: Rig) -> None:
-    """Two profiles, one of which references the PluginConfig, and pods for both; `moorage check` finds them good."""
+    """Two profiles, one of which references the PluginConfig, and pods for both; `moorage check`
+    finds them good.
+    """
     from moorage.apps.check import check
 
     samples = ROOT / "manifests" / "samples"
     installed.kubectl("apply", "-f", str(samples))
     profiles = get(installed, "sprof")["items"]
-    assert {profile["metadata"]["name"]: profile["spec"]["preset"] for profile in profiles} == {"binpack": "BinPack", "spread": "Spread"}
-    references = [entry["configRef"]["name"] for profile in profiles for entry in profile["spec"].get("pluginConfig", [])]
+    assert {profile["metadata"]["name"]: profile["spec"]["preset"] for profile in profiles} == {
+        "binpack": "BinPack",
+        "spread": "Spread",
+    }
+    references = [
+        entry["configRef"]["name"]
+        for profile in profiles
+        for entry in profile["spec"].get("pluginConfig", [])
+    ]
     assert references == [item["metadata"]["name"] for item in get(installed, "pcfg")["items"]]
-    assert {pod["spec"]["schedulerName"] for pod in get(installed, "pods")["items"]} == {"binpack", "spread"}
+    assert {pod["spec"]["schedulerName"] for pod in get(installed, "pods")["items"]} == {
+        "binpack",
+        "spread",
+    }
     assert check([samples]).status == 0
 
 
@@ -82,16 +122,34 @@ def roles() -> Iterator[tuple[str, dict[str, Any]]]:
         for document in yaml_documents.load_all(file.read_text(encoding="utf-8")):
             if document["kind"] in ("Role", "ClusterRole"):
                 for rule in document["rules"]:
-                    yield f"{document['kind']}/{document['metadata']['name']}", {"apiGroups": [], "resources": [], **rule}
+                    yield (
+                        f"{document['kind']}/{document['metadata']['name']}",
+                        {"apiGroups": [], "resources": [], **rule},
+                    )
 
 
 def test_no_right_is_a_wildcard() -> None:
-    """And none reaches other people's Secrets, workloads or rights; those of its own namespace are only read by name."""
+    """And none reaches other people's Secrets, workloads or rights; those of its own namespace are
+    only read by name.
+    """
     found = list(roles())
     assert found
     for name, rule in found:
-        assert "*" not in "".join([*rule["apiGroups"], *rule["resources"], *rule["verbs"], *rule.get("nonResourceURLs", [])]), name
+        assert "*" not in "".join(
+            [
+                *rule["apiGroups"],
+                *rule["resources"],
+                *rule["verbs"],
+                *rule.get("nonResourceURLs", []),
+            ]
+        ), name
         if "secrets" in rule["resources"]:
             assert (name, rule["verbs"]) == ("Role/moorage", ["get"])
-        assert not {"pods/exec", "clusterroles", "clusterrolebindings", "roles", "rolebindings"} & set(rule["resources"])
+        assert not {
+            "pods/exec",
+            "clusterroles",
+            "clusterrolebindings",
+            "roles",
+            "rolebindings",
+        } & set(rule["resources"])
         assert not {"escalate", "bind", "impersonate", "deletecollection"} & set(rule["verbs"])

@@ -1,4 +1,6 @@
-"""Others in the cluster: a real kube-scheduler that fills the same nodes, kubelets that refuse, profiles that go; and a look inside."""
+"""Others in the cluster: a real kube-scheduler that fills the same nodes, kubelets that refuse,
+profiles that go; and a look inside.
+"""
 
 from __future__ import annotations
 
@@ -51,19 +53,39 @@ PODS = f"/api/v1/namespaces/{PLACE}/pods"
 
 def pod(name: str, scheduler: str, cpu: str = "100m") -> dict[str, Any]:
     """A pod for this scheduler, on nodes of this module's own."""
-    container = {"name": "main", "image": "registry.example/app:1", "resources": {"requests": {"cpu": cpu, "memory": "64Mi"}}}
-    spec = {"schedulerName": scheduler, "nodeSelector": {"topology.kubernetes.io/zone": f"zone-{PLACE}"}, "containers": [container]}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": PLACE}, "spec": spec}
+    container = {
+        "name": "main",
+        "image": "registry.example/app:1",
+        "resources": {"requests": {"cpu": cpu, "memory": "64Mi"}},
+    }
+    spec = {
+        "schedulerName": scheduler,
+        "nodeSelector": {"topology.kubernetes.io/zone": f"zone-{PLACE}"},
+        "containers": [container],
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": PLACE},
+        "spec": spec,
+    }
 
 
 def profile(name: str, **spec: Any) -> dict[str, Any]:
     """A SchedulerProfile."""
-    return {"apiVersion": "moorage.dev/v1alpha1", "kind": "SchedulerProfile", "metadata": {"name": name}, "spec": spec}
+    return {
+        "apiVersion": "moorage.dev/v1alpha1",
+        "kind": "SchedulerProfile",
+        "metadata": {"name": name},
+        "spec": spec,
+    }
 
 
 @pytest.fixture(scope="module")
 def place(rig: ControlPlane) -> Iterator[Client]:
-    """A namespace and four nodes of this module's own, which go at the end with what is left in it."""
+    """A namespace and four nodes of this module's own, which go at the end with what is left in
+    it.
+    """
     create(rig, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": PLACE}})
     create(rig, *(node(f"{PLACE}-{i}", PLACE) for i in range(4)))
     with contextlib.closing(Client(rig)) as client:
@@ -94,7 +116,14 @@ def found(client: Client, name: str) -> dict[str, Any]:
 
 def scheduled(item: dict[str, Any]) -> str:
     """The message of a pod's condition PodScheduled."""
-    return next((c.get("message", "") for c in item.get("status", {}).get("conditions", []) if c["type"] == "PodScheduled"), "")
+    return next(
+        (
+            c.get("message", "")
+            for c in item.get("status", {}).get("conditions", [])
+            if c["type"] == "PodScheduled"
+        ),
+        "",
+    )
 
 
 def bound(client: Client, name: str) -> str:
@@ -102,22 +131,44 @@ def bound(client: Client, name: str) -> str:
     return str(until(lambda: found(client, name)["spec"].get("nodeName"), f"a node for {name}", 20))
 
 
-# ---- one by one ----------------------------------------------------------------------------------------------------------------
+# ---- one by one ----------------------------------------------------------------------------------
 
 
-def test_a_pod_that_a_kubelet_refuses_is_counted(rig: ControlPlane, place: Client, operator: Operator) -> None:
-    """In a metric by profile and reason, in the log with its node, in an event on the profile; its room is free again."""
+def test_a_pod_that_a_kubelet_refuses_is_counted(
+    rig: ControlPlane, place: Client, operator: Operator
+) -> None:
+    """In a metric by profile and reason, in the log with its node, in an event on the profile; its
+    room is free again.
+    """
     create(rig, profile("refused"), pod("refused-1", "refused", cpu="8"))
     where = bound(place, "refused-1")
-    status = {"phase": "Failed", "reason": "OutOfcpu", "message": "Pod was rejected: Node didn't have enough resource: cpu"}
+    status = {
+        "phase": "Failed",
+        "reason": "OutOfcpu",
+        "message": "Pod was rejected: Node didn't have enough resource: cpu",
+    }
     place.merge(f"{PODS}/refused-1/status", {"status": status})
-    told = operator.wait_logged("a kubelet refused a pod: Pod was rejected: Node didn't have enough resource: cpu", 10)
-    assert (told["pod"], told["node"], told["profile"], told["reason"]) == (f"{PLACE}/refused-1", where, "refused", "OutOfcpu")
-    assert 'moorage_kubelet_rejections_total{profile="refused",reason="OutOfcpu"} 1.0' in operator.fetched("/metrics")
+    told = operator.wait_logged(
+        "a kubelet refused a pod: Pod was rejected: Node didn't have enough resource: cpu", 10
+    )
+    assert (told["pod"], told["node"], told["profile"], told["reason"]) == (
+        f"{PLACE}/refused-1",
+        where,
+        "refused",
+        "OutOfcpu",
+    )
+    assert (
+        'moorage_kubelet_rejections_total{profile="refused",reason="OutOfcpu"} 1.0'
+        in operator.fetched("/metrics")
+    )
 
     def events() -> list[str]:
         items = place.get("/apis/events.k8s.io/v1/namespaces/default/events")["items"]
-        return [item["note"] for item in items if item["regarding"]["name"] == "refused" and item["reason"] == "KubeletRejected"]
+        return [
+            item["note"]
+            for item in items
+            if item["regarding"]["name"] == "refused" and item["reason"] == "KubeletRejected"
+        ]
 
     (note,) = until(events, "the event")
     assert note.startswith(f"The kubelet of node {where} refused pod {PLACE}/refused-1: OutOfcpu: ")
@@ -127,19 +178,29 @@ def test_a_pod_that_a_kubelet_refuses_is_counted(rig: ControlPlane, place: Clien
     many(rig, [_deletion(f"refused-{i}") for i in range(1, 6)])
 
 
-def test_pods_of_a_profile_that_is_deleted(rig: ControlPlane, place: Client, operator: Operator) -> None:
-    """Each is told once which profile is gone; recreated, they go on; a pod that came meanwhile is not touched before."""
+def test_pods_of_a_profile_that_is_deleted(
+    rig: ControlPlane, place: Client, operator: Operator
+) -> None:
+    """Each is told once which profile is gone; recreated, they go on; a pod that came meanwhile is
+    not touched before.
+    """
     names = [f"lost-{i}" for i in range(30)]
     create(rig, profile("lost", suspend=True), *(pod(name, "lost", "10m") for name in names))
     until(lambda: len(json.loads(operator.fetched("/debug/queue"))) >= 30, "the pods in the queue")
     place.delete(f"{PROFILES}/lost")
     text = "SchedulerProfile 'lost' was deleted, and no other one has the schedulerName 'lost'"
-    until(lambda: all(scheduled(found(place, name)) == text for name in names), "the conditions", 20)
+    until(
+        lambda: all(scheduled(found(place, name)) == text for name in names), "the conditions", 20
+    )
     create(rig, pod("lost-later", "lost", "10m"))
 
     def events() -> list[str]:
         items = place.get(f"/apis/events.k8s.io/v1/namespaces/{PLACE}/events")["items"]
-        return [item["regarding"]["name"] for item in items if item.get("note") == text and "series" not in item]
+        return [
+            item["regarding"]["name"]
+            for item in items
+            if item.get("note") == text and "series" not in item
+        ]
 
     until(lambda: len(events()) == 30, "the events")
     assert sorted(events()) == sorted(names)
@@ -151,16 +212,31 @@ def test_pods_of_a_profile_that_is_deleted(rig: ControlPlane, place: Client, ope
 
 
 def test_a_look_inside(rig: ControlPlane, place: Client, operator: Operator) -> None:
-    """SIGUSR2 has it logged, /debug answers it: who waits and why, what is where, and that it is as the API server has it."""
-    create(rig, profile("inside"), pod("inside-big", "inside", cpu="64"), pod("inside-small", "inside"))
+    """SIGUSR2 has it logged, /debug answers it: who waits and why, what is where, and that it is as
+    the API server has it.
+    """
+    create(
+        rig, profile("inside"), pod("inside-big", "inside", cpu="64"), pod("inside-small", "inside")
+    )
     where = bound(place, "inside-small")
     until(lambda: "Insufficient cpu" in scheduled(found(place, "inside-big")), "a reason")
 
     def waiting() -> dict[str, Any] | None:
-        return next((p for p in json.loads(operator.fetched("/debug/queue")) if p["pod"] == f"{PLACE}/inside-big" and p["message"]), None)
+        return next(
+            (
+                p
+                for p in json.loads(operator.fetched("/debug/queue"))
+                if p["pod"] == f"{PLACE}/inside-big" and p["message"]
+            ),
+            None,
+        )
 
     entry = until(waiting, "the pod with its reason in the queue")
-    assert (entry["state"], entry["profile"], entry["unschedulablePlugins"][-1]) == ("unschedulable", "inside", "NodeResourcesFit")
+    assert (entry["state"], entry["profile"], entry["unschedulablePlugins"][-1]) == (
+        "unschedulable",
+        "inside",
+        "NodeResourcesFit",
+    )
     assert "4 Insufficient cpu" in entry["message"]
     nodes = {item["node"]: item for item in json.loads(operator.fetched("/debug/cache"))}
     assert f"{PLACE}/inside-small" in [item["pod"] for item in nodes[where]["pods"]]
@@ -171,16 +247,20 @@ def test_a_look_inside(rig: ControlPlane, place: Client, operator: Operator) -> 
     operator.wait_logged("compared with the API server: 0 differences", 20)
     logged = list(operator.log())
     assert any(line["msg"] == "cached node" and line["node"] == where for line in logged)
-    assert any(line["msg"] == "waiting pod" and line["pod"] == f"{PLACE}/inside-big" for line in logged)
+    assert any(
+        line["msg"] == "waiting pod" and line["pod"] == f"{PLACE}/inside-big" for line in logged
+    )
     assert operator.alive
     many(rig, [_deletion(name) for name in ("inside-big", "inside-small")])
 
 
-# ---- beside kube-scheduler -----------------------------------------------------------------------------------------------------
+# ---- beside kube-scheduler -----------------------------------------------------------------------
 
 
 class CheckedWrites(HttpKubeWriter):
-    """Before each binding is sent: does its node hold what was delivered and what is assumed, this pod among it?"""
+    """Before each binding is sent: does its node hold what was delivered and what is assumed, this
+    pod among it?
+    """
 
     engine: Engine
 
@@ -198,7 +278,9 @@ class CheckedWrites(HttpKubeWriter):
         row = table.row_of[node]
         self.sent[node] += 1
         if np.any(table.requested[:, row] > table.allocatable[:, row]):
-            self.too_much.append(f"{pod.name} on {node}: {table.requested[:, row]} > {table.allocatable[:, row]}")
+            self.too_much.append(
+                f"{pod.name} on {node}: {table.requested[:, row]} > {table.allocatable[:, row]}"
+            )
         await super().bind(pod, node)
 
 
@@ -212,7 +294,9 @@ class Slow:
 
 @dataclasses.dataclass
 class Beside:
-    """An engine with real reflectors, reads and writes in this process, without Lease and Kopf; it decides for profile ``ours``."""
+    """An engine with real reflectors, reads and writes in this process, without Lease and Kopf; it
+    decides for profile ``ours``.
+    """
 
     session: KubeSession
     writes: CheckedWrites
@@ -228,20 +312,39 @@ class Beside:
         fence.extend(float("inf"))
         writes = CheckedWrites(session, fence)
         reads = HttpKubeReader(session, clock, "moorage-system", "none")
-        # The profile is no object of the API server's, and nobody else announces anything: events and replicas stay here.
-        around = Ports(clock, writes, reads, FakeEventRecorder(), telemetry, InMemoryKube(), ScriptedExtenderClient(), "beside")
-        registry = build_registry(INTREE, [PluginSpec("Slow", None, acts_at=frozenset({ExtensionPoint.PRE_BIND}))])
+        # The profile is no object of the API server's, and nobody else announces anything: events
+        # and replicas stay here.
+        around = Ports(
+            clock,
+            writes,
+            reads,
+            FakeEventRecorder(),
+            telemetry,
+            InMemoryKube(),
+            ScriptedExtenderClient(),
+            "beside",
+        )
+        registry = build_registry(
+            INTREE, [PluginSpec("Slow", None, acts_at=frozenset({ExtensionPoint.PRE_BIND}))]
+        )
         config, actors = OperatorConfiguration(), {**ACTORS, "Slow": lambda tools: Slow()}
-        engine = writes.engine = Engine(config, around, Resolver(registry, PRESETS, config), registry, actors)
+        engine = writes.engine = Engine(
+            config, around, Resolver(registry, PRESETS, config), registry, actors
+        )
         return cls(session, writes, telemetry, engine)
 
     @contextlib.asynccontextmanager
     async def deciding(self) -> Any:
         """Run it."""
-        feeds = [Reflector(self.session, SystemClock(), what, sink) for what, sink in bootstrap._list_watches(self.engine)]
+        feeds = [
+            Reflector(self.session, SystemClock(), what, sink)
+            for what, sink in bootstrap._list_watches(self.engine)
+        ]
         tasks = [asyncio.create_task(feed.run()) for feed in feeds]
         tasks.append(asyncio.create_task(self.engine.run()))
-        self.engine.profile_changed("ours", a_body("ours", plugins={"multiPoint": {"enabled": [{"name": "Slow"}]}}))
+        self.engine.profile_changed(
+            "ours", a_body("ours", plugins={"multiPoint": {"enabled": [{"name": "Slow"}]}})
+        )
         self.engine.listed()
         while not all(feed.has_synced for feed in feeds):
             await asyncio.sleep(0.05)
@@ -273,7 +376,9 @@ def kube_scheduler(rig: Rig) -> Iterator[None]:
     file = rig.folder / "kube-scheduler.yaml"
     file.write_text(json.dumps(config))
     child = Child(
-        [rig.assets / "kube-scheduler", f"--config={file}", "--secure-port=0"], rig.folder / "kube-scheduler.log", rig.environment
+        [rig.assets / "kube-scheduler", f"--config={file}", "--secure-port=0"],
+        rig.folder / "kube-scheduler.log",
+        rig.environment,
     )
     try:
         yield
@@ -283,9 +388,11 @@ def kube_scheduler(rig: Rig) -> Iterator[None]:
 
 @pytest.mark.real_only  # kube-scheduler needs protobuf, or is built by Go at least
 def test_a_kube_scheduler_that_fills_the_same_nodes(rig: Rig, place: Client) -> None:
-    """By what was delivered and assumed when a binding was sent, no decision of ours fills a node beyond what it has.
+    """By what was delivered and assumed when a binding was sent, no decision of ours fills a node
+    beyond what it has.
 
-    Nodes that are overfull in the end are races of two who bind at the same moment: they are counted apart, and each has pods of both.
+    Nodes that are overfull in the end are races of two who bind at the same moment: they are
+    counted apart, and each has pods of both.
     """
     with kube_scheduler(rig):
         create(rig, pod("first", "theirs", "1m"))
@@ -298,11 +405,16 @@ def test_a_kube_scheduler_that_fills_the_same_nodes(rig: Rig, place: Client) -> 
     used: dict[str, Counter[str]] = {f"{PLACE}-{i}": Counter() for i in range(4)}
     for item in items:
         if where := item["spec"].get("nodeName"):
-            used[where][item["spec"]["schedulerName"]] += int(item["spec"]["containers"][0]["resources"]["requests"]["cpu"][:-1])
+            used[where][item["spec"]["schedulerName"]] += int(
+                item["spec"]["containers"][0]["resources"]["requests"]["cpu"][:-1]
+            )
     assert all(both["ours"] > 0 and both["theirs"] > 0 for both in used.values())
     assert all(sum(both.values()) > 7500 for both in used.values())
     raced = {where: dict(both) for where, both in used.items() if sum(both.values()) > 8000}
-    told = f"{counts.sent} bindings sent, {counts.overtaken} overtaken, nodes overfull by a race: {raced}"
+    told = (
+        f"{counts.sent} bindings sent, {counts.overtaken} overtaken, nodes overfull by a race: "
+        f"{raced}"
+    )
     print(told)  # noqa: T201 - races are told, not judged
 
 
@@ -316,7 +428,9 @@ class Counts:
 
 
 async def _race(rig: Rig) -> Counts:
-    """Pods of both, twice as many as there is room for; until nobody finds room any more. The cache is then as the API server is."""
+    """Pods of both, twice as many as there is room for; until nobody finds room any more. The cache
+    is then as the API server is.
+    """
     async with (await Beside.make(rig.kubeconfig)).deciding() as beside:
         engine: Engine = beside.engine
         jobs = [
@@ -330,10 +444,16 @@ async def _race(rig: Rig) -> Counts:
                 await asyncio.sleep(0.3)
                 counts = engine.queue.counts("ours")
                 quiet = counts.active + counts.backoff + counts.in_flight == 0
-                if quiet and engine.context.cache.assumed == 0 and (await engine.inspector.compare()) == []:
+                if (
+                    quiet
+                    and engine.context.cache.assumed == 0
+                    and (await engine.inspector.compare()) == []
+                ):
                     break
         assert counts.unschedulable > 0
         overtaken = sum(
-            float(line.split()[-1]) for line in beside.telemetry.render().decode().splitlines() if line.startswith("moorage_stale_bindings")
+            float(line.split()[-1])
+            for line in beside.telemetry.render().decode().splitlines()
+            if line.startswith("moorage_stale_bindings")
         )
         return Counts(sum(beside.writes.sent.values()), int(overtaken), beside.writes.too_much)

@@ -22,7 +22,11 @@ def test_the_data_of_built_in_kinds_are_those_of_the_api_server(rig: Rig) -> Non
 
 @pytest.mark.real_only
 def test_the_data_of_messages_are_those_of_kubernetes_modules(rig: Rig) -> None:
-    """Otherwise: ``python -m tests.tools.protobuf``. Go has fetched the modules to build what ``rig`` runs."""
+    """Otherwise: ``python -m tests.tools.protobuf``. Go has fetched the modules to build what
+    ``rig`` runs.
+    """
     if shutil.which("go") is None:
         pytest.skip("Go is not here, which knows where its modules are")
-    assert (openapi.DATA / "messages.json").read_text(encoding="utf-8") == protobuf.written(protobuf.folders())
+    assert (openapi.DATA / "messages.json").read_text(encoding="utf-8") == protobuf.written(
+        protobuf.folders()
+    )

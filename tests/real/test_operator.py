@@ -1,4 +1,6 @@
-"""The operator on a real API server, with its own ServiceAccount's rights: what a user can do, one by one, by kubectl."""
+"""The operator on a real API server, with its own ServiceAccount's rights: what a user can do, one
+by one, by kubectl.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,11 @@ from tests.rig.demo import ZONES, node
 from tests.rig.objects import apply, create, read
 from tests.rig.operators import NAMESPACE, ROOT, Operator, install, until, wait_for
 
-# Failover in seconds instead of a quarter of a minute; shorter, a busy machine would now and then cost a leader its lease.
-ELECTION = {"leaderElection": {"leaseDuration": "6s", "renewDeadline": "5s", "retryPeriod": "500ms"}}
+# Failover in seconds instead of a quarter of a minute; shorter, a busy machine would now and then
+# cost a leader its lease.
+ELECTION = {
+    "leaderElection": {"leaseDuration": "6s", "renewDeadline": "5s", "retryPeriod": "500ms"}
+}
 API = "/apis/moorage.dev/v1alpha1"
 PLURALS = {"sprof": "schedulerprofiles", "pcfg": "pluginconfigs"}
 ACCOUNT = "system:serviceaccount:moorage-system:moorage"
@@ -44,7 +49,9 @@ class Installation:
         for _ in range(count):
             name = f"moorage-{self._started}"
             self._started += 1
-            self.replicas[name] = self._stack.enter_context(Operator(self.rig, self._kubeconfig, name, ELECTION))
+            self.replicas[name] = self._stack.enter_context(
+                Operator(self.rig, self._kubeconfig, name, ELECTION)
+            )
         for replica in self.replicas.values():
             replica.wait_logged("health and metrics are served")
 
@@ -59,7 +66,9 @@ class Installation:
     @property
     def holder(self) -> str:
         """Who the Lease says leads; "" for nobody."""
-        lease = self.client.get(f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/moorage")
+        lease = self.client.get(
+            f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/moorage"
+        )
         return str(lease["spec"].get("holderIdentity", ""))
 
     @property
@@ -68,7 +77,9 @@ class Installation:
         return until(lambda: self.replicas.get(self.holder.partition("_")[0]), "a leader", 20)  # type: ignore[no-any-return]
 
     def apply(self, *objects: dict[str, Any]) -> None:
-        """Create or change objects. Raises RigError with the API server's words when it refuses one."""
+        """Create or change objects. Raises RigError with the API server's words when it refuses
+        one.
+        """
         apply(self.rig, *objects)
 
     def get(self, what: str) -> dict[str, Any]:
@@ -81,21 +92,31 @@ class Installation:
         return dict(self.get(what).get("status", {}))
 
     def condition(self, what: str, kind: str) -> tuple[str, str, str]:
-        """Status, reason and message of a condition, for the object's present generation; empty before there is one."""
+        """Status, reason and message of a condition, for the object's present generation; empty
+        before there is one.
+        """
         return condition(self.get(what), kind)
 
     def swapped(self, profile: str, since: str = "") -> str:
-        """Wait until a profile's present generation decides; returns its revision, which is another one than ``since``."""
+        """Wait until a profile's present generation decides; returns its revision, which is another
+        one than ``since``.
+        """
 
         def active() -> str | None:
             found = self.get(f"sprof/{profile}")
             revision = found.get("status", {}).get("activeRevision")
-            return revision if revision not in (None, since) and condition(found, "Active")[0] == "True" else None
+            return (
+                revision
+                if revision not in (None, since) and condition(found, "Active")[0] == "True"
+                else None
+            )
 
         return str(until(active, f"a new revision of {profile}", 20))
 
     def pods(self, profile: str, count: int, cpu: str = "500m") -> list[str]:
-        """Make pods, one after another; returns their nodes, "" for one that has none after ten seconds."""
+        """Make pods, one after another; returns their nodes, "" for one that has none after ten
+        seconds.
+        """
         names = [f"{profile}-{self._pods + i}" for i in range(count)]
         self._pods += count
         create(self.rig, *(pod(name, profile, cpu) for name in names))
@@ -116,7 +137,9 @@ class Installation:
 
 
 def condition(found: dict[str, Any], kind: str) -> tuple[str, str, str]:
-    """Status, reason and message of a condition that is about the object's present generation; else empty."""
+    """Status, reason and message of a condition that is about the object's present generation; else
+    empty.
+    """
     for item in found.get("status", {}).get("conditions", []):
         if item["type"] == kind and item["observedGeneration"] == found["metadata"]["generation"]:
             return item["status"], item["reason"], item["message"]
@@ -125,13 +148,19 @@ def condition(found: dict[str, Any], kind: str) -> tuple[str, str, str]:
 
 def scheduled(installed: Installation, name: str) -> dict[str, Any]:
     """A pod's condition PodScheduled, if it has one."""
-    conditions = installed.client.get(f"/api/v1/namespaces/default/pods/{name}")["status"].get("conditions", [])
+    conditions = installed.client.get(f"/api/v1/namespaces/default/pods/{name}")["status"].get(
+        "conditions", []
+    )
     return next((one for one in conditions if one["type"] == "PodScheduled"), {})
 
 
 def pod(name: str, profile: str, cpu: str) -> dict[str, Any]:
     """A pod."""
-    container = {"name": "main", "image": "registry.example/app:1", "resources": {"requests": {"cpu": cpu, "memory": "512Mi"}}}
+    container = {
+        "name": "main",
+        "image": "registry.example/app:1",
+        "resources": {"requests": {"cpu": cpu, "memory": "512Mi"}},
+    }
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -142,13 +171,23 @@ def pod(name: str, profile: str, cpu: str) -> dict[str, Any]:
 
 def profile(name: str, **spec: Any) -> dict[str, Any]:
     """A SchedulerProfile."""
-    return {"apiVersion": "moorage.dev/v1alpha1", "kind": "SchedulerProfile", "metadata": {"name": name}, "spec": spec}
+    return {
+        "apiVersion": "moorage.dev/v1alpha1",
+        "kind": "SchedulerProfile",
+        "metadata": {"name": name},
+        "spec": spec,
+    }
 
 
 def config(name: str, plugin: str, **args: Any) -> dict[str, Any]:
     """A PluginConfig."""
     spec = {"plugin": plugin, "args": args}
-    return {"apiVersion": "moorage.dev/v1alpha1", "kind": "PluginConfig", "metadata": {"name": name}, "spec": spec}
+    return {
+        "apiVersion": "moorage.dev/v1alpha1",
+        "kind": "PluginConfig",
+        "metadata": {"name": name},
+        "spec": spec,
+    }
 
 
 @pytest.fixture(scope="module")
@@ -161,37 +200,68 @@ def installed(new_rig: Callable[[], ControlPlane]) -> Iterator[Installation]:
         yield installation
 
 
-def test_it_serves_a_cluster_that_has_only_the_crds_and_outlives_the_api_server(assets: Path) -> None:
-    """With an administrator's kubeconfig it makes the namespace of its Lease. A crash of the API server ends nothing."""
+def test_it_serves_a_cluster_that_has_only_the_crds_and_outlives_the_api_server(
+    assets: Path,
+) -> None:
+    """With an administrator's kubeconfig it makes the namespace of its Lease. A crash of the API
+    server ends nothing.
+    """
     with Rig(assets) as rig:
         apply(rig, *read(ROOT / "crds"))
         rig.establish("schedulerprofiles.moorage.dev", "pluginconfigs.moorage.dev")
         create(rig, node("only", "a"), profile("plain"))
-        # Without this a slow restart of the API server would cost the lease, and so rightly end the process.
+        # Without this a slow restart of the API server would cost the lease, and so rightly end the
+        # process.
         patient = {"leaderElection": {"leaseDuration": "60s", "renewDeadline": "50s"}}
         with Operator(rig, rig.kubeconfig, "moorage-alone", patient) as operator:
             operator.wait_logged("leading")
             create(rig, pod("first", "plain", "100m"))
             wait_for(rig, "PodScheduled", "pod/first")
-            assert rig.kubectl("get", "lease", "moorage", "-n", NAMESPACE, "-o", "jsonpath={.spec.holderIdentity}").startswith(
-                "moorage-alone"
+            assert rig.kubectl(
+                "get", "lease", "moorage", "-n", NAMESPACE, "-o", "jsonpath={.spec.holderIdentity}"
+            ).startswith("moorage-alone")
+            assert (
+                rig.kubectl("get", "controllerrevisions", "-n", NAMESPACE, "-o", "name").count(
+                    "/plain-"
+                )
+                == 1
             )
-            assert rig.kubectl("get", "controllerrevisions", "-n", NAMESPACE, "-o", "name").count("/plain-") == 1
             rig.restart_apiserver(grace=0)
-            rig.kubectl("patch", "sprof", "plain", "--type=merge", "-p", json.dumps({"spec": {"preset": "Spread"}}))
+            rig.kubectl(
+                "patch",
+                "sprof",
+                "plain",
+                "--type=merge",
+                "-p",
+                json.dumps({"spec": {"preset": "Spread"}}),
+            )
             create(rig, pod("second", "plain", "100m"))
             wait_for(rig, "PodScheduled", "pod/second", seconds=60)
-            until(lambda: condition(json.loads(rig.kubectl("get", "sprof", "plain", "-o", "json")), "Active")[0] == "True", "the edit", 20)
+            until(
+                lambda: (
+                    condition(
+                        json.loads(rig.kubectl("get", "sprof", "plain", "-o", "json")), "Active"
+                    )[0]
+                    == "True"
+                ),
+                "the edit",
+                20,
+            )
             assert operator.alive
             assert operator.terminate() == 0
 
 
 def test_samples_are_placed_as_their_profiles_say(installed: Installation) -> None:
-    """BinPack's pods on one node, Spread's on two, soon after `kubectl apply -f manifests/samples`."""
+    """BinPack's pods on one node, Spread's on two, soon after `kubectl apply -f
+    manifests/samples`.
+    """
     installed.apply(*read(ROOT / "manifests" / "samples"))
     for name in ("binpack", "spread"):
         wait_for(installed.rig, "Ready", f"sprof/{name}")
-    packed, spread = (["binpack-sample-1", "binpack-sample-2"], ["spread-sample-1", "spread-sample-2"])
+    packed, spread = (
+        ["binpack-sample-1", "binpack-sample-2"],
+        ["spread-sample-1", "spread-sample-2"],
+    )
     until(lambda: all(installed.nodes(packed + spread)), "the samples' placement")
     assert len(set(installed.nodes(packed))) == 1
     assert len(set(installed.nodes(spread))) == 2
@@ -202,17 +272,40 @@ def test_samples_are_placed_as_their_profiles_say(installed: Installation) -> No
 def test_columns(installed: Installation) -> None:
     """What `kubectl get` prints of both kinds."""
     header, *rows = installed.rig.kubectl("get", "sprof").splitlines()
-    assert header.split() == ["NAME", "SCHEDULER", "READY", "REASON", "REVISION", "ACTIVE", "BACKOFF", "UNSCHED", "GATED", "LEADER", "AGE"]
+    assert header.split() == [
+        "NAME",
+        "SCHEDULER",
+        "READY",
+        "REASON",
+        "REVISION",
+        "ACTIVE",
+        "BACKOFF",
+        "UNSCHED",
+        "GATED",
+        "LEADER",
+        "AGE",
+    ]
     row = next(row.split() for row in rows if row.startswith("binpack"))
     assert row[1:4] == ["binpack", "True", "Ready"]
     assert row[4] == installed.status("sprof/binpack")["activeRevision"]
     assert row[5:9] == ["0", "0", "0", "0"]
     assert row[9] == installed.holder
-    assert installed.rig.kubectl("get", "sprof", "-o", "wide").splitlines()[0].split()[-2:] == ["PRESET", "DESIRED"]
-    until(lambda: installed.status("pcfg/mostly-cpu").get("profileCount") == 1, "the count of profiles")
+    assert installed.rig.kubectl("get", "sprof", "-o", "wide").splitlines()[0].split()[-2:] == [
+        "PRESET",
+        "DESIRED",
+    ]
+    until(
+        lambda: installed.status("pcfg/mostly-cpu").get("profileCount") == 1,
+        "the count of profiles",
+    )
     header, *rows = installed.rig.kubectl("get", "pcfg").splitlines()
     assert header.split() == ["NAME", "PLUGIN", "ACCEPTED", "REASON", "PROFILES", "AGE"]
-    assert next(row.split() for row in rows if row.startswith("mostly-cpu"))[1:5] == ["NodeResourcesFit", "True", "Valid", "1"]
+    assert next(row.split() for row in rows if row.startswith("mostly-cpu"))[1:5] == [
+        "NodeResourcesFit",
+        "True",
+        "Valid",
+        "1",
+    ]
     assert "binpack" in installed.rig.kubectl("get", "moorage")
 
 
@@ -232,9 +325,13 @@ def test_status_tells_leader_queue_plugins_and_replicas(installed: Installation)
     assert Counter(replica["role"] for replica in status["replicas"]) == {"Leader": 1, "Standby": 1}
     assert set(status["queue"]) >= {"active", "backoff", "unschedulable", "gated", "inFlight"}
     assert {"name": "NodeResourcesFit", "weight": 20} in status["effective"]["score"]
-    assert "NodeResourcesBalancedAllocation" not in [plugin["name"] for plugin in status["effective"]["score"]]
+    assert "NodeResourcesBalancedAllocation" not in [
+        plugin["name"] for plugin in status["effective"]["score"]
+    ]
     assert status["claimedBy"] == "moorage-system/moorage"
-    assert status["pluginConfigs"] == [{"name": "mostly-cpu", "observedGeneration": 1, "activeGeneration": 1}]
+    assert status["pluginConfigs"] == [
+        {"name": "mostly-cpu", "observedGeneration": 1, "activeGeneration": 1}
+    ]
     assert installed.status("pcfg/mostly-cpu")["profiles"] == ["binpack"]
 
 
@@ -243,11 +340,17 @@ def test_an_edited_config_places_the_next_pods(installed: Installation) -> None:
     pids = {replica.child.pid for replica in installed.replicas.values()}
     installed.apply(
         config("edited", "NodeResourcesFit", scoringStrategy={"type": "MostAllocated"}),
-        profile("edited", preset="BinPack", pluginConfig=[{"name": "NodeResourcesFit", "configRef": {"name": "edited"}}]),
+        profile(
+            "edited",
+            preset="BinPack",
+            pluginConfig=[{"name": "NodeResourcesFit", "configRef": {"name": "edited"}}],
+        ),
     )
     first = installed.swapped("edited")
     assert len(set(installed.pods("edited", 4))) == 1
-    installed.apply(config("edited", "NodeResourcesFit", scoringStrategy={"type": "LeastAllocated"}))
+    installed.apply(
+        config("edited", "NodeResourcesFit", scoringStrategy={"type": "LeastAllocated"})
+    )
     second = installed.swapped("edited", since=first)
     assert len(set(installed.pods("edited", 4))) == 4
     installed.apply(profile("edited", preset="BinPack"))
@@ -258,16 +361,25 @@ def test_an_edited_config_places_the_next_pods(installed: Installation) -> None:
 
 
 def test_an_edited_expression_places_the_next_pods(installed: Installation) -> None:
-    """With no restart; one that is broken is refused with its place, and the last good one goes on."""
+    """With no restart; one that is broken is refused with its place, and the last good one goes
+    on.
+    """
 
     def in_zone(field: str, zone: str) -> dict[str, Any]:
         expression = f'node.metadata.{field}["topology.kubernetes.io/zone"] == "{zone}"'
-        return config("rules", "CEL", filters=[{"expression": expression, "message": f"node(s) outside {zone}"}])
+        return config(
+            "rules",
+            "CEL",
+            filters=[{"expression": expression, "message": f"node(s) outside {zone}"}],
+        )
 
     pids = {replica.child.pid for replica in installed.replicas.values()}
     reference = [{"name": "CEL", "configRef": {"name": "rules"}}]
     installed.apply(
-        in_zone("labels", "zone-a"), profile("ruled", plugins={"multiPoint": {"enabled": [{"name": "CEL"}]}}, pluginConfig=reference)
+        in_zone("labels", "zone-a"),
+        profile(
+            "ruled", plugins={"multiPoint": {"enabled": [{"name": "CEL"}]}}, pluginConfig=reference
+        ),
     )
     first = installed.swapped("ruled")
     assert set(installed.pods("ruled", 2, "10m")) <= {"node-a0", "node-a1"}
@@ -288,9 +400,15 @@ def test_pods_that_a_changed_plugin_refused_are_tried_again(installed: Installat
     """At once, not after a flush of five minutes."""
 
     def in_zone(zone: str) -> dict[str, Any]:
-        term = {"matchExpressions": [{"key": "topology.kubernetes.io/zone", "operator": "In", "values": [zone]}]}
+        term = {
+            "matchExpressions": [
+                {"key": "topology.kubernetes.io/zone", "operator": "In", "values": [zone]}
+            ]
+        }
         affinity = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
-        return profile("zonal", pluginConfig=[{"name": "NodeAffinity", "args": {"addedAffinity": affinity}}])
+        return profile(
+            "zonal", pluginConfig=[{"name": "NodeAffinity", "args": {"addedAffinity": affinity}}]
+        )
 
     installed.apply(in_zone("nowhere"))
     first = installed.swapped("zonal")
@@ -301,7 +419,9 @@ def test_pods_that_a_changed_plugin_refused_are_tried_again(installed: Installat
     assert until(lambda: installed.nodes(["zonal"])[0], "the retry", 5) in ("node-b0", "node-b1")
 
 
-def test_a_change_that_the_schema_forbids_is_refused_by_the_api_server(installed: Installation) -> None:
+def test_a_change_that_the_schema_forbids_is_refused_by_the_api_server(
+    installed: Installation,
+) -> None:
     """It never reaches the operator."""
     for bad, want in (
         (profile("refused", weights={"NodeResourcesFit": -1}), "spec.weights"),
@@ -319,10 +439,18 @@ def test_a_change_that_the_schema_forbids_is_refused_by_the_api_server(installed
     ("bad", "kind", "reason", "told"),
     [
         pytest.param(
-            {"weights": {"NodeResourcesFitt": 3}}, "Accepted", "UnknownPlugin", 'did you mean "NodeResourcesFit"?', id="misspelt plugin"
+            {"weights": {"NodeResourcesFitt": 3}},
+            "Accepted",
+            "UnknownPlugin",
+            'did you mean "NodeResourcesFit"?',
+            id="misspelt plugin",
         ),
         pytest.param(
-            {"pluginConfig": [{"name": "NodeResourcesFit", "args": {"scoringStrategy": {"type": 5}}}]},
+            {
+                "pluginConfig": [
+                    {"name": "NodeResourcesFit", "args": {"scoringStrategy": {"type": 5}}}
+                ]
+            },
             "Accepted",
             "InvalidPluginArgs",
             "spec.pluginConfig[0].args.scoringStrategy.type: 5",
@@ -352,7 +480,10 @@ def test_a_bad_profile_is_told_and_the_last_good_revision_goes_on(
     installed.apply(profile(name, preset="BinPack"))
     good = installed.swapped(name)
     installed.apply(profile(name, preset="BinPack", **bad))
-    status, why, message = until(lambda: (found := installed.condition(f"sprof/{name}", kind))[0] == "False" and found, f"{kind}=False")
+    status, why, message = until(
+        lambda: (found := installed.condition(f"sprof/{name}", kind))[0] == "False" and found,
+        f"{kind}=False",
+    )
     assert (status, why) == ("False", reason)
     assert told in message
     assert installed.condition(f"sprof/{name}", "Active")[1] == "LastGood"
@@ -371,7 +502,8 @@ def test_of_two_profiles_with_one_name_the_older_keeps_it(installed: Installatio
     time.sleep(1.1)  # creationTimestamp has whole seconds
     installed.apply(profile("younger", schedulerName="shared-name"))
     status, reason, message = until(
-        lambda: (found := installed.condition("sprof/younger", "Accepted"))[0] == "False" and found, "Accepted=False"
+        lambda: (found := installed.condition("sprof/younger", "Accepted"))[0] == "False" and found,
+        "Accepted=False",
     )
     assert (status, reason) == ("False", "NameConflict")
     assert "'older'" in message
@@ -414,7 +546,10 @@ def test_the_last_good_revision_survives_the_death_of_all_replicas(installed: In
         installed.remove(replica, signal.SIGKILL)
     installed.start(2)
     new = installed.leader
-    until(lambda: installed.status("sprof/survivor")["leader"]["identity"].startswith(new.name), "the new leader's status")
+    until(
+        lambda: installed.status("sprof/survivor")["leader"]["identity"].startswith(new.name),
+        "the new leader's status",
+    )
     assert installed.status("sprof/survivor")["activeRevision"] == good
     assert installed.condition("sprof/survivor", "Active")[1] == "LastGood"
     assert len(set(installed.pods("survivor", 3))) == 1
@@ -425,19 +560,29 @@ def test_the_last_good_revision_survives_the_death_of_all_replicas(installed: In
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_the_standby_takes_over(installed: Installation, number: signal.Signals) -> None:
-    """Status and events say so, pods that were made in between are placed, and none is bound twice."""
+    """Status and events say so, pods that were made in between are placed, and none is bound
+    twice.
+    """
     installed.apply(profile("ha", preset="Spread"))
     installed.swapped("ha")
     old = installed.leader
     started = time.monotonic()
     create(installed.rig, *(pod(f"ha-{number.name.lower()}-{i}", "ha", "10m") for i in range(10)))
     status = installed.remove(old, number)
-    create(installed.rig, *(pod(f"ha-{number.name.lower()}-{i}", "ha", "10m") for i in range(10, 20)))
-    until(lambda: installed.holder and not installed.holder.startswith(old.name), "the takeover", 20)
+    create(
+        installed.rig, *(pod(f"ha-{number.name.lower()}-{i}", "ha", "10m") for i in range(10, 20))
+    )
+    until(
+        lambda: installed.holder and not installed.holder.startswith(old.name), "the takeover", 20
+    )
     seconds = time.monotonic() - started
     names = [f"ha-{number.name.lower()}-{i}" for i in range(20)]
     until(lambda: all(installed.nodes(names)), "the pods' placement", 20)
-    until(lambda: installed.status("sprof/ha")["leader"]["identity"] == installed.holder, "the new leader's status", 20)
+    until(
+        lambda: installed.status("sprof/ha")["leader"]["identity"] == installed.holder,
+        "the new leader's status",
+        20,
+    )
     until(lambda: "LeaderChanged" in installed.events("ha"), "an event", 10)
     if installed.rig.audited:
         bound = Counter(bind.uid for bind in binds(installed.rig.audit()) if bind.code == 201)
@@ -450,14 +595,26 @@ def test_the_standby_takes_over(installed: Installation, number: signal.Signals)
 
 @pytest.mark.real_only  # it reads the audit log
 def test_its_rights_were_enough_and_it_wrote_nothing_else(installed: Installation) -> None:
-    """Over all the tests above: no request was forbidden, and of the two kinds only the status was written."""
-    ours = [event for event in installed.rig.audit() if event.user.username == ACCOUNT and event.object_ref is not None]
-    refused = [(event.verb, event.request_uri) for event in ours if event.response_status is not None and event.response_status.code == 403]
+    """Over all the tests above: no request was forbidden, and of the two kinds only the status was
+    written.
+    """
+    ours = [
+        event
+        for event in installed.rig.audit()
+        if event.user.username == ACCOUNT and event.object_ref is not None
+    ]
+    refused = [
+        (event.verb, event.request_uri)
+        for event in ours
+        if event.response_status is not None and event.response_status.code == 403
+    ]
     assert refused == []
     kinds = ("schedulerprofiles", "pluginconfigs")
     written = {
         (event.object_ref.resource, event.object_ref.subresource)
         for event in ours
-        if event.object_ref is not None and event.object_ref.resource in kinds and event.verb not in ("get", "list", "watch")
+        if event.object_ref is not None
+        and event.object_ref.resource in kinds
+        and event.verb not in ("get", "list", "watch")
     }
     assert written == {("schedulerprofiles", "status"), ("pluginconfigs", "status")}

@@ -1,4 +1,6 @@
-"""Plugins from packages that pip installed, in the operator as a process: the example of the documentation, and one that hangs."""
+"""Plugins from packages that pip installed, in the operator as a process: the example of the
+documentation, and one that hangs.
+"""
 
 from __future__ import annotations
 
@@ -74,7 +76,9 @@ class World:
     def operator(self) -> Operator:
         """Another start of the operator."""
         self._started += 1
-        return Operator(self.rig, self.kubeconfig, f"moorage-{self._started}", PACKAGES, self.environment.python)
+        return Operator(
+            self.rig, self.kubeconfig, f"moorage-{self._started}", PACKAGES, self.environment.python
+        )
 
     def install_hanging(self, version: str, what: str) -> None:
         """Install this version of the package whose plugin does this for labelled pods."""
@@ -86,22 +90,38 @@ class World:
 
     def place(self, pod: str) -> str:
         """The node of a pod, "" for none."""
-        return str(self.client.get(f"/api/v1/namespaces/default/pods/{pod}")["spec"].get("nodeName", ""))
+        return str(
+            self.client.get(f"/api/v1/namespaces/default/pods/{pod}")["spec"].get("nodeName", "")
+        )
 
     def said(self, pod: str) -> str:
         """What the pod's condition says."""
-        conditions = self.client.get(f"/api/v1/namespaces/default/pods/{pod}").get("status", {}).get("conditions", [])
-        return next((str(found["message"]) for found in conditions if found["type"] == "PodScheduled"), "")
+        conditions = (
+            self.client.get(f"/api/v1/namespaces/default/pods/{pod}")
+            .get("status", {})
+            .get("conditions", [])
+        )
+        return next(
+            (str(found["message"]) for found in conditions if found["type"] == "PodScheduled"), ""
+        )
 
     def condition(self, profile: str, kind: str) -> tuple[str, str]:
         """Status and reason of a profile's condition."""
-        found = self.client.get(f"/apis/moorage.dev/v1alpha1/schedulerprofiles/{profile}").get("status", {}).get("conditions", [])
-        return next(((one["status"], one["reason"]) for one in found if one["type"] == kind), ("", ""))
+        found = (
+            self.client.get(f"/apis/moorage.dev/v1alpha1/schedulerprofiles/{profile}")
+            .get("status", {})
+            .get("conditions", [])
+        )
+        return next(
+            ((one["status"], one["reason"]) for one in found if one["type"] == kind), ("", "")
+        )
 
 
 @pytest.fixture(scope="module")
 def world(assets: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """Two racks with a node each, their CRD, the right to read them, and both packages installed."""
+    """Two racks with a node each, their CRD, the right to read them, and both packages
+    installed.
+    """
     folder = tmp_path_factory.mktemp("packages")
     environment = Environment(folder / "environment")
     environment.install(Path(shutil.copytree(EXAMPLE, folder / "example")))
@@ -110,14 +130,32 @@ def world(assets: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wo
         found.install_hanging("1.0.0", HANGS)
         create(rig, crd())
         rig.establish("racks.example.com")
-        rig.kubectl("create", "clusterrole", "read-racks", "--verb=list,watch", "--resource=racks.example.com")
         rig.kubectl(
-            "create", "clusterrolebinding", "read-racks", "--clusterrole=read-racks", f"--serviceaccount={NAMESPACE}:{SERVICE_ACCOUNT}"
+            "create",
+            "clusterrole",
+            "read-racks",
+            "--verb=list,watch",
+            "--resource=racks.example.com",
         )
-        create(rig, *(racked(f"node-{rack}", rack) for rack in ("r1", "r2")), *(a_rack(rack) for rack in ("r1", "r2")))
+        rig.kubectl(
+            "create",
+            "clusterrolebinding",
+            "read-racks",
+            "--clusterrole=read-racks",
+            f"--serviceaccount={NAMESPACE}:{SERVICE_ACCOUNT}",
+        )
         create(
             rig,
-            a_profile("racked", ["RackMaintenance", "SameRack"], {"name": "SameRack", "args": {"preferredRack": "r2"}}),
+            *(racked(f"node-{rack}", rack) for rack in ("r1", "r2")),
+            *(a_rack(rack) for rack in ("r1", "r2")),
+        )
+        create(
+            rig,
+            a_profile(
+                "racked",
+                ["RackMaintenance", "SameRack"],
+                {"name": "SameRack", "args": {"preferredRack": "r2"}},
+            ),
             a_profile("plain", []),
             a_profile("hanging", ["Hanging"]),
         )
@@ -141,7 +179,12 @@ def crd() -> dict[str, Any]:
 
 def a_rack(name: str) -> dict[str, Any]:
     """A rack in service."""
-    return {"apiVersion": "example.com/v1", "kind": "Rack", "metadata": {"name": name}, "spec": {"maintenance": False}}
+    return {
+        "apiVersion": "example.com/v1",
+        "kind": "Rack",
+        "metadata": {"name": name},
+        "spec": {"maintenance": False},
+    }
 
 
 def racked(name: str, rack: str) -> dict[str, Any]:
@@ -155,12 +198,21 @@ def a_profile(name: str, plugins: list[str], *configs: dict[str, Any]) -> dict[s
     """A profile with these plugins too."""
     enabled = {"multiPoint": {"enabled": [{"name": plugin, "weight": 100} for plugin in plugins]}}
     spec = {"plugins": enabled, "pluginConfig": list(configs)}
-    return {"apiVersion": "moorage.dev/v1alpha1", "kind": "SchedulerProfile", "metadata": {"name": name}, "spec": spec}
+    return {
+        "apiVersion": "moorage.dev/v1alpha1",
+        "kind": "SchedulerProfile",
+        "metadata": {"name": name},
+        "spec": spec,
+    }
 
 
 def a_pod(name: str, profile: str, **labels: str) -> dict[str, Any]:
     """A pod."""
-    container = {"name": "main", "image": "registry.example/app:1", "resources": {"requests": {"cpu": "100m"}}}
+    container = {
+        "name": "main",
+        "image": "registry.example/app:1",
+        "resources": {"requests": {"cpu": "100m"}},
+    }
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -170,7 +222,9 @@ def a_pod(name: str, profile: str, **labels: str) -> dict[str, Any]:
 
 
 def test_the_example_of_the_documentation(world: World) -> None:
-    """Its arguments decide where pods go; a change of its custom resource refuses them, and another one wakes who was refused."""
+    """Its arguments decide where pods go; a change of its custom resource refuses them, and another
+    one wakes who was refused.
+    """
     create(world.rig, a_pod("drawn", "racked"))
     assert until(lambda: world.place("drawn"), "a pod that is drawn to a rack") == "node-r2"
     for rack in ("r1", "r2"):
@@ -185,7 +239,9 @@ def test_the_example_of_the_documentation(world: World) -> None:
 
 
 def test_a_plugin_that_hangs(world: World) -> None:
-    """It ends the process once; after that its profile is refused, all others go on, and its next version is welcome."""
+    """It ends the process once; after that its profile is refused, all others go on, and its next
+    version is welcome.
+    """
     first = world.first
     create(world.rig, a_pod("good", "hanging"))
     until(lambda: world.place("good"), "a pod for which the plugin does not hang")
@@ -196,18 +252,25 @@ def test_a_plugin_that_hangs(world: World) -> None:
     assert "Fatal Python error: Aborted" in text
     assert "in filter_node" in text
     lease = world.client.get(f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/moorage")
-    assert json.loads(lease["metadata"]["annotations"][QUARANTINE_ANNOTATION]) == {"Hanging": "1.0.0"}
+    assert json.loads(lease["metadata"]["annotations"][QUARANTINE_ANNOTATION]) == {
+        "Hanging": "1.0.0"
+    }
     create(world.rig, a_pod("other", "plain"))
     began = time.monotonic()
     with world.operator() as operator:
         until(lambda: world.place("other"), "another profile's pod", 30)
         assert time.monotonic() - began < 30
-        until(lambda: world.condition("hanging", "Accepted") == ("False", "PluginQuarantined"), "the quarantine")
+        until(
+            lambda: world.condition("hanging", "Accepted") == ("False", "PluginQuarantined"),
+            "the quarantine",
+        )
         assert "1.0.0 of this plugin hung" in until(lambda: world.said("bad"), "a word to the pod")
         assert operator.alive
         assert operator.terminate() == 0
     world.install_hanging("1.0.1", "pass")
     with world.operator() as operator:
         until(lambda: world.place("bad"), "the pod, placed by the plugin's next version")
-        until(lambda: world.condition("hanging", "Accepted") == ("True", "Valid"), "a word about it")
+        until(
+            lambda: world.condition("hanging", "Accepted") == ("True", "Valid"), "a word about it"
+        )
         assert operator.terminate() == 0

@@ -1,7 +1,8 @@
-"""Preemption on a real API server: what victims and pods show, with budgets and without, and what ends a nomination.
+"""Preemption on a real API server: what victims and pods show, with budgets and without, and what
+ends a nomination.
 
-No kubelets and no controllers run: pods are said to be running, and budgets to allow so many disruptions, by the tests themselves; a pod
-with a grace stays terminating until a test lets it die.
+No kubelets and no controllers run: pods are said to be running, and budgets to allow so many
+disruptions, by the tests themselves; a pod with a grace stays terminating until a test lets it die.
 """
 
 from __future__ import annotations
@@ -37,17 +38,33 @@ FINALIZER = "example.com/held"
 def profile(name: str, policy: str) -> dict[str, Any]:
     """A profile with this policy."""
     spec = {"pluginConfig": [{"name": "DefaultPreemption", "args": {"disruptionPolicy": policy}}]}
-    return {"apiVersion": "moorage.dev/v1alpha1", "kind": "SchedulerProfile", "metadata": {"name": name}, "spec": spec}
+    return {
+        "apiVersion": "moorage.dev/v1alpha1",
+        "kind": "SchedulerProfile",
+        "metadata": {"name": name},
+        "spec": spec,
+    }
 
 
 def priority_class(name: str, value: int) -> dict[str, Any]:
     """A PriorityClass."""
-    return {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value}
+    return {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": name},
+        "value": value,
+    }
 
 
-def a_pod(name: str, zone: str, rank: str, scheduler: str = USUAL, grace: int = 30, **metadata: Any) -> dict[str, Any]:
+def a_pod(
+    name: str, zone: str, rank: str, scheduler: str = USUAL, grace: int = 30, **metadata: Any
+) -> dict[str, Any]:
     """A pod that fills the node of this zone."""
-    container = {"name": "main", "image": "registry.example/app:1", "resources": {"requests": {"cpu": "8"}}}
+    container = {
+        "name": "main",
+        "image": "registry.example/app:1",
+        "resources": {"requests": {"cpu": "8"}},
+    }
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -109,14 +126,30 @@ class World:
     def notes(self, name: str, reason: str) -> list[dict[str, Any]]:
         """Events on a pod."""
         items = self.client.get(f"/apis/events.k8s.io/v1/namespaces/{PLACE}/events")["items"]
-        return [item for item in items if item["regarding"]["name"] == name and item["reason"] == reason]
+        return [
+            item for item in items if item["regarding"]["name"] == name and item["reason"] == reason
+        ]
 
     def budget(self, zone: str, allowed: int) -> None:
         """A budget for the pods of a zone lets so many go."""
         with contextlib.suppress(Exception):
             spec = {"selector": {"matchLabels": {"app": zone}}, "minAvailable": 1}
-            self.client.post(BUDGETS, {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": zone}, "spec": spec})
-        status = {"disruptionsAllowed": allowed, "observedGeneration": 1, "currentHealthy": 1, "desiredHealthy": 1, "expectedPods": 1}
+            self.client.post(
+                BUDGETS,
+                {
+                    "apiVersion": "policy/v1",
+                    "kind": "PodDisruptionBudget",
+                    "metadata": {"name": zone},
+                    "spec": spec,
+                },
+            )
+        status = {
+            "disruptionsAllowed": allowed,
+            "observedGeneration": 1,
+            "currentHealthy": 1,
+            "desiredHealthy": 1,
+            "expectedPods": 1,
+        }
         self.client.merge(f"{BUDGETS}/{zone}/status", {"status": status})
 
     def die(self, name: str) -> None:
@@ -147,18 +180,27 @@ def world(rig: ControlPlane, kubeconfig: Path) -> Iterator[World]:
 
 
 def test_texts_and_fields_are_kube_schedulers(world: World) -> None:
-    """The victim's condition and event, the pod's nomination and message, and the place in the end; a budget does not stop it."""
+    """The victim's condition and event, the pod's nomination and message, and the place in the end;
+    a budget does not stop it.
+    """
     world.nodes("texts", "texts-0")
     world.running(a_pod("texts-low", "texts", "low"))
     world.budget("texts", 0)
     create(world.rig, a_pod("texts-high", "texts", "high"))
     until(lambda: world.going("texts-low"), "a victim", 15)
-    reason, message = "PreemptionByScheduler", "usual: preempting to accommodate a higher priority pod"
+    reason, message = (
+        "PreemptionByScheduler",
+        "usual: preempting to accommodate a higher priority pod",
+    )
     assert world.condition("texts-low", "DisruptionTarget") == ("True", reason, message)
     until(lambda: world.nominated("texts-high") == "texts-0", "a nomination", 5)
     uid = world.pods()["texts-high"]["metadata"]["uid"]
     (event,) = until(lambda: world.notes("texts-low", "Preempted"), "an event", 10)
-    assert (event["note"], event["action"], event["type"]) == (f"Preempted by pod {uid} on node texts-0", "Preempting", "Normal")
+    assert (event["note"], event["action"], event["type"]) == (
+        f"Preempted by pod {uid} on node texts-0",
+        "Preempting",
+        "Normal",
+    )
     assert (event["related"]["name"], event["reportingController"]) == ("texts-high", USUAL)
     assert "Insufficient cpu" in world.condition("texts-high", "PodScheduled")[2]
     world.die("texts-low")
@@ -175,7 +217,9 @@ def test_a_victim_without_grace_is_gone_at_once(world: World) -> None:
 
 
 def test_a_budget_is_respected(world: World) -> None:
-    """Nobody goes while it allows nobody; once it does the pod is evicted, and the budget charged."""
+    """Nobody goes while it allows nobody; once it does the pod is evicted, and the budget
+    charged.
+    """
     world.nodes("kept", "kept-0")
     world.running(a_pod("kept-low", "kept", "low"))
     world.budget("kept", 0)
@@ -186,7 +230,14 @@ def test_a_budget_is_respected(world: World) -> None:
     world.budget("kept", 1)
     until(lambda: world.going("kept-low"), "a victim", 15)
     message = "careful: preempting to accommodate a higher priority pod"
-    until(lambda: world.condition("kept-low", "DisruptionTarget") == ("True", "PreemptionByScheduler", message), "for whom", 5)
+    until(
+        lambda: (
+            world.condition("kept-low", "DisruptionTarget")
+            == ("True", "PreemptionByScheduler", message)
+        ),
+        "for whom",
+        5,
+    )
     assert world.client.get(f"{BUDGETS}/kept")["status"]["disruptionsAllowed"] == 0
     assert len(until(lambda: world.notes("kept-low", "Preempted"), "an event", 10)) == 1
     world.die("kept-low")
@@ -194,16 +245,25 @@ def test_a_budget_is_respected(world: World) -> None:
 
 
 def test_the_api_server_has_the_last_word(world: World) -> None:
-    """Two pods go for one budget that lets one pod go: whoever comes late is told so, and not said to have a place."""
+    """Two pods go for one budget that lets one pod go: whoever comes late is told so, and not said
+    to have a place.
+    """
     world.nodes("left", "left-0")
     world.nodes("right", "right-0")
-    world.running(*(a_pod(f"{zone}-low", zone, "low", labels={"app": "both"}) for zone in ("left", "right")))
+    world.running(
+        *(a_pod(f"{zone}-low", zone, "low", labels={"app": "both"}) for zone in ("left", "right"))
+    )
     world.budget("both", 1)
     create(world.rig, *(a_pod(f"{zone}-high", zone, "high", CAREFUL) for zone in ("left", "right")))
-    until(lambda: world.going("left-low") or world.going("right-low"), "a victim", 15)  # nominated may be both, until then
+    # nominated may be both, until then
+    until(lambda: world.going("left-low") or world.going("right-low"), "a victim", 15)
     first, other = ("left", "right") if world.going("left-low") else ("right", "left")
     until(lambda: world.nominated(f"{first}-high"), "a nomination", 5)
-    until(lambda: "disruption budget" in world.condition(f"{other}-high", "PodScheduled")[2], "a reason", 15)
+    until(
+        lambda: "disruption budget" in world.condition(f"{other}-high", "PodScheduled")[2],
+        "a reason",
+        15,
+    )
     assert (world.going(f"{other}-low"), world.nominated(f"{other}-high")) == (False, "")
     assert world.condition(f"{other}-low", "DisruptionTarget") == ("", "", "")
     assert world.notes(f"{other}-low", "Preempted") == []
@@ -220,16 +280,23 @@ def test_what_an_eviction_is_answered(world: World, kubeconfig: Path) -> None:
         clock = SystemClock()
         fence = Fence(clock.boottime)
         fence.extend(clock.boottime() + 60)
-        session = await KubeSession.open(KubeSource(str(kubeconfig)), "moorage/test (preemption)", clock)
+        session = await KubeSession.open(
+            KubeSource(str(kubeconfig)), "moorage/test (preemption)", clock
+        )
         try:
             writes = HttpKubeWriter(session, fence, PLACE, "moorage")
-            with pytest.raises(EvictionBlocked, match="The disruption budget asked needs 1 healthy pods and has 1 currently"):
+            with pytest.raises(
+                EvictionBlocked,
+                match="The disruption budget asked needs 1 healthy pods and has 1 currently",
+            ):
                 await writes.evict_pod(pod)
             with pytest.raises(NotFound):
                 await writes.evict_pod(dataclasses.replace(pod, name="asked-nobody"))
             world.budget("asked", 1)
             with pytest.raises(Conflict):
-                await writes.evict_pod(dataclasses.replace(pod, uid="00000000-0000-0000-0000-000000000000"))
+                await writes.evict_pod(
+                    dataclasses.replace(pod, uid="00000000-0000-0000-0000-000000000000")
+                )
             world.budget("asked", 1)
             await writes.evict_pod(pod)
         finally:
@@ -254,11 +321,17 @@ def test_a_node_that_is_deleted_ends_the_promise(world: World) -> None:
 
 
 def test_what_others_nominate_is_kept_free(world: World) -> None:
-    """A pending pod that somebody nominates to a node keeps lower pods out there; it is looked at again at once."""
+    """A pending pod that somebody nominates to a node keeps lower pods out there; it is looked at
+    again at once.
+    """
     world.nodes("others", "others-0")
     world.running(a_pod("others-peer", "others", "high"))
     create(world.rig, a_pod("others-high", "others", "high"))
-    until(lambda: "Insufficient cpu" in world.condition("others-high", "PodScheduled")[2], "a reason", 15)
+    until(
+        lambda: "Insufficient cpu" in world.condition("others-high", "PodScheduled")[2],
+        "a reason",
+        15,
+    )
     world.client.merge(f"{PODS}/others-high/status", {"status": {"nominatedNodeName": "others-0"}})
     until(lambda: not world.nominated("others-high"), "a look at it: nobody may go there", 15)
     world.die("others-peer")

@@ -111,13 +111,22 @@ def test_rbac_applies_to_service_accounts(rig: Rig) -> None:
     """A ServiceAccount's token is accepted, and allows what a role grants and nothing else."""
     apply(rig, namespace("rights"))
     rig.kubectl("create", "serviceaccount", "reader", "--namespace=rights")
-    rig.kubectl("create", "role", "reads", "--verb=list", "--resource=configmaps", "--namespace=rights")
+    rig.kubectl(
+        "create", "role", "reads", "--verb=list", "--resource=configmaps", "--namespace=rights"
+    )
     reader = rig.service_account_kubeconfig("rights", "reader")
     account = "system:serviceaccount:rights:reader"
     assert account in rig.kubectl("auth", "whoami", kubeconfig=reader)
     with pytest.raises(RigError, match="forbidden"):
         rig.kubectl("get", "configmaps", "--namespace=rights", kubeconfig=reader)
-    rig.kubectl("create", "rolebinding", "reads", "--role=reads", "--serviceaccount=rights:reader", "--namespace=rights")
+    rig.kubectl(
+        "create",
+        "rolebinding",
+        "reads",
+        "--role=reads",
+        "--serviceaccount=rights:reader",
+        "--namespace=rights",
+    )
     review = ("auth", "can-i", "list", "configmaps", "--namespace=rights", f"--as={account}")
     wait_until(lambda: succeeds(rig, *review), [], "the role's effect", seconds=10)
     rig.kubectl("get", "configmaps", "--namespace=rights", kubeconfig=reader)
@@ -128,7 +137,9 @@ def test_rbac_applies_to_service_accounts(rig: Rig) -> None:
 def test_users_have_their_own_name_and_groups(rig: Rig) -> None:
     """A client certificate makes its holder a user of the given groups, not an administrator."""
     scheduler = rig.user_kubeconfig("system:kube-scheduler", ["a", "b"])
-    identity = json.loads(rig.kubectl("auth", "whoami", "-o", "json", kubeconfig=scheduler))["status"]["userInfo"]
+    identity = json.loads(rig.kubectl("auth", "whoami", "-o", "json", kubeconfig=scheduler))[
+        "status"
+    ]["userInfo"]
     assert identity["username"] == "system:kube-scheduler"
     assert {"a", "b"} <= set(identity["groups"])
     with pytest.raises(RigError, match="forbidden"):
@@ -136,7 +147,9 @@ def test_users_have_their_own_name_and_groups(rig: Rig) -> None:
 
 
 def test_audit_tells_who_bound_what_where(rig: Rig) -> None:
-    """The audit log names each Binding's pod UID, node, answer and client, refused ones included."""
+    """The audit log names each Binding's pod UID, node, answer and client, refused ones
+    included.
+    """
     apply(rig, namespace("binding"), node("binding-a"), pod("binding", "one"))
     uid = bind(rig, "binding", "one", "binding-a")
     with pytest.raises(RigError, match="already assigned"):
@@ -164,7 +177,9 @@ def test_a_frozen_api_server_answers_nothing_until_it_goes_on(rig: Rig) -> None:
 
 @pytest.mark.parametrize("grace", [0, 5], ids=["killed", "terminated"])
 def test_restart_keeps_data(rig: Rig, grace: float) -> None:
-    """After a restart the same address serves the same objects and accepts the tokens it gave out before."""
+    """After a restart the same address serves the same objects and accepts the tokens it gave out
+    before.
+    """
     before = rig.pids()
     name = f"restart-{grace}"
     apply(rig, namespace(name))
@@ -177,9 +192,16 @@ def test_restart_keeps_data(rig: Rig, grace: float) -> None:
 
 
 def test_kwok_runs_finishes_and_removes_pods(rig: Rig, kwok: Kwok) -> None:
-    """On kwok's nodes a bound pod runs, keeps the scheduler's condition, ends when told to, and goes when deleted."""
+    """On kwok's nodes a bound pod runs, keeps the scheduler's condition, ends when told to, and
+    goes when deleted.
+    """
     apply(rig, namespace("kwok"), node("kwok-a", NODE_ANNOTATION), node("kwok-b"))
-    apply(rig, pod("kwok", "stays"), pod("kwok", "ends", {RUN_FOR_ANNOTATION: "100ms"}), pod("kwok", "elsewhere"))
+    apply(
+        rig,
+        pod("kwok", "stays"),
+        pod("kwok", "ends", {RUN_FOR_ANNOTATION: "100ms"}),
+        pod("kwok", "elsewhere"),
+    )
     for name, target in (("stays", "kwok-a"), ("ends", "kwok-a"), ("elsewhere", "kwok-b")):
         bind(rig, "kwok", name, target)
 
@@ -227,7 +249,12 @@ def test_children_die_with_their_parent(tmp_path: Path) -> None:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=root) as parent:
         assert parent.stdout is not None  # because of PIPE above
         child = int(parent.stdout.readline())
-        wait_until(lambda: Path(f"/proc/{child}/comm").read_text() == "sleep\n", [], "the child's start", seconds=10)
+        wait_until(
+            lambda: Path(f"/proc/{child}/comm").read_text() == "sleep\n",
+            [],
+            "the child's start",
+            seconds=10,
+        )
         os.kill(child, signal.SIGSTOP)
         parent.kill()
     wait_until(lambda: not running(child), [], "the child's end", seconds=10)

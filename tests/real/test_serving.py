@@ -1,4 +1,6 @@
-"""The operator's own server on a cluster: what the API server says of certificates, tokens and rights is what counts."""
+"""The operator's own server on a cluster: what the API server says of certificates, tokens and
+rights is what counts.
+"""
 
 from __future__ import annotations
 
@@ -29,14 +31,23 @@ def client(rig: ControlPlane) -> Iterator[Client]:
     """A namespace with two ServiceAccounts, one of which may scrape."""
     install(rig)
     accounts = (
-        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": PLACE}} for name in ("may", "may-not")
+        {
+            "apiVersion": "v1",
+            "kind": "ServiceAccount",
+            "metadata": {"name": name, "namespace": PLACE},
+        }
+        for name in ("may", "may-not")
     )
     create(rig, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": PLACE}}, *accounts)
     binding = {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRoleBinding",
         "metadata": {"name": "watchers"},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "moorage-metrics-reader"},
+        "roleRef": {
+            "apiGroup": "rbac.authorization.k8s.io",
+            "kind": "ClusterRole",
+            "name": "moorage-metrics-reader",
+        },
         "subjects": [{"kind": "ServiceAccount", "name": "may", "namespace": PLACE}],
     }
     create(rig, binding)
@@ -55,8 +66,14 @@ def operator(rig: ControlPlane, client: Client) -> Iterator[Operator]:
 
 def token_of(client: Client, account: str) -> dict[str, str]:
     """A header with a new token."""
-    asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 600}}
-    token = client.post(f"/api/v1/namespaces/{PLACE}/serviceaccounts/{account}/token", asked)["status"]["token"]
+    asked = {
+        "apiVersion": "authentication.k8s.io/v1",
+        "kind": "TokenRequest",
+        "spec": {"expirationSeconds": 600},
+    }
+    token = client.post(f"/api/v1/namespaces/{PLACE}/serviceaccounts/{account}/token", asked)[
+        "status"
+    ]["token"]
     return {"Authorization": f"Bearer {token}"}
 
 
@@ -65,17 +82,25 @@ def test_health_is_for_everybody(operator: Operator) -> None:
     for path in ("/livez", "/healthz", "/readyz", "/livez/lease"):
         assert until(lambda path=path: operator.ask(path, certified=False) == (200, "ok"), path)
     for path in PAGES:
-        assert operator.ask(path, certified=False) == (401, "a client certificate or a bearer token is needed\n")
+        assert operator.ask(path, certified=False) == (
+            401,
+            "a client certificate or a bearer token is needed\n",
+        )
 
 
 def test_an_administrator_has_all_by_his_certificate(operator: Operator) -> None:
     """As kubeadm and kind give him one; he has no token."""
     for path in PAGES:
         assert operator.ask(path)[0] == 200
-    assert json.loads(operator.fetched("/configz"))["componentconfig"]["serving"]["securePort"] == operator.secure_port
+    assert (
+        json.loads(operator.fetched("/configz"))["componentconfig"]["serving"]["securePort"]
+        == operator.secure_port
+    )
 
 
-def test_a_scraper_has_what_the_role_says(rig: ControlPlane, client: Client, operator: Operator) -> None:
+def test_a_scraper_has_what_the_role_says(
+    rig: ControlPlane, client: Client, operator: Operator
+) -> None:
     """The metrics and no more; without the role nothing, where rights are checked."""
     may, may_not = token_of(client, "may"), token_of(client, "may-not")
     assert operator.ask("/metrics", headers=may, certified=False)[0] == 200
@@ -86,7 +111,10 @@ def test_a_scraper_has_what_the_role_says(rig: ControlPlane, client: Client, ope
     if rig.guarded:
         assert operator.ask("/debug/queue", headers=may, certified=False)[0] == 403
         status, text = operator.ask("/metrics", headers=may_not, certified=False)
-        assert (status, text) == (403, f"user 'system:serviceaccount:{PLACE}:may-not' may not get /metrics\n")
+        assert (status, text) == (
+            403,
+            f"user 'system:serviceaccount:{PLACE}:may-not' may not get /metrics\n",
+        )
 
 
 def test_a_token_ends_with_its_account(client: Client, operator: Operator) -> None:
@@ -108,7 +136,9 @@ def test_while_the_api_server_is_away(rig: ControlPlane, operator: Operator) -> 
         rig.resume_apiserver()
 
 
-def test_certificates_and_authorities_that_are_replaced(rig: ControlPlane, client: Client, tmp_path: Path) -> None:
+def test_certificates_and_authorities_that_are_replaced(
+    rig: ControlPlane, client: Client, tmp_path: Path
+) -> None:
     """Of our own server, and of its clients: new ones count by themselves, expired ones do not."""
     (tmp_path / "ours").mkdir()
     (tmp_path / "theirs").mkdir()
@@ -119,15 +149,24 @@ def test_certificates_and_authorities_that_are_replaced(rig: ControlPlane, clien
     with Operator(rig, install(rig), "moorage-certified", {"serving": files}) as operator:
         operator.wait_logged("health and metrics are served")
         operator.fetched("/metrics")
-        shown = ssl.get_server_certificate(("127.0.0.1", operator.secure_port), ca_certs=str(ours.file))
-        admin, late = theirs.client("admin", ["system:masters"]), theirs.client("late", ["system:masters"], timedelta(minutes=-1))
+        shown = ssl.get_server_certificate(
+            ("127.0.0.1", operator.secure_port), ca_certs=str(ours.file)
+        )
+        admin, late = (
+            theirs.client("admin", ["system:masters"]),
+            theirs.client("late", ["system:masters"], timedelta(minutes=-1)),
+        )
         assert status(operator, admin) != 200
         ours.server("moorage")  # the same files
         try:
             both = before["client-ca-file"] + theirs.file.read_text()
             client.merge(AUTHORITIES, {"data": {"client-ca-file": both}})
             until(lambda: status(operator, admin) == 200, "the new authority", 30)
-            until(lambda: ssl.get_server_certificate(("127.0.0.1", operator.secure_port)) != shown, "the new certificate", 15)
+            until(
+                lambda: ssl.get_server_certificate(("127.0.0.1", operator.secure_port)) != shown,
+                "the new certificate",
+                15,
+            )
             ssl.get_server_certificate(("127.0.0.1", operator.secure_port), ca_certs=str(ours.file))
             assert operator.ask("/metrics")[0] == 200
             assert status(operator, late) != 200
@@ -142,7 +181,9 @@ def status(operator: Operator, credentials: tuple[Path, Path]) -> int:
     return 0
 
 
-def test_the_demos_certificate_is_one_file(rig: ControlPlane, operator: Operator, tmp_path: Path) -> None:
+def test_the_demos_certificate_is_one_file(
+    rig: ControlPlane, operator: Operator, tmp_path: Path
+) -> None:
     """As its instructions give it to curl."""
     pem = tmp_path / "admin.pem"
     pem.write_text(client_pem(rig.kubeconfig))
@@ -151,4 +192,6 @@ def test_the_demos_certificate_is_one_file(rig: ControlPlane, operator: Operator
 
 def test_the_authorities_are_where_kubernetes_has_them(client: Client, rig: ControlPlane) -> None:
     """On both sorts of cluster, with the authority that signs for users."""
-    assert rig.authority_file.read_text().strip() in client.get(AUTHORITIES)["data"]["client-ca-file"]
+    assert (
+        rig.authority_file.read_text().strip() in client.get(AUTHORITIES)["data"]["client-ca-file"]
+    )

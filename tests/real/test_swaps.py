@@ -1,4 +1,6 @@
-"""A profile is swapped every second while pods come; tests/load/test_hot_swap.py does it for a minute, and looks at more."""
+"""A profile is swapped every second while pods come; tests/load/test_hot_swap.py does it for a
+minute, and looks at more.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ def test_no_pod_is_placed_by_a_mix_of_two_revisions(new_rig: Callable[[], Contro
                 swaps = swap_while(client, lambda: traffic.running, PERIOD)
             pods = wait_all_bound(client, set(traffic.made))
             swapped = [line for line in operator.log() if line["msg"] == "swapped"]
-        landed = Counter(pod["spec"]["nodeName"][0] for pod in pods if pod["metadata"]["name"] in traffic.made)
+        landed = Counter(
+            pod["spec"]["nodeName"][0] for pod in pods if pod["metadata"]["name"] in traffic.made
+        )
         assert sum(landed.values()) == traffic.count
         assert landed["c"] == 0
         assert min(landed["a"], landed["b"]) > 0.2 * traffic.count

@@ -1,4 +1,6 @@
-"""A throw-away Kubernetes control plane on loopback, for tests and demos: a real API server and etcd, or the embedded cluster."""
+"""A throw-away Kubernetes control plane on loopback, for tests and demos: a real API server and
+etcd, or the embedded cluster.
+"""
 
 from tests.rig.audits import AuditEvent, Bind, binds
 from tests.rig.base import ControlPlane

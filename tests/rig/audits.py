@@ -7,15 +7,19 @@ from typing import Any, Final
 
 import msgspec
 
-# Bodies are kept of bindings only, which say which pod and which node. RequestReceived has nothing that the later stages
-# lack.
+# Bodies are kept of bindings only, which say which pod and which node. RequestReceived has nothing
+# that the later stages lack.
 POLICY: Final = {
     "apiVersion": "audit.k8s.io/v1",
     "kind": "Policy",
     "omitStages": ["RequestReceived"],
     "omitManagedFields": True,
     "rules": [
-        {"level": "Request", "verbs": ["create"], "resources": [{"group": "", "resources": ["pods/binding"]}]},
+        {
+            "level": "Request",
+            "verbs": ["create"],
+            "resources": [{"group": "", "resources": ["pods/binding"]}],
+        },
         {"level": "Metadata"},
     ],
 }
@@ -76,7 +80,9 @@ class Bind(msgspec.Struct, frozen=True):
 
 
 def read(log: Path) -> Iterator[AuditEvent]:
-    """The events of an audit log so far, in the order of their ends; a line still being written is left out."""
+    """The events of an audit log so far, in the order of their ends; a line still being written is
+    left out.
+    """
     decoder = msgspec.json.Decoder(AuditEvent)
     with log.open("rb") as lines:
         for line in lines:
@@ -88,7 +94,11 @@ def binds(events: Iterable[AuditEvent]) -> Iterator[Bind]:
     """The requests among `events` that asked for a pod to be bound, refused ones included."""
     for event in events:
         target = event.object_ref
-        if target is None or (target.resource, target.subresource) != ("pods", "binding") or event.verb != "create":
+        if (
+            target is None
+            or (target.resource, target.subresource) != ("pods", "binding")
+            or event.verb != "create"
+        ):
             continue
         binding = event.request_object or {}
         yield Bind(

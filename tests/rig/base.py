@@ -1,4 +1,6 @@
-"""What tests may do with a control plane, whichever it is: a real one (``Rig``), or the embedded cluster (``DevRig``)."""
+"""What tests may do with a control plane, whichever it is: a real one (``Rig``), or the embedded
+cluster (``DevRig``).
+"""
 
 from __future__ import annotations
 
@@ -21,9 +23,11 @@ _DAY: Final = 24 * 3600
 
 
 class ControlPlane(abc.ABC):
-    """A control plane on loopback without controllers and kubelets, as a context manager; `stop` ends it and leaves nothing.
+    """A control plane on loopback without controllers and kubelets, as a context manager; `stop`
+    ends it and leaves nothing.
 
-    Its processes are killed when the thread that started them ends, so start it from a thread that stays.
+    Its processes are killed when the thread that started them ends, so start it from a thread that
+    stays.
     """
 
     server: str
@@ -45,7 +49,9 @@ class ControlPlane(abc.ABC):
 
     @abc.abstractmethod
     def start(self) -> Self:
-        """Start, and wait until the API server is ready. Raises RigError with its log when it fails."""
+        """Start, and wait until the API server is ready. Raises RigError with its log when it
+        fails.
+        """
 
     @abc.abstractmethod
     def stop(self) -> None:
@@ -71,7 +77,12 @@ class ControlPlane(abc.ABC):
         """Start."""
         return self.start()
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         """Stop."""
         self.stop()
 
@@ -99,16 +110,27 @@ class ControlPlane(abc.ABC):
         input: str | None = None,  # noqa: A002 (subprocess's word)
         kubeconfig: Path | None = None,
     ) -> str:
-        """Run kubectl, as the administrator unless told otherwise; returns what it printed on stdout.
+        """Run kubectl, as the administrator unless told otherwise; returns what it printed on
+        stdout.
 
         Raises RigError with its stderr when it fails, and NoKubectl.
         """
         if self._kubectl is None:
             raise NoKubectl("NOT TESTED: there is no kubectl, and no Go to build it with")
         command = [str(self._kubectl), f"--kubeconfig={kubeconfig or self.kubeconfig}", *args]
-        done = subprocess.run(command, check=False, input=input, capture_output=True, text=True, env=self.environment, timeout=120)
+        done = subprocess.run(
+            command,
+            check=False,
+            input=input,
+            capture_output=True,
+            text=True,
+            env=self.environment,
+            timeout=120,
+        )
         if done.returncode:
-            raise RigError(f"kubectl {' '.join(args)} ended with {done.returncode}: {done.stderr.strip()}")
+            raise RigError(
+                f"kubectl {' '.join(args)} ended with {done.returncode}: {done.stderr.strip()}"
+            )
         return done.stdout
 
     def establish(self, *definitions: str) -> None:
@@ -116,21 +138,37 @@ class ControlPlane(abc.ABC):
         with contextlib.closing(Client(self)) as client:
 
             def established(name: str) -> bool:
-                status = client.get(f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}").get("status", {})
-                return any((c["type"], c["status"]) == ("Established", "True") for c in status.get("conditions") or ())
+                status = client.get(
+                    f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}"
+                ).get("status", {})
+                return any(
+                    (c["type"], c["status"]) == ("Established", "True")
+                    for c in status.get("conditions") or ()
+                )
 
-            wait_until(lambda: all(map(established, definitions)), (), f"{', '.join(definitions)} to be established", 30)
+            wait_until(
+                lambda: all(map(established, definitions)),
+                (),
+                f"{', '.join(definitions)} to be established",
+                30,
+            )
 
     def service_account_kubeconfig(self, namespace: str, name: str) -> Path:
         """Write a kubeconfig with a new token of an existing ServiceAccount, valid for a day."""
         path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token"
         with contextlib.closing(Client(self)) as client:
-            asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": _DAY}}
+            asked = {
+                "apiVersion": "authentication.k8s.io/v1",
+                "kind": "TokenRequest",
+                "spec": {"expirationSeconds": _DAY},
+            }
             token = client.post(path, asked)["status"]["token"]
         return self._write_kubeconfig(f"{namespace}:{name}", {"token": token})
 
     def _write_kubeconfig(self, user: str, credentials: dict[str, str]) -> Path:
-        """JSON is YAML. Keys are named by path: clients write embedded ones to temporary files, which may stay."""
+        """JSON is YAML. Keys are named by path: clients write embedded ones to temporary files,
+        which may stay.
+        """
         cluster = {"server": self.server, "certificate-authority": str(self.authority_file)}
         path = self.folder / f"{user.replace(':', '-')}.kubeconfig"
         path.touch(mode=0o600)

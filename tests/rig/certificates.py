@@ -13,13 +13,21 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 LIFETIME: Final = datetime.timedelta(days=2)
 _USAGES: Final = (
-    *("digital_signature", "content_commitment", "key_encipherment", "data_encipherment", "key_agreement"),
+    *(
+        "digital_signature",
+        "content_commitment",
+        "key_encipherment",
+        "data_encipherment",
+        "key_agreement",
+    ),
     *("key_cert_sign", "crl_sign", "encipher_only", "decipher_only"),
 )
 
 
 class Authority:
-    """A certificate authority whose files lie in `folder`: `ca.crt`, and a `.crt` and `.key` for each certificate."""
+    """A certificate authority whose files lie in `folder`: `ca.crt`, and a `.crt` and `.key` for
+    each certificate.
+    """
 
     def __init__(self, folder: Path) -> None:
         """Make the authority's key, which never leaves memory, and write its certificate."""
@@ -32,14 +40,30 @@ class Authority:
 
     def server(self, name: str, lifetime: datetime.timedelta = LIFETIME) -> tuple[Path, Path]:
         """Write a certificate for a server on loopback; returns its file and its key's."""
-        names = x509.SubjectAlternativeName([x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
-        return self._issue(name, (), lifetime, x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), names)
+        names = x509.SubjectAlternativeName(
+            [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
+        )
+        return self._issue(
+            name, (), lifetime, x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), names
+        )
 
-    def client(self, user: str, groups: Sequence[str] = (), lifetime: datetime.timedelta = LIFETIME) -> tuple[Path, Path]:
-        """Write a certificate that makes its holder `user`, a member of `groups`; returns its file and its key's."""
-        return self._issue(user, groups, lifetime, x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH]))
+    def client(
+        self, user: str, groups: Sequence[str] = (), lifetime: datetime.timedelta = LIFETIME
+    ) -> tuple[Path, Path]:
+        """Write a certificate that makes its holder `user`, a member of `groups`; returns its file
+        and its key's.
+        """
+        return self._issue(
+            user, groups, lifetime, x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH])
+        )
 
-    def _issue(self, name: str, groups: Sequence[str], lifetime: datetime.timedelta, *extensions: x509.ExtensionType) -> tuple[Path, Path]:
+    def _issue(
+        self,
+        name: str,
+        groups: Sequence[str],
+        lifetime: datetime.timedelta,
+        *extensions: x509.ExtensionType,
+    ) -> tuple[Path, Path]:
         key = ec.generate_private_key(ec.SECP256R1())
         builder = self._builder(_name(name, groups), key.public_key(), lifetime)
         for extension in extensions:
@@ -51,7 +75,12 @@ class Authority:
         return certificate, key_file
 
     def _builder(
-        self, subject: x509.Name, key: ec.EllipticCurvePublicKey, lifetime: datetime.timedelta = LIFETIME, *, authority: bool = False
+        self,
+        subject: x509.Name,
+        key: ec.EllipticCurvePublicKey,
+        lifetime: datetime.timedelta = LIFETIME,
+        *,
+        authority: bool = False,
     ) -> x509.CertificateBuilder:
         now = datetime.datetime.now(datetime.UTC)
         builder = x509.CertificateBuilder(
@@ -65,14 +94,25 @@ class Authority:
         )
         usages = {"key_cert_sign", "crl_sign"} if authority else {"digital_signature"}
         # Clients that check strictly (Python's from 3.13 on) want all of these.
-        builder = builder.add_extension(x509.BasicConstraints(ca=authority, path_length=None), critical=True)
-        builder = builder.add_extension(x509.KeyUsage(**{usage: usage in usages for usage in _USAGES}), critical=True)
-        builder = builder.add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
-        return builder.add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), critical=False)
+        builder = builder.add_extension(
+            x509.BasicConstraints(ca=authority, path_length=None), critical=True
+        )
+        builder = builder.add_extension(
+            x509.KeyUsage(**{usage: usage in usages for usage in _USAGES}), critical=True
+        )
+        builder = builder.add_extension(
+            x509.SubjectKeyIdentifier.from_public_key(key), critical=False
+        )
+        return builder.add_extension(
+            x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()),
+            critical=False,
+        )
 
 
 def write_key(key: ec.EllipticCurvePrivateKey, file: Path) -> None:
-    """Write a private key readable by its owner only, in SEC 1 PEM: kube-apiserver refuses PKCS 8 token keys."""
+    """Write a private key readable by its owner only, in SEC 1 PEM: kube-apiserver refuses PKCS 8
+    token keys.
+    """
     file.touch(mode=0o600)
     file.write_bytes(
         key.private_bytes(

@@ -1,4 +1,6 @@
-"""A small client for a rig's API server: one connection, JSON in, JSON out, as the administrator."""
+"""A small client for a rig's API server: one connection, JSON in, JSON out, as the
+administrator.
+"""
 
 from __future__ import annotations
 
@@ -30,11 +32,23 @@ class Client:
         self._connection = http.client.HTTPSConnection(host, timeout=60, context=context)
 
     def request(
-        self, method: str, path: str, body: Body | None = None, content_type: str = "application/json", accept: str = "application/json"
+        self,
+        method: str,
+        path: str,
+        body: Body | None = None,
+        content_type: str = "application/json",
+        accept: str = "application/json",
     ) -> Any:
-        """Send and return the decoded answer. Raises RigError with the Status' message for 4xx and 5xx."""
+        """Send and return the decoded answer. Raises RigError with the Status' message for 4xx and
+        5xx.
+        """
         data = None if body is None else json.dumps(body).encode()
-        self._connection.request(method, path, data, {"Content-Type": content_type, "Accept": accept, "User-Agent": "test"})
+        self._connection.request(
+            method,
+            path,
+            data,
+            {"Content-Type": content_type, "Accept": accept, "User-Agent": "test"},
+        )
         response = self._connection.getresponse()
         answer = json.loads(response.read() or b"{}")
         if response.status >= http.client.BAD_REQUEST:
@@ -55,7 +69,9 @@ class Client:
 
     def delete(self, path: str) -> Any:
         """DELETE, at once."""
-        return self.request("DELETE", path, {"gracePeriodSeconds": 0, "kind": "DeleteOptions", "apiVersion": "v1"})
+        return self.request(
+            "DELETE", path, {"gracePeriodSeconds": 0, "kind": "DeleteOptions", "apiVersion": "v1"}
+        )
 
     def close(self) -> None:
         """Close the connection."""
@@ -63,7 +79,9 @@ class Client:
 
 
 def many(rig: ControlPlane, jobs: Iterable[Callable[[Client], object]], workers: int = 8) -> None:
-    """Run the jobs side by side, each with a client of its worker's own. Raises what the first failing one raised."""
+    """Run the jobs side by side, each with a client of its worker's own. Raises what the first
+    failing one raised.
+    """
     clients: list[Client] = []
     own = local()
 

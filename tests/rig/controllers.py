@@ -1,4 +1,6 @@
-"""kube-controller-manager against a rig: what makes ServiceAccounts, ReplicaSets' pods and disruption budgets' status."""
+"""kube-controller-manager against a rig: what makes ServiceAccounts, ReplicaSets' pods and
+disruption budgets' status.
+"""
 
 from types import TracebackType
 from typing import Final, Self
@@ -7,7 +9,12 @@ from tests.rig.controlplanes import Rig
 from tests.rig.processes import Child
 
 # Nobody renews the nodes' leases here, and nothing has addresses.
-_WITHOUT: Final = ("node-lifecycle-controller", "node-ipam-controller", "node-route-controller", "taint-eviction-controller")
+_WITHOUT: Final = (
+    "node-lifecycle-controller",
+    "node-ipam-controller",
+    "node-route-controller",
+    "taint-eviction-controller",
+)
 
 
 class Controllers:
@@ -38,7 +45,12 @@ class Controllers:
         )
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         """Kill it."""
         if self._child:
             self._child.stop()

@@ -1,4 +1,6 @@
-"""etcd and kube-apiserver on loopback ports, with RBAC, TLS and an audit log; all that they write is one folder."""
+"""etcd and kube-apiserver on loopback ports, with RBAC, TLS and an audit log; all that they write
+is one folder.
+"""
 
 import contextlib
 import http.client
@@ -13,8 +15,8 @@ from tests.rig.base import ControlPlane
 from tests.rig.certificates import Authority, write_token_key
 from tests.rig.processes import Child, RigError, free_ports, wait_until
 
-# Admission that needs what is not here: a controller that makes default ServiceAccounts, one that lifts the taint of
-# new nodes, and one that removes the finalizers of volumes.
+# Admission that needs what is not here: a controller that makes default ServiceAccounts, one that
+# lifts the taint of new nodes, and one that removes the finalizers of volumes.
 _NO_ADMISSION: Final = "ServiceAccount,TaintNodesByCondition,StorageObjectInUseProtection"
 
 
@@ -24,7 +26,9 @@ class Rig(ControlPlane):
     audited = guarded = True
 
     def __init__(self, assets: Path, apiserver_args: Sequence[str] = ()) -> None:
-        """`assets` holds etcd, kube-apiserver and kubectl; `apiserver_args` are added to kube-apiserver's flags."""
+        """`assets` holds etcd, kube-apiserver and kubectl; `apiserver_args` are added to
+        kube-apiserver's flags.
+        """
         super().__init__(assets / "kubectl")
         self.assets: Final = assets
         self._extra: Final = tuple(apiserver_args)
@@ -39,7 +43,9 @@ class Rig(ControlPlane):
         self.kubeconfig = self.user_kubeconfig("admin", ["system:masters"])
 
     def start(self) -> Self:
-        """Start both servers and wait until the API server is ready. Raises RigError with its log when it fails."""
+        """Start both servers and wait until the API server is ready. Raises RigError with its log
+        when it fails.
+        """
         try:
             (self.folder / "audit-policy.json").write_text(json.dumps(audits.POLICY))
             write_token_key(self.folder / "tokens.key")
@@ -61,7 +67,9 @@ class Rig(ControlPlane):
     def user_kubeconfig(self, user: str, groups: Sequence[str] = ()) -> Path:
         """Write a kubeconfig for `user` of `groups`, with a client certificate."""
         certificate, key = self._authority.client(user, groups)
-        return self._write_kubeconfig(user, {"client-certificate": str(certificate), "client-key": str(key)})
+        return self._write_kubeconfig(
+            user, {"client-certificate": str(certificate), "client-key": str(key)}
+        )
 
     def audit(self) -> Iterator[audits.AuditEvent]:
         """What the API server has answered so far."""
@@ -70,7 +78,8 @@ class Rig(ControlPlane):
     def restart_apiserver(self, grace: float = 0) -> None:
         """Stop kube-apiserver and start it again at the same address with the same data.
 
-        It is killed, unless `grace` gives it seconds to end by itself, which it uses up while clients hold watches open.
+        It is killed, unless `grace` gives it seconds to end by itself, which it uses up while
+        clients hold watches open.
         """
         self._server().stop(grace)
         self._start_apiserver()
@@ -86,15 +95,24 @@ class Rig(ControlPlane):
 
     def _start_apiserver(self) -> None:
         assert self._etcd is not None  # started before
-        self._apiserver = Child(self._apiserver_command(), self.folder / "kube-apiserver.log", self.environment)
+        self._apiserver = Child(
+            self._apiserver_command(), self.folder / "kube-apiserver.log", self.environment
+        )
         wait_until(self._ready, [self._etcd, self._apiserver], "kube-apiserver's start")
 
     def _ready(self) -> bool:
-        """Ready, and past making the namespaces that every cluster has, which it does a little later."""
+        """Ready, and past making the namespaces that every cluster has, which it does a little
+        later.
+        """
         context = ssl.create_default_context(cafile=str(self.authority_file))
         context.load_cert_chain(*self.credentials)
-        connection = http.client.HTTPSConnection("127.0.0.1", self._port, timeout=5, context=context)
-        with contextlib.closing(connection), contextlib.suppress(OSError, http.client.HTTPException):
+        connection = http.client.HTTPSConnection(
+            "127.0.0.1", self._port, timeout=5, context=context
+        )
+        with (
+            contextlib.closing(connection),
+            contextlib.suppress(OSError, http.client.HTTPException),
+        ):
             for path in ("/readyz", "/api/v1/namespaces/default", "/api/v1/namespaces/kube-system"):
                 connection.request("GET", path)
                 response = connection.getresponse()

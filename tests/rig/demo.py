@@ -1,7 +1,9 @@
-"""The control plane of `make demo-real`, and what tests put on a rig: ``python -m tests.rig.demo --nodes 6 --zones 3``.
+"""The control plane of `make demo-real`, and what tests put on a rig: ``python -m tests.rig.demo
+--nodes 6 --zones 3``.
 
-As a process it does what ``python -m towtank`` does: it prints one line of JSON when it is ready, and ends when its standard
-input closes. Its line names the operator's own kubeconfig too, since here rights are checked.
+As a process it does what ``python -m towtank`` does: it prints one line of JSON when it is ready,
+and ends when its standard input closes. Its line names the operator's own kubeconfig too, since
+here rights are checked.
 """
 
 import argparse
@@ -25,14 +27,20 @@ ZONES: Final = ("a", "b", "c")
 
 def main(arguments: list[str]) -> int:
     """Run until standard input closes; 1 when something could not be started."""
-    parser = argparse.ArgumentParser(prog="python -m tests.rig.demo", description="A real control plane with pretended nodes.")
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.rig.demo", description="A real control plane with pretended nodes."
+    )
     parser.add_argument("--nodes", type=int, default=6)
     parser.add_argument("--zones", type=int, default=3)
-    parser.add_argument("--shape", type=Path, help="a YAML file of nodes, instead of --nodes and --zones")
+    parser.add_argument(
+        "--shape", type=Path, help="a YAML file of nodes, instead of --nodes and --zones"
+    )
     options = parser.parse_args(arguments)
     try:
         if options.shape is not None:
-            nodes = node_shapes.read_shape(options.shape.read_text(encoding="utf-8"), str(options.shape))
+            nodes = node_shapes.read_shape(
+                options.shape.read_text(encoding="utf-8"), str(options.shape)
+            )
         else:
             nodes = node_shapes.like_nodes(options.nodes, options.zones)
         with redirect_stdout(sys.stderr):
@@ -59,7 +67,13 @@ def start(stack: ExitStack, binaries: Path, nodes: Iterable[Mapping[str, Any]]) 
 def pretended(node: Mapping[str, Any]) -> dict[str, Any]:
     """A node that kwok looks after."""
     metadata = node["metadata"]
-    return {**node, "metadata": {**metadata, "annotations": {**metadata.get("annotations", {}), **NODE_ANNOTATION}}}
+    return {
+        **node,
+        "metadata": {
+            **metadata,
+            "annotations": {**metadata.get("annotations", {}), **NODE_ANNOTATION},
+        },
+    }
 
 
 def node(name: str, zone: str) -> dict[str, Any]:

@@ -13,7 +13,9 @@ _TLS: Final = b"\x16"
 
 
 class PlainDoor:
-    """Lets connections through to a port of loopback, each by one of its own, and each end too. It has a thread, and ends with `close`."""
+    """Lets connections through to a port of loopback, each by one of its own, and each end too. It
+    has a thread, and ends with `close`.
+    """
 
     def __init__(self, target: int) -> None:
         """Open it."""
@@ -32,7 +34,9 @@ class PlainDoor:
         self._loop.call_soon_threadsafe(self._loop.stop)
 
     def _run(self) -> None:
-        server = self._loop.run_until_complete(asyncio.start_server(self._pass, "127.0.0.1", 0, queue=2048))
+        server = self._loop.run_until_complete(
+            asyncio.start_server(self._pass, "127.0.0.1", 0, queue=2048)
+        )
         self.port = server.sockets[0].getsockname()[1]
         self._open.set()
         self._loop.run_forever()
@@ -48,7 +52,10 @@ class PlainDoor:
             context = None if first.startswith(_TLS) else self._context
             theirs, ours = await asyncio.open_connection("127.0.0.1", self._target, ssl=context)
             ours.write(first)
-            ways = {asyncio.ensure_future(_copy(reader, ours)), asyncio.ensure_future(_copy(theirs, writer))}
+            ways = {
+                asyncio.ensure_future(_copy(reader, ours)),
+                asyncio.ensure_future(_copy(theirs, writer)),
+            }
             await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
             for way in ways:
                 way.cancel()

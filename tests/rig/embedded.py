@@ -1,4 +1,6 @@
-"""The embedded cluster as a control plane for tests: ``python -m towtank`` without its controllers and kubelets."""
+"""The embedded cluster as a control plane for tests: ``python -m towtank`` without its controllers
+and kubelets.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ BARE: Final = ("--no-controllers",)
 
 
 class DevRig(ControlPlane):
-    """The embedded cluster. Who has a certificate or a token may do everything there, and nothing is written down."""
+    """The embedded cluster. Who has a certificate or a token may do everything there, and nothing
+    is written down.
+    """
 
     audited = guarded = False
 
@@ -31,11 +35,17 @@ class DevRig(ControlPlane):
         self._child: Child | None = None
 
     def start(self) -> Self:
-        """Start the process, and read what it says when it is ready. Raises RigError with its log when it fails."""
+        """Start the process, and read what it says when it is ready. Raises RigError with its log
+        when it fails.
+        """
         command = [sys.executable, "-m", "towtank", *self._options]
         try:
-            self._child = Child(command, self.folder / "towtank.log", self.environment, ends_with_input=True)
-            wait_until(lambda: self._said() is not None, [self._child], "the embedded cluster's start")
+            self._child = Child(
+                command, self.folder / "towtank.log", self.environment, ends_with_input=True
+            )
+            wait_until(
+                lambda: self._said() is not None, [self._child], "the embedded cluster's start"
+            )
             said = self._said() or {}
             self.server = said["server"]
             self._take(Path(said["kubeconfig"]))
@@ -70,11 +80,20 @@ class DevRig(ControlPlane):
 
     def _said(self) -> dict[str, Any] | None:
         """The line that says that it is ready."""
-        lines = (self.folder / "towtank.log").read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)
-        return next((json.loads(line) for line in lines if line.startswith("{") and line.endswith("\n")), None)
+        lines = (
+            (self.folder / "towtank.log")
+            .read_text(encoding="utf-8", errors="replace")
+            .splitlines(keepends=True)
+        )
+        return next(
+            (json.loads(line) for line in lines if line.startswith("{") and line.endswith("\n")),
+            None,
+        )
 
     def _take(self, kubeconfig: Path) -> None:
-        """Certificates to files of their own, which ``clients.Client`` and kubeconfigs of ServiceAccounts name."""
+        """Certificates to files of their own, which ``clients.Client`` and kubeconfigs of
+        ServiceAccounts name.
+        """
         found = yaml.safe_load(kubeconfig.read_text(encoding="utf-8"))
         cluster, user = found["clusters"][0]["cluster"], found["users"][0]["user"]
         certificate, key = self.credentials
@@ -84,5 +103,11 @@ class DevRig(ControlPlane):
             (user, "client-key", key),
         ):
             file.touch(mode=0o600)
-            file.write_bytes(base64.b64decode(part[f"{name}-data"]) if f"{name}-data" in part else Path(part[name]).read_bytes())
-        self.kubeconfig = self._write_kubeconfig("admin", {"client-certificate": str(certificate), "client-key": str(key)})
+            file.write_bytes(
+                base64.b64decode(part[f"{name}-data"])
+                if f"{name}-data" in part
+                else Path(part[name]).read_bytes()
+            )
+        self.kubeconfig = self._write_kubeconfig(
+            "admin", {"client-certificate": str(certificate), "client-key": str(key)}
+        )

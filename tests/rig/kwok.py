@@ -1,4 +1,6 @@
-"""Pretended kubelets: kwok makes pods run, finish and go on nodes that carry the annotation it is told about."""
+"""Pretended kubelets: kwok makes pods run, finish and go on nodes that carry the annotation it is
+told about.
+"""
 
 import contextlib
 import http.client
@@ -17,7 +19,9 @@ RUN_FOR_ANNOTATION: Final = "towtank/run-for"
 
 
 class Kwok:
-    """kwok against a rig; a context manager. A pod without RUN_FOR_ANNOTATION runs until it is deleted."""
+    """kwok against a rig; a context manager. A pod without RUN_FOR_ANNOTATION runs until it is
+    deleted.
+    """
 
     def __init__(self, rig: Rig) -> None:
         """`rig` must be running when this starts."""
@@ -31,7 +35,10 @@ class Kwok:
             self._rig.assets / "kwok",
             f"--kubeconfig={self._rig.user_kubeconfig('kwok', ['system:masters'])}",
             f"--config={Path(__file__).with_name('kwok-stages.yaml')}",
-            *(f"--manage-nodes-with-annotation-selector={key}={value}" for key, value in NODE_ANNOTATION.items()),
+            *(
+                f"--manage-nodes-with-annotation-selector={key}={value}"
+                for key, value in NODE_ANNOTATION.items()
+            ),
             # Nothing in the rig reads the nodes' leases.
             "--node-lease-duration-seconds=0",
             f"--server-address=127.0.0.1:{self._port}",
@@ -54,13 +61,21 @@ class Kwok:
         """Start."""
         return self.start()
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         """Stop."""
         self.stop()
 
     def _serves(self) -> bool:
         connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=5)
-        with contextlib.closing(connection), contextlib.suppress(OSError, http.client.HTTPException):
+        with (
+            contextlib.closing(connection),
+            contextlib.suppress(OSError, http.client.HTTPException),
+        ):
             connection.request("GET", "/healthz")
             return connection.getresponse().status == http.client.OK
         return False

@@ -1,4 +1,6 @@
-"""Objects on a control plane without kubectl, which takes a quarter of a second of CPU and is not everywhere."""
+"""Objects on a control plane without kubectl, which takes a quarter of a second of CPU and is not
+everywhere.
+"""
 
 from __future__ import annotations
 
@@ -16,21 +18,29 @@ _STRICTLY: Final = "fieldValidation=Strict"
 
 
 def create(rig: ControlPlane, *objects: Mapping[str, Any]) -> None:
-    """Create objects as the administrator. Raises RigError with the API server's words when it refuses one."""
+    """Create objects as the administrator. Raises RigError with the API server's words when it
+    refuses one.
+    """
     with contextlib.closing(Client(rig)) as client:
         for body in objects:
             client.post(f"{_collection(client, body)}?{_STRICTLY}", body)
 
 
 def apply(rig: ControlPlane, *objects: Mapping[str, Any]) -> None:
-    """Create objects, or make them so: what an earlier call said of them and this one does not goes.
+    """Create objects, or make them so: what an earlier call said of them and this one does not
+    goes.
 
     Namespaces come first, as with kubectl.
     """
     with contextlib.closing(Client(rig)) as client:
         for body in sorted(objects, key=lambda body: body["kind"] != "Namespace"):
             path = f"{_collection(client, body)}/{body['metadata']['name']}"
-            client.request("PATCH", f"{path}?fieldManager=test&force=true&{_STRICTLY}", body, "application/apply-patch+yaml")
+            client.request(
+                "PATCH",
+                f"{path}?fieldManager=test&force=true&{_STRICTLY}",
+                body,
+                "application/apply-patch+yaml",
+            )
 
 
 def delete(rig: ControlPlane, *objects: Mapping[str, Any]) -> None:
@@ -41,12 +51,18 @@ def delete(rig: ControlPlane, *objects: Mapping[str, Any]) -> None:
 
 
 def read(path: Path) -> Iterator[dict[str, Any]]:
-    """The objects of a YAML file, of a folder, or of the resources of a folder's kustomization, which is not looked at otherwise."""
+    """The objects of a YAML file, of a folder, or of the resources of a folder's kustomization,
+    which is not looked at otherwise.
+    """
     if path.is_file():
         yield from filter(None, yaml.safe_load_all(path.read_text(encoding="utf-8")))
         return
     listed = path / "kustomization.yaml"
-    names = yaml.safe_load(listed.read_text(encoding="utf-8"))["resources"] if listed.exists() else sorted(path.glob("*.yaml"))
+    names = (
+        yaml.safe_load(listed.read_text(encoding="utf-8"))["resources"]
+        if listed.exists()
+        else sorted(path.glob("*.yaml"))
+    )
     for name in names:
         yield from read(path / name)
 
@@ -57,5 +73,7 @@ def _collection(client: Client, body: Mapping[str, Any]) -> str:
     root = f"/apis/{version}" if "/" in version else f"/api/{version}"
     kinds = client.get(root)["resources"]
     found = next(each for each in kinds if each["kind"] == body["kind"] and "/" not in each["name"])
-    place = f"/namespaces/{body['metadata'].get('namespace', 'default')}" if found["namespaced"] else ""
+    place = (
+        f"/namespaces/{body['metadata'].get('namespace', 'default')}" if found["namespaced"] else ""
+    )
     return f"{root}{place}/{found['name']}"

@@ -1,4 +1,6 @@
-"""The operator on a rig: installed from the shipped manifests, run as replicas with its own ServiceAccount's rights."""
+"""The operator on a rig: installed from the shipped manifests, run as replicas with its own
+ServiceAccount's rights.
+"""
 
 import contextlib
 import http.client
@@ -24,7 +26,8 @@ SERVICE_ACCOUNT: Final = "moorage"
 
 
 def install(rig: ControlPlane) -> Path:
-    """Apply what `kubectl apply -k manifests/default` gives a cluster, but for the Deployment's configuration.
+    """Apply what `kubectl apply -k manifests/default` gives a cluster, but for the Deployment's
+    configuration.
 
     Returns the kubeconfig of the operator's ServiceAccount.
     """
@@ -34,12 +37,20 @@ def install(rig: ControlPlane) -> Path:
 
 
 class Operator:
-    """One replica, logging JSON into a file; a context manager that ends it, and kills it when that takes long."""
+    """One replica, logging JSON into a file; a context manager that ends it, and kills it when that
+    takes long.
+    """
 
     def __init__(
-        self, rig: ControlPlane, kubeconfig: Path, name: str, config: Mapping[str, Any] | None = None, python: str | Path = sys.executable
+        self,
+        rig: ControlPlane,
+        kubeconfig: Path,
+        name: str,
+        config: Mapping[str, Any] | None = None,
+        python: str | Path = sys.executable,
     ) -> None:
-        """`config` is laid over an OperatorConfiguration that logs decisions and serves on a free port of loopback, `secure_port`.
+        """`config` is laid over an OperatorConfiguration that logs decisions and serves on a free
+        port of loopback, `secure_port`.
 
         `python` is the interpreter of the environment that the operator is installed in.
         """
@@ -53,10 +64,22 @@ class Operator:
             "kind": "OperatorConfiguration",
             "logging": {"format": "json", "verbosity": 2},
             **(config or {}),
-            "serving": {"bindAddress": "127.0.0.1", "securePort": self.secure_port, **(config or {}).get("serving", {})},
+            "serving": {
+                "bindAddress": "127.0.0.1",
+                "securePort": self.secure_port,
+                **(config or {}).get("serving", {}),
+            },
         }
         self._config.write_text(json.dumps(document))
-        self._command = [str(python), "-I", "-m", "moorage", "run", f"--kubeconfig={kubeconfig}", f"--config={self._config}"]
+        self._command = [
+            str(python),
+            "-I",
+            "-m",
+            "moorage",
+            "run",
+            f"--kubeconfig={kubeconfig}",
+            f"--config={self._config}",
+        ]
         self._child: Child | None = None
         self._door: PlainDoor | None = None
 
@@ -68,7 +91,12 @@ class Operator:
 
     def wait_logged(self, message: str, seconds: float = 60) -> dict[str, Any]:
         """Wait for a log line with this message; returns it."""
-        wait_until(lambda: any(line["msg"] == message for line in self.log()), [self.child], f"{self.name}: {message!r}", seconds)
+        wait_until(
+            lambda: any(line["msg"] == message for line in self.log()),
+            [self.child],
+            f"{self.name}: {message!r}",
+            seconds,
+        )
         return next(line for line in self.log() if line["msg"] == message)
 
     @property
@@ -86,12 +114,17 @@ class Operator:
         certified: bool = True,
         credentials: tuple[Path, Path | None] | None = None,
     ) -> tuple[int, str]:
-        """GET from its own server, with the administrator's certificate or a given one; returns status and text."""
+        """GET from its own server, with the administrator's certificate or a given one; returns
+        status and text.
+        """
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # it signs its certificate itself
+        # it signs its certificate itself
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         if certified:
             context.load_cert_chain(*(credentials or self._rig.credentials))
-        connection = http.client.HTTPSConnection("127.0.0.1", self.secure_port, timeout=30, context=context)
+        connection = http.client.HTTPSConnection(
+            "127.0.0.1", self.secure_port, timeout=30, context=context
+        )
         with contextlib.closing(connection):
             connection.request("GET", path, headers=headers or {})
             answer = connection.getresponse()
@@ -152,21 +185,35 @@ class Operator:
     def rss(self) -> int:
         """Resident memory in bytes."""
         status = Path(f"/proc/{self.child.pid}/status").read_text()
-        return next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmRSS"))
+        return next(
+            int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmRSS")
+        )
 
     def __enter__(self) -> Self:
         """Start."""
         return self.start()
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """End it by SIGTERM: then a leader gives its lease back, and the next test need not wait for that to run out."""
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """End it by SIGTERM: then a leader gives its lease back, and the next test need not wait
+        for that to run out.
+        """
         self.terminate(5)
 
 
 def wait_for(rig: ControlPlane, condition: str, what: str, seconds: float = 30) -> None:
-    """Wait for a condition of an object, such as Ready of `sprof/binpack`; pods are those of namespace default."""
+    """Wait for a condition of an object, such as Ready of `sprof/binpack`; pods are those of
+    namespace default.
+    """
     kind, _, name = what.partition("/")
-    path = {"sprof": "/apis/moorage.dev/v1alpha1/schedulerprofiles", "pod": "/api/v1/namespaces/default/pods"}[kind]
+    path = {
+        "sprof": "/apis/moorage.dev/v1alpha1/schedulerprofiles",
+        "pod": "/api/v1/namespaces/default/pods",
+    }[kind]
     with contextlib.closing(Client(rig)) as client:
 
         def met() -> bool:
@@ -177,7 +224,9 @@ def wait_for(rig: ControlPlane, condition: str, what: str, seconds: float = 30) 
 
 
 def until(check: Any, what: str, seconds: float = 30) -> Any:
-    """Call `check` until it gives something true, and return that. Fails with `what` when time is up."""
+    """Call `check` until it gives something true, and return that. Fails with `what` when time is
+    up.
+    """
     deadline = time.monotonic() + seconds
     while not (found := check()):
         if time.monotonic() > deadline:

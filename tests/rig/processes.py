@@ -13,8 +13,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-# Runs in the child: ask the kernel for SIGKILL when the parent goes away, then become the command. A preexec_fn would do
-# the same, but it isn't safe (and warns) once the parent has threads. 1 is PR_SET_PDEATHSIG of prctl(2).
+# Runs in the child: ask the kernel for SIGKILL when the parent goes away, then become the command.
+# A preexec_fn would do the same, but it isn't safe (and warns) once the parent has threads. 1 is
+# PR_SET_PDEATHSIG of prctl(2).
 _LEASH: Final = """
 import ctypes, os, signal, sys
 ctypes.CDLL(None).prctl(1, signal.SIGKILL)
@@ -33,14 +34,23 @@ class NoKubectl(RigError, unittest.SkipTest):
 
 
 class Child:
-    """A running command, its output in a file. It is killed when the thread that started it ends."""
+    """A running command, its output in a file. It is killed when the thread that started it
+    ends.
+    """
 
     def __init__(
-        self, command: Sequence[str | Path], log: Path, env: Mapping[str, str] | None = None, *, ends_with_input: bool = False
+        self,
+        command: Sequence[str | Path],
+        log: Path,
+        env: Mapping[str, str] | None = None,
+        *,
+        ends_with_input: bool = False,
     ) -> None:
-        """Start `command` (its first word is a path); output is added to `log`, `env` replaces the environment.
+        """Start `command` (its first word is a path); output is added to `log`, `env` replaces the
+        environment.
 
-        A command that `ends_with_input` gets an input that stays open and says nothing; others get none.
+        A command that `ends_with_input` gets an input that stays open and says nothing; others get
+        none.
         """
         self.name: Final = Path(command[0]).name
         self.log: Final = log
@@ -52,7 +62,8 @@ class Child:
                 stdout=output,
                 stderr=output,
                 env=env,
-                # Ctrl-C in a terminal is the parent's to handle; it ends its children in the order it wants.
+                # Ctrl-C in a terminal is the parent's to handle; it ends its children in the order
+                # it wants.
                 start_new_session=True,
             )
 
@@ -69,10 +80,14 @@ class Child:
         """Raise RigError with the end of the log when the command has ended."""
         code = self._process.poll()
         if code is not None:
-            raise RigError(f"{self.name} ended with {code}:\n{self.log.read_text(errors='replace')[-3000:]}")
+            raise RigError(
+                f"{self.name} ended with {code}:\n{self.log.read_text(errors='replace')[-3000:]}"
+            )
 
     def stop(self, grace: float = 0) -> int:
-        """End the command: SIGTERM and up to `grace` seconds, then SIGKILL. Returns its exit code."""
+        """End the command: SIGTERM and up to `grace` seconds, then SIGKILL. Returns its exit
+        code.
+        """
         if self._process.poll() is None:
             if grace:
                 # A stopped process would not see SIGTERM.
@@ -86,20 +101,29 @@ class Child:
         return self._process.wait()
 
 
-def wait_until(ready: Callable[[], bool], children: Sequence[Child], what: str, seconds: float = 60) -> None:
-    """Wait for `ready()`. Raises RigError when one of `children` ends, or with `what` when time is up."""
+def wait_until(
+    ready: Callable[[], bool], children: Sequence[Child], what: str, seconds: float = 60
+) -> None:
+    """Wait for `ready()`. Raises RigError when one of `children` ends, or with `what` when time is
+    up.
+    """
     deadline = time.monotonic() + seconds
     while not ready():
         for child in children:
             child.require_alive()
         if time.monotonic() > deadline:
-            logs = "\n".join(f"{child.name}:\n{child.log.read_text(errors='replace')[-1500:]}" for child in children)
+            logs = "\n".join(
+                f"{child.name}:\n{child.log.read_text(errors='replace')[-1500:]}"
+                for child in children
+            )
             raise RigError(f"{what} took more than {seconds:.0f} s\n{logs}")
         time.sleep(0.05)
 
 
 def free_ports(count: int) -> list[int]:
-    """Free loopback ports below the range the kernel hands out, so no client takes one while its server restarts."""
+    """Free loopback ports below the range the kernel hands out, so no client takes one while its
+    server restarts.
+    """
     with contextlib.ExitStack() as held:
         ports: list[int] = []
         while len(ports) < count:

@@ -23,7 +23,13 @@ def stage(new_rig: Callable[[], ControlPlane]) -> Iterator[Stage]:
         operator = stack.enter_context(Operator(rig, install(rig), "moorage-scenarios"))
         operator.wait_logged("leading")
         stage = Stage(stack.enter_context(contextlib.closing(Client(rig))), operator)
-        stage.client.post(path("SchedulerProfile"), manifest("SchedulerProfile", PROFILE, {"spec": {}}, ""))
+        stage.client.post(
+            path("SchedulerProfile"), manifest("SchedulerProfile", PROFILE, {"spec": {}}, "")
+        )
         profile = path(f"SchedulerProfile/{PROFILE}")
-        until(lambda: stage.client.get(profile).get("status", {}).get("activeRevision"), "the profile", 20)
+        until(
+            lambda: stage.client.get(profile).get("status", {}).get("activeRevision"),
+            "the profile",
+            20,
+        )
         yield stage

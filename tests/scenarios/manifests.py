@@ -60,17 +60,24 @@ def _node(name: str, metadata: dict[str, Any], said: dict[str, Any]) -> dict[str
 
 
 def _pod(said: dict[str, Any]) -> dict[str, Any]:
-    """What README.md lists is its container's, or stands for something else; the rest is its spec."""
+    """What README.md lists is its container's, or stands for something else; the rest is its
+    spec.
+    """
     requests = {key: said.pop(key) for key in sorted(_NATIVE & said.keys())}
     devices = said.pop("devices", {})
     container = {key: said.pop(key) for key in sorted(_CONTAINER & said.keys())}
-    spec: dict[str, Any] = {"schedulerName": PROFILE, "terminationGracePeriodSeconds": said.pop("grace", 0)}
+    spec: dict[str, Any] = {
+        "schedulerName": PROFILE,
+        "terminationGracePeriodSeconds": said.pop("grace", 0),
+    }
     if "node" in said:
         spec["nodeName"] = said.pop("node")
     if "priority" in said:
         spec["priorityClassName"] = priority_class(said.pop("priority"))
     if "claim" in said:
-        spec["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": said.pop("claim")}}]
+        spec["volumes"] = [
+            {"name": "data", "persistentVolumeClaim": {"claimName": said.pop("claim")}}
+        ]
     if requests or devices:
         container["resources"] = {"requests": {**requests, **devices}, "limits": devices}
     spec["containers"] = [{"name": CONTAINER, "image": "registry.example/app:1", **container}]

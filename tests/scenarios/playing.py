@@ -21,14 +21,18 @@ from tests.scenarios.manifests import manifest, path, priority_class, running
 FOLDER: Final = Path(__file__).parent
 
 WITHIN: Final = 15.0
-"""Seconds in which what is expected must come true: backoff takes a second or two, the sweep of waiting pods minutes."""
+"""Seconds in which what is expected must come true: backoff takes a second or two, the sweep of
+waiting pods minutes.
+"""
 STAYS: Final = 1.0
 """Seconds for which what ``stays`` says must go on being true."""
 POLL: Final = 0.1
 STRICTLY: Final = "?fieldValidation=Strict"
 """A misspelt field is an error, not a scenario about something else."""
 SETTLE: Final = 0.1
-"""Seconds for the operator to hear of what it does not show: claims, classes, budgets, namespaces."""
+"""Seconds for the operator to hear of what it does not show: claims, classes, budgets,
+namespaces.
+"""
 
 
 @dataclass(frozen=True)
@@ -57,9 +61,19 @@ class Stage:
     def placed(self) -> set[tuple[str, str]]:
         """(node, pod on it) as the API server has them, and (node, "") for each node."""
         nodes = {(item["metadata"]["name"], "") for item in self.client.get(path("Node"))["items"]}
-        pods = [item for item in self.client.get("/api/v1/pods")["items"] if item["spec"].get("nodeName")]
+        pods = [
+            item
+            for item in self.client.get("/api/v1/pods")["items"]
+            if item["spec"].get("nodeName")
+        ]
         alive = [item for item in pods if item["status"]["phase"] not in ("Succeeded", "Failed")]
-        return nodes | {(item["spec"]["nodeName"], f"{item['metadata']['namespace']}/{item['metadata']['name']}") for item in alive}
+        return nodes | {
+            (
+                item["spec"]["nodeName"],
+                f"{item['metadata']['namespace']}/{item['metadata']['name']}",
+            )
+            for item in alive
+        }
 
     def cached(self) -> set[tuple[str, str]]:
         """The same as the operator has them."""
@@ -74,7 +88,9 @@ class Stage:
 
 @dataclass
 class Play:
-    """One scenario on the stage, in a namespace of its name. ``clean`` takes away all that it made."""
+    """One scenario on the stage, in a namespace of its name. ``clean`` takes away all that it
+    made.
+    """
 
     stage: Stage
     scenario: Scenario
@@ -97,17 +113,24 @@ class Play:
     def clean(self) -> None:
         """Delete everything; nothing in the cluster would do it for us."""
         client = self.stage.client
-        for namespace in [one.rsplit("/", 1)[1] for one in self.made if one.startswith(path("Namespace"))]:
+        for namespace in [
+            one.rsplit("/", 1)[1] for one in self.made if one.startswith(path("Namespace"))
+        ]:
             client.delete(path("Pod", namespace))
         for one in reversed(self.made):
             with contextlib.suppress(RigError):
                 client.delete(one)
             if one.startswith(path("Namespace") + "/") and one.count("/") == 4:
-                body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": one.rsplit("/", 1)[1]}, "spec": {}}
+                body = {
+                    "apiVersion": "v1",
+                    "kind": "Namespace",
+                    "metadata": {"name": one.rsplit("/", 1)[1]},
+                    "spec": {},
+                }
                 client.request("PUT", f"{one}/finalize", body)
         self.stage.catch_up()
 
-    # ---- steps -------------------------------------------------------------------------------------------------------------
+    # ---- steps -----------------------------------------------------------------------------------
 
     def _take(self, step: dict[str, Any]) -> None:
         refused = step.pop("refused", None)
@@ -129,14 +152,18 @@ class Play:
             if refused is None:
                 raise
             answer = str(error)
-        assert refused is None or refused in answer, f"expected to be refused: {refused}, but it was {answer}"
+        assert refused is None or refused in answer, (
+            f"expected to be refused: {refused}, but it was {answer}"
+        )
 
     def _create(self, objects: Mapping[str, Mapping[str, Any]]) -> None:
         """Objects by kind and name, pods after the operator knows of all others."""
         if pods := objects.get("Pod"):
             self._create({kind: named for kind, named in objects.items() if kind != "Pod"})
             ranks = {said["priority"] for said in pods.values() if "priority" in said}
-            self._create({"PriorityClass": {priority_class(rank): {"value": rank} for rank in sorted(ranks)}})
+            self._create(
+                {"PriorityClass": {priority_class(rank): {"value": rank} for rank in sorted(ranks)}}
+            )
             if any(kind not in ("Pod", "Node") for kind in objects):
                 time.sleep(SETTLE)
             self.stage.catch_up()
@@ -158,11 +185,22 @@ class Play:
     def _patch(self, bodies: Mapping[str, Any]) -> None:
         """Strategic merge patches, as kubectl's are; custom resources know merge patches only."""
         for what, body in bodies.items():
-            how = "merge" if what.startswith(("SchedulerProfile/", "PluginConfig/")) else "strategic-merge"
-            self.stage.client.request("PATCH", path(what, self._namespace) + STRICTLY, body, f"application/{how}-patch+json")
+            how = (
+                "merge"
+                if what.startswith(("SchedulerProfile/", "PluginConfig/"))
+                else "strategic-merge"
+            )
+            self.stage.client.request(
+                "PATCH",
+                path(what, self._namespace) + STRICTLY,
+                body,
+                f"application/{how}-patch+json",
+            )
 
     def _delete(self, what: str) -> None:
-        """With the grace that the object has: there is no kubelet, so a pod with a grace stays terminating."""
+        """With the grace that the object has: there is no kubelet, so a pod with a grace stays
+        terminating.
+        """
         self.stage.client.request("DELETE", path(what, self._namespace))
 
     def _die(self, pod: str) -> None:
@@ -174,30 +212,47 @@ class Play:
         self._patch({f"Pod/{name}/status": running(resources) for name, resources in pods.items()})
 
     def _provide(self, volumes: Mapping[str, str]) -> None:
-        """As the volume controller does: claim -> a new volume of this name, bound to each other."""
+        """As the volume controller does: claim -> a new volume of this name, bound to each
+        other.
+        """
         for claim, name in volumes.items():
             what = f"PersistentVolumeClaim/{claim}"
             found = self.stage.client.get(path(what, self._namespace))
             spec, size = found["spec"], found["spec"]["resources"]["requests"]
-            driver = self.stage.client.get(path(f"StorageClass/{spec['storageClassName']}"))["provisioner"]
+            driver = self.stage.client.get(path(f"StorageClass/{spec['storageClassName']}"))[
+                "provisioner"
+            ]
             volume = {
                 "capacity": size,
                 "accessModes": spec["accessModes"],
                 "storageClassName": spec["storageClassName"],
                 "csi": {"driver": driver, "volumeHandle": name},
-                "claimRef": {"kind": "PersistentVolumeClaim", "namespace": self._namespace, "name": claim, "uid": found["metadata"]["uid"]},
+                "claimRef": {
+                    "kind": "PersistentVolumeClaim",
+                    "namespace": self._namespace,
+                    "name": claim,
+                    "uid": found["metadata"]["uid"],
+                },
             }
             self._create({"PersistentVolume": {name: {"spec": volume}}})
             done = {"annotations": {"pv.kubernetes.io/bind-completed": "yes"}}
             bound = {"phase": "Bound", "accessModes": spec["accessModes"], "capacity": size}
             self._patch({f"PersistentVolume/{name}/status": {"status": {"phase": "Bound"}}})
-            self._patch({what: {"metadata": done, "spec": {"volumeName": name}}, f"{what}/status": {"status": bound}})
+            self._patch(
+                {
+                    what: {"metadata": done, "spec": {"volumeName": name}},
+                    f"{what}/status": {"status": bound},
+                }
+            )
 
     def _expect(self, expected: Mapping[str, Any], stays: float = 0.0) -> None:
         """Look until all of it is so at once, and goes on being so."""
         end, since = time.monotonic() + WITHIN, None
         while True:
-            wrong, now = differences(expected, Facts(self.stage.client, self._namespace, self.pods)), time.monotonic()
+            wrong, now = (
+                differences(expected, Facts(self.stage.client, self._namespace, self.pods)),
+                time.monotonic(),
+            )
             since = None if wrong else now if since is None else since
             if since is not None and now - since >= stays:
                 return
@@ -206,7 +261,9 @@ class Play:
 
 
 def _copies(named: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Names and what is said of them; with ``copies: 3`` the name stands for name-0, name-1 and name-2."""
+    """Names and what is said of them; with ``copies: 3`` the name stands for name-0, name-1 and
+    name-2.
+    """
     for name, said in named.items():
         rest = dict(said)
         copies = rest.pop("copies", None)

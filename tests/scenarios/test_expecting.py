@@ -9,15 +9,24 @@ import pytest
 from tests.rig.processes import RigError
 from tests.scenarios.expecting import Facts, contains, differences
 
-NODES = [{"metadata": {"name": name, "labels": {"zone": zone}}} for name, zone in (("n1", "a"), ("n2", "a"), ("n3", "b"))]
+NODES = [
+    {"metadata": {"name": name, "labels": {"zone": zone}}}
+    for name, zone in (("n1", "a"), ("n2", "a"), ("n3", "b"))
+]
 SAID = "0/3 nodes are available: 3 Insufficient cpu."
 
 
-def pod(name: str, node: str = "", reason: str = "", nominated: str = "", **metadata: Any) -> dict[str, Any]:
+def pod(
+    name: str, node: str = "", reason: str = "", nominated: str = "", **metadata: Any
+) -> dict[str, Any]:
     """A pod."""
     conditions = [{"type": "PodScheduled", "reason": reason, "message": SAID}] if reason else []
     status: dict[str, Any] = {"conditions": conditions, "nominatedNodeName": nominated}
-    return {"metadata": {"name": name, "uid": f"uid-{name}", **metadata}, "spec": {"nodeName": node}, "status": status}
+    return {
+        "metadata": {"name": name, "uid": f"uid-{name}", **metadata},
+        "spec": {"nodeName": node},
+        "status": status,
+    }
 
 
 GOING = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
@@ -42,7 +51,11 @@ class Server:
 
     def get(self, path: str) -> Any:
         """A list, or one object."""
-        lists = {"/api/v1/namespaces/here/pods": PODS, "/api/v1/nodes": NODES, "/apis/events.k8s.io/v1/namespaces/here/events": EVENTS}
+        lists = {
+            "/api/v1/namespaces/here/pods": PODS,
+            "/api/v1/nodes": NODES,
+            "/apis/events.k8s.io/v1/namespaces/here/events": EVENTS,
+        }
         if path in lists:
             return {"items": lists[path]}
         if path == "/api/v1/nodes/n1":
@@ -59,16 +72,44 @@ def right(subject: str, said: Any) -> bool:
 @pytest.mark.parametrize(
     ("subject", "true", "false"),
     [
-        ("there-1", ["on n1", "on any node", "on n3 or n1", "alive", "not nominated"], ["on n2", "not bound", "pending", "gone", "victim"]),
+        (
+            "there-1",
+            ["on n1", "on any node", "on n3 or n1", "alive", "not nominated"],
+            ["on n2", "not bound", "pending", "gone", "victim"],
+        ),
         ("victim", ["victim"], ["alive", "gone"]),
         ("going", ["on n3"], ["alive", "victim", "gone"]),
-        ("waits", ["pending", "pending 3 Insufficient cpu", "nominated to n1", "not bound"], ["pending 2", "gated", "on any node"]),
-        ("waits", ["told Failed Insufficient"], ["told Failed memory", "told Other Insufficient", "not nominated", "nominated to n2"]),
+        (
+            "waits",
+            ["pending", "pending 3 Insufficient cpu", "nominated to n1", "not bound"],
+            ["pending 2", "gated", "on any node"],
+        ),
+        (
+            "waits",
+            ["told Failed Insufficient"],
+            ["told Failed memory", "told Other Insufficient", "not nominated", "nominated to n2"],
+        ),
         ("gated", ["gated", "not bound"], ["pending", "pending 3 Insufficient cpu"]),
-        ("was", ["gone", "victim"], ["alive", "not bound", "not nominated", "on any node", "pending"]),
-        ("there-*", ["2 bound", "1+1 by zone", "1+1 by node", "0 victims"], ["1 bound", "2 by zone", "1 by node", "1 victim"]),
-        ("*", ["4 bound", "2+2 by zone", "1+1+2 by node", "2 victims"], ["2+1+1 by zone", "5 bound"]),
-        ("Node/n1", [{"metadata": {"labels": {"zone": "a"}}}], ["gone", {"metadata": {"labels": {"zone": "b"}}}]),
+        (
+            "was",
+            ["gone", "victim"],
+            ["alive", "not bound", "not nominated", "on any node", "pending"],
+        ),
+        (
+            "there-*",
+            ["2 bound", "1+1 by zone", "1+1 by node", "0 victims"],
+            ["1 bound", "2 by zone", "1 by node", "1 victim"],
+        ),
+        (
+            "*",
+            ["4 bound", "2+2 by zone", "1+1+2 by node", "2 victims"],
+            ["2+1+1 by zone", "5 bound"],
+        ),
+        (
+            "Node/n1",
+            [{"metadata": {"labels": {"zone": "a"}}}],
+            ["gone", {"metadata": {"labels": {"zone": "b"}}}],
+        ),
         ("Node/n9", ["gone"], [{"metadata": {}}]),
     ],
 )
@@ -80,7 +121,10 @@ def test_phrases(subject: str, true: list[Any], false: list[Any]) -> None:
     assert not right(subject, [*true, false[0]])
 
 
-@pytest.mark.parametrize(("subject", "said"), [("waits", "pendin"), ("waits", "on"), ("there-*", "on n1"), ("nobody-*", "0 bound")])
+@pytest.mark.parametrize(
+    ("subject", "said"),
+    [("waits", "pendin"), ("waits", "on"), ("there-*", "on n1"), ("nobody-*", "0 bound")],
+)
 def test_words_that_nobody_knows(subject: str, said: str) -> None:
     """A misspelt phrase is an error, and so is a pattern that nothing matches."""
     with pytest.raises(ValueError, match="nobody knows"):

@@ -1,4 +1,6 @@
-"""Each file here is a test: what users of schedulers once reported, told in a few objects. README.md tells the format."""
+"""Each file here is a test: what users of schedulers once reported, told in a few objects.
+README.md tells the format.
+"""
 
 from pathlib import Path
 

@@ -1,12 +1,16 @@
-"""Build the control plane's binaries for tests and demos, once, into a cache folder outside the checkout.
+"""Build the control plane's binaries for tests and demos, once, into a cache folder outside the
+checkout.
 
-    python tests/tools/assets.py        # progress goes to stderr, the folder is the last line of stdout
+    python tests/tools/assets.py        # progress goes to stderr, the folder is the last line of
+    stdout
 
-Go's module proxy and checksum database are the only source: each folder beside this file is a Go module that pins what
-it builds (own modules, because the three projects need different versions of the same libraries).
+Go's module proxy and checksum database are the only source: each folder beside this file is a Go
+module that pins what it builds (own modules, because the three projects need different versions of
+the same libraries).
 
-KUBEBUILDER_ASSETS works as for controller-runtime's envtest: a folder that already holds the binaries. When it is set,
-nothing is built. Only the standard library is used, so this runs before any virtual environment exists.
+KUBEBUILDER_ASSETS works as for controller-runtime's envtest: a folder that already holds the
+binaries. When it is set, nothing is built. Only the standard library is used, so this runs before
+any virtual environment exists.
 """
 
 import fcntl
@@ -21,18 +25,27 @@ from typing import Final, NamedTuple
 
 HERE: Final = Path(__file__).resolve().parent
 
-# client-go and component-base both carry the version; a binary that has none calls itself v0.0.0-master, and then
-# feature gates, emulated versions and `kubectl version` are wrong.
+# client-go and component-base both carry the version; a binary that has none calls itself
+# v0.0.0-master, and then feature gates, emulated versions and `kubectl version` are wrong.
 KUBERNETES_STAMP: Final = tuple(
     f"-X={package}.{setting}"
     for package in ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
-    # The proxy doesn't say which commit a tag names; go.sum pins the tag's content, so the tag is as exact.
-    for setting in ("gitVersion={version}", "gitMajor={major}", "gitMinor={minor}", "gitCommit={version}", "gitTreeState=clean")
+    # The proxy doesn't say which commit a tag names; go.sum pins the tag's content, so the tag is
+    # as exact.
+    for setting in (
+        "gitVersion={version}",
+        "gitMajor={major}",
+        "gitMinor={minor}",
+        "gitCommit={version}",
+        "gitTreeState=clean",
+    )
 )
 
 
 class Binary(NamedTuple):
-    """One binary to build: its name, the folder of its Go module, its main package and linker flags."""
+    """One binary to build: its name, the folder of its Go module, its main package and linker
+    flags.
+    """
 
     name: str
     module: str
@@ -42,12 +55,21 @@ class Binary(NamedTuple):
 
 # What tests need most comes first.
 BINARIES: Final = (
-    Binary("kube-apiserver", "kubernetes", "k8s.io/kubernetes/cmd/kube-apiserver", KUBERNETES_STAMP),
+    Binary(
+        "kube-apiserver", "kubernetes", "k8s.io/kubernetes/cmd/kube-apiserver", KUBERNETES_STAMP
+    ),
     Binary("etcd", "etcd", "go.etcd.io/etcd/server/v3"),
     Binary("kubectl", "kubernetes", "k8s.io/kubernetes/cmd/kubectl", KUBERNETES_STAMP),
     Binary("kwok", "kwok", "sigs.k8s.io/kwok/cmd/kwok"),
-    Binary("kube-scheduler", "kubernetes", "k8s.io/kubernetes/cmd/kube-scheduler", KUBERNETES_STAMP),
-    Binary("kube-controller-manager", "kubernetes", "k8s.io/kubernetes/cmd/kube-controller-manager", KUBERNETES_STAMP),
+    Binary(
+        "kube-scheduler", "kubernetes", "k8s.io/kubernetes/cmd/kube-scheduler", KUBERNETES_STAMP
+    ),
+    Binary(
+        "kube-controller-manager",
+        "kubernetes",
+        "k8s.io/kubernetes/cmd/kube-controller-manager",
+        KUBERNETES_STAMP,
+    ),
 )
 
 
@@ -56,7 +78,9 @@ class AssetsError(Exception):
 
 
 def folder() -> Path:
-    """The folder of the binaries: KUBEBUILDER_ASSETS, or a cache folder named after all that decides its content."""
+    """The folder of the binaries: KUBEBUILDER_ASSETS, or a cache folder named after all that
+    decides its content.
+    """
     if given := os.environ.get("KUBEBUILDER_ASSETS"):
         return Path(given).expanduser().resolve()
     key = hashlib.sha256(repr(BINARIES).encode())
@@ -78,7 +102,10 @@ def ensure() -> Path:
     if os.environ.get("KUBEBUILDER_ASSETS"):
         if lacking := missing(where):
             names = ", ".join(binary.name for binary in lacking)
-            raise AssetsError(f"KUBEBUILDER_ASSETS={where} has no {names}: add them, or unset it to have all built")
+            raise AssetsError(
+                f"KUBEBUILDER_ASSETS={where} has no {names}: add them, or unset it to have "
+                f"all built"
+            )
         return where
     where.mkdir(parents=True, exist_ok=True)
     with (where / ".lock").open("w") as lock:
@@ -90,7 +117,9 @@ def ensure() -> Path:
 
 
 def _build(binary: Binary, where: Path) -> None:
-    """Build one binary; it appears under its name only when complete, so a killed build leaves no half file."""
+    """Build one binary; it appears under its name only when complete, so a killed build leaves no
+    half file.
+    """
     go = shutil.which("go")
     if go is None:
         raise AssetsError(
@@ -99,11 +128,24 @@ def _build(binary: Binary, where: Path) -> None:
         )
     part = where / f".{binary.name}.part"
     flags = ["-s", "-w", *_stamps(go, binary)]
-    command = [go, "build", "-v", "-trimpath", "-buildvcs=false", f"-ldflags={' '.join(flags)}", "-o", str(part)]
+    command = [
+        go,
+        "build",
+        "-v",
+        "-trimpath",
+        "-buildvcs=false",
+        f"-ldflags={' '.join(flags)}",
+        "-o",
+        str(part),
+    ]
     started = shown = time.monotonic()
     _say(f"{binary.name}: building")
     with subprocess.Popen(
-        [*command, binary.package], cwd=HERE / binary.module, env=_environment(), stderr=subprocess.PIPE, text=True
+        [*command, binary.package],
+        cwd=HERE / binary.module,
+        env=_environment(),
+        stderr=subprocess.PIPE,
+        text=True,
     ) as process:
         assert process.stderr is not None  # because of PIPE above
         output = []
@@ -113,7 +155,9 @@ def _build(binary: Binary, where: Path) -> None:
                 shown = time.monotonic()
                 _say(f"{binary.name}: {len(output)} packages, {shown - started:.0f} s")
     if process.returncode:
-        raise AssetsError(f"{binary.name}: go build ended with {process.returncode}\n{''.join(output[-30:])}")
+        raise AssetsError(
+            f"{binary.name}: go build ended with {process.returncode}\n{''.join(output[-30:])}"
+        )
     part.replace(where / binary.name)
     _say(f"{binary.name}: built in {time.monotonic() - started:.0f} s")
 
@@ -123,7 +167,14 @@ def _stamps(go: str, binary: Binary) -> list[str]:
     if not binary.stamp:
         return []
     query = [go, "list", "-m", "-f", "{{.Version}}", "k8s.io/kubernetes"]
-    found = subprocess.run(query, check=False, cwd=HERE / binary.module, env=_environment(), capture_output=True, text=True)
+    found = subprocess.run(
+        query,
+        check=False,
+        cwd=HERE / binary.module,
+        env=_environment(),
+        capture_output=True,
+        text=True,
+    )
     if found.returncode:
         raise AssetsError(f"{binary.name}: go list ended with {found.returncode}\n{found.stderr}")
     version = found.stdout.strip()
@@ -132,7 +183,9 @@ def _stamps(go: str, binary: Binary) -> list[str]:
 
 
 def _environment() -> dict[str, str]:
-    """Go without C, so no compiler is needed, and without a workspace that may lie above the checkout."""
+    """Go without C, so no compiler is needed, and without a workspace that may lie above the
+    checkout.
+    """
     return os.environ | {"CGO_ENABLED": "0", "GOWORK": "off"}
 
 

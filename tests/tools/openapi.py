@@ -1,7 +1,8 @@
 """Write what the embedded cluster knows of built-in kinds: ``python -m tests.tools.openapi``.
 
-Asks a kube-apiserver which resources it serves and what their objects may hold, and keeps the facts of those that the embedded cluster
-serves: no descriptions. ``packages/towtank/src/towtank/data`` holds the result, one resource or definition a line.
+Asks a kube-apiserver which resources it serves and what their objects may hold, and keeps the facts
+of those that the embedded cluster serves: no descriptions. ``packages/towtank/src/towtank/data``
+holds the result, one resource or definition a line.
 """
 
 from __future__ import annotations
@@ -20,13 +21,16 @@ DATA: Final = Path(__file__).parents[2] / "packages" / "towtank" / "src" / "towt
 AGGREGATED: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 SERVED: Final[Mapping[str, str]] = {
-    "": "bindings configmaps endpoints events namespaces nodes persistentvolumeclaims persistentvolumes pods podtemplates "
-    "replicationcontrollers secrets serviceaccounts services",
+    "": "bindings configmaps endpoints events namespaces nodes persistentvolumeclaims "
+    "persistentvolumes pods podtemplates replicationcontrollers secrets serviceaccounts services",
     "admissionregistration.k8s.io": "validatingwebhookconfigurations",
     "apiextensions.k8s.io": "customresourcedefinitions",
     "apps": "controllerrevisions daemonsets deployments replicasets statefulsets",
     "authentication.k8s.io": "selfsubjectreviews tokenreviews",
-    "authorization.k8s.io": "localsubjectaccessreviews selfsubjectaccessreviews selfsubjectrulesreviews subjectaccessreviews",
+    "authorization.k8s.io": (
+        "localsubjectaccessreviews selfsubjectaccessreviews selfsubjectrulesreviews "
+        "subjectaccessreviews"
+    ),
     "batch": "jobs",
     "coordination.k8s.io": "leases",
     "events.k8s.io": "events",
@@ -38,9 +42,23 @@ SERVED: Final[Mapping[str, str]] = {
     "scheduling.k8s.io": "priorityclasses",
     "storage.k8s.io": "csidrivers csinodes csistoragecapacities storageclasses volumeattachments",
 }
-SUBRESOURCES: Final = ("binding", "eviction", "ephemeralcontainers", "finalize", "resize", "scale", "status", "token")
+SUBRESOURCES: Final = (
+    "binding",
+    "eviction",
+    "ephemeralcontainers",
+    "finalize",
+    "resize",
+    "scale",
+    "status",
+    "token",
+)
 """Those that are served."""
-MORE: Final = (("v1", "Binding"), ("policy/v1", "Eviction"), ("autoscaling/v1", "Scale"), ("authentication.k8s.io/v1", "TokenRequest"))
+MORE: Final = (
+    ("v1", "Binding"),
+    ("policy/v1", "Eviction"),
+    ("autoscaling/v1", "Scale"),
+    ("authentication.k8s.io/v1", "TokenRequest"),
+)
 """Kinds that only subresources take."""
 DROPPED: Final = ("description", "x-kubernetes-selectors", "externalDocs", "example")
 
@@ -48,12 +66,17 @@ DROPPED: Final = ("description", "x-kubernetes-selectors", "externalDocs", "exam
 def facts(client: Client) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """The resources, and the definitions by name with the kinds' names under "kinds"."""
     groups = [*_discovered(client, "/api"), *_discovered(client, "/apis")]
-    resources = sorted((_resource(*found) for found in groups if _served(*found)), key=lambda one: (one["group"], one["plural"]))
+    resources = sorted(
+        (_resource(*found) for found in groups if _served(*found)),
+        key=lambda one: (one["group"], one["plural"]),
+    )
     kinds = {(_api_version(one), one["kind"]) for one in resources} | set(MORE)
     definitions: dict[str, Any] = {}
     named: dict[str, str] = {}
     for api_version in sorted({api_version for api_version, _ in kinds}):
-        schemas = client.get(f"/openapi/v3/{'apis/' if '/' in api_version else 'api/'}{api_version}")["components"]["schemas"]
+        schemas = client.get(
+            f"/openapi/v3/{'apis/' if '/' in api_version else 'api/'}{api_version}"
+        )["components"]["schemas"]
         for name, schema in schemas.items():
             for of in schema.get("x-kubernetes-group-version-kind", ()):
                 said = (f"{of['group']}/{of['version']}".lstrip("/"), of["kind"])
@@ -75,7 +98,11 @@ def _served(group: str, version: Mapping[str, Any], resource: Mapping[str, Any])
 
 
 def _resource(group: str, version: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
-    subresources = [one["subresource"] for one in found.get("subresources", ()) if one["subresource"] in SUBRESOURCES]
+    subresources = [
+        one["subresource"]
+        for one in found.get("subresources", ())
+        if one["subresource"] in SUBRESOURCES
+    ]
     return {
         "group": group,
         "version": version["version"],
@@ -105,12 +132,18 @@ def _take(name: str, schemas: Mapping[str, Any], taken: dict[str, Any]) -> None:
 
 
 def _bare(schema: Any) -> Any:
-    """A schema without texts; of a reference its name alone: {"allOf": [{"$ref": ...}]} says no more."""
+    """A schema without texts; of a reference its name alone: {"allOf": [{"$ref": ...}]} says no
+    more.
+    """
     if isinstance(schema, list):
         return [_bare(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    bare = {key: _bare(value) for key, value in schema.items() if key not in DROPPED and key != "properties"}
+    bare = {
+        key: _bare(value)
+        for key, value in schema.items()
+        if key not in DROPPED and key != "properties"
+    }
     if properties := schema.get("properties"):  # whose names are fields', not a schema's words
         bare["properties"] = {name: _bare(value) for name, value in properties.items()}
     match bare.get("allOf"):
@@ -142,7 +175,9 @@ def written(resources: list[dict[str, Any]], schemas: Mapping[str, Any]) -> dict
         return json.dumps(one, sort_keys=True, separators=(",", ":"))
 
     lines = ",\n".join(map(line, resources))
-    definitions = ",\n".join(f"{json.dumps(name)}:{line(schemas[name])}" for name in sorted(schemas))
+    definitions = ",\n".join(
+        f"{json.dumps(name)}:{line(schemas[name])}" for name in sorted(schemas)
+    )
     return {"resources.json": f"[\n{lines}\n]\n", "schemas.json": f"{{\n{definitions}\n}}\n"}
 
 

@@ -1,8 +1,9 @@
 """How much of the source a pod and an edit pass: ``python -m tests.tools.passed [--list]``.
 
-Counted are the modules and functions of ``moorage`` that run, on an engine in virtual time with an API server in memory: for a
-second pod of a known template from its watch event to its binding, and for an edit of a profile from its event to the swap. The
-fewer there are, the sooner somebody who follows either through the source has seen all of it.
+Counted are the modules and functions of ``moorage`` that run, on an engine in virtual time with an
+API server in memory: for a second pod of a known template from its watch event to its binding, and
+for an edit of a profile from its event to the swap. The fewer there are, the sooner somebody who
+follows either through the source has seen all of it.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ PACKAGE = f"{Path(moorage.__file__).parent}/"
 
 
 class Passed:
-    """The functions that ran, as (module's path, qualified name); comprehensions and lambdas count for what they stand in."""
+    """The functions that ran, as (module's path, qualified name); comprehensions and lambdas count
+    for what they stand in.
+    """
 
     def __init__(self) -> None:
         self.functions: set[tuple[str, str]] = set()
@@ -73,7 +76,9 @@ async def edit_of_a_profile() -> Passed:
         before = world.engine.loop.live["test"]
         passed = Passed()
         with passed.noted():
-            world.engine.profile_changed("test", a_body("test", plugins=STEPS, generation=2, percentageOfNodesToScore=50))
+            world.engine.profile_changed(
+                "test", a_body("test", plugins=STEPS, generation=2, percentageOfNodesToScore=50)
+            )
             await world.clock.advance(0.5)
         assert world.engine.loop.live["test"] is not before
         return passed
@@ -81,11 +86,16 @@ async def edit_of_a_profile() -> Passed:
 
 def main() -> None:
     """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m tests.tools.passed", description=(__doc__ or "").splitlines()[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.tools.passed", description=(__doc__ or "").splitlines()[0]
+    )
     parser.add_argument("--list", action="store_true", help="name them, too")
     listed = parser.parse_args().list
     assert threading.current_thread() is threading.main_thread()
-    for what, scenario in (("a pod of a known template", pod_of_a_known_template), ("an edit of a profile", edit_of_a_profile)):
+    for what, scenario in (
+        ("a pod of a known template", pod_of_a_known_template),
+        ("an edit of a profile", edit_of_a_profile),
+    ):
         passed = asyncio.run(scenario())
         print(f"{what}: {len(passed.modules)} modules, {len(passed.functions)} functions")
         for module, name in sorted(passed.functions) if listed else ():

@@ -1,9 +1,11 @@
 """Write how built-in kinds look in protobuf: ``python -m tests.tools.protobuf``.
 
-kubectl sends some of its writes so. The numbers and types of fields stand in the .proto files of Kubernetes' modules, their JSON names and
-whether they are pointers in the Go sources beside; both come with the modules that tests/tools/kubernetes pins. The result,
-``packages/towtank/src/towtank/data/messages.json``, maps each message to its fields: [number, JSON name ("" for one that is laid into its
-parent), type, and letters: r repeated, m a map (of strings to the type), z to be kept when it is zero].
+kubectl sends some of its writes so. The numbers and types of fields stand in the .proto files of
+Kubernetes' modules, their JSON names and whether they are pointers in the Go sources beside; both
+come with the modules that tests/tools/kubernetes pins. The result,
+``packages/towtank/src/towtank/data/messages.json``, maps each message to its fields: [number, JSON
+name ("" for one that is laid into its parent), type, and letters: r repeated, m a map (of strings
+to the type), z to be kept when it is zero].
 """
 
 from __future__ import annotations
@@ -23,16 +25,22 @@ ROOTS: Final = ("io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions",)
 """Messages that requests hold besides the kinds."""
 
 _MESSAGE: Final = re.compile(r"^message (\w+) \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
-_FIELD: Final = re.compile(r"^  (optional|repeated|required|map<string, ?([\w.]+)>) ?([\w.]*) (\w+) = (\d+);", re.MULTILINE)
+_FIELD: Final = re.compile(
+    r"^  (optional|repeated|required|map<string, ?([\w.]+)>) ?([\w.]*) (\w+) = (\d+);", re.MULTILINE
+)
 _STRUCT: Final = re.compile(r"^type (\w+) struct \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
-_MEMBER: Final = re.compile(r'^\s+(?:\w+\s+)?(\S+)\s+`json:"([^"]*)"[^`]*protobuf:"[^"]*name=(\w+)', re.MULTILINE)
+_MEMBER: Final = re.compile(
+    r'^\s+(?:\w+\s+)?(\S+)\s+`json:"([^"]*)"[^`]*protobuf:"[^"]*name=(\w+)', re.MULTILINE
+)
 _SCALARS: Final = ("string", "bool", "int32", "int64", "uint32", "uint64", "bytes", "double")
 
 Fields = list[list[Any]]
 
 
 def messages(folders: Mapping[str, Path]) -> dict[str, Fields]:
-    """All messages of version v1 packages in these modules, by the names that OpenAPI has for them."""
+    """All messages of version v1 packages in these modules, by the names that OpenAPI has for
+    them.
+    """
     found: dict[str, Fields] = {}
     for folder in folders.values():
         for proto in sorted(folder.rglob("generated.proto")):
@@ -41,7 +49,9 @@ def messages(folders: Mapping[str, Path]) -> dict[str, Fields]:
             members = _members(proto.parent)
             if package is not None:
                 for name, body in _MESSAGE.findall(text):
-                    found[_openapi(f"{package[1]}.{name}")] = list(_fields(body, package[1], members.get(name, {})))
+                    found[_openapi(f"{package[1]}.{name}")] = list(
+                        _fields(body, package[1], members.get(name, {}))
+                    )
     return found
 
 
@@ -61,7 +71,12 @@ def _fields(body: str, package: str, members: Mapping[str, tuple[str, str]]) -> 
         letters = "r" if label == "repeated" else "m" if value else ""
         if go_type.startswith("*") or "omitempty" not in options:
             letters += "z"
-        yield [int(number), "" if "inline" in options else json_name or name, _type(value or kind, package), letters]
+        yield [
+            int(number),
+            "" if "inline" in options else json_name or name,
+            _type(value or kind, package),
+            letters,
+        ]
 
 
 def _type(name: str, package: str) -> str:
@@ -91,7 +106,10 @@ def reachable(every: Mapping[str, Fields]) -> dict[str, Fields]:
 def written(folders: Mapping[str, Path]) -> str:
     """The file's text, a message a line."""
     taken = reachable(messages(folders))
-    lines = ",\n".join(f"{json.dumps(name)}:{json.dumps(taken[name], separators=(',', ':'))}" for name in sorted(taken))
+    lines = ",\n".join(
+        f"{json.dumps(name)}:{json.dumps(taken[name], separators=(',', ':'))}"
+        for name in sorted(taken)
+    )
     return f"{{\n{lines}\n}}\n"
 
 
@@ -100,7 +118,10 @@ def folders() -> dict[str, Path]:
     where = Path(__file__).parent / "kubernetes"
     query = ["go", "list", "-m", "-f", "{{.Path}} {{.Dir}}", *MODULES]
     listed = subprocess.run(query, check=True, cwd=where, capture_output=True, text=True).stdout
-    return {module: Path(folder) for module, folder in (line.split(" ", 1) for line in listed.splitlines())}
+    return {
+        module: Path(folder)
+        for module, folder in (line.split(" ", 1) for line in listed.splitlines())
+    }
 
 
 def main() -> int:

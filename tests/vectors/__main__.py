@@ -1,6 +1,7 @@
 """Run vectors: ``python -m tests.vectors DIR [--families A,B]``.
 
-Exit code 0 when families that are built ran and every case of them passed, 1 otherwise, 2 for a wrong command line.
+Exit code 0 when families that are built ran and every case of them passed, 1 otherwise, 2 for a
+wrong command line.
 """
 
 from __future__ import annotations
@@ -21,16 +22,21 @@ _SHOWN_DIFFERENCES = 6
 
 
 def failures_of(case: Case, adapter: Adapter) -> list[str]:
-    """Where our decision differs from kube-scheduler's, and is not meant to; a crash is a difference too."""
+    """Where our decision differs from kube-scheduler's, and is not meant to; a crash is a
+    difference too.
+    """
     try:
         found = list(differences(case["expect"], adapter(case)))
         return [one for one in found if _field(one) not in meant(case)] if found else []
-    except Exception as error:  # noqa: BLE001 - reported as this case's failure, the others still run
+    except Exception as error:  # noqa: BLE001 - see below
+        # reported as this case's failure, the others still run
         return [f"{type(error).__name__}: {error}"]
 
 
 def cannot_run(case: Case) -> bool:
-    """Whether the case's profile enables a plugin at filter or score and not where that prepares: nothing else to compare."""
+    """Whether the case's profile enables a plugin at filter or score and not where that prepares:
+    nothing else to compare.
+    """
     try:
         if "profile" in case:
             revision_of(case["profile"])
@@ -67,7 +73,9 @@ def run_family(family: str, path: Path) -> int:
 
 def main(arguments: list[str]) -> int:
     """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m tests.vectors", description="Compare our decisions with kube-scheduler's.")
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.vectors", description="Compare our decisions with kube-scheduler's."
+    )
     parser.add_argument("folder", type=Path, help="holds FAMILY.jsonl or FAMILY.jsonl.gz files")
     parser.add_argument("--families", help="comma-separated names; all of the folder's otherwise")
     options = parser.parse_args(arguments)

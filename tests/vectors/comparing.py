@@ -9,7 +9,9 @@ _MISSING = object()
 
 
 def differences(expected: Any, got: Any, path: str = "") -> Iterator[str]:
-    """``path: expected X, got Y`` for each place that differs; "nothing" stands for a field that is not there."""
+    """``path: expected X, got Y`` for each place that differs; "nothing" stands for a field that is
+    not there.
+    """
     if isinstance(expected, dict) and isinstance(got, dict):
         for key in sorted(expected.keys() | got.keys()):
             below = f"{path}.{key}" if path else key

@@ -12,7 +12,10 @@ from moorage.core.plugins.volume_binding import plugin as volume_binding
 from tests.vectors.files import Case
 from tests.vectors.profiles import RESOLVER
 
-REGISTRY: Registry = {volume_binding.NAME: PluginSpec(volume_binding.NAME, None, volume_binding.VolumeBindingArgs), **RESOLVER.registry}
+REGISTRY: Registry = {
+    volume_binding.NAME: PluginSpec(volume_binding.NAME, None, volume_binding.VolumeBindingArgs),
+    **RESOLVER.registry,
+}
 """Ours, and the arguments of a plugin that may not be in it yet."""
 
 
@@ -30,7 +33,9 @@ def configuration(case: Case) -> dict[str, Any]:
 
 def _error(violation: Violation) -> dict[str, str]:
     """kube-scheduler has no words beside the type for some errors, and never a suggestion."""
-    wordless = violation.error_type is FieldErrorType.DUPLICATE or violation.message == "Required value"
+    wordless = (
+        violation.error_type is FieldErrorType.DUPLICATE or violation.message == "Required value"
+    )
     detail = "" if wordless else violation.message.partition("; did you mean")[0]
     return {"field": violation.path, "type": violation.error_type.value, "detail": detail}
 

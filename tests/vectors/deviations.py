@@ -1,7 +1,8 @@
-"""Vectors that we differ from on purpose: each is listed, with the fields that differ, in the ADR that says why.
+"""Vectors that we differ from on purpose: each is listed, with the fields that differ, in the ADR
+that says why.
 
-A table row names a vector (or several of a seed: ``Hints-7-94, 140``), or in quotes a text of kube-scheduler's: any vector that expects
-the text is meant, whatever its seed.
+A table row names a vector (or several of a seed: ``Hints-7-94, 140``), or in quotes a text of
+kube-scheduler's: any vector that expects the text is meant, whatever its seed.
 """
 
 from __future__ import annotations
@@ -15,7 +16,10 @@ from tests.vectors.files import Case
 
 FOLDER = Path(__file__).parents[2] / "docs" / "adr"
 _HEADING = "## Vectors that differ"
-_ROW = re.compile(r"\| (?:(?P<seed>[A-Za-z]+-\d+-)(?P<numbers>\d+(?:, \d+)*)|\"(?P<text>[^\"|]+)\") \| (?P<fields>[A-Za-z, ]+) \|")
+_ROW = re.compile(
+    r"\| (?:(?P<seed>[A-Za-z]+-\d+-)(?P<numbers>\d+(?:, \d+)*)|\"(?P<text>[^\"|]+)\") \| "
+    r"(?P<fields>[A-Za-z, ]+) \|"
+)
 
 
 @functools.lru_cache(maxsize=1)
@@ -25,7 +29,11 @@ def deviations() -> dict[str, frozenset[str]]:
     for page in sorted(FOLDER.glob("*.md")):
         _, _, listed = page.read_text().partition(_HEADING)
         for row in _ROW.finditer(listed):
-            names = [row["text"]] if row["text"] else [row["seed"] + number for number in row["numbers"].split(", ")]
+            names = (
+                [row["text"]]
+                if row["text"]
+                else [row["seed"] + number for number in row["numbers"].split(", ")]
+            )
             found |= dict.fromkeys(names, frozenset(row["fields"].split(", ")))
     return found
 
@@ -33,4 +41,10 @@ def deviations() -> dict[str, frozenset[str]]:
 def meant(case: Case) -> frozenset[str]:
     """The fields in which we mean to differ from a case."""
     expected = json.dumps(case["expect"])
-    return frozenset().union(*(fields for name, fields in deviations().items() if name == case["id"] or (" " in name and name in expected)))
+    return frozenset().union(
+        *(
+            fields
+            for name, fields in deviations().items()
+            if name == case["id"] or (" " in name and name in expected)
+        )
+    )

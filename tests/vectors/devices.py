@@ -17,8 +17,12 @@ from moorage.core.objects.resource_claims import Allocation
 from moorage.core.plugins.dynamic_resources.plugin import NAME, ClaimReservation, DynamicResources
 
 
-def allocations(pod: Pod, revision: Revision, snapshot: Snapshot, nodes: Iterable[str]) -> dict[str, Any]:
-    """Reserve on each feasible node, and give all of it back. Cases with other plugins say nothing of it."""
+def allocations(
+    pod: Pod, revision: Revision, snapshot: Snapshot, nodes: Iterable[str]
+) -> dict[str, Any]:
+    """Reserve on each feasible node, and give all of it back. Cases with other plugins say nothing
+    of it.
+    """
     plugin = revision.deciders.get(NAME)
     if not isinstance(plugin, DynamicResources) or "NodeResourcesFit" in revision.deciders:
         return {}

@@ -38,7 +38,10 @@ def _read(text: str) -> dict[str, Any]:
         nanos = quantities.nanos(text)
     except quantities.QuantityError:
         return {"error": True}
-    found: dict[str, Any] = {"canonical": quantities.canonical(text), "sign": (nanos > 0) - (nanos < 0)}
+    found: dict[str, Any] = {
+        "canonical": quantities.canonical(text),
+        "sign": (nanos > 0) - (nanos < 0),
+    }
     if 0 <= nanos < _LARGEST_GIVEN * quantities.NANO:
         found |= {"value": quantities.value(text), "milliValue": quantities.milli_value(text)}
     return found
@@ -50,7 +53,12 @@ def requests(case: Case) -> dict[str, Any]:
     others = dict(found.others)
     storage = others.pop("ephemeral-storage", 0)
     return {
-        "requested": {"milliCPU": found.cpu, "memory": found.memory, "ephemeralStorage": storage, "scalar": others},
+        "requested": {
+            "milliCPU": found.cpu,
+            "memory": found.memory,
+            "ephemeralStorage": storage,
+            "scalar": others,
+        },
         "nonZeroRequested": {"milliCPU": found.nonzero_cpu, "memory": found.nonzero_memory},
     }
 
@@ -61,7 +69,13 @@ def gates(case: Case) -> dict[str, Any]:
     for name, plugin in revision_of(case["profile"]).at(ExtensionPoint.PRE_ENQUEUE):
         status = plugin.pre_enqueue(pod, Store())
         if status.reasons:
-            return {"preEnqueue": {"code": status.code.value, "plugin": name, "reasons": list(status.reasons)}}
+            return {
+                "preEnqueue": {
+                    "code": status.code.value,
+                    "plugin": name,
+                    "reasons": list(status.reasons),
+                }
+            }
     return {"preEnqueue": {"code": "Success"}}
 
 
@@ -73,7 +87,12 @@ def queue(case: Case) -> dict[str, Any]:
         pod = msgspec.convert(entry["pod"], Pod)
         queued_at = datetime.datetime.fromisoformat(entry["timestamp"]).timestamp()
         keyed.append((plugin.sort_key(pod, queued_at), pod.metadata.name))
-    return {"order": [[name for _, name in group] for _, group in itertools.groupby(sorted(keyed), key=lambda pair: pair[0])]}
+    return {
+        "order": [
+            [name for _, name in group]
+            for _, group in itertools.groupby(sorted(keyed), key=lambda pair: pair[0])
+        ]
+    }
 
 
 BUILT: dict[str, Adapter] = {

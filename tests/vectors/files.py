@@ -1,4 +1,6 @@
-"""Files of vectors: one family a file, one case a line (``NodeName.jsonl``, or ``NodeName.jsonl.gz``)."""
+"""Files of vectors: one family a file, one case a line (``NodeName.jsonl``, or
+``NodeName.jsonl.gz``).
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ from typing import Any, TypeAlias
 Case: TypeAlias = dict[str, Any]
 
 CASES = Path(__file__).with_name("cases")
-"""The copies that belong to this repository, made by ``gzip --no-name`` so that equal cases make equal files."""
+"""The copies that belong to this repository, made by ``gzip --no-name`` so that equal cases make
+equal files.
+"""
 
 
 def family_files(folder: Path) -> dict[str, Path]:
@@ -21,7 +25,8 @@ def family_files(folder: Path) -> dict[str, Path]:
 
 
 def read_cases(path: Path) -> Iterator[Case]:
-    """The cases of one family. Where a case has steps, what it expects are the expectations of those that have one.
+    """The cases of one family. Where a case has steps, what it expects are the expectations of
+    those that have one.
 
     A message to the reader of a case is left out.
     """
@@ -29,6 +34,8 @@ def read_cases(path: Path) -> Iterator[Case]:
     text = gzip.decompress(raw) if path.suffix == ".gz" else raw
     for case in map(json.loads, text.splitlines()):
         if "steps" in case:
-            case["expect"] = {"steps": [step["expect"] for step in case["steps"] if "expect" in step]}
+            case["expect"] = {
+                "steps": [step["expect"] for step in case["steps"] if "expect" in step]
+            }
         case.get("expect", {}).pop("message", None)
         yield case

@@ -1,4 +1,6 @@
-"""What wakes a refused pod: which events plugins register for, what their hints say, and the events that an update stands for."""
+"""What wakes a refused pod: which events plugins register for, what their hints say, and the events
+that an update stands for.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,12 @@ from typing import Any
 
 import msgspec
 
-from moorage.core.framework.cluster_events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
+from moorage.core.framework.cluster_events import (
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    EventResource,
+)
 from moorage.core.framework.object_changes import node_changes, pod_changes
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
@@ -63,12 +70,16 @@ def hint(case: Case) -> dict[str, Any]:
     wakes = revision_of(case["profile"]).deciders[case["plugin"]].events_to_register
     pod, event = msgspec.convert(case["pod"], Pod), _event(case)
     store = cluster(case["objects"], None).store
-    answers = [wake.hint is None or wake.hint(pod, event, store) for wake in wakes if wake.matches(event)]
+    answers = [
+        wake.hint is None or wake.hint(pod, event, store) for wake in wakes if wake.matches(event)
+    ]
     return {"hint": ("Queue" if any(answers) else "QueueSkip") if answers else "unregistered"}
 
 
 def overlooked(case: Case) -> str:
-    """Why a pod would not be asked although its hint says yes, as said by what its plugin heeds, listens to and selects; or ""."""
+    """Why a pod would not be asked although its hint says yes, as said by what its plugin heeds,
+    listens to and selects; or "".
+    """
     plugin = revision_of(case["profile"]).deciders[case["plugin"]]
     pod, event = msgspec.convert(case["pod"], Pod), _event(case)
     store = cluster(case["objects"], None).store
@@ -76,10 +87,19 @@ def overlooked(case: Case) -> str:
     if not there or any(one.metadata.uid == pod.metadata.uid for one in there):
         return ""
     for wake in plugin.events_to_register:
-        if wake.pod_selectors is None or not wake.matches(event) or wake.hint is None or not wake.hint(pod, event, store):
+        if (
+            wake.pod_selectors is None
+            or not wake.matches(event)
+            or wake.hint is None
+            or not wake.hint(pod, event, store)
+        ):
             continue
-        heard = any(one.matches(each.metadata.labels) for one in wake.pod_selectors(pod) for each in there)
-        selected = wake.event_selectors is not None and any(one.matches(pod.metadata.labels) for one in wake.event_selectors(event))
+        heard = any(
+            one.matches(each.metadata.labels) for one in wake.pod_selectors(pod) for each in there
+        )
+        selected = wake.event_selectors is not None and any(
+            one.matches(pod.metadata.labels) for one in wake.event_selectors(event)
+        )
         if not heard and not selected:
             return f"{case['id']}: {wake.resource}"
     return ""
@@ -87,11 +107,19 @@ def overlooked(case: Case) -> str:
 
 def _event(case: Case) -> ClusterEvent:
     resource = RESOURCES[case["event"]["resource"]]
-    (action,) = (action for action in (*ActionType, ActionType.UPDATE) if _spelled(action) == case["event"]["action"])
+    (action,) = (
+        action
+        for action in (*ActionType, ActionType.UPDATE)
+        if _spelled(action) == case["event"]["action"]
+    )
     old: Any = msgspec.convert(case.get("oldObj"), _KINDS[resource] | None)
     new: Any = msgspec.convert(case.get("newObj"), _KINDS[resource] | None)
     if resource is EventResource.POD:
-        resource = EventResource.ASSIGNED_POD if (new or old).spec.node_name else EventResource.UNSCHEDULED_POD
+        resource = (
+            EventResource.ASSIGNED_POD
+            if (new or old).spec.node_name
+            else EventResource.UNSCHEDULED_POD
+        )
     return ClusterEvent(resource, action, old, new)
 
 
@@ -100,7 +128,12 @@ def events(case: Case) -> dict[str, Any]:
     kind = _KINDS[RESOURCES[case["resource"]]]
     old, new = msgspec.convert(case["oldObj"], kind), msgspec.convert(case["newObj"], kind)
     found = node_changes(old, new) if kind is Node else pod_changes(old, new)
-    return {"events": [{"resource": _NAMES[event.resource], "action": _spelled(event.action)} for event in found]}
+    return {
+        "events": [
+            {"resource": _NAMES[event.resource], "action": _spelled(event.action)}
+            for event in found
+        ]
+    }
 
 
 def registrations(case: Case) -> dict[str, Any]:
@@ -114,7 +147,9 @@ def registrations(case: Case) -> dict[str, Any]:
 
 def _registration(wake: ClusterEventWithHint) -> dict[str, Any]:
     rest = wake.actions & ~ActionType.UPDATE if ActionType.UPDATE in wake.actions else wake.actions
-    actions = [_spelled(action) for action in rest] + (["Update"] if ActionType.UPDATE in wake.actions else [])
+    actions = [_spelled(action) for action in rest] + (
+        ["Update"] if ActionType.UPDATE in wake.actions else []
+    )
     return {"resource": _NAMES[wake.resource], "actions": actions, "hint": wake.hint is not None}
 
 

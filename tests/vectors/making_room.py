@@ -1,4 +1,6 @@
-"""What postFilter decides in a scheduling case: its status, and for DefaultPreemption every candidate with its victims."""
+"""What postFilter decides in a scheduling case: its status, and for DefaultPreemption every
+candidate with its victims.
+"""
 
 from __future__ import annotations
 
@@ -13,26 +15,50 @@ from moorage.core.framework.interfaces import ExtensionPoint, FailedAttempt
 from moorage.core.framework.revisions import Revision
 from moorage.core.objects.meta import key
 from moorage.core.objects.pods import Pod
-from moorage.core.plugins.default_preemption.plugin import NAME, DefaultPreemption, PreemptionCandidate, choose, dry_run
+from moorage.core.plugins.default_preemption.plugin import (
+    NAME,
+    DefaultPreemption,
+    PreemptionCandidate,
+    choose,
+    dry_run,
+)
 
 
-def post_filter(pod: Pod, revision: Revision, context: CycleContext, evaluation: Evaluation) -> dict[str, Any]:
-    """In the form of ``expect.postFilter``. Which of several equals is taken is ours to choose, so all of them are given."""
+def post_filter(
+    pod: Pod, revision: Revision, context: CycleContext, evaluation: Evaluation
+) -> dict[str, Any]:
+    """In the form of ``expect.postFilter``. Which of several equals is taken is ours to choose, so
+    all of them are given.
+    """
     snapshot = context.snapshot
     result = run_post_filters(pod, revision, context, evaluation)
     found: dict[str, Any] = {"code": result.status.code.value}
     if result.status.reasons:
-        found |= {"plugin": revision.points[ExtensionPoint.POST_FILTER][0], "reasons": list(result.status.reasons)}
+        found |= {
+            "plugin": revision.points[ExtensionPoint.POST_FILTER][0],
+            "reasons": list(result.status.reasons),
+        }
     if result.nominated_node is not None:
         found["nominatedNode"] = result.nominated_node
     preemption = revision.deciders.get(NAME)
     if result.victims and isinstance(preemption, DefaultPreemption):
         refusals = evaluation.node_codes(snapshot)
-        attempt = FailedAttempt(snapshot, refusals, lambda: evaluation.dry_run(snapshot), lambda _plugin, _depends: {}, context.seed)
+        attempt = FailedAttempt(
+            snapshot,
+            refusals,
+            lambda: evaluation.dry_run(snapshot),
+            lambda _plugin, _depends: {},
+            context.seed,
+        )
         outcomes = dry_run(pod, attempt, np.flatnonzero(refusals == 1)).values()
-        by_node = {snapshot.nodes.names[one.row]: one for one in outcomes if isinstance(one, PreemptionCandidate)}
+        by_node = {
+            snapshot.nodes.names[one.row]: one
+            for one in outcomes
+            if isinstance(one, PreemptionCandidate)
+        }
         found["candidates"] = {
-            node: {"victims": _names(one.victims), "pdbViolations": one.num_pdb_violations} for node, one in by_node.items()
+            node: {"victims": _names(one.victims), "pdbViolations": one.num_pdb_violations}
+            for node, one in by_node.items()
         }
         best = by_node[result.nominated_node or ""]
         assert best.victims == result.victims

@@ -1,4 +1,6 @@
-"""A KubeSchedulerProfile v1, as a user writes it, is a valid SchedulerProfile's spec: pasted in and resolved as the operator does."""
+"""A KubeSchedulerProfile v1, as a user writes it, is a valid SchedulerProfile's spec: pasted in and
+resolved as the operator does.
+"""
 
 from __future__ import annotations
 
@@ -14,4 +16,6 @@ RESOLVER = Resolver(build_registry(INTREE), PRESETS)
 
 def revision_of(profile: dict[str, Any]) -> Revision:
     """The profile resolved over the Default preset. Raises ProfileErrors."""
-    return RESOLVER({"metadata": {"name": "vectors", "generation": 1}, "spec": profile}, {}).revision
+    return RESOLVER(
+        {"metadata": {"name": "vectors", "generation": 1}, "spec": profile}, {}
+    ).revision

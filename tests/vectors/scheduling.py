@@ -1,4 +1,6 @@
-"""Scheduling cases: one pod, a cluster, a profile; what each plugin says of each node, and the decision."""
+"""Scheduling cases: one pod, a cluster, a profile; what each plugin says of each node, and the
+decision.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,13 @@ from moorage.core.objects.storage import (
     StorageClass,
     VolumeAttachment,
 )
-from moorage.core.objects.workloads import PodDisruptionBudget, ReplicaSet, ReplicationController, Service, StatefulSet
+from moorage.core.objects.workloads import (
+    PodDisruptionBudget,
+    ReplicaSet,
+    ReplicationController,
+    Service,
+    StatefulSet,
+)
 from moorage.core.pods.requests import pod_requests
 from tests.vectors.devices import allocations
 from tests.vectors.files import Case
@@ -41,7 +49,9 @@ REFUSED = "refused"
 
 
 def scheduling(case: Case, rows: random.Random | None = None) -> dict[str, Any]:
-    """All that a scheduling case expects. With ``rows``, nodes get row numbers in another order and pods come before them."""
+    """All that a scheduling case expects. With ``rows``, nodes get row numbers in another order and
+    pods come before them.
+    """
     context = CycleContext(cluster(case.get("objects", {}), rows))
     pod = msgspec.convert(case["pod"], Pod)
     context.cache.nominations.observe_status(pod, pod_requests(pod))
@@ -52,17 +62,28 @@ def scheduling(case: Case, rows: random.Random | None = None) -> dict[str, Any]:
     outcome = decide(pod, revision, context)
     evaluation = context.evaluator.evaluation(pod, revision)
     snapshot = context.snapshot
-    found: dict[str, Any] = {"nodeOrder": list(snapshot.nodes.order.names), "preFilter": _prefilter(evaluation)}
+    found: dict[str, Any] = {
+        "nodeOrder": list(snapshot.nodes.order.names),
+        "preFilter": _prefilter(evaluation),
+    }
     if evaluation.pre_filter_status[1].code is Code.SUCCESS:
         crowded = _crowded(evaluation, snapshot)
-        found["filter"] = {name: _filter(evaluation, row, crowded) for name, row in snapshot.nodes.row_of.items()}
+        found["filter"] = {
+            name: _filter(evaluation, row, crowded) for name, row in snapshot.nodes.row_of.items()
+        }
         feasible = sorted(evaluation.feasible().tolist())
         if evaluation.error:
             return _agree(found | {"cycleError": True}, outcome)
         if feasible:
-            found |= allocations(pod, revision, snapshot, [snapshot.nodes.names[row] for row in feasible])
+            found |= allocations(
+                pod, revision, snapshot, [snapshot.nodes.names[row] for row in feasible]
+            )
         if feasible and evaluation.scores:
-            found |= _scores(evaluation, evaluation.refresh_scores(snapshot), {snapshot.nodes.names[row]: row for row in feasible})
+            found |= _scores(
+                evaluation,
+                evaluation.refresh_scores(snapshot),
+                {snapshot.nodes.names[row]: row for row in feasible},
+            )
             if "scores" in found and (skipped := _silent(pod, revision, evaluation, snapshot)):
                 found["preScoreSkipped"] = skipped
     if isinstance(outcome, Diagnosis) and outcome.code is not Code.ERROR:
@@ -143,30 +164,49 @@ def _prefilter(evaluation: Evaluation) -> dict[str, Any]:
         found["code"] = "Skip"
     if skipped:
         found["skipped"] = sorted(skipped)
-    narrowed = [column.prepared.node_names for column in evaluation.pre_filters.values() if column.prepared.node_names is not None]
+    narrowed = [
+        column.prepared.node_names
+        for column in evaluation.pre_filters.values()
+        if column.prepared.node_names is not None
+    ]
     if narrowed and status.code is Code.SUCCESS:
         found["nodeNames"] = sorted(frozenset.intersection(*narrowed))
     return found
 
 
 def _crowded(evaluation: Evaluation, snapshot: Snapshot) -> dict[int, NodeRejection | None]:
-    """What becomes of the nodes that pods are nominated to, whether preFilter left them in or not."""
+    """What becomes of the nodes that pods are nominated to, whether preFilter left them in or
+    not.
+    """
     with evaluation.dry_run(snapshot) as what_if:
         nodes = snapshot.nodes
-        rows = [row for row in map(nodes.row_of.get, snapshot.nominations.nodes) if row is not None and what_if.nominated_pods(row)]
+        rows = [
+            row
+            for row in map(nodes.row_of.get, snapshot.nominations.nodes)
+            if row is not None and what_if.nominated_pods(row)
+        ]
         return dict.fromkeys(rows) | what_if.run_filters(np.array(rows, np.intp))
 
 
-def _filter(evaluation: Evaluation, row: int, crowded: dict[int, NodeRejection | None]) -> dict[str, Any] | None:
+def _filter(
+    evaluation: Evaluation, row: int, crowded: dict[int, NodeRejection | None]
+) -> dict[str, Any] | None:
     """Who refuses this node first, whether preFilter left it in or not."""
     if row in crowded:
         refusal = crowded[row]
-        return _status(list(evaluation.filters)[refusal.filter_index], rejected_for(refusal.why)) if refusal else None
+        return (
+            _status(list(evaluation.filters)[refusal.filter_index], rejected_for(refusal.why))
+            if refusal
+            else None
+        )
     for name, column in evaluation.filters.items():
         if column.applies and (code := int(column.values[row])):
             why = column.plugin.explain(column.prepared.state, code)  # type: ignore[attr-defined]  # a filter plugin
             return _status(
-                name, rejected_for(why) if code > 0 else error_status(f'running "{name}" filter plugin: {", ".join(texts(why))}')
+                name,
+                rejected_for(why)
+                if code > 0
+                else error_status(f'running "{name}" filter plugin: {", ".join(texts(why))}'),
             )
     return None
 
@@ -181,10 +221,23 @@ def _status(plugin: str, status: Status) -> dict[str, Any]:
 
 
 def _silent(pod: Pod, revision: Revision, evaluation: Evaluation, snapshot: Snapshot) -> list[str]:
-    """The plugins that have nothing to prefer. Those that prepare and do not score are asked here alone: they could change nothing."""
+    """The plugins that have nothing to prefer. Those that prepare and do not score are asked here
+    alone: they could change nothing.
+    """
     idle = {name for name, part in evaluation.scores.items() if not part.result.applies}
-    unasked = {name: plugin for name, plugin in revision.at(ExtensionPoint.PRE_SCORE) if name not in evaluation.scores}
-    return sorted(idle | {name for name, plugin in unasked.items() if plugin.pre_score(pod, snapshot).status.code is Code.SKIP})
+    unasked = {
+        name: plugin
+        for name, plugin in revision.at(ExtensionPoint.PRE_SCORE)
+        if name not in evaluation.scores
+    }
+    return sorted(
+        idle
+        | {
+            name
+            for name, plugin in unasked.items()
+            if plugin.pre_score(pod, snapshot).status.code is Code.SKIP
+        }
+    )
 
 
 def _scores(evaluation: Evaluation, status: Status, feasible: dict[str, int]) -> dict[str, Any]:
@@ -194,7 +247,10 @@ def _scores(evaluation: Evaluation, status: Status, feasible: dict[str, int]) ->
     ranked = {}
     for name, part in evaluation.scores.items():
         if part.result.applies:
-            raw, normalized = (dict(zip(rows.tolist(), scores.tolist(), strict=True)) for scores in part.score_feasible(rows))
+            raw, normalized = (
+                dict(zip(rows.tolist(), scores.tolist(), strict=True))
+                for scores in part.score_feasible(rows)
+            )
             ranked[name] = {
                 "raw": {node: raw[row] for node, row in feasible.items()},
                 "normalized": {node: normalized[row] for node, row in feasible.items()},
@@ -209,7 +265,9 @@ def _scores(evaluation: Evaluation, status: Status, feasible: dict[str, int]) ->
 def _agree(found: dict[str, Any], outcome: ScheduleResult | Diagnosis) -> dict[str, Any]:
     """What was found, unless the cycle's outcome is at odds with it."""
     if isinstance(outcome, ScheduleResult):
-        candidates = found.get("best", [node for node, refusal in found["filter"].items() if refusal is None])
+        candidates = found.get(
+            "best", [node for node, refusal in found["filter"].items() if refusal is None]
+        )
         if outcome.node not in candidates:
             raise AssertionError(f"the cycle chose {outcome.node}, which is not among {candidates}")
     elif outcome.code is Code.ERROR and outcome.message not in _errors(found):
@@ -220,4 +278,9 @@ def _agree(found: dict[str, Any], outcome: ScheduleResult | Diagnosis) -> dict[s
 def _errors(found: dict[str, Any]) -> list[str]:
     """What failed, in a plugin's words."""
     said = [found["preFilter"], found.get("scoreError"), *found.get("filter", {}).values()]
-    return [reason for one in said if one and one["code"] == Code.ERROR.value for reason in one["reasons"]]
+    return [
+        reason
+        for one in said
+        if one and one["code"] == Code.ERROR.value
+        for reason in one["reasons"]
+    ]

@@ -1,4 +1,6 @@
-"""Sequences: one cluster that changes between decisions, so that what is kept from pod to pod has to be right again and again."""
+"""Sequences: one cluster that changes between decisions, so that what is kept from pod to pod has
+to be right again and again.
+"""
 
 from __future__ import annotations
 
@@ -21,14 +23,20 @@ from tests.vectors.scheduling import cluster
 
 
 def sequence(case: Case) -> dict[str, Any]:
-    """What each scheduling step expects, as ``{"steps": [...]}``; a pod then runs on the first of its best nodes by name."""
+    """What each scheduling step expects, as ``{"steps": [...]}``; a pod then runs on the first of
+    its best nodes by name.
+    """
     context = CycleContext(cluster(case.get("objects", {}), None))
-    assert len(context.snapshot.nodes.order.names) == len(context.snapshot.nodes)  # the first look, before any step
+    # the first look, before any step
+    assert len(context.snapshot.nodes.order.names) == len(context.snapshot.nodes)
     revision = revision_of(case["profile"])
     revision = dataclasses.replace(
         revision, points={**revision.points, ExtensionPoint.POST_FILTER: ()}
     )  # the texts end before preemption's
-    uids = {f"{pod['metadata']['namespace']}/{pod['metadata']['name']}": pod["metadata"]["uid"] for pod in _pods(case)}
+    uids = {
+        f"{pod['metadata']['namespace']}/{pod['metadata']['name']}": pod["metadata"]["uid"]
+        for pod in _pods(case)
+    }
     found = []
     for step in case["steps"]:
         if step["op"] == "schedule":
@@ -46,8 +54,13 @@ def _schedule(pod: Pod, revision: Revision, context: CycleContext) -> dict[str, 
         return {**found, "fitError": outcome.message}
     evaluation = context.evaluator.evaluation(pod, revision)
     evaluation.refresh_scores(snapshot)
-    found["total"] = {snapshot.nodes.names[row]: int(evaluation.totals[row]) for row in evaluation.feasible().tolist()}
-    found["best"] = sorted(node for node, total in found["total"].items() if total == max(found["total"].values()))
+    found["total"] = {
+        snapshot.nodes.names[row]: int(evaluation.totals[row])
+        for row in evaluation.feasible().tolist()
+    }
+    found["best"] = sorted(
+        node for node, total in found["total"].items() if total == max(found["total"].values())
+    )
     if outcome.node not in found["best"]:
         raise AssertionError(f"the cycle chose {outcome.node}, which is not among {found['best']}")
     chosen = found["chosen"] = found["best"][0]
@@ -57,7 +70,10 @@ def _schedule(pod: Pod, revision: Revision, context: CycleContext) -> dict[str, 
 
 def _pods(case: Case) -> list[dict[str, Any]]:
     """Every pod of the case."""
-    return [*case.get("objects", {}).get("pods", ()), *(step["pod"] for step in case["steps"] if "pod" in step)]
+    return [
+        *case.get("objects", {}).get("pods", ()),
+        *(step["pod"] for step in case["steps"] if "pod" in step),
+    ]
 
 
 def _change(cache: Cache, step: dict[str, Any], uids: dict[str, str]) -> None:

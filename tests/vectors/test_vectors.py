@@ -1,4 +1,6 @@
-"""Our core decides as kube-scheduler did, whatever rows the nodes are in and however Python hashes."""
+"""Our core decides as kube-scheduler did, whatever rows the nodes are in and however Python
+hashes.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,11 @@ def test_every_built_family_has_a_copy() -> None:
 @pytest.mark.parametrize("family", sorted(BUILT))
 def test_family_agrees(family: str) -> None:
     """Every decision, score and text is the same as kube-scheduler's."""
-    failed = {case["id"]: found for case in cases_of(family) if (found := failures_of(case, BUILT[family]))}
+    failed = {
+        case["id"]: found
+        for case in cases_of(family)
+        if (found := failures_of(case, BUILT[family]))
+    }
     assert not failed
 
 
@@ -51,31 +57,49 @@ def test_family_agrees(family: str) -> None:
 def test_order_of_rows_does_not_matter(family: str, seed: int) -> None:
     """Nodes in other rows and pods seen before them lead to the same decisions."""
     rows = random.Random(seed)
-    failed = {case["id"]: found for case in cases_of(family) if (found := failures_of(case, lambda case: scheduling(case, rows)))}
+    failed = {
+        case["id"]: found
+        for case in cases_of(family)
+        if (found := failures_of(case, lambda case: scheduling(case, rows)))
+    }
     assert not failed
 
 
 def test_hashing_does_not_matter() -> None:
-    """All families agree under another PYTHONHASHSEED than this process's (which is drawn at random)."""
+    """All families agree under another PYTHONHASHSEED than this process's (which is drawn at
+    random).
+    """
     environment = {**os.environ, "PYTHONHASHSEED": "1", "PYTHONPATH": "operator"}
     command = [sys.executable, "-m", "tests.vectors", str(CASES)]
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"{len(BUILT)} of {len(BUILT)} families are built; 0 cases failed" in done.stdout
 
 
 def test_shared_hints_do_not_tell_pods_apart() -> None:
-    """A pod of another name, and with a label more where these are not heeded, gets the same answer, unless the event is about it."""
+    """A pod of another name, and with a label more where these are not heeded, gets the same
+    answer, unless the event is about it.
+    """
     asked = 0
     for case in cases_of("Hints"):
-        twin = {**case["pod"], "metadata": {**case["pod"]["metadata"], "name": "twin", "uid": "uid-twin"}}
+        twin = {
+            **case["pod"],
+            "metadata": {**case["pod"]["metadata"], "name": "twin", "uid": "uid-twin"},
+        }
         plugin = revision_of(case["profile"]).deciders[case["plugin"]]
         if is_a(plugin, HintSignaturePlugin):
-            twin["metadata"]["labels"] = {**twin["metadata"].get("labels", {}), "statefulset.kubernetes.io/pod-name": "twin"}
+            twin["metadata"]["labels"] = {
+                **twin["metadata"].get("labels", {}),
+                "statefulset.kubernetes.io/pod-name": "twin",
+            }
         twin = {**twin, "status": {**twin.get("status", {}), "nominatedNodeName": "n0"}}
         heeds = plugin.hint_signature if is_a(plugin, HintSignaturePlugin) else waiting_signature
         alike = len({heeds(msgspec.convert(pod, Pod)) for pod in (case["pod"], twin)}) == 1
-        about = {case[field]["metadata"].get("uid") for field in ("oldObj", "newObj") if field in case}
+        about = {
+            case[field]["metadata"].get("uid") for field in ("oldObj", "newObj") if field in case
+        }
         if alike and case["pod"]["metadata"]["uid"] not in about:
             asked += 1
             assert hint({**case, "pod": twin}) == hint(case), case["id"]
@@ -87,7 +111,7 @@ def test_no_pod_is_overlooked_whose_hint_says_yes() -> None:
     assert [found for case in cases_of("Hints") if (found := overlooked(case))] == []
 
 
-# ---- the harness itself ------------------------------------------------------------------------------------------------------
+# ---- the harness itself --------------------------------------------------------------------------
 
 
 def test_rows_are_scrambled() -> None:
@@ -111,11 +135,17 @@ def test_each_field_is_compared(family: str) -> None:
 def test_differences_name_the_place() -> None:
     """Changed, missing and additional fields are told with their paths; equal ones are not."""
     expected, got = {"a": {"x": 1, "y": [2]}, "b": 0}, {"a": {"x": 1, "y": [3]}, "c": None}
-    assert list(differences(expected, got)) == ["a.y: expected [2], got [3]", "b: expected 0, got nothing", "c: expected nothing, got None"]
+    assert list(differences(expected, got)) == [
+        "a.y: expected [2], got [3]",
+        "b: expected 0, got nothing",
+        "c: expected nothing, got None",
+    ]
 
 
 def test_deviations_are_real() -> None:
-    """A vector that an ADR lists differs in just the fields named, as far as this repository has it (other seeds' are not here)."""
+    """A vector that an ADR lists differs in just the fields named, as far as this repository has it
+    (other seeds' are not here).
+    """
     listed = deviations()
     assert listed
     families = {name.partition("-")[0] for name in listed if " " not in name}
@@ -127,7 +157,10 @@ def test_deviations_are_real() -> None:
             assert name.split("-")[1] != "1", name
             continue
         got = BUILT[name.partition("-")[0]](cases[name])
-        assert {one.partition(":")[0].partition(".")[0] for one in differences(cases[name]["expect"], got)} == fields, name
+        assert {
+            one.partition(":")[0].partition(".")[0]
+            for one in differences(cases[name]["expect"], got)
+        } == fields, name
 
 
 def test_crash_is_a_failure() -> None:
@@ -165,16 +198,26 @@ def test_failure_is_shown(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
     case["expect"]["preEnqueue"]["plugin"] = "Somebody"
     (folder / "SchedulingGates.jsonl").write_text(json.dumps(case))
     assert main([str(folder)]) == 1
-    assert f"{case['id']}\n    preEnqueue.plugin: expected 'Somebody', got 'SchedulingGates'" in capsys.readouterr().out
+    assert (
+        f"{case['id']}\n    preEnqueue.plugin: expected 'Somebody', got 'SchedulingGates'"
+        in capsys.readouterr().out
+    )
 
 
 @pytest.mark.parametrize(
     ("arguments", "wanted"),
-    [(["missing"], "missing is not a folder"), ([".", "--families", "Unheard"], "no file in . for: Unheard")],
+    [
+        (["missing"], "missing is not a folder"),
+        ([".", "--families", "Unheard"], "no file in . for: Unheard"),
+    ],
     ids=["no folder", "no such family"],
 )
 def test_wrong_command_line(
-    arguments: list[str], wanted: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    arguments: list[str],
+    wanted: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Exit code 2 and a sentence."""
     monkeypatch.chdir(tmp_path)

@@ -9,10 +9,14 @@ import msgspec
 from moorage.ports.errors import Retryable
 
 DECODE_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-"""What decoding raises: for what is no such JSON, for text that is not UTF-8, for what is nested too deeply."""
+"""What decoding raises: for what is no such JSON, for text that is not UTF-8, for what is nested
+too deeply.
+"""
 
 MAX_LINE_BYTES = 2**25
-"""Bytes of one line of a watch. An object has 1.5 MiB as the API server keeps it, and as JSON at most six times that."""
+"""Bytes of one line of a watch. An object has 1.5 MiB as the API server keeps it, and as JSON at
+most six times that.
+"""
 
 T = TypeVar("T")
 
@@ -22,7 +26,9 @@ class LineTooLong(Exception):
 
 
 class LineSplitter:
-    """Cuts chunks into lines; the start of an unfinished line is kept in pieces, so that a giant one is joined once."""
+    """Cuts chunks into lines; the start of an unfinished line is kept in pieces, so that a giant
+    one is joined once.
+    """
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []
@@ -51,8 +57,12 @@ class LineSplitter:
 
 
 def decoded(request: str, body: bytes, kind: type[T], *, outcome_unknown: bool = False) -> T:
-    """The body as this kind; an answer that is none is asked for again later. Raises Retryable, without the body: it may hold secrets."""
+    """The body as this kind; an answer that is none is asked for again later. Raises Retryable,
+    without the body: it may hold secrets.
+    """
     try:
         return msgspec.json.decode(body, type=kind)
     except DECODE_ERRORS as error:
-        raise Retryable(f"{request}: the answer cannot be read: {error}", outcome_unknown=outcome_unknown) from error
+        raise Retryable(
+            f"{request}: the answer cannot be read: {error}", outcome_unknown=outcome_unknown
+        ) from error

@@ -1,6 +1,8 @@
-"""Who may see what our server has: the API server is asked, by TokenReview and SubjectAccessReview, as kube-scheduler asks it.
+"""Who may see what our server has: the API server is asked, by TokenReview and SubjectAccessReview,
+as kube-scheduler asks it.
 
-Whatever cannot be found out is refused. Without credentials nobody is asked: there is no anonymous access but to health.
+Whatever cannot be found out is refused. Without credentials nobody is asked: there is no anonymous
+access but to health.
 """
 
 from __future__ import annotations
@@ -27,7 +29,9 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 CACHE_SECONDS = 10.0
-"""How long an answer counts, as in kube-scheduler: a token that was taken back is good for so long."""
+"""How long an answer counts, as in kube-scheduler: a token that was taken back is good for so
+long.
+"""
 MAX_CACHED_REVIEWS = 1024
 MAX_CONCURRENT_REVIEWS = 8
 """Reviews in flight: a flood of unknown tokens becomes none at the API server."""
@@ -76,9 +80,11 @@ class _CachedReview(Generic[V]):
 
 
 class _ReviewCache(Generic[K, V]):
-    """What was answered lately, by question. Those who ask the same at one time wait for one answer; failures are not kept.
+    """What was answered lately, by question. Those who ask the same at one time wait for one
+    answer; failures are not kept.
 
-    What nobody waits for any more is not asked: else those who come and go would leave ever more behind while answers are slow.
+    What nobody waits for any more is not asked: else those who come and go would leave ever more
+    behind while answers are slow.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -94,7 +100,8 @@ class _ReviewCache(Generic[K, V]):
             answer = self._known[question] = _CachedReview(now, asyncio.create_task(_awaited(ask)))
         answer.waiting += 1
         try:
-            return await asyncio.shield(answer.task)  # who goes away does not take the answer from the others
+            # who goes away does not take the answer from the others
+            return await asyncio.shield(answer.task)
         finally:
             answer.waiting -= 1
             if not answer.waiting and not answer.task.done():
@@ -112,7 +119,9 @@ class _ReviewCache(Generic[K, V]):
 
 def _good(task: asyncio.Task[Any]) -> bool:
     """Whether it has an answer, or may get one."""
-    return not task.cancelling() and not (task.done() and (task.cancelled() or task.exception() is not None))
+    return not task.cancelling() and not (
+        task.done() and (task.cancelled() or task.exception() is not None)
+    )
 
 
 async def _awaited(ask: Callable[[], Awaitable[V]]) -> V:
@@ -120,7 +129,9 @@ async def _awaited(ask: Callable[[], Awaitable[V]]) -> V:
 
 
 class _Right(NamedTuple):
-    """What is asked of a SubjectAccessReview. ``caller`` is its user, groups, uid and extra as the review has them, in JSON."""
+    """What is asked of a SubjectAccessReview. ``caller`` is its user, groups, uid and extra as the
+    review has them, in JSON.
+    """
 
     caller: str
     verb: str
@@ -128,7 +139,9 @@ class _Right(NamedTuple):
 
 
 class ApiReviews:
-    """``ports.requesters.Gatekeeper``; ``call`` is one request to the API server (``ports.http_calls.HttpSession.call``)."""
+    """``ports.requesters.Gatekeeper``; ``call`` is one request to the API server
+    (``ports.http_calls.HttpSession.call``).
+    """
 
     def __init__(self, call: Callable[[HttpCall], Awaitable[bytes]], clock: Clock) -> None:
         self._call = call
@@ -142,9 +155,14 @@ class ApiReviews:
             caller = certified or await self._caller(token)
             if caller is None:
                 raise Denied(
-                    401, "the bearer token is not known, or not any more" if token else "a client certificate or a bearer token is needed"
+                    401,
+                    "the bearer token is not known, or not any more"
+                    if token
+                    else "a client certificate or a bearer token is needed",
                 )
-            if MASTERS_GROUP not in caller.groups and not await self._is_allowed(caller, verb, path):
+            if MASTERS_GROUP not in caller.groups and not await self._is_allowed(
+                caller, verb, path
+            ):
                 raise Denied(403, f"user {caller.name!r} may not {verb} {path}")
         except EdgeError as error:
             log.warning(
@@ -153,17 +171,25 @@ class ApiReviews:
                 error,
                 extra=once_per_cause(f"reviews {type(error).__name__}"),
             )
-            raise Denied(503, "who may see this cannot be found out now: the API server does not say") from error
+            raise Denied(
+                503, "who may see this cannot be found out now: the API server does not say"
+            ) from error
 
     async def client_authorities(self) -> str:
-        """``client-ca-file`` of the ConfigMap in which kube-apiserver says whose client certificates it believes. Raises EdgeError."""
+        """``client-ca-file`` of the ConfigMap in which kube-apiserver says whose client
+        certificates it believes. Raises EdgeError.
+        """
         try:
             found = decoded(
-                AUTHORITIES_PATH, await self._call(HttpCall("GET", AUTHORITIES_PATH, timeout=REVIEW_TIMEOUT_SECONDS)), _ConfigMap
+                AUTHORITIES_PATH,
+                await self._call(HttpCall("GET", AUTHORITIES_PATH, timeout=REVIEW_TIMEOUT_SECONDS)),
+                _ConfigMap,
             )
         except (Forbidden, NotFound) as error:
             log.warning(
-                "client certificates do not count, as their authority cannot be read: %s", error, extra=once_per_cause("no authority")
+                "client certificates do not count, as their authority cannot be read: %s",
+                error,
+                extra=once_per_cause("no authority"),
             )
             return ""
         return (found.data or {}).get("client-ca-file", "")
@@ -171,17 +197,28 @@ class ApiReviews:
     async def _caller(self, token: str) -> Caller | None:
         if not token:
             return None
-        return await self._tokens.get(hashlib.sha256(token.encode()).digest(), lambda: self._review_token(token))
+        return await self._tokens.get(
+            hashlib.sha256(token.encode()).digest(), lambda: self._review_token(token)
+        )
 
     async def _is_allowed(self, caller: Caller, verb: str, path: str) -> bool:
-        user = {"user": caller.name, "uid": caller.uid, "groups": [*caller.groups], "extra": {**caller.extra}}
+        user = {
+            "user": caller.name,
+            "uid": caller.uid,
+            "groups": [*caller.groups],
+            "extra": {**caller.extra},
+        }
         right = _Right(json.dumps(user, sort_keys=True), verb, path)
         return await self._rights.get(right, lambda: self._review_access(user, verb, path))
 
-    # ---- what the API server is asked --------------------------------------------------------------------------------------
+    # ---- what the API server is asked ------------------------------------------------------------
 
     async def _review_token(self, token: str) -> Caller | None:
-        status = (await self._review("authentication.k8s.io", "TokenReview", {"token": token}, _TokenReview)).status
+        status = (
+            await self._review(
+                "authentication.k8s.io", "TokenReview", {"token": token}, _TokenReview
+            )
+        ).status
         if not status.authenticated or status.user is None or not status.user.username:
             return None
         user = status.user
@@ -189,12 +226,23 @@ class ApiReviews:
 
     async def _review_access(self, user: dict[str, Any], verb: str, path: str) -> bool:
         spec = {**user, "nonResourceAttributes": {"verb": verb, "path": path}}
-        status = (await self._review("authorization.k8s.io", "SubjectAccessReview", spec, _AccessReview)).status
+        status = (
+            await self._review("authorization.k8s.io", "SubjectAccessReview", spec, _AccessReview)
+        ).status
         return status.allowed and not status.denied
 
     async def _review(self, group: str, kind: str, spec: dict[str, Any], answer: type[V]) -> V:
         body = json.dumps({"apiVersion": f"{group}/v1", "kind": kind, "spec": spec}).encode()
         async with self._slots:
             return decoded(
-                kind, await self._call(HttpCall("POST", f"/apis/{group}/v1/{kind.lower()}s", body, timeout=REVIEW_TIMEOUT_SECONDS)), answer
+                kind,
+                await self._call(
+                    HttpCall(
+                        "POST",
+                        f"/apis/{group}/v1/{kind.lower()}s",
+                        body,
+                        timeout=REVIEW_TIMEOUT_SECONDS,
+                    )
+                ),
+                answer,
             )

@@ -1,10 +1,14 @@
-"""The event broadcaster: events go to the log, and to the API server as events.k8s.io/v1, without ever holding up who emits them.
+"""The event broadcaster: events go to the log, and to the API server as events.k8s.io/v1, without
+ever holding up who emits them.
 
-* What repeats within ``SERIES_SECONDS`` becomes a series: the first is created, later ones only raise its count.
-* An object has ``BURST`` events at once and one more each ``REFILL_SECONDS`` (client-go's spam filter); what is over that is counted,
-  not sent. A count that could not be sent goes out with the next event of its series. The rule holds for every reason.
+* What repeats within ``SERIES_SECONDS`` becomes a series: the first is created, later ones only
+  raise its count.
+* An object has ``BURST`` events at once and one more each ``REFILL_SECONDS`` (client-go's spam
+  filter); what is over that is counted, not sent. A count that could not be sent goes out with the
+  next event of its series. The rule holds for every reason.
 * What breaks is tried again for ``GIVE_UP_SECONDS``, behind the others.
-* The queue is bounded; what does not fit is counted and dropped. All tables forget their oldest entries.
+* The queue is bounded; what does not fit is counted and dropped. All tables forget their oldest
+  entries.
 """
 
 from __future__ import annotations
@@ -36,13 +40,17 @@ BURST = 25
 REFILL_SECONDS = 300.0
 MAX_QUEUED_EVENTS = 10_000
 WORKERS = 2
-"""Events that are sent at a time: few, so that what decides and evicts has the API server first when there is much to tell."""
+"""Events that are sent at a time: few, so that what decides and evicts has the API server first
+when there is much to tell.
+"""
 MAX_TABLE_ENTRIES = 4096
 """Entries of the tables of series and of objects, as many as client-go keeps."""
 MAX_NOTE_BYTES = 1024
 MAX_INSTANCE_CHARACTERS = 128
 GIVE_UP_SECONDS = 600.0
-"""How long an event is tried again. Its name stays the same, so one that was made by a request without an answer is not made twice."""
+"""How long an event is tried again. Its name stays the same, so one that was made by a request
+without an answer is not made twice.
+"""
 BACKOFF = Backoff(0.2, 5.0)
 """After a request that broke."""
 
@@ -64,12 +72,17 @@ class _Series:
     since: float | None = None
     """When it was first tried to send what is being sent."""
     busy: bool = False
-    """Queued or being sent: a repetition only raises the count, and what the request did not have yet follows it."""
+    """Queued or being sent: a repetition only raises the count, and what the request did not have
+    yet follows it.
+    """
 
     @property
     def path(self) -> str:
-        """Of the collection that it is in; events on cluster-scoped objects are in namespace default."""
-        return f"/apis/events.k8s.io/v1/namespaces/{self.event.regarding.namespace or 'default'}/events"
+        """Of the collection that it is in; events on cluster-scoped objects are in namespace
+        default.
+        """
+        namespace = self.event.regarding.namespace or "default"
+        return f"/apis/events.k8s.io/v1/namespaces/{namespace}/events"
 
 
 @dataclasses.dataclass(slots=True)
@@ -79,9 +92,18 @@ class _Bucket:
 
 
 class EventBroadcaster:
-    """``ports.event_recorder.EventRecorder``. ``run`` sends until cancelled; ``flush`` before that, at the end."""
+    """``ports.event_recorder.EventRecorder``. ``run`` sends until cancelled; ``flush`` before that,
+    at the end.
+    """
 
-    def __init__(self, session: HttpSession, clock: Clock, telemetry: Telemetry, host: str, workers: int = WORKERS) -> None:
+    def __init__(
+        self,
+        session: HttpSession,
+        clock: Clock,
+        telemetry: Telemetry,
+        host: str,
+        workers: int = WORKERS,
+    ) -> None:
         self._session = session
         self._clock = clock
         self._telemetry = telemetry
@@ -99,10 +121,17 @@ class EventBroadcaster:
     def record(self, event: Event) -> None:
         """Log it and queue it."""
         event = dataclasses.replace(event, note=printable(event.note))
-        kind, name = event.regarding.kind.lower(), f"{event.regarding.namespace}/{event.regarding.name}".lstrip("/")
+        kind, name = (
+            event.regarding.kind.lower(),
+            f"{event.regarding.namespace}/{event.regarding.name}".lstrip("/"),
+        )
         if event.warning:
             cause = f"event {event.reason} {kind} {name} {shortened_note(event.note)}"
-            log.warning("event: %s", event.note, extra=once_per_cause(cause, reason=event.reason, **{kind: name}))
+            log.warning(
+                "event: %s",
+                event.note,
+                extra=once_per_cause(cause, reason=event.reason, **{kind: name}),
+            )
         else:
             log.info("event: %s", event.note, extra={"reason": event.reason, kind: name})
         series = self._series_of(event)
@@ -118,25 +147,30 @@ class EventBroadcaster:
                 group.create_task(self._work())
 
     async def flush(self, seconds: float) -> None:
-        """Wait at most so long until all is sent; what is left is told in the log. ``run`` must still be running."""
+        """Wait at most so long until all is sent; what is left is told in the log. ``run`` must
+        still be running.
+        """
         try:
             async with asyncio.timeout(seconds):
                 await self._queue.join()
         except TimeoutError:
             log.warning("%d events were not sent before the end", self._unsent)
 
-    # ---- what to send --------------------------------------------------------------------------------------------------
+    # ---- what to send ----------------------------------------------------------------------------
 
     def _series_of(self, event: Event) -> _Series:
         """The series that the event starts or goes on."""
         boot, now = self._clock.boottime(), self._clock.now()
         while self._series and (
-            len(self._series) > MAX_TABLE_ENTRIES or boot - next(iter(self._series.values())).last_boot >= SERIES_SECONDS
+            len(self._series) > MAX_TABLE_ENTRIES
+            or boot - next(iter(self._series.values())).last_boot >= SERIES_SECONDS
         ):
             self._series.popitem(last=False)
         series = self._series.get(event)
         if series is None:
-            series = self._series[event] = _Series(event, self._name(event.regarding.name, now), now, now, boot)
+            series = self._series[event] = _Series(
+                event, self._name(event.regarding.name, now), now, now, boot
+            )
         else:
             series.count += 1
             series.last, series.last_boot = now, boot
@@ -183,7 +217,7 @@ class EventBroadcaster:
         suffix = f".{self._last_stamp:x}"
         return regarding[: MAX_NAME_CHARACTERS - len(suffix)].rstrip("-.") + suffix
 
-    # ---- sending -----------------------------------------------------------------------------------------------------------
+    # ---- sending ---------------------------------------------------------------------------------
 
     async def _work(self) -> None:
         failures = 0
@@ -192,7 +226,8 @@ class EventBroadcaster:
             try:
                 again = await self._send(series)
                 if again is not None:
-                    self._queue.put_nowait(series)  # behind the others: what breaks for one need not break for all
+                    # behind the others: what breaks for one need not break for all
+                    self._queue.put_nowait(series)
             finally:
                 self._queue.task_done()
             if again is not None:
@@ -224,7 +259,9 @@ class EventBroadcaster:
     def _failed(self, series: _Series, error: EdgeError) -> None:
         self._telemetry.event("failed")
         log.warning(
-            "an event was not sent: %s", error, extra=once_per_failure(error, "event ", reason=series.event.reason, event=series.name)
+            "an event was not sent: %s",
+            error,
+            extra=once_per_failure(error, "event ", reason=series.event.reason, event=series.name),
         )
 
     async def _deliver(self, series: _Series) -> None:
@@ -233,12 +270,17 @@ class EventBroadcaster:
         if series.sent:
             body = _encode({"series": _counted(series)})
             try:
-                await self._session.call(HttpCall("PATCH", f"{series.path}/{series.name}", body, MERGE_PATCH))
+                await self._session.call(
+                    HttpCall("PATCH", f"{series.path}/{series.name}", body, MERGE_PATCH)
+                )
                 series.sent = count
                 return
             except NotFound:
                 # It has expired, or somebody deleted it: begin anew.
-                series.sent, series.name = 0, self._name(series.event.regarding.name, self._clock.now())
+                series.sent, series.name = (
+                    0,
+                    self._name(series.event.regarding.name, self._clock.now()),
+                )
         # Conflict: an attempt whose answer did not come has created it after all.
         with contextlib.suppress(Conflict):
             await self._session.call(HttpCall("POST", series.path, _encode(self._body(series))))
@@ -269,7 +311,11 @@ class EventBroadcaster:
 def shortened_note(note: str) -> str:
     """At most 1024 bytes of UTF-8, cut between characters; a cut note ends in " ..."."""
     raw = note.encode()
-    return note if len(raw) <= MAX_NOTE_BYTES else raw[: MAX_NOTE_BYTES - 4].decode(errors="ignore") + " ..."
+    return (
+        note
+        if len(raw) <= MAX_NOTE_BYTES
+        else raw[: MAX_NOTE_BYTES - 4].decode(errors="ignore") + " ..."
+    )
 
 
 def _counted(series: _Series) -> dict[str, Any]:
@@ -277,7 +323,13 @@ def _counted(series: _Series) -> dict[str, Any]:
 
 
 def _reference(ref: ObjectRef) -> dict[str, str]:
-    full = {"apiVersion": ref.api_version, "kind": ref.kind, "namespace": ref.namespace, "name": ref.name, "uid": ref.uid}
+    full = {
+        "apiVersion": ref.api_version,
+        "kind": ref.kind,
+        "namespace": ref.namespace,
+        "name": ref.name,
+        "uid": ref.uid,
+    }
     return {key: value for key, value in full.items() if value}
 
 

@@ -1,8 +1,9 @@
 """Extenders over HTTP: ``ports.extender_calls.ExtenderClient``.
 
-Bodies are those of kube-scheduler's extender API v1: keys are written as Go names, and read in whatever case, as older extenders
-write them. Certificates come from Secrets in our own namespace. Only the URL of the profile is ever called: redirects are answers
-like any other that is not 200, and the environment's proxies are not used.
+Bodies are those of kube-scheduler's extender API v1: keys are written as Go names, and read in
+whatever case, as older extenders write them. Certificates come from Secrets in our own namespace.
+Only the URL of the profile is ever called: redirects are answers like any other that is not 200,
+and the environment's proxies are not used.
 Source: kube-scheduler HTTPExtender (v1.36), in words of our own.
 """
 
@@ -28,7 +29,9 @@ from moorage.ports.kube import KubeReader, PodRef
 CERTIFICATES_SECONDS = 60.0
 """How old what was read of a Secret may be."""
 MIN_ANSWER_BYTES_ALLOWED = 2**20
-"""Bytes that an answer may have beside twice the question's, less the pod: whoever writes pods decides how long that is."""
+"""Bytes that an answer may have beside twice the question's, less the pod: whoever writes pods
+decides how long that is.
+"""
 LONG_ANSWER_BYTES = 2**16
 """Longer answers are read one at a time, and others have their turn in between."""
 MIN_ENTRIES_ALLOWED = 1000
@@ -70,42 +73,75 @@ class HttpExtenderClient:
         if self._session is not None:
             await self._session.close()
 
-    # ---- questions ---------------------------------------------------------------------------------------------------------
+    # ---- questions -------------------------------------------------------------------------------
 
-    async def filter(self, extender: Extender, pod: bytes, nodes: CandidateNodes) -> ExtenderFilterResult:
+    async def filter(
+        self, extender: Extender, pod: bytes, nodes: CandidateNodes
+    ) -> ExtenderFilterResult:
         """Which of the nodes pass; an extender that names none lets none pass."""
         body = _arguments(extender, pod, nodes)
-        return await self._ask(extender, extender.filter_verb, body, lambda text: _filter_result(_fields(text), extender, nodes))
+        return await self._ask(
+            extender,
+            extender.filter_verb,
+            body,
+            lambda text: _filter_result(_fields(text), extender, nodes),
+        )
 
-    async def prioritize(self, extender: Extender, pod: bytes, nodes: CandidateNodes) -> Sequence[tuple[str, int]]:
+    async def prioritize(
+        self, extender: Extender, pod: bytes, nodes: CandidateNodes
+    ) -> Sequence[tuple[str, int]]:
         """Pairs of a node's name and its priority."""
         body = _arguments(extender, pod, nodes)
-        return await self._ask(extender, extender.prioritize_verb, body, lambda text: _pairs(text, len(nodes.names)))
+        return await self._ask(
+            extender, extender.prioritize_verb, body, lambda text: _pairs(text, len(nodes.names))
+        )
 
-    async def preempt(self, extender: Extender, pod: bytes, victims: Mapping[str, NodeVictims]) -> Mapping[str, MetaVictims]:
+    async def preempt(
+        self, extender: Extender, pod: bytes, victims: Mapping[str, NodeVictims]
+    ) -> Mapping[str, MetaVictims]:
         """What it makes of the victims; the answer always names pods by UID."""
         capable = extender.node_cache_capable
         proposed = {
             node: {
-                "Pods": [{"UID": uid} if capable else msgspec.Raw(text) for uid, text in proposal.pods.items()],
+                "Pods": [
+                    {"UID": uid} if capable else msgspec.Raw(text)
+                    for uid, text in proposal.pods.items()
+                ],
                 "NumPDBViolations": proposal.num_pdb_violations,
             }
             for node, proposal in victims.items()
         }
-        named = {"NodeNameToVictims": None if capable else proposed, "NodeNameToMetaVictims": proposed if capable else None}
+        named = {
+            "NodeNameToVictims": None if capable else proposed,
+            "NodeNameToMetaVictims": proposed if capable else None,
+        }
         asked = len(victims) + sum(len(proposal.pods) for proposal in victims.values())
         body = {"Pod": msgspec.Raw(pod), **named}
-        return await self._ask(extender, extender.preempt_verb, body, lambda text: _meta_victims_by_node(text, asked))
+        return await self._ask(
+            extender, extender.preempt_verb, body, lambda text: _meta_victims_by_node(text, asked)
+        )
 
     async def bind(self, extender: Extender, pod: PodRef, node: str) -> None:
         """Have it bind the pod; whatever it answers but a plain yes, it may have done so."""
         body = {"PodName": pod.name, "PodNamespace": pod.namespace, "PodUID": pod.uid, "Node": node}
-        await self._ask(extender, extender.bind_verb, body, lambda text: _no_error(_fields(text)), again=False)
+        await self._ask(
+            extender, extender.bind_verb, body, lambda text: _no_error(_fields(text)), again=False
+        )
 
-    # ---- asking ------------------------------------------------------------------------------------------------------------
+    # ---- asking ----------------------------------------------------------------------------------
 
-    async def _ask(self, extender: Extender, verb: str, body: Mapping[str, Any], read: Callable[[bytes], T], *, again: bool = True) -> T:
-        """The answer as ``read`` understands it. ``again``: a question may be put twice, where a kept connection turns out dead."""
+    async def _ask(
+        self,
+        extender: Extender,
+        verb: str,
+        body: Mapping[str, Any],
+        read: Callable[[bytes], T],
+        *,
+        again: bool = True,
+    ) -> T:
+        """The answer as ``read`` understands it. ``again``: a question may be put twice, where a
+        kept connection turns out dead.
+        """
         url = f"{extender.url.rstrip('/')}/{verb}"
         question = msgspec.json.encode(body)
         room = MIN_ANSWER_BYTES_ALLOWED + 2 * (len(question) - len(bytes(body.get("Pod", b""))))
@@ -116,7 +152,9 @@ class HttpExtenderClient:
             raise _error(f'Post "{url}": no answer within {extender.timeout:g} s') from error
         except aiohttp.ClientError as error:
             sent = not isinstance(error, aiohttp.ClientConnectorError | aiohttp.InvalidURL)
-            raise _error(f'Post "{url}": {str(error) or type(error).__name__}', sent=sent) from error
+            raise _error(
+                f'Post "{url}": {str(error) or type(error).__name__}', sent=sent
+            ) from error
         try:
             if len(text) <= LONG_ANSWER_BYTES:
                 return read(text)
@@ -124,10 +162,16 @@ class HttpExtenderClient:
                 await asyncio.sleep(0)
                 return read(text)
         except DECODE_ERRORS as error:
-            raise _error(f"the answer of {verb} by extender at URL {url} cannot be read: {error}") from error
+            raise _error(
+                f"the answer of {verb} by extender at URL {url} cannot be read: {error}"
+            ) from error
 
-    async def _send(self, extender: Extender, verb: str, url: str, question: _Question, *, again: bool) -> bytes:
-        """The body of a 200. A handshake that fails is tried again with the certificates as they are now."""
+    async def _send(
+        self, extender: Extender, verb: str, url: str, question: _Question, *, again: bool
+    ) -> bytes:
+        """The body of a 200. A handshake that fails is tried again with the certificates as they
+        are now.
+        """
         try:
             return await self._post(extender, verb, url, question)
         except aiohttp.ClientSSLError:
@@ -141,8 +185,13 @@ class HttpExtenderClient:
     async def _post(self, extender: Extender, verb: str, url: str, question: _Question) -> bytes:
         tls: dict[str, Any] = {}
         if url.lower().startswith("https:"):
-            tls = {"ssl": await self._context(extender), "server_hostname": extender.server_name or None}
-        async with self._http().post(url, data=question.body, allow_redirects=False, **tls) as response:
+            tls = {
+                "ssl": await self._context(extender),
+                "server_hostname": extender.server_name or None,
+            }
+        async with self._http().post(
+            url, data=question.body, allow_redirects=False, **tls
+        ) as response:
             if response.status != 200:
                 raise _error(f"failed {verb} with extender at URL {url}, code {response.status}")
             room = question.max_answer_bytes
@@ -161,13 +210,17 @@ class HttpExtenderClient:
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=0),
                 # Nothing is compressed: what a small answer unpacks to has no bound.
-                headers={"User-Agent": self._user_agent, "Content-Type": "application/json", "Accept-Encoding": "identity"},
+                headers={
+                    "User-Agent": self._user_agent,
+                    "Content-Type": "application/json",
+                    "Accept-Encoding": "identity",
+                },
                 cookie_jar=aiohttp.DummyCookieJar(),
                 auto_decompress=False,
             )
         return self._session
 
-    # ---- certificates ------------------------------------------------------------------------------------------------------
+    # ---- certificates ----------------------------------------------------------------------------
 
     async def _context(self, extender: Extender) -> ssl.SSLContext:
         identity, now = _identity(extender), self._clock.boottime()
@@ -175,13 +228,21 @@ class HttpExtenderClient:
         if known is None or now - known.read_at >= CERTIFICATES_SECONDS:
             secret = await self._reads.secret(extender.secret) if extender.secret else {}
             if secret is None:
-                raise _error(f"extender {extender.url}: there is no Secret {extender.secret!r} in the operator's namespace", sent=False)
+                raise _error(
+                    (
+                        f"extender {extender.url}: there is no Secret {extender.secret!r} in the "
+                        f"operator's namespace"
+                    ),
+                    sent=False,
+                )
             known = self._certificates[identity] = _Certificates(_context_of(extender, secret), now)
         return known.context
 
 
 def _context_of(extender: Extender, secret: Mapping[str, bytes]) -> ssl.SSLContext:
-    """The context that a Secret gives: ca.crt, and tls.crt with tls.key for a client certificate."""
+    """The context that a Secret gives: ca.crt, and tls.crt with tls.key for a client
+    certificate.
+    """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     try:
         if extender.insecure:
@@ -190,7 +251,9 @@ def _context_of(extender: Extender, secret: Mapping[str, bytes]) -> ssl.SSLConte
         elif "ca.crt" in secret:
             context.load_verify_locations(cadata=secret["ca.crt"].decode("ascii"))
         else:
-            raise _error(f"extender {extender.url}: Secret {extender.secret!r} has no ca.crt", sent=False)
+            raise _error(
+                f"extender {extender.url}: Secret {extender.secret!r} has no ca.crt", sent=False
+            )
         if "tls.crt" in secret or "tls.key" in secret:
             _load(context, secret.get("tls.crt", b"") + b"\n" + secret.get("tls.key", b""))
     except (OSError, ValueError) as error:
@@ -200,11 +263,14 @@ def _context_of(extender: Extender, secret: Mapping[str, bytes]) -> ssl.SSLConte
 
 
 def _load(context: ssl.SSLContext, pem: bytes) -> None:
-    """Give a context its certificate with key, which it takes from a file only: this one is in memory and never on a disk."""
+    """Give a context its certificate with key, which it takes from a file only: this one is in
+    memory and never on a disk.
+    """
     file = os.memfd_create("certificate", os.MFD_CLOEXEC)
     try:
         os.write(file, pem)
-        context.load_cert_chain(f"/proc/self/fd/{file}", password=b"")  # else OpenSSL would ask the terminal for one
+        # else OpenSSL would ask the terminal for one
+        context.load_cert_chain(f"/proc/self/fd/{file}", password=b"")
     finally:
         os.close(file)
 
@@ -213,7 +279,7 @@ def _identity(extender: Extender) -> tuple[str, bool]:
     return extender.secret, extender.insecure
 
 
-# ---- bodies ----------------------------------------------------------------------------------------------------------------
+# ---- bodies --------------------------------------------------------------------------------------
 
 
 def _error(text: str, sent: bool = True) -> EdgeError:
@@ -222,7 +288,11 @@ def _error(text: str, sent: bool = True) -> EdgeError:
 
 def _arguments(extender: Extender, pod: bytes, nodes: CandidateNodes) -> dict[str, Any]:
     names = list(nodes.names) if extender.node_cache_capable else None
-    whole = {"metadata": {}, "items": [msgspec.Raw(nodes.node_json[name]) for name in nodes.names]} if names is None else None
+    whole = (
+        {"metadata": {}, "items": [msgspec.Raw(nodes.node_json[name]) for name in nodes.names]}
+        if names is None
+        else None
+    )
     return {"Pod": msgspec.Raw(pod), "Nodes": whole, "NodeNames": names}
 
 
@@ -257,14 +327,23 @@ def _texts(fields: _Fields, key: str, nodes: CandidateNodes) -> dict[str, str]:
     return {node: found[node][:_LONGEST_TEXT] for node in nodes.names if node in found}
 
 
-def _filter_result(fields: _Fields, extender: Extender, nodes: CandidateNodes) -> ExtenderFilterResult:
+def _filter_result(
+    fields: _Fields, extender: Extender, nodes: CandidateNodes
+) -> ExtenderFilterResult:
     _no_error(fields)
     passed: Sequence[str] = ()
     if extender.node_cache_capable and "nodenames" in fields:
         passed = _read(fields["nodenames"], list[str])
     elif "nodes" in fields:
-        passed = [_name(item) for item in _bounded_entries(_items(_fields(fields["nodes"])), len(nodes.names))]
-    return ExtenderFilterResult(tuple(passed), _texts(fields, "failednodes", nodes), _texts(fields, "failedandunresolvablenodes", nodes))
+        passed = [
+            _name(item)
+            for item in _bounded_entries(_items(_fields(fields["nodes"])), len(nodes.names))
+        ]
+    return ExtenderFilterResult(
+        tuple(passed),
+        _texts(fields, "failednodes", nodes),
+        _texts(fields, "failedandunresolvablenodes", nodes),
+    )
 
 
 def _pairs(text: bytes, asked: int) -> list[tuple[str, int]]:
@@ -275,17 +354,24 @@ def _pairs(text: bytes, asked: int) -> list[tuple[str, int]]:
 def _meta_victims_by_node(text: bytes, asked: int) -> dict[str, MetaVictims]:
     by_node = _optional(_fields(text), "nodenametometavictims", dict[str, msgspec.Raw], {})
     nodes = {node: _fields(by_node[node]) for node in _bounded_entries(list(by_node), asked)}
-    pods = {node: _list(fields["pods"]) if "pods" in fields else [] for node, fields in nodes.items()}
+    pods = {
+        node: _list(fields["pods"]) if "pods" in fields else [] for node, fields in nodes.items()
+    }
     _bounded_entries([pod for some in pods.values() for pod in some], asked)
     return {node: _meta_victims(fields, pods[node]) for node, fields in nodes.items()}
 
 
 def _meta_victims(fields: _Fields, pods: list[msgspec.Raw]) -> MetaVictims:
-    return MetaVictims(tuple(_optional(_fields(pod), "uid", str, "") for pod in pods), _optional(fields, "numpdbviolations", int, 0))
+    return MetaVictims(
+        tuple(_optional(_fields(pod), "uid", str, "") for pod in pods),
+        _optional(fields, "numpdbviolations", int, 0),
+    )
 
 
 def _bounded_entries(entries: list[T], asked: int) -> list[T]:
-    """The entries of an answer; more than can be about what was asked would only hold the loop. Raises ValidationError."""
+    """The entries of an answer; more than can be about what was asked would only hold the loop.
+    Raises ValidationError.
+    """
     if len(entries) > MIN_ENTRIES_ALLOWED + 2 * asked:
         raise msgspec.ValidationError(f"it has {len(entries)} entries, and was asked about {asked}")
     return entries

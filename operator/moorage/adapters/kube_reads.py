@@ -1,4 +1,6 @@
-"""Reads of the API server beside the informers: where pods are, stored revisions, the other replicas, our own rights."""
+"""Reads of the API server beside the informers: where pods are, stored revisions, the other
+replicas, our own rights.
+"""
 
 from __future__ import annotations
 
@@ -162,7 +164,10 @@ class HttpKubeReader:
         """Page by page, of one moment."""
         return [
             PodNode(
-                pod.metadata.uid, f"{pod.metadata.namespace}/{pod.metadata.name}", pod.spec.node_name, bool(pod.metadata.deletion_timestamp)
+                pod.metadata.uid,
+                f"{pod.metadata.namespace}/{pod.metadata.name}",
+                pod.spec.node_name,
+                bool(pod.metadata.deletion_timestamp),
             )
             async for pod in self._pages("/api/v1/pods", {"fieldSelector": LIVE_PODS}, _Places)
         ]
@@ -178,35 +183,48 @@ class HttpKubeReader:
     async def nodes_json(self) -> Mapping[str, bytes]:
         """Page by page, of one moment."""
         path = "/api/v1/nodes"
-        found = [_without_managers(path, bytes(node)) async for node in self._pages(path, {}, _Whole)]
+        found = [
+            _without_managers(path, bytes(node)) async for node in self._pages(path, {}, _Whole)
+        ]
         return {decoded(path, node, _Named).metadata.name: node for node in found}
 
     async def secret(self, name: str) -> Mapping[str, bytes] | None:
         """The data of a Secret in the Lease's namespace."""
-        found = await self._found(f"/api/v1/namespaces/{self._namespace}/secrets/{urllib.parse.quote(name, safe='')}", _Secret)
+        found = await self._found(
+            f"/api/v1/namespaces/{self._namespace}/secrets/{urllib.parse.quote(name, safe='')}",
+            _Secret,
+        )
         return None if found is None else (found.data or {})
 
     async def resource_claim(self, namespace: str, name: str) -> ResourceClaim | None:
         """The claim, None when it is gone."""
-        return await self._named(f"/apis/resource.k8s.io/v1/namespaces/{namespace}/resourceclaims", name, ResourceClaim)
+        return await self._named(
+            f"/apis/resource.k8s.io/v1/namespaces/{namespace}/resourceclaims", name, ResourceClaim
+        )
 
     async def revisions(self) -> Sequence[StoredRevision]:
         """All stored revisions, the oldest first."""
         path = f"/apis/apps/v1/namespaces/{self._namespace}/controllerrevisions"
         pages = self._pages(path, {"labelSelector": PROFILE_LABEL}, _RevisionList, REVISIONS_PAGE)
         found = [_named(item) async for item in pages if isinstance(item.data, dict)]
-        return sorted(found, key=lambda revision: (revision.profile, revision.number, revision.name))
+        return sorted(
+            found, key=lambda revision: (revision.profile, revision.number, revision.name)
+        )
 
     async def revision(self, name: str) -> StoredRevision | None:
         """The stored revision of this name; None when there is none."""
-        found = await self._named(f"/apis/apps/v1/namespaces/{self._namespace}/controllerrevisions", name, _ControllerRevision)
+        found = await self._named(
+            f"/apis/apps/v1/namespaces/{self._namespace}/controllerrevisions",
+            name,
+            _ControllerRevision,
+        )
         return None if found is None else _stored(found)
 
     async def replicas(self) -> Sequence[ReplicaAnnouncement]:
         """The live replicas, by identity.
 
-        Times of other machines are not compared with ours: a replica is live until its Lease has not changed for LIVE_SECONDS, so one
-        that died before our first look is shown for that long.
+        Times of other machines are not compared with ours: a replica is live until its Lease has
+        not changed for LIVE_SECONDS, so one that died before our first look is shown for that long.
         """
         now = self._clock.boottime()
         leases = await self._leases()
@@ -214,7 +232,11 @@ class HttpKubeReader:
         for identity, lease in leases.items():
             renewed = lease.spec.renew_time or ""
             before = self._sightings.get(identity)
-            seen[identity] = before if before is not None and before.renewed == renewed else _Sighting(renewed, now)
+            seen[identity] = (
+                before
+                if before is not None and before.renewed == renewed
+                else _Sighting(renewed, now)
+            )
         self._sightings = seen
         return [
             ReplicaAnnouncement(identity, _announced(lease.metadata.annotations))
@@ -225,10 +247,16 @@ class HttpKubeReader:
     async def dead_replicas(self) -> Sequence[str]:
         """Identities whose Lease has not changed for DEAD_SECONDS."""
         now = self._clock.boottime()
-        return sorted(identity for identity, sighting in self._sightings.items() if now - sighting.at >= DEAD_SECONDS)
+        return sorted(
+            identity
+            for identity, sighting in self._sightings.items()
+            if now - sighting.at >= DEAD_SECONDS
+        )
 
     async def lease_renewed(self, namespace: str, name: str) -> bool:
-        """Held, and changed within its own duration; at the first look a Lease that is held counts as renewed."""
+        """Held, and changed within its own duration; at the first look a Lease that is held counts
+        as renewed.
+        """
         lease = await self._lease_of(namespace, name)
         if lease is None:
             return False
@@ -236,23 +264,34 @@ class HttpKubeReader:
         before = self._others.get((namespace, name))
         if before is None or before.renewed != renewed:
             before = self._others[namespace, name] = _Sighting(renewed, now)
-        return bool(lease.spec.holder_identity) and now - before.at < (lease.spec.lease_duration_seconds or 0)
+        return bool(lease.spec.holder_identity) and now - before.at < (
+            lease.spec.lease_duration_seconds or 0
+        )
 
     async def serves(self, namespace: str, lease: str, profile: str) -> bool:
         """By the annotation that every replica writes into its own Lease."""
         leader = await self._lease_of(namespace, lease)
         if leader is None or not leader.spec.holder_identity:
             return False
-        announced = await self._lease_of(namespace, replica_lease(lease, leader.spec.holder_identity))
+        announced = await self._lease_of(
+            namespace, replica_lease(lease, leader.spec.holder_identity)
+        )
         return announced is not None and profile in _announced(announced.metadata.annotations)
 
     async def quarantined(self) -> Mapping[str, str]:
         """As the leader's Lease has them; none without it."""
-        lease = await self._found(f"/apis/coordination.k8s.io/v1/namespaces/{self._namespace}/leases/{self._lease}", _Lease)
-        return {} if lease is None else quarantine_record.parse_annotations(lease.metadata.annotations)
+        lease = await self._found(
+            f"/apis/coordination.k8s.io/v1/namespaces/{self._namespace}/leases/{self._lease}",
+            _Lease,
+        )
+        return (
+            {} if lease is None else quarantine_record.parse_annotations(lease.metadata.annotations)
+        )
 
     async def allowed(self, verb: str, group: str, resource: str, home: bool = False) -> bool:
-        """Ask with a SelfSubjectAccessReview; ``resource`` may name a subresource, as in pods/binding."""
+        """Ask with a SelfSubjectAccessReview; ``resource`` may name a subresource, as in
+        pods/binding.
+        """
         name, _, subresource = resource.partition("/")
         attributes = {"verb": verb, "group": group, "resource": name, "subresource": subresource}
         if home:
@@ -263,29 +302,53 @@ class HttpKubeReader:
             "spec": {"resourceAttributes": attributes},
         }
         path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
-        return decoded(path, await self._session.call(HttpCall("POST", path, msgspec.json.encode(review))), _Review).status.allowed
+        return decoded(
+            path,
+            await self._session.call(HttpCall("POST", path, msgspec.json.encode(review))),
+            _Review,
+        ).status.allowed
 
     async def _lease_of(self, namespace: str, name: str) -> _Lease | None:
-        """Another installation's; the names come from a status that anyone with the right to may have written."""
-        where = f"{urllib.parse.quote(namespace, safe='')}/leases/{urllib.parse.quote(name, safe='')}"
+        """Another installation's; the names come from a status that anyone with the right to may
+        have written.
+        """
+        where = (
+            f"{urllib.parse.quote(namespace, safe='')}/leases/{urllib.parse.quote(name, safe='')}"
+        )
         return await self._found(f"/apis/coordination.k8s.io/v1/namespaces/{where}", _Lease)
 
     async def _leases(self) -> dict[str, _Lease]:
         """Replicas' Leases of this installation by identity."""
-        query = urllib.parse.urlencode({"labelSelector": f"{INSTALLATION_LABEL}={shortened(self._lease)}"})
-        found = await self._get(f"/apis/coordination.k8s.io/v1/namespaces/{self._namespace}/leases?{query}", _LeaseList)
-        return {item.spec.holder_identity: item for item in found.items or () if item.spec.holder_identity}
+        query = urllib.parse.urlencode(
+            {"labelSelector": f"{INSTALLATION_LABEL}={shortened(self._lease)}"}
+        )
+        found = await self._get(
+            f"/apis/coordination.k8s.io/v1/namespaces/{self._namespace}/leases?{query}", _LeaseList
+        )
+        return {
+            item.spec.holder_identity: item
+            for item in found.items or ()
+            if item.spec.holder_identity
+        }
 
     async def _pages(
-        self, path: str, query: Mapping[str, str], kind: type[_Places | _Whole | _RevisionList], limit: int = PAGE_SIZE
+        self,
+        path: str,
+        query: Mapping[str, str],
+        kind: type[_Places | _Whole | _RevisionList],
+        limit: int = PAGE_SIZE,
     ) -> AsyncIterator[Any]:
         """All objects of a list, by pages of this kind.
 
-        A list that takes so long that the API server forgets where it was is an error (ResourceExpired).
+        A list that takes so long that the API server forgets where it was is an error
+        (ResourceExpired).
         """
         token = ""
         while True:
-            page = await self._get(f"{path}?{urllib.parse.urlencode({**query, 'limit': limit, 'continue': token})}", kind)
+            page = await self._get(
+                f"{path}?{urllib.parse.urlencode({**query, 'limit': limit, 'continue': token})}",
+                kind,
+            )
             for item in page.items or ():
                 yield item
             before, token = token, page.metadata.continue_ or ""
@@ -295,7 +358,9 @@ class HttpKubeReader:
                 raise Retryable(f"{path}: the list goes round: a page names itself as the next one")
 
     async def _named(self, path: str, name: str, kind: type[T]) -> T | None:
-        """The object of this name, by a list of it alone: an empty one says that it is not there, while a 404 may be a proxy's."""
+        """The object of this name, by a list of it alone: an empty one says that it is not there,
+        while a 404 may be a proxy's.
+        """
         path = f"{path}?{urllib.parse.urlencode({'fieldSelector': f'metadata.name={name}'})}"
         found = await self._get(path, _Whole)
         if not found.metadata.resource_version:
@@ -303,7 +368,9 @@ class HttpKubeReader:
         return next((decoded(path, bytes(item), kind) for item in found.items or ()), None)
 
     async def _found(self, path: str, kind: type[T]) -> T | None:
-        """The object, where lists are not for us; None when the API server says, in its own words, that it is not there."""
+        """The object, where lists are not for us; None when the API server says, in its own words,
+        that it is not there.
+        """
         try:
             return await self._get(path, kind)
         except NotFound as error:
@@ -318,16 +385,25 @@ class HttpKubeReader:
 def _named(item: _ControllerRevision) -> StoredRevision:
     """No more of it than what it is called: together they may have gigabytes."""
     stored = _stored(item)
-    return dataclasses.replace(stored, data={key: stored.data[key] for key in ("revision", "uid") if key in stored.data})
+    return dataclasses.replace(
+        stored, data={key: stored.data[key] for key in ("revision", "uid") if key in stored.data}
+    )
 
 
 def _stored(item: _ControllerRevision) -> StoredRevision:
     data = item.data if isinstance(item.data, dict) else {}
-    return StoredRevision(item.metadata.name, (item.metadata.annotations or {}).get(PROFILE_LABEL, ""), item.revision, data)
+    return StoredRevision(
+        item.metadata.name,
+        (item.metadata.annotations or {}).get(PROFILE_LABEL, ""),
+        item.revision,
+        data,
+    )
 
 
 def _without_managers(path: str, body: bytes, **more: str) -> bytes:
-    """The object without metadata.managedFields, which are often most of it and which no schedulers and extenders read."""
+    """The object without metadata.managedFields, which are often most of it and which no schedulers
+    and extenders read.
+    """
     fields = decoded(path, body, dict[str, msgspec.Raw])
     metadata = decoded(path, bytes(fields.get("metadata", b"{}")), dict[str, msgspec.Raw])
     metadata.pop("managedFields", None)
@@ -337,6 +413,8 @@ def _without_managers(path: str, body: bytes, **more: str) -> bytes:
 def _announced(annotations: Mapping[str, str] | None) -> dict[str, str]:
     """Profile name -> revision, as a replica wrote it; {} where it wrote something else."""
     try:
-        return msgspec.json.decode((annotations or {}).get(REVISIONS_ANNOTATION, "{}"), type=dict[str, str])
+        return msgspec.json.decode(
+            (annotations or {}).get(REVISIONS_ANNOTATION, "{}"), type=dict[str, str]
+        )
     except DECODE_ERRORS:
         return {}

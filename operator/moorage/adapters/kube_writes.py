@@ -58,12 +58,15 @@ class _Done(msgspec.Struct):
 
 
 class HttpKubeWriter:
-    """``ports.kube.KubeWriter``. ``namespace`` and ``lease`` are those of the leader's Lease; revisions are stored beside it.
+    """``ports.kube.KubeWriter``. ``namespace`` and ``lease`` are those of the leader's Lease;
+    revisions are stored beside it.
 
     At most ``bindings`` are asked for at a time.
     """
 
-    def __init__(self, session: HttpSession, fence: Fence, namespace: str, lease: str, bindings: int = 64) -> None:
+    def __init__(
+        self, session: HttpSession, fence: Fence, namespace: str, lease: str, bindings: int = 64
+    ) -> None:
         self._session = session
         self._fence = fence
         self._namespace = namespace
@@ -76,16 +79,24 @@ class HttpKubeWriter:
         return self._fence.open
 
     async def bind(self, pod: PodRef, node: str) -> None:
-        """POST the Binding. A proxy, too, may say 200: only the API server's own word counts, anything else is as no answer."""
+        """POST the Binding. A proxy, too, may say 200: only the API server's own word counts,
+        anything else is as no answer.
+        """
         path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/binding"
         body = _encode(_Binding(_BindingMeta(pod.name, pod.namespace, pod.uid), _Target(node)))
         async with self._bindings:
             answer = await self._send("POST", path, body)
         if decoded(f"POST {path}", answer, _Done, outcome_unknown=True).status != "Success":
-            raise Retryable(f"POST {path}: the answer does not say that it was done", outcome_unknown=True)
+            raise Retryable(
+                f"POST {path}: the answer does not say that it was done", outcome_unknown=True
+            )
 
-    async def pod_condition(self, pod: PodRef, condition: Mapping[str, Any], nominated_node: str | None = None) -> None:
-        """Patch the condition in by its type, and the nominated node unless None ("" takes it away)."""
+    async def pod_condition(
+        self, pod: PodRef, condition: Mapping[str, Any], nominated_node: str | None = None
+    ) -> None:
+        """Patch the condition in by its type, and the nominated node unless None ("" takes it
+        away).
+        """
         status: dict[str, Any] = {"conditions": [condition]}
         if nominated_node is not None:
             status["nominatedNodeName"] = nominated_node or None
@@ -98,7 +109,9 @@ class HttpKubeWriter:
     async def delete_pod(self, pod: PodRef) -> None:
         """DELETE the pod with this UID and no other."""
         options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": pod.uid}}
-        await self._send("DELETE", f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}", _encode(options))
+        await self._send(
+            "DELETE", f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}", _encode(options)
+        )
 
     async def evict_pod(self, pod: PodRef) -> None:
         """POST an Eviction of the pod with this UID and no other."""
@@ -108,11 +121,17 @@ class HttpKubeWriter:
             "metadata": {"name": pod.name, "namespace": pod.namespace},
             "deleteOptions": {"preconditions": {"uid": pod.uid}},
         }
-        await self._send("POST", f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/eviction", _encode(eviction))
+        await self._send(
+            "POST",
+            f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/eviction",
+            _encode(eviction),
+        )
 
     async def _pod_status(self, pod: PodRef, status: Mapping[str, Any]) -> None:
         path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/status"
-        await self._patch(path, {"metadata": {"uid": pod.uid}, "status": status}, STRATEGIC_MERGE_PATCH)
+        await self._patch(
+            path, {"metadata": {"uid": pod.uid}, "status": status}, STRATEGIC_MERGE_PATCH
+        )
 
     async def _patch(self, path: str, patch: Mapping[str, Any], content_type: str) -> bytes:
         try:
@@ -121,51 +140,89 @@ class HttpKubeWriter:
             # A patch with another UID is answered with 422: the field is immutable.
             if "metadata.uid" not in error.message:
                 raise
-            raise Conflict(f"PATCH {path}", 409, "Conflict", f"another object has this name now: {error.message}") from error
+            raise Conflict(
+                f"PATCH {path}",
+                409,
+                "Conflict",
+                f"another object has this name now: {error.message}",
+            ) from error
 
-    # ---- volumes -----------------------------------------------------------------------------------------------------------
+    # ---- volumes ---------------------------------------------------------------------------------
 
     async def bind_volume(self, volume: PersistentVolume) -> None:
-        """Merge-patch the claimRef in, and the annotation that says that a controller chose the claim."""
+        """Merge-patch the claimRef in, and the annotation that says that a controller chose the
+        claim.
+        """
         chosen = (volume.metadata.annotations or {}).get(BOUND_BY_CONTROLLER)
         annotations = {} if chosen is None else {"annotations": {BOUND_BY_CONTROLLER: chosen}}
-        patch = {"metadata": _seen(volume.metadata) | annotations, "spec": {"claimRef": volume.spec.claim_ref}}
+        patch = {
+            "metadata": _seen(volume.metadata) | annotations,
+            "spec": {"claimRef": volume.spec.claim_ref},
+        }
         await self._patch(f"/api/v1/persistentvolumes/{volume.metadata.name}", patch, MERGE_PATCH)
 
     async def select_node(self, claim: PersistentVolumeClaim) -> None:
         """Merge-patch the annotation in."""
         meta = claim.metadata
-        patch = {"metadata": _seen(meta) | {"annotations": {SELECTED_NODE: (meta.annotations or {})[SELECTED_NODE]}}}
-        await self._patch(f"/api/v1/namespaces/{meta.namespace}/persistentvolumeclaims/{meta.name}", patch, MERGE_PATCH)
+        patch = {
+            "metadata": _seen(meta)
+            | {"annotations": {SELECTED_NODE: (meta.annotations or {})[SELECTED_NODE]}}
+        }
+        await self._patch(
+            f"/api/v1/namespaces/{meta.namespace}/persistentvolumeclaims/{meta.name}",
+            patch,
+            MERGE_PATCH,
+        )
 
-    # ---- resource claims ---------------------------------------------------------------------------------------------------
+    # ---- resource claims -------------------------------------------------------------------------
 
     async def protect_claim(self, claim: ResourceClaim) -> ResourceClaim:
         """Add the finalizer to those that are there, which we do not read."""
-        return await self._patch_claim(claim, {"metadata": _seen(claim.metadata) | {"finalizers": [_FINALIZER]}})
+        return await self._patch_claim(
+            claim, {"metadata": _seen(claim.metadata) | {"finalizers": [_FINALIZER]}}
+        )
 
-    async def reserve_claim(self, claim: ResourceClaim, pod: PodRef, allocation: Allocation | None) -> ResourceClaim:
+    async def reserve_claim(
+        self, claim: ResourceClaim, pod: PodRef, allocation: Allocation | None
+    ) -> ResourceClaim:
         """Add the pod to those that the claim is reserved for, with the allocation."""
-        status: dict[str, Any] = {"reservedFor": [Consumer(resource="pods", name=pod.name, uid=pod.uid)]}
+        status: dict[str, Any] = {
+            "reservedFor": [Consumer(resource="pods", name=pod.name, uid=pod.uid)]
+        }
         if allocation is not None:
             status["allocation"] = allocation
-        return await self._patch_claim(claim, {"metadata": _seen(claim.metadata), "status": status}, "/status")
+        return await self._patch_claim(
+            claim, {"metadata": _seen(claim.metadata), "status": status}, "/status"
+        )
 
     async def release_claim(self, claim: ResourceClaim, pod: PodRef) -> None:
         """Take the pod out of those that the claim is reserved for."""
         status = {"reservedFor": [{"$patch": "delete", "uid": pod.uid}]}
-        await self._patch_claim(claim, {"metadata": {"uid": claim.metadata.uid}, "status": status}, "/status")
+        await self._patch_claim(
+            claim, {"metadata": {"uid": claim.metadata.uid}, "status": status}, "/status"
+        )
 
     async def deallocate_claim(self, claim: ResourceClaim) -> None:
         """Take allocation, devices' states and reservations out."""
         status = {"allocation": None, "devices": None, "reservedFor": None}
-        await self._patch_claim(claim, {"metadata": _seen(claim.metadata), "status": status}, "/status")
+        await self._patch_claim(
+            claim, {"metadata": _seen(claim.metadata), "status": status}, "/status"
+        )
 
     async def create_claim(self, claim: ResourceClaim, prefix: str) -> ResourceClaim:
         """POST it; the API server makes up the name."""
         meta = claim.metadata
-        metadata = {"generateName": prefix, "annotations": meta.annotations, "ownerReferences": meta.owner_references}
-        body = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": metadata, "spec": claim.spec}
+        metadata = {
+            "generateName": prefix,
+            "annotations": meta.annotations,
+            "ownerReferences": meta.owner_references,
+        }
+        body = {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "ResourceClaim",
+            "metadata": metadata,
+            "spec": claim.spec,
+        }
         path = f"/apis/resource.k8s.io/v1/namespaces/{meta.namespace}/resourceclaims"
         return _claim(path, await self._send("POST", path, _encode(body)))
 
@@ -177,25 +234,54 @@ class HttpKubeWriter:
         options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": meta.uid}}
         await self._send("DELETE", _claim_path(claim), _encode(options))
 
-    async def pod_claim(self, pod: PodRef, claim: str, mappings: Sequence[ContainerExtendedResourceRequest]) -> None:
+    async def pod_claim(
+        self, pod: PodRef, claim: str, mappings: Sequence[ContainerExtendedResourceRequest]
+    ) -> None:
         """Patch the pod's extendedResourceClaimStatus in."""
-        await self._pod_status(pod, {"extendedResourceClaimStatus": {"resourceClaimName": claim, "requestMappings": mappings}})
+        await self._pod_status(
+            pod,
+            {
+                "extendedResourceClaimStatus": {
+                    "resourceClaimName": claim,
+                    "requestMappings": mappings,
+                }
+            },
+        )
 
-    async def _patch_claim(self, claim: ResourceClaim, patch: Mapping[str, Any], subresource: str = "") -> ResourceClaim:
+    async def _patch_claim(
+        self, claim: ResourceClaim, patch: Mapping[str, Any], subresource: str = ""
+    ) -> ResourceClaim:
         path = _claim_path(claim) + subresource
         return _claim(path, await self._patch(path, patch, STRATEGIC_MERGE_PATCH))
 
     async def profile_status(self, name: str, status: Mapping[str, Any]) -> None:
         """Merge-patch a SchedulerProfile's status."""
-        await self._send("PATCH", f"{_CUSTOM}/schedulerprofiles/{name}/status", _encode({"status": status}), MERGE_PATCH)
+        await self._send(
+            "PATCH",
+            f"{_CUSTOM}/schedulerprofiles/{name}/status",
+            _encode({"status": status}),
+            MERGE_PATCH,
+        )
 
     async def plugin_config_status(self, name: str, status: Mapping[str, Any]) -> None:
         """Merge-patch a PluginConfig's status."""
-        await self._send("PATCH", f"{_CUSTOM}/pluginconfigs/{name}/status", _encode({"status": status}), MERGE_PATCH)
+        await self._send(
+            "PATCH",
+            f"{_CUSTOM}/pluginconfigs/{name}/status",
+            _encode({"status": status}),
+            MERGE_PATCH,
+        )
 
     async def create_revision(self, revision: StoredRevision) -> None:
-        """Store it as a ControllerRevision, labelled by its profile and owned by it, so that it goes when the profile does."""
-        owner = {"apiVersion": API_VERSION, "kind": "SchedulerProfile", "name": revision.profile, "uid": revision.data["uid"]}
+        """Store it as a ControllerRevision, labelled by its profile and owned by it, so that it
+        goes when the profile does.
+        """
+        owner = {
+            "apiVersion": API_VERSION,
+            "kind": "SchedulerProfile",
+            "name": revision.profile,
+            "uid": revision.data["uid"],
+        }
         metadata = {
             "name": revision.name,
             "labels": {PROFILE_LABEL: shortened(revision.profile)},
@@ -209,7 +295,9 @@ class HttpKubeWriter:
             "revision": revision.number,
             "data": revision.data,
         }
-        await self._send("POST", f"/apis/apps/v1/namespaces/{self._namespace}/controllerrevisions", _encode(body))
+        await self._send(
+            "POST", f"/apis/apps/v1/namespaces/{self._namespace}/controllerrevisions", _encode(body)
+        )
 
     async def delete_revision(self, name: str) -> None:
         await self._delete(f"/apis/apps/v1/namespaces/{self._namespace}/controllerrevisions/{name}")
@@ -217,7 +305,9 @@ class HttpKubeWriter:
     async def delete_replica(self, identity: str) -> None:
         """Delete a replica's Lease."""
         name = replica_lease(self._lease, identity)
-        await self._delete(f"/apis/coordination.k8s.io/v1/namespaces/{self._namespace}/leases/{name}")
+        await self._delete(
+            f"/apis/coordination.k8s.io/v1/namespaces/{self._namespace}/leases/{name}"
+        )
 
     async def _delete(self, path: str) -> None:
         try:
@@ -225,8 +315,22 @@ class HttpKubeWriter:
         except NotFound:
             return  # as wished
 
-    async def _send(self, method: str, path: str, body: bytes | None = None, content_type: str = "application/json") -> bytes:
-        return await self._session.call(HttpCall(method, path, body, content_type, guard=lambda: self._fence.check(f"{method} {path}")))
+    async def _send(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        content_type: str = "application/json",
+    ) -> bytes:
+        return await self._session.call(
+            HttpCall(
+                method,
+                path,
+                body,
+                content_type,
+                guard=lambda: self._fence.check(f"{method} {path}"),
+            )
+        )
 
 
 def _seen(meta: ObjectMeta) -> dict[str, Any]:
@@ -235,7 +339,8 @@ def _seen(meta: ObjectMeta) -> dict[str, Any]:
 
 
 def _claim_path(claim: ResourceClaim) -> str:
-    return f"/apis/resource.k8s.io/v1/namespaces/{claim.metadata.namespace}/resourceclaims/{claim.metadata.name}"
+    meta = claim.metadata
+    return f"/apis/resource.k8s.io/v1/namespaces/{meta.namespace}/resourceclaims/{meta.name}"
 
 
 def _claim(path: str, body: bytes) -> ResourceClaim:

@@ -1,14 +1,16 @@
 """Leader election over a Lease: who may write, and until when.
 
-``claim`` and ``observe`` decide, without I/O; ``LeaderElector`` reads, writes and waits. Two clocks, never mixed: what another replica
-wrote is judged by how long it has not changed on *our* boot time clock; the times in the record are for people.
+``claim`` and ``observe`` decide, without I/O; ``LeaderElector`` reads, writes and waits. Two
+clocks, never mixed: what another replica wrote is judged by how long it has not changed on *our*
+boot time clock; the times in the record are for people.
 
-Our own hold counts from before the request that renewed it was sent, another's from after we saw it: between the two there is no
-moment at which two replicas believe that they lead.
+Our own hold counts from before the request that renewed it was sent, another's from after we saw
+it: between the two there is no moment at which two replicas believe that they lead.
 
-Times as client-go's leader election has them (15 s lease, 10 s renew deadline, 2 s retry period), but one answer within the renew
-deadline is enough to keep the lease, whatever becomes of the other requests: a renewal is one request that asks for nothing but our
-name in the Lease, so it can be sent again and again, each time on a new connection, without waiting for the one before.
+Times as client-go's leader election has them (15 s lease, 10 s renew deadline, 2 s retry period),
+but one answer within the renew deadline is enough to keep the lease, whatever becomes of the other
+requests: a renewal is one request that asks for nothing but our name in the Lease, so it can be
+sent again and again, each time on a new connection, without waiting for the one before.
 """
 
 from __future__ import annotations
@@ -48,7 +50,9 @@ AttemptTask = asyncio.Task[bool | None]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LeaderElectionTimes:
-    """Seconds. A replica that cannot renew gives up after ``renew_deadline``; another may lead after ``lease_duration``."""
+    """Seconds. A replica that cannot renew gives up after ``renew_deadline``; another may lead
+    after ``lease_duration``.
+    """
 
     lease_duration: float = 15.0
     renew_deadline: float = 10.0
@@ -56,7 +60,9 @@ class LeaderElectionTimes:
 
     @property
     def margin(self) -> float:
-        """How long before the lease's end the fence closes: time for a write that was just sent to arrive."""
+        """How long before the lease's end the fence closes: time for a write that was just sent to
+        arrive.
+        """
         return min(MAX_MARGIN_SECONDS, (self.lease_duration - self.renew_deadline) / 2)
 
     @property
@@ -74,13 +80,19 @@ class ObservedRecord:
     since: float
 
 
-def observe(before: ObservedRecord | None, record: LeaseRecord, version: str, now: float) -> ObservedRecord:
+def observe(
+    before: ObservedRecord | None, record: LeaseRecord, version: str, now: float
+) -> ObservedRecord:
     """What is known after a read: the clock starts anew only when the record changed."""
     unchanged = before is not None and before.record == record
-    return ObservedRecord(record, version, before.since if before is not None and unchanged else now)
+    return ObservedRecord(
+        record, version, before.since if before is not None and unchanged else now
+    )
 
 
-def claim(seen: ObservedRecord | None, identity: str, now: float, wall: datetime.datetime, duration: float) -> LeaseRecord | None:
+def claim(
+    seen: ObservedRecord | None, identity: str, now: float, wall: datetime.datetime, duration: float
+) -> LeaseRecord | None:
     """The record to write in order to hold the lease; None while another holds it."""
     seconds = math.ceil(duration)
     if seen is None:
@@ -94,9 +106,18 @@ def claim(seen: ObservedRecord | None, identity: str, now: float, wall: datetime
 
 
 class LeaderElector:
-    """``ports.leadership.Elector``. A request may be overtaken by others, and the first that is answered counts."""
+    """``ports.leadership.Elector``. A request may be overtaken by others, and the first that is
+    answered counts.
+    """
 
-    def __init__(self, store: LeaseStore, fence: Fence, clock: Clock, identity: str, times: LeaderElectionTimes) -> None:
+    def __init__(
+        self,
+        store: LeaseStore,
+        fence: Fence,
+        clock: Clock,
+        identity: str,
+        times: LeaderElectionTimes,
+    ) -> None:
         self._store = store
         self._fence = fence
         self._clock = clock
@@ -122,7 +143,9 @@ class LeaderElector:
         if self._observed is None:
             return None
         record = self._observed.record
-        return Leadership(record.holder, _text(record.acquired), record.transitions, _text(record.renewed))
+        return Leadership(
+            record.holder, _text(record.acquired), record.transitions, _text(record.renewed)
+        )
 
     @property
     def late_until(self) -> float:
@@ -135,10 +158,14 @@ class LeaderElector:
                 if await self._answered(self._attempt, math.inf, tries):
                     return
             # Jittered, so that standbys do not all ask at the same moment.
-            await self._clock.sleep(self._times.retry_period * (1 + ACQUIRE_JITTER * random.random()))
+            await self._clock.sleep(
+                self._times.retry_period * (1 + ACQUIRE_JITTER * random.random())
+            )
 
     async def hold(self) -> None:
-        """Renew until the lease is another's or could not be renewed for the renew deadline; the fence is closed then."""
+        """Renew until the lease is another's or could not be renewed for the renew deadline; the
+        fence is closed then.
+        """
         pause = self._times.retry_period
         with _tries() as tries:
             while True:
@@ -151,7 +178,10 @@ class LeaderElector:
                     break
                 pause = self._times.retry_period if renewed else ATTEMPT_INTERVAL_SECONDS
         self._fence.close()
-        log.error("the lease is lost", extra={"leader": self._observed.record.holder if self._observed else ""})
+        log.error(
+            "the lease is lost",
+            extra={"leader": self._observed.record.holder if self._observed else ""},
+        )
 
     async def release(self) -> None:
         """Give the lease back. Where that fails it runs out by itself, which the log tells."""
@@ -168,12 +198,15 @@ class LeaderElector:
             return True
         return self._clock.boottime() >= self._renewed + self._times.renew_deadline
 
-    async def _answered(self, attempt: LeaseAttempt, until: float, tries: set[AttemptTask]) -> bool | None:
+    async def _answered(
+        self, attempt: LeaseAttempt, until: float, tries: set[AttemptTask]
+    ) -> bool | None:
         """What the first attempt says that is answered; None when there is no answer until then.
 
-        One that takes long is overtaken by others, on connections of their own, and may still be answered later. One that failed is
-        followed at once: where connections are broken again and again, what begins right after a break has the best chance. But a
-        server which refuses connections is not asked without a pause.
+        One that takes long is overtaken by others, on connections of their own, and may still be
+        answered later. One that failed is followed at once: where connections are broken again and
+        again, what begins right after a break has the best chance. But a server which refuses
+        connections is not asked without a pause.
         """
         at_once, begins = 1, collections.deque([-math.inf] * 2, 2)
         while (left := until - self._clock.boottime()) > 0:
@@ -190,7 +223,9 @@ class LeaderElector:
         return None
 
     async def _first(self, tries: set[AttemptTask], seconds: float) -> bool | None:
-        """The first answer within so many seconds; None as soon as there is nothing to wait for. Those that have ended are taken out."""
+        """The first answer within so many seconds; None as soon as there is nothing to wait for.
+        Those that have ended are taken out.
+        """
         enough = asyncio.create_task(self._clock.sleep(seconds))
         try:
             while tries and not enough.done():
@@ -209,7 +244,13 @@ class LeaderElector:
             if self._held and await self._renew():
                 return True
             await self._read_lease()
-            record = claim(self._observed, self._identity, self._clock.boottime(), self._clock.now(), self._times.lease_duration)
+            record = claim(
+                self._observed,
+                self._identity,
+                self._clock.boottime(),
+                self._clock.now(),
+                self._times.lease_duration,
+            )
             if record is None:
                 return False
             self._claimed = True
@@ -222,17 +263,31 @@ class LeaderElector:
             else:
                 version = await self._store.replace(record, self._observed.version)
         except Refused as error:
-            log.warning("the lease was not acquired or renewed: %s", error, extra=once_per_failure(error, "lease "))
+            log.warning(
+                "the lease was not acquired or renewed: %s",
+                error,
+                extra=once_per_failure(error, "lease "),
+            )
             return False
         except EdgeError as error:
-            log.warning("the lease was not acquired or renewed: %s", error, extra=once_per_failure(error, "lease "))
+            log.warning(
+                "the lease was not acquired or renewed: %s",
+                error,
+                extra=once_per_failure(error, "lease "),
+            )
             return None
         self._won(record, version, sent)
         return True
 
     async def _renew(self) -> bool:
         """Write our name anew where it stands; False when it stands there no longer."""
-        record = claim(self._observed, self._identity, self._clock.boottime(), self._clock.now(), self._times.lease_duration)
+        record = claim(
+            self._observed,
+            self._identity,
+            self._clock.boottime(),
+            self._clock.now(),
+            self._times.lease_duration,
+        )
         if record is None:
             return False
         sent = self._clock.boottime()
@@ -248,19 +303,27 @@ class LeaderElector:
         """The lease is ours, by a request that was sent at that moment."""
         if sent < self._renewed:
             return  # overtaken
-        self._observed, self._held, self._renewed = ObservedRecord(record, version, sent), True, sent
+        self._observed, self._held, self._renewed = (
+            ObservedRecord(record, version, sent),
+            True,
+            sent,
+        )
         self._fence.extend(self._renewed + self._times.lease_duration - self._times.margin)
 
     async def _give_back(self) -> bool | None:
         """Try once: True when it is not ours any more."""
         now = self._clock.now()
-        record = LeaseRecord("", 1, now, now, self._observed.record.transitions if self._observed else 0)
+        record = LeaseRecord(
+            "", 1, now, now, self._observed.record.transitions if self._observed else 0
+        )
         try:
             version = await self._store.rewrite(record, self._identity)
         except Refused:
             return False  # it is another's, or gone
         except EdgeError as error:
-            log.warning("the lease was not given back: %s", error, extra=once_per_failure(error, "lease "))
+            log.warning(
+                "the lease was not given back: %s", error, extra=once_per_failure(error, "lease ")
+            )
             return None
         self._observed, self._held = ObservedRecord(record, version, self._clock.boottime()), False
         return True
@@ -276,11 +339,17 @@ class LeaderElector:
     def _record_late_writes(self) -> None:
         """We are about to follow a leader that did not give its lease back."""
         if self._observed is not None and self._observed.record.holder:
-            self._late_until = self._observed.since + self._observed.record.duration + late_seconds(self._observed.record.duration)
+            self._late_until = (
+                self._observed.since
+                + self._observed.record.duration
+                + late_seconds(self._observed.record.duration)
+            )
 
 
 class SingleReplica:
-    """``ports.leadership.Elector`` for a single replica (leaderElect=false): leads from the start, for ever."""
+    """``ports.leadership.Elector`` for a single replica (leaderElect=false): leads from the start,
+    for ever.
+    """
 
     def __init__(self, fence: Fence, identity: str) -> None:
         self._fence = fence

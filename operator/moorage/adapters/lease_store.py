@@ -1,4 +1,6 @@
-"""The lease store: the leader's Lease. What others put into its metadata (labels, owners) stays: it is patched, never replaced."""
+"""The lease store: the leader's Lease. What others put into its metadata (labels, owners) stays: it
+is patched, never replaced.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ class KubeLeaseStore:
         self._path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
         self._timeout = timeout
         self._unanswered = False
-        """Whether the last request has no answer, yet or for good: its connection, and all that are as old, may be dead."""
+        """Whether the last request has no answer, yet or for good: its connection, and all that are
+        as old, may be dead.
+        """
 
     async def read(self) -> tuple[LeaseRecord, str]:
         """The Lease's record and its resourceVersion."""
@@ -58,7 +62,11 @@ class KubeLeaseStore:
 
     async def create(self, record: LeaseRecord) -> str:
         """Create the Lease; its resourceVersion."""
-        kind = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": self._name}}
+        kind = {
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": {"name": self._name},
+        }
         return await self._write("POST", self._path, kind | {"spec": _spec(record)})
 
     async def replace(self, record: LeaseRecord, version: str) -> str:
@@ -69,17 +77,24 @@ class KubeLeaseStore:
     async def rewrite(self, record: LeaseRecord, holder: str) -> str:
         """Write over whatever this holder holds."""
         operations = [{"op": "test", "path": "/spec/holderIdentity", "value": holder}]
-        operations += [{"op": "add", "path": f"/spec/{field}", "value": value} for field, value in _spec(record).items()]
+        operations += [
+            {"op": "add", "path": f"/spec/{field}", "value": value}
+            for field, value in _spec(record).items()
+        ]
         return await self._write("PATCH", f"{self._path}/{self._name}", operations, JSON_PATCH)
 
-    async def _write(self, method: str, path: str, body: object, content_type: str = "application/json") -> str:
+    async def _write(
+        self, method: str, path: str, body: object, content_type: str = "application/json"
+    ) -> str:
         lease = await self._ask(HttpCall(method, path, msgspec.json.encode(body), content_type))
         return lease.metadata.resource_version
 
     async def _ask(self, call: HttpCall) -> _Lease:
         fresh, self._unanswered = self._unanswered, True
         try:
-            body = await self._session.call(dataclasses.replace(call, timeout=self._timeout, fresh=fresh))
+            body = await self._session.call(
+                dataclasses.replace(call, timeout=self._timeout, fresh=fresh)
+            )
         except Refused:
             self._unanswered = False
             raise
@@ -87,7 +102,8 @@ class KubeLeaseStore:
         request, unknown = f"{call.method} {call.path}", call.method != "GET"
         lease = decoded(request, body, _Lease, outcome_unknown=unknown)
         if not lease.metadata.resource_version:
-            raise Retryable(f"{request}: the answer is no Lease", outcome_unknown=unknown)  # a proxy may say 200, too
+            # a proxy may say 200, too
+            raise Retryable(f"{request}: the answer is no Lease", outcome_unknown=unknown)
         return lease
 
 
@@ -103,4 +119,8 @@ def _spec(record: LeaseRecord) -> Mapping[str, Any]:
 
 def _micro_time(time: datetime.datetime | None) -> str | None:
     """As the API server writes times of Leases: UTC, with six digits."""
-    return time.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ") if time is not None else None
+    return (
+        time.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        if time is not None
+        else None
+    )

@@ -1,9 +1,11 @@
 """Log output: records go to a bounded queue, and a thread that writes it out.
 
-The event loop only ever puts a record into the queue, so a standard error that blocks (a full pipe, a stopped terminal) never blocks
-it; what does not fit is counted, and told once there is room again. The thread writes what came in within a moment at once: woken for
-each record, it would take more of the processor than the records do. Lines of a cause that was told lately are only counted
-(``ports.repeated_logs``), and no line is longer than a person reads, whatever objects, peers or plugins put into it.
+The event loop only ever puts a record into the queue, so a standard error that blocks (a full pipe,
+a stopped terminal) never blocks it; what does not fit is counted, and told once there is room
+again. The thread writes what came in within a moment at once: woken for each record, it would take
+more of the processor than the records do. Lines of a cause that was told lately are only counted
+(``ports.repeated_logs``), and no line is longer than a person reads, whatever objects, peers or
+plugins put into it.
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ COUNTS_INTERVAL_SECONDS = 1.0
 """Seconds between looks at what was counted."""
 STOP_SECONDS = 2.0
 MAX_MESSAGE_CHARACTERS, MAX_VALUE_CHARACTERS, MAX_TRACE_CHARACTERS = 2000, 1000, 16_000
-"""Characters of a message, of each value beside it, and of a traceback; the middle of what is longer is left out."""
+"""Characters of a message, of each value beside it, and of a traceback; the middle of what is
+longer is left out.
+"""
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "cause"}
 
@@ -36,7 +40,8 @@ _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", 
 class TextFormatter(logging.Formatter):
     """``2026-01-02T03:04:05.678Z INFO moorage.engine.scheduling.loop message key=value``.
 
-    Whatever a message or a value holds, it is one line, and a traceback's lines are indented: none can pass for a record.
+    Whatever a message or a value holds, it is one line, and a traceback's lines are indented: none
+    can pass for a record.
     """
 
     def format(self, record: logging.LogRecord) -> str:
@@ -44,7 +49,9 @@ class TextFormatter(logging.Formatter):
         extras = "".join(f" {key}={_plain(value)}" for key, value in _extras(record).items())
         line = f"{_time(record)} {record.levelname} {record.name} {_message(record)}{extras}"
         trace = _trace(self, record)
-        return f"{printable(line)}\n    {printable_lines(trace, '    ')}" if trace else printable(line)
+        return (
+            f"{printable(line)}\n    {printable_lines(trace, '    ')}" if trace else printable(line)
+        )
 
 
 class JsonFormatter(logging.Formatter):
@@ -52,7 +59,12 @@ class JsonFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """The record as one line of JSON."""
-        fields = {"ts": _time(record), "level": record.levelname.lower(), "logger": record.name, "msg": _message(record)}
+        fields = {
+            "ts": _time(record),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "msg": _message(record),
+        }
         if trace := _trace(self, record):
             fields["trace"] = trace
         line = json.dumps(fields | _extras(record), default=str, ensure_ascii=False)
@@ -62,7 +74,9 @@ class JsonFormatter(logging.Formatter):
 class LogOutput(logging.Handler):
     """A handler for the root logger; ``stop`` it at the end of the process."""
 
-    def __init__(self, stream: TextIO, formatter: logging.Formatter, limit: int = MAX_QUEUED_RECORDS) -> None:
+    def __init__(
+        self, stream: TextIO, formatter: logging.Formatter, limit: int = MAX_QUEUED_RECORDS
+    ) -> None:
         super().__init__()
         self._stream = stream
         self._format = formatter.format
@@ -119,31 +133,42 @@ class LogOutput(logging.Handler):
             else:
                 self._stream.flush()
         except (OSError, ValueError):
-            # The stream is closed or broken: nothing can be told any more, but the queue must go on being emptied.
+            # The stream is closed or broken: nothing can be told any more, but the queue must go on
+            # being emptied.
             self.dropped += bool(text)
 
     def _text(self, record: logging.LogRecord) -> str:
         try:
             text = self._format(record) + "\n"
         except Exception as error:  # noqa: BLE001 a message whose arguments do not fit it
-            text = f"a log record of {record.name} line {record.lineno} cannot be formatted: {error!r}\n"
+            text = (
+                f"a log record of {record.name} line {record.lineno} cannot be formatted: "
+                f"{error!r}\n"
+            )
         if (dropped := self.dropped) > self._dropped_logged:
             self._dropped_logged = dropped
-            text = f"{_time(record)} WARNING {__name__} {dropped} log records were dropped so far\n" + text
+            text = (
+                f"{_time(record)} WARNING {__name__} {dropped} log records were dropped so far\n"
+                + text
+            )
         return text
 
 
 def standard_error() -> TextIO:
     """Standard error as a stream of its own, for ``install``.
 
-    Python and libraries flush ``sys.stderr`` when the process ends: for ever where somebody is blocked in it, and with an exit status of
-    their own where what was written cannot go out.
+    Python and libraries flush ``sys.stderr`` when the process ends: for ever where somebody is
+    blocked in it, and with an exit status of their own where what was written cannot go out.
     """
-    return os.fdopen(os.dup(sys.stderr.fileno()), "w", buffering=1, encoding="utf-8", errors="backslashreplace")
+    return os.fdopen(
+        os.dup(sys.stderr.fileno()), "w", buffering=1, encoding="utf-8", errors="backslashreplace"
+    )
 
 
 def install(style: str, level: int, stream: TextIO) -> LogOutput:
-    """Send everything that is logged in this process to ``stream``; ``style`` is text or json, ``level`` one of logging's."""
+    """Send everything that is logged in this process to ``stream``; ``style`` is text or json,
+    ``level`` one of logging's.
+    """
     output = LogOutput(stream, JsonFormatter() if style == "json" else TextFormatter())
     root = logging.getLogger()
     for handler in root.handlers[:]:
@@ -155,14 +180,20 @@ def install(style: str, level: int, stream: TextIO) -> LogOutput:
 
 def _extras(record: logging.LogRecord) -> dict[str, object]:
     """What was given as ``extra``."""
-    return {key: _bounded_value(value) for key, value in vars(record).items() if key not in _STANDARD}
+    return {
+        key: _bounded_value(value) for key, value in vars(record).items() if key not in _STANDARD
+    }
 
 
 def _bounded_value(value: object) -> object:
     """Numbers as they are, and structures as long as they are no longer than a traceback may be."""
     if isinstance(value, str):
         return _bounded(value, MAX_VALUE_CHARACTERS)
-    return value if len(text := str(value)) <= MAX_TRACE_CHARACTERS else _bounded(text, MAX_TRACE_CHARACTERS)
+    return (
+        value
+        if len(text := str(value)) <= MAX_TRACE_CHARACTERS
+        else _bounded(text, MAX_TRACE_CHARACTERS)
+    )
 
 
 def _message(record: logging.LogRecord) -> str:
@@ -180,7 +211,11 @@ def _bounded(text: str, limit: int) -> str:
 def _plain(value: object) -> str:
     """A value of the text format; quoted where it would not be one word."""
     text = str(value)
-    return json.dumps(text, ensure_ascii=False) if not text or any(c in text for c in ' "\n=') else text
+    return (
+        json.dumps(text, ensure_ascii=False)
+        if not text or any(c in text for c in ' "\n=')
+        else text
+    )
 
 
 def _time(record: logging.LogRecord) -> str:
@@ -189,4 +224,8 @@ def _time(record: logging.LogRecord) -> str:
 
 
 def _trace(formatter: logging.Formatter, record: logging.LogRecord) -> str:
-    return _bounded(formatter.formatException(record.exc_info), MAX_TRACE_CHARACTERS) if record.exc_info else ""
+    return (
+        _bounded(formatter.formatException(record.exc_info), MAX_TRACE_CHARACTERS)
+        if record.exc_info
+        else ""
+    )

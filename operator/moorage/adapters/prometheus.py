@@ -1,8 +1,9 @@
 """Metrics, by prometheus-client.
 
-What kube-scheduler measures too has its names, labels and buckets (1.36, ``pkg/scheduler/metrics``), so that dashboards and alerts
-work as they are; what is ours begins with ``moorage_``. Label values come from small closed sets, never from users, except profile,
-plugin and gate names.
+What kube-scheduler measures too has its names, labels and buckets (1.36,
+``pkg/scheduler/metrics``), so that dashboards and alerts work as they are; what is ours begins with
+``moorage_``. Label values come from small closed sets, never from users, except profile, plugin and
+gate names.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ def exponential(start: float, factor: float, count: int) -> tuple[float, ...]:
 
 
 class _Children(Generic[M]):
-    """A labelled metric whose children are looked up once: ``labels()`` takes a lock and checks its arguments every time."""
+    """A labelled metric whose children are looked up once: ``labels()`` takes a lock and checks its
+    arguments every time.
+    """
 
     def __init__(self, metric: M) -> None:
         self._metric: M = metric
@@ -49,9 +52,13 @@ class _Children(Generic[M]):
 
 
 class _Pulled(Collector):
-    """A gauge, or a counter when its name says so, whose samples are read when they are asked for."""
+    """A gauge, or a counter when its name says so, whose samples are read when they are asked
+    for.
+    """
 
-    def __init__(self, name: str, text: str, label: str, read: Callable[[], Mapping[str, float]]) -> None:
+    def __init__(
+        self, name: str, text: str, label: str, read: Callable[[], Mapping[str, float]]
+    ) -> None:
         self._describe = (name, text, label)
         self._read = read
 
@@ -65,7 +72,9 @@ class _Pulled(Collector):
 
 
 class PrometheusTelemetry:
-    """``ports.telemetry.Telemetry`` into a registry of its own. ``render`` gives what /metrics answers."""
+    """``ports.telemetry.Telemetry`` into a registry of its own. ``render`` gives what /metrics
+    answers.
+    """
 
     def __init__(self) -> None:
         prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
@@ -87,7 +96,9 @@ class PrometheusTelemetry:
             "profile",
         )
         self._algorithm_seconds = self._histogram(
-            "scheduler_scheduling_algorithm_duration_seconds", "Decision alone, without binding.", exponential(0.001, 2, 15)
+            "scheduler_scheduling_algorithm_duration_seconds",
+            "Decision alone, without binding.",
+            exponential(0.001, 2, 15),
         )()
         self._point_seconds = self._histogram(
             "scheduler_framework_extension_point_duration_seconds",
@@ -103,19 +114,35 @@ class PrometheusTelemetry:
             exponential(0.01, 2, 20),
             "attempts",
         )
-        self._pod_attempts = self._histogram("scheduler_pod_scheduling_attempts", "Attempts that a bound pod took.", exponential(1, 2, 5))()
-        self._preemption_attempts = self._counter("scheduler_preemption_attempts_total", "Attempts to make room for a pod by preemption.")()
-        self._preemption_victims = self._histogram("scheduler_preemption_victims", "Victims of a preemption.", exponential(1, 2, 7))()
+        self._pod_attempts = self._histogram(
+            "scheduler_pod_scheduling_attempts",
+            "Attempts that a bound pod took.",
+            exponential(1, 2, 5),
+        )()
+        self._preemption_attempts = self._counter(
+            "scheduler_preemption_attempts_total", "Attempts to make room for a pod by preemption."
+        )()
+        self._preemption_victims = self._histogram(
+            "scheduler_preemption_victims", "Victims of a preemption.", exponential(1, 2, 7)
+        )()
         self._stale_bindings = self._counter(
             "moorage_stale_bindings_total",
-            "Pods that were not bound as their node was changed by somebody else after it was chosen, by profile.",
+            (
+                "Pods that were not bound as their node was changed by somebody else after it "
+                "was chosen, by profile."
+            ),
             "profile",
         )
         self._permit_seconds = self._histogram(
-            "scheduler_permit_wait_duration_seconds", "Time that pods were held at permit, by result.", exponential(0.001, 2, 15), "result"
+            "scheduler_permit_wait_duration_seconds",
+            "Time that pods were held at permit, by result.",
+            exponential(0.001, 2, 15),
+            "result",
         )
         self._in_flight = self._gauge(
-            "scheduler_inflight_events", "Events kept for pods whose attempt is running, by event; those pods as PodPopped.", "event"
+            "scheduler_inflight_events",
+            "Events kept for pods whose attempt is running, by event; those pods as PodPopped.",
+            "event",
         )
         self._kubelet_rejections = self._counter(
             "moorage_kubelet_rejections_total",
@@ -125,28 +152,56 @@ class PrometheusTelemetry:
         )
         self._expressions = self._counter(
             "moorage_expression_errors_total",
-            "Evaluations of expressions that failed (a missing key, say), by plugin and extension point; nodes that are alike count once.",
+            (
+                "Evaluations of expressions that failed (a missing key, say), by plugin and "
+                "extension point; nodes that are alike count once."
+            ),
             "plugin",
             "extension_point",
         )
         self._differences = self._gauge(
-            "moorage_cache_differences", "What the last comparison of the cache with the API server found, by kind.", "kind"
+            "moorage_cache_differences",
+            "What the last comparison of the cache with the API server found, by kind.",
+            "kind",
         )
         self._repairs = self._counter(
             "moorage_cache_repairs_total",
-            "Objects that a watch had not told of and that comparing has put right, by resource and difference (missed, stale, redundant).",
+            (
+                "Objects that a watch had not told of and that comparing has put right, by "
+                "resource and difference (missed, stale, redundant)."
+            ),
             "resource",
             "difference",
         )
         self._incoming = self._counter(
-            "scheduler_queue_incoming_pods_total", "Pods added to a queue, by queue and event.", "queue", "event"
+            "scheduler_queue_incoming_pods_total",
+            "Pods added to a queue, by queue and event.",
+            "queue",
+            "event",
         )
-        self._pending = self._gauge("scheduler_pending_pods", "Pods that wait, by queue (active, backoff, unschedulable, gated).", "queue")
-        self._cache_size = self._gauge("scheduler_cache_size", "Nodes, pods and assumed pods in the cache.", "type")
-        self._unschedulable = self._gauge("scheduler_unschedulable_pods", "Waiting pods that a plugin refused.", "plugin", "profile")
-        self._leading = self._gauge("leader_election_master_status", "1 if this replica leads, 0 if not.", "name")
+        self._pending = self._gauge(
+            "scheduler_pending_pods",
+            "Pods that wait, by queue (active, backoff, unschedulable, gated).",
+            "queue",
+        )
+        self._cache_size = self._gauge(
+            "scheduler_cache_size", "Nodes, pods and assumed pods in the cache.", "type"
+        )
+        self._unschedulable = self._gauge(
+            "scheduler_unschedulable_pods",
+            "Waiting pods that a plugin refused.",
+            "plugin",
+            "profile",
+        )
+        self._leading = self._gauge(
+            "leader_election_master_status", "1 if this replica leads, 0 if not.", "name"
+        )
         self._requests = self._counter(
-            "rest_client_requests_total", "Requests to the API server, by code, method and host.", "code", "method", "host"
+            "rest_client_requests_total",
+            "Requests to the API server, by code, method and host.",
+            "code",
+            "method",
+            "host",
         )
         self._request_seconds = self._histogram(
             "rest_client_request_duration_seconds",
@@ -155,16 +210,37 @@ class PrometheusTelemetry:
             "verb",
             "host",
         )
-        self._swaps = self._counter("moorage_swaps_total", "Revisions of profiles, by result (swapped, refused).", "profile", "result")
-        self._swap_seconds = self._histogram("moorage_swap_duration_seconds", "Critical section of a swap.", SWAP_BUCKETS)()
-        self._active = self._gauge("moorage_profile_revision_info", "1 for the revision of a profile that decides.", "profile", "revision")
-        self._superseded = self._gauge("moorage_superseded_revisions", "Older revisions that running cycles still hold.", "profile")
+        self._swaps = self._counter(
+            "moorage_swaps_total",
+            "Revisions of profiles, by result (swapped, refused).",
+            "profile",
+            "result",
+        )
+        self._swap_seconds = self._histogram(
+            "moorage_swap_duration_seconds", "Critical section of a swap.", SWAP_BUCKETS
+        )()
+        self._active = self._gauge(
+            "moorage_profile_revision_info",
+            "1 for the revision of a profile that decides.",
+            "profile",
+            "revision",
+        )
+        self._superseded = self._gauge(
+            "moorage_superseded_revisions",
+            "Older revisions that running cycles still hold.",
+            "profile",
+        )
         self._gated = self._gauge(
-            "moorage_gated_pods", "Gated pods, by the first gate that is left, else by plugin; beyond 20: other.", "gate"
+            "moorage_gated_pods",
+            "Gated pods, by the first gate that is left, else by plugin; beyond 20: other.",
+            "gate",
         )
         self._set_aside = self._gauge(
             "moorage_set_aside_objects",
-            "Objects that are left out of account, as they cannot be read or something failed on them.",
+            (
+                "Objects that are left out of account, as they cannot be read or something "
+                "failed on them."
+            ),
             "resource",
         )
         self._plugin_errors = self._counter(
@@ -173,19 +249,30 @@ class PrometheusTelemetry:
             "plugin",
             "extension_point",
         )
-        self._events = self._counter("moorage_events_total", "Events, by result (sent, merged, limited, dropped, failed).", "result")
+        self._events = self._counter(
+            "moorage_events_total",
+            "Events, by result (sent, merged, limited, dropped, failed).",
+            "result",
+        )
         self._refused_connections = self._counter(
             "moorage_refused_connections_total",
-            "Connections to health and metrics that were ended for their fault (plain, handshake, malformed, long, late) or as crowded.",
+            (
+                "Connections to health and metrics that were ended for their fault (plain, "
+                "handshake, malformed, long, late) or as crowded."
+            ),
             "reason",
         )
-        self._lag_seconds = self._histogram("moorage_event_loop_lag_seconds", "How late the event loop was.", LAG_BUCKETS)()
+        self._lag_seconds = self._histogram(
+            "moorage_event_loop_lag_seconds", "How late the event loop was.", LAG_BUCKETS
+        )()
 
     def render(self) -> bytes:
         """Everything, in Prometheus' text format."""
         return prometheus_client.generate_latest(self._registry)
 
-    def pull(self, name: str, text: str, label: str, read: Callable[[], Mapping[str, float]]) -> None:
+    def pull(
+        self, name: str, text: str, label: str, read: Callable[[], Mapping[str, float]]
+    ) -> None:
         """A gauge (a counter by the name ..._total) that is read at each scrape.
 
         ``read`` gives label value -> number; with label "" its one key is ignored.
@@ -196,7 +283,7 @@ class PrometheusTelemetry:
         """Our own server ended a connection."""
         self._refused_connections(reason).inc()
 
-    # ---- ports.telemetry.Telemetry -------------------------------------------------------------------------------------------
+    # ---- ports.telemetry.Telemetry ---------------------------------------------------------------
 
     def attempt(self, result: str, profile: str, seconds: float) -> None:
         """A scheduling attempt ended."""
@@ -317,7 +404,7 @@ class PrometheusTelemetry:
         self._requests(code, method, host).inc()
         self._request_seconds(method, host).observe(seconds)
 
-    # ---- declarations --------------------------------------------------------------------------------------------------------
+    # ---- declarations ----------------------------------------------------------------------------
 
     def _counter(self, name: str, text: str, *labels: str) -> _Children[Counter]:
         return _Children(Counter(name, text, labels, registry=self._registry))
@@ -325,5 +412,7 @@ class PrometheusTelemetry:
     def _gauge(self, name: str, text: str, *labels: str) -> _Children[Gauge]:
         return _Children(Gauge(name, text, labels, registry=self._registry))
 
-    def _histogram(self, name: str, text: str, buckets: tuple[float, ...], *labels: str) -> _Children[Histogram]:
+    def _histogram(
+        self, name: str, text: str, buckets: tuple[float, ...], *labels: str
+    ) -> _Children[Histogram]:
         return _Children(Histogram(name, text, labels, registry=self._registry, buckets=buckets))

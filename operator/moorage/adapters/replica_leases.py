@@ -1,4 +1,6 @@
-"""Replica leases: each replica says what it has ready in a Lease of its own, which the leader reads for the profiles' status."""
+"""Replica leases: each replica says what it has ready in a Lease of its own, which the leader reads
+for the profiles' status.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from moorage.ports.made_names import replica_lease, shortened
 
 
 class ReplicaLeases:
-    """``ports.kube.ReplicaAnnouncer``. ``namespace`` and ``lease`` are those of the leader's Lease."""
+    """``ports.kube.ReplicaAnnouncer``. ``namespace`` and ``lease`` are those of the leader's
+    Lease.
+    """
 
     def __init__(self, session: HttpSession, clock: Clock, namespace: str, lease: str) -> None:
         self._session = session
@@ -33,7 +37,9 @@ class ReplicaLeases:
 
     async def withdraw(self, identity: str) -> None:
         try:
-            await self._session.call(HttpCall("DELETE", f"{self._path}/{replica_lease(self._lease, identity)}"))
+            await self._session.call(
+                HttpCall("DELETE", f"{self._path}/{replica_lease(self._lease, identity)}")
+            )
         except (NotFound, Conflict):
             return  # nothing there, or being deleted already
 

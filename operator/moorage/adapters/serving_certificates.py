@@ -1,6 +1,8 @@
-"""What our server shows and whom it believes: its certificate, from files or made by itself, and the authorities of client certificates.
+"""What our server shows and whom it believes: its certificate, from files or made by itself, and
+the authorities of client certificates.
 
-A changed file counts within seconds. What cannot be used is told once, and the last good one stays in use. Keys are never written.
+A changed file counts within seconds. What cannot be used is told once, and the last good one stays
+in use. Keys are never written.
 """
 
 from __future__ import annotations
@@ -41,7 +43,9 @@ class CertificateSource(Protocol):
     """Where a certificate comes from."""
 
     def read(self) -> bytes:
-        """The newest one, with those that vouch for it and its key, in PEM. Raises CertificateError."""
+        """The newest one, with those that vouch for it and its key, in PEM. Raises
+        CertificateError.
+        """
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -94,7 +98,9 @@ class ServingCertificates:
         self._warn_of_expiry()
 
     def refresh(self, authorities: str) -> bool:
-        """Take what has changed; whether there is another ``context`` now. ``authorities``: of clients, in PEM, "" for none."""
+        """Take what has changed; whether there is another ``context`` now. ``authorities``: of
+        clients, in PEM, "" for none.
+        """
         pem = self._pem
         try:
             pem = self._source.read()
@@ -114,7 +120,9 @@ class ServingCertificates:
             return False
         self._pem, self._authorities = pem, authorities
         self._warn_of_expiry()
-        log.info("new connections see the newest certificates", extra={"until": _end(pem).isoformat()})
+        log.info(
+            "new connections see the newest certificates", extra={"until": _end(pem).isoformat()}
+        )
         return True
 
     def _built(self, pem: bytes, authorities: str) -> ssl.SSLContext:
@@ -122,37 +130,54 @@ class ServingCertificates:
             _end(pem)
             context = _context(pem)
         except (OSError, ValueError) as error:
-            raise CertificateError(f"{self._source}: they do not make a certificate with its key: {error}") from error
+            raise CertificateError(
+                f"{self._source}: they do not make a certificate with its key: {error}"
+            ) from error
         try:
             if authorities:
                 context.load_verify_locations(cadata=authorities)
                 context.verify_mode = ssl.CERT_OPTIONAL  # who has a token needs no certificate
         except (OSError, ValueError) as error:
-            raise CertificateError(f"the authorities of client certificates in kube-system: {error}") from error
+            raise CertificateError(
+                f"the authorities of client certificates in kube-system: {error}"
+            ) from error
         return context
 
     def _warn_of_expiry(self) -> None:
         left = (end := _end(self._pem)) - self._clock.now()
         if left < WARN_BEFORE_EXPIRY:
             state = "has expired" if left <= datetime.timedelta() else "expires"
-            log.warning("%s: %s, at %s: replace it, files are read again by themselves", self._source, state, end.isoformat())
+            log.warning(
+                "%s: %s, at %s: replace it, files are read again by themselves",
+                self._source,
+                state,
+                end.isoformat(),
+            )
 
 
 def _log_unchanged(error: CertificateError) -> None:
-    log.warning("%s; what was there before stays in use", error, extra=once_per_cause(f"certificate {error}"))
+    log.warning(
+        "%s; what was there before stays in use",
+        error,
+        extra=once_per_cause(f"certificate {error}"),
+    )
 
 
 def _context(pem: bytes) -> ssl.SSLContext:
-    """The server's side of TLS. OpenSSL reads keys from files only: this one is in memory and never on a disk."""
+    """The server's side of TLS. OpenSSL reads keys from files only: this one is in memory and never
+    on a disk.
+    """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.options |= ssl.OP_NO_RENEGOTIATION
-    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # an authority need not be a root, as in Kubernetes
+    # an authority need not be a root, as in Kubernetes
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     context.set_alpn_protocols(["http/1.1"])
     file = os.memfd_create("certificate", os.MFD_CLOEXEC)
     try:
         os.write(file, pem)
-        context.load_cert_chain(f"/proc/self/fd/{file}", password=b"")  # else OpenSSL would ask the terminal for one
+        # else OpenSSL would ask the terminal for one
+        context.load_cert_chain(f"/proc/self/fd/{file}", password=b"")
     finally:
         os.close(file)
     return context
@@ -177,7 +202,8 @@ def _signed_by_itself(names: Sequence[str], now: datetime.datetime) -> bytes:
     )
     usages = {"digital_signature", "key_cert_sign"}
     extensions: tuple[tuple[x509.ExtensionType, bool], ...] = (
-        (x509.BasicConstraints(ca=True, path_length=0), True),  # so that clients can be given it as their authority
+        # so that clients can be given it as their authority
+        (x509.BasicConstraints(ca=True, path_length=0), True),
         (x509.KeyUsage(**{usage: usage in usages for usage in _USAGES}), True),
         (x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), False),
         (x509.SubjectAlternativeName([*map(_alternative, filter(_HOST.fullmatch, names))]), False),
@@ -185,12 +211,24 @@ def _signed_by_itself(names: Sequence[str], now: datetime.datetime) -> bytes:
     )
     for extension, critical in extensions:
         builder = builder.add_extension(extension, critical)
-    form = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    return builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM) + key.private_bytes(*form)
+    form = (
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
+    return builder.sign(key, hashes.SHA256()).public_bytes(
+        serialization.Encoding.PEM
+    ) + key.private_bytes(*form)
 
 
 _USAGES = (
-    *("digital_signature", "content_commitment", "key_encipherment", "data_encipherment", "key_agreement"),
+    *(
+        "digital_signature",
+        "content_commitment",
+        "key_encipherment",
+        "data_encipherment",
+        "key_agreement",
+    ),
     *("key_cert_sign", "crl_sign", "encipher_only", "decipher_only"),
 )
 

@@ -11,7 +11,9 @@ class SystemClock:
     """``ports.clock.Clock`` over the operating system."""
 
     def boottime(self) -> float:
-        """Seconds of CLOCK_BOOTTIME: unlike CLOCK_MONOTONIC it goes on while the machine is suspended, as leases do."""
+        """Seconds of CLOCK_BOOTTIME: unlike CLOCK_MONOTONIC it goes on while the machine is
+        suspended, as leases do.
+        """
         return time.clock_gettime(time.CLOCK_BOOTTIME)
 
     def now(self) -> datetime.datetime:

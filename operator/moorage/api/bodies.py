@@ -1,7 +1,8 @@
-"""Bodies: the custom resources as the API server has them. They become typed objects here, or a list of what is wrong with them.
+"""Bodies: the custom resources as the API server has them. They become typed objects here, or a
+list of what is wrong with them.
 
-The other functions read single fields of bodies that may be malformed, and never raise: a profile that can't be decoded still
-has a name, a generation and references.
+The other functions read single fields of bodies that may be malformed, and never raise: a profile
+that can't be decoded still has a name, a generation and references.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ _STEP = re.compile(r"\[([^]]*)\]|([^.\[\]]+)")
 _Kind = TypeVar("_Kind", SchedulerProfile, PluginConfig)
 _METADATA = ("name", "uid", "generation", "creationTimestamp", "resourceVersion")
 MOST_STATUS = 256 * 1024
-"""Bytes of a status's JSON; ours is smaller, so one that is larger is somebody else's and is written anew."""
+"""Bytes of a status's JSON; ours is smaller, so one that is larger is somebody else's and is
+written anew.
+"""
 
 
 class Facts(NamedTuple):
@@ -47,9 +50,11 @@ class Facts(NamedTuple):
 
 
 class Kept(Mapping[str, Any]):
-    """A body as it is kept: each field as JSON, read when it is asked for, since a tree of Python's objects takes ten times the memory.
+    """A body as it is kept: each field as JSON, read when it is asked for, since a tree of Python's
+    objects takes ten times the memory.
 
-    Of metadata it has what we read; it has no spec where that is too large, and no status where that can't be ours.
+    Of metadata it has what we read; it has no spec where that is too large, and no status where
+    that can't be ours.
     """
 
     __slots__ = ("_fields", "args", "facts")
@@ -57,7 +62,9 @@ class Kept(Mapping[str, Any]):
     def __init__(self, body: Body) -> None:
         self.facts = facts(body)
         self.args: dict[tuple[str, str], Any] = {}
-        """A PluginConfig's arguments by preset and plugin, once somebody has read them: all profiles that refer to it share them."""
+        """A PluginConfig's arguments by preset and plugin, once somebody has read them: all
+        profiles that refer to it share them.
+        """
         whole = {
             "apiVersion": body.get("apiVersion", API_VERSION),
             "kind": body.get("kind", ""),
@@ -65,7 +72,8 @@ class Kept(Mapping[str, Any]):
             "spec": {} if self.facts.excess else body.get("spec", {}),
         }
         self._fields = {name: _json(value) for name, value in whole.items()}
-        known = _json({name: value for name, value in status(body).items() if name != "profiles"})  # long, and compared by nobody
+        # long, and compared by nobody
+        known = _json({name: value for name, value in status(body).items() if name != "profiles"})
         self._fields["status"] = known if len(known) <= MOST_STATUS else b"{}"
 
     def __getitem__(self, name: str) -> Any:
@@ -92,16 +100,25 @@ def _decode(kind: type[_Kind], body: Body) -> _Kind:
     if too_much := facts(body).excess:
         raise ProfileErrors(too_much)
     try:
-        return decoder(kind).decode({"metadata": body.get("metadata", {}), "spec": body.get("spec", {})})
+        return decoder(kind).decode(
+            {"metadata": body.get("metadata", {}), "spec": body.get("spec", {})}
+        )
     except DecodeError as error:
         raise ProfileErrors(
-            FieldError(v.path.removeprefix("spec").removeprefix("."), v.value, v.message, ConditionReason.INVALID_SPEC)
+            FieldError(
+                v.path.removeprefix("spec").removeprefix("."),
+                v.value,
+                v.message,
+                ConditionReason.INVALID_SPEC,
+            )
             for v in error.violations
         ) from error
 
 
 def without(body: Body, paths: Iterable[str]) -> Body:
-    """The object less these fields of its spec; of a list whose item is to go, less the field at its top."""
+    """The object less these fields of its spec; of a list whose item is to go, less the field at
+    its top.
+    """
     spec: Any = _mapping(body.get("spec"))
     for path in paths:
         steps = [key or name for key, name in _STEP.findall(path)]
@@ -113,7 +130,9 @@ def without(body: Body, paths: Iterable[str]) -> Body:
 
 
 def _less(value: Any, steps: Sequence[str]) -> Any:
-    """A copy. Raises LookupError, TypeError or ValueError where the steps do not lead to a mapping's entry."""
+    """A copy. Raises LookupError, TypeError or ValueError where the steps do not lead to a
+    mapping's entry.
+    """
     head, *rest = steps
     if isinstance(value, list):
         i = int(head)
@@ -124,8 +143,13 @@ def _less(value: Any, steps: Sequence[str]) -> Any:
 
 
 def revision_hash(profile: Body, configs: Iterable[Body]) -> str:
-    """8 hex digits that stand for a resolved profile: its generation, those of its PluginConfigs, and the presets' version."""
-    parts = [VERSION, *(f"{_metadata(body).get('uid', '')}/{generation(body)}" for body in (profile, *configs))]
+    """8 hex digits that stand for a resolved profile: its generation, those of its PluginConfigs,
+    and the presets' version.
+    """
+    parts = [
+        VERSION,
+        *(f"{_metadata(body).get('uid', '')}/{generation(body)}" for body in (profile, *configs)),
+    ]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:8]
 
 
@@ -145,7 +169,12 @@ def config_hash(body: Body) -> str:
 def essence(body: Body) -> dict[str, Any]:
     """What a revision is made of: identity and spec, without what others write into objects."""
     kept = _some(_metadata(body), ("name", "uid", "generation", "creationTimestamp"))
-    return {"apiVersion": body.get("apiVersion", API_VERSION), "kind": body.get("kind", ""), "metadata": kept, "spec": body.get("spec", {})}
+    return {
+        "apiVersion": body.get("apiVersion", API_VERSION),
+        "kind": body.get("kind", ""),
+        "metadata": kept,
+        "spec": body.get("spec", {}),
+    }
 
 
 def generation(body: Body) -> int:
@@ -188,7 +217,9 @@ def facts(body: Body) -> Facts:
     too_much = tuple(_excess(spec))
     return Facts(
         name if isinstance(name, str) and name else str(_metadata(body).get("name", "")),
-        controller if isinstance(controller, str) else str(SchedulerProfileSpec.model_fields["controller_name"].default),
+        controller
+        if isinstance(controller, str)
+        else str(SchedulerProfileSpec.model_fields["controller_name"].default),
         spec.get("suspend") is True,
         () if too_much else _references(spec),
         too_much,
@@ -197,16 +228,30 @@ def facts(body: Body) -> Facts:
 
 def _references(spec: Mapping[str, Any]) -> tuple[str, ...]:
     entries = spec.get("pluginConfig")
-    names = [_mapping(_mapping(entry).get("configRef")).get("name") for entry in (entries if isinstance(entries, list) else [])]
+    names = [
+        _mapping(_mapping(entry).get("configRef")).get("name")
+        for entry in (entries if isinstance(entries, list) else [])
+    ]
     return tuple(sorted({name for name in names if isinstance(name, str)}))
 
 
 def _excess(spec: Mapping[str, Any]) -> Iterator[FieldError]:
-    """Fields that are too deep or have too many values; where there are none, a spec that is too long all the same."""
-    if found := [FieldError(name, "{…}", text, ConditionReason.INVALID_SPEC) for name, value in spec.items() if (text := excess(value))]:
+    """Fields that are too deep or have too many values; where there are none, a spec that is too
+    long all the same.
+    """
+    if found := [
+        FieldError(name, "{…}", text, ConditionReason.INVALID_SPEC)
+        for name, value in spec.items()
+        if (text := excess(value))
+    ]:
         yield from found
     elif (size := len(_json(spec))) > MOST_BYTES:
-        yield FieldError("", "{…}", f"has {size} bytes of JSON, more than {MOST_BYTES}", ConditionReason.INVALID_SPEC)
+        yield FieldError(
+            "",
+            "{…}",
+            f"has {size} bytes of JSON, more than {MOST_BYTES}",
+            ConditionReason.INVALID_SPEC,
+        )
 
 
 def _json(value: object) -> bytes:

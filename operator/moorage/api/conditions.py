@@ -1,7 +1,7 @@
 """Conditions: what is said of an object in its status, with every type and reason that there is.
 
-Pure: who decides hands in results, ``merge`` makes them the list that is written. A condition that says the same as before keeps
-its lastTransitionTime, so that an unchanged object is not written.
+Pure: who decides hands in results, ``merge`` makes them the list that is written. A condition that
+says the same as before keeps its lastTransitionTime, so that an unchanged object is not written.
 """
 
 from __future__ import annotations
@@ -34,10 +34,22 @@ class ConditionType(_Explained):
     """The condition types, with what True means."""
 
     ACCEPTED = "Accepted", "The spec is valid by itself and among the other objects."
-    RESOLVED_REFS = "ResolvedRefs", "Every configRef names a PluginConfig that exists, is valid and is for that plugin."
-    PERMITTED = "Permitted", "The operator's service account holds every right that the enabled plugins need."
+    RESOLVED_REFS = (
+        "ResolvedRefs",
+        "Every configRef names a PluginConfig that exists, is valid and is for that plugin.",
+    )
+    PERMITTED = (
+        "Permitted",
+        "The operator's service account holds every right that the enabled plugins need.",
+    )
     ACTIVE = "Active", "Pods are decided by desiredRevision."
-    READY = "Ready", "Accepted, ResolvedRefs, Permitted and Active are all True; else it says why. Unknown: a former revision decides."
+    READY = (
+        "Ready",
+        (
+            "Accepted, ResolvedRefs, Permitted and Active are all True; else it says why. "
+            "Unknown: a former revision decides."
+        ),
+    )
 
 
 class ConditionReason(_Explained):
@@ -50,33 +62,72 @@ class ConditionReason(_Explained):
     DECIDING = "Deciding", "desiredRevision decides."
     READY = "Ready", "Pods are scheduled as the spec says."
     # Accepted
-    INVALID_SPEC = "InvalidSpec", "A field has a value that it can't have; the message has its path."
+    INVALID_SPEC = (
+        "InvalidSpec",
+        "A field has a value that it can't have; the message has its path.",
+    )
     UNKNOWN_PLUGIN = "UnknownPlugin", "No plugin has this name."
-    INVALID_PLUGIN_ARGS = "InvalidPluginArgs", "The arguments of a plugin are wrong; the message has the field's path."
+    INVALID_PLUGIN_ARGS = (
+        "InvalidPluginArgs",
+        "The arguments of a plugin are wrong; the message has the field's path.",
+    )
     NAME_CONFLICT = "NameConflict", "An older profile has the same schedulerName."
-    QUEUE_SORT_CONFLICT = "QueueSortConflict", "There is one queue for all profiles: a profile can't have a queueSort plugin of its own."
-    CLAIMED_BY_ANOTHER = "ClaimedByAnother", "Another installation of the operator serves this profile."
-    DEFAULT_SCHEDULER_ACTIVE = "DefaultSchedulerActive", "schedulerName is default-scheduler, and kube-scheduler is running."
-    NOT_YET_SUPPORTED = "NotYetSupported", "A plugin of kube-scheduler that this version does not have yet."
-    PLUGIN_QUARANTINED = "PluginQuarantined", "A plugin hung in a call and must not be called any more; the message says how to lift that."
+    QUEUE_SORT_CONFLICT = (
+        "QueueSortConflict",
+        "There is one queue for all profiles: a profile can't have a queueSort plugin of its own.",
+    )
+    CLAIMED_BY_ANOTHER = (
+        "ClaimedByAnother",
+        "Another installation of the operator serves this profile.",
+    )
+    DEFAULT_SCHEDULER_ACTIVE = (
+        "DefaultSchedulerActive",
+        "schedulerName is default-scheduler, and kube-scheduler is running.",
+    )
+    NOT_YET_SUPPORTED = (
+        "NotYetSupported",
+        "A plugin of kube-scheduler that this version does not have yet.",
+    )
+    PLUGIN_QUARANTINED = (
+        "PluginQuarantined",
+        (
+            "A plugin hung in a call and must not be called any more; the message says how to "
+            "lift that."
+        ),
+    )
     # ResolvedRefs
     PLUGIN_CONFIG_NOT_FOUND = "PluginConfigNotFound", "There is no PluginConfig of this name."
     PLUGIN_CONFIG_INVALID = "PluginConfigInvalid", "The PluginConfig is there but not Accepted."
     PLUGIN_MISMATCH = "PluginMismatch", "The PluginConfig is for another plugin."
     # Permitted
-    RBAC_MISSING = "RBACMissing", "The service account lacks a right; the message has verb and resource."
+    RBAC_MISSING = (
+        "RBACMissing",
+        "The service account lacks a right; the message has verb and resource.",
+    )
     # Active
     WAITING = "Waiting", "desiredRevision is not swapped in yet."
     SUSPENDED = "Suspended", "spec.suspend is true: pods stay queued."
-    LAST_GOOD = "LastGood", "The spec is bad; the last good revision goes on deciding: Ready is Unknown."
+    LAST_GOOD = (
+        "LastGood",
+        "The spec is bad; the last good revision goes on deciding: Ready is Unknown.",
+    )
 
 
 REFERENCE_REASONS = frozenset(
-    {ConditionReason.PLUGIN_CONFIG_NOT_FOUND, ConditionReason.PLUGIN_CONFIG_INVALID, ConditionReason.PLUGIN_MISMATCH}
+    {
+        ConditionReason.PLUGIN_CONFIG_NOT_FOUND,
+        ConditionReason.PLUGIN_CONFIG_INVALID,
+        ConditionReason.PLUGIN_MISMATCH,
+    }
 )
 """Faults of references: they count for ResolvedRefs, all others for Accepted."""
 
-_ROLLED_UP = (ConditionType.ACCEPTED, ConditionType.RESOLVED_REFS, ConditionType.PERMITTED, ConditionType.ACTIVE)
+_ROLLED_UP = (
+    ConditionType.ACCEPTED,
+    ConditionType.RESOLVED_REFS,
+    ConditionType.PERMITTED,
+    ConditionType.ACTIVE,
+)
 
 
 class Condition(BaseModel):
@@ -110,34 +161,53 @@ class ConditionResult(NamedTuple):
 def summarise(results: Iterable[ConditionResult], *, decided: bool = False) -> ConditionResult:
     """Ready: True, or the first of its parts that is not.
 
-    ``decided``: some revision decides. Unknown then, with Active's reason, where that is not the one that the spec asks for.
+    ``decided``: some revision decides. Unknown then, with Active's reason, where that is not the
+    one that the spec asks for.
     """
     by_type = {result.type: result for result in results}
     active = by_type.get(ConditionType.ACTIVE)
     for part in _ROLLED_UP:
         result = by_type.get(part)
         if result is None:
-            return ConditionResult(ConditionType.READY, None, ConditionReason.WAITING, f"{part} is not known yet")
+            return ConditionResult(
+                ConditionType.READY, None, ConditionReason.WAITING, f"{part} is not known yet"
+            )
         if result.status is not True:
             if decided and active is not None and active.status is False:
-                return ConditionResult(ConditionType.READY, None, active.reason, "; ".join(dict.fromkeys((active.message, result.message))))
-            return ConditionResult(ConditionType.READY, result.status, result.reason, result.message)
+                return ConditionResult(
+                    ConditionType.READY,
+                    None,
+                    active.reason,
+                    "; ".join(dict.fromkeys((active.message, result.message))),
+                )
+            return ConditionResult(
+                ConditionType.READY, result.status, result.reason, result.message
+            )
     return ConditionResult(ConditionType.READY, True, ConditionReason.READY)
 
 
-def merge(old: Sequence[object], results: Iterable[ConditionResult], generation: int, now: datetime.datetime) -> list[dict[str, Any]]:
+def merge(
+    old: Sequence[object],
+    results: Iterable[ConditionResult],
+    generation: int,
+    now: datetime.datetime,
+) -> list[dict[str, Any]]:
     """The conditions to write, in the results' order.
 
-    ``old`` is the list that stands in status, whatever it holds; of it only the times of conditions whose status is the same are
-    kept. ``now`` is aware.
+    ``old`` is the list that stands in status, whatever it holds; of it only the times of conditions
+    whose status is the same are kept. ``now`` is aware.
     """
     before = {item.get("type"): item for item in old if isinstance(item, Mapping)}
     return [_condition(result, before.get(result.type), generation, now) for result in results]
 
 
-def _condition(result: ConditionResult, old: Mapping[str, Any] | None, generation: int, now: datetime.datetime) -> dict[str, Any]:
+def _condition(
+    result: ConditionResult, old: Mapping[str, Any] | None, generation: int, now: datetime.datetime
+) -> dict[str, Any]:
     status = "Unknown" if result.status is None else str(result.status)
-    since = old.get("lastTransitionTime") if old is not None and old.get("status") == status else None
+    since = (
+        old.get("lastTransitionTime") if old is not None and old.get("status") == status else None
+    )
     return {
         "type": str(result.type),
         "status": status,

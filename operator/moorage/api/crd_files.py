@@ -1,4 +1,6 @@
-"""CRDs from the models. What is said of a field, in Kubernetes' own keywords too, stands beside the field and not here."""
+"""CRDs from the models. What is said of a field, in Kubernetes' own keywords too, stands beside the
+field and not here.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +15,16 @@ from moorage.api.v1alpha1.plugin_config import PluginConfig
 from moorage.api.v1alpha1.scheduler_profile import SchedulerProfile
 
 KINDS: tuple[type[SchedulerProfile] | type[PluginConfig], ...] = (SchedulerProfile, PluginConfig)
-_HEADER = "# Generated from operator/moorage/api/v1alpha1 by `python -m tests.generate`; do not edit.\n"
+_HEADER = (
+    "# Generated from operator/moorage/api/v1alpha1 by `python -m tests.generate`; do not edit.\n"
+)
 
 
 def crd_documents() -> dict[str, str]:
     """The CRD files by name, always the same text for the same models."""
-    return {f"{model.KIND.plural}.yaml": _HEADER + yaml_documents.dump(crd(model)) for model in KINDS}
+    return {
+        f"{model.KIND.plural}.yaml": _HEADER + yaml_documents.dump(crd(model)) for model in KINDS
+    }
 
 
 def crd(model: type[SchedulerProfile] | type[PluginConfig]) -> dict[str, Any]:
@@ -62,7 +68,16 @@ def _column(column: PrinterColumn) -> dict[str, Any]:
 def _object_schema(model: type[BaseModel], kind: CustomResourceKind) -> dict[str, Any]:
     """The schema of the whole object; metadata is the API server's business."""
     whole = structural(model.model_json_schema(by_alias=True))
-    properties = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": {"type": "object"}}
+    properties = {
+        "apiVersion": {"type": "string"},
+        "kind": {"type": "string"},
+        "metadata": {"type": "object"},
+    }
     properties |= {name: whole["properties"][name] for name in ("spec", "status")}
-    made = {"description": whole["description"], "type": "object", "properties": properties, "required": ["spec"]}
+    made = {
+        "description": whole["description"],
+        "type": "object",
+        "properties": properties,
+        "required": ["spec"],
+    }
     return {**made, "x-kubernetes-validations": list(kind.rules)} if kind.rules else made

@@ -1,7 +1,8 @@
-"""Decoding: JSON-like data into a typed value, or the list of everything that is wrong with it, each with its field path.
+"""Decoding: JSON-like data into a typed value, or the list of everything that is wrong with it,
+each with its field path.
 
-One way in for custom resources, plugin arguments and the operator's configuration. Types are taken strictly: no text for a
-number, no unknown field. Messages follow kube-scheduler's where it has one.
+One way in for custom resources, plugin arguments and the operator's configuration. Types are taken
+strictly: no text for a number, no unknown field. Messages follow kube-scheduler's where it has one.
 """
 
 from __future__ import annotations
@@ -35,7 +36,14 @@ _MUST_BE = {
     "dataclass_type": "an object",
 }
 _UNKNOWN_FIELD = ("extra_forbidden", "unexpected_keyword_argument")
-_OTHERWISE_INVALID = ("string_pattern_mismatch", "string_too_short", "string_too_long", "too_short", "too_long", "value_error")
+_OTHERWISE_INVALID = (
+    "string_pattern_mismatch",
+    "string_too_short",
+    "string_too_long",
+    "too_short",
+    "too_long",
+    "value_error",
+)
 _OUT_OF_RANGE = ("greater_than", "greater_than_equal", "less_than", "less_than_equal")
 
 
@@ -65,10 +73,14 @@ class Decoder(Generic[T]):
             faults = error.errors(include_url=False)
             told = [self._violation(fault) for fault in faults[:MAX_VIOLATIONS]]
             if len(faults) > MAX_VIOLATIONS:
-                told.append(Violation("", None, f"{len(faults) - MAX_VIOLATIONS} more errors like these"))
+                told.append(
+                    Violation("", None, f"{len(faults) - MAX_VIOLATIONS} more errors like these")
+                )
             raise DecodeError(told) from error
         if found := _own_violations(value):
-            raise DecodeError(violation._replace(value=shown(violation.value)) for violation in found)
+            raise DecodeError(
+                violation._replace(value=shown(violation.value)) for violation in found
+            )
         return value
 
     def encode(self, value: T) -> Any:
@@ -86,8 +98,12 @@ class Decoder(Generic[T]):
         value = None if fault["type"] == "missing" else shown(fault["input"])
         return Violation(path, value, _message(fault, parent, node), _problem(fault["type"]))
 
-    def _locate(self, location: tuple[str | int, ...]) -> tuple[str, Mapping[str, Any], Mapping[str, Any]]:
-        """The field path of a pydantic location, the schema of what contains it and its own (empty: it is not in the schema)."""
+    def _locate(
+        self, location: tuple[str | int, ...]
+    ) -> tuple[str, Mapping[str, Any], Mapping[str, Any]]:
+        """The field path of a pydantic location, the schema of what contains it and its own (empty:
+        it is not in the schema).
+        """
         path = ""
         parent: Mapping[str, Any] = {}
         node: Mapping[str, Any] = self.schema
@@ -125,14 +141,18 @@ def _own_violations(value: object) -> list[Violation]:
 
 
 def laid_over(base: Any, document: Any) -> Any:
-    """``document`` with what it leaves out taken from ``base``: objects field by field, everything else as a whole."""
+    """``document`` with what it leaves out taken from ``base``: objects field by field, everything
+    else as a whole.
+    """
     if not isinstance(base, Mapping) or not isinstance(document, Mapping):
         return document
     return {**base, **{name: laid_over(base.get(name), value) for name, value in document.items()}}
 
 
 def shown(value: object) -> object:
-    """A value as messages show it: containers and long texts abbreviated, so that the message itself is not pushed out."""
+    """A value as messages show it: containers and long texts abbreviated, so that the message
+    itself is not pushed out.
+    """
     if isinstance(value, str):
         return value if len(value) <= _MAX_SHOWN_CHARACTERS else value[:_MAX_SHOWN_CHARACTERS] + "…"
     if isinstance(value, Mapping):
@@ -148,7 +168,11 @@ def _problem(kind: str) -> FieldErrorType:
         return FieldErrorType.REQUIRED
     if kind == "literal_error":
         return FieldErrorType.UNSUPPORTED
-    return FieldErrorType.INVALID if kind in _OUT_OF_RANGE or kind in _OTHERWISE_INVALID else FieldErrorType.MALFORMED
+    return (
+        FieldErrorType.INVALID
+        if kind in _OUT_OF_RANGE or kind in _OTHERWISE_INVALID
+        else FieldErrorType.MALFORMED
+    )
 
 
 def _message(fault: Mapping[str, Any], parent: Mapping[str, Any], node: Mapping[str, Any]) -> str:
@@ -161,19 +185,29 @@ def _message(fault: Mapping[str, Any], parent: Mapping[str, Any], node: Mapping[
         return f"must be {_MUST_BE[kind]}"
     if kind == "literal_error":
         values = [str(value) for value in node.get("enum", ())]
-        return f"supported values: {', '.join(map(_quoted, values))}{suggest(str(shown(fault['input'])), values)}"
+        return (
+            f"supported values: "
+            f"{', '.join(map(_quoted, values))}{suggest(str(shown(fault['input'])), values)}"
+        )
     if kind in _OUT_OF_RANGE and (interval := _interval(node)):
         return f"not in valid range {interval}"
     if kind == "string_pattern_mismatch":
         return f"should match '{context['pattern']}'"
     if kind == "value_error":
         return str(context["error"])
-    text = str(fault["msg"]).removeprefix("Input should ").removeprefix("Tuple should ").removeprefix("String should ")
+    text = (
+        str(fault["msg"])
+        .removeprefix("Input should ")
+        .removeprefix("Tuple should ")
+        .removeprefix("String should ")
+    )
     return f"should {text}" if text != fault["msg"] else text
 
 
 def _interval(node: Mapping[str, Any]) -> str:
-    """The numbers that a field may hold, ``[0, 100]`` or ``(0, inf)``; empty when it has no lower bound."""
+    """The numbers that a field may hold, ``[0, 100]`` or ``(0, inf)``; empty when it has no lower
+    bound.
+    """
     if "exclusiveMinimum" in node:
         low = f"({node['exclusiveMinimum']}"
     elif "minimum" in node:

@@ -1,4 +1,6 @@
-"""Durations as Kubernetes' component configuration writes them, as fields of what people write. In Python: seconds, a float."""
+"""Durations as Kubernetes' component configuration writes them, as fields of what people write. In
+Python: seconds, a float.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +22,12 @@ Duration: TypeAlias = Annotated[
     float,
     BeforeValidator(_read),
     PlainSerializer(text_of),
-    WithJsonSchema({"type": "string", "maxLength": MAX_CHARACTERS, "pattern": r"^(0|([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+)$"}),
+    WithJsonSchema(
+        {
+            "type": "string",
+            "maxLength": MAX_CHARACTERS,
+            "pattern": r"^(0|([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+)$",
+        }
+    ),
 ]
 """A field that people write as text and code reads as seconds."""

@@ -1,7 +1,8 @@
 """Extenders as people describe them: what is wrong with them, and what core is told of them.
 
-The first rules are kube-scheduler's, in its words, and hold for its own documents too. The others are ours: where an extender may be
-is for whoever configures the operator to say, as it is sent pods and nodes, and asked from inside the cluster's network.
+The first rules are kube-scheduler's, in its words, and hold for its own documents too. The others
+are ours: where an extender may be is for whoever configures the operator to say, as it is sent pods
+and nodes, and asked from inside the cluster's network.
 """
 
 from __future__ import annotations
@@ -55,7 +56,11 @@ def violations(extenders: Sequence[ExtenderFields]) -> Iterator[Violation]:
     managed: set[str] = set()
     for i, extender in enumerate(extenders):
         if extender.prioritize_verb and extender.weight <= 0:
-            yield Violation(f"extenders[{i}].weight", extender.weight, "must have a positive weight applied to it")
+            yield Violation(
+                f"extenders[{i}].weight",
+                extender.weight,
+                "must have a positive weight applied to it",
+            )
         for j, resource in enumerate(extender.managed_resources):
             path = f"extenders[{i}].managedResources[{j}].name"
             yield from _of_resource_name(path, resource.name)
@@ -64,7 +69,11 @@ def violations(extenders: Sequence[ExtenderFields]) -> Iterator[Violation]:
             managed.add(resource.name)
     binders = sum(1 for extender in extenders if extender.bind_verb)
     if binders > 1:
-        yield Violation("extenders", f"found {binders} extenders implementing bind", "only one extender can implement bind")
+        yield Violation(
+            "extenders",
+            f"found {binders} extenders implementing bind",
+            "only one extender can implement bind",
+        )
 
 
 def _of_resource_name(path: str, name: str) -> Iterator[Violation]:
@@ -75,26 +84,44 @@ def _of_resource_name(path: str, name: str) -> Iterator[Violation]:
 
 
 def ignored_resources(extenders: Iterable[ExtenderFields]) -> list[str]:
-    """The resources that extenders want NodeResourcesFit to ignore; where there are any, they replace its own ignoredResources."""
-    return [one.name for extender in extenders for one in extender.managed_resources if one.ignored_by_scheduler]
+    """The resources that extenders want NodeResourcesFit to ignore; where there are any, they
+    replace its own ignoredResources.
+    """
+    return [
+        one.name
+        for extender in extenders
+        for one in extender.managed_resources
+        if one.ignored_by_scheduler
+    ]
 
 
-# ---- of profiles -----------------------------------------------------------------------------------------------------------
+# ---- of profiles ---------------------------------------------------------------------------------
 
 
-def unsafe(extenders: Sequence[model.ProfileExtender], allowed_hosts: Sequence[str]) -> Iterator[Violation]:
+def unsafe(
+    extenders: Sequence[model.ProfileExtender], allowed_hosts: Sequence[str]
+) -> Iterator[Violation]:
     """What we refuse besides."""
     for i, extender in enumerate(extenders):
         path, prefix = f"extenders[{i}]", extender.url_prefix
         url = _split(prefix)
         if url is None or url.scheme not in ("http", "https") or not url.hostname:
-            yield Violation(f"{path}.urlPrefix", prefix, "must be a URL that begins with http:// or https:// and a host")
+            yield Violation(
+                f"{path}.urlPrefix",
+                prefix,
+                "must be a URL that begins with http:// or https:// and a host",
+            )
             continue
         if url.username is not None or url.query or url.fragment:
-            yield Violation(f"{path}.urlPrefix", prefix, "must not have a user, a query or a fragment")
+            yield Violation(
+                f"{path}.urlPrefix", prefix, "must not have a user, a query or a fragment"
+            )
         yield from _of_trust(path, extender, secure=url.scheme == "https")
         if not any(_allows(allowed, url.hostname) for allowed in allowed_hosts):
-            text = f"the host is not allowed: set extenders: {{allowedHosts: [{url.hostname}]}} in the OperatorConfiguration"
+            text = (
+                f"the host is not allowed: set extenders: {{allowedHosts: [{url.hostname}]}} in "
+                f"the OperatorConfiguration"
+            )
             yield Violation(f"{path}.urlPrefix", prefix, text)
 
 
@@ -105,9 +132,16 @@ def _of_trust(path: str, extender: model.ProfileExtender, *, secure: bool) -> It
     if tls is not None and tls.insecure:
         return
     if not secure:
-        yield Violation(f"{path}.urlPrefix", extender.url_prefix, "nobody knows who answers HTTP: use https, or set tlsConfig.insecure")
+        yield Violation(
+            f"{path}.urlPrefix",
+            extender.url_prefix,
+            "nobody knows who answers HTTP: use https, or set tlsConfig.insecure",
+        )
     elif tls is None or tls.secret_ref is None:
-        text = "a Secret in the operator's namespace with the CA as ca.crt has to be named, or tlsConfig.insecure to be set"
+        text = (
+            "a Secret in the operator's namespace with the CA as ca.crt has to be named, or "
+            "tlsConfig.insecure to be set"
+        )
         yield Violation(f"{path}.tlsConfig.secretRef", None, text)
 
 

@@ -1,7 +1,9 @@
-"""OperatorConfiguration: what the operator as a whole is told, from a file, the environment and flags.
+"""OperatorConfiguration: what the operator as a whole is told, from a file, the environment and
+flags.
 
-Later sources win: defaults < file < environment < flags. Everything that is wrong is found at once. Rules between fields stand at
-the later field, so that they are judged whenever both fields are readable.
+Later sources win: defaults < file < environment < flags. Everything that is wrong is found at once.
+Rules between fields stand at the later field, so that they are judged whenever both fields are
+readable.
 """
 
 from __future__ import annotations
@@ -20,16 +22,20 @@ from moorage.api.v1alpha1.common import ObjectName, QualifiedName
 from moorage.core.framework.revisions import suggest
 
 ENVIRONMENT_PREFIX = "MOORAGE_CFG_"
-"""Not MOORAGE_: Kubernetes itself sets MOORAGE_SERVICE_HOST and the like in pods beside a Service of that name."""
+"""Not MOORAGE_: Kubernetes itself sets MOORAGE_SERVICE_HOST and the like in pods beside a Service
+of that name.
+"""
 JITTER = 1.2
 """The retry period is drawn out by up to this factor."""
 
 
-# ---- the fields ----------------------------------------------------------------------------------------------------------
+# ---- the fields ----------------------------------------------------------------------------------
 
 
 def _to_come(default: object) -> AfterValidator:
-    """For a setting that is not built yet: anything but its default is refused, so that none is ignored."""
+    """For a setting that is not built yet: anything but its default is refused, so that none is
+    ignored.
+    """
 
     def check(value: Any) -> Any:
         if value != default:
@@ -40,14 +46,18 @@ def _to_come(default: object) -> AfterValidator:
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(alias_generator=to_camel, extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(
+        alias_generator=to_camel, extra="forbid", frozen=True, use_attribute_docstrings=True
+    )
 
 
 class LeaderElectionOptions(_Part):
     """Which of several replicas decides."""
 
     leader_elect: bool = True
-    """Whether to decide only while holding the Lease. Without it, there must be one replica only."""
+    """Whether to decide only while holding the Lease. Without it, there must be one replica
+    only.
+    """
     lease_duration: Duration = 15.0
     """How long others wait after the leader's last renewal before they take over."""
     renew_deadline: Duration = 10.0
@@ -55,7 +65,9 @@ class LeaderElectionOptions(_Part):
     retry_period: Duration = 2.0
     """How long to wait between tries; 1.2 times of it is less than renewDeadline."""
     replace_default_scheduler: bool = False
-    """Allow kube-scheduler's own Lease, kube-system/kube-scheduler: for a cluster in which this operator stands for it."""
+    """Allow kube-scheduler's own Lease, kube-system/kube-scheduler: for a cluster in which this
+    operator stands for it.
+    """
     resource_name: ObjectName = "moorage"
     """The Lease's name."""
     resource_namespace: ObjectName = "moorage-system"
@@ -73,7 +85,9 @@ class LeaderElectionOptions(_Part):
     def _shorter_than_lease(cls, value: float, info: ValidationInfo) -> float:
         lease = info.data.get("lease_duration")
         if info.data.get("leader_elect") and lease is not None and value >= lease:
-            raise ValueError(f"must be less than leaseDuration, which is {duration_field.text_of(lease)}")
+            raise ValueError(
+                f"must be less than leaseDuration, which is {duration_field.text_of(lease)}"
+            )
         return value
 
     @field_validator("retry_period")
@@ -81,15 +95,24 @@ class LeaderElectionOptions(_Part):
     def _fits_into_deadline(cls, value: float, info: ValidationInfo) -> float:
         deadline = info.data.get("renew_deadline")
         if info.data.get("leader_elect") and deadline is not None and value * JITTER >= deadline:
-            raise ValueError(f"{JITTER} times of it must be less than renewDeadline, which is {duration_field.text_of(deadline)}")
+            raise ValueError(
+                f"{JITTER} times of it must be less than renewDeadline, which is "
+                f"{duration_field.text_of(deadline)}"
+            )
         return value
 
     @field_validator("resource_namespace")
     @classmethod
     def _not_kube_schedulers(cls, value: str, info: ValidationInfo) -> str:
         lease = (value, info.data.get("resource_name"))
-        if lease == ("kube-system", "kube-scheduler") and info.data.get("replace_default_scheduler") is False:
-            raise ValueError("kube-system/kube-scheduler is kube-scheduler's Lease: set replaceDefaultScheduler to take its place")
+        if (
+            lease == ("kube-system", "kube-scheduler")
+            and info.data.get("replace_default_scheduler") is False
+        ):
+            raise ValueError(
+                "kube-system/kube-scheduler is kube-scheduler's Lease: set "
+                "replaceDefaultScheduler to take its place"
+            )
         return value
 
 
@@ -114,7 +137,9 @@ class ServingOptions(_Part):
     secure_port: Annotated[int, Field(ge=0, le=65535)] = 10259
     """The port; 0 takes any free one."""
     cert_file: str = ""
-    """The certificate, with those that vouch for it, in PEM; read again when it changes. Empty: one of its own, signed by itself."""
+    """The certificate, with those that vouch for it, in PEM; read again when it changes. Empty: one
+    of its own, signed by itself.
+    """
     key_file: str = ""
     """The certificate's key."""
 
@@ -129,7 +154,13 @@ class ServingOptions(_Part):
 class PluginPackages(_Part):
     """Plugins from outside the tree."""
 
-    packages: tuple[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$", max_length=253)], ...] = ()
+    packages: tuple[
+        Annotated[
+            str,
+            Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$", max_length=253),
+        ],
+        ...,
+    ] = ()
     """Python packages that hold plugins, by the name that `import` takes."""
 
     @field_validator("packages")
@@ -143,8 +174,12 @@ class PluginPackages(_Part):
 class ExtenderPolicy(_Part):
     """What profiles may ask of extenders."""
 
-    allowed_hosts: tuple[Annotated[str, Field(pattern=r"^(\*|(\*\.)?[A-Za-z0-9._:-]+)$", max_length=253)], ...] = ()
-    """Hosts that extenders may be at, by name or address; *.NAME for all below a name, * for all. None by default."""
+    allowed_hosts: tuple[
+        Annotated[str, Field(pattern=r"^(\*|(\*\.)?[A-Za-z0-9._:-]+)$", max_length=253)], ...
+    ] = ()
+    """Hosts that extenders may be at, by name or address; *.NAME for all below a name, * for all.
+    None by default.
+    """
 
 
 class LoggingOptions(_Part):
@@ -179,11 +214,15 @@ class OperatorConfiguration(_Part):
     bind_concurrency: Annotated[int, Field(ge=1, le=4096)] = 64
     """Bindings that ask the API server at once, and those of one profile that are under way."""
     swap_debounce: Duration = 0.2
-    """How long to wait for further changes after one, so that objects applied together become one swap."""
+    """How long to wait for further changes after one, so that objects applied together become one
+    swap.
+    """
     plugins: PluginPackages = PluginPackages()
     extenders: ExtenderPolicy = ExtenderPolicy()
     foreign_schedulers: Annotated[tuple[QualifiedName, ...], Field(max_length=256)] = ()
-    """Names of other schedulers in the cluster: pods that wait for one of them are not asked whether they mean a profile."""
+    """Names of other schedulers in the cluster: pods that wait for one of them are not asked
+    whether they mean a profile.
+    """
     enable_profiling: Annotated[bool, _to_come(False)] = False
     """Serve /debug/profile."""
     delay_cache_until_active: Annotated[bool, _to_come(False)] = False
@@ -197,21 +236,27 @@ class OperatorConfiguration(_Part):
     def _not_below_initial(cls, value: int, info: ValidationInfo) -> int:
         initial = info.data.get("pod_initial_backoff_seconds")
         if initial is not None and value < initial:
-            raise ValueError(f"must be greater than or equal to podInitialBackoffSeconds, which is {initial}")
+            raise ValueError(
+                f"must be greater than or equal to podInitialBackoffSeconds, which is {initial}"
+            )
         return value
 
     def warnings(self) -> list[str]:
         """What was set without effect."""
         if self.parallelism is None:
             return []
-        return [f"parallelism: {self.parallelism}: has no effect: a cycle works on all nodes at once"]
+        return [
+            f"parallelism: {self.parallelism}: has no effect: a cycle works on all nodes at once"
+        ]
 
 
-# ---- reading and writing -------------------------------------------------------------------------------------------------
+# ---- reading and writing -------------------------------------------------------------------------
 
 
 class ConfigError(NamedTuple):
-    """One fault: field path, value, what is wrong, and where the value came from ("" for a rule that defaults break)."""
+    """One fault: field path, value, what is wrong, and where the value came from ("" for a rule
+    that defaults break).
+    """
 
     path: str
     value: object
@@ -220,7 +265,11 @@ class ConfigError(NamedTuple):
 
     def __str__(self) -> str:
         where = f" (from {self.source})" if self.source else ""
-        return f"{self.path}: {self.value!r}: {self.message}{where}" if self.path else f"{self.message}{where}"
+        return (
+            f"{self.path}: {self.value!r}: {self.message}{where}"
+            if self.path
+            else f"{self.message}{where}"
+        )
 
 
 class ConfigErrors(ValueError):
@@ -231,11 +280,14 @@ class ConfigErrors(ValueError):
         super().__init__("; ".join(map(str, errors)))
 
 
-def load_config(file_text: str | None, environ: Mapping[str, str], flags: Mapping[str, str]) -> OperatorConfiguration:
+def load_config(
+    file_text: str | None, environ: Mapping[str, str], flags: Mapping[str, str]
+) -> OperatorConfiguration:
     """The effective configuration.
 
-    ``file_text`` is the file's content, None without one; of ``environ`` the names with our prefix count; ``flags`` maps field
-    paths (``leaderElection.leaseDuration``) to texts. Raises ConfigErrors with all faults.
+    ``file_text`` is the file's content, None without one; of ``environ`` the names with our prefix
+    count; ``flags`` maps field paths (``leaderElection.leaseDuration``) to texts. Raises
+    ConfigErrors with all faults.
     """
     reader = decoder(OperatorConfiguration)
     document, errors = _read_file(file_text) if file_text is not None else ({}, [])
@@ -244,7 +296,14 @@ def load_config(file_text: str | None, environ: Mapping[str, str], flags: Mappin
     by_variable = {_variable(path): path for path in fields}
     for name in sorted(name for name in environ if name.startswith(ENVIRONMENT_PREFIX)):
         if name not in by_variable:
-            errors.append(ConfigError(name, shown(environ[name]), f"unknown setting{suggest(name, by_variable)}", "environment"))
+            errors.append(
+                ConfigError(
+                    name,
+                    shown(environ[name]),
+                    f"unknown setting{suggest(name, by_variable)}",
+                    "environment",
+                )
+            )
             continue
         _put(document, by_variable[name], _value(environ[name], fields[by_variable[name]]))
         sources[by_variable[name]] = name
@@ -252,10 +311,14 @@ def load_config(file_text: str | None, environ: Mapping[str, str], flags: Mappin
         _put(document, path, _value(text, fields[path]))
         sources[path] = "flag"
     try:
-        # With the defaults written out, since what is left out would not be judged beside what is given.
+        # With the defaults written out, since what is left out would not be judged beside what is
+        # given.
         config = reader.decode(laid_over(reader.encode(OperatorConfiguration()), document))
     except DecodeError as error:
-        found = [ConfigError(v.path, v.value, v.message, _source(v.path, sources, document)) for v in error.violations]
+        found = [
+            ConfigError(v.path, v.value, v.message, _source(v.path, sources, document))
+            for v in error.violations
+        ]
         raise ConfigErrors([*errors, *found]) from error
     if errors:
         raise ConfigErrors(errors)
@@ -274,8 +337,16 @@ def _read_file(text: str) -> tuple[dict[str, Any], list[ConfigError]]:
     except yaml_documents.DocumentError as error:
         return {}, [ConfigError("", None, str(error), "file")]
     if len(found) != 1 or not isinstance(found[0], dict):
-        return {}, [ConfigError("", shown(found), "there has to be one document, an OperatorConfiguration", "file")]
-    missing = [ConfigError(name, None, "Required value", "file") for name in ("apiVersion", "kind") if name not in found[0]]
+        return {}, [
+            ConfigError(
+                "", shown(found), "there has to be one document, an OperatorConfiguration", "file"
+            )
+        ]
+    missing = [
+        ConfigError(name, None, "Required value", "file")
+        for name in ("apiVersion", "kind")
+        if name not in found[0]
+    ]
     return found[0], missing
 
 
@@ -294,7 +365,9 @@ def _variable(path: str) -> str:
 
 
 def _value(text: str, schema: Mapping[str, Any]) -> object:
-    """What a text means for a field; one that doesn't fit stays text, which is then refused as such."""
+    """What a text means for a field; one that doesn't fit stays text, which is then refused as
+    such.
+    """
     kind = schema.get("type")
     if kind == "boolean":
         return {"true": True, "false": False}.get(text.lower(), text)
@@ -308,7 +381,9 @@ def _value(text: str, schema: Mapping[str, Any]) -> object:
 
 
 def _put(document: dict[str, Any], path: str, value: object) -> None:
-    """Set a field. Where the file has something else than an object on the way, it stays: that is an error by itself."""
+    """Set a field. Where the file has something else than an object on the way, it stays: that is
+    an error by itself.
+    """
     *parents, last = path.split(".")
     place: Any = document
     for name in parents:

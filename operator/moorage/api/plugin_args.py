@@ -1,7 +1,8 @@
-"""Plugin arguments: from the document that a user wrote to the plugin's own dataclass, or to everything that is wrong with it.
+"""Plugin arguments: from the document that a user wrote to the plugin's own dataclass, or to
+everything that is wrong with it.
 
-The dataclass in the plugin's module is the only description of the arguments. A document may bear the ``apiVersion`` and ``kind``
-that it has in a KubeSchedulerConfiguration.
+The dataclass in the plugin's module is the only description of the arguments. A document may bear
+the ``apiVersion`` and ``kind`` that it has in a KubeSchedulerConfiguration.
 """
 
 from __future__ import annotations
@@ -21,18 +22,24 @@ _TRIES = 5
 _HOPELESS = 4
 
 
-def decode(plugin: PluginSpec, document: Mapping[str, Any], base: Any = None, *, trusted: bool = False) -> Any:
+def decode(
+    plugin: PluginSpec, document: Mapping[str, Any], base: Any = None, *, trusted: bool = False
+) -> Any:
     """The plugin's arguments; None for a plugin that takes none.
 
-    ``base``, arguments too, are what the document is laid over: objects field by field, everything else as a whole. What is
-    ``trusted`` was decoded before, and it is not tried again how long it takes: it might take a little longer than then.
-    Raises DecodeError with paths relative to the document.
+    ``base``, arguments too, are what the document is laid over: objects field by field, everything
+    else as a whole. What is ``trusted`` was decoded before, and it is not tried again how long it
+    takes: it might take a little longer than then. Raises DecodeError with paths relative to the
+    document.
     """
     faults = list(_wrong_header(plugin, document))
     own = {name: value for name, value in document.items() if name not in ("apiVersion", "kind")}
     if plugin.args is None:
         faults += [
-            Violation(name, shown(value), f"{plugin.name} takes no arguments", FieldErrorType.MALFORMED) for name, value in own.items()
+            Violation(
+                name, shown(value), f"{plugin.name} takes no arguments", FieldErrorType.MALFORMED
+            )
+            for name, value in own.items()
         ]
         if faults:
             raise DecodeError(faults)
@@ -40,26 +47,35 @@ def decode(plugin: PluginSpec, document: Mapping[str, Any], base: Any = None, *,
     reader = decoder(plugin.args)
     document = own if base is None else laid_over(reader.encode(base), own)
     try:
-        args = reader.decode(document) if plugin.guard is None else _guarded(plugin.guard, lambda: reader.decode(document))
+        args = (
+            reader.decode(document)
+            if plugin.guard is None
+            else _guarded(plugin.guard, lambda: reader.decode(document))
+        )
     except DecodeError as error:
         raise DecodeError([*faults, *error.violations]) from error
     if plugin.guard is None and not trusted and isinstance(args, TimedArguments):
-        faults += itertools.islice(filter(None, map(_too_slow, args.trials())), 1)  # one is enough: each holds up everybody
+        # one is enough: each holds up everybody
+        faults += itertools.islice(filter(None, map(_too_slow, args.trials())), 1)
     if faults:
         raise DecodeError(faults)
     return args
 
 
 def encode(args: Any) -> dict[str, Any]:
-    """The document that means these arguments; what is unset, and empty lists at the top, are left out."""
+    """The document that means these arguments; what is unset, and empty lists at the top, are left
+    out.
+    """
     document: dict[str, Any] = _without_unset(decoder(type(args)).encode(args))
     return {name: value for name, value in document.items() if value != []}
 
 
 def _too_slow(trial: TimedTrial) -> Violation | None:
-    """What takes longer than it may, at its fastest, in processor time: another process is nobody's fault here.
+    """What takes longer than it may, at its fastest, in processor time: another process is nobody's
+    fault here.
 
-    The first time does not count, as it may make something ready; and it is tried again only where that may help.
+    The first time does not count, as it may make something ready; and it is tried again only where
+    that may help.
     """
     trial.run()
     best = float("inf")
@@ -72,7 +88,8 @@ def _too_slow(trial: TimedTrial) -> Violation | None:
         if best > _HOPELESS * trial.limit_seconds:
             break
     text = (
-        f"one evaluation takes {best * 1e6:.0f} µs here, and it may take {trial.limit_seconds * 1e6:.0f} µs, as there is one for each node"
+        f"one evaluation takes {best * 1e6:.0f} µs here, and it may take "
+        f"{trial.limit_seconds * 1e6:.0f} µs, as there is one for each node"
     )
     return Violation(trial.path, shown(trial.value), text)
 
@@ -87,7 +104,9 @@ def _guarded(guard: Guard, read: Callable[[], Any]) -> Any:
 
 def _without_unset(document: Any) -> Any:
     if isinstance(document, Mapping):
-        return {name: _without_unset(value) for name, value in document.items() if value is not None}
+        return {
+            name: _without_unset(value) for name, value in document.items() if value is not None
+        }
     return [_without_unset(item) for item in document] if isinstance(document, list) else document
 
 
@@ -95,4 +114,6 @@ def _wrong_header(plugin: PluginSpec, document: Mapping[str, Any]) -> Iterator[V
     for field, wanted in (("apiVersion", API_VERSION), ("kind", f"{plugin.name}Args")):
         value = document.get(field, wanted)
         if value != wanted:
-            yield Violation(field, shown(value), f'must be "{wanted}" or left out', FieldErrorType.MALFORMED)
+            yield Violation(
+                field, shown(value), f'must be "{wanted}" or left out', FieldErrorType.MALFORMED
+            )

@@ -1,8 +1,10 @@
-"""Resolution: from a SchedulerProfile and the PluginConfigs that it references to a revision that can run, or to all that is wrong.
+"""Resolution: from a SchedulerProfile and the PluginConfigs that it references to a revision that
+can run, or to all that is wrong.
 
-Pure, and never raises for what objects hold: they may have been stored before the schema said what it says today. Plugins of
-kube-scheduler that are not built yet are refused, never ignored. Errors have the path below ``spec``, the value, what to do and the
-condition reason; that of a PluginConfig shows up at the profile's reference to it, and in full at the PluginConfig itself.
+Pure, and never raises for what objects hold: they may have been stored before the schema said what
+it says today. Plugins of kube-scheduler that are not built yet are refused, never ignored. Errors
+have the path below ``spec``, the value, what to do and the condition reason; that of a PluginConfig
+shows up at the profile's reference to it, and in full at the PluginConfig itself.
 """
 
 from __future__ import annotations
@@ -23,7 +25,14 @@ from moorage.core.framework.extenders import EVENTS_TO_REGISTER, EXTENDER
 from moorage.core.framework.interfaces import ExtensionPoint, HintSignaturePlugin, is_a
 from moorage.core.framework.presets import Preset
 from moorage.core.framework.registry import Registry
-from moorage.core.framework.revisions import EnabledPlugins, FieldError, PluginRef, ProfileErrors, RequestedProfile, Revision
+from moorage.core.framework.revisions import (
+    EnabledPlugins,
+    FieldError,
+    PluginRef,
+    ProfileErrors,
+    RequestedProfile,
+    Revision,
+)
 from moorage.core.plugins.node_resources.fit import NAME as FIT
 from moorage.core.plugins.node_resources.fit import NodeResourcesFitArgs
 from moorage.core.queue.hints import ProfileQueueConfig
@@ -36,8 +45,8 @@ PLUGINS_TO_COME = frozenset({"GangScheduling"})
 class Resolution:
     """What became of a profile: a revision, or errors.
 
-    ``id`` is the desired revision's; ``profile`` and ``used`` are the objects that it is made of; ``configs`` are the generations of
-    the PluginConfigs that it references, as far as they exist.
+    ``id`` is the desired revision's; ``profile`` and ``used`` are the objects that it is made of;
+    ``configs`` are the generations of the PluginConfigs that it references, as far as they exist.
     """
 
     scheduler_name: str
@@ -73,22 +82,35 @@ class Resolution:
 
 def unresolved(profile: Body, bug: BaseException) -> Resolution:
     """What becomes of a profile that resolving failed on."""
-    fault = FieldError("spec", "{…}", f"cannot be looked into: {bug!r}; please report this", ConditionReason.INVALID_SPEC)
+    fault = FieldError(
+        "spec",
+        "{…}",
+        f"cannot be looked into: {bug!r}; please report this",
+        ConditionReason.INVALID_SPEC,
+    )
     return Resolution(bodies.scheduler_name(profile), "", profile, {}, {}, (fault,))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Resolver:
-    """Resolves profiles with these plugins, these presets and the operator's values for what profiles leave out."""
+    """Resolves profiles with these plugins, these presets and the operator's values for what
+    profiles leave out.
+    """
 
     registry: Registry
     presets: Mapping[str, Preset]
     config: OperatorConfiguration = dataclasses.field(default_factory=OperatorConfiguration)
     quarantined: dict[str, str] = dataclasses.field(default_factory=dict)
-    """Plugins that must not be called, with the reason why; whoever changes it resolves the profiles anew."""
+    """Plugins that must not be called, with the reason why; whoever changes it resolves the
+    profiles anew.
+    """
 
-    def __call__(self, profile: Body, configs: Mapping[str, Body], *, trusted: bool = False) -> Resolution:
-        """The resolution of a profile; ``configs`` are all PluginConfigs by name. ``trusted``: all of it was good before."""
+    def __call__(
+        self, profile: Body, configs: Mapping[str, Body], *, trusted: bool = False
+    ) -> Resolution:
+        """The resolution of a profile; ``configs`` are all PluginConfigs by name. ``trusted``: all
+        of it was good before.
+        """
         used = {name: configs[name] for name in bodies.references(profile) if name in configs}
         blank = Resolution(
             scheduler_name=bodies.scheduler_name(profile),
@@ -100,21 +122,36 @@ class Resolver:
         try:
             decoded = bodies.decode_profile(profile)
         except ProfileErrors as error:
-            return dataclasses.replace(blank, errors=(*error.errors, *self._others(profile, error.errors, used, blank)))
+            return dataclasses.replace(
+                blank, errors=(*error.errors, *self._others(profile, error.errors, used, blank))
+            )
         if faults := tuple(self._quarantined(decoded)):
             return dataclasses.replace(blank, errors=faults)
         return _Resolving(self, decoded, used, trusted).outcome(blank)
 
-    def _others(self, profile: Body, unreadable: Sequence[FieldError], used: Mapping[str, Body], blank: Resolution) -> Iterator[FieldError]:
-        """Which names and arguments are wrong beside fields that cannot be read, so that all is told at once."""
+    def _others(
+        self,
+        profile: Body,
+        unreadable: Sequence[FieldError],
+        used: Mapping[str, Body],
+        blank: Resolution,
+    ) -> Iterator[FieldError]:
+        """Which names and arguments are wrong beside fields that cannot be read, so that all is
+        told at once.
+        """
         paths = [error.path for error in unreadable]
         try:
             decoded = bodies.decode_profile(bodies.without(profile, paths))
         except ProfileErrors:
             return
-        for error in tuple(self._quarantined(decoded)) or _Resolving(self, decoded, used, trusted=False).outcome(blank).errors:
+        for error in (
+            tuple(self._quarantined(decoded))
+            or _Resolving(self, decoded, used, trusted=False).outcome(blank).errors
+        ):
             # Not what is said of them only because a field in them was left out.
-            if error.reason != ConditionReason.INVALID_SPEC and not any(path.startswith(error.path) for path in paths):
+            if error.reason != ConditionReason.INVALID_SPEC and not any(
+                path.startswith(error.path) for path in paths
+            ):
                 yield error
 
     def config_errors(self, body: Body, *, trusted: bool = False) -> tuple[FieldError, ...]:
@@ -127,7 +164,14 @@ class Resolver:
         if plugin is None:
             return (_unknown_plugin("plugin", config.spec.plugin, self.registry),)
         if plugin.name in self.quarantined:
-            return (FieldError("plugin", plugin.name, self.quarantined[plugin.name], ConditionReason.PLUGIN_QUARANTINED),)
+            return (
+                FieldError(
+                    "plugin",
+                    plugin.name,
+                    self.quarantined[plugin.name],
+                    ConditionReason.PLUGIN_QUARANTINED,
+                ),
+            )
         try:
             plugin_args.decode(plugin, config.spec.args, trusted=trusted)
         except DecodeError as error:
@@ -135,21 +179,39 @@ class Resolver:
         return ()
 
     def _quarantined(self, profile: SchedulerProfile) -> Iterator[FieldError]:
-        """Where a profile has to do with plugins that must not be called, not even to look at their arguments."""
+        """Where a profile has to do with plugins that must not be called, not even to look at their
+        arguments.
+        """
         for point, plugins in _by_point(profile.spec.plugins or Plugins()):
             for i, ref in enumerate(plugins.enabled):
                 if ref.name in self.quarantined:
                     path = f"plugins.{point}.enabled[{i}].name"
-                    yield FieldError(path, ref.name, self.quarantined[ref.name], ConditionReason.PLUGIN_QUARANTINED)
+                    yield FieldError(
+                        path,
+                        ref.name,
+                        self.quarantined[ref.name],
+                        ConditionReason.PLUGIN_QUARANTINED,
+                    )
         for i, entry in enumerate(profile.spec.plugin_config):
             if entry.name in self.quarantined and entry.args is not None:
-                yield FieldError(f"pluginConfig[{i}].name", entry.name, self.quarantined[entry.name], ConditionReason.PLUGIN_QUARANTINED)
+                yield FieldError(
+                    f"pluginConfig[{i}].name",
+                    entry.name,
+                    self.quarantined[entry.name],
+                    ConditionReason.PLUGIN_QUARANTINED,
+                )
 
 
 class _Resolving:
     """One profile being resolved: collects the errors of every part."""
 
-    def __init__(self, resolver: Resolver, profile: SchedulerProfile, configs: Mapping[str, Body], trusted: bool) -> None:
+    def __init__(
+        self,
+        resolver: Resolver,
+        profile: SchedulerProfile,
+        configs: Mapping[str, Body],
+        trusted: bool,
+    ) -> None:
         self._resolver = resolver
         self._trusted = trusted
         self._registry = resolver.registry
@@ -162,7 +224,11 @@ class _Resolving:
     def outcome(self, blank: Resolution) -> Resolution:
         """The resolution, ``blank`` filled in."""
         initial, most = self._backoffs()
-        errors = [*self._bad_backoffs(initial, most), *self._other_queue_sorts(), *self._bad_extenders()]
+        errors = [
+            *self._bad_backoffs(initial, most),
+            *self._other_queue_sorts(),
+            *self._bad_extenders(),
+        ]
         args, faults = self._args()
         errors += faults
         self._ignore_resources(args)
@@ -173,7 +239,9 @@ class _Resolving:
             plugins=self._plugins(),
             weights=self._spec.weights,
             args=args,
-            percentage_of_nodes_to_score=self._resolver.config.percentage_of_nodes_to_score if percentage is None else percentage,
+            percentage_of_nodes_to_score=self._resolver.config.percentage_of_nodes_to_score
+            if percentage is None
+            else percentage,
             extenders=tuple(map(extender_rules.made, self._spec.extenders)),
         )
         try:
@@ -182,31 +250,50 @@ class _Resolving:
             return dataclasses.replace(blank, errors=(*errors, *map(_to_come, error.errors)))
         if errors:
             return dataclasses.replace(blank, errors=tuple(errors))
-        return dataclasses.replace(blank, made=revision, queue_config=_queue_config(revision, initial, most))
+        return dataclasses.replace(
+            blank, made=revision, queue_config=_queue_config(revision, initial, most)
+        )
 
-    # ---- parts of the spec -------------------------------------------------------------------------------------------------
+    # ---- parts of the spec -----------------------------------------------------------------------
 
     def _plugins(self) -> dict[str, EnabledPlugins]:
         """By "multiPoint" or extension point; queueSort is always the operator's."""
         given = self._spec.plugins or Plugins()
         sets = {point: self._plugin_set(plugins) for point, plugins in _by_point(given)}
-        return {**sets, ExtensionPoint.QUEUE_SORT.value: EnabledPlugins((PluginRef(self._resolver.config.queue_sort),), ("*",))}
+        return {
+            **sets,
+            ExtensionPoint.QUEUE_SORT.value: EnabledPlugins(
+                (PluginRef(self._resolver.config.queue_sort),), ("*",)
+            ),
+        }
 
     def _plugin_set(self, plugins: PluginSetModel) -> EnabledPlugins:
         """The same for core. Disabling what is not built yet is granted already."""
         absent = PLUGINS_TO_COME - self._registry.keys()
         disabled = tuple(ref.name for ref in plugins.disabled if ref.name not in absent)
-        return EnabledPlugins(tuple(PluginRef(ref.name, ref.weight) for ref in plugins.enabled), disabled)
+        return EnabledPlugins(
+            tuple(PluginRef(ref.name, ref.weight) for ref in plugins.enabled), disabled
+        )
 
     def _other_queue_sorts(self) -> Iterator[FieldError]:
         mine = self._resolver.config.queue_sort
         for point, plugins in _by_point(self._spec.plugins or Plugins()):
             for i, ref in enumerate(plugins.enabled):
                 known = self._registry.get(ref.name)
-                sorts = point == ExtensionPoint.QUEUE_SORT.value or (known is not None and ExtensionPoint.QUEUE_SORT in known.points)
+                sorts = point == ExtensionPoint.QUEUE_SORT.value or (
+                    known is not None and ExtensionPoint.QUEUE_SORT in known.points
+                )
                 if sorts and ref.name != mine:
-                    text = f"all profiles share one queue, whose order is the operator's: only {mine} may stand here"
-                    yield FieldError(f"plugins.{point}.enabled[{i}].name", ref.name, text, ConditionReason.QUEUE_SORT_CONFLICT)
+                    text = (
+                        f"all profiles share one queue, whose order is the operator's: only "
+                        f"{mine} may stand here"
+                    )
+                    yield FieldError(
+                        f"plugins.{point}.enabled[{i}].name",
+                        ref.name,
+                        text,
+                        ConditionReason.QUEUE_SORT_CONFLICT,
+                    )
 
     def _args(self) -> tuple[dict[str, Any], list[FieldError]]:
         """Arguments by plugin, those that can be read."""
@@ -227,31 +314,53 @@ class _Resolving:
 
     def _args_of(self, entry: ProfilePluginConfig, path: str) -> Any:
         if (entry.args is None) == (entry.config_ref is None):
-            raise ProfileErrors([FieldError(path, entry.name, "exactly one of args and configRef has to be set")])
+            raise ProfileErrors(
+                [FieldError(path, entry.name, "exactly one of args and configRef has to be set")]
+            )
         if entry.args is not None:
             return self._decoded(entry.name, entry.args, path)
         body = self._referenced(entry, f"{path}.configRef.name")
         shared = body.args if isinstance(body, bodies.Kept) else {}
         key = (self._spec.preset, entry.name)
         if key not in shared:
-            shared[key] = self._decoded(entry.name, bodies.decode_plugin_config(body).spec.args, path)
+            shared[key] = self._decoded(
+                entry.name, bodies.decode_plugin_config(body).spec.args, path
+            )
         return shared[key]
 
     def _decoded(self, plugin: str, document: Mapping[str, Any], path: str) -> Any:
         try:
-            return plugin_args.decode(self._registry[plugin], document, self._preset_args.get(plugin), trusted=self._trusted)
+            return plugin_args.decode(
+                self._registry[plugin],
+                document,
+                self._preset_args.get(plugin),
+                trusted=self._trusted,
+            )
         except DecodeError as error:
-            raise ProfileErrors(_below(f"{path}.args", error, ConditionReason.INVALID_PLUGIN_ARGS)) from error
+            raise ProfileErrors(
+                _below(f"{path}.args", error, ConditionReason.INVALID_PLUGIN_ARGS)
+            ) from error
 
     def _referenced(self, entry: ProfilePluginConfig, path: str) -> Body:
         """The PluginConfig that an entry refers to."""
         name = entry.config_ref.name if entry.config_ref is not None else ""
         body = self._configs.get(name)
         if body is None:
-            raise ProfileErrors([FieldError(path, name, "there is no PluginConfig of this name", ConditionReason.PLUGIN_CONFIG_NOT_FOUND)])
+            raise ProfileErrors(
+                [
+                    FieldError(
+                        path,
+                        name,
+                        "there is no PluginConfig of this name",
+                        ConditionReason.PLUGIN_CONFIG_NOT_FOUND,
+                    )
+                ]
+            )
         if faults := self._resolver.config_errors(body, trusted=self._trusted):
             text = f"this PluginConfig is not valid: {'; '.join(map(str, faults))}"
-            raise ProfileErrors([FieldError(path, name, text, ConditionReason.PLUGIN_CONFIG_INVALID)])
+            raise ProfileErrors(
+                [FieldError(path, name, text, ConditionReason.PLUGIN_CONFIG_INVALID)]
+            )
         plugin = bodies.decode_plugin_config(body).spec.plugin
         if plugin != entry.name:
             text = f"this PluginConfig is for {plugin}, not for {entry.name}"
@@ -268,12 +377,17 @@ class _Resolving:
 
     def _bad_backoffs(self, initial: float, most: float) -> Iterator[FieldError]:
         if initial > most:
-            text = f"must be greater than or equal to podInitialBackoffSeconds, which is {initial:g}"
+            text = (
+                f"must be greater than or equal to podInitialBackoffSeconds, which is {initial:g}"
+            )
             yield FieldError("podMaxBackoffSeconds", most, text)
 
     def _bad_extenders(self) -> Iterator[FieldError]:
         given = self._spec.extenders
-        for violation in (*extender_rules.violations(given), *extender_rules.unsafe(given, self._resolver.config.extenders.allowed_hosts)):
+        for violation in (
+            *extender_rules.violations(given),
+            *extender_rules.unsafe(given, self._resolver.config.extenders.allowed_hosts),
+        ):
             yield FieldError(violation.path, violation.value, violation.message)
 
     def _ignore_resources(self, args: dict[str, Any]) -> None:
@@ -284,7 +398,7 @@ class _Resolving:
             args[FIT] = dataclasses.replace(given, ignored_resources=tuple(ignored))
 
 
-# ---- small helpers -------------------------------------------------------------------------------------------------------
+# ---- small helpers -------------------------------------------------------------------------------
 
 
 def _queue_config(revision: Revision, initial: float, most: float) -> ProfileQueueConfig:
@@ -295,7 +409,11 @@ def _queue_config(revision: Revision, initial: float, most: float) -> ProfileQue
     wakes |= {name: plugin.events_to_register for name, plugin in revision.deciders.items()}
     if revision.extenders:
         wakes[EXTENDER] = EVENTS_TO_REGISTER
-    heeds = {name: plugin.hint_signature for name, plugin in revision.deciders.items() if is_a(plugin, HintSignaturePlugin)}
+    heeds = {
+        name: plugin.hint_signature
+        for name, plugin in revision.deciders.items()
+        if is_a(plugin, HintSignaturePlugin)
+    }
     return ProfileQueueConfig(gates, wakes, initial, most, heeds)
 
 
@@ -310,7 +428,12 @@ def _by_point(plugins: Plugins) -> Iterator[tuple[str, PluginSetModel]]:
 def _below(path: str, error: DecodeError, reason: ConditionReason) -> Iterator[FieldError]:
     """The violations as errors of the field ``path``."""
     for violation in error.violations:
-        yield FieldError(f"{path}.{violation.path}" if violation.path else path, violation.value, violation.message, reason)
+        yield FieldError(
+            f"{path}.{violation.path}" if violation.path else path,
+            violation.value,
+            violation.message,
+            reason,
+        )
 
 
 def _unknown_plugin(path: str, name: str, registry: Registry) -> FieldError:
@@ -322,5 +445,7 @@ def _to_come(error: FieldError) -> FieldError:
     if error.reason != ConditionReason.UNKNOWN_PLUGIN or error.value not in PLUGINS_TO_COME:
         return error
     return dataclasses.replace(
-        error, message="this plugin of kube-scheduler is not supported yet", reason=ConditionReason.NOT_YET_SUPPORTED
+        error,
+        message="this plugin of kube-scheduler is not supported yet",
+        reason=ConditionReason.NOT_YET_SUPPORTED,
     )

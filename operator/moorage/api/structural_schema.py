@@ -1,7 +1,8 @@
-"""Structural schemas: pydantic's JSON schema as Kubernetes wants it, without references and alternatives.
+"""Structural schemas: pydantic's JSON schema as Kubernetes wants it, without references and
+alternatives.
 
-Every node says its type, or that it is free (``x-kubernetes-preserve-unknown-fields``). That unknown fields are refused is not said
-in it: the API server prunes what no schema names.
+Every node says its type, or that it is free (``x-kubernetes-preserve-unknown-fields``). That
+unknown fields are refused is not said in it: the API server prunes what no schema names.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ def _node(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, 
     if "const" in made:
         made["enum"] = [made.pop("const")]
     if "properties" in made:
-        made["properties"] = {name: _node(child, definitions) for name, child in made["properties"].items()}
+        made["properties"] = {
+            name: _node(child, definitions) for name, child in made["properties"].items()
+        }
     if "items" in made:
         made["items"] = _node(made["items"], definitions)
     values = flat.get("additionalProperties")
@@ -39,7 +42,9 @@ def _node(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, 
 
 
 def _flattened(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
-    """The node with its reference and its "or null" resolved; what the node says itself goes before what it refers to."""
+    """The node with its reference and its "or null" resolved; what the node says itself goes before
+    what it refers to.
+    """
     made = dict(node)
     while "$ref" in made or "anyOf" in made:
         if "$ref" in made:

@@ -1,6 +1,7 @@
 """YAML in and out. The only module of api that knows the format.
 
-Reading is stricter than PyYAML: a key that comes twice is an error, not the last one's win; keys are strings; dates stay text.
+Reading is stricter than PyYAML: a key that comes twice is an error, not the last one's win; keys
+are strings; dates stay text.
 """
 
 from __future__ import annotations
@@ -30,9 +31,15 @@ class _Loader(yaml.SafeLoader):
         for key_node, _ in node.value:
             key = self.construct_object(key_node, deep=True)
             if not isinstance(key, str):
-                raise yaml.constructor.ConstructorError(None, None, f"the key {key!r} is not a string: quote it", key_node.start_mark)
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"the key {key!r} is not a string: quote it", key_node.start_mark
+                )
             if key in seen:
-                self.repeated.append(yaml.constructor.ConstructorError(None, None, f"the key {key!r} comes twice", key_node.start_mark))
+                self.repeated.append(
+                    yaml.constructor.ConstructorError(
+                        None, None, f"the key {key!r} comes twice", key_node.start_mark
+                    )
+                )
             seen.add(key)
         return super().construct_mapping(node, deep)
 
@@ -44,7 +51,9 @@ _Loader.yaml_implicit_resolvers = {
 
 
 class _Dumper(yaml.SafeDumper):
-    """Lists are indented below their key, as Kubernetes' own files are; nothing is abbreviated by an anchor."""
+    """Lists are indented below their key, as Kubernetes' own files are; nothing is abbreviated by
+    an anchor.
+    """
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
         super().increase_indent(flow, False)
@@ -84,8 +93,11 @@ def load_leniently(text: str) -> list[LoadedDocument]:
         raise DocumentError(f"not readable as YAML: {_where(error)}") from error
     except RecursionError as error:
         raise DocumentError("not readable as YAML: nested too deeply") from error
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:  # PyYAML's own, from values that it can't make
-        raise DocumentError(f"not readable as YAML: a value is not what its form or tag says: {error}") from error
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        # PyYAML's own, from values that it can't make
+        raise DocumentError(
+            f"not readable as YAML: a value is not what its form or tag says: {error}"
+        ) from error
     return documents
 
 
@@ -94,7 +106,13 @@ def _check_size(document: Any) -> None:
     left, waiting = MAX_VALUES, [document]
     while waiting:
         value = waiting.pop()
-        waiting += value.values() if isinstance(value, dict) else value if isinstance(value, list | set | tuple) else ()
+        waiting += (
+            value.values()
+            if isinstance(value, dict)
+            else value
+            if isinstance(value, list | set | tuple)
+            else ()
+        )
         left -= 1
         if left < len(waiting):
             raise ValueError(f"it has more than {MAX_VALUES} values, its aliases written out")
@@ -108,7 +126,9 @@ def _where(error: yaml.YAMLError) -> str:
 
 
 def dump(document: Any) -> str:
-    """One document, keys in their order. Where a character does not print, all that is not ASCII is escaped."""
+    """One document, keys in their order. Where a character does not print, all that is not ASCII is
+    escaped.
+    """
     text = yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=120, allow_unicode=True)
     if text.replace("\n", "").isprintable():
         return text

@@ -1,7 +1,8 @@
-"""The check: what the operator would say to SchedulerProfiles and PluginConfigs, told from files, without a cluster.
+"""The check: what the operator would say to SchedulerProfiles and PluginConfigs, told from files,
+without a cluster.
 
-Everything that is given is checked together, as if it were applied together: references lead to the PluginConfigs among the files.
-Objects of other kinds are none of ours and are counted only.
+Everything that is given is checked together, as if it were applied together: references lead to the
+PluginConfigs among the files. Objects of other kinds are none of ours and are counted only.
 """
 
 from __future__ import annotations
@@ -59,14 +60,18 @@ class CheckedDocument:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CheckReport:
-    """What to print, and the exit status: 0 all is well, 1 something is wrong, 2 nothing could be checked."""
+    """What to print, and the exit status: 0 all is well, 1 something is wrong, 2 nothing could be
+    checked.
+    """
 
     lines: tuple[str, ...]
     status: int
 
 
 def check(paths: Sequence[Path], config: OperatorConfiguration | None = None) -> CheckReport:
-    """Check files, and folders of files, as an operator of this configuration would. Raises PackageErrors."""
+    """Check files, and folders of files, as an operator of this configuration would. Raises
+    PackageErrors.
+    """
     resolver = _resolver(config or OperatorConfiguration())
     if absent := [path for path in paths if not path.exists()]:
         return CheckReport(tuple(f"{path}: no such file" for path in absent), 2)
@@ -80,8 +85,12 @@ def check(paths: Sequence[Path], config: OperatorConfiguration | None = None) ->
     ours = [document for document in found if document.ours]
     faults += _faults(ours, resolver)
     if not ours and not faults:
-        return CheckReport((f"there is no {PROFILE} and no {CONFIG} in {', '.join(map(str, paths))}",), 2)
-    others = f", {len(found) - len(ours)} of other kinds passed over" if len(found) > len(ours) else ""
+        return CheckReport(
+            (f"there is no {PROFILE} and no {CONFIG} in {', '.join(map(str, paths))}",), 2
+        )
+    others = (
+        f", {len(found) - len(ours)} of other kinds passed over" if len(found) > len(ours) else ""
+    )
     summary = f"{_counted(len(ours), 'object')} checked{others}: {_counted(len(faults), 'error')}"
     return CheckReport((*faults, summary), 1 if faults else 0)
 
@@ -96,7 +105,9 @@ def _files(paths: Iterable[Path]) -> Iterator[Path]:
 
 def _documents(file: Path) -> Iterator[CheckedDocument]:
     """The objects in a file; those of a List one by one."""
-    for number, document in enumerate(yaml_documents.load_all(file.read_text(encoding="utf-8")), start=1):
+    for number, document in enumerate(
+        yaml_documents.load_all(file.read_text(encoding="utf-8")), start=1
+    ):
         if not isinstance(document, dict):
             raise DocumentError(f"document {number} is no object")
         items = document.get("items") if document.get("kind") == "List" else None
@@ -106,7 +117,13 @@ def _documents(file: Path) -> Iterator[CheckedDocument]:
 
 def _resolver(config: OperatorConfiguration) -> Resolver:
     """With the plugins of the packages too."""
-    joined = plugin_packages.load(config.plugins.packages, build_registry(INTREE), ACTORS, CallMarks(), lambda plugin, point: None)
+    joined = plugin_packages.load(
+        config.plugins.packages,
+        build_registry(INTREE),
+        ACTORS,
+        CallMarks(),
+        lambda plugin, point: None,
+    )
     return Resolver(joined.registry, PRESETS, config)
 
 
@@ -120,14 +137,19 @@ def _faults(ours: Sequence[CheckedDocument], resolver: Resolver) -> Iterator[str
             yield document.fault(outside)
             continue
         if counted[document.kind, document.name] > 1:
-            yield document.fault("metadata.name: there is more than one object of this kind and name")
+            yield document.fault(
+                "metadata.name: there is more than one object of this kind and name"
+            )
         if document.kind == CONFIG:
             yield from map(document.fault, resolver.config_errors(document.body))
             continue
         yield from map(document.fault, resolver(document.body, configs).errors)
         owner = names.setdefault(bodies.scheduler_name(document.body), document.name)
         if owner != document.name:
-            yield document.fault(f"spec.schedulerName: {owner} has this name for pods already, or gets it by its own name")
+            yield document.fault(
+                f"spec.schedulerName: {owner} has this name for pods already, or gets it by "
+                f"its own name"
+            )
 
 
 def _outside(document: CheckedDocument) -> str | None:

@@ -1,7 +1,7 @@
 """The command line: `moorage run | demo | check | convert | crds | version`.
 
-Exit status: 0 it is so, 1 it is not (or the operator failed), 2 wrong use. Everything heavy is imported inside the commands, so that
-`moorage --help` answers at once.
+Exit status: 0 it is so, 1 it is not (or the operator failed), 2 wrong use. Everything heavy is
+imported inside the commands, so that `moorage --help` answers at once.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ WRONG_USE = 2
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Flag:
-    """A flag of `moorage run` and the field of the OperatorConfiguration that it sets; the configuration parses and checks it."""
+    """A flag of `moorage run` and the field of the OperatorConfiguration that it sets; the
+    configuration parses and checks it.
+    """
 
     name: str
     field: str
@@ -32,23 +34,63 @@ class Flag:
 
 
 FLAGS = (
-    Flag("--kubeconfig", "clientConnection.kubeconfig", "File that says how to reach the API server; else the pod's service account."),
-    Flag("--master", "clientConnection.master", "Address of the API server; overrides the kubeconfig's."),
-    Flag("--leader-elect", "leaderElection.leaderElect", "Lead only while holding the lease: true (as by default) or false."),
-    Flag("--leader-elect-lease-duration", "leaderElection.leaseDuration", "How long a lease is valid that is not renewed, as in 15s."),
-    Flag("--leader-elect-renew-deadline", "leaderElection.renewDeadline", "A leader that could not renew for so long gives up, as in 10s."),
-    Flag("--leader-elect-retry-period", "leaderElection.retryPeriod", "Time between attempts to get or renew the lease, as in 2s."),
+    Flag(
+        "--kubeconfig",
+        "clientConnection.kubeconfig",
+        "File that says how to reach the API server; else the pod's service account.",
+    ),
+    Flag(
+        "--master",
+        "clientConnection.master",
+        "Address of the API server; overrides the kubeconfig's.",
+    ),
+    Flag(
+        "--leader-elect",
+        "leaderElection.leaderElect",
+        "Lead only while holding the lease: true (as by default) or false.",
+    ),
+    Flag(
+        "--leader-elect-lease-duration",
+        "leaderElection.leaseDuration",
+        "How long a lease is valid that is not renewed, as in 15s.",
+    ),
+    Flag(
+        "--leader-elect-renew-deadline",
+        "leaderElection.renewDeadline",
+        "A leader that could not renew for so long gives up, as in 10s.",
+    ),
+    Flag(
+        "--leader-elect-retry-period",
+        "leaderElection.retryPeriod",
+        "Time between attempts to get or renew the lease, as in 2s.",
+    ),
     Flag("--leader-elect-resource-name", "leaderElection.resourceName", "Name of the Lease."),
-    Flag("--leader-elect-resource-namespace", "leaderElection.resourceNamespace", "Namespace of the Lease and of stored revisions."),
-    Flag("--controller-name", "controllerName", "Serve the SchedulerProfiles that have this controllerName."),
+    Flag(
+        "--leader-elect-resource-namespace",
+        "leaderElection.resourceNamespace",
+        "Namespace of the Lease and of stored revisions.",
+    ),
+    Flag(
+        "--controller-name",
+        "controllerName",
+        "Serve the SchedulerProfiles that have this controllerName.",
+    ),
     Flag(
         "--pod-max-in-unschedulable-pods-duration",
         "podMaxInUnschedulablePodsDuration",
         "A refused pod is tried again after this long, whatever happened, as in 5m.",
     ),
     Flag("--bind-address", "serving.bindAddress", "Address for health and metrics."),
-    Flag("--secure-port", "serving.securePort", "Port for health and metrics, over HTTPS; 0 takes any free one."),
-    Flag("--tls-cert-file", "serving.certFile", "Certificate for health and metrics; else one that is signed by itself."),
+    Flag(
+        "--secure-port",
+        "serving.securePort",
+        "Port for health and metrics, over HTTPS; 0 takes any free one.",
+    ),
+    Flag(
+        "--tls-cert-file",
+        "serving.certFile",
+        "Certificate for health and metrics; else one that is signed by itself.",
+    ),
     Flag("--tls-private-key-file", "serving.keyFile", "Its key."),
     Flag("--logging-format", "logging.format", "text or json."),
     Flag("--v", "logging.verbosity", "0: little, 2: every decision, 4: debugging."),
@@ -74,7 +116,12 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def _program(
     *,
-    version: Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")] = False,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+        ),
+    ] = False,
 ) -> None:
     """What goes for all commands; its help is the application's."""
 
@@ -86,7 +133,9 @@ def main() -> None:
 
 
 def _open_standard_streams() -> None:
-    """Those that are closed: else a connection would have their numbers, which nobody expects of one, libuv least of all."""
+    """Those that are closed: else a connection would have their numbers, which nobody expects of
+    one, libuv least of all.
+    """
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         try:
             os.fstat(number)
@@ -106,15 +155,29 @@ def _option(name: str, kind: Any, default: Any, text: str, **limits: Any) -> ins
     """A parameter of a command as Typer reads it from a signature."""
     # With a name of its own, a truth value has no --no-... beside it.
     option = typer.Option(name, help=text, **limits)
-    return inspect.Parameter(_variable(name), inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, option])
+    return inspect.Parameter(
+        _variable(name),
+        inspect.Parameter.KEYWORD_ONLY,
+        default=default,
+        annotation=Annotated[kind, option],
+    )
 
 
-def _with_parameters(*parameters: inspect.Parameter) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def _with_parameters(
+    *parameters: inspect.Parameter,
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command parameters beside its own: tables of them read better than long signatures."""
 
     def give(command: Callable[..., None]) -> Callable[..., None]:
         own = inspect.signature(command, eval_str=True).parameters.values()
-        everything = [*(parameter for parameter in own if parameter.kind is not inspect.Parameter.VAR_KEYWORD), *parameters]
+        everything = [
+            *(
+                parameter
+                for parameter in own
+                if parameter.kind is not inspect.Parameter.VAR_KEYWORD
+            ),
+            *parameters,
+        ]
         command.__signature__ = inspect.Signature(everything)  # type: ignore[attr-defined]
         command.__annotations__ = {parameter.name: parameter.annotation for parameter in everything}
         return command
@@ -131,19 +194,30 @@ def _variable(flag: str) -> str:
 def run(
     *,
     config: Annotated[
-        Path | None, typer.Option("--config", help="File with an OperatorConfiguration; environment and flags override it.")
+        Path | None,
+        typer.Option(
+            "--config",
+            help="File with an OperatorConfiguration; environment and flags override it.",
+        ),
     ] = None,
     write_config_to: Annotated[
-        Path | None, typer.Option("--write-config-to", help="Write the effective configuration there and exit.")
+        Path | None,
+        typer.Option("--write-config-to", help="Write the effective configuration there and exit."),
     ] = None,
     **flags: Any,
 ) -> None:
     """Run the operator until it is told to end."""
     from moorage.api.operator_config import ConfigErrors, dump_config, load_config
 
-    given = {flag.field: flags[_variable(flag.name)] for flag in FLAGS if flags[_variable(flag.name)] is not None}
+    given = {
+        flag.field: flags[_variable(flag.name)]
+        for flag in FLAGS
+        if flags[_variable(flag.name)] is not None
+    }
     try:
-        loaded = load_config(None if config is None else _read(config, "--config"), os.environ, given)
+        loaded = load_config(
+            None if config is None else _read(config, "--config"), os.environ, given
+        )
     except ConfigErrors as errors:
         _fail(*map(str, errors.errors))
     if write_config_to is not None:
@@ -161,7 +235,11 @@ def check(
     config: Annotated[
         Path | None,
         typer.Option(
-            "--config", help="The operator's OperatorConfiguration: with its plugins, and its values for what profiles leave out."
+            "--config",
+            help=(
+                "The operator's OperatorConfiguration: with its plugins, and its values for what "
+                "profiles leave out."
+            ),
         ),
     ] = None,
 ) -> None:
@@ -171,7 +249,9 @@ def check(
     from moorage.apps.run.plugin_packages import PackageErrors
 
     try:
-        report = checks.check(files, None if config is None else load_config(_read(config, "--config"), {}, {}))
+        report = checks.check(
+            files, None if config is None else load_config(_read(config, "--config"), {}, {})
+        )
     except ConfigErrors as errors:
         _fail(*map(str, errors.errors))
     except PackageErrors as errors:
@@ -185,15 +265,31 @@ def check(
 def convert(
     files: Annotated[
         list[str] | None,
-        typer.Argument(help="KubeSchedulerConfigurations (v1, v1beta3, v1beta2), legacy Policies, ConfigMaps with them; - is stdin."),
+        typer.Argument(
+            help=(
+                "KubeSchedulerConfigurations (v1, v1beta3, v1beta2), legacy Policies, ConfigMaps "
+                "with them; - is stdin."
+            )
+        ),
     ] = None,
     *,
-    key: Annotated[str | None, typer.Option("--key", help="The only key to look at in ConfigMaps, as in policy.cfg.")] = None,
+    key: Annotated[
+        str | None,
+        typer.Option("--key", help="The only key to look at in ConfigMaps, as in policy.cfg."),
+    ] = None,
     algorithm_provider: Annotated[
-        str | None, typer.Option("--algorithm-provider", help="DefaultProvider or ClusterAutoscalerProvider, as it was up to 1.22.")
+        str | None,
+        typer.Option(
+            "--algorithm-provider",
+            help="DefaultProvider or ClusterAutoscalerProvider, as it was up to 1.22.",
+        ),
     ] = None,
     plugin_configs: Annotated[
-        bool, typer.Option("--plugin-configs", help="Put all arguments into PluginConfigs, not only those that profiles share.")
+        bool,
+        typer.Option(
+            "--plugin-configs",
+            help="Put all arguments into PluginConfigs, not only those that profiles share.",
+        ),
     ] = False,
 ) -> None:
     """Turn kube-scheduler's configuration into SchedulerProfiles. Warnings go to stderr."""
@@ -201,8 +297,13 @@ def convert(
         _fail("convert: name files, - for stdin, or an --algorithm-provider")
     from moorage.apps.convert import convert as conversion
 
-    sources = [(name, _read(Path("/dev/stdin" if name == "-" else name), "convert")) for name in files or ()]
-    report = conversion.convert(sources, key=key, provider=algorithm_provider, share_all=plugin_configs)
+    sources = [
+        (name, _read(Path("/dev/stdin" if name == "-" else name), "convert"))
+        for name in files or ()
+    ]
+    report = conversion.convert(
+        sources, key=key, provider=algorithm_provider, share_all=plugin_configs
+    )
     print(report.output, end="")
     for line in report.lines:
         print(f"moorage: {printable(line)}", file=sys.stderr)
@@ -221,11 +322,32 @@ def crds() -> None:
 @_with_parameters(
     _option("--nodes", int | None, None, "How many nodes; else 6.", min=1, max=100_000),
     _option("--zones", int | None, None, "In how many zones they are; else 3.", min=1, max=1000),
-    _option("--shape", Path | None, None, "A YAML file of nodes instead, as `kubectl get nodes -o yaml` writes it."),
+    _option(
+        "--shape",
+        Path | None,
+        None,
+        "A YAML file of nodes instead, as `kubectl get nodes -o yaml` writes it.",
+    ),
     _option("--port", int, 0, "The API server's port; 0 takes a free one.", min=0, max=65535),
-    _option("--tour", bool, False, "Play what the operator can do: a hot swap, a broken profile, a leader's death."),
-    _option("--pace", float, 8.0, "Seconds to read between the tour's steps; Enter goes on at once.", min=0),
-    _option("--exit-after-tour", bool, False, "Play the tour without time to read, and end: with 0 when every effect was seen."),
+    _option(
+        "--tour",
+        bool,
+        False,
+        "Play what the operator can do: a hot swap, a broken profile, a leader's death.",
+    ),
+    _option(
+        "--pace",
+        float,
+        8.0,
+        "Seconds to read between the tour's steps; Enter goes on at once.",
+        min=0,
+    ),
+    _option(
+        "--exit-after-tour",
+        bool,
+        False,
+        "Play the tour without time to read, and end: with 0 when every effect was seen.",
+    ),
 )
 def demo(**flags: Any) -> None:
     """Run a local cluster with the operator and sample pods. Ctrl-C ends it and leaves nothing."""
@@ -242,7 +364,13 @@ def demo(**flags: Any) -> None:
     except node_shapes.ShapeError as error:
         _fail(str(error))
     last = flags["exit_after_tour"]
-    raise SystemExit(local.run(local.DemoOptions(wanted.command(), flags["tour"] or last, last, 0.0 if last else flags["pace"])))
+    raise SystemExit(
+        local.run(
+            local.DemoOptions(
+                wanted.command(), flags["tour"] or last, last, 0.0 if last else flags["pace"]
+            )
+        )
+    )
 
 
 @app.command()

@@ -1,4 +1,5 @@
-"""Resources: files that go with the program, from the wheel where there is one, else from the checkout.
+"""Resources: files that go with the program, from the wheel where there is one, else from the
+checkout.
 
 An editable install has no copy of its own, so it reads the checkout's files.
 """
@@ -27,7 +28,9 @@ def samples() -> str:
 def _documents(folder: str) -> str:
     """All files of a folder, as one YAML text."""
     files = sorted(_folder(folder).glob("*.yaml"))
-    return "---\n".join(file.read_text(encoding="utf-8") for file in files if file.name != "kustomization.yaml")
+    return "---\n".join(
+        file.read_text(encoding="utf-8") for file in files if file.name != "kustomization.yaml"
+    )
 
 
 def _folder(name: str) -> Path:
@@ -35,11 +38,19 @@ def _folder(name: str) -> Path:
     root = _checkout()
     folder = root / name if root is not None else _PACKAGE / "data" / Path(name).name
     if not folder.is_dir():
-        raise ResourceMissing(f"{folder} is missing: this installation of moorage is incomplete, install it again")
+        raise ResourceMissing(
+            f"{folder} is missing: this installation of moorage is incomplete, install it again"
+        )
     return folder
 
 
 def _checkout() -> Path | None:
-    """The root of the checkout that this program runs from; None when it was installed from a wheel."""
+    """The root of the checkout that this program runs from; None when it was installed from a
+    wheel.
+    """
     root = _PACKAGE.parents[1]
-    return root if (root / "pyproject.toml").is_file() and (root / "operator" / "moorage") == _PACKAGE else None
+    return (
+        root
+        if (root / "pyproject.toml").is_file() and (root / "operator" / "moorage") == _PACKAGE
+        else None
+    )

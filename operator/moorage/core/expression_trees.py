@@ -1,11 +1,14 @@
-"""Expression trees: what a compiled CEL expression reads, and whether it could build something without bounds.
+"""Expression trees: what a compiled CEL expression reads, and whether it could build something
+without bounds.
 
-The CEL library hands a compiled expression out as a protocol buffer (``cel.expr.CheckedExpr``), in which each variable is one
-identifier with its full name. The few fields that matter are read here, without a library for it.
+The CEL library hands a compiled expression out as a protocol buffer (``cel.expr.CheckedExpr``), in
+which each variable is one identifier with its full name. The few fields that matter are read here,
+without a library for it.
 
-An expression is as long as its text allows and its loops have a budget, but neither bounds what a value can grow to: bound to a name
-and put together from itself thirty times over, a letter is a gigabyte. So what a macro goes through and what ``cel.bind`` binds may
-be taken from the variables, or written down, but not put together there. Then nothing grows faster than the text.
+An expression is as long as its text allows and its loops have a budget, but neither bounds what a
+value can grow to: bound to a name and put together from itself thirty times over, a letter is a
+gigabyte. So what a macro goes through and what ``cel.bind`` binds may be taken from the variables,
+or written down, but not put together there. Then nothing grows faster than the text.
 
 Source: google/cel-spec, proto/cel/expr/{checked,syntax}.proto.
 """
@@ -26,7 +29,9 @@ _WHERE = "may not stand in what a macro goes through, or in what cel.bind binds"
 
 
 class SyntaxFault(NamedTuple):
-    """Something that an expression may not do; ``offset`` is its place in the text, in characters."""
+    """Something that an expression may not do; ``offset`` is its place in the text, in
+    characters.
+    """
 
     offset: int
     message: str
@@ -40,15 +45,20 @@ class ExpressionSurvey(NamedTuple):
 
 
 def survey(serialized: bytes, variables: Mapping[str, object]) -> ExpressionSurvey:
-    """Look through an expression that was compiled with these variables, whose names all have a dot."""
+    """Look through an expression that was compiled with these variables, whose names all have a
+    dot.
+    """
     walk = _Walk(serialized, variables)
     return ExpressionSurvey(
-        {name: None if keys is None else frozenset(keys) for name, keys in walk.reads.items()}, tuple(sorted(set(walk.faults)))
+        {name: None if keys is None else frozenset(keys) for name, keys in walk.reads.items()},
+        tuple(sorted(set(walk.faults))),
     )
 
 
 class _Inside(NamedTuple):
-    """Where the walk is: which loop variables there are, whether in something looped over or bound, and there in a literal."""
+    """Where the walk is: which loop variables there are, whether in something looped over or bound,
+    and there in a literal.
+    """
 
     local: frozenset[str] = frozenset()
     bound: bool = False
@@ -126,7 +136,9 @@ class _Walk:
                 self._visit(operand, inside)
 
     def _loop(self, place: int, parts: Mapping[int, Any], inside: _Inside) -> None:
-        """A macro, or ``cel.bind``: a loop that is left at once, whose result is all that matters."""
+        """A macro, or ``cel.bind``: a loop that is left at once, whose result is all that
+        matters.
+        """
         if inside.bound:
             self._add_fault(place, "a macro")
             return
@@ -172,7 +184,9 @@ def _text(message: bytes) -> str | None:
 
 
 def fields(message: bytes) -> Iterator[tuple[int, Any]]:
-    """(number, value) of each field: int, or bytes for what has a length. Eight fixed bytes are a double, which nobody reads here."""
+    """(number, value) of each field: int, or bytes for what has a length. Eight fixed bytes are a
+    double, which nobody reads here.
+    """
     at = 0
     while at < len(message):
         tag, at = _varint(message, at)

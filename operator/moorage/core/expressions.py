@@ -1,13 +1,17 @@
-"""CEL expressions: on devices, as Kubernetes has them, and on variables of one's own (``CELProgram``).
+"""CEL expressions: on devices, as Kubernetes has them, and on variables of one's own
+(``CELProgram``).
 
-For devices everything else sees ``holds(text, facts)``: true, false or ``CELExpressionError``. An expression is compiled once, a device
-that looks the same as another is the same ``DeviceFacts``, and what an expression says of it is remembered: a function of the two.
+For devices everything else sees ``holds(text, facts)``: true, false or ``CELExpressionError``. An
+expression is compiled once, a device that looks the same as another is the same ``DeviceFacts``,
+and what an expression says of it is remembered: a function of the two.
 
-Quantities and versions are maps with one entry that no attribute can be (``kubefacts.cel_functions``). ``device`` is declared as
-a map as well: what Kubernetes refuses while compiling, such as a misspelt field, is an error here when it is evaluated. Both end
-the attempt.
+Quantities and versions are maps with one entry that no attribute can be
+(``kubefacts.cel_functions``). ``device`` is declared as a map as well: what Kubernetes refuses
+while compiling, such as a misspelt field, is an error here when it is evaluated. Both end the
+attempt.
 
-Kubernetes' libraries for URLs, IP addresses and ``find``/``findAll`` are not here: an expression that calls them does not compile.
+Kubernetes' libraries for URLs, IP addresses and ``find``/``findAll`` are not here: an expression
+that calls them does not compile.
 Source: Kubernetes dynamic-resource-allocation/cel and apiserver/pkg/cel/library (v1.36).
 """
 
@@ -27,7 +31,9 @@ from moorage.core.expression_trees import Reads, survey
 from moorage.core.structures.remembering import byte_size, memoized
 
 _MAX_KEPT_RESULTS = 1024
-"""Answers kept for one device; more texts than that are not a cluster's few classes and templates."""
+"""Answers kept for one device; more texts than that are not a cluster's few classes and
+templates.
+"""
 
 
 COST_LIMIT_EXCEEDED = "operation cancelled: actual cost limit exceeded"
@@ -39,10 +45,12 @@ def semver(version: str) -> dict[str, str]:
     try:
         return semver_value(version)
     except ValueError as error:
-        raise CELExpressionError(f"{version!r} is not a semantic version; write one such as 1.2.3 or 1.2.3-rc.1") from error
+        raise CELExpressionError(
+            f"{version!r} is not a semantic version; write one such as 1.2.3 or 1.2.3-rc.1"
+        ) from error
 
 
-# ---- devices ---------------------------------------------------------------------------------------------------------------
+# ---- devices -------------------------------------------------------------------------------------
 
 
 class DeviceFacts:
@@ -53,7 +61,14 @@ class DeviceFacts:
 
     __slots__ = ("_device", "_fault", "_results")
 
-    def __init__(self, driver: str, shared: bool, attributes: Mapping[str, Any], capacity: Mapping[str, Any], fault: str = "") -> None:
+    def __init__(
+        self,
+        driver: str,
+        shared: bool,
+        attributes: Mapping[str, Any],
+        capacity: Mapping[str, Any],
+        fault: str = "",
+    ) -> None:
         self._fault = fault
         self._device: dict[str, Any] = {
             "driver": driver,
@@ -91,10 +106,15 @@ class DeviceFacts:
             except CELExpressionError as error:
                 missing = _MISSING_KEY.search(str(error))
                 key = missing["key"] if missing else None
-                lacking = [part for part in ("attributes", "capacity") if key is not None and key not in device[part]]
+                lacking = [
+                    part
+                    for part in ("attributes", "capacity")
+                    if key is not None and key not in device[part]
+                ]
                 if not lacking:
                     return f"CEL runtime error: {f'no such key: {key}' if key else error}"
-            # A domain that the device knows nothing of is an empty one, Kubernetes says. It costs a second try, and only then.
+            # A domain that the device knows nothing of is an empty one, Kubernetes says. It costs a
+            # second try, and only then.
             device = {**device, **{part: {**device[part], key: {}} for part in lacking}}
 
 
@@ -106,7 +126,7 @@ def holds(text: str, facts: DeviceFacts) -> bool:
     return answer
 
 
-# ---- programs --------------------------------------------------------------------------------------------------------------
+# ---- programs ------------------------------------------------------------------------------------
 
 
 class VariableType(enum.Enum):
@@ -122,12 +142,15 @@ class VariableType(enum.Enum):
 
 
 Variables = tuple[tuple[str, VariableType], ...]
-"""Names, each with a dot, and their types. An expression reads ``a.b`` as the variable of that name, so what it misspells is found
-out when it is compiled."""
+"""Names, each with a dot, and their types. An expression reads ``a.b`` as the variable of that
+name, so what it misspells is found out when it is compiled.
+"""
 
 
 class CELProgram:
-    """An expression on some variables, ready to be asked. ``result`` is its type (``bool``, ``int``, …), ``reads`` what it reads."""
+    """An expression on some variables, ready to be asked. ``result`` is its type (``bool``,
+    ``int``, …), ``reads`` what it reads.
+    """
 
     __slots__ = ("_compiled", "reads", "result", "text")
 
@@ -138,7 +161,9 @@ class CELProgram:
         self._compiled = compiled
 
     def evaluate(self, values: Mapping[str, CELValue]) -> CELValue:
-        """What it says of these values of its variables; others may stand there too. Raises CELExpressionError."""
+        """What it says of these values of its variables; others may stand there too. Raises
+        CELExpressionError.
+        """
         try:
             return self._compiled.evaluate(values)
         except CELExpressionError as error:
@@ -150,12 +175,16 @@ class CELProgram:
 
 @memoized(lambda _, text, variables: len(text), most=1024)
 def compile_program(text: str, variables: Variables) -> CELProgram:
-    """Compile an expression. Raises CELExpressionError, whose text begins with line:column, both from 1, where there is a place."""
+    """Compile an expression. Raises CELExpressionError, whose text begins with line:column, both
+    from 1, where there is a place.
+    """
     try:
         compiled = _environment_of(variables).compile(text)
     except CELExpressionError as error:
         found = _COMPILE_ERROR.search(str(error))
-        raise CELExpressionError((found["place"] or "") + found["what"] if found else str(error).partition("\n")[0]) from error
+        raise CELExpressionError(
+            (found["place"] or "") + found["what"] if found else str(error).partition("\n")[0]
+        ) from error
     reads, faults = survey(compiled.serialize(), dict(variables))
     if faults:
         before = text[: faults[0].offset]
@@ -164,10 +193,13 @@ def compile_program(text: str, variables: Variables) -> CELProgram:
     return CELProgram(text, compiled, reads)
 
 
-# ---- inside: the library -----------------------------------------------------------------------------------------------------
+# ---- inside: the library -------------------------------------------------------------------------
 
 _MISSING_KEY = re.compile(r'Key not found in map : "(?P<key>.*)"', re.DOTALL)
-_COMPILE_ERROR = re.compile(r"ERROR: <input>:(-1:-1: |(?P<place>\d+:\d+: ))(?P<what>[^\n]*?)( \(in container ''\))?$", re.MULTILINE)
+_COMPILE_ERROR = re.compile(
+    r"ERROR: <input>:(-1:-1: |(?P<place>\d+:\d+: ))(?P<what>[^\n]*?)( \(in container ''\))?$",
+    re.MULTILINE,
+)
 
 
 @memoized(byte_size)
@@ -196,8 +228,14 @@ def _environment() -> cel.Environment:
 
 @functools.lru_cache(maxsize=8)
 def _environment_of(variables: Variables) -> cel.Environment:
-    """Without the libraries that can make much of little (``replace``, ``join``), or take long over long lists (``sets``)."""
-    return cel.Environment({name: _TYPES[kind] for name, kind in variables}, libraries=_LIBRARIES, extensions=("bindings", "optional"))
+    """Without the libraries that can make much of little (``replace``, ``join``), or take long over
+    long lists (``sets``).
+    """
+    return cel.Environment(
+        {name: _TYPES[kind] for name, kind in variables},
+        libraries=_LIBRARIES,
+        extensions=("bindings", "optional"),
+    )
 
 
 _LIBRARIES = ("quantity", "semver", "comparison")

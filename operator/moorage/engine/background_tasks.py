@@ -1,4 +1,6 @@
-"""Background tasks: work of one kind that goes on beside the loop, piece by piece, each ending by itself."""
+"""Background tasks: work of one kind that goes on beside the loop, piece by piece, each ending by
+itself.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,8 @@ T = TypeVar("T")
 
 
 async def uninterrupted(work: Coroutine[Any, Any, T]) -> T:
-    """Do this to its end, however often the caller is cancelled meanwhile: what takes something back must not be left half done.
+    """Do this to its end, however often the caller is cancelled meanwhile: what takes something
+    back must not be left half done.
 
     A cancellation is raised when the work has ended.
     """
@@ -32,7 +35,9 @@ async def uninterrupted(work: Coroutine[Any, Any, T]) -> T:
 
 
 class BackgroundTasks:
-    """The pieces that are under way; ``what`` is one of them, for the log. Belongs to the event loop's thread."""
+    """The pieces that are under way; ``what`` is one of them, for the log. Belongs to the event
+    loop's thread.
+    """
 
     def __init__(self, what: str) -> None:
         self._what = what

@@ -1,4 +1,6 @@
-"""The engine: joins intake, queue, loop, swapper and status to one thing that apps start and handlers talk to."""
+"""The engine: joins intake, queue, loop, swapper and status to one thing that apps start and
+handlers talk to.
+"""
 
 from __future__ import annotations
 
@@ -42,10 +44,17 @@ from moorage.engine.profiles.unmatched_pods import PodsOfInvalidProfiles, Unmatc
 from moorage.engine.reports.inspection import CacheInspector
 from moorage.engine.reports.kubelet_rejections import KubeletRejections
 from moorage.engine.reports.metrics import MetricsReporter
-from moorage.engine.reports.pod_conditions import SCHEDULER_ERROR, PodConditionUpdate, PodConditionWriter
+from moorage.engine.reports.pod_conditions import (
+    SCHEDULER_ERROR,
+    PodConditionUpdate,
+    PodConditionWriter,
+)
 from moorage.engine.scheduling.gang_scheduler import GangScheduler
 from moorage.engine.scheduling.loop import SchedulingLoop
-from moorage.engine.scheduling.nomination_controller import CHECK_INTERVAL_SECONDS, NominationController
+from moorage.engine.scheduling.nomination_controller import (
+    CHECK_INTERVAL_SECONDS,
+    NominationController,
+)
 from moorage.engine.scheduling.outcomes import CycleOutcomes
 from moorage.engine.scheduling.post_filter_actions import PostFilterActions
 from moorage.engine.scheduling.preemption import Preemptor
@@ -75,8 +84,16 @@ class Engine:
         registry: Registry,
         actors: Mapping[str, ActorFactory],
     ) -> None:
-        ports = dataclasses.replace(ports, events=guarded_port(ports.events), telemetry=guarded_port(ports.telemetry))
-        clock, reads, writes, events, telemetry = ports.clock, ports.reads, ports.writes, ports.events, ports.telemetry
+        ports = dataclasses.replace(
+            ports, events=guarded_port(ports.events), telemetry=guarded_port(ports.telemetry)
+        )
+        clock, reads, writes, events, telemetry = (
+            ports.clock,
+            ports.reads,
+            ports.writes,
+            ports.events,
+            ports.telemetry,
+        )
         self._ports = ports
         self._config = config
         self._listed = asyncio.Event()
@@ -88,10 +105,17 @@ class Engine:
         cache = Cache(INDEXES)
         self.metrics = MetricsReporter(telemetry, clock)
         self.context = CycleContext(cache, observer=self.metrics)
-        self.context.snapshot.now, self.context.snapshot.count_error = clock.boottime, telemetry.expression_failed
+        self.context.snapshot.now, self.context.snapshot.count_error = (
+            clock.boottime,
+            telemetry.expression_failed,
+        )
         flush_after = config.pod_max_in_unschedulable_pods_duration
         self.queue = SchedulingQueue(
-            PrioritySort().sort_key, cache.store, guarded_listener(self._pod_enqueued), guarded_listener(self._plugin_failed), flush_after
+            PrioritySort().sort_key,
+            cache.store,
+            guarded_listener(self._pod_enqueued),
+            guarded_listener(self._plugin_failed),
+            flush_after,
         )
 
         # 2. What decides, and what is done with decisions.
@@ -124,15 +148,29 @@ class Engine:
 
         # 3. Profiles: from objects to what is live, and what is said of them.
         lease = config.leader_election
-        claims = ProfileOwnership(reads, f"{lease.resource_namespace}/{lease.resource_name}", self._may_hold_leases)
+        claims = ProfileOwnership(
+            reads, f"{lease.resource_namespace}/{lease.resource_name}", self._may_hold_leases
+        )
         self.swapper = ProfileSwapper(self.loop, resolver, ports, claims)
-        self.pods_of_invalid_profiles = PodsOfInvalidProfiles(self.swapper, self.queue, self.pod_conditions)
-        self.unmatched_pods = UnmatchedPods(self.queue, clock, events, config.foreign_schedulers, self.pods_of_invalid_profiles.report)
+        self.pods_of_invalid_profiles = PodsOfInvalidProfiles(
+            self.swapper, self.queue, self.pod_conditions
+        )
+        self.unmatched_pods = UnmatchedPods(
+            self.queue,
+            clock,
+            events,
+            config.foreign_schedulers,
+            self.pods_of_invalid_profiles.report,
+        )
         self.profile_status = ProfileStatusWriter(self.swapper, self.queue, writes, clock)
         self.profile_status.inputs.claimed_by = claims.own_lease
-        self.quarantine = PluginQuarantine(registry, reads, claims.own_lease, resolver.quarantined, self.swapper.quarantine)
+        self.quarantine = PluginQuarantine(
+            registry, reads, claims.own_lease, resolver.quarantined, self.swapper.quarantine
+        )
         self.replica_monitor = ReplicaMonitor(ports, self.quarantine.refresh)
-        self.kubelet_rejections = KubeletRejections(clock, events, telemetry, self._profile, cache.nodes.is_resource)
+        self.kubelet_rejections = KubeletRejections(
+            clock, events, telemetry, self._profile, cache.nodes.is_resource
+        )
         self.inspector = CacheInspector(cache, self.queue, reads, clock, telemetry)
         self.swapper.changed, self.swapper.orphaned = (
             guarded_listener(self._profiles_reconciled),
@@ -141,20 +179,33 @@ class Engine:
         self.swapper.lacking = self._missing_kinds
 
         # 4. What the watches feed.
-        self.pod_sink = PodSink(cache, self.queue, clock.boottime, guarded_listener(self._pod_queued))
+        self.pod_sink = PodSink(
+            cache, self.queue, clock.boottime, guarded_listener(self._pod_queued)
+        )
         self.node_sink = NodeSink(cache, self.queue, clock.boottime)
-        self.stored_object_sinks = {kind: StoredObjectSink(kind, cache, self.queue, clock.boottime) for kind in kinds_in(registry)}
+        self.stored_object_sinks = {
+            kind: StoredObjectSink(kind, cache, self.queue, clock.boottime)
+            for kind in kinds_in(registry)
+        }
         self._listen()
         outcomes.unbound = guarded_listener(self.pod_sink.admit_again)
         self.set_aside = UnreadableObjects(
-            self.pod_sink, (self.node_sink, *self.stored_object_sinks.values()), self.pod_conditions, events, self.loop.owns
+            self.pod_sink,
+            (self.node_sink, *self.stored_object_sinks.values()),
+            self.pod_conditions,
+            events,
+            self.loop.owns,
         )
 
-    # ---- what handlers say -------------------------------------------------------------------------------------------------
+    # ---- what handlers say -----------------------------------------------------------------------
 
     def profile_changed(self, name: str, body: Body | None) -> None:
-        """A SchedulerProfile is in this state; None: it is gone. Those of other installations are none of ours."""
-        self.unmatched_pods.profile_changed(name, None if body is None else bodies.scheduler_name(body))
+        """A SchedulerProfile is in this state; None: it is gone. Those of other installations are
+        none of ours.
+        """
+        self.unmatched_pods.profile_changed(
+            name, None if body is None else bodies.scheduler_name(body)
+        )
         mine = body is not None and bodies.controller_name(body) == self._config.controller_name
         self.swapper.profile_changed(name, body if mine else None)
 
@@ -166,10 +217,11 @@ class Engine:
         """Both kinds have been listed once: from now on what is not there is missing."""
         self._listed.set()
 
-    # ---- the engine's life -------------------------------------------------------------------------------------------------
+    # ---- the engine's life -----------------------------------------------------------------------
 
     async def restore(self) -> None:
-        """Read the stored revisions, so that a bad spec finds its last good one, and which plugins hung.
+        """Read the stored revisions, so that a bad spec finds its last good one, and which plugins
+        hung.
 
         Where they cannot be read, what is known stays.
         """
@@ -177,7 +229,9 @@ class Engine:
         await self.swapper.stored.restore()
 
     def lead(self, leadership: Callable[[], Leadership | None], late: Collection[str] = ()) -> None:
-        """Start deciding and writing: the lease is held and the informers have caught up, less the late ones: whoever reads these waits."""
+        """Start deciding and writing: the lease is held and the informers have caught up, less the
+        late ones: whoever reads these waits.
+        """
         self.profile_status.inputs.leadership = leadership
         self._late = set(late)
         self.swapper.lead(self._ports.identity)
@@ -216,15 +270,22 @@ class Engine:
         return {
             "pods": lambda: None if self.pod_sink.synced else "pods are not listed yet",
             "nodes": lambda: None if self.node_sink.synced else "nodes are not listed yet",
-            "namespaces": lambda: None if self.stored_object_sinks[NAMESPACES].synced else "namespaces are not listed yet",
+            "namespaces": lambda: (
+                None
+                if self.stored_object_sinks[NAMESPACES].synced
+                else "namespaces are not listed yet"
+            ),
             "profiles": lambda: None if self._listed.is_set() else "profiles are not listed yet",
         }
 
-    # ---- inside ------------------------------------------------------------------------------------------------------------
+    # ---- inside ----------------------------------------------------------------------------------
 
     def _listen(self) -> None:
         """What the sinks tell the other parts."""
-        self.pod_sink.left, self.node_sink.left = guarded_listener(self.loop.interrupt_pod), guarded_listener(self._node_deleted)
+        self.pod_sink.left, self.node_sink.left = (
+            guarded_listener(self.loop.interrupt_pod),
+            guarded_listener(self._node_deleted),
+        )
         self.pod_sink.came, self.node_sink.changed = (
             guarded_listener(self.nomination_controller.pod_placed),
             guarded_listener(self.nomination_controller.node_changed),
@@ -233,7 +294,9 @@ class Engine:
             others.listed = guarded_listener(functools.partial(self._kind_listed, kind))
 
     async def _reconcile_profiles(self) -> None:
-        """Reconcile profiles, once their PluginConfigs are known too: none of them is missing before."""
+        """Reconcile profiles, once their PluginConfigs are known too: none of them is missing
+        before.
+        """
         await self._listed.wait()
         await self.swapper.run(self._config.swap_debounce)
 
@@ -243,7 +306,9 @@ class Engine:
             now = self._ports.clock.boottime()
             self._run_due_steps(now)
             due = self.queue.next_deadline(now)
-            await self._ports.clock.sleep(TICK_SECONDS if due is None else min(max(due - now, 0.01), TICK_SECONDS))
+            await self._ports.clock.sleep(
+                TICK_SECONDS if due is None else min(max(due - now, 0.01), TICK_SECONDS)
+            )
 
     def _run_due_steps(self, now: float) -> None:
         """A step that fails stops no other."""
@@ -269,23 +334,34 @@ class Engine:
         with guard("looking after profiles"):
             self.swapper.tick(now)
         with guard("measuring"):
-            self.metrics.gauges(self.queue, self.context.cache, self.swapper.records.values(), self.set_aside.counts)
+            self.metrics.gauges(
+                self.queue, self.context.cache, self.swapper.records.values(), self.set_aside.counts
+            )
 
     def _kind_listed(self, kind: StoredKind) -> None:
-        """A whole list of this kind is in: profiles may have waited for it, and so may pod groups."""
+        """A whole list of this kind is in: profiles may have waited for it, and so may pod
+        groups.
+        """
         if kind is POD_GROUPS:
             self.queue.groups.all_listed()
         self.swapper.recheck_kinds()
 
     def _missing_kinds(self, revision: Revision) -> tuple[str, ...]:
         """The resources that a revision's plugins read and that are not listed yet, or late."""
-        return tuple(kind.name for kind in kinds_of(revision) if kind.name in self._late or not self.stored_object_sinks[kind].synced)
+        return tuple(
+            kind.name
+            for kind in kinds_of(revision)
+            if kind.name in self._late or not self.stored_object_sinks[kind].synced
+        )
 
     def _may_hold_leases(self, namespace: str) -> bool:
         """Whether Leases in this namespace may be an installation's: tenants cannot make it one."""
         known = self.context.cache.store.objects(Namespace).get(namespace)
         labelled = known is not None and HOME_LABEL in (known.metadata.labels or {})
-        return labelled or namespace in (self._config.leader_election.resource_namespace, "kube-system")
+        return labelled or namespace in (
+            self._config.leader_election.resource_namespace,
+            "kube-system",
+        )
 
     def _node_deleted(self, node: str) -> None:
         self.binder.interrupt_node(node)
@@ -307,7 +383,9 @@ class Engine:
         self.pods_of_invalid_profiles.pod_queued(pod)
 
     def _profiles_reconciled(self) -> None:
-        """Profiles were reconciled: status follows, and those whose pods cannot be served are told so."""
+        """Profiles were reconciled: status follows, and those whose pods cannot be served are told
+        so.
+        """
         self.profile_status.notify()
         self.replica_monitor.notify()
         self.pods_of_invalid_profiles.profiles_reconciled()
@@ -316,13 +394,35 @@ class Engine:
     def _profile(self, scheduler_name: str) -> ObjectRef | None:
         """The profile that has this schedulerName."""
         records = self.swapper.records.values()
-        return next((profile_object(record) for record in records if bodies.scheduler_name(record.body) == scheduler_name), None)
+        return next(
+            (
+                profile_object(record)
+                for record in records
+                if bodies.scheduler_name(record.body) == scheduler_name
+            ),
+            None,
+        )
 
     def _plugin_failed(self, plugin: str, pod: Pod, error: Exception) -> None:
-        """A plugin that the queue asked about a pod failed: a preEnqueue plugin keeps it gated, a hint lets it be tried again."""
+        """A plugin that the queue asked about a pod failed: a preEnqueue plugin keeps it gated, a
+        hint lets it be tried again.
+        """
         what = plugin if plugin == QUEUE_AS_PLUGIN else f"plugin {plugin}"
-        log.error("%s failed for a waiting pod", what, extra=once_per_bug(error, pod=key(pod)), exc_info=error)
+        log.error(
+            "%s failed for a waiting pod",
+            what,
+            extra=once_per_bug(error, pod=key(pod)),
+            exc_info=error,
+        )
         if plugin == QUEUE_AS_PLUGIN:
-            self.pod_conditions.report(PodConditionUpdate(pod, SCHEDULER_ERROR, f"out of the queue until it changes: {error!r}"))
-        if isinstance(error, PluginFault) and error.point == ExtensionPoint.PRE_ENQUEUE and self.swapper.leading:
+            self.pod_conditions.report(
+                PodConditionUpdate(
+                    pod, SCHEDULER_ERROR, f"out of the queue until it changes: {error!r}"
+                )
+            )
+        if (
+            isinstance(error, PluginFault)
+            and error.point == ExtensionPoint.PRE_ENQUEUE
+            and self.swapper.leading
+        ):
             self.pods_of_invalid_profiles.report(pod, str(error))

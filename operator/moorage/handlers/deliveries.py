@@ -1,8 +1,9 @@
 """Deliveries: which state of each object has reached the engine, whoever brought it.
 
-Kopf brings most of them. It has two gaps that nobody would notice: a watcher that has died says nothing, and a list that it makes
-anew (after a 410) tells of no object that vanished meanwhile. So ``delivery_check`` lists both kinds from time to time and hands over what
-Kopf owes. Both ways end here, and an older state never follows a newer one.
+Kopf brings most of them. It has two gaps that nobody would notice: a watcher that has died says
+nothing, and a list that it makes anew (after a 410) tells of no object that vanished meanwhile. So
+``delivery_check`` lists both kinds from time to time and hands over what Kopf owes. Both ways end
+here, and an older state never follows a newer one.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ LARGE = ("spec", "status", "annotations", "labels", "managedFields")
 
 
 class ProfileReceiver(Protocol):
-    """The part of the engine that handlers talk to. All of it is synchronous, cheap and level-triggered."""
+    """The part of the engine that handlers talk to. All of it is synchronous, cheap and
+    level-triggered.
+    """
 
     def profile_changed(self, name: str, body: Body | None) -> None:
         """A SchedulerProfile is in this state; None: it is gone."""
@@ -35,7 +38,9 @@ class ProfileReceiver(Protocol):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ObjectListing:
-    """Objects of one kind at one moment, perhaps no more of them than metadata, and that moment's resource version."""
+    """Objects of one kind at one moment, perhaps no more of them than metadata, and that moment's
+    resource version.
+    """
 
     version: int
     objects: Mapping[str, Body]
@@ -58,7 +63,8 @@ class Deliveries:
     def heard(self, event: kopf.RawEvent) -> None:
         """Kopf tells of an event.
 
-        Its views of a body are cycles, which the collector frees late: so what is large is taken out of it.
+        Its views of a body are cycles, which the collector frees late: so what is large is taken
+        out of it.
         """
         body: dict[str, Any] = {**event["object"]}
         self.deliver(body, deleted=event["type"] == "DELETED")
@@ -71,8 +77,12 @@ class Deliveries:
         self._hand_over(body["metadata"]["name"], version_of(body), None if deleted else body)
 
     def missing(self, listing: ObjectListing) -> list[str]:
-        """Names of objects whose state at the time of ``listing``, or a later one, has not been delivered."""
-        changed = [name for name, body in listing.objects.items() if version_of(body) > self._version(name)]
+        """Names of objects whose state at the time of ``listing``, or a later one, has not been
+        delivered.
+        """
+        changed = [
+            name for name, body in listing.objects.items() if version_of(body) > self._version(name)
+        ]
         vanished = [
             name
             for name, last in self._delivered.items()
@@ -98,5 +108,7 @@ class Deliveries:
 
 
 def version_of(body: Body) -> int:
-    """The object's resourceVersion: the API promises that those of one resource can be compared as integers."""
+    """The object's resourceVersion: the API promises that those of one resource can be compared as
+    integers.
+    """
     return int(body["metadata"]["resourceVersion"])

@@ -1,13 +1,16 @@
 """The delivery check: does Kopf deliver what the API server has?
 
-Lists are of metadata, by small pages, as an object may have a megabyte and a half; what is owed is read by its name.
+Lists are of metadata, by small pages, as an object may have a megabyte and a half; what is owed is
+read by its name.
 
-At the start both kinds are listed once; when Kopf has delivered all that these lists hold, the engine is told that everything is
-listed. From then on both kinds are listed every minute. What Kopf still owes of such a list after a grace period is handed over by
-ourselves, so a lost change is at most about a minute late. When that happens three times in a row to a kind, Kopf's watcher of it is
+At the start both kinds are listed once; when Kopf has delivered all that these lists hold, the
+engine is told that everything is listed. From then on both kinds are listed every minute. What Kopf
+still owes of such a list after a grace period is handed over by ourselves, so a lost change is at
+most about a minute late. When that happens three times in a row to a kind, Kopf's watcher of it is
 dead; nothing outside Kopf can revive it, so the process ends and is started anew.
 
-A list that fails is no sign of anything: the state stays as it is, and readiness tells of it until the first list of each kind is in.
+A list that fails is no sign of anything: the state stays as it is, and readiness tells of it until
+the first list of each kind is in.
 """
 
 from __future__ import annotations
@@ -32,7 +35,9 @@ log = logging.getLogger(__name__)
 PERIOD_SECONDS = 60.0
 """Seconds between two comparisons."""
 GRACE_SECONDS = 5.0
-"""Seconds that Kopf has to deliver what a list holds: a watch is behind a list by the time of one event's way, far below a second."""
+"""Seconds that Kopf has to deliver what a list holds: a watch is behind a list by the time of one
+event's way, far below a second.
+"""
 FIRST_GRACE_SECONDS = 15.0
 """The same for the first lists, with Kopf's discovery and its own lists in it."""
 POLL_SECONDS = 0.1
@@ -51,9 +56,18 @@ class WatcherDied(Exception):
 
 
 class DeliveryCheck:
-    """``run`` it beside Kopf. ``base`` is the API's path, as in /apis/GROUP/VERSION; ``listed`` is called once all is delivered."""
+    """``run`` it beside Kopf. ``base`` is the API's path, as in /apis/GROUP/VERSION; ``listed`` is
+    called once all is delivered.
+    """
 
-    def __init__(self, session: HttpSession, clock: Clock, base: str, kinds: Sequence[Deliveries], listed: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        session: HttpSession,
+        clock: Clock,
+        base: str,
+        kinds: Sequence[Deliveries],
+        listed: Callable[[], None],
+    ) -> None:
         self._session = session
         self._clock = clock
         self._base = base
@@ -66,7 +80,11 @@ class DeliveryCheck:
     async def run(self) -> None:
         """See to the first lists, then compare every minute until cancelled. Raises WatcherDied."""
         for kind in self._kinds:
-            await self._settle(kind, await self._patiently(kind, {"limit": str(PAGE)}, METADATA), FIRST_GRACE_SECONDS)
+            await self._settle(
+                kind,
+                await self._patiently(kind, {"limit": str(PAGE)}, METADATA),
+                FIRST_GRACE_SECONDS,
+            )
         self.problem = None
         self._listed()
         while True:
@@ -79,53 +97,90 @@ class DeliveryCheck:
             listing = await self._list(kind, {"limit": str(PAGE)}, METADATA)
         except EdgeError as error:
             log.warning(
-                "%s could not be listed for comparison with what Kopf has delivered: %s", kind.plural, error, extra=once_per_failure(error)
+                "%s could not be listed for comparison with what Kopf has delivered: %s",
+                kind.plural,
+                error,
+                extra=once_per_failure(error),
             )
             return
         complete = await self._settle(kind, listing, GRACE_SECONDS)
-        self._failed_comparisons[kind.plural] = 0 if complete else self._failed_comparisons[kind.plural] + 1
+        self._failed_comparisons[kind.plural] = (
+            0 if complete else self._failed_comparisons[kind.plural] + 1
+        )
         if self._failed_comparisons[kind.plural] >= MAX_FAILED_COMPARISONS:
             raise WatcherDied(
-                f"Kopf has missed changes of {kind.plural} in {MAX_FAILED_COMPARISONS} comparisons in a row: its watcher is dead"
+                f"Kopf has missed changes of {kind.plural} in {MAX_FAILED_COMPARISONS} "
+                f"comparisons in a row: its watcher is dead"
             )
 
     async def _settle(self, kind: Deliveries, listing: ObjectListing, seconds: float) -> bool:
-        """Wait until all of the listing has been delivered; False when we had to do it ourselves in the end."""
+        """Wait until all of the listing has been delivered; False when we had to do it ourselves in
+        the end.
+        """
         until = self._clock.boottime() + seconds
         while owed := kind.missing(listing):
             if self._clock.boottime() >= until:
-                log.error("Kopf has not delivered what the API server has of %s, it is done now: %s", kind.plural, owed)
+                log.error(
+                    "Kopf has not delivered what the API server has of %s, it is done now: %s",
+                    kind.plural,
+                    owed,
+                )
                 for name in owed:
-                    kind.redeliver(name, await self._patiently(kind, {"fieldSelector": f"metadata.name={name}"}))
+                    kind.redeliver(
+                        name,
+                        await self._patiently(kind, {"fieldSelector": f"metadata.name={name}"}),
+                    )
                 return False
             await self._clock.sleep(POLL_SECONDS)
         return True
 
-    async def _patiently(self, kind: Deliveries, query: Mapping[str, str], accept: str = "") -> ObjectListing:
+    async def _patiently(
+        self, kind: Deliveries, query: Mapping[str, str], accept: str = ""
+    ) -> ObjectListing:
         """A list, however long that takes."""
 
         def failing(error: EdgeError, delay: float) -> None:
-            hint = "; are the CRDs installed (moorage crds | kubectl apply -f -)?" if isinstance(error, NotFound) else ""
+            hint = (
+                "; are the CRDs installed (moorage crds | kubectl apply -f -)?"
+                if isinstance(error, NotFound)
+                else ""
+            )
             problem = f"{kind.plural} cannot be listed: {error}{hint}"
-            self.problem = self.problem and problem  # it is none of readiness once the first lists are in
+            # it is none of readiness once the first lists are in
+            self.problem = self.problem and problem
             log.warning("%s, next attempt in %.1f s", problem, delay, extra=once_per_failure(error))
 
-        return await retrying(lambda: self._list(kind, query, accept), RETRY_SECONDS, self._clock, failing)
+        return await retrying(
+            lambda: self._list(kind, query, accept), RETRY_SECONDS, self._clock, failing
+        )
 
-    async def _list(self, kind: Deliveries, query: Mapping[str, str], accept: str = "") -> ObjectListing:
+    async def _list(
+        self, kind: Deliveries, query: Mapping[str, str], accept: str = ""
+    ) -> ObjectListing:
         """All pages, which show one moment."""
         objects: dict[str, Any] = {}
         token = ""
         while True:
-            path = f"{self._base}/{kind.plural}?{urllib.parse.urlencode({**query, **({'continue': token} if token else {})})}"
+            page = urllib.parse.urlencode({**query, **({"continue": token} if token else {})})
+            path = f"{self._base}/{kind.plural}?{page}"
             body = await self._session.call(HttpCall("GET", path, accept=accept))
             try:
                 found = json.loads(parseable(body))
-                objects |= {item["metadata"]["name"]: Kept(item) for item in found["items"] or () if version_of(item)}
-                version, before, token = int(found["metadata"]["resourceVersion"]), token, found["metadata"].get("continue") or ""
+                objects |= {
+                    item["metadata"]["name"]: Kept(item)
+                    for item in found["items"] or ()
+                    if version_of(item)
+                }
+                version, before, token = (
+                    int(found["metadata"]["resourceVersion"]),
+                    token,
+                    found["metadata"].get("continue") or "",
+                )
             except (ValueError, TypeError, KeyError, AttributeError) as error:
                 raise Retryable(f"GET {path}: not a list: {error!r}: {body[:200]!r}") from error
             if not token:
                 return ObjectListing(version, objects)
             if token == before:
-                raise Retryable(f"GET {path}: the list goes round: a page names itself as the next one")
+                raise Retryable(
+                    f"GET {path}: the list goes round: a page names itself as the next one"
+                )

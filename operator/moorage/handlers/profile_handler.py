@@ -11,7 +11,9 @@ from moorage.handlers.deliveries import Deliveries, ProfileReceiver
 PLURAL = "schedulerprofiles"
 
 
-def register(registry: kopf.OperatorRegistry, group: str, version: str, receiver: ProfileReceiver) -> Deliveries:
+def register(
+    registry: kopf.OperatorRegistry, group: str, version: str, receiver: ProfileReceiver
+) -> Deliveries:
     """Make ``receiver`` hear of every SchedulerProfile."""
     profiles = Deliveries(PLURAL, receiver.profile_changed)
 

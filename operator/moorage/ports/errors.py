@@ -9,13 +9,14 @@
     |   +-- Forbidden        401, 403: a right is missing
     |   +-- EvictionBlocked  429 to an eviction: a disruption budget does not let the pod go now
     |   +-- Invalid          any other 4xx: asking again cannot help
-    +-- Retryable            429, 5xx, time-outs, broken connections: ask again; ``outcome_unknown`` when it may have been done
+    +-- Retryable            429, 5xx, time-outs, broken connections: ask again;
+    |                        ``outcome_unknown`` when it may have been done
     +-- Fenced               not sent: our lease may have run out
     +-- ResourceExpired      410: a list or watch has to start over
     +-- MainLoopBusy         the side loop asked the main loop and had no answer in time
 
-Adapters raise nothing else for what the network or the API server do; the cause is chained. A broken invariant of our own is no
-EdgeError and is not caught where these are.
+Adapters raise nothing else for what the network or the API server do; the cause is chained. A
+broken invariant of our own is no EdgeError and is not caught where these are.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ class EdgeError(Exception):
 
 
 class Refused(EdgeError):
-    """The API server answered no; ``status`` is the HTTP code, ``reason`` the Status' reason, ``message`` its message."""
+    """The API server answered no; ``status`` is the HTTP code, ``reason`` the Status' reason,
+    ``message`` its message.
+    """
 
     def __init__(self, request: str, status: int, reason: str = "", message: str = "") -> None:
         super().__init__(f"{request}: {status} {reason}: {message[:500]}")

@@ -19,7 +19,9 @@ class ObjectRef:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Event:
-    """One thing that happened to an object, for people (events.k8s.io/v1). ``note`` is cut to 1024 bytes when sent."""
+    """One thing that happened to an object, for people (events.k8s.io/v1). ``note`` is cut to 1024
+    bytes when sent.
+    """
 
     regarding: ObjectRef
     reason: str

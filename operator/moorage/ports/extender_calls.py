@@ -1,7 +1,7 @@
 """Extenders, as the engine asks them. Pods and nodes go out in full, as the API server wrote them.
 
-All methods raise only EdgeError, with a text that names the extender's URL. An error of ``bind`` is a Retryable whose outcome is
-unknown wherever the extender may have bound the pod all the same.
+All methods raise only EdgeError, with a text that names the extender's URL. An error of ``bind`` is
+a Retryable whose outcome is unknown wherever the extender may have bound the pod all the same.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from moorage.ports.kube import PodRef
 
 
 class CandidateNodes(NamedTuple):
-    """The nodes that an extender is asked about; ``node_json`` has their JSON by name unless names are enough for it."""
+    """The nodes that an extender is asked about; ``node_json`` has their JSON by name unless names
+    are enough for it.
+    """
 
     names: Sequence[str]
     node_json: Mapping[str, bytes]
@@ -30,13 +32,19 @@ class NodeVictims(NamedTuple):
 class ExtenderClient(Protocol):
     """Services that have a say in decisions."""
 
-    async def filter(self, extender: Extender, pod: bytes, nodes: CandidateNodes) -> ExtenderFilterResult:
+    async def filter(
+        self, extender: Extender, pod: bytes, nodes: CandidateNodes
+    ) -> ExtenderFilterResult:
         """Which of the nodes pass."""
 
-    async def prioritize(self, extender: Extender, pod: bytes, nodes: CandidateNodes) -> Sequence[tuple[str, int]]:
+    async def prioritize(
+        self, extender: Extender, pod: bytes, nodes: CandidateNodes
+    ) -> Sequence[tuple[str, int]]:
         """Pairs of a node's name and its priority."""
 
-    async def preempt(self, extender: Extender, pod: bytes, victims: Mapping[str, NodeVictims]) -> Mapping[str, MetaVictims]:
+    async def preempt(
+        self, extender: Extender, pod: bytes, victims: Mapping[str, NodeVictims]
+    ) -> Mapping[str, MetaVictims]:
         """What it makes of the victims, by node."""
 
     async def bind(self, extender: Extender, pod: PodRef, node: str) -> None:

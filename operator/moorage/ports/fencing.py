@@ -1,10 +1,12 @@
 """The fence: the moment until which this replica may write.
 
-The lease adapter moves the deadline with each renewal; everything that writes passes the fence right before it sends. Time is
-CLOCK_BOOTTIME seconds, which goes on while a machine sleeps and never jumps.
+The lease adapter moves the deadline with each renewal; everything that writes passes the fence
+right before it sends. Time is CLOCK_BOOTTIME seconds, which goes on while a machine sleeps and
+never jumps.
 
-The fence is asked when a write is handed to the kernel, which may deliver it later. ``late_seconds`` bounds that: connections that
-carry such writes are given up by the kernel after so long without an acknowledgement, and whoever leads next waits it out.
+The fence is asked when a write is handed to the kernel, which may deliver it later.
+``late_seconds`` bounds that: connections that carry such writes are given up by the kernel after so
+long without an acknowledgement, and whoever leads next waits it out.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ def late_seconds(lease_duration: float) -> float:
 
 
 class Fence:
-    """Closed until ``extend`` is called; closed again when the deadline passes or ``close`` is called."""
+    """Closed until ``extend`` is called; closed again when the deadline passes or ``close`` is
+    called.
+    """
 
     def __init__(self, boottime: Callable[[], float]) -> None:
         self._boottime = boottime
@@ -37,7 +41,9 @@ class Fence:
         return self._boottime() < self._deadline
 
     def extend(self, deadline: float) -> None:
-        """Writes may be sent until ``deadline`` (last successful renewal + leaseDuration - margin)."""
+        """Writes may be sent until ``deadline`` (last successful renewal + leaseDuration -
+        margin).
+        """
         self._deadline = deadline
 
     def close(self) -> None:

@@ -1,12 +1,14 @@
-"""Guards: what one object, one listener or one step raises is told with its name and ends there; everything else goes on.
+"""Guards: what one object, one listener or one step raises is told with its name and ends there;
+everything else goes on.
 
-There are four, by what is to go on. ``guard`` stands around a block: what follows it runs. ``guarded_listener`` stands around a listener:
-whoever calls it goes on. ``guarded_port`` stands around each method of a port that is only told things. ``run_restarting`` stands around
-a part that should run for ever: the part is begun anew. Where something must be put in order afterwards (a pod goes back to the queue,
-an object is set aside), the code there catches ``FAULTS`` itself.
+There are four, by what is to go on. ``guard`` stands around a block: what follows it runs.
+``guarded_listener`` stands around a listener: whoever calls it goes on. ``guarded_port`` stands
+around each method of a port that is only told things. ``run_restarting`` stands around a part that
+should run for ever: the part is begun anew. Where something must be put in order afterwards (a pod
+goes back to the queue, an object is set aside), the code there catches ``FAULTS`` itself.
 
-Guarded code has no answer that anybody waits for, and may be left at any point: what it changes together it changes in one call of
-core that is all or nothing, or puts in order itself.
+Guarded code has no answer that anybody waits for, and may be left at any point: what it changes
+together it changes in one call of core that is all or nothing, or puts in order itself.
 """
 
 from __future__ import annotations
@@ -25,7 +27,9 @@ P = ParamSpec("P")
 Port = TypeVar("Port")
 
 FAULTS = (Exception, SystemExit)
-"""What an object, a plugin or a bug of ours may raise, RecursionError and MemoryError included. A cancellation is none of them."""
+"""What an object, a plugin or a bug of ours may raise, RecursionError and MemoryError included. A
+cancellation is none of them.
+"""
 RESTART_SECONDS = 1.0
 """Seconds until a part that failed is begun anew."""
 MAX_FAILURES_IN_A_ROW = 60
@@ -33,7 +37,9 @@ MAX_FAILURES_IN_A_ROW = 60
 
 
 def log_bug(what: str, error: BaseException, **named: object) -> None:
-    """Log what was raised, with the names of what it is about; once for each place in the code, then counted."""
+    """Log what was raised, with the names of what it is about; once for each place in the code,
+    then counted.
+    """
     log.error("%s failed with a bug", what, exc_info=error, extra=once_per_bug(error, **named))
 
 
@@ -60,7 +66,8 @@ def guarded_listener(listener: Callable[P, object]) -> Callable[P, None]:
 
 
 async def run_restarting(what: str, part: Callable[[], Awaitable[None]], clock: Clock) -> None:
-    """Run the part; when something ends it, begin it anew after a pause. What it raises when it cannot go on is raised here.
+    """Run the part; when something ends it, begin it anew after a pause. What it raises when it
+    cannot go on is raised here.
 
     A cancellation that nobody asked for is a fault too.
     """
@@ -80,7 +87,9 @@ async def run_restarting(what: str, part: Callable[[], Awaitable[None]], clock: 
 
 
 def guarded_port(port: Port) -> Port:
-    """A port whose methods give nothing and are only told things (events, telemetry): each behind a guard of its own."""
+    """A port whose methods give nothing and are only told things (events, telemetry): each behind a
+    guard of its own.
+    """
     return cast(Port, _GuardedPort(port))
 
 

@@ -1,6 +1,8 @@
-"""HTTP to the API server, as the adapters that speak to it share it: one call, one stream, and what a refusal means.
+"""HTTP to the API server, as the adapters that speak to it share it: one call, one stream, and what
+a refusal means.
 
-``kube_session`` implements ``HttpSession``; reflectors, writes, reads and events use it and never see an HTTP library.
+``kube_session`` implements ``HttpSession``; reflectors, writes, reads and events use it and never
+see an HTTP library.
 """
 
 from __future__ import annotations
@@ -10,7 +12,16 @@ import json
 from collections.abc import AsyncGenerator, Callable
 from typing import Any, Protocol, TypeVar
 
-from moorage.ports.errors import Conflict, EdgeError, EvictionBlocked, Forbidden, Invalid, NotFound, ResourceExpired, Retryable
+from moorage.ports.errors import (
+    Conflict,
+    EdgeError,
+    EvictionBlocked,
+    Forbidden,
+    Invalid,
+    NotFound,
+    ResourceExpired,
+    Retryable,
+)
 
 JSON = "application/json"
 JSON_PATCH = "application/json-patch+json"
@@ -23,7 +34,9 @@ T = TypeVar("T")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class HttpCall:
-    """One request. ``path`` begins with / and holds the query, both already quoted; ``timeout`` is in seconds, for all of it."""
+    """One request. ``path`` begins with / and holds the query, both already quoted; ``timeout`` is
+    in seconds, for all of it.
+    """
 
     method: str
     path: str
@@ -31,7 +44,9 @@ class HttpCall:
     content_type: str = JSON
     timeout: float = 15.0
     guard: Callable[[], None] | None = None
-    """Called right before each send, after all that could wait; what it raises stops the call (the fence)."""
+    """Called right before each send, after all that could wait; what it raises stops the call (the
+    fence).
+    """
     fresh: bool = False
     """On a connection that is opened for it: those that are open may be dead."""
     accept: str = ""
@@ -45,24 +60,37 @@ class HttpSession(Protocol):
         """The body of a 2xx answer; everything else is raised."""
 
     def stream(self, path: str) -> AsyncGenerator[bytes, None]:
-        """The chunks of an endless answer as they come; the first is empty and says that the stream is open."""
+        """The chunks of an endless answer as they come; the first is empty and says that the stream
+        is open.
+        """
 
 
 def error_from_response(request: str, code: int, body: bytes, retry_after: str = "") -> EdgeError:
-    """The error for an answer that is no 2xx: its HTTP code, its body (a metav1.Status or anything) and its Retry-After."""
+    """The error for an answer that is no 2xx: its HTTP code, its body (a metav1.Status or anything)
+    and its Retry-After.
+    """
     status = _status(body)
     details = _of(dict, status.get("details"))
-    reason, message = _of(str, status.get("reason"))[:100], _of(str, status.get("message")) or body[:500].decode(errors="replace")
+    reason, message = (
+        _of(str, status.get("reason"))[:100],
+        _of(str, status.get("message")) or body[:500].decode(errors="replace"),
+    )
     if code == 410:
         return ResourceExpired(f"{request}: 410 {reason}: {message[:500]}")
     causes = [_of(dict, cause) for cause in _of(list, details.get("causes"))]
-    budgets = [_of(str, cause.get("message")) for cause in causes if cause.get("reason") == "DisruptionBudget"]
+    budgets = [
+        _of(str, cause.get("message"))
+        for cause in causes
+        if cause.get("reason") == "DisruptionBudget"
+    ]
     if code == 429 and budgets:
         return EvictionBlocked(request, code, reason, " ".join([message, *budgets]))
     if code == 429 or code >= 500:
         after = max(_seconds(retry_after), _seconds(details.get("retryAfterSeconds")))
         # 429 is said before anything is done; after a 5xx it may have been done all the same.
-        return Retryable(f"{request}: {code} {reason}: {message[:500]}", after=after, outcome_unknown=code >= 500)
+        return Retryable(
+            f"{request}: {code} {reason}: {message[:500]}", after=after, outcome_unknown=code >= 500
+        )
     kind = {401: Forbidden, 403: Forbidden, 404: NotFound, 409: Conflict}.get(code, Invalid)
     return kind(request, code, reason, message)
 
@@ -77,12 +105,16 @@ def _status(body: bytes) -> dict[str, Any]:
 
 
 def _of(kind: type[T], value: object) -> T:
-    """The value where it is of this kind, else an empty one: whoever stands before the API server may have written it."""
+    """The value where it is of this kind, else an empty one: whoever stands before the API server
+    may have written it.
+    """
     return value if isinstance(value, kind) else kind()
 
 
 def _seconds(value: Any) -> float:
-    """Seconds of a Retry-After, MAX_RETRY_AFTER_SECONDS at most; 0 for none and for a date, which the API server never sends."""
+    """Seconds of a Retry-After, MAX_RETRY_AFTER_SECONDS at most; 0 for none and for a date, which
+    the API server never sends.
+    """
     try:
         return min(MAX_RETRY_AFTER_SECONDS, max(0.0, float(value)))
     except (TypeError, ValueError, OverflowError):

@@ -18,22 +18,29 @@ T_contra = TypeVar("T_contra", contravariant=True)
 T_co = TypeVar("T_co", covariant=True)
 
 LIVE_PODS = "status.phase!=Succeeded,status.phase!=Failed"
-"""Field selector. Pods that have ended take no room; in a cluster with many jobs they are most of all pods."""
+"""Field selector. Pods that have ended take no room; in a cluster with many jobs they are most of
+all pods.
+"""
 FAILED_PODS = "status.phase=Failed"
 """Field selector of those among them that a kubelet may have refused."""
 PROFILE_LABEL = "moorage.dev/profile"
-"""On ControllerRevisions: the profile, shortened to a label's 63 characters; the annotation of the same key has it in full."""
+"""On ControllerRevisions: the profile, shortened to a label's 63 characters; the annotation of the
+same key has it in full.
+"""
 INSTALLATION_LABEL = "moorage.dev/installation"
 """On the replicas' Leases: the name of the leader's Lease, shortened to a label's 63 characters."""
 HOME_LABEL = "moorage.dev/home"
 """On a namespace: installations are at home there, so that its Leases count as theirs."""
 REVISIONS_ANNOTATION = "moorage.dev/revisions"
-"""On the replicas' Leases: a JSON map of profile name to the revision that the replica has ready."""
+"""On the replicas' Leases: a JSON map of profile name to the revision that the replica has
+ready.
+"""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class UnreadableObject:
-    """An object that could not be decoded, or not be taken in: what could be read of it, and why not the rest.
+    """An object that could not be decoded, or not be taken in: what could be read of it, and why
+    not the rest.
 
     ``whole`` is the object itself where it could be decoded.
     """
@@ -45,12 +52,14 @@ class UnreadableObject:
 
 
 class ReflectorSink(Protocol[T_contra]):
-    """Where a reflector's objects go. Called on the event loop's thread; must be quick and must not raise for what an object holds.
+    """Where a reflector's objects go. Called on the event loop's thread; must be quick and must not
+    raise for what an object holds.
 
-    A reflector (re)lists page by page: ``list_started``, then ``put`` for each object, then ``list_ended`` until it gives False: whatever
-    was not put in between is gone, a piece with each call. A list that breaks off has no ``list_ended``; the next one begins with
-    ``list_started`` again. Between lists it puts and deletes as the watch says. After a resume an object may come again in a state
-    that was put before.
+    A reflector (re)lists page by page: ``list_started``, then ``put`` for each object, then
+    ``list_ended`` until it gives False: whatever was not put in between is gone, a piece with each
+    call. A list that breaks off has no ``list_ended``; the next one begins with ``list_started``
+    again. Between lists it puts and deletes as the watch says. After a resume an object may come
+    again in a state that was put before.
     """
 
     def list_started(self) -> None:
@@ -66,7 +75,9 @@ class ReflectorSink(Protocol[T_contra]):
         """An object that could not be decoded came, or went."""
 
     def list_ended(self) -> bool:
-        """The list is complete. True: there is more to do about it than should be done at once, so call again."""
+        """The list is complete. True: there is more to do about it than should be done at once, so
+        call again.
+        """
 
 
 class Informer(Protocol):
@@ -86,7 +97,9 @@ class Informer(Protocol):
 
     @property
     def age(self) -> float:
-        """Seconds since the API server last said anything (an event, a bookmark, an opened stream)."""
+        """Seconds since the API server last said anything (an event, a bookmark, an opened
+        stream).
+        """
 
     @property
     def failures(self) -> int:
@@ -102,7 +115,8 @@ class Informer(Protocol):
 class ListedPage(NamedTuple):
     """A page of a list: of each object its name, namespace, UID and resourceVersion.
 
-    ``version`` is the moment that all pages of the list show; ``token`` leads to the next one, "" behind the last.
+    ``version`` is the moment that all pages of the list show; ``token`` leads to the next one, ""
+    behind the last.
     """
 
     version: int
@@ -118,7 +132,9 @@ class ObjectAtVersion(NamedTuple, Generic[T_co]):
 
 
 class UncachedReader(Protocol[T_co]):
-    """The API server's objects of one kind, looked at beside the watch and by the same selection. For what it fails it raises EdgeError."""
+    """The API server's objects of one kind, looked at beside the watch and by the same selection.
+    For what it fails it raises EdgeError.
+    """
 
     @property
     def resource(self) -> str:
@@ -142,7 +158,9 @@ class PodRef:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class StoredRevision:
-    """A stored revision of a profile (apps/v1 ControllerRevision); ``data["uid"]`` is the profile's UID."""
+    """A stored revision of a profile (apps/v1 ControllerRevision); ``data["uid"]`` is the profile's
+    UID.
+    """
 
     name: str
     profile: str
@@ -153,27 +171,36 @@ class StoredRevision:
 class VolumeWriter(Protocol):
     """What is written to have volumes bound or made. Objects are given as they are to be.
 
-    Conflict: the object is not in the state any more whose UID and resourceVersion are given; NotFound: it may be gone.
+    Conflict: the object is not in the state any more whose UID and resourceVersion are given;
+    NotFound: it may be gone.
     """
 
     async def bind_volume(self, volume: PersistentVolume) -> None:
-        """Patch this volume's claimRef, and whether a controller chose it, into the one that is there."""
+        """Patch this volume's claimRef, and whether a controller chose it, into the one that is
+        there.
+        """
 
     async def select_node(self, claim: PersistentVolumeClaim) -> None:
         """Patch this claim's selected node into the one that is there."""
 
 
 class ClaimWriter(Protocol):
-    """What is written to have resource claims allocated and reserved. Conflict and NotFound as for volumes, where not said else."""
+    """What is written to have resource claims allocated and reserved. Conflict and NotFound as for
+    volumes, where not said else.
+    """
 
     async def protect_claim(self, claim: ResourceClaim) -> ResourceClaim:
         """Give it the finalizer that an allocated claim must have; the claim as it is then."""
 
-    async def reserve_claim(self, claim: ResourceClaim, pod: PodRef, allocation: Allocation | None) -> ResourceClaim:
+    async def reserve_claim(
+        self, claim: ResourceClaim, pod: PodRef, allocation: Allocation | None
+    ) -> ResourceClaim:
         """Reserve it for a pod and, unless None, allocate it; the claim as it is then."""
 
     async def release_claim(self, claim: ResourceClaim, pod: PodRef) -> None:
-        """Take back that it is reserved for this pod, whatever else changed. Conflict: it is another claim of that name."""
+        """Take back that it is reserved for this pod, whatever else changed. Conflict: it is
+        another claim of that name.
+        """
 
     async def deallocate_claim(self, claim: ResourceClaim) -> None:
         """Take its devices, and all that it is reserved for."""
@@ -182,16 +209,23 @@ class ClaimWriter(Protocol):
         """Create this claim under a new name with this prefix; the claim as it is then."""
 
     async def delete_claim(self, claim: ResourceClaim) -> None:
-        """Delete a claim that is allocated, maybe. Conflict: it is another claim of that name; NotFound: it may be gone."""
+        """Delete a claim that is allocated, maybe. Conflict: it is another claim of that name;
+        NotFound: it may be gone.
+        """
 
-    async def pod_claim(self, pod: PodRef, claim: str, mappings: Sequence[ContainerExtendedResourceRequest]) -> None:
-        """Patch into a pod's status which claim stands for its extended resources, and which request for which container's."""
+    async def pod_claim(
+        self, pod: PodRef, claim: str, mappings: Sequence[ContainerExtendedResourceRequest]
+    ) -> None:
+        """Patch into a pod's status which claim stands for its extended resources, and which
+        request for which container's.
+        """
 
 
 class KubeWriter(VolumeWriter, ClaimWriter, Protocol):
     """Every write that only the leader may make; each passes the fence.
 
-    That one of them finds nothing is no proof that the object is gone: a proxy may have said so. A read by ``KubeReader`` is.
+    That one of them finds nothing is no proof that the object is gone: a proxy may have said so. A
+    read by ``KubeReader`` is.
     """
 
     @property
@@ -199,16 +233,22 @@ class KubeWriter(VolumeWriter, ClaimWriter, Protocol):
         """Whether the fence would let a write pass now."""
 
     async def bind(self, pod: PodRef, node: str) -> None:
-        """POST the Binding. Conflict: somebody bound it or it is another pod; NotFound: the pod may be gone."""
+        """POST the Binding. Conflict: somebody bound it or it is another pod; NotFound: the pod may
+        be gone.
+        """
 
-    async def pod_condition(self, pod: PodRef, condition: Mapping[str, Any], nominated_node: str | None = None) -> None:
+    async def pod_condition(
+        self, pod: PodRef, condition: Mapping[str, Any], nominated_node: str | None = None
+    ) -> None:
         """Patch one condition (and, unless None, nominatedNodeName) into the pod's status."""
 
     async def pod_nomination(self, pod: PodRef, node: str) -> None:
         """Patch nominatedNodeName into the pod's status; "" takes it away."""
 
     async def delete_pod(self, pod: PodRef) -> None:
-        """Delete it with its usual grace. Conflict: another pod has this name; NotFound: it may be gone."""
+        """Delete it with its usual grace. Conflict: another pod has this name; NotFound: it may be
+        gone.
+        """
 
     async def evict_pod(self, pod: PodRef) -> None:
         """As ``delete_pod``, if its disruption budget lets it go; EvictionBlocked: it does not."""
@@ -226,7 +266,9 @@ class KubeWriter(VolumeWriter, ClaimWriter, Protocol):
         """Delete a stored revision; one that is gone is fine."""
 
     async def delete_replica(self, identity: str) -> None:
-        """Delete what a replica announced that died without withdrawing (``KubeReader.dead_replicas``); one that is gone is fine."""
+        """Delete what a replica announced that died without withdrawing
+        (``KubeReader.dead_replicas``); one that is gone is fine.
+        """
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -238,7 +280,9 @@ class ReplicaAnnouncement:
 
 
 class PodNode(NamedTuple):
-    """Where a live pod is; ``name`` is ``namespace/name``, ``node`` "" for none, ``terminating`` whether it is being deleted."""
+    """Where a live pod is; ``name`` is ``namespace/name``, ``node`` "" for none, ``terminating``
+    whether it is being deleted.
+    """
 
     uid: str
     name: str
@@ -256,13 +300,19 @@ class KubeReader(Protocol):
         """The pods that there are now and that have not ended."""
 
     async def pod_node(self, pod: PodRef) -> str | None:
-        """The node that the pod is bound to now ("" for none), None when the pod with this UID is gone."""
+        """The node that the pod is bound to now ("" for none), None when the pod with this UID is
+        gone.
+        """
 
     async def pod_json(self, pod: PodRef) -> bytes | None:
-        """The whole pod as JSON, less who manages which field; None when the pod with this UID is gone."""
+        """The whole pod as JSON, less who manages which field; None when the pod with this UID is
+        gone.
+        """
 
     async def nodes_json(self) -> Mapping[str, bytes]:
-        """All nodes by name, each whole as JSON, less who manages which field. In a large cluster that is much."""
+        """All nodes by name, each whole as JSON, less who manages which field. In a large cluster
+        that is much.
+        """
 
     async def secret(self, name: str) -> Mapping[str, bytes] | None:
         """The data of a Secret in our own namespace, None when there is none of this name."""
@@ -271,7 +321,9 @@ class KubeReader(Protocol):
         """The claim as it is now; None when it is gone."""
 
     async def revisions(self) -> Sequence[StoredRevision]:
-        """All stored revisions of our namespace; of their data no more than ``revision`` and ``uid``."""
+        """All stored revisions of our namespace; of their data no more than ``revision`` and
+        ``uid``.
+        """
 
     async def revision(self, name: str) -> StoredRevision | None:
         """The stored revision of this name, whatever it holds; None when there is none."""
@@ -280,26 +332,40 @@ class KubeReader(Protocol):
         """The replicas of this installation that have announced themselves lately."""
 
     async def dead_replicas(self) -> Sequence[str]:
-        """Identities whose announcement has not changed for long, as ``replicas`` saw it at its calls."""
+        """Identities whose announcement has not changed for long, as ``replicas`` saw it at its
+        calls.
+        """
 
     async def lease_renewed(self, namespace: str, name: str) -> bool:
-        """Whether somebody holds this Lease and, as far as was seen at earlier calls, goes on renewing it."""
+        """Whether somebody holds this Lease and, as far as was seen at earlier calls, goes on
+        renewing it.
+        """
 
     async def serves(self, namespace: str, lease: str, profile: str) -> bool:
-        """Whether the replica that holds this Lease announces, in one of its own beside it, that it serves this profile."""
+        """Whether the replica that holds this Lease announces, in one of its own beside it, that it
+        serves this profile.
+        """
 
     async def quarantined(self) -> Mapping[str, str]:
-        """The plugins that some replica hung in, with the version that did (``ports.quarantine_record``)."""
+        """The plugins that some replica hung in, with the version that did
+        (``ports.quarantine_record``).
+        """
 
     async def allowed(self, verb: str, group: str, resource: str, home: bool = False) -> bool:
-        """Whether our service account holds this right everywhere, or with ``home`` in our own namespace (SelfSubjectAccessReview)."""
+        """Whether our service account holds this right everywhere, or with ``home`` in our own
+        namespace (SelfSubjectAccessReview).
+        """
 
 
 class ReplicaAnnouncer(Protocol):
-    """Where a replica says what it has ready; everyone writes only their own Lease, so it is not fenced."""
+    """Where a replica says what it has ready; everyone writes only their own Lease, so it is not
+    fenced.
+    """
 
     async def announce(self, identity: str, revisions: Mapping[str, str]) -> None:
-        """Say that ``identity`` is alive and has these revisions (profile name -> revision); repeat it every ``REPLICA_PERIOD_SECONDS``."""
+        """Say that ``identity`` is alive and has these revisions (profile name -> revision); repeat
+        it every ``REPLICA_PERIOD_SECONDS``.
+        """
 
     async def withdraw(self, identity: str) -> None:
         """Say that it is gone; one that never announced itself is fine."""

@@ -34,7 +34,9 @@ class Elector(Protocol):
 
     @property
     def late_until(self) -> float:
-        """Boot time until which writes of the leader before may still arrive; long past when there was none, or it gave the lease back."""
+        """Boot time until which writes of the leader before may still arrive; long past when there
+        was none, or it gave the lease back.
+        """
 
     async def acquire(self) -> None:
         """Return when this replica holds the lease (the fence is open then)."""
@@ -48,7 +50,9 @@ class Elector(Protocol):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LeaseRecord:
-    """The part of a coordination.k8s.io/v1 LeaseSpec that election uses; times are aware, duration is in seconds."""
+    """The part of a coordination.k8s.io/v1 LeaseSpec that election uses; times are aware, duration
+    is in seconds.
+    """
 
     holder: str
     duration: int
@@ -58,9 +62,11 @@ class LeaseRecord:
 
 
 class LeaseStore(Protocol):
-    """One Lease object. Raises only what ``ports.errors`` lists; every request ends within the store's own time-out.
+    """One Lease object. Raises only what ``ports.errors`` lists; every request ends within the
+    store's own time-out.
 
-    Requests may overlap. One that follows another without an answer goes over a connection of its own.
+    Requests may overlap. One that follows another without an answer goes over a connection of its
+    own.
     """
 
     async def read(self) -> tuple[LeaseRecord, str]:
@@ -70,10 +76,13 @@ class LeaseStore(Protocol):
         """Make the Lease, return its resourceVersion; Conflict when another was faster."""
 
     async def replace(self, record: LeaseRecord, version: str) -> str:
-        """Write over exactly ``version``, return the new one; Conflict when it changed meanwhile."""
+        """Write over exactly ``version``, return the new one; Conflict when it changed
+        meanwhile.
+        """
 
     async def rewrite(self, record: LeaseRecord, holder: str) -> str:
-        """Write over whatever version ``holder`` holds, return the new one; Invalid when another holds it, NotFound when it is gone.
+        """Write over whatever version ``holder`` holds, return the new one; Invalid when another
+        holds it, NotFound when it is gone.
 
         Doing it twice does no harm, so an answer that was lost needs no reading.
         """

@@ -1,6 +1,8 @@
-"""The quarantine record: plugins from outside the tree that a replica hung in, written down where the next one sees it.
+"""The quarantine record: plugins from outside the tree that a replica hung in, written down where
+the next one sees it.
 
-The record stands in an annotation of the leader's Lease, so it outlives the process, and everybody who may lead may write it.
+The record stands in an annotation of the leader's Lease, so it outlives the process, and everybody
+who may lead may write it.
 """
 
 from __future__ import annotations
@@ -18,7 +20,11 @@ def parse_annotations(annotations: Mapping[str, str] | None) -> dict[str, str]:
         found = json.loads((annotations or {}).get(QUARANTINE_ANNOTATION) or "{}")
     except ValueError:
         return {}
-    return {str(plugin): str(version) for plugin, version in found.items()} if isinstance(found, dict) else {}
+    return (
+        {str(plugin): str(version) for plugin, version in found.items()}
+        if isinstance(found, dict)
+        else {}
+    )
 
 
 def annotation_value(plugins: Mapping[str, str]) -> dict[str, str]:

@@ -1,8 +1,11 @@
-"""Repeated logs: of lines about one cause the first is logged, the others are counted, and the count is told as long as the cause goes on.
+"""Repeated logs: of lines about one cause the first is logged, the others are counted, and the
+count is told as long as the cause goes on.
 
-Whoever logs names the cause: ``log.warning("watching %s failed: %s", resource, error, extra=once_per_cause(f"watch {resource}"))``.
-What belongs to the cause, so that a line with another of it is news, goes into its text; what may differ from line to line does not.
-Counts follow after a minute, then after two, four and so on up to an hour. A cause that was silent for such a time is forgotten.
+Whoever logs names the cause: ``log.warning("watching %s failed: %s", resource, error,
+extra=once_per_cause(f"watch {resource}"))``. What belongs to the cause, so that a line with another
+of it is news, goes into its text; what may differ from line to line does not. Counts follow after a
+minute, then after two, four and so on up to an hour. A cause that was silent for such a time is
+forgotten.
 """
 
 from __future__ import annotations
@@ -25,8 +28,12 @@ def once_per_cause(cause: str, **extra: object) -> dict[str, object]:
 
 
 def once_per_failure(error: BaseException, what: str = "", **extra: object) -> dict[str, object]:
-    """The same for requests: their cause is what came of them, whichever they were: an error's text begins with its request."""
-    return once_per_cause(f"{what}{type(error).__name__}: {str(error).partition(': ')[2] or error}", **extra)
+    """The same for requests: their cause is what came of them, whichever they were: an error's text
+    begins with its request.
+    """
+    return once_per_cause(
+        f"{what}{type(error).__name__}: {str(error).partition(': ')[2] or error}", **extra
+    )
 
 
 def once_per_bug(error: BaseException, **extra: object) -> dict[str, object]:
@@ -36,7 +43,11 @@ def once_per_bug(error: BaseException, **extra: object) -> dict[str, object]:
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
-    where = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace is not None else str(error)
+    where = (
+        f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"
+        if trace is not None
+        else str(error)
+    )
     return once_per_cause(f"{type(error).__name__} at {where}", **extra)
 
 
@@ -67,17 +78,23 @@ class RepeatedLogs:
             return True
         try:
             line = _without_references(record)
-        except Exception:  # noqa: BLE001 - its arguments do not fit it, which is told when it is written
+        except Exception:  # noqa: BLE001 - see below
+            # its arguments do not fit it, which is told when it is written
             return False
-        self._logged[cause] = _LoggedCause(line, FIRST_PERIOD_SECONDS, record.created + FIRST_PERIOD_SECONDS)
+        self._logged[cause] = _LoggedCause(
+            line, FIRST_PERIOD_SECONDS, record.created + FIRST_PERIOD_SECONDS
+        )
         if len(self._logged) > MAX_CAUSES:
             self._logged.popitem(last=False)
         return False
 
     def due(self, now: float, *, last: bool = False) -> Iterator[logging.LogRecord]:
-        """The lines that say how often causes came again whose time is over; the ``last`` time those of all."""
+        """The lines that say how often causes came again whose time is over; the ``last`` time
+        those of all.
+        """
         for cause, told in list(self._logged.items()):
-            if told.until - told.period <= now < told.until and not last:  # earlier: the clock was put back
+            # earlier: the clock was put back
+            if told.until - told.period <= now < told.until and not last:
                 continue
             if not told.count:
                 del self._logged[cause]
@@ -90,7 +107,9 @@ class RepeatedLogs:
 
 
 def _without_references(record: logging.LogRecord) -> logging.LogRecord:
-    """The same line less what it would keep alive: a traceback holds all that its functions held."""
+    """The same line less what it would keep alive: a traceback holds all that its functions
+    held.
+    """
     line = copy.copy(record)
     line.msg, line.args, line.exc_info = record.getMessage(), None, None
     return line

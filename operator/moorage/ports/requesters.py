@@ -31,10 +31,14 @@ class Gatekeeper(Protocol):
     """Says who may see what. Where that cannot be found out, nobody may."""
 
     async def admit(self, token: str, certified: Caller | None, verb: str, path: str) -> None:
-        """Return when the caller may do this: by his client certificate, else by his bearer token. Raises Denied."""
+        """Return when the caller may do this: by his client certificate, else by his bearer token.
+        Raises Denied.
+        """
 
     async def client_authorities(self) -> str:
-        """The certificates in PEM whose client certificates the cluster believes; "" for none. Raises EdgeError."""
+        """The certificates in PEM whose client certificates the cluster believes; "" for none.
+        Raises EdgeError.
+        """
 
 
 class Certificates(Protocol):
@@ -44,4 +48,6 @@ class Certificates(Protocol):
     """For new connections."""
 
     def refresh(self, authorities: str) -> bool:
-        """Take what has changed, with these authorities of clients (PEM, "" for none); whether there is another context now."""
+        """Take what has changed, with these authorities of clients (PEM, "" for none); whether
+        there is another context now.
+        """

@@ -19,7 +19,9 @@ class Telemetry(Protocol):
         """All plugins of an extension point ran."""
 
     def bound(self, attempts: int, sli_seconds: float) -> None:
-        """A pod was bound after so many attempts, so long after it was first queued (gated time left out)."""
+        """A pod was bound after so many attempts, so long after it was first queued (gated time
+        left out).
+        """
 
     def preemption_attempt(self) -> None:
         """DefaultPreemption was asked to make room for a pod, whether it could or not."""
@@ -34,7 +36,9 @@ class Telemetry(Protocol):
         """A pod was held at permit for so long; the result is a code's name."""
 
     def in_flight(self, events: Mapping[str, int]) -> None:
-        """Events that are kept for pods whose attempt is running, by event, and how many pods those are (PodPopped)."""
+        """Events that are kept for pods whose attempt is running, by event, and how many pods those
+        are (PodPopped).
+        """
 
     def kubelet_rejected(self, profile: str, reason: str) -> None:
         """A kubelet refused a pod that had been bound to its node."""
@@ -43,25 +47,35 @@ class Telemetry(Protocol):
         """What the last comparison with the API server found, by kind."""
 
     def repaired(self, resource: str, difference: str) -> None:
-        """An object that a watch had not told of was found by comparing, and put right: missed, stale or redundant."""
+        """An object that a watch had not told of was found by comparing, and put right: missed,
+        stale or redundant.
+        """
 
     def expression_failed(self, plugin: str, point: str) -> None:
-        """An expression of a plugin could not be evaluated, at this extension point, for a pod and nodes that are alike to it."""
+        """An expression of a plugin could not be evaluated, at this extension point, for a pod and
+        nodes that are alike to it.
+        """
 
     def pod_queued(self, queue: str, event: str) -> None:
         """A pod entered a queue for this event."""
 
     def cache_sizes(self, pending: Mapping[str, int], cache: Mapping[str, int]) -> None:
-        """Pods by queue (active, backoff, unschedulable, gated); nodes, pods and assumed_pods in the cache."""
+        """Pods by queue (active, backoff, unschedulable, gated); nodes, pods and assumed_pods in
+        the cache.
+        """
 
     def set_aside(self, counts: Mapping[str, int]) -> None:
-        """Objects that are left out of account, as they cannot be read or something failed on them, by resource."""
+        """Objects that are left out of account, as they cannot be read or something failed on them,
+        by resource.
+        """
 
     def unschedulable(self, counts: Iterable[tuple[str, str, int]]) -> None:
         """(plugin, profile, pods that it refused and that wait)."""
 
     def swap(self, profile: str, result: str, seconds: float) -> None:
-        """A revision was swapped in (result swapped) or refused (result refused); seconds of the critical section."""
+        """A revision was swapped in (result swapped) or refused (result refused); seconds of the
+        critical section.
+        """
 
     def leading(self, name: str, leader: bool) -> None:
         """Whether this replica leads."""
@@ -73,13 +87,17 @@ class Telemetry(Protocol):
         """Gated pods by the name of the gate."""
 
     def revisions(self, counts: Iterable[tuple[str, str, int]]) -> None:
-        """(profile, its active revision or "", how many superseded ones cycles still hold) of every profile."""
+        """(profile, its active revision or "", how many superseded ones cycles still hold) of every
+        profile.
+        """
 
     def plugin_error(self, plugin: str, point: str) -> None:
         """A plugin from outside the tree failed there."""
 
     def event(self, result: str) -> None:
-        """An event was sent, merged (into a series), limited (by its object's rate), dropped (queue full) or failed."""
+        """An event was sent, merged (into a series), limited (by its object's rate), dropped (queue
+        full) or failed.
+        """
 
     def request(self, host: str, method: str, code: str, seconds: float) -> None:
         """A request to the API server was answered; ``code`` is the HTTP code or ``<error>``."""

@@ -25,17 +25,38 @@ ALL = Environment(VARIABLES)
 @pytest.mark.parametrize(
     "text",
     [
-        'quantity("1.5Gi").add(quantity("512Mi")) == quantity("2Gi") && quantity("1").sub(2).sign() == -1',
-        'quantity("1500m").asApproximateFloat() == 1.5 && !quantity("1500m").isInteger() && quantity("2k").asInteger() == 2000',
+        (
+            'quantity("1.5Gi").add(quantity("512Mi")) == quantity("2Gi") && '
+            'quantity("1").sub(2).sign() == -1'
+        ),
+        (
+            'quantity("1500m").asApproximateFloat() == 1.5 && !quantity("1500m").isInteger() && '
+            'quantity("2k").asInteger() == 2000'
+        ),
         'isQuantity("1Gi") && !isQuantity("1Gx")',
-        'semver("1.0.0-alpha.9").isLessThan(semver("1.0.0-alpha.10")) && semver("1.0.0-9").isLessThan(semver("1.0.0-a"))',
+        (
+            'semver("1.0.0-alpha.9").isLessThan(semver("1.0.0-alpha.10")) && '
+            'semver("1.0.0-9").isLessThan(semver("1.0.0-a"))'
+        ),
         'semver("v01.2", true) == semver("1.2.0+build") && isSemver("v1", true) && !isSemver("v1")',
         'semver("1.2.3").compareTo(semver("1.2.3")) == 0 && semver("3.2.1").major() == 3',
-        'url("https://a.example:80/b%20c?d=e").getHostname() == "a.example" && url("https://a/?d=e").getQuery() == {"d": ["e"]}',
-        'ip("10.0.0.1").family() == 4 && cidr("10.0.0.0/8").containsIP("10.1.2.3") && !isIP("10.0.0.256")',
-        "sets.contains([1, 2], [2]) && sets.intersects([1], [1, 3]) && [1, 2].isSorted() && [1, [2]].flatten() == [1, 2]",
+        (
+            'url("https://a.example:80/b%20c?d=e").getHostname() == "a.example" && '
+            'url("https://a/?d=e").getQuery() == {"d": ["e"]}'
+        ),
+        (
+            'ip("10.0.0.1").family() == 4 && cidr("10.0.0.0/8").containsIP("10.1.2.3") && '
+            '!isIP("10.0.0.256")'
+        ),
+        (
+            "sets.contains([1, 2], [2]) && sets.intersects([1], [1, 3]) && [1, 2].isSorted() && "
+            "[1, [2]].flatten() == [1, 2]"
+        ),
         '"a1b22".findAll("[0-9]+") == ["1", "22"] && "ab".find("b") == "b"',
-        'cel.bind(a, n + 1, a == 4) && labels[?"nope"].orValue("") == "" && "A".lowerAscii() == "a"',
+        (
+            'cel.bind(a, n + 1, a == 4) && labels[?"nope"].orValue("") == "" && "A".lowerAscii() '
+            '== "a"'
+        ),
     ],
 )
 def test_what_kubernetes_says_is_true(text: str) -> None:
@@ -64,7 +85,9 @@ def test_what_has_no_answer_is_an_error(text: str, message: str) -> None:
     assert str(caught.value).startswith(message)
 
 
-@pytest.mark.parametrize("text", ["n.", "unheard(1)", "texts + 1", "sets.contains([1], [1])", "\ud800"])
+@pytest.mark.parametrize(
+    "text", ["n.", "unheard(1)", "texts + 1", "sets.contains([1], [1])", "\ud800"]
+)
 def test_what_does_not_compile_is_an_error(text: str) -> None:
     """Also what is of a library that an environment has not."""
     with pytest.raises(CELExpressionError):
@@ -94,7 +117,11 @@ def test_no_expression_takes_for_ever() -> None:
         metered.evaluate({"x": list(range(2000))})
 
 
-@given(st.integers(-(10**12), 10**12), st.sampled_from(["", "m", "k", "Ki", "n"]), st.integers(-(10**6), 10**6))
+@given(
+    st.integers(-(10**12), 10**12),
+    st.sampled_from(["", "m", "k", "Ki", "n"]),
+    st.integers(-(10**6), 10**6),
+)
 def test_quantities_are_added_exactly(number: int, suffix: str, more: int) -> None:
     """And taken away again."""
     value = quantity_value(f"{number}{suffix}")
@@ -102,7 +129,10 @@ def test_quantities_are_added_exactly(number: int, suffix: str, more: int) -> No
 
 
 @given(
-    st.recursive(st.none() | st.booleans() | st.integers() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner))
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    )
 )
 def test_no_value_breaks_an_expression(value: Any) -> None:
     """It is answered, or an error."""

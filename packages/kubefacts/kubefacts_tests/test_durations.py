@@ -28,7 +28,25 @@ def test_durations_are_read_and_printed_as_go_does(text: str) -> None:
     assert text_of(seconds) == printed
 
 
-@pytest.mark.parametrize("text", ["", "15", "s", "-5s", "+5s", "--5s", "1d", "PT15S", "1m 30s", " 1s", "1s\n", 15, None, "1s" * 40])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "15",
+        "s",
+        "-5s",
+        "+5s",
+        "--5s",
+        "1d",
+        "PT15S",
+        "1m 30s",
+        " 1s",
+        "1s\n",
+        15,
+        None,
+        "1s" * 40,
+    ],
+)
 def test_what_is_no_duration_is_refused(text: object) -> None:
     """Numbers too: nobody knows their unit."""
     with pytest.raises(ValueError, match="must be a duration such as"):

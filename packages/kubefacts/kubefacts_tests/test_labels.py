@@ -48,7 +48,9 @@ VALUES = [None, "", "a", "b", "5", "6", "-6", "x9", "010", "99999999999999999999
     ids=lambda value: str(value) if isinstance(value, str) else None,
 )
 def test_operators(operator: str, values: tuple[str, ...], want: list[str | None]) -> None:
-    """Absent labels satisfy the negative operators alone; Gt and Lt compare int64 numbers and refuse all else."""
+    """Absent labels satisfy the negative operators alone; Gt and Lt compare int64 numbers and
+    refuse all else.
+    """
     compiled = condition(Requirement("k", operator, values))
     assert [value for value in VALUES if compiled.matches(value)] == want
 
@@ -74,7 +76,9 @@ def test_operators(operator: str, values: tuple[str, ...], want: list[str | None
     ],
 )
 def test_integers(text: str, want: int | None) -> None:
-    """Decimal int64 as Go's ParseInt reads it: no underscores, no blanks, no other scripts' digits."""
+    """Decimal int64 as Go's ParseInt reads it: no underscores, no blanks, no other scripts'
+    digits.
+    """
     assert integer(text) == want
 
 
@@ -87,13 +91,30 @@ def test_integers(text: str, want: int | None) -> None:
         ({}, None, True),
         ({"matchLabels": {"a": "1", "b": "2"}}, {"a": "1", "b": "2", "c": "3"}, True),
         ({"matchLabels": {"a": "1", "b": "2"}}, {"a": "1"}, False),
-        ({"matchLabels": {"a": "1"}, "matchExpressions": [{"key": "b", "operator": "Exists"}]}, {"a": "1"}, False),
+        (
+            {"matchLabels": {"a": "1"}, "matchExpressions": [{"key": "b", "operator": "Exists"}]},
+            {"a": "1"},
+            False,
+        ),
         ({"matchExpressions": [{"key": "b", "operator": "NotIn", "values": ["x"]}]}, None, True),
     ],
-    ids=["nil", "nil on nothing", "empty", "empty on nothing", "all pairs", "a pair is missing", "all of both", "absent"],
+    ids=[
+        "nil",
+        "nil on nothing",
+        "empty",
+        "empty on nothing",
+        "all pairs",
+        "a pair is missing",
+        "all of both",
+        "absent",
+    ],
 )
-def test_selectors(selector: dict[str, Any] | None, labels: dict[str, str] | None, want: bool) -> None:
-    """All pairs and expressions must hold; a missing selector selects nothing, an empty one everything."""
+def test_selectors(
+    selector: dict[str, Any] | None, labels: dict[str, str] | None, want: bool
+) -> None:
+    """All pairs and expressions must hold; a missing selector selects nothing, an empty one
+    everything.
+    """
     assert compile_selector(from_body(selector)).matches(labels) is want
 
 
@@ -115,20 +136,46 @@ NO_INTEGER = "for 'Gt', 'Lt' operators, the value must be an integer"
 @pytest.mark.parametrize(
     ("requirement", "want"),
     [
-        (Requirement("k", "In"), [("r.values", "for 'in', 'notin' operators, values set can't be empty")]),
-        (Requirement("k", "NotIn", ()), [("r.values", "for 'in', 'notin' operators, values set can't be empty")]),
-        (Requirement("k", "Exists", ("a",)), [("r.values", "values set must be empty for exists and does not exist")]),
-        (Requirement("k", "Gt", ("1", "2")), [("r.values", "for 'Gt', 'Lt' operators, exactly one value is required")]),
-        (Requirement("k", "Lt"), [("r.values", "for 'Gt', 'Lt' operators, exactly one value is required")]),
+        (
+            Requirement("k", "In"),
+            [("r.values", "for 'in', 'notin' operators, values set can't be empty")],
+        ),
+        (
+            Requirement("k", "NotIn", ()),
+            [("r.values", "for 'in', 'notin' operators, values set can't be empty")],
+        ),
+        (
+            Requirement("k", "Exists", ("a",)),
+            [("r.values", "values set must be empty for exists and does not exist")],
+        ),
+        (
+            Requirement("k", "Gt", ("1", "2")),
+            [("r.values", "for 'Gt', 'Lt' operators, exactly one value is required")],
+        ),
+        (
+            Requirement("k", "Lt"),
+            [("r.values", "for 'Gt', 'Lt' operators, exactly one value is required")],
+        ),
         (Requirement("k", "Lt", ("1.5",)), [("r.values[0]", NO_INTEGER)]),
-        (Requirement("k", "Lt", ("-5",)), [("r.values[0][k]", "a valid label must be an empty string")]),
+        (
+            Requirement("k", "Lt", ("-5",)),
+            [("r.values[0][k]", "a valid label must be an empty string")],
+        ),
         (Requirement("k", "Gt", ("",)), [("r.values[0]", NO_INTEGER)]),
-        (Requirement("k", "Near"), [("r.operator", "must be one of In, NotIn, Exists, DoesNotExist, Gt, Lt")]),
+        (
+            Requirement("k", "Near"),
+            [("r.operator", "must be one of In, NotIn, Exists, DoesNotExist, Gt, Lt")],
+        ),
         (Requirement("bad key", "Exists"), [("r.key", "name part must consist of")]),
-        (Requirement("", "In", ("a b",)), [("r.key", "name part must be non-empty"), ("r.values[0][]", "a valid label must")]),
+        (
+            Requirement("", "In", ("a b",)),
+            [("r.key", "name part must be non-empty"), ("r.values[0][]", "a valid label must")],
+        ),
         (Requirement("example.com/k", "In", ("a", "")), []),
     ],
-    ids=lambda value: f"{value.key} {value.operator} {value.values}" if isinstance(value, Requirement) else "",
+    ids=lambda value: (
+        f"{value.key} {value.operator} {value.values}" if isinstance(value, Requirement) else ""
+    ),
 )
 def test_faults(requirement: Requirement, want: list[tuple[str, str]]) -> None:
     """Each fault has its path and says what is wrong; all are found."""
@@ -156,28 +203,47 @@ def test_label_values(value: str, good: bool) -> None:
     assert (not label_value(value)) is good
 
 
-@given(st.lists(st.text("aZ0-_. é\n", max_size=3) | st.sampled_from(["a" * 63, "a" * 64]), min_size=1, max_size=4).map(tuple))
+@given(
+    st.lists(
+        st.text("aZ0-_. é\n", max_size=3) | st.sampled_from(["a" * 63, "a" * 64]),
+        min_size=1,
+        max_size=4,
+    ).map(tuple)
+)
 def test_many_values_are_judged_as_one_by_one(values: tuple[str, ...]) -> None:
     """Sound ones are looked at all together, and yet nothing is overlooked."""
-    found = [fault.value for fault in requirement_faults(Requirement("key", "In", values), "", LABEL_OPERATORS)]
+    found = [
+        fault.value
+        for fault in requirement_faults(Requirement("key", "In", values), "", LABEL_OPERATORS)
+    ]
     assert found == [value for value in values if label_value(value)]
 
 
 def test_selector_error_has_all_faults() -> None:
-    """Of pairs and expressions alike, with paths from the object on; comparisons are for node selectors."""
-    selector = {"matchLabels": {"a": "b c"}, "matchExpressions": [{"key": "k", "operator": "Gt", "values": ["1"]}]}
+    """Of pairs and expressions alike, with paths from the object on; comparisons are for node
+    selectors.
+    """
+    selector = {
+        "matchLabels": {"a": "b c"},
+        "matchExpressions": [{"key": "k", "operator": "Gt", "values": ["1"]}],
+    }
     with pytest.raises(SelectorError) as caught:
         compile_selector(from_body(selector), "spec.podSelector")
     assert [fault.path for fault in caught.value.faults] == [
         "spec.podSelector.matchLabels",
         "spec.podSelector.matchExpressions[0].operator",
     ]
-    assert str(caught.value).startswith('[spec.podSelector.matchLabels: Invalid value: "b c": a valid label')
+    assert str(caught.value).startswith(
+        '[spec.podSelector.matchLabels: Invalid value: "b c": a valid label'
+    )
 
 
 def test_one_fault_stands_alone() -> None:
     """The text of a single fault has no brackets."""
-    assert str(SelectorError([RequirementFault("a", ("x", "y"), "no")])) == 'a: Invalid value: ["x","y"]: no'
+    assert (
+        str(SelectorError([RequirementFault("a", ("x", "y"), "no")]))
+        == 'a: Invalid value: ["x","y"]: no'
+    )
 
 
 texts = st.sampled_from(["", "a", "b", "5", "-5", "x y"])
@@ -190,22 +256,34 @@ requirements = st.builds(
 
 
 @given(st.lists(requirements, max_size=3), st.dictionaries(st.sampled_from("kl"), texts))
-def test_what_compiles_has_no_faults(expressions: list[Requirement], labels: dict[str, str]) -> None:
-    """A selector either compiles, and then matches just what its requirements say, or tells a fault."""
-    found = [fault for i, one in enumerate(expressions) for fault in requirement_faults(one, f"matchExpressions[{i}]", LABEL_OPERATORS)]
+def test_what_compiles_has_no_faults(
+    expressions: list[Requirement], labels: dict[str, str]
+) -> None:
+    """A selector either compiles, and then matches just what its requirements say, or tells a
+    fault.
+    """
+    found = [
+        fault
+        for i, one in enumerate(expressions)
+        for fault in requirement_faults(one, f"matchExpressions[{i}]", LABEL_OPERATORS)
+    ]
     selector = LabelSelector(match_expressions=tuple(expressions))
     if found:
         with pytest.raises(SelectorError) as caught:
             compile_selector(selector)
         assert list(caught.value.faults) == found
     else:
-        assert compile_selector(selector).matches(labels) is all(condition(one).matches(labels.get(one.key)) for one in expressions)
+        assert compile_selector(selector).matches(labels) is all(
+            condition(one).matches(labels.get(one.key)) for one in expressions
+        )
 
 
 @given(st.dictionaries(texts, texts), st.dictionaries(texts, texts))
 def test_equality_is_a_subset(wanted: dict[str, str], labels: dict[str, str]) -> None:
     """A plain map matches labels that contain it, whatever its syntax."""
-    assert all(one.matches(labels.get(one.key)) for one in equality(wanted)) is (wanted.items() <= labels.items())
+    assert all(one.matches(labels.get(one.key)) for one in equality(wanted)) is (
+        wanted.items() <= labels.items()
+    )
 
 
 @pytest.mark.parametrize(
@@ -214,9 +292,22 @@ def test_equality_is_a_subset(wanted: dict[str, str], labels: dict[str, str]) ->
         (None, ""),
         ({}, ""),
         ({"matchLabels": {"b": "2", "a": "1"}}, "a=1,b=2"),
-        ({"matchExpressions": [{"key": "b", "operator": "In", "values": ["y", "x"]}, {"key": "a", "operator": "Exists"}]}, "a,b in (x,y)"),
         (
-            {"matchExpressions": [{"key": "a", "operator": "NotIn", "values": ["x"]}, {"key": "a", "operator": "DoesNotExist"}]},
+            {
+                "matchExpressions": [
+                    {"key": "b", "operator": "In", "values": ["y", "x"]},
+                    {"key": "a", "operator": "Exists"},
+                ]
+            },
+            "a,b in (x,y)",
+        ),
+        (
+            {
+                "matchExpressions": [
+                    {"key": "a", "operator": "NotIn", "values": ["x"]},
+                    {"key": "a", "operator": "DoesNotExist"},
+                ]
+            },
             "a notin (x),!a",
         ),
     ],
@@ -226,18 +317,32 @@ def test_text_of_a_selector(body: dict[str, Any] | None, text: str) -> None:
     assert selector_text(from_body(body)) == text
     if body is not None:
         written, read = compile_selector(from_body(body)), parse_selector(text)
-        labelled: list[dict[str, str]] = [{}, {"a": "1"}, {"a": "x"}, {"a": "1", "b": "2"}, {"a": "", "b": "y"}]
-        assert [written.matches(labels) for labels in labelled] == [read.matches(labels) for labels in labelled]
+        labelled: list[dict[str, str]] = [
+            {},
+            {"a": "1"},
+            {"a": "x"},
+            {"a": "1", "b": "2"},
+            {"a": "", "b": "y"},
+        ]
+        assert [written.matches(labels) for labels in labelled] == [
+            read.matches(labels) for labels in labelled
+        ]
 
 
 def test_texts_of_a_query() -> None:
     """They know integers too, and refuse what they cannot read in the API server's words."""
-    assert [parse_selector("a > 1, a<4").matches({"a": value}) for value in ("1", "2", "4", "x")] == [False, True, False, False]
+    assert [
+        parse_selector("a > 1, a<4").matches({"a": value}) for value in ("1", "2", "4", "x")
+    ] == [False, True, False, False]
     assert parse_selector(" ") == EVERYTHING
     with pytest.raises(SelectorSyntaxError, match=r"^found '', expected: identifier after ','$"):
         parse_selector("a,")
     with pytest.raises(
-        SelectorSyntaxError, match=r'^unable to parse requirement: values\[0\]\[a\]: Invalid value: "-x": a valid label must'
+        SelectorSyntaxError,
+        match=(
+            r'^unable to parse requirement: values\[0\]\[a\]: Invalid value: "-x": a valid label '
+            r"must"
+        ),
     ):
         parse_selector("a=-x")
 

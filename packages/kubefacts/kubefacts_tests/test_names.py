@@ -42,7 +42,10 @@ TWICE_BAD = {
     "": ["name part must be non-empty", NAME],
     "example.com/": ["name part must be non-empty", NAME],
     "_" * 64: ["name part must be no more than 63 bytes", NAME],
-    "A" * 254 + "/b": ["prefix part must be no more than 253 bytes", "prefix part a lowercase RFC 1123 subdomain must consist of"],
+    "A" * 254 + "/b": [
+        "prefix part must be no more than 253 bytes",
+        "prefix part a lowercase RFC 1123 subdomain must consist of",
+    ],
     "/": ["prefix part must be non-empty", "name part must be non-empty", NAME],
 }
 
@@ -52,7 +55,9 @@ def test_bad_in_several_ways(name: str) -> None:
     """Length and form are faults of their own."""
     found = qualified_name(name)
     assert len(found) == len(TWICE_BAD[name])
-    assert all(problem.startswith(start) for problem, start in zip(found, TWICE_BAD[name], strict=True))
+    assert all(
+        problem.startswith(start) for problem, start in zip(found, TWICE_BAD[name], strict=True)
+    )
 
 
 SUBDOMAIN, LABEL = "a lowercase RFC 1123 subdomain must", "a lowercase RFC 1123 label must"

@@ -36,9 +36,15 @@ def test_parts_are_found_as_go_finds_them(pattern: str, text: str, parts: list[s
     assert [text[start:end] for start, end in patterns.spans(pattern, text)] == parts
 
 
-_SIMPLE: Final = st.sampled_from(["a", "b", "[ab]", ".", "^", r"\b", "a?", "b+", "a*?", "[^a]{1,2}"])
+_SIMPLE: Final = st.sampled_from(
+    ["a", "b", "[ab]", ".", "^", r"\b", "a?", "b+", "a*?", "[^a]{1,2}"]
+)
 _PATTERNS: Final = st.recursive(
-    _SIMPLE, lambda inner: st.tuples(inner, inner).map("".join) | st.tuples(inner, inner).map(lambda two: f"(?:{two[0]}|{two[1]})")
+    _SIMPLE,
+    lambda inner: (
+        st.tuples(inner, inner).map("".join)
+        | st.tuples(inner, inner).map(lambda two: f"(?:{two[0]}|{two[1]})")
+    ),
 )
 
 
@@ -58,17 +64,33 @@ def test_a_part_is_found_where_one_matches(pattern: str, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("pattern", "why"),
-    [("(a", "missing closing ): `(a`"), ("a**", "invalid nested repetition operator: `**`"), ("\ud800", "invalid UTF-8")],
+    [
+        ("(a", "missing closing ): `(a`"),
+        ("a**", "invalid nested repetition operator: `**`"),
+        ("\ud800", "invalid UTF-8"),
+    ],
 )
 def test_what_is_no_pattern_is_refused_in_the_words_of_go(pattern: str, why: str) -> None:
     """More of them are asked of an API server in towtank's tests."""
-    for refused in (lambda: patterns.matches(pattern, ""), lambda: list(patterns.spans(pattern, ""))):
+    for refused in (
+        lambda: patterns.matches(pattern, ""),
+        lambda: list(patterns.spans(pattern, "")),
+    ):
         with pytest.raises(PatternError) as caught:
             refused()
         assert str(caught.value) == f"error parsing regexp: {why}"
 
 
-@pytest.mark.parametrize("pattern", ["^(a+)+$", "(a*)*(a*)*(a*)*b", "(" * 10**5 + ")" * 10**5, "([a-z]{100}){10}" * 1000, "(a*)" * 10**4])
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "^(a+)+$",
+        "(a*)*(a*)*(a*)*b",
+        "(" * 10**5 + ")" * 10**5,
+        "([a-z]{100}){10}" * 1000,
+        "(a*)" * 10**4,
+    ],
+)
 def test_no_pattern_takes_long_or_much_memory(pattern: str) -> None:
     """Nor do its groups, which nobody asks for; the largest are refused."""
     start = time.process_time()

@@ -1,4 +1,6 @@
-"""Quantities are read exactly, whatever the spelling, and nothing that a user can write breaks the parser."""
+"""Quantities are read exactly, whatever the spelling, and nothing that a user can write breaks the
+parser.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ UNITS = {
     **{letter + "i": Fraction(1024 ** (i + 1)) for i, letter in enumerate("KMGTPE")},
 }
 DIGITS = st.text("0123456789", max_size=25)
-SUFFIXES = st.sampled_from(sorted(UNITS)) | st.builds("{}{}".format, st.sampled_from("eE"), st.integers(-20, 20))
+SUFFIXES = st.sampled_from(sorted(UNITS)) | st.builds(
+    "{}{}".format, st.sampled_from("eE"), st.integers(-20, 20)
+)
 
 
 def naive(sign: str, digits: str, fraction: str, suffix: str) -> Fraction:
@@ -52,8 +56,12 @@ def test_amounts_are_exact(sign: str, digits: str, fraction: str | None, suffix:
 
 
 @given(st.sampled_from(["", "-"]), st.integers(0, 10**15), st.none() | DIGITS, SUFFIXES)
-def test_canonical_text_means_the_same(sign: str, whole: int, fraction: str | None, suffix: str) -> None:
-    """What Kubernetes would write back is the same amount, has no fraction, and stays as it is when written back again."""
+def test_canonical_text_means_the_same(
+    sign: str, whole: int, fraction: str | None, suffix: str
+) -> None:
+    """What Kubernetes would write back is the same amount, has no fraction, and stays as it is when
+    written back again.
+    """
     text = f"{sign}{whole}" + ("" if fraction is None else "." + fraction) + suffix
     canonical = quantities.canonical(text)
     assert quantities.nanos(canonical) == quantities.nanos(text)
@@ -92,11 +100,32 @@ def test_nothing_much_is_zero(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", " ", "1 ", " 1", "abc", "1K", "1ki", "1mi", "1e", "1e1.5", "1.2.3", "--1", "0x10", "1_000", "inf", "1m\n", "١"]
+    "text",
+    [
+        "",
+        " ",
+        "1 ",
+        " 1",
+        "abc",
+        "1K",
+        "1ki",
+        "1mi",
+        "1e",
+        "1e1.5",
+        "1.2.3",
+        "--1",
+        "0x10",
+        "1_000",
+        "inf",
+        "1m\n",
+        "١",
+    ],
 )
 def test_other_texts_are_refused(text: str) -> None:
     """The error names the text and says what to write."""
-    with pytest.raises(quantities.QuantityError, match="is not a quantity; write a number such as") as caught:
+    with pytest.raises(
+        quantities.QuantityError, match="is not a quantity; write a number such as"
+    ) as caught:
         quantities.nanos(text)
     assert repr(text) in str(caught.value)
     assert caught.value.text == text
@@ -115,7 +144,9 @@ def test_other_texts_are_refused(text: str) -> None:
     ids=["huge", "huge-negative", "long", "long-but-scaled-down", "tiny", "long-tiny"],
 )
 def test_extremes_cost_nothing(text: str, want: int) -> None:
-    """A short or long text for an absurd amount is answered at once with a number that can be calculated with."""
+    """A short or long text for an absurd amount is answered at once with a number that can be
+    calculated with.
+    """
     assert quantities.nanos(text) == want
 
 
@@ -153,7 +184,9 @@ def test_resources_are_stored_in_thousandths(text: str | float) -> None:
 
 
 @given(st.decimals(-(10**6), 10**6, places=7), SUFFIXES)
-def test_what_is_stored_is_a_little_further_from_zero_or_the_same(number: object, suffix: str) -> None:
+def test_what_is_stored_is_a_little_further_from_zero_or_the_same(
+    number: object, suffix: str
+) -> None:
     """Nothing gets lost, and what is stored stays as it is."""
     text = f"{number:f}{suffix}"
     stored = quantities.canonical(text, finest=-3)
@@ -161,9 +194,13 @@ def test_what_is_stored_is_a_little_further_from_zero_or_the_same(number: object
     assert quantities.canonical(stored, finest=-3) == stored
 
 
-@pytest.mark.parametrize("text", ["1e9999999999", "1e-9999999999", "1e99999999", "1e", "1e+", "1ki", "1mm", "--1"])
+@pytest.mark.parametrize(
+    "text", ["1e9999999999", "1e-9999999999", "1e99999999", "1e", "1e+", "1ki", "1mm", "--1"]
+)
 def test_an_unknown_suffix_is_told_as_such(text: str) -> None:
-    """Exponents over which a kube-apiserver hangs are among them, where nothing bounds the amount."""
+    """Exponents over which a kube-apiserver hangs are among them, where nothing bounds the
+    amount.
+    """
     with pytest.raises(quantities.QuantityError) as caught:
         quantities.exact(text)
     assert caught.value.problem == "unable to parse quantity's suffix"

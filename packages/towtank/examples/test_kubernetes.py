@@ -25,7 +25,9 @@ def test_a_deployment_becomes_available(cluster: NamespacedCluster) -> None:
     apps.create_namespaced_deployment(cluster.namespace, DEPLOYMENT)
 
     changes = watch.Watch()
-    for change in changes.stream(apps.list_namespaced_deployment, cluster.namespace, timeout_seconds=10):
+    for change in changes.stream(
+        apps.list_namespaced_deployment, cluster.namespace, timeout_seconds=10
+    ):
         if change["object"].status.available_replicas == 2:
             changes.stop()
 

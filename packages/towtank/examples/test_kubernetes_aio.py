@@ -1,4 +1,6 @@
-"""The official client, asynchronous. The cluster is this test's own and runs in its event loop, without any fixture."""
+"""The official client, asynchronous. The cluster is this test's own and runs in its event loop,
+without any fixture.
+"""
 
 import asyncio
 
@@ -15,7 +17,9 @@ POD = {
 
 
 async def bind_and_read() -> str:
-    """The phase of a pod after this test has done a scheduler's work, and a kubelet's: no controller runs."""
+    """The phase of a pod after this test has done a scheduler's work, and a kubelet's: no
+    controller runs.
+    """
     settings = ClusterSettings(nodes=like_nodes(1), controllers=ControllerSettings.none())
     async with Cluster(settings) as cluster:
         namespace = await cluster.namespace(prefix="test-")
@@ -25,7 +29,9 @@ async def bind_and_read() -> str:
             target = {"apiVersion": "v1", "kind": "Node", "name": "node-a1"}
             binding = {"metadata": {"name": "one"}, "target": target}
             await core.create_namespaced_binding_without_preload_content(namespace, binding)
-            await core.patch_namespaced_pod_status("one", namespace, {"status": {"phase": "Running"}})
+            await core.patch_namespaced_pod_status(
+                "one", namespace, {"status": {"phase": "Running"}}
+            )
             pod = await core.read_namespaced_pod("one", namespace)
             assert pod.spec.node_name == "node-a1"
             return str(pod.status.phase)

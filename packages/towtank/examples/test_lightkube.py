@@ -9,7 +9,12 @@ from towtank.pytest_plugin import NamespacedCluster
 
 
 def settings(colour: str) -> ConfigMap:
-    return ConfigMap(apiVersion="v1", kind="ConfigMap", metadata=ObjectMeta(name="settings"), data={"colour": colour})
+    return ConfigMap(
+        apiVersion="v1",
+        kind="ConfigMap",
+        metadata=ObjectMeta(name="settings"),
+        data={"colour": colour},
+    )
 
 
 def test_two_managers_cannot_both_own_a_field(cluster: NamespacedCluster) -> None:

@@ -26,7 +26,9 @@ DEFINITION: Mapping[str, Any] = {
                 "schema": {
                     "openAPIV3Schema": {
                         "type": "object",
-                        "properties": {"spec": {"type": "object", "properties": {"masts": {"type": "integer"}}}},
+                        "properties": {
+                            "spec": {"type": "object", "properties": {"masts": {"type": "integer"}}}
+                        },
                     }
                 },
             }
@@ -42,7 +44,11 @@ class InMemoryCluster:
         self.now = datetime(2026, 1, 1, tzinfo=UTC)
         numbers = itertools.count()
         parts = ApiServer(lambda: self.now, lambda: f"uid-{next(numbers)}", ControllerSettings())
-        self.catalogue, self.verbs, self.controllers = parts.catalogue, parts.verbs, parts.controllers
+        self.catalogue, self.verbs, self.controllers = (
+            parts.catalogue,
+            parts.verbs,
+            parts.controllers,
+        )
         self.answering, self.watches, self.tokens = parts.dispatcher, parts.watches, parts.tokens
 
     def wait(self, seconds: float) -> None:
@@ -59,11 +65,20 @@ class InMemoryCluster:
             self.now = max(due, self.now)
             self.controllers.work(self.now)
 
-    def ask(self, method: str, path: str, body: Any = None, content_type: str = "application/json", **more: Any) -> ApiResponse:
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        content_type: str = "application/json",
+        **more: Any,
+    ) -> ApiResponse:
         """``path`` may have a query; ``body`` is sent as it is when it is bytes."""
         path, _, query = path.partition("?")
         pairs = dict(pair.partition("=")[::2] for pair in query.split("&") if pair)
-        data = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
+        data = (
+            body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
+        )
         return self.answering.answer(ApiRequest(method, path, pairs, data, content_type, **more))
 
     def watching(self, path: str, **more: str) -> WatchOptions:

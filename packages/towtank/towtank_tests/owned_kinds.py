@@ -1,4 +1,6 @@
-"""A custom resource with each way of owning fields, as the recordings in recorded_owners.json were made with; and a piece of Deployment."""
+"""A custom resource with each way of owning fields, as the recordings in recorded_owners.json were
+made with; and a piece of Deployment.
+"""
 
 from __future__ import annotations
 
@@ -19,16 +21,30 @@ def mapping(values: SchemaNode, merge: MergeType = MergeType.GRANULAR) -> Schema
     return SchemaNode(type="object", merge=merge, additional=values)
 
 
-def listing(items: SchemaNode, *keys: str, merge: MergeType | None = None, patch_key: str = "") -> SchemaNode:
+def listing(
+    items: SchemaNode, *keys: str, merge: MergeType | None = None, patch_key: str = ""
+) -> SchemaNode:
     """A list, that merges by keys when there are any."""
     strategies = ("merge",) if patch_key else ()
     how = merge or (MergeType.MAP if keys else MergeType.ATOMIC)
-    return SchemaNode(type="array", items=items, merge=how, keys=keys, patch_key=patch_key, patch_strategies=strategies)
+    return SchemaNode(
+        type="array",
+        items=items,
+        merge=how,
+        keys=keys,
+        patch_key=patch_key,
+        patch_strategies=strategies,
+    )
 
 
-FINALIZERS = SchemaNode(type="array", items=STRING, merge=MergeType.SET, patch_strategies=("merge",))
+FINALIZERS = SchemaNode(
+    type="array", items=STRING, merge=MergeType.SET, patch_strategies=("merge",)
+)
 OWNER = SchemaNode(
-    type="object", merge=MergeType.ATOMIC, properties=dict.fromkeys(("apiVersion", "kind", "name", "uid"), STRING), required=("uid",)
+    type="object",
+    merge=MergeType.ATOMIC,
+    properties=dict.fromkeys(("apiVersion", "kind", "name", "uid"), STRING),
+    required=("uid",),
 )
 METADATA = struct(
     **dict.fromkeys(("name", "namespace", "uid", "resourceVersion", "creationTimestamp"), STRING),
@@ -39,7 +55,12 @@ METADATA = struct(
     ownerReferences=listing(OWNER, "uid", patch_key="uid"),
     managedFields=listing(SchemaNode(type="object", preserve_unknown=True)),
 )
-ITEM = struct(k=STRING, n=SchemaNode(type="integer", default=1, has_default=True), v=STRING, o=struct(p=STRING))
+ITEM = struct(
+    k=STRING,
+    n=SchemaNode(type="integer", default=1, has_default=True),
+    v=STRING,
+    o=struct(p=STRING),
+)
 SPEC = struct(
     a=STRING,
     n=INTEGER,
@@ -51,7 +72,13 @@ SPEC = struct(
     any=SchemaNode(type="object", merge=MergeType.GRANULAR, preserve_unknown=True),
     mo=mapping(struct(q=STRING, r=STRING)),
 )
-SCHEMA = struct(apiVersion=STRING, kind=STRING, metadata=METADATA, spec=SPEC, status=struct(s=STRING, l=mapping(STRING)))
+SCHEMA = struct(
+    apiVersion=STRING,
+    kind=STRING,
+    metadata=METADATA,
+    spec=SPEC,
+    status=struct(s=STRING, l=mapping(STRING)),
+)
 THINGS = APIResource("x.io", "v1", "ts", "T", has_status=True, schema=SCHEMA, custom=True)
 
 _ENVIRONMENT = listing(struct(name=STRING, value=STRING), "name", patch_key="name")
@@ -78,7 +105,9 @@ DEPLOYMENT = struct(
     metadata=METADATA,
     spec=struct(
         replicas=INTEGER,
-        strategy=struct(type=STRING, rollingUpdate=struct(maxSurge=INTEGER, maxUnavailable=INTEGER)),
+        strategy=struct(
+            type=STRING, rollingUpdate=struct(maxSurge=INTEGER, maxUnavailable=INTEGER)
+        ),
         template=struct(spec=_POD),
     ),
 )

@@ -163,7 +163,9 @@ def test_keys_that_are_there_twice_are_told_of(text: str, told: list[str]) -> No
     )
 )
 def test_what_is_written_in_yaml_is_read_as_it_was(value: Any) -> None:
-    """Texts that look like something else stand in quotation marks, whichever YAML the reader thinks of."""
+    """Texts that look like something else stand in quotation marks, whichever YAML the reader
+    thinks of.
+    """
     text = bodies.to_yaml({"x": value})
     if not any(word in str(value) for word in ("y", "Y", "n", "N")):  # PyYAML leaves those bare
         assert bodies.from_yaml(text) == {"x": value}
@@ -199,7 +201,9 @@ def test_large_yaml_is_refused_soon(item: str) -> None:
     """Before anything is made of it; a long text is not large."""
     text = ("x:\n" + item * (3_000_000 // len(item))).encode()
     start = time.process_time()
-    with pytest.raises(json_values.DecodeFailure, match="yaml: document has more than 100000 values"):
+    with pytest.raises(
+        json_values.DecodeFailure, match="yaml: document has more than 100000 values"
+    ):
         bodies.from_yaml(text)
     assert time.process_time() - start < 3
     long = "x: |\n" + "  - a\n" * 400_000

@@ -1,4 +1,6 @@
-"""The embedded cluster as a process: it says where it is, serves, and ends with whoever started it."""
+"""The embedded cluster as a process: it says where it is, serves, and ends with whoever started
+it.
+"""
 
 import json
 import os
@@ -25,7 +27,13 @@ COMMAND = (sys.executable, "-m", "towtank")
 def started(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], dict[str, Any]]]:
     """A process that is ready, and what it said."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "operator")}
-    process = subprocess.Popen((*COMMAND, *arguments), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
+    process = subprocess.Popen(
+        (*COMMAND, *arguments),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
     with process:
         try:
             assert process.stdout
@@ -53,7 +61,9 @@ def test_it_ends_when_its_input_closes(tmp_path: Path) -> None:
 def test_without_input_a_signal_ends_it() -> None:
     """As a service may be started."""
     words = ("sh", "-c", 'exec "$@" <&-', "sh", *COMMAND)
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout and process.stderr
         assert json.loads(process.stdout.readline())["pid"] == process.pid
         process.terminate()
@@ -73,14 +83,26 @@ def test_a_wrong_file_of_nodes_is_told_of(tmp_path: Path) -> None:
     file = tmp_path / "nodes.yaml"
     file.write_text("- {count: x}")
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "operator")}
-    done = subprocess.run((*COMMAND, f"--shape={file}"), capture_output=True, text=True, env=environment, check=False)
+    done = subprocess.run(
+        (*COMMAND, f"--shape={file}"), capture_output=True, text=True, env=environment, check=False
+    )
     assert done.returncode == 2
     assert str(file) in done.stderr
     assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize(
-    "word", ["--zones=0", "--nodes=-5", "--nodes=x", "--nodes=9999999", "--port=99999", "--port=-1", "--start-after=-1", "--stop-after=nan"]
+    "word",
+    [
+        "--zones=0",
+        "--nodes=-5",
+        "--nodes=x",
+        "--nodes=9999999",
+        "--port=99999",
+        "--port=-1",
+        "--start-after=-1",
+        "--stop-after=nan",
+    ],
 )
 def test_wrong_use_is_told_of(word: str, capsys: pytest.CaptureFixture[str]) -> None:
     """In one line that names the option and what it takes."""
@@ -88,11 +110,16 @@ def test_wrong_use_is_told_of(word: str, capsys: pytest.CaptureFixture[str]) -> 
         main([word])
     assert end.value.code == 2
     option, _, value = word.partition("=")
-    assert re.search(rf"error: argument {option}: '{value}' is no .* from \d+ to \d+$", capsys.readouterr().err.strip())
+    assert re.search(
+        rf"error: argument {option}: '{value}' is no .* from \d+ to \d+$",
+        capsys.readouterr().err.strip(),
+    )
 
 
 def test_what_the_system_refuses_is_told_of(tmp_path: Path) -> None:
-    """In one line: a port in use, a kubeconfig in a folder that is not there, or that is itself a folder."""
+    """In one line: a port in use, a kubeconfig in a folder that is not there, or that is itself a
+    folder.
+    """
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "operator")}
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -101,7 +128,14 @@ def test_what_the_system_refuses_is_told_of(tmp_path: Path) -> None:
             (f"--kubeconfig-file={tmp_path}/none/file", f"{tmp_path}/none"),
             (f"--kubeconfig-file={tmp_path}", str(tmp_path)),
         ):
-            done = subprocess.run((*COMMAND, word), stdin=subprocess.DEVNULL, capture_output=True, text=True, env=environment, check=False)
+            done = subprocess.run(
+                (*COMMAND, word),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                env=environment,
+                check=False,
+            )
             assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
             assert named in done.stderr
     assert list(tmp_path.parent.glob(f".{tmp_path.name}.*")) == []
@@ -139,7 +173,12 @@ def test_kubectl_is_content(tmp_path: Path) -> None:
     with started("--nodes=3", "--zones=3", "--start-after=0.1", "--stop-after=0.1") as (_, ready):
 
         def kubectl(*words: str) -> str:
-            command = (str(KUBECTL), f"--kubeconfig={ready['kubeconfig']}", f"--cache-dir={tmp_path}", *words)
+            command = (
+                str(KUBECTL),
+                f"--kubeconfig={ready['kubeconfig']}",
+                f"--cache-dir={tmp_path}",
+                *words,
+            )
             done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
             assert done.returncode == 0, done.stderr
             return done.stdout
@@ -148,7 +187,9 @@ def test_kubectl_is_content(tmp_path: Path) -> None:
         assert len(kubectl("get", "nodes", "--no-headers").splitlines()) == 3
         kubectl("apply", "-k", str(ROOT / "crds"))
         assert "created" in kubectl("apply", "-f", str(manifest))
-        assert "successfully rolled out" in kubectl("rollout", "status", "deployment/web", "--timeout=20s")
+        assert "successfully rolled out" in kubectl(
+            "rollout", "status", "deployment/web", "--timeout=20s"
+        )
         assert "unchanged" in kubectl("apply", "-f", str(manifest))
         assert kubectl("get", "deploy", "web", "-o", "jsonpath={.status.readyReplicas}") == "2"
         assert "FIELD: containers" in kubectl("explain", "pod.spec.containers")

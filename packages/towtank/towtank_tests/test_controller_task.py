@@ -10,7 +10,9 @@ import pytest
 from towtank.cluster import Cluster, ClusterSettings
 
 
-def test_a_cluster_that_stops_moving_says_so_at_once(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cluster_that_stops_moving_says_so_at_once(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """And again when it ends."""
 
     def fail() -> None:

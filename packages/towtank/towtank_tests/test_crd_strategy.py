@@ -1,4 +1,6 @@
-"""Definitions of custom resources, held against what a kube-apiserver said of the same ones (``custom.cases.RECORDED``)."""
+"""Definitions of custom resources, held against what a kube-apiserver said of the same ones
+(``custom.cases.RECORDED``).
+"""
 
 import copy
 import json
@@ -70,7 +72,10 @@ def named(plural: str, kind: str, **names: Any) -> Body:
 
 def conditions(body: Body) -> dict[str, tuple[str, str, str]]:
     """Status, reason and message by type."""
-    return {one["type"]: (one["status"], one["reason"], one["message"]) for one in body["status"]["conditions"]}
+    return {
+        one["type"]: (one["status"], one["reason"], one["message"])
+        for one in body["status"]["conditions"]
+    }
 
 
 @pytest.mark.parametrize("name", DEFINITIONS)
@@ -88,9 +93,21 @@ def test_this_project_s_definitions_are_served(plural: str) -> None:
     assert not STRATEGY.validate(body)
     (resource,) = crd.resources(body)
     names = body["spec"]["names"]
-    assert (resource.plural, resource.kind, resource.singular) == (names["plural"], names["kind"], names["singular"])
-    assert (list(resource.short_names), list(resource.categories)) == (names["shortNames"], names["categories"])
-    assert (resource.namespaced, resource.has_status, resource.custom, resource.generation) == (False, True, True, True)
+    assert (resource.plural, resource.kind, resource.singular) == (
+        names["plural"],
+        names["kind"],
+        names["singular"],
+    )
+    assert (list(resource.short_names), list(resource.categories)) == (
+        names["shortNames"],
+        names["categories"],
+    )
+    assert (resource.namespaced, resource.has_status, resource.custom, resource.generation) == (
+        False,
+        True,
+        True,
+        True,
+    )
     assert [column.name for column in resource.columns] == [
         column["name"] for column in body["spec"]["versions"][0]["additionalPrinterColumns"]
     ]
@@ -100,7 +117,12 @@ def test_this_project_s_definitions_are_served(plural: str) -> None:
 def test_what_a_definition_does_not_say() -> None:
     """Names and the conversion follow; the status is complete at once."""
     body = made(definition(fields({})))
-    assert body["spec"]["names"] == {"plural": "things", "kind": "Thing", "singular": "thing", "listKind": "ThingList"}
+    assert body["spec"]["names"] == {
+        "plural": "things",
+        "kind": "Thing",
+        "singular": "thing",
+        "listKind": "ThingList",
+    }
     assert body["spec"]["conversion"] == {"strategy": "None"}
     assert body["status"] == {
         "acceptedNames": body["spec"]["names"],
@@ -127,11 +149,15 @@ def test_what_a_definition_does_not_say() -> None:
 def test_a_creator_does_not_set_the_status() -> None:
     """It is made anew."""
     body = definition(fields({}))
-    body["status"] = {"storedVersions": ["v9"], "conditions": [{"type": "Established", "status": "False"}]}
+    body["status"] = {
+        "storedVersions": ["v9"],
+        "conditions": [{"type": "Established", "status": "False"}],
+    }
     assert made(body)["status"] == made(definition(fields({})))["status"]
 
 
-# Recorded from kube-apiserver 1.36.1, against a definition of A: plural as, singular a, list kind AList.
+# Recorded from kube-apiserver 1.36.1, against a definition of A: plural as, singular a, list kind
+# AList.
 CONFLICTS: Final = (
     (named("bs", "A", singular="b"), "ListKindConflict", "AList"),
     (named("cs", "C", shortNames=["a"]), "ShortNamesConflict", "a"),
@@ -142,7 +168,11 @@ CONFLICTS: Final = (
 )
 
 
-@pytest.mark.parametrize(("body", "reason", "name"), CONFLICTS, ids=[body["metadata"]["name"] for body, _, _ in CONFLICTS])
+@pytest.mark.parametrize(
+    ("body", "reason", "name"),
+    CONFLICTS,
+    ids=[body["metadata"]["name"] for body, _, _ in CONFLICTS],
+)
 def test_names_that_another_definition_has(body: Body, reason: str, name: str) -> None:
     """They are refused, the others are not, and nothing is served until they are free."""
     first = made(named("as", "A"))
@@ -158,7 +188,9 @@ def test_names_that_another_definition_has(body: Body, reason: str, name: str) -
     assert later is not None
     assert later["status"] == {
         **made(body)["status"],
-        "conditions": [{**one, "lastTransitionTime": "later"} for one in made(body)["status"]["conditions"]],
+        "conditions": [
+            {**one, "lastTransitionTime": "later"} for one in made(body)["status"]["conditions"]
+        ],
     }
     assert crd.renamed(later, [], "even later") is None
     assert crd.resources(later)
@@ -167,7 +199,11 @@ def test_names_that_another_definition_has(body: Body, reason: str, name: str) -
 def test_another_group_s_names_are_free() -> None:
     """Names are those of a group."""
     body = named("as", "A")
-    other = {**body, "metadata": {"name": "as.other.example.com"}, "spec": {**body["spec"], "group": "other.example.com"}}
+    other = {
+        **body,
+        "metadata": {"name": "as.other.example.com"},
+        "spec": {**body["spec"], "group": "other.example.com"},
+    }
     assert conditions(made(other, made(body)))["Established"][0] == "True"
 
 
@@ -181,7 +217,9 @@ def test_what_stays_as_it_was() -> None:
         ("spec.names.kind", {"names": {**old["spec"]["names"], "kind": "B"}}),
     ):
         found = changed(old, **spec)[1]
-        assert [(cause.field, cause.text.partition(": ")[2].partition(": ")[2]) for cause in found] == [(path, "field is immutable")]
+        assert [
+            (cause.field, cause.text.partition(": ")[2].partition(": ")[2]) for cause in found
+        ] == [(path, "field is immutable")]
 
 
 def test_short_names_may_change() -> None:
@@ -200,17 +238,24 @@ def test_versions_that_were_stored_are_remembered() -> None:
     both = [{**version, "storage": False}, {**version, "name": "v2"}]
     new, causes = changed(old, versions=both)
     assert not causes
-    assert (new["status"]["storedVersions"], old["status"]["storedVersions"]) == (["v1", "v2"], ["v1"])
+    assert (new["status"]["storedVersions"], old["status"]["storedVersions"]) == (
+        ["v1", "v2"],
+        ["v1"],
+    )
     assert [resource.version for resource in crd.resources(new)] == ["v1", "v2"]
     (cause,) = changed(new, versions=both[1:])[1]
     assert cause.field == "status.storedVersions[0]"
-    assert cause.text.startswith('Invalid value: "v1": missing from spec.versions; v1 was previously a storage version')
+    assert cause.text.startswith(
+        'Invalid value: "v1": missing from spec.versions; v1 was previously a storage version'
+    )
 
 
 def test_versions_that_are_not_served() -> None:
     """Are no resources."""
     body = made(named("as", "A"))
-    body["spec"]["versions"].append({**body["spec"]["versions"][0], "name": "v2", "storage": False, "served": False})
+    body["spec"]["versions"].append(
+        {**body["spec"]["versions"][0], "name": "v2", "storage": False, "served": False}
+    )
     assert [resource.version for resource in crd.resources(body)] == ["v1"]
 
 
@@ -230,7 +275,10 @@ def test_a_definition_waits_for_its_objects() -> None:
     (resource,) = crd.resources(body)
     with pytest.raises(
         ApiError,
-        match=r'as\.g\.example\.com "x" is forbidden: create not allowed while custom resource definition is terminating',
+        match=(
+            r'as\.g\.example\.com "x" is forbidden: create not allowed while custom resource '
+            r"definition is terminating"
+        ),
     ):
         resource.strategy.admit({"metadata": {"name": "x"}}, FakeDefinitions())
     body["metadata"]["finalizers"] = []
@@ -241,13 +289,22 @@ def test_subresources_and_selectable_fields() -> None:
     """As the version says."""
     body = definition(fields({"spec": fields({"n": WHOLE, "s": TEXT})}))
     body["spec"]["versions"][0] |= {
-        "subresources": {"scale": {"specReplicasPath": ".spec.n", "statusReplicasPath": ".status.n", "labelSelectorPath": ".status.s"}},
+        "subresources": {
+            "scale": {
+                "specReplicasPath": ".spec.n",
+                "statusReplicasPath": ".status.n",
+                "labelSelectorPath": ".status.s",
+            }
+        },
         "selectableFields": [{"jsonPath": ".spec.s"}],
     }
     stored = made(body)
     assert not STRATEGY.validate(stored)
     (resource,) = crd.resources(stored)
-    assert (resource.has_status, resource.scale) == (False, ScaleSubresource(".spec.n", ".status.n", ".status.s"))
+    assert (resource.has_status, resource.scale) == (
+        False,
+        ScaleSubresource(".spec.n", ".status.n", ".status.s"),
+    )
     assert (resource.selectable, resource.columns) == ((".spec.s",), ())
 
 
@@ -256,8 +313,10 @@ def test_a_schema_that_cannot_be_decoded() -> None:
     with pytest.raises(ApiError) as refused:
         made(definition(fields({"a": {"type": ["string"]}})))
     assert refused.value.message == (
-        'CustomResourceDefinition in version "v1" cannot be handled as a CustomResourceDefinition: json: cannot unmarshal array into Go '
-        "struct field JSONSchemaProps.spec.versions.schema.openAPIV3Schema.properties.type of type string"
+        'CustomResourceDefinition in version "v1" cannot be handled as a '
+        "CustomResourceDefinition: json: cannot unmarshal array into Go "
+        "struct field JSONSchemaProps.spec.versions.schema.openAPIV3Schema.properties.type of "
+        "type string"
     )
 
 
@@ -276,10 +335,22 @@ KEYWORDS: Final = st.sampled_from(
         "pattern",
         "metadata",
     ]
-    + [f"x-kubernetes-{key}" for key in ("list-type", "list-map-keys", "preserve-unknown-fields", "embedded-resource", "validations")]
+    + [
+        f"x-kubernetes-{key}"
+        for key in (
+            "list-type",
+            "list-map-keys",
+            "preserve-unknown-fields",
+            "embedded-resource",
+            "validations",
+        )
+    ]
 )
 VALUES: Final = st.recursive(
-    st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from(["object", "array", "string", "map", "set", "[", "a"]),
+    st.none()
+    | st.booleans()
+    | st.integers(-3, 3)
+    | st.sampled_from(["object", "array", "string", "map", "set", "[", "a"]),
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(KEYWORDS, inner, max_size=4),
     max_leaves=12,
 )

@@ -1,4 +1,6 @@
-"""Paths, methods, headers and options to codes and reasons, without a socket. The texts are a kube-apiserver's."""
+"""Paths, methods, headers and options to codes and reasons, without a socket. The texts are a
+kube-apiserver's.
+"""
 
 import time
 
@@ -19,7 +21,12 @@ def asked() -> InMemoryCluster:
     """With one node and one custom resource."""
     asked = InMemoryCluster()
     assert asked.ask("POST", NODES, node("one", kept="yes")).code == 201
-    assert asked.ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", DEFINITION).code == 201
+    assert (
+        asked.ask(
+            "POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", DEFINITION
+        ).code
+        == 201
+    )
     return asked
 
 
@@ -78,23 +85,61 @@ def test_codes(asked: InMemoryCluster, method: str, path: str, code: int, reason
 @pytest.mark.parametrize(
     ("body", "content_type", "query", "code", "text"),
     [
-        (b"", "application/json", "", 400, "json parse error: unexpected end of JSON input (<empty>)"),
-        (b'{"a"', "application/json", "", 400, 'json parse error: unexpected end of JSON input ({"a")'),
+        (
+            b"",
+            "application/json",
+            "",
+            400,
+            "json parse error: unexpected end of JSON input (<empty>)",
+        ),
+        (
+            b'{"a"',
+            "application/json",
+            "",
+            400,
+            'json parse error: unexpected end of JSON input ({"a")',
+        ),
         (b"[]", "application/json", "", 400, "must be of type Node"),
         (b"{}", "text/plain", "", 415, "the body of the request was in an unknown format"),
         (b"{}", "application/json", "", 422, "name or generateName is required"),
-        (b"{}", "application/json", "?fieldValidation=Foo", 422, 'fieldValidation: Unsupported value: "Foo"'),
-        (b"{}", "application/json", "?dryRun=Foo", 422, 'dryRun: Unsupported value: ["Foo"]: supported values: "All"'),
+        (
+            b"{}",
+            "application/json",
+            "?fieldValidation=Foo",
+            422,
+            'fieldValidation: Unsupported value: "Foo"',
+        ),
+        (
+            b"{}",
+            "application/json",
+            "?dryRun=Foo",
+            422,
+            'dryRun: Unsupported value: ["Foo"]: supported values: "All"',
+        ),
         (b'{"kind":"Pod"}', "application/json", "", 400, "cannot be handled as a Node"),
         (b"\xff\xfe", "application/json", "", 400, "invalid character"),
         (b'{"metadata": 1' + b"0" * 400 + b"}", "application/json", "", 400, ""),
         (b'{"a":' * 100_000, "application/json", "", 400, ""),
         (b"a: &a [*a]", "application/yaml", "", 400, "exceeded max depth"),
-        (b"a: {b: ", "application/yaml", "", 400, "yaml: line 1: did not find expected node content"),
-        (b'{"metadata":{"name":"x","name":"y"}}', "application/json", "?fieldValidation=Strict", 400, 'duplicate field "metadata.name"'),
+        (
+            b"a: {b: ",
+            "application/yaml",
+            "",
+            400,
+            "yaml: line 1: did not find expected node content",
+        ),
+        (
+            b'{"metadata":{"name":"x","name":"y"}}',
+            "application/json",
+            "?fieldValidation=Strict",
+            400,
+            'duplicate field "metadata.name"',
+        ),
     ],
 )
-def test_bodies_that_are_refused(asked: InMemoryCluster, body: bytes, content_type: str, query: str, code: int, text: str) -> None:
+def test_bodies_that_are_refused(
+    asked: InMemoryCluster, body: bytes, content_type: str, query: str, code: int, text: str
+) -> None:
     """No body makes a fault of ours, and each refusal says what is wrong."""
     answer = asked.ask("POST", NODES + query, body, content_type)
     assert answer.code == code
@@ -107,7 +152,9 @@ def test_a_field_that_is_said_twice_is_warned_of(asked: InMemoryCluster) -> None
     assert answer.code == 201
     assert content(answer)["metadata"]["name"] == "y"
     assert answer.warnings == ('duplicate field "metadata.name"',)
-    assert not asked.ask("POST", f"{NODES}?fieldValidation=Ignore", b'{"metadata":{"name":"z","name":"z"}}').warnings
+    assert not asked.ask(
+        "POST", f"{NODES}?fieldValidation=Ignore", b'{"metadata":{"name":"z","name":"z"}}'
+    ).warnings
 
 
 @pytest.mark.parametrize(
@@ -116,15 +163,47 @@ def test_a_field_that_is_said_twice_is_warned_of(asked: InMemoryCluster) -> None
         ("application/json", "", b"{}", 415, "415: Unsupported Media Type"),
         ("application/apply-patch+cbor", "", b"{}", 415, "415: Unsupported Media Type"),
         (MERGE, "", b'{"kind":', 400, "error decoding patch: unexpected end of JSON input"),
-        (MERGE, "?force=true", b"{}", 422, "force: Forbidden: may not be specified for non-apply patch"),
-        ("application/apply-patch+yaml", "", b"{}", 422, "fieldManager: Required value: is required for apply patch"),
-        ("application/apply-patch+yaml", "?fieldManager=x", b'{"kind":', 400, "error decoding YAML: error converting YAML to JSON"),
+        (
+            MERGE,
+            "?force=true",
+            b"{}",
+            422,
+            "force: Forbidden: may not be specified for non-apply patch",
+        ),
+        (
+            "application/apply-patch+yaml",
+            "",
+            b"{}",
+            422,
+            "fieldManager: Required value: is required for apply patch",
+        ),
+        (
+            "application/apply-patch+yaml",
+            "?fieldManager=x",
+            b'{"kind":',
+            400,
+            "error decoding YAML: error converting YAML to JSON",
+        ),
         (MERGE, "", b'{"metadata":{"labels":{"a":"b"}}}', 200, ""),
-        ("application/strategic-merge-patch+json", "", b'{"metadata":{"labels":{"a":"b"}}}', 200, ""),
-        ("application/json-patch+json", "", b'[{"op":"add","path":"/metadata/labels/a","value":"b"}]', 200, ""),
+        (
+            "application/strategic-merge-patch+json",
+            "",
+            b'{"metadata":{"labels":{"a":"b"}}}',
+            200,
+            "",
+        ),
+        (
+            "application/json-patch+json",
+            "",
+            b'[{"op":"add","path":"/metadata/labels/a","value":"b"}]',
+            200,
+            "",
+        ),
     ],
 )
-def test_patches(asked: InMemoryCluster, content_type: str, query: str, body: bytes, code: int, text: str) -> None:
+def test_patches(
+    asked: InMemoryCluster, content_type: str, query: str, body: bytes, code: int, text: str
+) -> None:
     """By their media types."""
     answer = asked.ask("PATCH", f"{NODES}/one{query}", body, content_type)
     assert answer.code == code
@@ -138,7 +217,16 @@ def test_a_strategic_patch_needs_more_than_a_custom_schema(asked: InMemoryCluste
     """As with a kube-apiserver."""
     path = "/apis/example.com/v1/namespaces/default/boats"
     assert (
-        asked.ask("POST", path, {"apiVersion": "example.com/v1", "kind": "Boat", "metadata": {"name": "a"}, "spec": {"masts": 2}}).code
+        asked.ask(
+            "POST",
+            path,
+            {
+                "apiVersion": "example.com/v1",
+                "kind": "Boat",
+                "metadata": {"name": "a"},
+                "spec": {"masts": 2},
+            },
+        ).code
         == 201
     )
     assert asked.ask("PATCH", f"{path}/a", {}, "application/strategic-merge-patch+json").code == 415
@@ -148,7 +236,9 @@ def test_apply_creates_and_then_changes(asked: InMemoryCluster) -> None:
     """201, then 200."""
     applied = {**node("two"), "spec": {"unschedulable": True}}
     for code in (201, 200):
-        answer = asked.ask("PATCH", f"{NODES}/two?fieldManager=x", applied, "application/apply-patch+yaml")
+        answer = asked.ask(
+            "PATCH", f"{NODES}/two?fieldManager=x", applied, "application/apply-patch+yaml"
+        )
         assert answer.code == code
 
 
@@ -160,7 +250,10 @@ def test_apply_creates_and_then_changes(asked: InMemoryCluster) -> None:
         ("application/vnd.kubernetes.protobuf, application/json", "NodeList"),
         ("application/json;as=Table;v=v1;g=meta.k8s.io,application/json", "Table"),
         ("application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json", "Table"),
-        ("application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io", "PartialObjectMetadataList"),
+        (
+            "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io",
+            "PartialObjectMetadataList",
+        ),
         ("application/json;q=0.1,application/json;as=Table;v=v1;g=meta.k8s.io", "Table"),
         ("text/html", None),
         ("application/json;as=Foo;v=v1;g=meta.k8s.io", None),
@@ -176,7 +269,12 @@ def test_forms(asked: InMemoryCluster, accept: str, kind: str | None) -> None:
 
 def test_yaml_goes_in_and_out(asked: InMemoryCluster) -> None:
     """Texts that look like times or numbers stay what they are."""
-    made = asked.ask("POST", "/api/v1/namespaces", b"metadata: {name: a, annotations: {b: '2020-01-01', c: \"1\"}}", "application/yaml")
+    made = asked.ask(
+        "POST",
+        "/api/v1/namespaces",
+        b"metadata: {name: a, annotations: {b: '2020-01-01', c: \"1\"}}",
+        "application/yaml",
+    )
     assert made.code == 201
     answer = asked.ask("GET", "/api/v1/namespaces/a", accept="application/yaml")
     assert answer.content_type == "application/yaml"
@@ -207,7 +305,13 @@ def test_a_collection_is_deleted_by_its_selector(asked: InMemoryCluster) -> None
 
 def test_the_manager_is_who_says_so_or_the_user_agent(asked: InMemoryCluster) -> None:
     """The user agent's first word."""
-    asked.ask("PATCH", f"{NODES}/one", {"metadata": {"labels": {"a": "b"}}}, MERGE, user_agent="kubectl/v1 (linux)")
+    asked.ask(
+        "PATCH",
+        f"{NODES}/one",
+        {"metadata": {"labels": {"a": "b"}}},
+        MERGE,
+        user_agent="kubectl/v1 (linux)",
+    )
     asked.ask("PATCH", f"{NODES}/one?fieldManager=me", {"metadata": {"labels": {"c": "d"}}}, MERGE)
     entries = content(asked.ask("GET", f"{NODES}/one"))["metadata"]["managedFields"]
     assert {"kubectl", "me"} <= {entry["manager"] for entry in entries}
@@ -244,17 +348,29 @@ def test_a_definition_is_served_until_it_goes(asked: InMemoryCluster) -> None:
 
 def test_watches_are_handed_out(asked: InMemoryCluster) -> None:
     """With what the query and the Accept header say."""
-    options = asked.watching(f"{NODES}?watch=true&resourceVersion=3&allowWatchBookmarks=true&timeoutSeconds=7")
+    options = asked.watching(
+        f"{NODES}?watch=true&resourceVersion=3&allowWatchBookmarks=true&timeoutSeconds=7"
+    )
     assert (options.since, options.bookmarks, options.timeout_seconds) == (3, True, 7)
     assert asked.watching("/api/v1/watch/nodes").since is None
-    assert asked.watching(f"{NODES}?watch=1", accept="application/json;as=Table;v=v1;g=meta.k8s.io").as_table
-    assert isinstance(asked.ask("GET", f"{NODES}?watch=1&fieldSelector=metadata.name=one").body, WatchOptions)
+    assert asked.watching(
+        f"{NODES}?watch=1", accept="application/json;as=Table;v=v1;g=meta.k8s.io"
+    ).as_table
+    assert isinstance(
+        asked.ask("GET", f"{NODES}?watch=1&fieldSelector=metadata.name=one").body, WatchOptions
+    )
 
 
 def test_a_list_is_its_objects_texts(asked: InMemoryCluster) -> None:
-    """Nothing is encoded again: five thousand nodes are joined in less than they would be encoded in."""
+    """Nothing is encoded again: five thousand nodes are joined in less than they would be encoded
+    in.
+    """
     for number in range(5000):
-        asked.verbs.store.put("nodes", "", {**node(f"n{number}"), "spec": {}, "status": {"capacity": {"cpu": "8", "pods": "110"}}})
+        asked.verbs.store.put(
+            "nodes",
+            "",
+            {**node(f"n{number}"), "spec": {}, "status": {"capacity": {"cpu": "8", "pods": "110"}}},
+        )
     asked.ask("GET", NODES)
     started = time.perf_counter()
     answer = asked.ask("GET", NODES)
@@ -266,15 +382,44 @@ def test_a_list_is_its_objects_texts(asked: InMemoryCluster) -> None:
 METHODS = st.sampled_from(["GET", "POST", "PUT", "PATCH", "DELETE"])
 PATHS = st.sampled_from(
     [
-        *(NODES, f"{NODES}/one", f"{NODES}/one/status", "/api/v1/namespaces/default/pods", "/api/v1/namespaces/default/pods/a/eviction"),
-        *("/apis/apps/v1/namespaces/default/deployments/a/scale", "/api/v1/namespaces/default/serviceaccounts/a/token"),
-        *("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "/apis/events.k8s.io/v1/namespaces/default/events"),
-        *("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", "/apis/example.com/v1/namespaces/default/boats/a"),
+        *(
+            NODES,
+            f"{NODES}/one",
+            f"{NODES}/one/status",
+            "/api/v1/namespaces/default/pods",
+            "/api/v1/namespaces/default/pods/a/eviction",
+        ),
+        *(
+            "/apis/apps/v1/namespaces/default/deployments/a/scale",
+            "/api/v1/namespaces/default/serviceaccounts/a/token",
+        ),
+        *(
+            "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+            "/apis/events.k8s.io/v1/namespaces/default/events",
+        ),
+        *(
+            "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+            "/apis/example.com/v1/namespaces/default/boats/a",
+        ),
     ]
 )
-TYPES = st.sampled_from(["application/json", "application/yaml", MERGE, "application/strategic-merge-patch+json"])
+TYPES = st.sampled_from(
+    ["application/json", "application/yaml", MERGE, "application/strategic-merge-patch+json"]
+)
 NAMES = st.sampled_from(
-    ["metadata", "name", "labels", "spec", "status", "kind", "apiVersion", "finalizers", "ownerReferences", "dryRun", "a"]
+    [
+        "metadata",
+        "name",
+        "labels",
+        "spec",
+        "status",
+        "kind",
+        "apiVersion",
+        "finalizers",
+        "ownerReferences",
+        "dryRun",
+        "a",
+    ]
 )
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
@@ -284,8 +429,18 @@ VALUES = st.recursive(
 
 
 @settings(max_examples=300, deadline=None)
-@given(METHODS, PATHS, TYPES, VALUES, st.dictionaries(st.sampled_from(["dryRun", "limit", "fieldSelector", "force"]), st.text(max_size=4)))
-def test_no_request_is_a_fault_of_ours(method: str, path: str, content_type: str, body: object, query: dict[str, str]) -> None:
+@given(
+    METHODS,
+    PATHS,
+    TYPES,
+    VALUES,
+    st.dictionaries(
+        st.sampled_from(["dryRun", "limit", "fieldSelector", "force"]), st.text(max_size=4)
+    ),
+)
+def test_no_request_is_a_fault_of_ours(
+    method: str, path: str, content_type: str, body: object, query: dict[str, str]
+) -> None:
     """Whatever comes is refused or done; anything that is raised fails this test."""
     asked = InMemoryCluster()
     asked.ask("POST", NODES, node("one"))

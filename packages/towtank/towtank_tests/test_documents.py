@@ -33,9 +33,15 @@ def test_the_kopf_page(tmp_path: Path) -> None:
 
 def test_examples(tmp_path: Path) -> None:
     """Those whose library is installed; here all are."""
-    listed = re.findall(r"\]\((test_(\w+)\.py)\)", (PROJECT / "examples" / "README.md").read_text(encoding="utf-8"))
-    assert {name for name, _ in listed} == {file.name for file in (PROJECT / "examples").glob("*.py")}
-    installed = [name for name, library in listed if importlib.util.find_spec(library.partition("_")[0])]
+    listed = re.findall(
+        r"\]\((test_(\w+)\.py)\)", (PROJECT / "examples" / "README.md").read_text(encoding="utf-8")
+    )
+    assert {name for name, _ in listed} == {
+        file.name for file in (PROJECT / "examples").glob("*.py")
+    }
+    installed = [
+        name for name, library in listed if importlib.util.find_spec(library.partition("_")[0])
+    ]
     for name in installed:
         shutil.copy(PROJECT / "examples" / name, tmp_path)
     code, output = run_pytest(tmp_path)
@@ -49,7 +55,13 @@ def test_the_readme(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(program, encoding="utf-8")
     code, output = run_pytest(tmp_path)
     assert (code, "1 passed" in output) == (0, True), output
-    done = subprocess.run((sys.executable, tmp_path / "program.py"), cwd=PROJECT / "src", capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        (sys.executable, tmp_path / "program.py"),
+        cwd=PROJECT / "src",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert (done.returncode, done.stdout.count("https://127.0.0.1:")) == (0, 2), done.stderr
 
 

@@ -50,7 +50,9 @@ class FakeWatches:
 
 async def asked(told: FakeWatches, *, reads: bool = True) -> bytes:
     """All that is answered until the connection ends; a client that does not read gets nothing."""
-    handler = frontend.HttpFrontend(cast(RequestDispatcher, told), cast(Watches, told), lambda token: token)
+    handler = frontend.HttpFrontend(
+        cast(RequestDispatcher, told), cast(Watches, told), lambda token: token
+    )
     runner = aiohttp_web.ServerRunner(handler.server(), shutdown_timeout=0.1)
     await runner.setup()
     await aiohttp_web.TCPSite(runner, "127.0.0.1", 0).start()
@@ -61,7 +63,9 @@ async def asked(told: FakeWatches, *, reads: bool = True) -> bytes:
             reader._transport.pause_reading()  # type: ignore[attr-defined]
             await asyncio.wait_for(told.closed.wait(), 10)
             return b""
-        return await asyncio.wait_for(_all(reader, b"\r\n\r\n" if isinstance(told._chunks, Exception) else None), 10)
+        return await asyncio.wait_for(
+            _all(reader, b"\r\n\r\n" if isinstance(told._chunks, Exception) else None), 10
+        )
     finally:
         writer.transport.abort()
         await runner.cleanup()
@@ -79,7 +83,9 @@ async def _all(reader: asyncio.StreamReader, until: bytes | None) -> bytes:
     return read
 
 
-def test_a_fault_in_the_middle_of_a_watch_is_no_second_answer(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_fault_in_the_middle_of_a_watch_is_no_second_answer(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     """What was told stays so; the stream has no end, the connection is broken, and it is logged."""
 
     async def chunks() -> AsyncIterator[bytes]:
@@ -99,7 +105,9 @@ def test_a_fault_in_the_middle_of_a_watch_is_no_second_answer(caplog: pytest.Log
     assert [record.message for record in caplog.records] == ["a watch broke off"]
 
 
-@pytest.mark.parametrize(("fault", "code"), [(KeyError("x"), b"500"), (ApiError(429, "TooManyRequests", "x"), b"429")])
+@pytest.mark.parametrize(
+    ("fault", "code"), [(KeyError("x"), b"500"), (ApiError(429, "TooManyRequests", "x"), b"429")]
+)
 def test_a_watch_that_cannot_begin_is_refused(fault: Exception, code: bytes) -> None:
     """As any other request."""
 
@@ -129,7 +137,9 @@ def test_there_is_a_most_of_open_watches(monkeypatch: pytest.MonkeyPatch) -> Non
 
     async def run() -> None:
         one = InMemoryCluster()
-        options: list[Any] = [one.watching(f"/api/v1/{plural}?watch=1") for plural in ("nodes", "namespaces", "pods")]
+        options: list[Any] = [
+            one.watching(f"/api/v1/{plural}?watch=1") for plural in ("nodes", "namespaces", "pods")
+        ]
         opened: list[Watch] = [one.watches.open(each) for each in options[:2]]
         with pytest.raises(ApiError) as refused:
             one.watches.open(options[2])

@@ -1,4 +1,6 @@
-"""The embedded cluster over TLS on loopback: who may ask, how much is read, and that nothing that comes breaks it."""
+"""The embedded cluster over TLS on loopback: who may ask, how much is read, and that nothing that
+comes breaks it.
+"""
 
 import asyncio
 import base64
@@ -37,7 +39,10 @@ class Running:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         async with Cluster(ClusterSettings(nodes=node_shapes.like_nodes(3, 1))) as cluster:
             self.port = int(cluster.server.rpartition(":")[2])
-            self.mode = (cluster.kubeconfig.stat().st_mode & 0o777, cluster.kubeconfig.parent.stat().st_mode & 0o777)
+            self.mode = (
+                cluster.kubeconfig.stat().st_mode & 0o777,
+                cluster.kubeconfig.parent.stat().st_mode & 0o777,
+            )
             self._write(yaml.safe_load(cluster.kubeconfig.read_text()))
             self._ready.set()
             await self._stop.wait()
@@ -87,10 +92,15 @@ def admin(running: Running) -> Iterator[http.client.HTTPSConnection]:
     connection.close()
 
 
-def ask(connection: http.client.HTTPConnection, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
+def ask(
+    connection: http.client.HTTPConnection, method: str, path: str, body: Any = None, **headers: str
+) -> tuple[int, Any]:
     """Code and decoded body."""
     data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
-    named = {"Content-Type": "application/json", **{name.replace("_", "-"): value for name, value in headers.items()}}
+    named = {
+        "Content-Type": "application/json",
+        **{name.replace("_", "-"): value for name, value in headers.items()},
+    }
     connection.request(method, path, data, named)
     response = connection.getresponse()
     text = response.read()
@@ -114,7 +124,9 @@ def test_nobody_is_asked_to_say_who_they_are(running: Running) -> None:
     connection.close()
 
 
-def test_a_token_that_was_given_out_is_known(running: Running, admin: http.client.HTTPSConnection) -> None:
+def test_a_token_that_was_given_out_is_known(
+    running: Running, admin: http.client.HTTPSConnection
+) -> None:
     """It is its service account's."""
     base = "/api/v1/namespaces/default/serviceaccounts"
     assert ask(admin, "POST", base, {"metadata": {"name": "robot"}})[0] == 201
@@ -123,7 +135,13 @@ def test_a_token_that_was_given_out_is_known(running: Running, admin: http.clien
     connection = running.connect(certificate=False)
     token = f"Bearer {request['status']['token']}"
     assert ask(connection, "GET", NODES, Authorization=token)[0] == 200
-    _, review = ask(connection, "POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", {}, Authorization=token)
+    _, review = ask(
+        connection,
+        "POST",
+        "/apis/authentication.k8s.io/v1/selfsubjectreviews",
+        {},
+        Authorization=token,
+    )
     assert review["status"]["userInfo"]["username"] == "system:serviceaccount:default:robot"
     connection.close()
 
@@ -141,7 +159,12 @@ def test_a_body_is_read_up_to_the_limit(running: Running) -> None:
 
 def test_unknown_fields_are_warned_of_in_headers(admin: http.client.HTTPSConnection) -> None:
     """As clients print them."""
-    admin.request("POST", f"{NODES}?dryRun=All", json.dumps({"metadata": {"name": "w"}, "fóo": 1}), {"Content-Type": "application/json"})
+    admin.request(
+        "POST",
+        f"{NODES}?dryRun=All",
+        json.dumps({"metadata": {"name": "w"}, "fóo": 1}),
+        {"Content-Type": "application/json"},
+    )
     response = admin.getresponse()
     assert response.status == 201
     assert response.getheader("Warning") == '299 - "unknown field \\"f?o\\""'
@@ -150,7 +173,9 @@ def test_unknown_fields_are_warned_of_in_headers(admin: http.client.HTTPSConnect
 
 def test_a_watch_is_streamed(admin: http.client.HTTPSConnection, running: Running) -> None:
     """In chunks, while others write; and it ends at its time."""
-    admin.request("GET", "/api/v1/namespaces?watch=1&timeoutSeconds=2&fieldSelector=metadata.name=watched")
+    admin.request(
+        "GET", "/api/v1/namespaces?watch=1&timeoutSeconds=2&fieldSelector=metadata.name=watched"
+    )
     response = admin.getresponse()
     assert response.getheader("Transfer-Encoding") == "chunked"
     other = running.connect()
@@ -192,32 +217,74 @@ def test_what_is_no_http_is_refused(running: Running) -> None:
     again.close()
 
 
-SEGMENTS = st.sampled_from(["api", "apis", "v1", "namespaces", "pods", "status", "apps", "%00", "%ff", "%2f", "..", "", "é"])
-WHERE = st.lists(SEGMENTS, max_size=6).map(lambda parts: "/" + "/".join(parts)) | st.sampled_from(PATHS)
+SEGMENTS = st.sampled_from(
+    [
+        "api",
+        "apis",
+        "v1",
+        "namespaces",
+        "pods",
+        "status",
+        "apps",
+        "%00",
+        "%ff",
+        "%2f",
+        "..",
+        "",
+        "é",
+    ]
+)
+WHERE = st.lists(SEGMENTS, max_size=6).map(lambda parts: "/" + "/".join(parts)) | st.sampled_from(
+    PATHS
+)
 QUERIES = st.sampled_from(
-    ["", "watch=1&timeoutSeconds=1&resourceVersion=x", "fieldManager=%ff", "limit=%00", "&&=&", "dryRun=All", "labelSelector=%ff"]
+    [
+        "",
+        "watch=1&timeoutSeconds=1&resourceVersion=x",
+        "fieldManager=%ff",
+        "limit=%00",
+        "&&=&",
+        "dryRun=All",
+        "labelSelector=%ff",
+    ]
 )
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(
     st.sampled_from([*METHODS[:-1], "PROPFIND"]),
     st.builds(lambda path, query: f"{path}?{query}", WHERE, QUERIES),
     st.binary(max_size=60) | st.sampled_from(NASTY),
     st.sampled_from(TYPES),
     st.fixed_dictionaries(
-        {}, optional={"Accept": st.sampled_from(ACCEPTS), "User-Agent": st.sampled_from(["\xff\xfe/1", "kubectl/v1", "\xe9", ""])}
+        {},
+        optional={
+            "Accept": st.sampled_from(ACCEPTS),
+            "User-Agent": st.sampled_from(["\xff\xfe/1", "kubectl/v1", "\xe9", ""]),
+        },
     ),
 )
 def test_whatever_comes_is_answered(
-    running: Running, caplog: pytest.LogCaptureFixture, method: str, path: str, body: bytes, content_type: str, headers: dict[str, str]
+    running: Running,
+    caplog: pytest.LogCaptureFixture,
+    method: str,
+    path: str,
+    body: bytes,
+    content_type: str,
+    headers: dict[str, str],
 ) -> None:
     """Never a fault of ours, and never silence."""
     connection = running.connect()
     caplog.clear()
     with caplog.at_level(logging.ERROR, "towtank"):
         connection.putrequest(method, quote(path, safe="/%?&=.", encoding="utf-8"))
-        for name, value in {"Content-Type": content_type, "Content-Length": str(len(body)), **headers}.items():
+        for name, value in {
+            "Content-Type": content_type,
+            "Content-Length": str(len(body)),
+            **headers,
+        }.items():
             connection.putheader(name, value.encode("latin-1"))
         connection.endheaders(body)
         response = connection.getresponse()

@@ -1,4 +1,6 @@
-"""Owners of fields and server-side apply, held against what a kube-apiserver answered, and against laws."""
+"""Owners of fields and server-side apply, held against what a kube-apiserver answered, and against
+laws.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +23,16 @@ from towtank.patches import merge_patch
 from towtank.schemas.schema_parser import builtin
 from towtank_tests.owned_kinds import THINGS
 
-RECORDED: dict[str, list[Any]] = json.loads((Path(__file__).parent / "recorded_owners.json").read_text())
-"""Scenarios: (what was done, by whom, body, flags, answer); an answer is code, object, entries, or code, message, causes."""
+RECORDED: dict[str, list[Any]] = json.loads(
+    (Path(__file__).parent / "recorded_owners.json").read_text()
+)
+"""Scenarios: (what was done, by whom, body, flags, answer); an answer is code, object, entries, or
+code, message, causes.
+"""
 WITHOUT_TIME = {"status", "apply bad"}
-"""Scenarios with steps that the API server takes for changes, since it looks before it puts back what they may not touch."""
+"""Scenarios with steps that the API server takes for changes, since it looks before it puts back
+what they may not touch.
+"""
 NOW = datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.UTC)
 EARLIER = NOW - datetime.timedelta(seconds=1)
 SERVERS = {"uid": "u", "namespace": "default", "generation": 1}
@@ -50,9 +58,13 @@ def do(live: Body | None, how: str, who: str, body: Body, flags: list[str]) -> B
     """One step, as the verbs do it."""
     subresource = "status" if "status" in flags else ""
     if how == "apply":
-        return defaulted(copy.deepcopy(apply(body, live, write(who, subresource), force="force" in flags)))
+        return defaulted(
+            copy.deepcopy(apply(body, live, write(who, subresource), force="force" in flags))
+        )
     if how == "create":
-        new = defaulted({name: value for name, value in copy.deepcopy(body).items() if name != "status"})
+        new = defaulted(
+            {name: value for name, value in copy.deepcopy(body).items() if name != "status"}
+        )
         track(new, None, write(who))
         return new
     assert live is not None
@@ -66,7 +78,10 @@ def do(live: Body | None, how: str, who: str, body: Body, flags: list[str]) -> B
 def entries(body: Body) -> list[list[Any]]:
     """The entries of a body as they are recorded: with whether they have a time instead of it."""
     listed = body["metadata"].get("managedFields", [])
-    return [[e["manager"], e["operation"], e.get("subresource", ""), e["fieldsV1"], "time" in e] for e in listed]
+    return [
+        [e["manager"], e["operation"], e.get("subresource", ""), e["fieldsV1"], "time" in e]
+        for e in listed
+    ]
 
 
 def timeless(listed: list[list[Any]]) -> list[list[Any]]:
@@ -89,30 +104,46 @@ def test_owners_are_those_that_an_api_server_recorded(name: str) -> None:
         answered, new = answer_of(live, how, who, body, flags)
         seen = timeless if name in WITHOUT_TIME else list
         if new is not None and answer[0] < 400:
-            answered[2], expected = seen(in_some_order(answered[2])), [200, answer[1], seen(in_some_order(answer[2]))]
+            answered[2], expected = (
+                seen(in_some_order(answered[2])),
+                [200, answer[1], seen(in_some_order(answer[2]))],
+            )
         else:
-            expected = [400 if answer[0] == 500 else answer[0], *answer[1:]]  # what does not fit is the applier's fault
+            # what does not fit is the applier's fault
+            expected = [400 if answer[0] == 500 else answer[0], *answer[1:]]
         assert answered == expected, said
         assert (live, body) == before, f"{said} changed what it was given"
         live = live if new is None else new
 
 
-def answer_of(live: Body | None, how: str, who: str, body: Body, flags: list[str]) -> tuple[list[Any], Body | None]:
+def answer_of(
+    live: Body | None, how: str, who: str, body: Body, flags: list[str]
+) -> tuple[list[Any], Body | None]:
     """What a step answers, as it is recorded, and the new object."""
     try:
         new = do(live, how, who, body, flags)
     except ApiError as problem:
-        causes = [[cause["message"], cause["field"]] for cause in (problem.details or {}).get("causes", [])]
+        causes = [
+            [cause["message"], cause["field"]]
+            for cause in (problem.details or {}).get("causes", [])
+        ]
         return [problem.code, problem.message, causes or None], None
     shown: Body = {name: new[name] for name in ("spec", "status") if name in new}
-    shown |= {name: new["metadata"][name] for name in ("labels", "annotations") if new["metadata"].get(name)}
+    shown |= {
+        name: new["metadata"][name]
+        for name in ("labels", "annotations")
+        if new["metadata"].get(name)
+    }
     return [200, shown, entries(new)], new
 
 
-# ---- built-in kinds ----------------------------------------------------------------------------------------------------------
+# ---- built-in kinds ------------------------------------------------------------------------------
 
 
-CONTAINERS = [{"name": "p", "image": "p", "ports": [{"containerPort": 80, "protocol": "TCP"}]}, {"name": "q", "image": "q"}]
+CONTAINERS = [
+    {"name": "p", "image": "p", "ports": [{"containerPort": 80, "protocol": "TCP"}]},
+    {"name": "q", "image": "q"},
+]
 DEPLOYMENT: Body = {
     "apiVersion": "apps/v1",
     "kind": "Deployment",
@@ -125,11 +156,20 @@ DEPLOYMENT: Body = {
     },
     "status": {},
 }
-DEPLOYMENTS = APIResource("apps", "v1", "deployments", "Deployment", has_status=True, schema=builtin("apps/v1", "Deployment"))
+DEPLOYMENTS = APIResource(
+    "apps",
+    "v1",
+    "deployments",
+    "Deployment",
+    has_status=True,
+    schema=builtin("apps/v1", "Deployment"),
+)
 
 
 def test_what_is_always_there_belongs_to_nobody() -> None:
-    """As recorded of a Deployment: no owner of spec, template or containers, but of what a new container holds."""
+    """As recorded of a Deployment: no owner of spec, template or containers, but of what a new
+    container holds.
+    """
     new = copy.deepcopy(DEPLOYMENT)
     track(new, None, ManagedFieldsEntry(DEPLOYMENTS, "a", "", NOW))
     port: Body = {".": {}, "f:containerPort": {}, "f:protocol": {}}
@@ -142,8 +182,16 @@ def test_what_is_always_there_belongs_to_nobody() -> None:
         },
         'k:{"name":"q"}': {".": {}, "f:name": {}, "f:image": {}},
     }
-    template = {"f:metadata": {"f:labels": {".": {}, "f:a": {}}}, "f:spec": {"f:containers": containers}}
-    spec = {"f:replicas": {}, "f:selector": {}, "f:strategy": {"f:type": {}}, "f:template": template}
+    template = {
+        "f:metadata": {"f:labels": {".": {}, "f:a": {}}},
+        "f:spec": {"f:containers": containers},
+    }
+    spec = {
+        "f:replicas": {},
+        "f:selector": {},
+        "f:strategy": {"f:type": {}},
+        "f:template": template,
+    }
     assert entries(new) == [["a", "Update", "", {"f:spec": spec}, True]]
 
 
@@ -166,29 +214,50 @@ def test_who_scales_takes_the_replicas_from_who_applied() -> None:
     live = apply(DEPLOYMENT, None, ManagedFieldsEntry(DEPLOYMENTS, "a", "", NOW), force=False)
     scaled = merge_patch(live, {"spec": {"replicas": 4}})
     track(scaled, live, ManagedFieldsEntry(DEPLOYMENTS, "hh", "scale", NOW))
-    text = 'Apply failed with 1 conflict: conflict with "hh" with subresource "scale" using apps/v1: .spec.replicas'
+    text = (
+        'Apply failed with 1 conflict: conflict with "hh" with subresource "scale" using '
+        "apps/v1: .spec.replicas"
+    )
     with pytest.raises(ApiError, match=re.escape(text)) as refused:
         apply(DEPLOYMENT, scaled, ManagedFieldsEntry(DEPLOYMENTS, "a", "", NOW), force=False)
     assert refused.value.code == 409
-    assert apply(DEPLOYMENT, scaled, ManagedFieldsEntry(DEPLOYMENTS, "a", "", NOW), force=True)["spec"] == DEPLOYMENT["spec"]
+    assert (
+        apply(DEPLOYMENT, scaled, ManagedFieldsEntry(DEPLOYMENTS, "a", "", NOW), force=True)["spec"]
+        == DEPLOYMENT["spec"]
+    )
 
 
 def test_the_status_of_a_built_in_kind_has_metadata_too() -> None:
     """What the main resource has is out of reach."""
     live = apply(DEPLOYMENT, None, ManagedFieldsEntry(DEPLOYMENTS, "a", "", NOW), force=False)
-    applied = {**DEPLOYMENT, "metadata": {"labels": {"x": "1"}}, "spec": {"replicas": 9}, "status": {"replicas": 5}}
+    applied = {
+        **DEPLOYMENT,
+        "metadata": {"labels": {"x": "1"}},
+        "spec": {"replicas": 9},
+        "status": {"replicas": 5},
+    }
     new = apply(applied, live, ManagedFieldsEntry(DEPLOYMENTS, "b", "status", NOW), force=False)
     assert new["spec"] == live["spec"] and new["status"] == {"replicas": 5}
-    assert ["b", "Apply", "status", {"f:metadata": {"f:labels": {"f:x": {}}}, "f:status": {"f:replicas": {}}}, True] in entries(new)
+    assert [
+        "b",
+        "Apply",
+        "status",
+        {"f:metadata": {"f:labels": {"f:x": {}}}, "f:status": {"f:replicas": {}}},
+        True,
+    ] in entries(new)
 
 
-# ---- laws --------------------------------------------------------------------------------------------------------------------
+# ---- laws ----------------------------------------------------------------------------------------
 
 TEXTS = st.sampled_from(["1", "2"])
 MAPS = st.dictionaries(st.sampled_from("gh"), TEXTS, max_size=2)
-# Lists that merge have items here: an empty one lays no claim, and can be lost, as recorded under "empty".
+# Lists that merge have items here: an empty one lays no claim, and can be lost, as recorded under
+# "empty".
 ITEMS = st.lists(
-    st.fixed_dictionaries({"k": TEXTS, "n": st.just(1)}, optional={"v": TEXTS, "o": st.fixed_dictionaries({"p": TEXTS})}),
+    st.fixed_dictionaries(
+        {"k": TEXTS, "n": st.just(1)},
+        optional={"v": TEXTS, "o": st.fixed_dictionaries({"p": TEXTS})},
+    ),
     unique_by=lambda item: str(item["k"]),
     min_size=1,
     max_size=2,
@@ -203,8 +272,14 @@ SPECS = st.fixed_dictionaries(
         "m": ITEMS,
         "gm": MAPS,
         "am": MAPS,
-        "any": st.dictionaries(st.sampled_from("xy"), TEXTS | st.lists(TEXTS, max_size=1) | MAPS, max_size=2),
-        "mo": st.dictionaries(st.sampled_from("zw"), st.fixed_dictionaries({}, optional={"q": TEXTS, "r": TEXTS}), max_size=2),
+        "any": st.dictionaries(
+            st.sampled_from("xy"), TEXTS | st.lists(TEXTS, max_size=1) | MAPS, max_size=2
+        ),
+        "mo": st.dictionaries(
+            st.sampled_from("zw"),
+            st.fixed_dictionaries({}, optional={"q": TEXTS, "r": TEXTS}),
+            max_size=2,
+        ),
     },
 )
 
@@ -236,7 +311,9 @@ def test_what_one_manager_alone_applied_is_what_it_applies(before: Body, spec: B
 
 
 def full(spec: Body) -> Body:
-    """Without what has no content, and with sets and keyed lists in one order: a merge keeps what stands there."""
+    """Without what has no content, and with sets and keyed lists in one order: a merge keeps what
+    stands there.
+    """
     kept = {name: value for name, value in spec.items() if value not in ([], {})}
     for name in {"set", "m"} & kept.keys():
         kept[name] = sorted(kept[name], key=lambda item: json.dumps(item, sort_keys=True))
@@ -279,20 +356,28 @@ def test_a_write_of_nothing_new_leaves_the_owners(spec: Body) -> None:
 
 @given(SPECS, SPECS)
 def test_who_changed_a_field_owns_it_alone(old_spec: Body, new_spec: Body) -> None:
-    """After an update the owners of all fields are the two writers, and nobody owns a field that is gone."""
+    """After an update the owners of all fields are the two writers, and nobody owns a field that is
+    gone.
+    """
     old = tracked(old_spec)
     new = {**thing(copy.deepcopy(new_spec)), "metadata": copy.deepcopy(old["metadata"])}
     track(new, old, write("b"))
     one = {entry[0]: set(flat(entry[3])) for entry in entries(new)}
     assert not one.get("creator", set()) & one.get("b", set())
-    present = set(flat(entries(tracked(new_spec))[0][3])) if new_spec != old_spec else set(flat(entries(old)[0][3]))
+    present = (
+        set(flat(entries(tracked(new_spec))[0][3]))
+        if new_spec != old_spec
+        else set(flat(entries(old)[0][3]))
+    )
     assert set().union(*one.values()) >= present - {("f:spec",)}
 
 
 def flat(fields: Body, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
     """The paths in a set."""
     here = [path] if path and (not fields or "." in fields) else []
-    return here + [one for key, below in fields.items() if key != "." for one in flat(below, (*path, key))]
+    return here + [
+        one for key, below in fields.items() if key != "." for one in flat(below, (*path, key))
+    ]
 
 
 @pytest.mark.parametrize(("one", "other"), [(1, True), (0, False), (1, 1.0)])
@@ -316,44 +401,86 @@ def test_a_writer_has_one_entry_with_the_time_of_its_last_change() -> None:
     old = tracked({"a": "1", "n": 1}, "a")
     new = merge_patch(old, {"spec": {"n": 2}})
     track(new, old, write("b"))
-    assert [entry["time"] for entry in new["metadata"]["managedFields"]] == ["2026-01-02T03:04:04Z", "2026-01-02T03:04:05Z"]
+    assert [entry["time"] for entry in new["metadata"]["managedFields"]] == [
+        "2026-01-02T03:04:04Z",
+        "2026-01-02T03:04:05Z",
+    ]
     newer = merge_patch(new, {"spec": {"a": "2"}})
     track(newer, new, write("b"))
     assert [entry[:2] for entry in entries(newer)] == [["a", "Update"], ["b", "Update"]]
 
 
 def test_more_updaters_than_are_kept_become_one() -> None:
-    """Those of the main resource and of a subresource too, the oldest first; appliers are not counted."""
+    """Those of the main resource and of a subresource too, the oldest first; appliers are not
+    counted.
+    """
     sent = [
-        write(f"m{number:02}", "status" if number % 2 else "").entry("Update", {"f:spec": {f"f:x{number}": {}}}, "2020")
+        write(f"m{number:02}", "status" if number % 2 else "").entry(
+            "Update", {"f:spec": {f"f:x{number}": {}}}, "2020"
+        )
         for number in range(14)
     ]
     old = thing({"a": "1"})
-    old["metadata"]["managedFields"] = [write("z").entry("Apply", {"f:spec": {"f:a": {}}}, "2019"), *sent]
+    old["metadata"]["managedFields"] = [
+        write("z").entry("Apply", {"f:spec": {"f:a": {}}}, "2019"),
+        *sent,
+    ]
     new = merge_patch(old, {"spec": {"n": 2}})
     track(new, old, write("b"))
-    assert [entry[0] for entry in entries(new)] == ["z", "ancient-changes", *(f"m{number:02}" for number in range(6, 14)), "b"]
+    assert [entry[0] for entry in entries(new)] == [
+        "z",
+        "ancient-changes",
+        *(f"m{number:02}" for number in range(6, 14)),
+        "b",
+    ]
     assert entries(new)[1][2:4] == ["", {"f:spec": {f"f:x{number}": {} for number in range(6)}}]
 
 
 @pytest.mark.parametrize(
     ("manager", "last", "refused"),
     [
-        ("kubectl", {"apiVersion": "apps/v1", "metadata": {"name": "e"}, "spec": {"replicas": 1}}, False),
-        ("other", {"apiVersion": "apps/v1", "metadata": {"name": "e"}, "spec": {"replicas": 1}}, True),
-        ("kubectl", {"apiVersion": "apps/v1", "metadata": {"name": "e"}, "spec": {"replicas": 7}}, True),
-        ("kubectl", {"apiVersion": "apps/v1beta1", "metadata": {"name": "e"}, "spec": {"replicas": 1}}, True),
+        (
+            "kubectl",
+            {"apiVersion": "apps/v1", "metadata": {"name": "e"}, "spec": {"replicas": 1}},
+            False,
+        ),
+        (
+            "other",
+            {"apiVersion": "apps/v1", "metadata": {"name": "e"}, "spec": {"replicas": 1}},
+            True,
+        ),
+        (
+            "kubectl",
+            {"apiVersion": "apps/v1", "metadata": {"name": "e"}, "spec": {"replicas": 7}},
+            True,
+        ),
+        (
+            "kubectl",
+            {"apiVersion": "apps/v1beta1", "metadata": {"name": "e"}, "spec": {"replicas": 1}},
+            True,
+        ),
         ("kubectl", {"apiVersion": "apps/v1", "metadata": [], "spec": {"replicas": 1}}, True),
         ("kubectl", [], True),
     ],
     ids=["as it is", "another manager", "changed since", "another version", "no object", "no map"],
 )
-def test_kubectl_takes_over_what_it_applied_by_itself(manager: str, last: Any, refused: bool) -> None:
+def test_kubectl_takes_over_what_it_applied_by_itself(
+    manager: str, last: Any, refused: bool
+) -> None:
     """And nothing else."""
     annotations = {"kubectl.kubernetes.io/last-applied-configuration": json.dumps(last)}
     live = copy.deepcopy(DEPLOYMENT) | {"metadata": {"name": "e", "annotations": annotations}}
     track(live, None, ManagedFieldsEntry(DEPLOYMENTS, "kubectl-client-side-apply", "", EARLIER))
-    applied = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "e"}, "spec": {"replicas": 3}}
-    with pytest.raises(ApiError, match="Apply failed with 1 conflict") if refused else contextlib.nullcontext():
+    applied = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "e"},
+        "spec": {"replicas": 3},
+    }
+    with (
+        pytest.raises(ApiError, match="Apply failed with 1 conflict")
+        if refused
+        else contextlib.nullcontext()
+    ):
         new = apply(applied, live, ManagedFieldsEntry(DEPLOYMENTS, manager, "", NOW), force=False)
         assert new["spec"]["replicas"] == 3

@@ -22,7 +22,14 @@ from towtank.strategies.workload import JobStrategy, ReplicationControllerStrate
 PODS = APIResource("", "v1", "pods", "Pod", strategy=PodStrategy())
 NODES = APIResource("", "v1", "nodes", "Node", namespaced=False, strategy=NodeStrategy())
 CONFIG_MAPS = APIResource("", "v1", "configmaps", "ConfigMap")
-THINGS = APIResource("example.com", "v1", "things", "Thing", custom=True, selectable=(".spec.color", ".spec.size", ".spec.on"))
+THINGS = APIResource(
+    "example.com",
+    "v1",
+    "things",
+    "Thing",
+    custom=True,
+    selectable=(".spec.color", ".spec.size", ".spec.on"),
+)
 GLOBAL_THINGS = APIResource("example.com", "v1", "things", "Thing", custom=True, namespaced=False)
 
 
@@ -40,11 +47,13 @@ def refusal(resource: APIResource, labels: str = "", fields: str = "") -> str:
     return caught.value.message
 
 
-# ---- labels ----------------------------------------------------------------------------------------------------------------
+# ---- labels --------------------------------------------------------------------------------------
 
 NAME = (
-    "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. "
-    "'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
+    "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end "
+    "with an alphanumeric character (e.g. "
+    "'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
+    "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
 )
 REQUIREMENT = "unable to parse requirement: "
 INTEGER = "for 'Gt', 'Lt' operators, the value must be an integer"
@@ -68,14 +77,31 @@ INTEGER = "for 'Gt', 'Lt' operators, the value must be an integer"
         ("-a", f'{REQUIREMENT}<nil>: Invalid value: "-a": {NAME}'),
         ("a/=x", f'{REQUIREMENT}<nil>: Invalid value: "a/": name part must be non-empty; {NAME}'),
         ("/a", f'{REQUIREMENT}<nil>: Invalid value: "/a": prefix part must be non-empty'),
-        ("x" * 64, f'{REQUIREMENT}<nil>: Invalid value: "{"x" * 64}": name part must be no more than 63 bytes'),
-        ("a in (b," + "x" * 64 + ")", f'{REQUIREMENT}values[1][a]: Invalid value: "{"x" * 64}": must be no more than 63 bytes'),
+        (
+            "x" * 64,
+            (
+                f'{REQUIREMENT}<nil>: Invalid value: "{"x" * 64}": name part must be no more '
+                f"than 63 bytes"
+            ),
+        ),
+        (
+            "a in (b," + "x" * 64 + ")",
+            (
+                f'{REQUIREMENT}values[1][a]: Invalid value: "{"x" * 64}": must be no more than '
+                f"63 bytes"
+            ),
+        ),
         ("a>x", f'{REQUIREMENT}values[0]: Invalid value: "x": {INTEGER}'),
         ("a>", f'{REQUIREMENT}values[0]: Invalid value: "": {INTEGER}'),
-        ("a>9223372036854775808", f'{REQUIREMENT}values[0]: Invalid value: "9223372036854775808": {INTEGER}'),
+        (
+            "a>9223372036854775808",
+            f'{REQUIREMENT}values[0]: Invalid value: "9223372036854775808": {INTEGER}',
+        ),
     ],
 )
-def test_what_cannot_be_read_is_refused_with_the_words_of_kube_apiserver(selector: str, text: str) -> None:
+def test_what_cannot_be_read_is_refused_with_the_words_of_kube_apiserver(
+    selector: str, text: str
+) -> None:
     """Each text was given by one."""
     assert refusal(PODS, labels=selector) == text
 
@@ -104,8 +130,17 @@ def test_what_cannot_be_read_is_refused_with_the_words_of_kube_apiserver(selecto
 )
 def test_each_operator(selector: str, matching: list[str]) -> None:
     """On objects without the label, with a text, nothing and a number."""
-    objects: dict[str, dict[str, str]] = {"none": {}, "x": {"a": "x"}, "empty": {"a": ""}, "seven": {"a": "7"}}
-    assert [name for name, labels in objects.items() if object_selectors.parsed(selector).matches(labels)] == matching
+    objects: dict[str, dict[str, str]] = {
+        "none": {},
+        "x": {"a": "x"},
+        "empty": {"a": ""},
+        "seven": {"a": "7"},
+    }
+    assert [
+        name
+        for name, labels in objects.items()
+        if object_selectors.parsed(selector).matches(labels)
+    ] == matching
 
 
 TERMS = st.tuples(
@@ -115,8 +150,14 @@ TERMS = st.tuples(
 )
 
 
-@given(st.lists(TERMS), st.dictionaries(st.sampled_from(["a", "b.c/d", "in"]), st.sampled_from("xyz")), st.sampled_from(["", " "]))
-def test_a_selector_agrees_with_a_naive_evaluator(terms: list[tuple[str, str, set[str]]], labels: dict[str, str], space: str) -> None:
+@given(
+    st.lists(TERMS),
+    st.dictionaries(st.sampled_from(["a", "b.c/d", "in"]), st.sampled_from("xyz")),
+    st.sampled_from(["", " "]),
+)
+def test_a_selector_agrees_with_a_naive_evaluator(
+    terms: list[tuple[str, str, set[str]]], labels: dict[str, str], space: str
+) -> None:
     """All terms hold, however they are written."""
     written, expected = [], True
     for key, operator, values in terms:
@@ -126,13 +167,20 @@ def test_a_selector_agrees_with_a_naive_evaluator(terms: list[tuple[str, str, se
             continue
         several = operator in ("in", "notin")
         wanted = values if several else {min(values)}
-        shown = f" {operator} ({f',{space}'.join(sorted(wanted))})" if several else f"{space}{operator}{space}{min(wanted)}"
+        shown = (
+            f" {operator} ({f',{space}'.join(sorted(wanted))})"
+            if several
+            else f"{space}{operator}{space}{min(wanted)}"
+        )
         written.append(key + shown)
         expected &= (labels.get(key) in wanted) == (operator in ("in", "="))
     assert object_selectors.parsed(f"{space},{space}".join(written)).matches(labels) == expected
 
 
-@given(st.text(st.sampled_from("ab!=()<>, /-.1\\\n") | st.characters(), max_size=20), st.sampled_from([PODS, CONFIG_MAPS, THINGS]))
+@given(
+    st.text(st.sampled_from("ab!=()<>, /-.1\\\n") | st.characters(), max_size=20),
+    st.sampled_from([PODS, CONFIG_MAPS, THINGS]),
+)
 def test_no_text_breaks_a_selector(text: str, resource: APIResource) -> None:
     """It is read, or refused."""
     for labels, fields in ((text, ""), ("", text), ("", f"metadata.name={text}")):
@@ -141,7 +189,7 @@ def test_no_text_breaks_a_selector(text: str, resource: APIResource) -> None:
             assert choose is None or choose({"metadata": {}}) in (True, False)
 
 
-# ---- fields ----------------------------------------------------------------------------------------------------------------
+# ---- fields --------------------------------------------------------------------------------------
 
 ONLY = 'is not a known field selector: only "metadata.name", "metadata.namespace"'
 
@@ -156,20 +204,44 @@ ONLY = 'is not a known field selector: only "metadata.name", "metadata.namespace
         (NODES, "metadata.namespace=x", "field label not supported: metadata.namespace"),
         (THINGS, ".spec.color=x", "field label not supported: .spec.color"),
         (GLOBAL_THINGS, "metadata.namespace=x", "field label not supported: metadata.namespace"),
-        (APIResource("batch", "v1", "jobs", "Job", strategy=JobStrategy()), "a=b", 'field label "a" not supported for Job'),
         (
-            APIResource("resource.k8s.io", "v1", "resourceslices", "ResourceSlice", namespaced=False, strategy=ResourceSliceStrategy()),
-            "metadata.namespace=x",
-            "field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: metadata.namespace",
+            APIResource("batch", "v1", "jobs", "Job", strategy=JobStrategy()),
+            "a=b",
+            'field label "a" not supported for Job',
         ),
-        (PODS, "metadata.name", "invalid selector: 'metadata.name'; can't understand 'metadata.name'"),
-        (PODS, "foo,metadata.name=x\\z", "invalid selector: 'foo,metadata.name=x\\z'; can't understand 'foo'"),
+        (
+            APIResource(
+                "resource.k8s.io",
+                "v1",
+                "resourceslices",
+                "ResourceSlice",
+                namespaced=False,
+                strategy=ResourceSliceStrategy(),
+            ),
+            "metadata.namespace=x",
+            (
+                "field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: "
+                "metadata.namespace"
+            ),
+        ),
+        (
+            PODS,
+            "metadata.name",
+            "invalid selector: 'metadata.name'; can't understand 'metadata.name'",
+        ),
+        (
+            PODS,
+            "foo,metadata.name=x\\z",
+            "invalid selector: 'foo,metadata.name=x\\z'; can't understand 'foo'",
+        ),
         (PODS, "a=b,metadata.name=a\\b", "invalid field selector: invalid escape sequence: \\b"),
         (PODS, "metadata.name=\\", "invalid field selector: invalid escape sequence: \\"),
         (PODS, "metadata.name=a=b", "invalid field selector: unescaped character in value: 61"),
     ],
 )
-def test_fields_are_refused_with_the_words_of_kube_apiserver(resource: APIResource, selector: str, text: str) -> None:
+def test_fields_are_refused_with_the_words_of_kube_apiserver(
+    resource: APIResource, selector: str, text: str
+) -> None:
     """Whether or not there are objects, and each kind in its own way."""
     assert refusal(resource, fields=selector) == text
 
@@ -221,15 +293,25 @@ def test_fields_of_pods(selector: str, expected: bool) -> None:
         (EventsV1Strategy(), "reportingController", {"reportingComponent": "r"}, "r"),
     ],
 )
-def test_fields_that_are_not_just_texts(strategy: Strategy, field: str, body: dict[str, Any], value: str) -> None:
+def test_fields_that_are_not_just_texts(
+    strategy: Strategy, field: str, body: dict[str, Any], value: str
+) -> None:
     """As kube-apiserver compares them."""
     resource = APIResource("", "v1", "kinds", "Kind", strategy=strategy)
-    assert chosen(resource, f"{field}={value}", body) and not chosen(resource, f"{field}!={value}", body)
+    assert chosen(resource, f"{field}={value}", body) and not chosen(
+        resource, f"{field}!={value}", body
+    )
 
 
 @pytest.mark.parametrize(
     ("selector", "expected"),
-    [("spec.color=red", True), ("spec.size=3", True), ("spec.on=true", True), ("spec.color=", False), ("spec.size!=0", True)],
+    [
+        ("spec.color=red", True),
+        ("spec.size=3", True),
+        ("spec.on=true", True),
+        ("spec.color=", False),
+        ("spec.size!=0", True),
+    ],
 )
 def test_fields_of_custom_resources(selector: str, expected: bool) -> None:
     """Their definition says which, without the dot in front."""
@@ -249,5 +331,9 @@ def test_labels_and_fields_hold_together() -> None:
     """A list may have both."""
     choose = object_selectors.object_filter(PODS, "a", "metadata.name=x")
     assert choose is not None
-    bodies: list[dict[str, Any]] = [{"metadata": {"name": name, "labels": labels}} for name in "xy" for labels in ({"a": ""}, None)]
+    bodies: list[dict[str, Any]] = [
+        {"metadata": {"name": name, "labels": labels}}
+        for name in "xy"
+        for labels in ({"a": ""}, None)
+    ]
     assert [choose(body) for body in bodies] == [True, False, False, False]

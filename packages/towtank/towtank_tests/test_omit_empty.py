@@ -1,4 +1,6 @@
-"""What is empty is left out where a map or a list may be missing, and stays where it says something."""
+"""What is empty is left out where a map or a list may be missing, and stays where it says
+something.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,10 @@ _TEXTS = SchemaNode(type="object", additional=SchemaNode(type="string"))
 _ITEM = SchemaNode(
     type="object",
     properties=MappingProxyType(
-        {"env": SchemaNode(type="array", items=_TEXTS), "emptyDir": SchemaNode(type="object", properties=MappingProxyType({"a": ANYTHING}))}
+        {
+            "env": SchemaNode(type="array", items=_TEXTS),
+            "emptyDir": SchemaNode(type="object", properties=MappingProxyType({"a": ANYTHING})),
+        }
     ),
 )
 _PLACES = {
@@ -25,14 +30,25 @@ _SCHEMA = SchemaNode(type="object", properties=MappingProxyType(_PLACES), requir
 
 def test_empty_lists_and_maps_go_wherever_they_are() -> None:
     """Also where they became empty."""
-    body = {"labels": {}, "items": [{"env": [], "emptyDir": {}}], "needed": [], "free": {"x": {}}, "unknown": {}}
+    body = {
+        "labels": {},
+        "items": [{"env": [], "emptyDir": {}}],
+        "needed": [],
+        "free": {"x": {}},
+        "unknown": {},
+    }
     compact(body, _SCHEMA)
     assert body == {"items": [{"emptyDir": {}}], "needed": [], "free": {"x": {}}, "unknown": {}}
 
 
 def test_null_for_a_list_or_a_map_is_nothing() -> None:
     """Elsewhere it may say something."""
-    body = {"labels": None, "items": [{"env": None, "emptyDir": None}], "needed": None, "free": None}
+    body = {
+        "labels": None,
+        "items": [{"env": None, "emptyDir": None}],
+        "needed": None,
+        "free": None,
+    }
     compact(body, _SCHEMA)
     assert body == {"items": [{"emptyDir": None}], "needed": None, "free": None}
 

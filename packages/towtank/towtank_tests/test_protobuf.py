@@ -1,4 +1,6 @@
-"""Objects in protobuf: written here by the wire's own rules from the same table of fields, read back as the JSON that they were."""
+"""Objects in protobuf: written here by the wire's own rules from the same table of fields, read
+back as the JSON that they were.
+"""
 
 from __future__ import annotations
 
@@ -42,12 +44,21 @@ POD = {
                 "livenessProbe": {"httpGet": {"path": "/", "port": "http"}, "periodSeconds": 5},
             }
         ],
-        "volumes": [{"name": "v", "emptyDir": {}}, {"name": "w", "configMap": {"name": "m", "defaultMode": 0}}],
+        "volumes": [
+            {"name": "v", "emptyDir": {}},
+            {"name": "w", "configMap": {"name": "m", "defaultMode": 0}},
+        ],
         "priority": -5,
         "tolerations": [{"key": "k", "operator": "Exists", "tolerationSeconds": 0}],
     },
 }
-SECRET = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": {"a": "Yg=="}, "type": "Opaque"}
+SECRET = {
+    "apiVersion": "v1",
+    "kind": "Secret",
+    "metadata": {"name": "s"},
+    "data": {"a": "Yg=="},
+    "type": "Opaque",
+}
 REVIEW = {
     "apiVersion": "authorization.k8s.io/v1",
     "kind": "SelfSubjectAccessReview",
@@ -92,7 +103,11 @@ def value(field: int, kind: str, held: Any) -> bytes:
     if kind.endswith("Quantity"):
         return length_delimited(field, length_delimited(1, held.encode()))
     if kind.endswith("IntOrString"):
-        parts = value(1, "int64", 1) + value(3, "string", held) if isinstance(held, str) else value(1, "int64", 0) + value(2, "int32", held)
+        parts = (
+            value(1, "int64", 1) + value(3, "string", held)
+            if isinstance(held, str)
+            else value(1, "int64", 0) + value(2, "int32", held)
+        )
         return length_delimited(field, parts)
     if kind.endswith("meta.v1.Time"):
         assert held == "2026-11-28T10:00:00Z"
@@ -106,7 +121,9 @@ def message_of(message: str, body: dict[str, Any]) -> bytes:
     for number, name, kind, letters in fields_of(message):
         if not name:
             own = {one[1] for one in fields_of(kind)}
-            data += length_delimited(number, message_of(kind, {key: held for key, held in body.items() if key in own}))
+            data += length_delimited(
+                number, message_of(kind, {key: held for key, held in body.items() if key in own})
+            )
         elif name not in body:
             continue
         elif "m" in letters:
@@ -124,7 +141,9 @@ def sent(body: dict[str, Any]) -> bytes:
     message = protobuf._definition(body["apiVersion"], body["kind"])
     assert message is not None
     type_meta = value(1, "string", body["apiVersion"]) + value(2, "string", body["kind"])
-    return b"k8s\0" + length_delimited(1, type_meta) + length_delimited(2, message_of(message, body))
+    return (
+        b"k8s\0" + length_delimited(1, type_meta) + length_delimited(2, message_of(message, body))
+    )
 
 
 @pytest.mark.parametrize("body", OBJECTS)
@@ -138,8 +157,13 @@ def test_what_go_writes_without_saying_anything_is_left_out() -> None:
     """A false that nobody set, a strategy with nothing in it."""
     message = "io.k8s.api.apps.v1.DeploymentSpec"
     spec = message_of(message, DEPLOYMENT["spec"]) + value(7, "bool", 0) + length_delimited(4, b"")  # type: ignore[arg-type]
-    data = b"k8s\0" + length_delimited(1, value(1, "string", "apps/v1") + value(2, "string", "Deployment"))
-    assert protobuf.read(data + length_delimited(2, length_delimited(2, spec)))["spec"] == DEPLOYMENT["spec"]
+    data = b"k8s\0" + length_delimited(
+        1, value(1, "string", "apps/v1") + value(2, "string", "Deployment")
+    )
+    assert (
+        protobuf.read(data + length_delimited(2, length_delimited(2, spec)))["spec"]
+        == DEPLOYMENT["spec"]
+    )
 
 
 def refusal(data: bytes) -> int:

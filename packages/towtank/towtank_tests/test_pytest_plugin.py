@@ -19,12 +19,36 @@ PROJECT: Final = PACKAGE.parents[1]
 
 
 def run_pytest(folder: Path, *words: str) -> tuple[int, str]:
-    """Exit code and output. The plugin is named, so that it is this tree's and not an installed one."""
+    """Exit code and output. The plugin is named, so that it is this tree's and not an installed
+    one.
+    """
     plugins = ("-p", "no:towtank", "-p", "towtank.pytest_plugin", "-p", "no:cacheprovider")
     paths = os.pathsep.join(path for path in sys.path if path)
-    environment = {**os.environ, "PYTHONPATH": paths, "PYTEST_ADDOPTS": "", "PYTHONDONTWRITEBYTECODE": "1"}
-    command = (sys.executable, "-m", "pytest", *plugins, "-q", f"--rootdir={folder}", *words, str(folder))
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=120)
+    environment = {
+        **os.environ,
+        "PYTHONPATH": paths,
+        "PYTEST_ADDOPTS": "",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    command = (
+        sys.executable,
+        "-m",
+        "pytest",
+        *plugins,
+        "-q",
+        f"--rootdir={folder}",
+        *words,
+        str(folder),
+    )
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
     return done.returncode, done.stdout + done.stderr
 
 
@@ -38,7 +62,9 @@ def test_a_run_without_a_cluster_pays_nothing() -> None:
     """Neither the server nor what it needs is imported."""
     heavy = "'aiohttp', 'cryptography', 'yaml', 'asyncio', 'towtank.cluster'"
     text = f"import sys, towtank.pytest_plugin; print(sorted({{{heavy}}} & set(sys.modules)))"
-    done = subprocess.run((sys.executable, "-c", text), capture_output=True, text=True, check=True, cwd=PACKAGE.parent)
+    done = subprocess.run(
+        (sys.executable, "-c", text), capture_output=True, text=True, check=True, cwd=PACKAGE.parent
+    )
     assert done.stdout == "[]\n"
 
 
@@ -64,7 +90,10 @@ def test_nothing_is_left_in_the_environment():
     assert "KUBECONFIG" not in os.environ
 
 def test_nodes(session_cluster):
-    assert session_cluster.run(lambda api: len(api.verbs.store.list(api.catalogue.of_kind("v1", "Node").key))) == 5
+    nodes = session_cluster.run(
+        lambda api: api.verbs.store.list(api.catalogue.of_kind("v1", "Node").key)
+    )
+    assert len(nodes) == 5
 """
 
 
@@ -72,7 +101,9 @@ def test_fixtures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the session, and of a test; with an option from the configuration."""
     monkeypatch.delenv("KUBECONFIG", raising=False)
     (tmp_path / "test_fixtures.py").write_text(FIXTURES)
-    (tmp_path / "pytest.ini").write_text("[pytest]\ntowtank_nodes = 5\ntowtank_controllers = none\n")
+    (tmp_path / "pytest.ini").write_text(
+        "[pytest]\ntowtank_nodes = 5\ntowtank_controllers = none\n"
+    )
     code, output = run_pytest(tmp_path)
     assert (code, output.splitlines()[-1][:9]) == (0, "4 passed "), output
 
@@ -82,7 +113,10 @@ def test_fixtures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ("--towtank-controllers=some", "towtank_controllers: 'some': write one of all, none"),
         ("--towtank-nodes=-1", "towtank_nodes: '-1': write a whole number from 0 to 100000"),
-        ("--towtank-frozen-after=soon", "towtank_frozen_after: 'soon': write a number of seconds, at most 86400"),
+        (
+            "--towtank-frozen-after=soon",
+            "towtank_frozen_after: 'soon': write a number of seconds, at most 86400",
+        ),
     ],
 )
 def test_wrong_options(tmp_path: Path, option: str, message: str) -> None:
@@ -118,11 +152,15 @@ def test_elsewhere():
 
 
 def test_a_frozen_server_fails_the_test_that_waits(tmp_path: Path) -> None:
-    """By name and soon, though the test is blocked in a socket; later ones that need the cluster too, and no others."""
+    """By name and soon, though the test is blocked in a socket; later ones that need the cluster
+    too, and no others.
+    """
     (tmp_path / "test_frozen.py").write_text(FROZEN)
     code, output = run_pytest(tmp_path, "--towtank-frozen-after=0.5", "-rfE")
     assert code == 1
-    said = "towtank: the server is frozen: towtank-server has answered nothing for 0.5 s. It is here:"
+    said = (
+        "towtank: the server is frozen: towtank-server has answered nothing for 0.5 s. It is here:"
+    )
     assert output.count(said) >= 2
     assert "in _run" in output  # the stack
     assert re.search(r"^FAILED .*::test_that_waits", output, re.MULTILINE)

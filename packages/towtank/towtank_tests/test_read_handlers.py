@@ -22,18 +22,38 @@ def asked() -> InMemoryCluster:
     """With one node, one event, and one custom resource."""
     asked = InMemoryCluster()
     assert asked.ask("POST", NODES, node("one", kept="yes")).code == 201
-    assert asked.ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", DEFINITION).code == 201
-    assert asked.ask("POST", BOATS, {"apiVersion": "example.com/v1", "kind": "Boat", "metadata": {"name": "b"}}).code == 201
+    assert (
+        asked.ask(
+            "POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", DEFINITION
+        ).code
+        == 201
+    )
+    assert (
+        asked.ask(
+            "POST",
+            BOATS,
+            {"apiVersion": "example.com/v1", "kind": "Boat", "metadata": {"name": "b"}},
+        ).code
+        == 201
+    )
     event = {"metadata": {"name": "e"}, "involvedObject": {"namespace": "default"}}
     assert asked.ask("POST", "/api/v1/namespaces/default/events", event).code == 201
     return asked
 
 
 @pytest.mark.parametrize(
-    ("path", "typed"), [(NODES, False), ("/api/v1/events", False), ("/apis/events.k8s.io/v1/events", False), (BOATS, True)]
+    ("path", "typed"),
+    [
+        (NODES, False),
+        ("/api/v1/events", False),
+        ("/apis/events.k8s.io/v1/events", False),
+        (BOATS, True),
+    ],
 )
 @pytest.mark.parametrize("accept", ["application/json", "application/yaml"])
-def test_lists_of_built_in_kinds_say_once_what_they_are_of(asked: InMemoryCluster, path: str, typed: bool, accept: str) -> None:
+def test_lists_of_built_in_kinds_say_once_what_they_are_of(
+    asked: InMemoryCluster, path: str, typed: bool, accept: str
+) -> None:
     """The items of custom resources say it each."""
     answer = asked.ask("GET", path, accept=accept)
     assert isinstance(answer.body, bytes)
@@ -48,7 +68,14 @@ def test_lists_of_built_in_kinds_say_once_what_they_are_of(asked: InMemoryCluste
         ("", 200, ""),
         ("0", 200, ""),
         ("1", 200, ""),
-        ("abc", 500, 'resourceVersion: Invalid value: "abc": strconv.ParseUint: parsing "abc": invalid syntax'),
+        (
+            "abc",
+            500,
+            (
+                'resourceVersion: Invalid value: "abc": strconv.ParseUint: parsing "abc": '
+                "invalid syntax"
+            ),
+        ),
         ("-1", 500, 'strconv.ParseUint: parsing "-1": invalid syntax'),
         ("٣", 500, "invalid syntax"),
         ("9" * 5000, 500, "value out of range"),
@@ -56,7 +83,9 @@ def test_lists_of_built_in_kinds_say_once_what_they_are_of(asked: InMemoryCluste
     ],
 )
 @pytest.mark.parametrize("path", [f"{NODES}/one", f"{NODES}?watch=1"])
-def test_a_version_is_one_that_was(asked: InMemoryCluster, path: str, version: str, code: int, text: str) -> None:
+def test_a_version_is_one_that_was(
+    asked: InMemoryCluster, path: str, version: str, code: int, text: str
+) -> None:
     """500 for what is none is the API server's own; a watch waits for what is to come."""
     answer = asked.ask("GET", f"{path}{'&' if '?' in path else '?'}resourceVersion={version}")
     if "watch" in path and code == 504:
@@ -69,21 +98,59 @@ def test_a_version_is_one_that_was(asked: InMemoryCluster, path: str, version: s
     ("path", "accept", "text"),
     [
         (f"{NODES}/one", "text/csv", f"406: Not Acceptable\n\nAvailable representations: {SERVED}"),
-        (f"{NODES}/one", "application/*", f"406: Not Acceptable\n\nAvailable representations: {SERVED}"),
-        (NODES, "text/csv", f"406: Not Acceptable\n\nAvailable representations: {SERVED}, {STREAMS}"),
+        (
+            f"{NODES}/one",
+            "application/*",
+            f"406: Not Acceptable\n\nAvailable representations: {SERVED}",
+        ),
+        (
+            NODES,
+            "text/csv",
+            f"406: Not Acceptable\n\nAvailable representations: {SERVED}, {STREAMS}",
+        ),
         (NODES, TABLE.format("v2"), f"only the following media types are accepted: {SERVED}"),
-        (NODES, "application/json;as=Table", f"only the following media types are accepted: {SERVED}"),
-        (NODES, PARTIAL, "you requested PartialObjectMetadata, but the requested object is a list (*core.NodeList)"),
-        ("/apis/rbac.authorization.k8s.io/v1/roles", PARTIAL, "the requested object is a list (*rbac.RoleList)"),
-        (f"{NODES}/one", PARTIAL.replace("Metadata", "MetadataList"), "but the requested object is not a list (*core.Node)"),
-        (f"{NODES}?watch=1", "application/yaml", f"only the following media types are accepted: {STREAMS}"),
+        (
+            NODES,
+            "application/json;as=Table",
+            f"only the following media types are accepted: {SERVED}",
+        ),
+        (
+            NODES,
+            PARTIAL,
+            (
+                "you requested PartialObjectMetadata, but the requested object is a list "
+                "(*core.NodeList)"
+            ),
+        ),
+        (
+            "/apis/rbac.authorization.k8s.io/v1/roles",
+            PARTIAL,
+            "the requested object is a list (*rbac.RoleList)",
+        ),
+        (
+            f"{NODES}/one",
+            PARTIAL.replace("Metadata", "MetadataList"),
+            "but the requested object is not a list (*core.Node)",
+        ),
+        (
+            f"{NODES}?watch=1",
+            "application/yaml",
+            f"only the following media types are accepted: {STREAMS}",
+        ),
     ],
 )
-def test_forms_that_are_not_served(asked: InMemoryCluster, path: str, accept: str, text: str) -> None:
+def test_forms_that_are_not_served(
+    asked: InMemoryCluster, path: str, accept: str, text: str
+) -> None:
     """406, with what is."""
     answer = asked.ask("GET", path, accept=accept)
     assert answer.code == 406
-    assert text in bodies.from_yaml(answer.body if isinstance(answer.body, bytes) else json.dumps(answer.body).encode())["message"]
+    assert (
+        text
+        in bodies.from_yaml(
+            answer.body if isinstance(answer.body, bytes) else json.dumps(answer.body).encode()
+        )["message"]
+    )
 
 
 def test_refusals_come_in_the_form_that_is_wanted(asked: InMemoryCluster) -> None:
@@ -97,16 +164,27 @@ def test_refusals_come_in_the_form_that_is_wanted(asked: InMemoryCluster) -> Non
 
 @pytest.mark.parametrize("version", ["v1", "v1beta1"])
 @pytest.mark.parametrize("path", [NODES, f"{NODES}/one"])
-def test_tables_have_the_version_that_is_wanted(asked: InMemoryCluster, path: str, version: str) -> None:
+def test_tables_have_the_version_that_is_wanted(
+    asked: InMemoryCluster, path: str, version: str
+) -> None:
     """They, and the metadata in their rows; whole objects in rows keep theirs."""
     table = content(asked.ask("GET", path, accept=TABLE.format(version)))
-    assert table["apiVersion"] == table["rows"][0]["object"]["apiVersion"] == f"meta.k8s.io/{version}"
+    assert (
+        table["apiVersion"] == table["rows"][0]["object"]["apiVersion"] == f"meta.k8s.io/{version}"
+    )
     whole = content(asked.ask("GET", f"{path}?includeObject=Object", accept=TABLE.format(version)))
     assert whole["rows"][0]["object"]["apiVersion"] == "v1"
 
 
 @pytest.mark.parametrize(
-    "path", ["/nothing", "/api/v1x/..", "/apis/nothing.example.com/v1/things", "/apis/example.com/v2/boats", "/openapi"]
+    "path",
+    [
+        "/nothing",
+        "/api/v1x/..",
+        "/apis/nothing.example.com/v1/things",
+        "/apis/example.com/v2/boats",
+        "/openapi",
+    ],
 )
 def test_what_no_api_is_at_is_a_text(asked: InMemoryCluster, path: str) -> None:
     """A Status is for groups of built-in kinds."""
@@ -114,13 +192,19 @@ def test_what_no_api_is_at_is_a_text(asked: InMemoryCluster, path: str) -> None:
     if path.startswith("/api/"):
         assert content(answer)["reason"] == "NotFound"
     else:
-        assert (answer.code, answer.body, answer.content_type) == (404, b"404 page not found\n", "text/plain; charset=utf-8")
+        assert (answer.code, answer.body, answer.content_type) == (
+            404,
+            b"404 page not found\n",
+            "text/plain; charset=utf-8",
+        )
 
 
 def test_whoever_asks_for_endpoints_is_warned(asked: InMemoryCluster) -> None:
     """Whatever the answer is."""
     for path in ("/api/v1/endpoints", "/api/v1/namespaces/default/endpoints/none"):
-        assert asked.ask("GET", path).warnings == ("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",)
+        assert asked.ask("GET", path).warnings == (
+            "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+        )
 
 
 def test_the_groups_of_newer_events_are_named_as_asked(asked: InMemoryCluster) -> None:
@@ -134,7 +218,16 @@ def test_discovery_tells_subresources_and_verbs_in_order(asked: InMemoryCluster)
     names = [one["name"] for one in content(asked.ask("GET", "/apis/apps/v1"))["resources"]]
     assert names == sorted(names)
     [boats] = content(asked.ask("GET", "/apis/example.com/v1"))["resources"]
-    assert boats["verbs"] == ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"]
+    assert boats["verbs"] == [
+        "delete",
+        "deletecollection",
+        "get",
+        "list",
+        "patch",
+        "create",
+        "update",
+        "watch",
+    ]
     addresses = content(asked.ask("GET", "/api", host="127.0.0.1:1"))["serverAddressByClientCIDRs"]
     assert addresses == [{"clientCIDR": "0.0.0.0/0", "serverAddress": "127.0.0.1:1"}]
 
@@ -185,9 +278,16 @@ def test_what_is_no_yaml_is_told_with_its_line(text: bytes, said: str) -> None:
 
 @pytest.mark.parametrize(
     ("body", "shown"),
-    [(b"", "(<empty>)"), (b"hello", "(68656c6c6f)"), (b"{", "({)"), (b'{"a": "' + b"b" * 40, '({"a": "bbbbbbbbbbbbbbbbbbbbbbb ...)')],
+    [
+        (b"", "(<empty>)"),
+        (b"hello", "(68656c6c6f)"),
+        (b"{", "({)"),
+        (b'{"a": "' + b"b" * 40, '({"a": "bbbbbbbbbbbbbbbbbbbbbbb ...)'),
+    ],
 )
-def test_an_unreadable_body_is_shown_in_part(asked: InMemoryCluster, body: bytes, shown: str) -> None:
+def test_an_unreadable_body_is_shown_in_part(
+    asked: InMemoryCluster, body: bytes, shown: str
+) -> None:
     """As text where it begins as an object, else in hexadecimal digits."""
     assert content(asked.ask("POST", NODES, body))["message"].endswith(shown)
 
@@ -198,12 +298,22 @@ def test_an_unreadable_body_is_shown_in_part(asked: InMemoryCluster, body: bytes
         (None, 400, "unexpected end of JSON input"),
         (b"null", 422, "name or generateName is required"),
         ({"metadata": None}, 422, "name or generateName is required"),
-        ({"kind": 1}, 400, "json: cannot unmarshal number into Go struct field .kind of type string"),
-        ({"apiVersion": {}}, 400, "json: cannot unmarshal object into Go struct field .apiVersion of type string"),
+        (
+            {"kind": 1},
+            400,
+            "json: cannot unmarshal number into Go struct field .kind of type string",
+        ),
+        (
+            {"apiVersion": {}},
+            400,
+            "json: cannot unmarshal object into Go struct field .apiVersion of type string",
+        ),
         (b"[]", 400, "json: cannot unmarshal array into an object"),
     ],
 )
-def test_what_an_object_has_to_say_of_itself(asked: InMemoryCluster, body: Any, code: int, text: str) -> None:
+def test_what_an_object_has_to_say_of_itself(
+    asked: InMemoryCluster, body: Any, code: int, text: str
+) -> None:
     """Nothing is as good as an empty object."""
     answer = asked.ask("POST", NODES, body)
     assert answer.code == code
@@ -223,4 +333,6 @@ def test_a_page_goes_on_with_its_own_list(asked: InMemoryCluster) -> None:
         "/api/v1/pods",
         BOATS,
     ):
-        assert asked.ask("GET", f"{other}{'&' if '?' in other else '?'}continue={token}").code == 410, other
+        assert (
+            asked.ask("GET", f"{other}{'&' if '?' in other else '?'}continue={token}").code == 410
+        ), other

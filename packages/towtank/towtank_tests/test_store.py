@@ -17,7 +17,9 @@ def failing(*_: object) -> None:
     raise KeyError("type")
 
 
-def test_a_listener_with_a_fault_breaks_neither_the_write_nor_the_others(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_listener_with_a_fault_breaks_neither_the_write_nor_the_others(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     """It is logged; all the others hear of every change, in order."""
     store, heard = RevisionStore(), list[str]()
 
@@ -37,7 +39,12 @@ def test_a_listener_with_a_fault_breaks_neither_the_write_nor_the_others(caplog:
     assert [record.message for record in caplog.records] == ["a change was not followed"] * 4
 
 
-@given(st.lists(st.tuples(st.booleans(), st.text("ab-", max_size=2), st.text("ab", min_size=1, max_size=2))), st.text("ab-", max_size=2))
+@given(
+    st.lists(
+        st.tuples(st.booleans(), st.text("ab-", max_size=2), st.text("ab", min_size=1, max_size=2))
+    ),
+    st.text("ab-", max_size=2),
+)
 def test_lists_are_in_order(writes: list[tuple[bool, str, str]], namespace: str) -> None:
     """By namespace and name, whatever came and went."""
     store, there = RevisionStore(), set[tuple[str, str]]()
@@ -48,7 +55,9 @@ def test_lists_are_in_order(writes: list[tuple[bool, str, str]], namespace: str)
         else:
             store.remove("ships", where, name)
             there.discard((where, name))
-    assert [one.key for one in store.list("ships", namespace)] == sorted(key for key in there if namespace in ("", key[0]))
+    assert [one.key for one in store.list("ships", namespace)] == sorted(
+        key for key in there if namespace in ("", key[0])
+    )
 
 
 def test_the_log_forgets_by_bytes(monkeypatch: pytest.MonkeyPatch) -> None:

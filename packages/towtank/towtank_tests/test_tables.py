@@ -35,8 +35,14 @@ def custom_columns(plural: str) -> Iterator[TableColumn]:
     for definition in definitions:
         if definition["spec"]["names"]["plural"] == plural:
             for column in definition["spec"]["versions"][0].get("additionalPrinterColumns", ()):
-                given = {key: column[key] for key in ("format", "description", "priority") if key in column}
-                yield TableColumn(column["name"], column["type"], json_path=column["jsonPath"], **given)
+                given = {
+                    key: column[key]
+                    for key in ("format", "description", "priority")
+                    if key in column
+                }
+                yield TableColumn(
+                    column["name"], column["type"], json_path=column["jsonPath"], **given
+                )
 
 
 def shown(path: str) -> Any:
@@ -44,13 +50,18 @@ def shown(path: str) -> Any:
     recorded = RECORDED[path]
     # In between two seconds, as the clock mostly is.
     now = datetime.fromtimestamp(recorded["now"], UTC) + timedelta(seconds=0.5)
-    return tables.table(resource(path), recorded["items"], now=now, include_object="None", list_meta={})
+    return tables.table(
+        resource(path), recorded["items"], now=now, include_object="None", list_meta={}
+    )
 
 
 @pytest.mark.parametrize("path", RECORDED)
 def test_columns_are_those_of_kube_apiserver(path: str) -> None:
     """Names, types, formats and which are wide."""
-    columns = [[column[key] for key in ("name", "type", "format", "priority")] for column in shown(path)["columnDefinitions"]]
+    columns = [
+        [column[key] for key in ("name", "type", "format", "priority")]
+        for column in shown(path)["columnDefinitions"]
+    ]
     assert columns == RECORDED[path]["columns"]
 
 
@@ -60,13 +71,19 @@ def test_cells_are_those_of_kube_apiserver(path: str) -> None:
     names = [item["metadata"]["name"] for item in RECORDED[path]["items"]]
     ours = dict(zip(names, (row["cells"] for row in shown(path)["rows"]), strict=True))
     assert ours == dict(zip(names, RECORDED[path]["rows"], strict=True))
-    assert json.dumps(list(ours.values())).count("true") == json.dumps(RECORDED[path]["rows"]).count("true")  # 1 == True
+    # True equals 1 in Python.
+    assert json.dumps(list(ours.values())).count("true") == json.dumps(
+        RECORDED[path]["rows"]
+    ).count("true")
 
 
 @pytest.mark.parametrize("path", RECORDED)
 def test_what_is_over_is_said_to_be(path: str) -> None:
     """Rows of pods that have ended have a condition."""
-    conditions = [[each["type"] + each["reason"] for each in row.get("conditions", ())] for row in shown(path)["rows"]]
+    conditions = [
+        [each["type"] + each["reason"] for each in row.get("conditions", ())]
+        for row in shown(path)["rows"]
+    ]
     assert conditions == RECORDED[path]["conditions"]
 
 
@@ -78,7 +95,7 @@ def test_the_recording_covers_what_is_hard() -> None:
     assert len(RECORDED[THINGS]["rows"]) > 15
 
 
-# ---- the table around the cells --------------------------------------------------------------------------------------------
+# ---- the table around the cells ------------------------------------------------------------------
 
 PODS = APIResource("", "v1", "pods", "Pod")
 POD = {"metadata": {"name": "a", "namespace": "b"}, "spec": {"containers": []}}
@@ -88,11 +105,24 @@ def test_rows_carry_metadata_or_the_object_or_nothing() -> None:
     """As includeObject says, which takes no other word."""
 
     def carried(include: str) -> Any:
-        return tables.table(PODS, [POD], now=NOW, include_object=include, list_meta={})["rows"][0]["object"]
+        return tables.table(PODS, [POD], now=NOW, include_object=include, list_meta={})["rows"][0][
+            "object"
+        ]
 
-    partial = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": POD["metadata"]}
-    assert [carried(include) for include in ("", "Metadata", "Object", "None")] == [partial, partial, POD, None]
-    with pytest.raises(ApiError, match="includeObject: Invalid value: \"all\": must be 'Metadata'") as caught:
+    partial = {
+        "kind": "PartialObjectMetadata",
+        "apiVersion": "meta.k8s.io/v1",
+        "metadata": POD["metadata"],
+    }
+    assert [carried(include) for include in ("", "Metadata", "Object", "None")] == [
+        partial,
+        partial,
+        POD,
+        None,
+    ]
+    with pytest.raises(
+        ApiError, match="includeObject: Invalid value: \"all\": must be 'Metadata'"
+    ) as caught:
         carried("all")
     assert caught.value.code == 400
 
@@ -100,7 +130,10 @@ def test_rows_carry_metadata_or_the_object_or_nothing() -> None:
 def test_a_watch_says_its_columns_once() -> None:
     """Only the first event of a watch has headers."""
     printer = tables.TablePrinter(PODS)
-    first, second = (printer.table([POD], NOW, {"resourceVersion": "7"}, headers=headers) for headers in (True, False))
+    first, second = (
+        printer.table([POD], NOW, {"resourceVersion": "7"}, headers=headers)
+        for headers in (True, False)
+    )
     assert len(first["columnDefinitions"]) == 9 and second["columnDefinitions"] is None
     assert first["rows"] == second["rows"] and first["metadata"] == {"resourceVersion": "7"}
 
@@ -123,7 +156,7 @@ def test_a_bookmark_has_a_row_though_its_object_has_metadata_alone(path: str) ->
     assert len(table["rows"][0]["cells"]) == len(table["columnDefinitions"])
 
 
-# ---- ages ------------------------------------------------------------------------------------------------------------------
+# ---- ages ----------------------------------------------------------------------------------------
 
 MINUTE, HOUR, DAY, YEAR = 60, 3600, 86400, 365 * 86400
 
@@ -164,15 +197,19 @@ def test_no_timestamp_breaks_an_age(text: str) -> None:
     assert ages.at(NOW)(text)
 
 
-# ---- paths -----------------------------------------------------------------------------------------------------------------
+# ---- paths ---------------------------------------------------------------------------------------
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=3),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abc"), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abc"), inner, max_size=3)
+    ),
 )
 
 
-@given(st.text(alphabet=".[]*?()@'\"=!<>abc01-\\ ", max_size=14).map(lambda text: f".{text}"), VALUES)
+@given(
+    st.text(alphabet=".[]*?()@'\"=!<>abc01-\\ ", max_size=14).map(lambda text: f".{text}"), VALUES
+)
 def test_no_path_breaks_a_table(path: str, value: Any) -> None:
     """Definitions may hold nearly any path, and objects any value."""
     list(json_paths.parse(path)(value))

@@ -1,4 +1,6 @@
-"""A cluster in a thread: what blocking clients get, how soon, and what they are told when it stands still."""
+"""A cluster in a thread: what blocking clients get, how soon, and what they are told when it stands
+still.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +17,18 @@ import yaml
 import towtank
 from towtank import Cluster, ClusterSettings, ControllerSettings, ServerFrozen, like_nodes
 
-SETTINGS = ClusterSettings(nodes=like_nodes(3), controllers=ControllerSettings(start_after=0.0, stop_after=0.0))
+SETTINGS = ClusterSettings(
+    nodes=like_nodes(3), controllers=ControllerSettings(start_after=0.0, stop_after=0.0)
+)
 
 
 def test_it_answers_and_ends() -> None:
     """To a client in this thread; afterwards neither thread nor file is left."""
     threads = threading.active_count()
     with Cluster.in_thread(SETTINGS) as cluster:
-        authority = yaml.safe_load(cluster.kubeconfig.read_text())["clusters"][0]["cluster"]["certificate-authority-data"]
+        authority = yaml.safe_load(cluster.kubeconfig.read_text())["clusters"][0]["cluster"][
+            "certificate-authority-data"
+        ]
         context = ssl.create_default_context(cadata=base64.b64decode(authority).decode())
         with urllib.request.urlopen(f"{cluster.server}/version", context=context) as response:
             assert json.load(response)["major"] == "1"
@@ -49,14 +55,19 @@ def test_namespaces() -> None:
         for _ in range(2):
             cluster.delete_namespace(first)
         end = time.monotonic() + 10
-        while cluster.run(lambda api: api.verbs.find("namespaces", "", first)) and time.monotonic() < end:
+        while (
+            cluster.run(lambda api: api.verbs.find("namespaces", "", first))
+            and time.monotonic() < end
+        ):
             time.sleep(0.01)
         assert cluster.run(lambda api: api.verbs.find("namespaces", "", first)) is None
         assert cluster.run(lambda api: api.verbs.find("namespaces", "", second)) is not None
 
 
 def test_it_is_soon_there() -> None:
-    """A fresh cluster within 0.6 s and a fresh namespace within 50 ms; of the processor, since tests run side by side."""
+    """A fresh cluster within 0.6 s and a fresh namespace within 50 ms; of the processor, since
+    tests run side by side.
+    """
     start = time.process_time()
     with Cluster.in_thread(SETTINGS) as cluster:
         ready = time.process_time()
@@ -68,7 +79,9 @@ def test_it_is_soon_there() -> None:
 
 
 def test_a_frozen_server_is_told_of() -> None:
-    """Who waits gets the stack of what it does, and so do those who wait later; ending it does not wait."""
+    """Who waits gets the stack of what it does, and so do those who wait later; ending it does not
+    wait.
+    """
     said: list[str] = []
     released = threading.Event()
 
@@ -77,7 +90,10 @@ def test_a_frozen_server_is_told_of() -> None:
 
     with Cluster.in_thread(SETTINGS, 0.3, said.append) as cluster:
         for _ in range(2):
-            with pytest.raises(ServerFrozen, match=r"towtank-server has answered nothing for 0.3 s(.|\n)*in stand_still"):
+            with pytest.raises(
+                ServerFrozen,
+                match=r"towtank-server has answered nothing for 0.3 s(.|\n)*in stand_still",
+            ):
                 cluster.run(stand_still)
     released.set()
     assert len(said) == 1

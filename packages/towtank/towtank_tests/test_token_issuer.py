@@ -21,7 +21,11 @@ def world() -> InMemoryCluster:
 
 def token(asked: InMemoryCluster, name: str = "robot", seconds: int = 600) -> str:
     """A new one."""
-    return str(content(asked.ask("POST", f"{ACCOUNTS}/{name}/token", {"spec": {"expirationSeconds": seconds}}))["status"]["token"])
+    return str(
+        content(
+            asked.ask("POST", f"{ACCOUNTS}/{name}/token", {"spec": {"expirationSeconds": seconds}})
+        )["status"]["token"]
+    )
 
 
 def test_a_token_goes_with_its_account() -> None:

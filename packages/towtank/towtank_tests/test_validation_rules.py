@@ -1,4 +1,6 @@
-"""Rules of schemas, held against what a kube-apiserver said of the same writes (``custom.cases.RECORDED``), and against any JSON at all."""
+"""Rules of schemas, held against what a kube-apiserver said of the same writes
+(``custom.cases.RECORDED``), and against any JSON at all.
+"""
 
 import dataclasses
 import json
@@ -36,10 +38,15 @@ def test_rules_say_what_the_api_server_says(rooted: SchemaNode, name: str, index
     old, new = write if isinstance(write, tuple) else (None, write)
 
     def whole(value: Any) -> Body:
-        return {**named(definition(ROOTED), "a"), "spec": {} if value is None and isinstance(write, tuple) else {name: value}}
+        return {
+            **named(definition(ROOTED), "a"),
+            "spec": {} if value is None and isinstance(write, tuple) else {name: value},
+        }
 
     before = whole(old) if isinstance(write, tuple) else None
-    assert fields_and_texts(validation_rules.check(whole(new), before, rooted)) == sorted(SAID["writes"][name][index])
+    assert fields_and_texts(validation_rules.check(whole(new), before, rooted)) == sorted(
+        SAID["writes"][name][index]
+    )
 
 
 def test_rules_of_the_object_itself_see_its_name_and_kind(rooted: SchemaNode) -> None:
@@ -57,12 +64,18 @@ def test_the_rules_of_this_project_s_definitions(case: str) -> None:
     node = schema_parser.parse(body["spec"]["versions"][0]["schema"]["openAPIV3Schema"])
     thing = named(body, name)
     before = None if old is None else {**thing, "spec": old}
-    assert fields_and_texts(validation_rules.check({**thing, "spec": new}, before, node)) == sorted(SAID["own"][case])
+    assert fields_and_texts(validation_rules.check({**thing, "spec": new}, before, node)) == sorted(
+        SAID["own"][case]
+    )
 
 
 def test_each_rule_of_this_project_is_broken_by_some_case() -> None:
     """So none goes untested."""
-    broken = {cause[2].partition("Invalid value: ")[2].split('": ')[-1] for case in SAID["own"].values() for cause in case}
+    broken = {
+        cause[2].partition("Invalid value: ")[2].split('": ')[-1]
+        for case in SAID["own"].values()
+        for cause in case
+    }
     messages = set()
     for plural in ("schedulerprofiles", "pluginconfigs"):
         text = json.dumps(own(plural))
@@ -75,7 +88,11 @@ ANY: Final = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=4),
     lambda inner: (
         st.lists(inner, max_size=3)
-        | st.dictionaries(st.sampled_from(["a", "k", "v", "s", "x-y", "\ud800"]) | st.text(max_size=3), inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["a", "k", "v", "s", "x-y", "\ud800"]) | st.text(max_size=3),
+            inner,
+            max_size=3,
+        )
     ),
     max_leaves=8,
 )
@@ -91,11 +108,18 @@ def test_no_body_makes_rules_raise(name: str, new: Any, old: Any) -> None:
             assert cause.reason.startswith("FieldValue")
 
 
-@given(text=st.text(alphabet=st.sampled_from('selfoldSelf.hasValue()[]{}?:"\\ +-=<>&|!1a\n'), max_size=20), optional=st.booleans())
+@given(
+    text=st.text(
+        alphabet=st.sampled_from('selfoldSelf.hasValue()[]{}?:"\\ +-=<>&|!1a\n'), max_size=20
+    ),
+    optional=st.booleans(),
+)
 def test_no_text_makes_compiling_raise(text: str, optional: bool) -> None:
     """Whether it is an expression or not."""
     node = SchemaNode(
-        type="object", properties={"a": SchemaNode(type="integer")}, rules=(ValidationRule(text, optional_old_self=optional),)
+        type="object",
+        properties={"a": SchemaNode(type="integer")},
+        rules=(ValidationRule(text, optional_old_self=optional),),
     )
     for cause in validation_rules.compile_errors(node, "p"):
         assert cause.field.startswith("p.x-kubernetes-validations[0].")
@@ -115,19 +139,35 @@ _ITEM: Final = SchemaNode(type="integer", rules=(ValidationRule("self > 5"),))
 
 @pytest.mark.parametrize(
     ("old", "new", "refused"),
-    [([1, 2], [1, 2], []), ([1, 2], [1, 3], ["l[0]", "l[1]"]), ([1], None, []), (None, [1], ["l[0]"]), ([], [6], [])],
+    [
+        ([1, 2], [1, 2], []),
+        ([1, 2], [1, 3], ["l[0]", "l[1]"]),
+        ([1], None, []),
+        (None, [1], ["l[0]"]),
+        ([], [6], []),
+    ],
 )
-def test_items_without_identity_are_as_untouched_as_their_list(old: list[int] | None, new: list[int] | None, refused: list[str]) -> None:
+def test_items_without_identity_are_as_untouched_as_their_list(
+    old: list[int] | None, new: list[int] | None, refused: list[str]
+) -> None:
     """As kube-apiserver 1.36.1 did it with objects that were older than a rule."""
     node = SchemaNode(type="object", properties={"l": SchemaNode(type="array", items=_ITEM)})
-    assert [cause.field for cause in validation_rules.check({"l": new}, {"l": old}, node)] == refused
+    assert [
+        cause.field for cause in validation_rules.check({"l": new}, {"l": old}, node)
+    ] == refused
 
 
 def test_items_without_identity_have_no_old_value() -> None:
     """A rule on changes is not asked of them."""
-    item = SchemaNode(type="object", properties={"v": SchemaNode(type="integer")}, rules=(ValidationRule("self == oldSelf"),))
+    item = SchemaNode(
+        type="object",
+        properties={"v": SchemaNode(type="integer")},
+        rules=(ValidationRule("self == oldSelf"),),
+    )
     for merge in (MergeType.ATOMIC, MergeType.SET):
-        node = SchemaNode(type="object", properties={"l": SchemaNode(type="array", items=item, merge=merge)})
+        node = SchemaNode(
+            type="object", properties={"l": SchemaNode(type="array", items=item, merge=merge)}
+        )
         assert validation_rules.check({"l": [{"v": 1}]}, {"l": [{"v": 2}]}, node) == []
 
 
@@ -141,13 +181,17 @@ def test_a_rule_that_takes_too_long_ends_all() -> None:
     )
     (cause,) = validation_rules.check({"l": list(range(60))}, None, node)
     assert cause.text.startswith(
-        "Invalid value: \"object\": 'operation cancelled: actual cost limit exceeded': no further validation rules will be run"
+        "Invalid value: \"object\": 'operation cancelled: actual cost limit exceeded': no "
+        "further validation rules will be run"
     )
 
 
 def test_expressions_see_only_what_a_schema_names() -> None:
     """And, of every object, what identifies it."""
-    node = dataclasses.replace(schema_parser.parse({"type": "object", "properties": {"in": {"type": "number"}}}), embedded=True)
+    node = dataclasses.replace(
+        schema_parser.parse({"type": "object", "properties": {"in": {"type": "number"}}}),
+        embedded=True,
+    )
     body = {"in": 1, "other": 2, "kind": "K", "metadata": {"name": "n", "labels": {}}}
     found = cel_expressions.as_cel_value(body, node)
     assert found == {"__in__": 1.0, "kind": "K", "metadata": {"name": "n"}}

@@ -68,11 +68,21 @@ def make(asked: InMemoryCluster, name: str, **labels: str) -> None:
 
 def relabel(asked: InMemoryCluster, name: str, **labels: str | None) -> None:
     """Change labels; None removes one."""
-    assert asked.ask("PATCH", f"{NODES}/{name}", {"metadata": {"labels": labels}}, "application/merge-patch+json").code == 200
+    assert (
+        asked.ask(
+            "PATCH",
+            f"{NODES}/{name}",
+            {"metadata": {"labels": labels}},
+            "application/merge-patch+json",
+        ).code
+        == 200
+    )
 
 
 def test_what_is_there_comes_first_and_then_what_happens() -> None:
-    """Synthetic ADDED events, then changes; none is lost that happens before the first chunk is read."""
+    """Synthetic ADDED events, then changes; none is lost that happens before the first chunk is
+    read.
+    """
 
     async def run() -> None:
         asked = InMemoryCluster()
@@ -80,7 +90,11 @@ def test_what_is_there_comes_first_and_then_what_happens() -> None:
         async with reading(asked, "") as reader:
             make(asked, "b")
             asked.ask("DELETE", f"{NODES}/a")
-            assert [type_and_name(await reader.next()) for _ in range(3)] == [("ADDED", "a"), ("ADDED", "b"), ("DELETED", "a")]
+            assert [type_and_name(await reader.next()) for _ in range(3)] == [
+                ("ADDED", "a"),
+                ("ADDED", "b"),
+                ("DELETED", "a"),
+            ]
 
     asyncio.run(run())
 
@@ -113,7 +127,10 @@ def test_it_resumes_after_a_version() -> None:
         make(asked, "b")
         relabel(asked, "a", x="y")
         async with reading(asked, f"resourceVersion={version}") as reader:
-            assert [type_and_name(await reader.next()) for _ in range(2)] == [("ADDED", "b"), ("MODIFIED", "a")]
+            assert [type_and_name(await reader.next()) for _ in range(2)] == [
+                ("ADDED", "b"),
+                ("MODIFIED", "a"),
+            ]
 
     asyncio.run(run())
 
@@ -194,7 +211,9 @@ def test_bookmarks_come_about_once_a_minute_and_before_the_end() -> None:
     assert watch_streams._next_bookmark(61, 62) > 62
 
 
-@pytest.mark.parametrize(("bound", "most"), [("MAX_PENDING_CHANGES", 3), ("MAX_PENDING_BYTES", 1000)])
+@pytest.mark.parametrize(
+    ("bound", "most"), [("MAX_PENDING_CHANGES", 3), ("MAX_PENDING_BYTES", 1000)]
+)
 def test_a_slow_reader_is_dropped(monkeypatch: pytest.MonkeyPatch, bound: str, most: int) -> None:
     """What it has is bounded, by number and by bytes."""
     monkeypatch.setattr(watch_streams, bound, most)
@@ -234,8 +253,12 @@ STEPS = st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(["x", "y", No
 
 @settings(max_examples=80, deadline=None)
 @given(STEPS, STEPS)
-def test_whoever_follows_a_watch_has_what_a_list_has(before: list[tuple[str, str | None]], after: list[tuple[str, str | None]]) -> None:
-    """For any history: initial state and events together give the chosen objects; and each event fits what was known."""
+def test_whoever_follows_a_watch_has_what_a_list_has(
+    before: list[tuple[str, str | None]], after: list[tuple[str, str | None]]
+) -> None:
+    """For any history: initial state and events together give the chosen objects; and each event
+    fits what was known.
+    """
 
     def play(asked: InMemoryCluster, steps: list[tuple[str, str | None]]) -> None:
         for name, pool in steps:
@@ -263,6 +286,9 @@ def test_whoever_follows_a_watch_has_what_a_list_has(before: list[tuple[str, str
         answer = asked.ask("GET", f"{NODES}?labelSelector=pool=x")
         assert isinstance(answer.body, bytes)
         typed = {"kind": "Node", "apiVersion": "v1"}
-        assert sorted(known.items()) == [(item["metadata"]["name"], {**typed, **item}) for item in json.loads(answer.body)["items"]]
+        assert sorted(known.items()) == [
+            (item["metadata"]["name"], {**typed, **item})
+            for item in json.loads(answer.body)["items"]
+        ]
 
     asyncio.run(run())

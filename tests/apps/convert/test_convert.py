@@ -15,7 +15,11 @@ from moorage.core.framework.elsewhere import REPLACEMENTS
 from moorage.core.framework.revisions import suggest
 
 V1 = "kubescheduler.config.k8s.io/v1"
-CONFIG: dict[str, Any] = {"apiVersion": V1, "kind": "KubeSchedulerConfiguration", "profiles": [{"schedulerName": "a"}]}
+CONFIG: dict[str, Any] = {
+    "apiVersion": V1,
+    "kind": "KubeSchedulerConfiguration",
+    "profiles": [{"schedulerName": "a"}],
+}
 POLICY: dict[str, Any] = {"apiVersion": "v1", "kind": "Policy", "predicates": [], "priorities": []}
 POD: dict[str, Any] = {"apiVersion": "v1", "kind": "Pod"}
 
@@ -27,7 +31,9 @@ def of(*bodies: Any, **options: Any) -> ConversionReport:
 
 def names(report: ConversionReport) -> list[str]:
     """The objects that were printed."""
-    return [f"{body['kind']} {body['metadata']['name']}" for body in yaml.safe_load_all(report.output)]
+    return [
+        f"{body['kind']} {body['metadata']['name']}" for body in yaml.safe_load_all(report.output)
+    ]
 
 
 def config_map(**data: str) -> dict[str, Any]:
@@ -38,7 +44,12 @@ def config_map(**data: str) -> dict[str, Any]:
 def test_a_configuration() -> None:
     """Objects to apply, and nothing to say."""
     assert of(CONFIG) == ConversionReport(
-        "apiVersion: moorage.dev/v1alpha1\nkind: SchedulerProfile\nmetadata:\n  name: a\nspec: {}\n", (), 0
+        (
+            "apiVersion: moorage.dev/v1alpha1\nkind: SchedulerProfile\nmetadata:\n  name: "
+            "a\nspec: {}\n"
+        ),
+        (),
+        0,
     )
 
 
@@ -47,28 +58,56 @@ def test_json_is_read_too() -> None:
     report = convert([("policy.cfg", json.dumps(POLICY))])
     assert names(report) == ["SchedulerProfile default-scheduler"]
     assert report.lines[0] == (
-        "policy.cfg: document 1: warning: a Policy knows no device claims: enable DynamicResources at multiPoint if pods have some"
+        "policy.cfg: document 1: warning: a Policy knows no device claims: enable "
+        "DynamicResources at multiPoint if pods have some"
     )
 
 
 FOUND: dict[str, tuple[list[Any], dict[str, Any], list[str]]] = {
     "other kinds are passed over": ([POD, CONFIG, 3], {}, ["SchedulerProfile a"]),
-    "an older version": ([{**CONFIG, "apiVersion": "kubescheduler.config.k8s.io/v1beta3"}], {}, ["SchedulerProfile a"]),
-    "a ConfigMap": ([config_map(other="x: y", config=json.dumps(CONFIG))], {}, ["SchedulerProfile a"]),
-    "a ConfigMap with something else in it": ([config_map(text="{", config=json.dumps(CONFIG))], {}, ["SchedulerProfile a"]),
+    "an older version": (
+        [{**CONFIG, "apiVersion": "kubescheduler.config.k8s.io/v1beta3"}],
+        {},
+        ["SchedulerProfile a"],
+    ),
+    "a ConfigMap": (
+        [config_map(other="x: y", config=json.dumps(CONFIG))],
+        {},
+        ["SchedulerProfile a"],
+    ),
+    "a ConfigMap with something else in it": (
+        [config_map(text="{", config=json.dumps(CONFIG))],
+        {},
+        ["SchedulerProfile a"],
+    ),
     "one key of a ConfigMap": (
         [config_map(config=json.dumps(CONFIG), policy=json.dumps(POLICY))],
         {"key": "policy"},
         ["SchedulerProfile default-scheduler"],
     ),
-    "a List": ([{"kind": "List", "items": [POD, config_map(config=json.dumps(CONFIG))]}], {}, ["SchedulerProfile a"]),
+    "a List": (
+        [{"kind": "List", "items": [POD, config_map(config=json.dumps(CONFIG))]}],
+        {},
+        ["SchedulerProfile a"],
+    ),
     "equal names": ([CONFIG, CONFIG], {}, ["SchedulerProfile a", "SchedulerProfile a-2"]),
-    "a provider": ([CONFIG], {"provider": "DefaultProvider"}, ["SchedulerProfile a", "SchedulerProfile default-scheduler"]),
+    "a provider": (
+        [CONFIG],
+        {"provider": "DefaultProvider"},
+        ["SchedulerProfile a", "SchedulerProfile default-scheduler"],
+    ),
     "all arguments shared": (
         [
             {
                 **CONFIG,
-                "profiles": [{"schedulerName": "a", "pluginConfig": [{"name": "InterPodAffinity", "args": {"hardPodAffinityWeight": 2}}]}],
+                "profiles": [
+                    {
+                        "schedulerName": "a",
+                        "pluginConfig": [
+                            {"name": "InterPodAffinity", "args": {"hardPodAffinityWeight": 2}}
+                        ],
+                    }
+                ],
             }
         ],
         {"share_all": True},
@@ -87,16 +126,27 @@ def test_where_configurations_are_found(case: str) -> None:
 
 def test_equal_names_for_pods_are_told() -> None:
     """Of two profiles with the same one only one is served."""
-    assert of(CONFIG, CONFIG).lines == ("warning: SchedulerProfile a-2: a has the schedulerName a too: only one is served",)
+    assert of(CONFIG, CONFIG).lines == (
+        "warning: SchedulerProfile a-2: a has the schedulerName a too: only one is served",
+    )
 
 
 REFUSED: dict[str, tuple[list[Any], str]] = {
-    "what kube-scheduler refuses": ([{**CONFIG, "parallelism": 0}], "file: document 1: error: parallelism: 0: should be an integer value"),
+    "what kube-scheduler refuses": (
+        [{**CONFIG, "parallelism": 0}],
+        "file: document 1: error: parallelism: 0: should be an integer value",
+    ),
     "a version that nobody reads": (
         [{**CONFIG, "apiVersion": "kubescheduler.config.k8s.io/v1alpha1"}],
-        "file: document 1: error: apiVersion: 'kubescheduler.config.k8s.io/v1alpha1': only these versions can be converted: ",
+        (
+            "file: document 1: error: apiVersion: 'kubescheduler.config.k8s.io/v1alpha1': only "
+            "these versions can be converted: "
+        ),
     ),
-    "a bad policy": ([{**POLICY, "predicates": [{"name": "X"}]}], "file: document 1: error: predicates[0].name: 'X': unknown predicate"),
+    "a bad policy": (
+        [{**POLICY, "predicates": [{"name": "X"}]}],
+        "file: document 1: error: predicates[0].name: 'X': unknown predicate",
+    ),
     "in a ConfigMap": (
         [POD, config_map(config=json.dumps({**CONFIG, "parallelism": 0}))],
         "file: document 2, data[config]: document 1: error: parallelism: 0: ",
@@ -118,20 +168,31 @@ def test_text_that_is_no_yaml() -> None:
     assert convert([("file", "a: [")]).status == 1
     report = of(config_map(config="a: ["), key="config")
     assert report.status == 1
-    assert report.lines[0].startswith("file: error: file: document 1, data[config]: not readable as YAML: line 1")
+    assert report.lines[0].startswith(
+        "file: error: file: document 1, data[config]: not readable as YAML: line 1"
+    )
 
 
 def test_nothing_to_convert() -> None:
     """Wrong use."""
-    assert of(POD) == ConversionReport("", ("there is no KubeSchedulerConfiguration and no Policy in file",), 2)
+    assert of(POD) == ConversionReport(
+        "", ("there is no KubeSchedulerConfiguration and no Policy in file",), 2
+    )
     assert of(config_map(config=json.dumps(CONFIG)), key="other").status == 2
     report = convert([], provider="Default")
     assert report == ConversionReport(
-        "", ("unknown algorithm provider 'Default': there were DefaultProvider and ClusterAutoscalerProvider",), 2
+        "",
+        (
+            (
+                "unknown algorithm provider 'Default': there were DefaultProvider and "
+                "ClusterAutoscalerProvider"
+            ),
+        ),
+        2,
     )
 
 
-# ---- as people have them -----------------------------------------------------------------------------------------------------
+# ---- as people have them -------------------------------------------------------------------------
 
 ALPHA: dict[str, Any] = {
     "apiVersion": "kubescheduler.config.k8s.io/v1alpha1",
@@ -140,11 +201,23 @@ ALPHA: dict[str, Any] = {
     "algorithmSource": {"policy": {"file": {"path": "/etc/policy.yaml"}}},
     "leaderElection": {"leaderElect": True},
 }
-MANAGED = {"apiVersion": "managed.test/v1alpha1", "kind": "SchedulerConfiguration", "spec": {"rawConfig": json.dumps(CONFIG)}}
-MACHINE = {"version": "v1alpha1", "machine": {"type": "controlplane"}, "cluster": {"scheduler": {"config": CONFIG}}}
+MANAGED = {
+    "apiVersion": "managed.test/v1alpha1",
+    "kind": "SchedulerConfiguration",
+    "spec": {"rawConfig": json.dumps(CONFIG)},
+}
+MACHINE = {
+    "version": "v1alpha1",
+    "machine": {"type": "controlplane"},
+    "cluster": {"scheduler": {"config": CONFIG}},
+}
 
 
-@pytest.mark.parametrize("wrapped", [MANAGED, MACHINE, {"kind": "List", "items": [MACHINE]}], ids=["a text", "a field", "in a list"])
+@pytest.mark.parametrize(
+    "wrapped",
+    [MANAGED, MACHINE, {"kind": "List", "items": [MACHINE]}],
+    ids=["a text", "a field", "in a list"],
+)
 def test_what_wraps_a_configuration_is_looked_into(wrapped: dict[str, Any]) -> None:
     """Whatever kind of object it is, as providers of clusters have their own."""
     assert names(of(POD, wrapped)) == ["SchedulerProfile a"]
@@ -167,19 +240,27 @@ def test_an_alpha_configuration_that_points_to_its_policy() -> None:
     report = of(config_map(config=json.dumps(ALPHA), policy=json.dumps(POLICY)))
     assert names(report) == ["SchedulerProfile default-scheduler"]
     assert (
-        "file: document 1, data[config]: document 1: warning: schedulerName: write it into the SchedulerProfile: schedulerName: old"
-        in report.lines
-    )
+        "file: document 1, data[config]: document 1: warning: schedulerName: write it into "
+        "the SchedulerProfile: schedulerName: old"
+    ) in report.lines
     report = of(ALPHA, CONFIG)
     assert (report.status, report.output) == (1, "")
-    assert report.lines[-1].endswith("the Policy that it points to is not among the files: name it too")
+    assert report.lines[-1].endswith(
+        "the Policy that it points to is not among the files: name it too"
+    )
 
 
-@pytest.mark.parametrize(("source", "status"), [({"provider": "ClusterAutoscalerProvider"}, 0), ({}, 0), ({"provider": "Other"}, 1)])
+@pytest.mark.parametrize(
+    ("source", "status"),
+    [({"provider": "ClusterAutoscalerProvider"}, 0), ({}, 0), ({"provider": "Other"}, 1)],
+)
 def test_an_alpha_configuration_that_names_a_provider(source: dict[str, str], status: int) -> None:
     """It stands for what the provider stood for."""
     report = of({**ALPHA, "algorithmSource": source})
-    assert (report.status, names(report)) == (status, [] if status else ["SchedulerProfile default-scheduler"])
+    assert (report.status, names(report)) == (
+        status,
+        [] if status else ["SchedulerProfile default-scheduler"],
+    )
 
 
 def test_an_alpha_configuration_with_more_in_it_is_refused() -> None:
@@ -189,35 +270,74 @@ def test_an_alpha_configuration_with_more_in_it_is_refused() -> None:
 
 @pytest.mark.parametrize("limits", ["EBSLimits", "GCEPDLimits", "AzureDiskLimits", "CinderLimits"])
 def test_limits_that_kube_scheduler_wrote_itself(limits: str) -> None:
-    """Files of v1 have them, written by kube-scheduler up to 1.31; twice they are one, and their arguments are none."""
-    plugins = {"filter": {"enabled": [{"name": "NodeVolumeLimits"}, {"name": limits}], "disabled": [{"name": "*"}]}}
-    profile = {"schedulerName": "a", "plugins": plugins, "pluginConfig": [{"name": limits, "args": {}}]}
+    """Files of v1 have them, written by kube-scheduler up to 1.31; twice they are one, and their
+    arguments are none.
+    """
+    plugins = {
+        "filter": {
+            "enabled": [{"name": "NodeVolumeLimits"}, {"name": limits}],
+            "disabled": [{"name": "*"}],
+        }
+    }
+    profile = {
+        "schedulerName": "a",
+        "plugins": plugins,
+        "pluginConfig": [{"name": limits, "args": {}}],
+    }
     report = of({**CONFIG, "profiles": [profile]})
     (made,) = yaml.safe_load_all(report.output)
     assert made["spec"]["plugins"]["filter"]["enabled"] == [{"name": "NodeVolumeLimits"}]
-    assert f"file: document 1: warning: profiles[0].plugins.filter: {limits} is gone: NodeVolumeLimits does that now" in report.lines
+    assert (
+        f"file: document 1: warning: profiles[0].plugins.filter: {limits} is gone: "
+        f"NodeVolumeLimits does that now"
+    ) in report.lines
 
 
 def test_a_policy_as_old_decoding_took_it() -> None:
-    """A key that comes twice, in other cases too; an extender's version. In a configuration of today a key twice is an error."""
+    """A key that comes twice, in other cases too; an extender's version. In a configuration of
+    today a key twice is an error.
+    """
     extender = (
-        '{"apiVersion": "v1beta1", "urlPrefix": "http://x.test/a", "filterVerb": "one", "FilterVerb": "two", "weight": 1, "weight": 2}'
+        '{"apiVersion": "v1beta1", "urlPrefix": "http://x.test/a", "filterVerb": "one", '
+        '"FilterVerb": "two", "weight": 1, "weight": 2}'
     )
-    report = convert([("policy.json", f'{{"apiVersion": "v1", "kind": "Policy", "extenders": [{extender}]}}')])
+    report = convert(
+        [("policy.json", f'{{"apiVersion": "v1", "kind": "Policy", "extenders": [{extender}]}}')]
+    )
     (made,) = yaml.safe_load_all(report.output)
     assert made["spec"]["extenders"][0]["filterVerb"] == "two"
     assert "apiVersion" not in made["spec"]["extenders"][0]
     assert any("the key 'weight' comes twice: the last one counts" in line for line in report.lines)
     twice = convert(
-        [("f", "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nparallelism: 1\nparallelism: 2\n")]
+        [
+            (
+                "f",
+                (
+                    "apiVersion: kubescheduler.config.k8s.io/v1\nkind: "
+                    "KubeSchedulerConfiguration\nparallelism: 1\nparallelism: 2\n"
+                ),
+            )
+        ]
     )
-    assert twice.lines == ("f: document 1: error: not readable as YAML: line 4, column 1: the key 'parallelism' comes twice",)
+    assert twice.lines == (
+        (
+            "f: document 1: error: not readable as YAML: line 4, column 1: the key 'parallelism' "
+            "comes twice"
+        ),
+    )
 
 
 @pytest.mark.parametrize("name", sorted(REPLACEMENTS))
 def test_plugins_from_elsewhere_are_told_what_there_is_instead(name: str) -> None:
     """Not which other plugin is spelt a little like them."""
-    report = of({**CONFIG, "profiles": [{"schedulerName": "a", "plugins": {"multiPoint": {"enabled": [{"name": name}]}}}]})
+    report = of(
+        {
+            **CONFIG,
+            "profiles": [
+                {"schedulerName": "a", "plugins": {"multiPoint": {"enabled": [{"name": name}]}}}
+            ],
+        }
+    )
     assert not any("did you mean" in line for line in report.lines)
     if name not in KUBE_PLUGINS and name not in REMOVED:
         assert REPLACEMENTS[name] in report.lines[0]

@@ -1,4 +1,6 @@
-"""Reading a KubeSchedulerConfiguration: what the vectors don't tell. These have verdicts, paths and types; here are values and words."""
+"""Reading a KubeSchedulerConfiguration: what the vectors don't tell. These have verdicts, paths and
+types; here are values and words.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ def enabled(*names: str) -> dict[str, Any]:
 
 
 ADDED = {"DynamicResources": ("preScore",)}
-"""Points that our plugin has and kube-scheduler's does not: it finds out at score itself whether there is anything to prefer."""
+"""Points that our plugin has and kube-scheduler's does not: it finds out at score itself whether
+there is anything to prefer.
+"""
 FIT = "NodeResourcesFit"
 LATE = "profiles[0].pluginConfig[0].args.scoringStrategy"
 # document -> (verdict, path, value and words of the first fault)
@@ -47,13 +51,23 @@ REFUSED: dict[str, tuple[Any, str, str]] = {
     "another version": (
         {**config(), "apiVersion": "kubescheduler.config.k8s.io/v1beta3"},
         "decodeError",
-        "apiVersion: 'kubescheduler.config.k8s.io/v1beta3': must be \"kubescheduler.config.k8s.io/v1\"",
+        (
+            "apiVersion: 'kubescheduler.config.k8s.io/v1beta3': must be "
+            '"kubescheduler.config.k8s.io/v1"'
+        ),
     ),
-    "a misspelt field": (config(paralelism=1), "decodeError", 'paralelism: 1: unknown field; did you mean "parallelism"?'),
+    "a misspelt field": (
+        config(paralelism=1),
+        "decodeError",
+        'paralelism: 1: unknown field; did you mean "parallelism"?',
+    ),
     "a duration": (
         config(leaderElection={"leaseDuration": "15"}),
         "decodeError",
-        'leaderElection.leaseDuration: \'15\': must be a duration such as "15s", "1m30s" or "200ms"',
+        (
+            'leaderElection.leaseDuration: \'15\': must be a duration such as "15s", "1m30s" or '
+            '"200ms"'
+        ),
     ),
     "a weight out of its type": (
         with_plugins(score={"enabled": [{"name": "ImageLocality", "weight": 2**31}]}),
@@ -63,20 +77,34 @@ REFUSED: dict[str, tuple[Any, str, str]] = {
     "a misspelt argument": (
         with_args("InterPodAffinity", {"hardPodAffinityWeigth": 5}),
         "decodeError",
-        'profiles[0].pluginConfig[0].args.hardPodAffinityWeigth: 5: unknown field; did you mean "hardPodAffinityWeight"?',
+        (
+            "profiles[0].pluginConfig[0].args.hardPodAffinityWeigth: 5: unknown field; did you "
+            'mean "hardPodAffinityWeight"?'
+        ),
     ),
     "arguments of another kind": (
         with_args("InterPodAffinity", {"kind": "NodeAffinityArgs"}),
         "decodeError",
-        "profiles[0].pluginConfig[0].args.kind: 'NodeAffinityArgs': must be \"InterPodAffinityArgs\" or left out",
+        (
+            "profiles[0].pluginConfig[0].args.kind: 'NodeAffinityArgs': must be "
+            '"InterPodAffinityArgs" or left out'
+        ),
     ),
-    "no arguments": (with_args("InterPodAffinity", "x"), "decodeError", "profiles[0].pluginConfig[0].args: 'x': must be an object"),
+    "no arguments": (
+        with_args("InterPodAffinity", "x"),
+        "decodeError",
+        "profiles[0].pluginConfig[0].args: 'x': must be an object",
+    ),
     "an argument of ours": (
         with_args("InterPodAffinity", {"termsMetBy": "AnyPod"}),
         "decodeError",
         "profiles[0].pluginConfig[0].args.termsMetBy: 'AnyPod': kube-scheduler has no such field",
     ),
-    "a range": (config(percentageOfNodesToScore=101), "invalid", "percentageOfNodesToScore: 101: not in valid range [0-100]"),
+    "a range": (
+        config(percentageOfNodesToScore=101),
+        "invalid",
+        "percentageOfNodesToScore: 101: not in valid range [0-100]",
+    ),
     "an argument's range": (
         with_args("InterPodAffinity", {"hardPodAffinityWeight": 101}),
         "invalid",
@@ -95,7 +123,10 @@ REFUSED: dict[str, tuple[Any, str, str]] = {
     "a plugin that is none": (
         with_plugins(filter=enabled("NodeNam")),
         "buildError",
-        "profiles[0].plugins.filter.enabled: 'NodeNam': kube-scheduler has no such plugin; did you mean \"NodeName\"?",
+        (
+            "profiles[0].plugins.filter.enabled: 'NodeNam': kube-scheduler has no such plugin; "
+            'did you mean "NodeName"?'
+        ),
     ),
     "a plugin of the past everywhere": (
         with_plugins(multiPoint=enabled("EBSLimits")),
@@ -105,7 +136,10 @@ REFUSED: dict[str, tuple[Any, str, str]] = {
     "a plugin in the wrong place": (
         with_plugins(filter=enabled("ImageLocality")),
         "buildError",
-        "profiles[0].plugins.filter.enabled: 'ImageLocality': this plugin does not take part at filter",
+        (
+            "profiles[0].plugins.filter.enabled: 'ImageLocality': this plugin does not take part "
+            "at filter"
+        ),
     ),
     "a plugin twice": (
         with_plugins(multiPoint=enabled("NodeName", "NodeName")),
@@ -120,7 +154,10 @@ REFUSED: dict[str, tuple[Any, str, str]] = {
     "a negative weight": (
         with_plugins(score={"enabled": [{"name": "ImageLocality", "weight": -1}]}),
         "buildError",
-        "profiles[0].plugins.score: '{…}': the weights are too high, or a negative one makes their sum so",
+        (
+            "profiles[0].plugins.score: '{…}': the weights are too high, or a negative one makes "
+            "their sum so"
+        ),
     ),
     "nobody to ignore a resource": (
         config(
@@ -128,7 +165,10 @@ REFUSED: dict[str, tuple[Any, str, str]] = {
             extenders=[{"managedResources": [{"name": "a.b/c", "ignoredByScheduler": True}]}],
         ),
         "buildError",
-        f"profiles[0]: '{FIT}': has to be enabled, or have arguments, for an extender's ignoredByScheduler",
+        (
+            f"profiles[0]: '{FIT}': has to be enabled, or have arguments, for an extender's "
+            f"ignoredByScheduler"
+        ),
     ),
 }
 
@@ -162,7 +202,9 @@ def test_null_is_absence() -> None:
 
 
 def test_no_arguments_are_no_fault_in_a_profile_without_the_plugin() -> None:
-    """kube-scheduler looks at NodeResourcesFit's when it makes it; and what it ignores is not in the effective document."""
+    """kube-scheduler looks at NodeResourcesFit's when it makes it; and what it ignores is not in
+    the effective document.
+    """
     off = {"multiPoint": {"disabled": [{"name": FIT}]}}
     loaded = read(with_args(FIT, {"scoringStrategy": {"type": "x"}}, plugins=off), REGISTRY)
     (profile,) = effective(loaded, REGISTRY)["profiles"]
@@ -171,26 +213,44 @@ def test_no_arguments_are_no_fault_in_a_profile_without_the_plugin() -> None:
 
 @pytest.mark.parametrize(
     ("weights", "too_much"),
-    [([], False), ([2, -1], False), ([1, -2, 1], True), ([-1, 1], True), ([2**31 - 1] * 20, False), ([2**55, 2**56], True)],
+    [
+        ([], False),
+        ([2, -1], False),
+        ([1, -2, 1], True),
+        ([-1, 1], True),
+        ([2**31 - 1] * 20, False),
+        ([2**55, 2**56], True),
+    ],
     ids=str,
 )
 def test_overflow(weights: list[int], too_much: bool) -> None:
-    """A sum that falls below 0 makes the next comparison wrap around: a negative weight is a fault only then."""
+    """A sum that falls below 0 makes the next comparison wrap around: a negative weight is a fault
+    only then.
+    """
     assert overflows(weights) is too_much
 
 
 def test_our_plugins_are_kube_schedulers() -> None:
-    """The same names in the same order, with the same weights, at no other points, where they score at all."""
+    """The same names in the same order, with the same weights, at no other points, where they score
+    at all.
+    """
     theirs = {name: plugin for name, plugin in REGISTRY.items() if name not in OURS}
     assert list(theirs) == [name for name, _ in DEFAULTS if name in theirs]
     for name, plugin in theirs.items():
         known = KUBE_PLUGINS[name]
-        assert {point.value for point in plugin.points} <= {*known.points, *ADDED.get(name, ())}, name
+        assert {point.value for point in plugin.points} <= {*known.points, *ADDED.get(name, ())}, (
+            name
+        )
         assert plugin.weight == (known.weight or 1), name
 
 
 STRICTER: dict[str, tuple[str, dict[str, Any], str, str]] = {
-    "an unknown policy": ("PodTopologySpread", {"nodeTaintsPolicy": "Honour"}, "nodeTaintsPolicy", "supported values"),
+    "an unknown policy": (
+        "PodTopologySpread",
+        {"nodeTaintsPolicy": "Honour"},
+        "nodeTaintsPolicy",
+        "supported values",
+    ),
     "no domains": ("PodTopologySpread", {"minDomains": 0}, "minDomains", "not in valid range"),
 }
 
@@ -201,7 +261,10 @@ def test_arguments_that_only_we_refuse(case: str) -> None:
     plugin, more, field, text = STRICTER[case]
     constraint = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", **more}
     with pytest.raises(ConfigurationRefused) as caught:
-        read(with_args(plugin, {"defaultingType": "List", "defaultConstraints": [constraint]}), REGISTRY)
+        read(
+            with_args(plugin, {"defaultingType": "List", "defaultConstraints": [constraint]}),
+            REGISTRY,
+        )
     (violation,) = caught.value.violations
     assert violation.path == f"profiles[0].pluginConfig[0].args.defaultConstraints[0].{field}"
     assert text in violation.message

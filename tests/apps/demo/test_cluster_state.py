@@ -16,7 +16,9 @@ REFUSED = 'no plugin has this name; did you mean "NodeResourcesFit"?'
 
 def profile(status: dict[str, Any]) -> ProfileRow:
     """A profile with a status."""
-    return cluster_state.profile({"metadata": {"name": "binpack", "generation": 2}, "status": status})
+    return cluster_state.profile(
+        {"metadata": {"name": "binpack", "generation": 2}, "status": status}
+    )
 
 
 def condition(kind: str, status: str, message: str = "") -> dict[str, str]:
@@ -37,7 +39,13 @@ def condition(kind: str, status: str, message: str = "") -> dict[str, str]:
             ProfileRow("binpack", 2, "a1", True, "", 6, 4),
         ),
         (
-            {"activeRevision": "a1", "conditions": [condition("Ready", "False", "see Accepted"), condition("Accepted", "False", REFUSED)]},
+            {
+                "activeRevision": "a1",
+                "conditions": [
+                    condition("Ready", "False", "see Accepted"),
+                    condition("Accepted", "False", REFUSED),
+                ],
+            },
             ProfileRow("binpack", 2, "a1", False, REFUSED, 0, 0),
         ),
     ],
@@ -60,11 +68,16 @@ def pod(node: str, phase: str = "Running", cpu: str = "500m") -> dict[str, Any]:
 
 def node(name: str, **room: str) -> dict[str, Any]:
     """A node in a zone of its name's first letter."""
-    return {"metadata": {"name": name, "labels": {cluster_state.ZONE: name[0]}}, "status": {"allocatable": room}}
+    return {
+        "metadata": {"name": name, "labels": {cluster_state.ZONE: name[0]}},
+        "status": {"allocatable": room},
+    }
 
 
 def test_fills() -> None:
-    """Finished pods and those without a node take no room; a node that has none to give is not full."""
+    """Finished pods and those without a node take no room; a node that has none to give is not
+    full.
+    """
     pods = [pod("a1"), pod("a1", cpu="1.5"), pod("a1", "Succeeded"), pod(""), pod("gone")]
     nodes = [node("a1", cpu="4", memory="8Gi"), node("b1", memory="8Gi")]
     a1, b1 = cluster_state.node_uses(nodes, pods)
@@ -74,13 +87,22 @@ def test_fills() -> None:
 
 def test_decision() -> None:
     """As the operator logs it."""
-    line = {"ts": "2026-01-02T03:04:05.678Z", "msg": "decided", "pod": "demo/p", "uid": "u", "profile": "x", "revision": "r", "node": "n"}
+    line = {
+        "ts": "2026-01-02T03:04:05.678Z",
+        "msg": "decided",
+        "pod": "demo/p",
+        "uid": "u",
+        "profile": "x",
+        "revision": "r",
+        "node": "n",
+    }
     at = datetime.datetime(2026, 1, 2, 3, 4, 5, 678000, datetime.UTC)
     assert cluster_state.decision(line) == DecisionRow(at, "demo/p", "n", "x", "r")
 
 
 @pytest.mark.parametrize(
-    ("spec", "expected"), [({"holderIdentity": "moorage-0_ab12"}, "moorage-0"), ({"holderIdentity": ""}, ""), ({}, "")]
+    ("spec", "expected"),
+    [({"holderIdentity": "moorage-0_ab12"}, "moorage-0"), ({"holderIdentity": ""}, ""), ({}, "")],
 )
 def test_leader(spec: dict[str, str], expected: str) -> None:
     """The part of the identity that people know it by."""
@@ -93,7 +115,9 @@ def test_ready() -> None:
     assert not ClusterState().ready
     assert not ClusterState(profiles=(good,)).ready
     assert not ClusterState(profiles=(good,), places={"binpack": {"p": "", "q": "a1"}}).ready
-    assert ClusterState(profiles=(good,), places={"binpack": {"p": "", "q": "a1"}}, refused={"p": "too small"}).ready
+    assert ClusterState(
+        profiles=(good,), places={"binpack": {"p": "", "q": "a1"}}, refused={"p": "too small"}
+    ).ready
     assert not ClusterState(profiles=(good, profile({})), places={"binpack": {"q": "a1"}}).ready
 
 
@@ -106,7 +130,13 @@ def test_strangers() -> None:
 @pytest.mark.parametrize(
     ("message", "why"),
     [
-        ("0/1 nodes are available: 1 Insufficient cpu. preemption: 0/1 nodes are available: 1 No victims.", "1 Insufficient cpu"),
+        (
+            (
+                "0/1 nodes are available: 1 Insufficient cpu. preemption: 0/1 nodes are "
+                "available: 1 No victims."
+            ),
+            "1 Insufficient cpu",
+        ),
         ("no nodes available to schedule pods", "no nodes available to schedule pods"),
     ],
 )
@@ -114,7 +144,10 @@ def test_refused(message: str, why: str) -> None:
     """Why the nodes will not do, without what preemption adds; who is not refused has no reason."""
     said = {**condition("PodScheduled", "False", message), "reason": "Unschedulable"}
     gated = {**condition("PodScheduled", "False"), "reason": "SchedulingGated"}
-    pods = [{"metadata": {"namespace": "x", "name": name}, "status": {"conditions": [each]}} for name, each in (("p", said), ("q", gated))]
+    pods = [
+        {"metadata": {"namespace": "x", "name": name}, "status": {"conditions": [each]}}
+        for name, each in (("p", said), ("q", gated))
+    ]
     assert cluster_state.refused([*pods, pod("a1")]) == {"x/p": why}
     assert cluster_state.failed(pods) == {}
 
@@ -147,12 +180,23 @@ def test_every_text_is_printable() -> None:
     odd = "a\x1b[2J\n\u202e"
     said = {**condition("PodScheduled", "False", odd), "reason": "Unschedulable"}
     waits = {"metadata": {"namespace": "x", "name": odd}, "status": {"conditions": [said]}}
-    line = {"ts": "2026-01-02T03:04:05.678Z", "pod": odd, "profile": odd, "revision": odd, "node": odd}
+    line = {
+        "ts": "2026-01-02T03:04:05.678Z",
+        "pod": odd,
+        "profile": odd,
+        "revision": odd,
+        "node": odd,
+    }
     refused = profile({"conditions": [condition("Ready", "False", odd)]})
     shown = [
         dataclasses.astuple(refused),
         *map(dataclasses.astuple, cluster_state.node_uses([node(odd)], [])),
         dataclasses.astuple(cluster_state.decision(line)),
     ]
-    texts = [text for each in (*shown, *cluster_state.refused([waits]).items()) for text in each if isinstance(text, str)]
+    texts = [
+        text
+        for each in (*shown, *cluster_state.refused([waits]).items())
+        for text in each
+        if isinstance(text, str)
+    ]
     assert all(map(str.isprintable, texts))

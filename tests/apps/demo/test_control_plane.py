@@ -17,7 +17,10 @@ from tests.rig.operators import until
     ("wanted", "words"),
     [
         (ClusterOptions(20, 3), ["-I", "-m", "towtank", "--nodes=20", "--zones=3"]),
-        (ClusterOptions(6, 3, Path("/x/nodes.yaml"), 6443), ["-I", "-m", "towtank", "--shape=/x/nodes.yaml", "--port=6443"]),
+        (
+            ClusterOptions(6, 3, Path("/x/nodes.yaml"), 6443),
+            ["-I", "-m", "towtank", "--shape=/x/nodes.yaml", "--port=6443"],
+        ),
     ],
 )
 def test_command(wanted: ClusterOptions, words: list[str]) -> None:

@@ -15,7 +15,10 @@ from tests.rig.operators import until
 
 PYTHON = [sys.executable, "-I", "-S", "-c"]
 SLEEPER = [*PYTHON, "import time; print('up', flush=True); time.sleep(600)"]
-LISTENER = "import pathlib, sys; print('up', flush=True); sys.stdin.read(); pathlib.Path(sys.argv[1]).touch()"
+LISTENER = (
+    "import pathlib, sys; print('up', flush=True); sys.stdin.read(); "
+    "pathlib.Path(sys.argv[1]).touch()"
+)
 
 
 def runs(pid: int) -> bool:
@@ -40,7 +43,9 @@ def test_the_end() -> None:
 def test_grace(tmp_path: Path) -> None:
     """Who has time to end by itself is not killed before."""
     with Processes() as processes:
-        processes.start([*PYTHON, LISTENER, str(tmp_path / "heard")], "listener", grace=20).first_line()
+        processes.start(
+            [*PYTHON, LISTENER, str(tmp_path / "heard")], "listener", grace=20
+        ).first_line()
     assert (tmp_path / "heard").exists()
 
 
@@ -62,7 +67,9 @@ processes.reap(gone)
 print(left.pid, processes.folder, flush=True)
 time.sleep(600)
 """
-    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as parent:
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True
+    ) as parent:
         assert parent.stdout is not None
         pid, folder = parent.stdout.readline().split()
         assert runs(int(pid))

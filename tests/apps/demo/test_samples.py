@@ -19,12 +19,21 @@ class Recorded(KubeClient):
         self.unserved = unserved
         self.created: list[tuple[str, Mapping[str, Any]]] = []
         self.replicas: list[int] = []
-        self.scaled: dict[str, Any] = {profile: {"replicas": samples.FIRST_PODS} for profile in samples.PROFILES}
+        self.scaled: dict[str, Any] = {
+            profile: {"replicas": samples.FIRST_PODS} for profile in samples.PROFILES
+        }
 
-    def request(self, method: str, path: str, body: Mapping[str, Any] | None = None, content_type: str = "") -> Any:
+    def request(
+        self, method: str, path: str, body: Mapping[str, Any] | None = None, content_type: str = ""
+    ) -> Any:
         """Answer."""
         if method == "GET":
-            return {"items": [{"metadata": {"name": name, "resourceVersion": "7"}, "spec": spec} for name, spec in self.scaled.items()]}
+            return {
+                "items": [
+                    {"metadata": {"name": name, "resourceVersion": "7"}, "spec": spec}
+                    for name, spec in self.scaled.items()
+                ]
+            }
         assert body is not None
         if method == "PATCH":
             assert body["metadata"] == {"resourceVersion": "7"}
@@ -41,7 +50,9 @@ class Recorded(KubeClient):
 
 
 def test_all_is_put() -> None:
-    """Kinds before their objects, which wait until they are served; what is there already is no error."""
+    """Kinds before their objects, which wait until they are served; what is there already is no
+    error.
+    """
     api, waits = Recorded(unserved=3), [0]
 
     def wait() -> None:
@@ -50,8 +61,16 @@ def test_all_is_put() -> None:
     samples.put(api, wait)
     kinds = [body["kind"] for _, body in api.created]
     assert kinds[:2] == ["CustomResourceDefinition"] * 2
-    assert sorted(set(kinds)) == ["CustomResourceDefinition", "Deployment", "PluginConfig", "Pod", "SchedulerProfile"]
-    assert {body["metadata"]["name"] for _, body in api.created if body["kind"] == "SchedulerProfile"} == set(samples.PROFILES)
+    assert sorted(set(kinds)) == [
+        "CustomResourceDefinition",
+        "Deployment",
+        "PluginConfig",
+        "Pod",
+        "SchedulerProfile",
+    ]
+    assert {
+        body["metadata"]["name"] for _, body in api.created if body["kind"] == "SchedulerProfile"
+    } == set(samples.PROFILES)
     assert waits == [3]
     profiles = [body for _, body in api.created if body["kind"] == "SchedulerProfile"]
     assert all(samples.LAST_APPLIED in body["metadata"]["annotations"] for body in profiles)

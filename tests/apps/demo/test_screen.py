@@ -18,7 +18,9 @@ STATE = ClusterState(profiles=(ProfileRow("binpack", 1, "r", True, "", 0, 0),))
 
 @pytest.mark.parametrize("terminal", [True, False])
 def test_what_is_written(terminal: bool) -> None:
-    """Long lines stay whole, for who copies them; no control characters where there is no terminal."""
+    """Long lines stay whole, for who copies them; no control characters where there is no
+    terminal.
+    """
     output, long = io.StringIO(), "export KUBECONFIG=[tmp]/" + "x" * 200
     with Screen(Console(file=output, force_terminal=terminal, width=80, height=30)) as screen:
         screen.show(STATE)
@@ -46,16 +48,25 @@ def test_decisions_as_lines(monkeypatch: pytest.MonkeyPatch) -> None:
         output.truncate()
         at = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
         screen.show(
-            ClusterState(decisions=tuple(DecisionRow(at.replace(second=each), f"demo/p{each}", "a1", "binpack", "r") for each in seconds))
+            ClusterState(
+                decisions=tuple(
+                    DecisionRow(at.replace(second=each), f"demo/p{each}", "a1", "binpack", "r")
+                    for each in seconds
+                )
+            )
         )
         return output.getvalue().splitlines()
 
     output = io.StringIO()
     with Screen(Console(file=output, width=80)) as screen:
-        assert shown(screen, 2, 1) == [f"decided: demo/p{number} by binpack, revision r: a1" for number in (1, 2)]
+        assert shown(screen, 2, 1) == [
+            f"decided: demo/p{number} by binpack, revision r: a1" for number in (1, 2)
+        ]
         assert shown(screen, 3, 2, 1) == []
     with Screen(Console(file=output, width=80)) as screen:
         many = shown(screen, *range(MAX_LINES + 2, 0, -1))
-        assert [line.split()[1] for line in many] == [f"demo/p{number}" for number in range(1, MAX_LINES + 1)]
+        assert [line.split()[1] for line in many] == [
+            f"demo/p{number}" for number in range(1, MAX_LINES + 1)
+        ]
         monkeypatch.setattr(time, "monotonic", lambda: math.inf)
         assert len(shown(screen, *range(MAX_LINES + 2, 0, -1))) == 2

@@ -9,7 +9,13 @@ import pytest
 from rich.console import Console
 
 from moorage.apps.demo import table
-from moorage.apps.demo.cluster_state import ClusterState, DecisionRow, NodeUse, ProfileRow, ReplicaRow
+from moorage.apps.demo.cluster_state import (
+    ClusterState,
+    DecisionRow,
+    NodeUse,
+    ProfileRow,
+    ReplicaRow,
+)
 
 NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 
@@ -34,8 +40,14 @@ def test_everything() -> None:
             ProfileRow("binpack", 2, "a19ccaff00", False, "no such plugin", 1, 0),
             ProfileRow("spread", 1, "", True, "", 0, 3),
         ),
-        nodes=(NodeUse("node-b1", "b", 0.5, 0.25, 4, closed="cordoned"), NodeUse("node-a1", "a", 1.0, 0.0, 16)),
-        decisions=(DecisionRow(ago(0.3), "demo/p", "node-a1", "binpack", "a19ccaff00"), DecisionRow(ago(150), "demo/q", "", "spread", "")),
+        nodes=(
+            NodeUse("node-b1", "b", 0.5, 0.25, 4, closed="cordoned"),
+            NodeUse("node-a1", "a", 1.0, 0.0, 16),
+        ),
+        decisions=(
+            DecisionRow(ago(0.3), "demo/p", "node-a1", "binpack", "a19ccaff00"),
+            DecisionRow(ago(150), "demo/q", "", "spread", ""),
+        ),
         replicas=(ReplicaRow("moorage-0", 17, True), ReplicaRow("moorage-1", None, False)),
         places={"binpack": {"demo/p": "node-a1", "demo/r": ""}, "nobody": {"demo/s": ""}},
         refused={"demo/q": "2 Insufficient cpu"},
@@ -73,7 +85,8 @@ DECIDED    POD     NODE                              PROFILE  REVISION
 )
 def test_what_became_of_a_pod(more: dict[str, dict[str, str]], said: str) -> None:
     """That something failed says nothing about the nodes."""
-    assert table.outcome(DecisionRow(ago(0), "demo/q", "", "spread", "-"), ClusterState(**more)) == said  # type: ignore[arg-type]
+    state = ClusterState(**more)  # type: ignore[arg-type]
+    assert table.outcome(DecisionRow(ago(0), "demo/q", "", "spread", "-"), state) == said
 
 
 def test_nothing_yet() -> None:
@@ -99,9 +112,14 @@ def test_many_nodes(count: int) -> None:
 def test_all_of_it_fits(height: int, decided: int, nodes: int) -> None:
     """The terminal's last line is the cursor's; a usual one has 24 of them."""
     state = ClusterState(
-        profiles=(ProfileRow("binpack", 1, "r", False, "because", 0, 0), ProfileRow("spread", 1, "r", True, "", 0, 0)),
+        profiles=(
+            ProfileRow("binpack", 1, "r", False, "because", 0, 0),
+            ProfileRow("spread", 1, "r", True, "", 0, 0),
+        ),
         nodes=tuple(NodeUse(f"node-{number}", "a", 0.0, 0.0, 1) for number in range(nodes)),
-        decisions=tuple(DecisionRow(ago(number), "demo/p", "n", "spread", "r") for number in range(decided)),
+        decisions=tuple(
+            DecisionRow(ago(number), "demo/p", "n", "spread", "r") for number in range(decided)
+        ),
     )
     lines = text(state, height=height).splitlines()
     assert len(lines) < height

@@ -38,7 +38,10 @@ class Pretended:
 
     def look(self) -> ClusterState:
         """As it is now."""
-        replicas = tuple(ReplicaRow(f"moorage-{number}", number, self.leader == f"moorage-{number}") for number in range(2))
+        replicas = tuple(
+            ReplicaRow(f"moorage-{number}", number, self.leader == f"moorage-{number}")
+            for number in range(2)
+        )
         swaps = {self.profile.revision: datetime.datetime.now(datetime.UTC)}
         nodes = (NodeUse("a1", "a", 0.5, 0.5, 2), NodeUse("b1", "b", 0, 0, 1))
         return ClusterState(
@@ -59,21 +62,34 @@ class Pretended:
     def merge(self, kind: str, name: str, patch: Mapping[str, Any]) -> None:
         """What the operator would make of an edit."""
         if kind == "PluginConfig" and self.broken != "swap":
-            self.spreads = patch["spec"]["args"]["scoringStrategy"]["type"] == "LeastAllocated" and self.broken != "effect"
-            self.profile = dataclasses.replace(self.profile, revision=f"r{int(self.profile.revision[1:]) + 1}")
+            self.spreads = (
+                patch["spec"]["args"]["scoringStrategy"]["type"] == "LeastAllocated"
+                and self.broken != "effect"
+            )
+            self.profile = dataclasses.replace(
+                self.profile, revision=f"r{int(self.profile.revision[1:]) + 1}"
+            )
         elif kind == "Deployment":
             self.replicas.append(patch["spec"]["replicas"])
             self.full = self.broken == "no room"
-            self.places = {pod: place or ("" if self.full else "a1") for pod, place in self.places.items()}
+            self.places = {
+                pod: place or ("" if self.full else "a1") for pod, place in self.places.items()
+            }
         elif kind == "SchedulerProfile":
-            wrong = patch["spec"]["weights"][tour.WRONG_PLUGIN] is not None and self.broken != "refusal"
+            wrong = (
+                patch["spec"]["weights"][tour.WRONG_PLUGIN] is not None and self.broken != "refusal"
+            )
             revision = "r99" if wrong and self.broken == "last good" else self.profile.revision
-            self.profile = dataclasses.replace(self.profile, ready=not wrong, problem=PROBLEM if wrong else "", revision=revision)
+            self.profile = dataclasses.replace(
+                self.profile, ready=not wrong, problem=PROBLEM if wrong else "", revision=revision
+            )
 
     def create(self, kind: str, body: Mapping[str, Any]) -> None:
         """Place a pod."""
         if self.broken != "placing":
-            self.places[f"demo/{body['metadata']['name']}"] = "" if self.full else "b1" if self.spreads else "a1"
+            self.places[f"demo/{body['metadata']['name']}"] = (
+                "" if self.full else "b1" if self.spreads else "a1"
+            )
 
     def kill(self, replica: str) -> None:
         """The other one takes over."""

@@ -7,7 +7,14 @@ from pathlib import Path
 
 from moorage.apps.demo.watcher import MAX_DECISIONS_KEPT, LogTail
 
-DECIDED = {"ts": "2026-01-02T03:04:05.678Z", "msg": "decided", "pod": "demo/p", "profile": "x", "revision": "r", "node": "n"}
+DECIDED = {
+    "ts": "2026-01-02T03:04:05.678Z",
+    "msg": "decided",
+    "pod": "demo/p",
+    "profile": "x",
+    "revision": "r",
+    "node": "n",
+}
 SWAPPED = {"ts": "2026-01-02T03:04:05.678Z", "msg": "swapped", "profile": "x", "revision": "r"}
 
 

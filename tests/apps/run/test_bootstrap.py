@@ -62,7 +62,9 @@ def test_configz_is_what_was_given() -> None:
 
 def test_configz_shows_no_password() -> None:
     """Of an address that has one; all else is as it was given."""
-    config = OperatorConfiguration().model_copy(update={"client_connection": ClientConnectionOptions(master="https://user:S3CRET@host:1")})
+    config = OperatorConfiguration().model_copy(
+        update={"client_connection": ClientConnectionOptions(master="https://user:S3CRET@host:1")}
+    )
     shown = bootstrap.configz(config)
     assert "S3CRET" not in str(shown)
     assert "https://host:1" in str(shown)

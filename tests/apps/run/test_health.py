@@ -70,7 +70,8 @@ def test_dead_tasks_are_named() -> None:
         state = ReplicaState()
         check = health.tasks_check(state)
         state.tasks = {
-            name: asyncio.create_task(asyncio.sleep(seconds)) for name, seconds in {"engine": 0, "events": 0, "feed": 60}.items()
+            name: asyncio.create_task(asyncio.sleep(seconds))
+            for name, seconds in {"engine": 0, "events": 0, "feed": 60}.items()
         }
         assert check() is None
         await asyncio.wait([state.tasks["engine"], state.tasks["events"]])
@@ -100,10 +101,14 @@ def test_a_feed_is_fresh_once_listed_and_while_heard() -> None:
         pytest.param(1.0, 99, None, None, id="fresh again after failures"),
         pytest.param(999.0, 1, None, None, id="being opened again"),
         pytest.param(999.0, 99, Retryable("away"), None, id="the API server is away"),
-        pytest.param(999.0, 99, None, "watches that cannot be opened again: pods", id="broken for good"),
+        pytest.param(
+            999.0, 99, None, "watches that cannot be opened again: pods", id="broken for good"
+        ),
     ],
 )
-def test_only_what_a_restart_heals_is_dead(age: float, failures: int, error: EdgeError | None, want: str | None) -> None:
+def test_only_what_a_restart_heals_is_dead(
+    age: float, failures: int, error: EdgeError | None, want: str | None
+) -> None:
     """A watch that cannot be opened although the API server answers."""
 
     async def scenario() -> None:

@@ -1,4 +1,6 @@
-"""The process: how it logs, which limits it has, how it ends, and that it lives where there is no API server."""
+"""The process: how it logs, which limits it has, how it ends, and that it lives where there is no
+API server.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,10 @@ NOWHERE = "http://127.0.0.1:9"
 """Nobody listens at the discard port."""
 
 
-@pytest.mark.parametrize(("verbosity", "debug", "decisions"), [(0, False, False), (1, False, False), (2, False, True), (4, True, True)])
+@pytest.mark.parametrize(
+    ("verbosity", "debug", "decisions"),
+    [(0, False, False), (1, False, False), (2, False, True), (4, True, True)],
+)
 def test_verbosity(verbosity: int, debug: bool, decisions: bool) -> None:
     """Decisions from 2 on, everything from 4 on."""
     root, chosen = logging.getLogger(), logging.getLogger("moorage.decisions")
@@ -98,7 +103,9 @@ def answer(port: object, path: str) -> tuple[int, str]:
     """Status and body of a GET."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    with contextlib.closing(http.client.HTTPSConnection("127.0.0.1", int(str(port)), timeout=5, context=context)) as connection:
+    with contextlib.closing(
+        http.client.HTTPSConnection("127.0.0.1", int(str(port)), timeout=5, context=context)
+    ) as connection:
         connection.request("GET", path)
         response = connection.getresponse()
         return response.status, response.read().decode()
@@ -114,7 +121,9 @@ def test_without_an_api_server_it_lives_is_not_ready_and_ends_when_told() -> Non
         for resource in ("pods", "nodes", "namespaces"):
             assert f"[-]{resource} failed: {resource} are not listed yet" in body
         assert "[-]profiles failed: " in body
-        assert [answer(port, path)[0] for path in ("/metrics", "/configz", "/debug/queue")] == [401] * 3
+        assert [answer(port, path)[0] for path in ("/metrics", "/configz", "/debug/queue")] == [
+            401
+        ] * 3
         process.send_signal(signal.SIGTERM)
         logged(process, "SIGTERM: ending")
         assert process.wait(20) == 0
@@ -122,7 +131,9 @@ def test_without_an_api_server_it_lives_is_not_ready_and_ends_when_told() -> Non
 
 @pytest.mark.parametrize("kind", ["blocked", "full", "closed"])
 def test_a_standard_error_that_takes_nothing_holds_nobody_up(kind: str) -> None:
-    """Be it a pipe that nobody reads, a full disk or not there at all: it serves, and ends in time and with 0 when told."""
+    """Be it a pipe that nobody reads, a full disk or not there at all: it serves, and ends in time
+    and with 0 when told.
+    """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -132,10 +143,22 @@ def test_a_standard_error_that_takes_nothing_holds_nobody_up(kind: str) -> None:
         while True:
             os.write(writing, b"x" * 4096)
     os.set_blocking(writing, True)
-    command = [sys.executable, "-I", "-m", "moorage", "run", f"--master={NOWHERE}", "--bind-address=127.0.0.1", f"--secure-port={port}"]
+    command = [
+        sys.executable,
+        "-I",
+        "-m",
+        "moorage",
+        "run",
+        f"--master={NOWHERE}",
+        "--bind-address=127.0.0.1",
+        f"--secure-port={port}",
+    ]
     if kind == "closed":
         command = ["sh", "-c", 'exec "$@" 0<&- 1>&- 2>&-', "sh", *command]
-    with Path("/dev/full").open("w") as full, subprocess.Popen(command, stderr=writing if kind == "blocked" else full) as process:
+    with (
+        Path("/dev/full").open("w") as full,
+        subprocess.Popen(command, stderr=writing if kind == "blocked" else full) as process,
+    ):
         try:
             until = time.monotonic() + 20
             while time.monotonic() < until and process.poll() is None:
@@ -165,8 +188,12 @@ def test_a_certificate_that_cannot_be_used(tmp_path: Path) -> None:
     """Ends the start with a line that names the files."""
     file = tmp_path / "tls.crt"
     file.write_text("nothing")
-    with operator(f"--tls-cert-file={file}", f"--tls-private-key-file={file}", "--secure-port=0") as process:
-        assert f"serving.certFile {file}" in str(logged(process, "do not make a certificate")["msg"])
+    with operator(
+        f"--tls-cert-file={file}", f"--tls-private-key-file={file}", "--secure-port=0"
+    ) as process:
+        assert f"serving.certFile {file}" in str(
+            logged(process, "do not make a certificate")["msg"]
+        )
         assert process.wait(20) == 2
 
 

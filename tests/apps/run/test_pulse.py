@@ -34,8 +34,12 @@ class Answering(OneLoop):
         return await super().ask(question, seconds)
 
 
-@pytest.mark.parametrize(("looks", "ended"), [(34, []), (35, [1])], ids=["a long decision", "a hanging one"])
-def test_silence_of_a_lease_and_twenty_seconds_ends_the_process(looks: int, ended: list[int], capfd: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("looks", "ended"), [(34, []), (35, [1])], ids=["a long decision", "a hanging one"]
+)
+def test_silence_of_a_lease_and_twenty_seconds_ends_the_process(
+    looks: int, ended: list[int], capfd: pytest.CaptureFixture[str]
+) -> None:
     """Looks are counted. What goes on after less is alive again."""
     aborted: list[int] = []
     pulse = Pulse(Answering(looks), EagerClock(), LIMIT * INTERVAL_SECONDS, aborted.append)
@@ -76,7 +80,13 @@ PROGRAM = """
 def test_a_process_that_hangs_ends_with_its_stacks() -> None:
     """A real one: not zero, in time, and where it hung is said."""
     began = time.monotonic()
-    ended = subprocess.run([sys.executable, "-c", textwrap.dedent(PROGRAM)], capture_output=True, text=True, timeout=30, check=False)
+    ended = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(PROGRAM)],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
     assert ended.returncode == 1
     assert time.monotonic() - began < 15
     assert "in decides_for_ever" in ended.stderr

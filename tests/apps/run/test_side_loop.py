@@ -1,4 +1,6 @@
-"""Two threads with a loop each: who runs where, what crosses, and that neither waits for ever for the other."""
+"""Two threads with a loop each: who runs where, what crosses, and that neither waits for ever for
+the other.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,9 @@ def test_each_runs_where_it_belongs() -> None:
     on_both(scenario)
 
 
-@pytest.mark.parametrize("error", [ValueError("a bug"), TimeoutError("of its own")], ids=["bug", "its own time-out"])
+@pytest.mark.parametrize(
+    "error", [ValueError("a bug"), TimeoutError("of its own")], ids=["bug", "its own time-out"]
+)
 def test_errors_cross_as_they_are(error: Exception) -> None:
     """In both directions."""
 

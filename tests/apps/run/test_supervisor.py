@@ -53,7 +53,9 @@ class FakeParts:
         self.in_flight: asyncio.Event | None = None
         self.restores: list[Exception] = []
         self.feeds = [ScriptedInformer("pods"), ScriptedInformer("nodes")]
-        self.background: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {"background": self.dying}
+        self.background: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {
+            "background": self.dying
+        }
         self.aborted: list[int] = []
         self.identity, self.failures, self.late_until = "me", 0, -math.inf
         self.holding = self.stuck = False
@@ -92,7 +94,7 @@ class FakeParts:
         await self.died.wait()
         raise RuntimeError("a bug")
 
-    # ---- the elector ----
+    # ---- the elector -----------------------------------------------------------------------------
 
     async def acquire(self) -> None:
         """When the test grants it."""
@@ -111,7 +113,7 @@ class FakeParts:
         """Given back; whoever still held it would take it again."""
         self.told.append("released while held" if self.holding else "released")
 
-    # ---- the rest ----
+    # ---- the rest --------------------------------------------------------------------------------
 
     async def prepare(self) -> None:
         """What must be there before an election."""
@@ -249,7 +251,9 @@ CLOSED = ["Kopf stopped", "server stopped", "closed"]
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_in_order(number: signal.Signals) -> None:
-    """Bindings settle, events go out, then the lease is given back; Kopf's own handler is not called."""
+    """Bindings settle, events go out, then the lease is given back; Kopf's own handler is not
+    called.
+    """
 
     async def scenario(parts: FakeParts) -> None:
         await leading(parts)
@@ -349,14 +353,24 @@ def test_a_task_that_ends_ends_the_process(die: str, caplog: pytest.LogCaptureFi
     status, parts = run(scenario)
     assert status == 1
     assert parts.told == ["settles", "settled", "events flushed", "severed", "released", *CLOSED]
-    assert {"background": "background failed", "Kopf": "Kopf's watcher ended", "engine": "engine ended"}[die] in caplog.text
+    assert {
+        "background": "background failed",
+        "Kopf": "Kopf's watcher ended",
+        "engine": "engine ended",
+    }[die] in caplog.text
 
 
 @pytest.mark.parametrize(
-    "listed_first", [pytest.param(True, id="listed, then caught up"), pytest.param(False, id="caught up, then listed")]
+    "listed_first",
+    [
+        pytest.param(True, id="listed, then caught up"),
+        pytest.param(False, id="caught up, then listed"),
+    ],
 )
 def test_nothing_is_decided_before_lease_lists_and_catching_up(listed_first: bool) -> None:
-    """Each of the three holds it back, and stored revisions are read again after the lease was had."""
+    """Each of the three holds it back, and stored revisions are read again after the lease was
+    had.
+    """
 
     async def scenario(parts: FakeParts) -> None:
         assert parts.told == ["serves", "restored", "engine runs", "prepared"]
@@ -373,14 +387,28 @@ def test_nothing_is_decided_before_lease_lists_and_catching_up(listed_first: boo
                 else:
                     feed.caught_up.set()
         await settle()
-        assert parts.told == ["serves", "restored", "engine runs", "prepared", "acquired", "warm", "restored", "leads", "led"]
+        assert parts.told == [
+            "serves",
+            "restored",
+            "engine runs",
+            "prepared",
+            "acquired",
+            "warm",
+            "restored",
+            "leads",
+            "led",
+        ]
         await signalled(signal.SIGTERM)
 
     assert run(scenario)[0] == 0
 
 
 @pytest.mark.parametrize(
-    ("free", "calls"), [pytest.param(True, ["catch up", "run"], id="free"), pytest.param(False, ["run", "catch up"], id="another's")]
+    ("free", "calls"),
+    [
+        pytest.param(True, ["catch up", "run"], id="free"),
+        pytest.param(False, ["run", "catch up"], id="another's"),
+    ],
 )
 def test_a_lease_that_is_free_is_had_before_the_first_lists(free: bool, calls: list[str]) -> None:
     """Then they are newer than it, and no bookmark is waited for; a standby lists all the same."""
@@ -400,11 +428,18 @@ def test_a_lease_that_is_free_is_had_before_the_first_lists(free: bool, calls: l
     asyncio.run(story())
 
 
-def test_a_feed_that_only_some_profiles_need_holds_nobody_else_back(caplog: pytest.LogCaptureFixture) -> None:
-    """One that is not listed is not waited for, one that does not catch up only for a while; profiles that read them are."""
+def test_a_feed_that_only_some_profiles_need_holds_nobody_else_back(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """One that is not listed is not waited for, one that does not catch up only for a while;
+    profiles that read them are.
+    """
 
     async def scenario(parts: FakeParts) -> None:
-        parts.feeds += [ScriptedInformer("services", optional=True), ScriptedInformer("replicasets", optional=True)]
+        parts.feeds += [
+            ScriptedInformer("services", optional=True),
+            ScriptedInformer("replicasets", optional=True),
+        ]
         parts.feeds[2].has_synced = True
         for feed in parts.feeds[:2]:
             feed.has_synced = True
@@ -473,9 +508,14 @@ def test_stored_revisions_are_read_until_it_succeeds() -> None:
     assert run(scenario)[0] == 0
 
 
-@pytest.mark.parametrize(("refusals", "waits", "restored"), [(3, 3, True), (40, REFUSED_SECONDS, False)], ids=["for a moment", "for good"])
+@pytest.mark.parametrize(
+    ("refusals", "waits", "restored"),
+    [(3, 3, True), (40, REFUSED_SECONDS, False)],
+    ids=["for a moment", "for good"],
+)
 def test_a_right_that_seems_to_be_missing(refusals: int, waits: float, restored: bool) -> None:
-    """An API server that has just started refuses what it allows: only after half a minute is it believed, and then it goes on without.
+    """An API server that has just started refuses what it allows: only after half a minute is it
+    believed, and then it goes on without.
 
     When the lease is had what was read before will do.
     """
@@ -521,7 +561,9 @@ def test_dead_tasks_are_told_to_livez() -> None:
     run(scenario)
 
 
-def test_the_end_is_bounded(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_end_is_bounded(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     """A part that does not close holds nothing up."""
     monkeypatch.setattr(supervisor, "CLOSE_SECONDS", 0.05)
 

@@ -1,4 +1,6 @@
-"""The watchdog: it tells one call that hangs from many that do not, ends the process, and writes down which plugin it was."""
+"""The watchdog: it tells one call that hangs from many that do not, ends the process, and writes
+down which plugin it was.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ from moorage.ports import quarantine_record
 from moorage.ports.errors import Conflict, NotFound
 from moorage.ports.http_calls import HttpCall
 
-# A third of a second is stuck. Each argument is done by a watched process of its own; what became of it is printed.
+# A third of a second is stuck. Each argument is done by a watched process of its own; what became
+# of it is printed.
 PROGRAM = """
 import json, os, re, signal, sys, time
 from moorage.apps.run import watchdog
@@ -34,7 +37,9 @@ def operate(what, marks):
 
 for what in sys.argv[1:]:
     recorded = []
-    status = watchdog.run_watched(lambda marks: operate(what, marks), lambda *plugin: recorded.append(plugin), "text")
+    status = watchdog.run_watched(
+        lambda marks: operate(what, marks), lambda *plugin: recorded.append(plugin), "text"
+    )
     sys.stderr.flush()
     print(json.dumps([status, recorded]), flush=True)
     print("----", file=sys.stderr, flush=True)
@@ -42,15 +47,26 @@ for what in sys.argv[1:]:
 HANGS = {
     "a loop": "guard.enter('filter')\nwhile True: pass",
     "a wait": "guard.enter('filter')\ntime.sleep(60)",
-    "code that never gives the interpreter back": "guard.enter('filter')\nre.match('(a+)+$', 'a' * 64 + 'b')",
-    "a call after many": "for _ in range(9): guard.enter('score'); guard.leave()\nguard.enter('filter')\ntime.sleep(60)",
+    "code that never gives the interpreter back": (
+        "guard.enter('filter')\nre.match('(a+)+$', 'a' * 64 + 'b')"
+    ),
+    "a call after many": (
+        "for _ in range(9): guard.enter('score'); "
+        "guard.leave()\nguard.enter('filter')\ntime.sleep(60)"
+    ),
 }
 GOES_ON = {
     "nothing": ("", 7),
     "slow, but not in a plugin": ("time.sleep(0.6)", 7),
     "after a call": ("guard.enter('filter'); guard.leave(); time.sleep(0.6)", 7),
     "many calls": ("for _ in range(12): guard.enter('filter'); time.sleep(0.05); guard.leave()", 7),
-    "calls in a call": ("guard.enter('postFilter')\nfor _ in range(12): guard.enter('filter'); time.sleep(0.05); guard.leave()", 7),
+    "calls in a call": (
+        (
+            "guard.enter('postFilter')\nfor _ in range(12): guard.enter('filter'); "
+            "time.sleep(0.05); guard.leave()"
+        ),
+        7,
+    ),
     "its own end": ("os._exit(5)", 5),
     "killed": ("os.kill(os.getpid(), 9)", 137),
 }
@@ -60,16 +76,29 @@ Ended = tuple[int, list[list[str]], str]
 
 @pytest.fixture(scope="module")
 def ends() -> dict[str, Ended]:
-    """What became of each, one after another in one program: starting a program is what takes time here."""
+    """What became of each, one after another in one program: starting a program is what takes time
+    here.
+    """
     todo = {**HANGS, **{name: what for name, (what, _) in GOES_ON.items()}}
-    done = subprocess.run([sys.executable, "-c", PROGRAM, *todo.values()], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, *todo.values()],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
     answers = [json.loads(line) for line in done.stdout.splitlines()]
-    return {name: (*answer, said) for name, answer, said in zip(todo, answers, done.stderr.split("----\n"), strict=False)}
+    return {
+        name: (*answer, said)
+        for name, answer, said in zip(todo, answers, done.stderr.split("----\n"), strict=False)
+    }
 
 
 @pytest.mark.parametrize("name", HANGS)
 def test_a_call_that_hangs(ends: dict[str, Ended], name: str) -> None:
-    """The stacks are in the log, plugin and version are recorded, and the exit status is its own."""
+    """The stacks are in the log, plugin and version are recorded, and the exit status is its
+    own.
+    """
     status, recorded, said = ends[name]
     assert (status, recorded) == (watchdog.HUNG_EXIT_STATUS, [["P", "1.0"]])
     assert "Fatal Python error: Aborted" in said
@@ -86,7 +115,12 @@ def test_what_does_not_hang(ends: dict[str, Ended], name: str) -> None:
 def start(what: str) -> subprocess.Popen[str]:
     """A program that does this, watched, once it has begun to."""
     what = f"print('ready', flush=True)\n{what}"
-    process = subprocess.Popen([sys.executable, "-c", PROGRAM, what], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, what],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
     return process
@@ -95,7 +129,9 @@ def start(what: str) -> subprocess.Popen[str]:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGUSR2])
 def test_signals_are_passed_on(number: signal.Signals) -> None:
     """Whoever ends the process that was started ends the operator in it, in its own order."""
-    what = f"signal.signal({number}, lambda *_: os._exit(9))\nprint('set', flush=True)\ntime.sleep(30)"
+    what = (
+        f"signal.signal({number}, lambda *_: os._exit(9))\nprint('set', flush=True)\ntime.sleep(30)"
+    )
     process = start(what)
     assert process.stdout is not None
     assert process.stdout.readline() == "set\n"
@@ -126,9 +162,14 @@ def _runs(pid: int) -> bool:
 
 
 def test_marks() -> None:
-    """Calls in calls; no two have the same number, and the outer one has its own again when the inner one ends."""
+    """Calls in calls; no two have the same number, and the outer one has its own again when the
+    inner one ends.
+    """
     marks = CallMarks()
-    outer, inner = PluginGuard("Outer", "1", marks, lambda *_: None), PluginGuard("Inner", "2", marks, lambda *_: None)
+    outer, inner = (
+        PluginGuard("Outer", "1", marks, lambda *_: None),
+        PluginGuard("Inner", "2", marks, lambda *_: None),
+    )
     assert marks.current()[0] == 0
     outer.enter("postFilter")
     first = marks.current()
@@ -146,7 +187,9 @@ def test_marks() -> None:
 
 
 def test_a_mark_costs_next_to_nothing() -> None:
-    """It is set around every call of a plugin from outside the tree: a few microseconds at most, on a busy machine too."""
+    """It is set around every call of a plugin from outside the tree: a few microseconds at most, on
+    a busy machine too.
+    """
     marks = CallMarks()
     guard = PluginGuard("P", "1", marks, lambda *_: None)
     best = 1.0
@@ -162,12 +205,14 @@ def test_a_mark_costs_next_to_nothing() -> None:
 def test_faults_are_counted() -> None:
     """By plugin and point."""
     counted: list[tuple[str, str]] = []
-    guard = PluginGuard("P", "1", CallMarks(), lambda plugin, point: counted.append((plugin, point)))
+    guard = PluginGuard(
+        "P", "1", CallMarks(), lambda plugin, point: counted.append((plugin, point))
+    )
     guard.record(PluginFault(guard, "filter", "x"))
     assert counted == [("P", "filter")]
 
 
-# ---- the record --------------------------------------------------------------------------------------------------------------
+# ---- the record ----------------------------------------------------------------------------------
 
 
 class OneLease:
@@ -176,7 +221,10 @@ class OneLease:
     def __init__(self, annotations: dict[str, str] | None) -> None:
         self.lease: dict[str, Any] | None = None
         if annotations is not None:
-            self.lease = {"metadata": {"resourceVersion": "5", "annotations": annotations}, "spec": {"holderIdentity": "me"}}
+            self.lease = {
+                "metadata": {"resourceVersion": "5", "annotations": annotations},
+                "spec": {"holderIdentity": "me"},
+            }
 
     async def call(self, call: HttpCall) -> bytes:
         """Get, make or patch it."""
@@ -192,7 +240,10 @@ class OneLease:
             metadata = json.loads(call.body or b"")["metadata"]
             if metadata["resourceVersion"] != self.lease["metadata"]["resourceVersion"]:
                 raise Conflict("PATCH", 409)
-            self.lease["metadata"]["annotations"] = {**self.lease["metadata"]["annotations"], **metadata["annotations"]}
+            self.lease["metadata"]["annotations"] = {
+                **self.lease["metadata"]["annotations"],
+                **metadata["annotations"],
+            }
         return json.dumps(self.lease).encode()
 
     def stream(self, path: str) -> Any:
@@ -207,9 +258,13 @@ class OneLease:
         pytest.param({}, {"P": "1.0"}, id="nothing yet"),
         pytest.param({"a": "b"}, {"P": "1.0"}, id="something else"),
         pytest.param(
-            {quarantine_record.QUARANTINE_ANNOTATION: '{"Q": "2", "P": "0.9"}'}, {"P": "1.0", "Q": "2"}, id="others, and an older version"
+            {quarantine_record.QUARANTINE_ANNOTATION: '{"Q": "2", "P": "0.9"}'},
+            {"P": "1.0", "Q": "2"},
+            id="others, and an older version",
         ),
-        pytest.param({quarantine_record.QUARANTINE_ANNOTATION: "nonsense"}, {"P": "1.0"}, id="nonsense"),
+        pytest.param(
+            {quarantine_record.QUARANTINE_ANNOTATION: "nonsense"}, {"P": "1.0"}, id="nonsense"
+        ),
     ],
 )
 def test_the_record(annotations: dict[str, str] | None, want: dict[str, str]) -> None:
@@ -219,12 +274,20 @@ def test_the_record(annotations: dict[str, str] | None, want: dict[str, str]) ->
     assert session.lease is not None
     found = session.lease["metadata"]["annotations"]
     assert quarantine_record.parse_annotations(found) == want
-    assert {name: value for name, value in found.items() if name != quarantine_record.QUARANTINE_ANNOTATION} == {
-        name: value for name, value in (annotations or {}).items() if name != quarantine_record.QUARANTINE_ANNOTATION
+    assert {
+        name: value
+        for name, value in found.items()
+        if name != quarantine_record.QUARANTINE_ANNOTATION
+    } == {
+        name: value
+        for name, value in (annotations or {}).items()
+        if name != quarantine_record.QUARANTINE_ANNOTATION
     }
 
 
 @pytest.mark.parametrize("text", ["", "nonsense", "[]", "5", "null"])
 def test_a_record_that_is_none(text: str) -> None:
     """Quarantines nobody."""
-    assert quarantine_record.parse_annotations({quarantine_record.QUARANTINE_ANNOTATION: text}) == {}
+    assert (
+        quarantine_record.parse_annotations({quarantine_record.QUARANTINE_ANNOTATION: text}) == {}
+    )

@@ -1,7 +1,8 @@
-"""Record what a kube-apiserver answers to the cases: ``python -m tests.conformance.recording.objects ASSETS``.
+"""Record what a kube-apiserver answers to the cases: ``python -m
+tests.conformance.recording.objects ASSETS``.
 
-ASSETS is the folder with etcd, kube-apiserver and kubectl (tests/tools/assets.py). Written is ``recorded_objects.json`` beside
-the tests.
+ASSETS is the folder with etcd, kube-apiserver and kubectl (tests/tools/assets.py). Written is
+``recorded_objects.json`` beside the tests.
 """
 
 from __future__ import annotations
@@ -25,7 +26,12 @@ def _ask(connection: http.client.HTTPSConnection, step: Step) -> list[Any]:
     method, path, body = step
     content_type = "application/merge-patch+json" if method == "MERGE" else "application/json"
     verb = "PATCH" if method == "MERGE" else method
-    connection.request(verb, path, None if body is None else json.dumps(body).encode(), {"Content-Type": content_type})
+    connection.request(
+        verb,
+        path,
+        None if body is None else json.dumps(body).encode(),
+        {"Content-Type": content_type},
+    )
     response = connection.getresponse()
     return [response.status, masked(json.loads(response.read()))]
 
@@ -35,8 +41,12 @@ def main() -> None:
     with Rig(Path(sys.argv[1])) as rig:
         context = ssl.create_default_context(cafile=str(rig.folder / "ca.crt"))
         context.load_cert_chain(rig.folder / "admin.crt", rig.folder / "admin.key")
-        connection = http.client.HTTPSConnection(rig.server.removeprefix("https://"), timeout=60, context=context)
-        answers = {name: [_ask(connection, step) for step in steps] for name, steps in CASES.items()}
+        connection = http.client.HTTPSConnection(
+            rig.server.removeprefix("https://"), timeout=60, context=context
+        )
+        answers = {
+            name: [_ask(connection, step) for step in steps] for name, steps in CASES.items()
+        }
         connection.close()
     RECORDED.write_text(json.dumps(answers, indent=1, sort_keys=True) + "\n")
 

@@ -60,8 +60,12 @@ TABLE: dict[tuple[PodState | None, str], PodState | type[CacheError] | None] = {
 
 
 @pytest.mark.parametrize(("state", "event", "want"), [(*key, want) for key, want in TABLE.items()])
-def test_every_move_of_the_table(state: PodState | None, event: str, want: PodState | type[CacheError] | None) -> None:
-    """Each event in each state leads where the table says; an illegal one raises and changes nothing."""
+def test_every_move_of_the_table(
+    state: PodState | None, event: str, want: PodState | type[CacheError] | None
+) -> None:
+    """Each event in each state leads where the table says; an illegal one raises and changes
+    nothing.
+    """
     cache = cache_with(state)
     if want is CacheError:
         with pytest.raises(CacheError):
@@ -85,7 +89,9 @@ def test_a_pod_seen_elsewhere_moves() -> None:
 
 
 def test_pods_wait_for_their_node() -> None:
-    """Pods on a node not seen yet are charged when it comes; a node that goes and comes back finds its pods."""
+    """Pods on a node not seen yet are charged when it comes; a node that goes and comes back finds
+    its pods.
+    """
     cache = Cache()
     cache.observe(ON_N1, pod_requests(ON_N1))
     for _ in range(2):

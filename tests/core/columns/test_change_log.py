@@ -1,4 +1,6 @@
-"""Change logs: a reader gets every row that changed since it last looked, or is told to look at all."""
+"""Change logs: a reader gets every row that changed since it last looked, or is told to look at
+all.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +17,16 @@ def logs() -> tuple[ChangeLog, ...]:
     return tuple(ChangeLog() for _ in Aspect)
 
 
-steps = st.lists(st.tuples(st.sampled_from(Aspect), st.integers(0, ROWS - 1)) | st.none(), max_size=60)
+steps = st.lists(
+    st.tuples(st.sampled_from(Aspect), st.integers(0, ROWS - 1)) | st.none(), max_size=60
+)
 
 
 @given(steps)
 def test_reader_misses_nothing(steps: list[tuple[Aspect, int] | None]) -> None:
-    """Rows of the reader's aspects since its last look (None in ``steps``), each once, ascending; all of them when there are many."""
+    """Rows of the reader's aspects since its last look (None in ``steps``), each once, ascending;
+    all of them when there are many.
+    """
     written = logs()
     reader = ChangeReader(written, frozenset({Aspect.TAINTS, Aspect.LABELS}))
     assert reader.catch_up(ROWS) is None

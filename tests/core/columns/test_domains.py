@@ -28,10 +28,17 @@ def test_per_domain() -> None:
 
 
 def test_shifted() -> None:
-    """Once for each key, in a copy; a topology without sums gets some; a node without the label changes nothing."""
+    """Once for each key, in a copy; a topology without sums gets some; a node without the label
+    changes nothing.
+    """
     nodes = table()
     sums = {ZONE: np.array([0, 3, 4])}
     new = shifted(sums, [ZONE, ZONE, HOST], 0, 1, nodes)
-    assert {key: counts.tolist() for key, counts in new.items()} == {ZONE: [0, 5, 4], HOST: [0, 1, 0, 0, 0]}
-    assert {key: counts.tolist() for key, counts in shifted(sums, [ZONE], 3, -1, nodes).items()} == {ZONE: [0, 3, 4]}
+    assert {key: counts.tolist() for key, counts in new.items()} == {
+        ZONE: [0, 5, 4],
+        HOST: [0, 1, 0, 0, 0],
+    }
+    assert {
+        key: counts.tolist() for key, counts in shifted(sums, [ZONE], 3, -1, nodes).items()
+    } == {ZONE: [0, 3, 4]}
     assert sums[ZONE].tolist() == [0, 3, 4]

@@ -7,7 +7,9 @@ from moorage.core.objects.nodes import ContainerImage
 
 
 def test_a_size_is_that_of_the_first_node_that_holds_the_image() -> None:
-    """And follows what that node reports; when it does not hold the image any more, the next one's counts."""
+    """And follows what that node reports; when it does not hold the image any more, the next one's
+    counts.
+    """
     table = ImageTable()
     assert table.put(3, (ContainerImage(("nginx",), 10),))
     assert table.put(1, (ContainerImage(("nginx:latest",), 20),))

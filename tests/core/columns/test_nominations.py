@@ -1,4 +1,5 @@
-"""Nominations: one node a pod, gone with it, and a version that moves when what is nominated changes.
+"""Nominations: one node a pod, gone with it, and a version that moves when what is nominated
+changes.
 
 Decisions and statuses: the newer one counts, and in the end they say the same.
 """
@@ -23,7 +24,9 @@ POD = make_pod("a", cpu="1")
 
 def nominated(pod: Pod, node: str) -> Pod:
     """The pod with this node in its status."""
-    return msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, nominated_node_name=node))
+    return msgspec.structs.replace(
+        pod, status=msgspec.structs.replace(pod.status, nominated_node_name=node)
+    )
 
 
 def names_on(nominations: Nominator, node: str) -> list[str]:
@@ -63,7 +66,9 @@ def test_a_pod_is_nominated_to_one_node(nominations: Nominator) -> None:
 
 
 def test_a_nomination_that_lapsed_stays_so(nominations: Nominator) -> None:
-    """As long as the pod's status names that node; another one is kept for it, and so is this one when it is named anew."""
+    """As long as the pod's status names that node; another one is kept for it, and so is this one
+    when it is named anew.
+    """
     shown = [nominated(POD, node) for node in ("n1", "n2")]
     nominations.lapse(POD.metadata.uid)
     for node, kept in ((0, ""), (0, ""), (1, "n2"), (0, "n1")):
@@ -83,10 +88,14 @@ def test_it_goes(nominations: Nominator) -> None:
 
 
 def test_rows_change_with_what_is_promised_there(nominations: Nominator, nodes: NodeTable) -> None:
-    """Both rows of a pod that is nominated to another one; a new state of it that asks for the same changes nothing."""
+    """Both rows of a pod that is nominated to another one; a new state of it that asks for the same
+    changes nothing.
+    """
     reader = nodes.reader(frozenset({Aspect.NOMINATIONS}))
     assert reader.catch_up(100) is None  # the first time it is everything
-    newer = msgspec.structs.replace(POD, metadata=msgspec.structs.replace(POD.metadata, resource_version="9"))
+    newer = msgspec.structs.replace(
+        POD, metadata=msgspec.structs.replace(POD.metadata, resource_version="9")
+    )
     nominations.add(newer, "n1", pod_requests(newer))
     assert rows(reader) == []
     assert [record.pod for record in nominations.nominated_pods("n1")] == [newer]
@@ -113,12 +122,14 @@ def test_a_pod_that_has_a_node_is_not_nominated(come: str) -> None:
     assert len(cache.nominations) == 0
 
 
-# ---- decisions and statuses --------------------------------------------------------------------------------------------------
+# ---- decisions and statuses ----------------------------------------------------------------------
 
 
 def showing(node: str) -> Pod:
     """The pod with this node in its status."""
-    return msgspec.structs.replace(POD, status=msgspec.structs.replace(POD.status, nominated_node_name=node))
+    return msgspec.structs.replace(
+        POD, status=msgspec.structs.replace(POD.status, nominated_node_name=node)
+    )
 
 
 def read(nominations: Nominator, node: str) -> bool:
@@ -129,16 +140,26 @@ def read(nominations: Nominator, node: str) -> bool:
 def test_a_status_counts_where_nothing_was_decided() -> None:
     """Set by somebody else, moved, cleared; whether it changed is told."""
     them = Nominator(NodeTable())
-    assert [read(them, node) for node in ("", "n1", "n1", "n2", "")] == [False, True, False, True, True]
+    assert [read(them, node) for node in ("", "n1", "n1", "n2", "")] == [
+        False,
+        True,
+        False,
+        True,
+        True,
+    ]
     assert len(them) == 0
 
 
 def test_a_decision_stands_until_the_status_says_it() -> None:
-    """Older statuses, our own writes among them, come late and change nothing; once it was shown, others may change it."""
+    """Older statuses, our own writes among them, come late and change nothing; once it was shown,
+    others may change it.
+    """
     them = Nominator(NodeTable())
     them.nominate(showing(""), "n1")
     them.nominate(showing(""), "n2")
-    assert [(read(them, node), them.nominated_node("uid-a")) for node in ("", "n1", "n2", "n3")] == [
+    assert [
+        (read(them, node), them.nominated_node("uid-a")) for node in ("", "n1", "n2", "n3")
+    ] == [
         (False, "n2"),
         (False, "n2"),
         (False, "n2"),
@@ -166,7 +187,9 @@ def test_what_was_decided_of_a_pod_is_forgotten_with_it() -> None:
 
 
 def test_who_waits_for_the_room_is_told_when_it_is_free() -> None:
-    """It moved, it was broken, the pod is gone or placed elsewhere; not when the pod has its place there."""
+    """It moved, it was broken, the pod is gone or placed elsewhere; not when the pod has its place
+    there.
+    """
     them, freed = Nominator(NodeTable()), list[str]()
     them.freed = lambda pod, node: freed.append(f"{pod.metadata.name} {node}")
     for node in ("n1", "n2", ""):
@@ -181,10 +204,16 @@ def test_who_waits_for_the_room_is_told_when_it_is_free() -> None:
 
 
 @given(
-    st.lists(st.tuples(st.sampled_from(["decide", "write", "other"]), st.sampled_from(["", "n1", "n2"])), max_size=12), st.integers(0, 3)
+    st.lists(
+        st.tuples(st.sampled_from(["decide", "write", "other"]), st.sampled_from(["", "n1", "n2"])),
+        max_size=12,
+    ),
+    st.integers(0, 3),
 )
 def test_in_the_end_both_say_the_same(steps: list[tuple[str, str]], lag: int) -> None:
-    """Whatever is decided, written and set by others, in whatever order, with a watch that is behind."""
+    """Whatever is decided, written and set by others, in whatever order, with a watch that is
+    behind.
+    """
     them, status, shown = Nominator(NodeTable()), [""], 0
     for step, node in steps:
         if step == "decide":
@@ -206,7 +235,9 @@ def test_in_the_end_both_say_the_same(steps: list[tuple[str, str]], lag: int) ->
 
 
 def test_the_foremost_come_first_after_each_change(nodes: NodeTable) -> None:
-    """By priority, and of equal ones who came first; what was sorted before a change is sorted anew after it."""
+    """By priority, and of equal ones who came first; what was sorted before a change is sorted anew
+    after it.
+    """
     nominations = Nominator(nodes)
     for name, priority in (("a", 1), ("b", 5), ("c", 1)):
         nominations.nominate(make_pod(name, cpu="1", priority=priority), "n1")

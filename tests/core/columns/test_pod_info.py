@@ -26,7 +26,14 @@ def record(name: str, cpu: str, memory: str = "0") -> PodInfo:
         (record("a", "3"), [record("b", "1", "9Gi")], True),
         (record("a", "3", "1"), [record("b", "1", "9Gi")], False),
     ],
-    ids=["alone", "too large", "just", "too many", "what is short is not asked for", "what is short is asked for"],
+    ids=[
+        "alone",
+        "too large",
+        "just",
+        "too many",
+        "what is short is not asked for",
+        "what is short is asked for",
+    ],
 )
 def test_room_beside_others(mine: PodInfo, others: list[PodInfo], right: bool) -> None:
     """All that the pod asks for must be there, and nothing else."""

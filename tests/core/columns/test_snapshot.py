@@ -26,12 +26,19 @@ def asking(name: str, node: str = "", port: int = 0, gpus: str = "0", **requests
     if port:
         container["ports"] = [{"hostPort": port}]
     return msgspec.convert(
-        {"metadata": {"name": name, "uid": name}, "spec": {"nodeName": node, "containers": [container]}},
+        {
+            "metadata": {"name": name, "uid": name},
+            "spec": {"nodeName": node, "containers": [container]},
+        },
         Pod,
     )
 
 
-PODS_THERE = (asking("a", "n1", cpu="1"), asking("b", "n1", 80, cpu="2"), asking("c", "n2", cpu="4", gpus="1"))
+PODS_THERE = (
+    asking("a", "n1", cpu="1"),
+    asking("b", "n1", 80, cpu="2"),
+    asking("c", "n2", cpu="4", gpus="1"),
+)
 
 
 @pytest.fixture
@@ -48,10 +55,19 @@ def cache() -> Cache:
 def state_of(cache: Cache) -> object:
     """All that a trial could change."""
     nodes = cache.nodes
-    pods = {node: [record.pod.metadata.name for record in Snapshot(cache).pods_on(node)] for node in ("n1", "n2")}
+    pods = {
+        node: [record.pod.metadata.name for record in Snapshot(cache).pods_on(node)]
+        for node in ("n1", "n2")
+    }
     logs = [log.version for log in nodes.logs]
     amounts = [nodes.amounts_on(row) for row in range(nodes.rows)]
-    return amounts, nodes.non_zero_requested.tolist(), nodes.ports.conflicts(HostPort("TCP", 80, "0.0.0.0")), pods, logs
+    return (
+        amounts,
+        nodes.non_zero_requested.tolist(),
+        nodes.ports.conflicts(HostPort("TCP", 80, "0.0.0.0")),
+        pods,
+        logs,
+    )
 
 
 def herd_of(cache: Cache, *names: str) -> PodBatch:
@@ -117,7 +133,11 @@ def test_a_trial_leaves_no_trace(cache: Cache, fails: bool) -> None:
 def test_one_trial_at_a_time(cache: Cache) -> None:
     """A second one would take back the first one's changes."""
     snapshot = Snapshot(cache)
-    with snapshot.trial(), pytest.raises(RuntimeError, match="a trial is going on"), snapshot.trial():
+    with (
+        snapshot.trial(),
+        pytest.raises(RuntimeError, match="a trial is going on"),
+        snapshot.trial(),
+    ):
         pass
     with snapshot.trial():
         pass

@@ -15,7 +15,9 @@ def service(name: str, namespace: str = "default", **selector: str) -> Service:
 
 
 def test_objects_by_name() -> None:
-    """In the order in which they came; a new state takes the old one's place; views follow and cannot be written."""
+    """In the order in which they came; a new state takes the old one's place; views follow and
+    cannot be written.
+    """
     store = Store()
     view = store.objects(Service)
     for one in (service("b"), service("a"), service("a", "other"), service("b", app="x")):
@@ -33,7 +35,9 @@ def test_objects_by_name() -> None:
 
 
 def test_clocks() -> None:
-    """Each change moves its kind's clock and no other's; taking out what is not there is no change."""
+    """Each change moves its kind's clock and no other's; taking out what is not there is no
+    change.
+    """
     store = Store()
     clock, other = store.version_counter(Service), store.version_counter(Namespace)
     versions = [clock.version]
@@ -61,7 +65,9 @@ class Names:
 
 
 def test_indexes_follow() -> None:
-    """One is made when first asked for, is told of what is there already, and of each change after that."""
+    """One is made when first asked for, is told of what is there already, and of each change after
+    that.
+    """
     store = Store()
     store.put(service("a"))
     index = store.index(Names)

@@ -17,7 +17,13 @@ from moorage.core.cycle.sampling import feasible_nodes_to_find
 from moorage.core.framework.evaluation.evaluation import Evaluation
 from moorage.core.framework.evaluation.evaluator import Evaluator
 from moorage.core.framework.evaluation.row_cache import RowCaches
-from moorage.core.framework.revisions import EnabledPlugins, PluginRef, RequestedProfile, Revision, resolve
+from moorage.core.framework.revisions import (
+    EnabledPlugins,
+    PluginRef,
+    RequestedProfile,
+    Revision,
+    resolve,
+)
 from moorage.core.framework.status import Code
 from tests.builders import make_node, make_pod
 from tests.core.framework.plugins import PRESETS, REGISTRY, BlockArgs, Keep
@@ -57,7 +63,11 @@ def test_nobody_fits() -> None:
     """The diagnosis counts each reason, names who refused, and clears a nomination."""
     outcome = decide(make_pod("a"), blocking("n1", "n2"), context("n1", "n2"))
     assert isinstance(outcome, Diagnosis)
-    assert (outcome.code, outcome.unschedulable_plugins, outcome.nominated_node) == (Code.UNSCHEDULABLE, {"Block"}, "")
+    assert (outcome.code, outcome.unschedulable_plugins, outcome.nominated_node) == (
+        Code.UNSCHEDULABLE,
+        {"Block"},
+        "",
+    )
     assert outcome.message == "0/2 nodes are available: 2 node(s) were blocked by 7."
 
 
@@ -86,7 +96,10 @@ def test_nodes_that_come_and_go_are_seen_by_a_known_template() -> None:
 
 def test_a_lone_feasible_node_is_not_scored() -> None:
     """There is nothing to compare it with; of two, the score is told."""
-    alone, beside = decide(make_pod("a"), revision(), context("n1")), decide(make_pod("a"), revision(), context("n1", "n2"))
+    alone, beside = (
+        decide(make_pod("a"), revision(), context("n1")),
+        decide(make_pod("a"), revision(), context("n1", "n2")),
+    )
     assert isinstance(alone, ScheduleResult)
     assert isinstance(beside, ScheduleResult)
     assert alone.score is None
@@ -94,7 +107,9 @@ def test_a_lone_feasible_node_is_not_scored() -> None:
 
 
 def test_a_clock_that_moved_makes_all_rows_stale() -> None:
-    """A plugin whose answer depends on other rows is asked for all rows when one of them changes."""
+    """A plugin whose answer depends on other rows is asked for all rows when one of them
+    changes.
+    """
     them = context("n0", "n1", "n2")
     rules = revision(plugins={"multiPoint": EnabledPlugins((PluginRef("Census"),), ("Rank",))})
     for cordoned in range(3):
@@ -117,7 +132,9 @@ def test_two_revisions_share_columns_and_see_every_change() -> None:
 
 
 def test_a_swap_keeps_the_columns_of_what_it_did_not_change() -> None:
-    """The successor of a retired revision takes over equal plugins' columns; the rest of the old one is forgotten then."""
+    """The successor of a retired revision takes over equal plugins' columns; the rest of the old
+    one is forgotten then.
+    """
     them, pod = context("n1", "n2"), make_pod("a")
     one, two = blocking("n1"), revision(weights={"Rank": 9})
     old = them.evaluator.evaluation(pod, one)
@@ -146,7 +163,9 @@ def test_the_byte_budget_holds_in_a_small_cluster() -> None:
 
 
 def test_the_byte_budget_counts_what_pods_say() -> None:
-    """A template holds a pod, which may be a megabyte: few of such are kept, and always the newest."""
+    """A template holds a pod, which may be a megabyte: few of such are kept, and always the
+    newest.
+    """
     them = CycleContext(Cache())
     them.cache.put_node(make_node("n1"))
     rules = revision()
@@ -177,7 +196,10 @@ def test_memories_do_not_keep_blueprints() -> None:
 def test_a_refused_reservation_leaves_nothing_behind() -> None:
     """When reserve refuses, the assumption is taken back and the diagnosis speaks of one node."""
     them = context("n1")
-    rules = revision(plugins={"reserve": EnabledPlugins((PluginRef("Keep"),))}, args={"Keep": BlockArgs(frozenset({"n1"}))})
+    rules = revision(
+        plugins={"reserve": EnabledPlugins((PluginRef("Keep"),))},
+        args={"Keep": BlockArgs(frozenset({"n1"}))},
+    )
     decision = decide(make_pod("a"), rules, them)
     assert isinstance(decision, ScheduleResult)
     outcome = assume_and_reserve(decision, them)
@@ -240,7 +262,9 @@ def test_how_many_nodes_are_enough(nodes: int, percentage: int, want: int) -> No
 
 
 def test_sampling_goes_round() -> None:
-    """A profile that samples looks at other nodes for the next pod, and all of them get their turn."""
+    """A profile that samples looks at other nodes for the next pod, and all of them get their
+    turn.
+    """
     them = context(*(f"n{i:04}0" for i in range(300)))
     rules = revision(percentage_of_nodes_to_score=34)
     seen = set()
@@ -255,7 +279,10 @@ def test_sampling_goes_round() -> None:
 def test_a_sample_is_taken_from_the_nodes_of_the_moment() -> None:
     """The visiting order is kept from pod to pod, but a node that came since is looked at too."""
     them = context(*(f"n{i}" for i in range(200)))
-    rules = revision(percentage_of_nodes_to_score=50, args={"Block": BlockArgs(frozenset(f"n{i}" for i in range(199)))})
+    rules = revision(
+        percentage_of_nodes_to_score=50,
+        args={"Block": BlockArgs(frozenset(f"n{i}" for i in range(199)))},
+    )
     assert placed(decide(make_pod("a"), rules, them)) == "n199"
     them.cache.put_node(make_node("n200"))
     them.cache.remove_node("n199")

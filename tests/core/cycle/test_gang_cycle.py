@@ -1,4 +1,6 @@
-"""Gangs: as many as must are placed as they would be one after another, or everything is as before."""
+"""Gangs: as many as must are placed as they would be one after another, or everything is as
+before.
+"""
 
 from __future__ import annotations
 
@@ -32,12 +34,20 @@ TRIO = GangAttempt("default/g", needed=3, min_member=3)
 def fits(pod: Pod, undone: list[str] | None = None) -> ScheduleResult:
     """A placement that says when it is undone."""
     undo = None if undone is None else lambda: undone.append(pod.metadata.name)
-    return ScheduleResult(pod, "n1", REVISION, 1, reservations={"Test": ReserveResult(SUCCESS, unreserve=undo)})
+    return ScheduleResult(
+        pod, "n1", REVISION, 1, reservations={"Test": ReserveResult(SUCCESS, unreserve=undo)}
+    )
 
 
 def refused(pod: Pod, plugin: str, code: Code = Code.UNSCHEDULABLE) -> Diagnosis:
     """A refusal, or a fault."""
-    return Diagnosis(pod, REVISION, code, f"no {plugin}.", frozenset({plugin}) if code is not Code.ERROR else frozenset())
+    return Diagnosis(
+        pod,
+        REVISION,
+        code,
+        f"no {plugin}.",
+        frozenset({plugin}) if code is not Code.ERROR else frozenset(),
+    )
 
 
 def pods(names: str) -> list[Pod]:
@@ -52,18 +62,32 @@ def place_together(
     found: list[list[ScheduleResult | Diagnosis]] = []
 
     def whole() -> Generator[bool, bool | None, None]:
-        found.append((yield from place_gang(gang, waiting, place, context or CycleContext(Cache()), lambda: "")))
+        found.append(
+            (
+                yield from place_gang(
+                    gang, waiting, place, context or CycleContext(Cache()), lambda: ""
+                )
+            )
+        )
 
     assert all(whole())
     return found[0]
 
 
-def run(gang: GangAttempt, outcomes: dict[str, str], undone: list[str] | None = None) -> list[ScheduleResult | Diagnosis]:
+def run(
+    gang: GangAttempt, outcomes: dict[str, str], undone: list[str] | None = None
+) -> list[ScheduleResult | Diagnosis]:
     """Place pods that fit, or are refused by the plugin named; "!" stands for a fault."""
 
     def place(pod: Pod) -> ScheduleResult | Diagnosis:
         plugin = outcomes[pod.metadata.name]
-        return refused(pod, plugin, Code.ERROR if plugin == "!" else Code.UNSCHEDULABLE_AND_UNRESOLVABLE) if plugin else fits(pod, undone)
+        return (
+            refused(
+                pod, plugin, Code.ERROR if plugin == "!" else Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+            )
+            if plugin
+            else fits(pod, undone)
+        )
 
     return place_together(gang, pods("".join(outcomes)), place)
 
@@ -72,13 +96,20 @@ def test_enough_are_placed() -> None:
     """They stay; those who do not fit are told their own reason alone."""
     undone: list[str] = []
     a, b, c, d = run(TRIO, {"a": "", "b": "Size", "c": "", "d": ""}, undone)
-    assert [type(one) for one in (a, b, c, d)] == [ScheduleResult, Diagnosis, ScheduleResult, ScheduleResult]
+    assert [type(one) for one in (a, b, c, d)] == [
+        ScheduleResult,
+        Diagnosis,
+        ScheduleResult,
+        ScheduleResult,
+    ]
     assert isinstance(b, Diagnosis)
     assert (b.message, b.unschedulable_plugins, undone) == ("no Size.", {"Size"}, [])
 
 
 def test_too_few_fit() -> None:
-    """All is taken back, the last first; each is told why, and whatever may free one of them frees all of them."""
+    """All is taken back, the last first; each is told why, and whatever may free one of them frees
+    all of them.
+    """
     undone: list[str] = []
     outcomes = run(TRIO, {"a": "", "b": "Size", "c": "", "d": "Ports"}, undone)
     assert undone == ["c", "a"]
@@ -90,7 +121,11 @@ def test_too_few_fit() -> None:
         waits,
         f"{head}: no Ports.",
     ]
-    assert {(outcome.code, outcome.unschedulable_plugins) for outcome in outcomes if isinstance(outcome, Diagnosis)} == {
+    assert {
+        (outcome.code, outcome.unschedulable_plugins)
+        for outcome in outcomes
+        if isinstance(outcome, Diagnosis)
+    } == {
         (Code.UNSCHEDULABLE, frozenset({"Size", "Ports"})),
         (Code.UNSCHEDULABLE_AND_UNRESOLVABLE, frozenset({"Size", "Ports"})),
     }
@@ -99,15 +134,25 @@ def test_too_few_fit() -> None:
 def test_a_fault_is_no_refusal() -> None:
     """Who had it is tried again by itself; where nobody was refused all are."""
     a, b, c = run(TRIO, {"a": "", "b": "!", "c": "Size"})
-    assert [one.unschedulable_plugins for one in (a, b, c) if isinstance(one, Diagnosis)] == [{"Size"}, set(), {"Size"}]
+    assert [one.unschedulable_plugins for one in (a, b, c) if isinstance(one, Diagnosis)] == [
+        {"Size"},
+        set(),
+        {"Size"},
+    ]
     a, b, c = run(TRIO, {"a": "", "b": "!", "c": ""})
-    assert [one.unschedulable_plugins for one in (a, b, c) if isinstance(one, Diagnosis)] == [set(), set(), set()]
+    assert [one.unschedulable_plugins for one in (a, b, c) if isinstance(one, Diagnosis)] == [
+        set(),
+        set(),
+        set(),
+    ]
 
 
 def test_a_note_ends_every_message() -> None:
     """As it says something of them all."""
     outcomes = run(GangAttempt("default/g", 2, 2, " Late."), {"a": "", "b": "Size"})
-    assert all(outcome.message.endswith(" Late.") for outcome in outcomes if isinstance(outcome, Diagnosis))
+    assert all(
+        outcome.message.endswith(" Late.") for outcome in outcomes if isinstance(outcome, Diagnosis)
+    )
 
 
 def test_what_breaks_in_between_leaves_nothing_behind() -> None:
@@ -124,7 +169,7 @@ def test_what_breaks_in_between_leaves_nothing_behind() -> None:
     assert undone == ["b", "a"]
 
 
-# ---- against one after another -----------------------------------------------------------------------------------------------
+# ---- against one after another -------------------------------------------------------------------
 
 
 def context(nodes: Sequence[Node], there: Sequence[Pod]) -> CycleContext:
@@ -139,7 +184,11 @@ def context(nodes: Sequence[Node], there: Sequence[Pod]) -> CycleContext:
 
 def brief(outcome: ScheduleResult | Diagnosis) -> tuple[Any, ...]:
     """All that counts of an outcome."""
-    return (outcome.node, outcome.score) if isinstance(outcome, ScheduleResult) else (outcome.message, outcome.unschedulable_plugins)
+    return (
+        (outcome.node, outcome.score)
+        if isinstance(outcome, ScheduleResult)
+        else (outcome.message, outcome.unschedulable_plugins)
+    )
 
 
 members = st.lists(st.tuples(st.integers(0, 3), companions.pod_bodies), min_size=2, max_size=5)
@@ -154,24 +203,45 @@ members = st.lists(st.tuples(st.integers(0, 3), companions.pod_bodies), min_size
     st.integers(1, 4),
 )
 def test_all_or_as_before(nodes: Any, specs: Any, there: Any, gang: Any, needed: int) -> None:
-    """Members see each other as pods that are placed one by one do; if that does not do, nobody can tell that it was tried."""
+    """Members see each other as pods that are placed one by one do; if that does not do, nobody can
+    tell that it was tried.
+    """
     cluster = [companions.node(f"n{i}", body) for i, body in enumerate(nodes)]
-    others = [companions.pod(f"p{i}", specs[which], body, f"n{node}") for i, (which, body, node) in enumerate(there)]
-    waiting = [companions.pod(f"m{i}", specs[which], {**body, "deletionTimestamp": None}) for i, (which, body) in enumerate(gang)]
+    others = [
+        companions.pod(f"p{i}", specs[which], body, f"n{node}")
+        for i, (which, body, node) in enumerate(there)
+    ]
+    waiting = [
+        companions.pod(f"m{i}", specs[which], {**body, "deletionTimestamp": None})
+        for i, (which, body) in enumerate(gang)
+    ]
     needed = min(needed, len(waiting))
     tried, naive = context(cluster, others), context(cluster, others)
 
-    outcomes = place_together(GangAttempt("a/g", needed, needed), waiting, lambda pod: gang_cycle.place_member(pod, REVISION, tried), tried)
+    outcomes = place_together(
+        GangAttempt("a/g", needed, needed),
+        waiting,
+        lambda pod: gang_cycle.place_member(pod, REVISION, tried),
+        tried,
+    )
 
     nodes_alone: list[str] = []
     for pod in waiting:
         decision = decide(pod, REVISION, naive)
-        committed = assume_and_reserve(decision, naive) if isinstance(decision, ScheduleResult) else decision
+        committed = (
+            assume_and_reserve(decision, naive)
+            if isinstance(decision, ScheduleResult)
+            else decision
+        )
         nodes_alone.append(committed.node if isinstance(committed, ScheduleResult) else "")
     if sum(map(bool, nodes_alone)) >= needed:
-        assert [outcome.node if isinstance(outcome, ScheduleResult) else "" for outcome in outcomes] == nodes_alone
+        assert [
+            outcome.node if isinstance(outcome, ScheduleResult) else "" for outcome in outcomes
+        ] == nodes_alone
     else:
         assert not any(isinstance(outcome, ScheduleResult) for outcome in outcomes)
         assert tried.cache.assumed == 0
         fresh = context(cluster, others)
-        assert [brief(decide(pod, REVISION, tried)) for pod in waiting] == [brief(decide(pod, REVISION, fresh)) for pod in waiting]
+        assert [brief(decide(pod, REVISION, tried)) for pod in waiting] == [
+            brief(decide(pod, REVISION, fresh)) for pod in waiting
+        ]

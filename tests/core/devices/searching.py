@@ -9,7 +9,9 @@ from moorage.core.devices.uses import AvailableDevices
 from moorage.core.objects.resource_claims import ResourceClaim
 
 
-def search(claims: Sequence[ResourceClaim], offer: AvailableDevices, tries: int = 0) -> tuple[ClaimAssignment, ...] | None:
+def search(
+    claims: Sequence[ResourceClaim], offer: AvailableDevices, tries: int = 0
+) -> tuple[ClaimAssignment, ...] | None:
     """A whole search, set down as often as that can be."""
     found = Allocator(claims, offer, tries)
     while not found.run(lambda: True):

@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from moorage.core.devices.capacity import added, consumed, fits, total
-from moorage.core.objects.resource_claims import CapacityPolicy, CapacityRange, CapacityRequirements, Device, DeviceCapacity
+from moorage.core.objects.resource_claims import (
+    CapacityPolicy,
+    CapacityRange,
+    CapacityRequirements,
+    Device,
+    DeviceCapacity,
+)
 
 GI = 2**30 * 10**9
 STEPS = CapacityPolicy("2Gi", valid_range=CapacityRange("1Gi", "6Gi", "512Mi"))
@@ -45,8 +51,12 @@ def asking(amount: str | None) -> CapacityRequirements | None:
         (CapacityPolicy("3Gi", ("4Gi",)), None, "3Gi", True),
     ],
 )
-def test_what_a_request_takes(policy: CapacityPolicy | None, asked: str | None, takes: str, possible: bool) -> None:
-    """Rounded up to what the policy knows; beyond that, or beyond what there is, the device is no use."""
+def test_what_a_request_takes(
+    policy: CapacityPolicy | None, asked: str | None, takes: str, possible: bool
+) -> None:
+    """Rounded up to what the policy knows; beyond that, or beyond what there is, the device is no
+    use.
+    """
     assert consumed(device(policy), asking(asked)) == {"memory": takes}
     assert fits(device(policy), asking(asked), {}) is possible
 

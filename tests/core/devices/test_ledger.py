@@ -44,7 +44,10 @@ from tests.builders import make_node, make_pod
 
 NODES = [make_node(f"n{i}", labels={"zone": f"z{i % 2}"}) for i in range(3)]
 ANY = DeviceClass(ObjectMeta("any"))
-A_ONLY = DeviceClass(ObjectMeta("a"), DeviceClassSpec(selectors=(DeviceSelector(CELSelector('device.driver == "a"')),)))
+A_ONLY = DeviceClass(
+    ObjectMeta("a"),
+    DeviceClassSpec(selectors=(DeviceSelector(CELSelector('device.driver == "a"')),)),
+)
 ZONE = NodeSelector((NodeSelectorTerm((Requirement("zone", "In", ("z0",)),)),))
 REACH: list[dict[str, Any]] = [
     {"node_name": "n0"},
@@ -58,14 +61,29 @@ REACH: list[dict[str, Any]] = [
 @st.composite
 def slices(draw: st.DrawFn) -> ResourceSlice:
     """A slice of one of four pools."""
-    pool = ResourcePool(draw(st.sampled_from(["n0", "n1", "p", "q"])), draw(st.integers(0, 1)), draw(st.integers(1, 2)))
+    pool = ResourcePool(
+        draw(st.sampled_from(["n0", "n1", "p", "q"])),
+        draw(st.integers(0, 1)),
+        draw(st.integers(1, 2)),
+    )
     takes = (CounterConsumption("set", {"mem": Counter(1)}),) if draw(st.booleans()) else None
     near: dict[str, Any] = draw(st.sampled_from([{}, {"all_nodes": True}, {"node_name": "n2"}]))
-    devices = tuple(Device(name=f"d{i}", consumes_counters=takes, **near) for i in range(draw(st.integers(0, 2))))
-    counters = (CounterSet("set", {"mem": Counter(2)}),) if draw(st.sampled_from([False, False, True])) else None
+    devices = tuple(
+        Device(name=f"d{i}", consumes_counters=takes, **near)
+        for i in range(draw(st.integers(0, 2)))
+    )
+    counters = (
+        (CounterSet("set", {"mem": Counter(2)}),)
+        if draw(st.sampled_from([False, False, True]))
+        else None
+    )
     reach = draw(st.sampled_from(REACH))
     spec = ResourceSliceSpec(
-        driver=draw(st.sampled_from("ab")), pool=pool, devices=None if counters else devices, shared_counters=counters, **reach
+        driver=draw(st.sampled_from("ab")),
+        pool=pool,
+        devices=None if counters else devices,
+        shared_counters=counters,
+        **reach,
     )
     return ResourceSlice(ObjectMeta(draw(st.sampled_from(["s0", "s1", "s2", "s3", "s4"]))), spec)
 
@@ -90,18 +108,26 @@ def claims(draw: st.DrawFn) -> ResourceClaim:
         name,
         "ns",
         f"uid-{name}",
-        owner_references=(OwnerReference(uid=f"uid-pod-{name}", controller=True),) if extended else None,
+        owner_references=(OwnerReference(uid=f"uid-pod-{name}", controller=True),)
+        if extended
+        else None,
         annotations={ANNOTATION: "true"} if extended else None,
     )
     allocation = Allocation(DeviceAllocation(tuple(results))) if draw(st.booleans()) else None
     return ResourceClaim(meta, status=ResourceClaimStatus(allocation=allocation))
 
 
-NAMES = [(ResourceSlice, f"s{i}") for i in range(5)] + [(ResourceClaim, f"ns/c{i}") for i in range(3)]
+NAMES = [(ResourceSlice, f"s{i}") for i in range(5)] + [
+    (ResourceClaim, f"ns/c{i}") for i in range(3)
+]
 STEPS = st.one_of(
     st.tuples(st.just("put"), st.one_of(slices(), claims())),
     st.tuples(
-        st.just("remove"), st.sampled_from([(ResourceSlice, f"s{i}") for i in range(5)] + [(ResourceClaim, f"ns/c{i}") for i in range(3)])
+        st.just("remove"),
+        st.sampled_from(
+            [(ResourceSlice, f"s{i}") for i in range(5)]
+            + [(ResourceClaim, f"ns/c{i}") for i in range(3)]
+        ),
     ),
     st.tuples(st.sampled_from(["assume", "release"]), claims()),
     st.tuples(st.just("look"), st.sampled_from(NODES)),
@@ -130,7 +156,9 @@ def described(ledger: DeviceLedger, node: Node) -> Any:
 @settings(max_examples=150, deadline=None)
 @given(st.lists(STEPS, max_size=12))
 def test_incremental_is_recomputed(steps: list[tuple[str, Any]]) -> None:
-    """Offers, counts and which nodes have the same shape; a node whose devices changed since it was looked at has been noted."""
+    """Offers, counts and which nodes have the same shape; a node whose devices changed since it was
+    looked at has been noted.
+    """
     cache = Cache()
     for node in NODES:
         cache.put_node(node)
@@ -145,7 +173,9 @@ def test_incremental_is_recomputed(steps: list[tuple[str, Any]]) -> None:
         changed = reader.catch_up(cache.nodes.rows)
         now = [described(ledger, node) for node in NODES]
         rows = set(range(len(NODES))) if changed is None else set(changed.tolist())
-        assert {i for i, (old, new) in enumerate(zip(before, now, strict=True)) if old[:2] != new[:2]} <= rows
+        assert {
+            i for i, (old, new) in enumerate(zip(before, now, strict=True)) if old[:2] != new[:2]
+        } <= rows
         before = now
     fresh = DeviceLedger(cache.store)
     for claim in assumed.values():
@@ -160,7 +190,9 @@ def test_incremental_is_recomputed(steps: list[tuple[str, Any]]) -> None:
         assert ledger.extended_claim(pod) == fresh.extended_claim(pod)
 
 
-def apply(store: Store, ledger: DeviceLedger, assumed: dict[str, ResourceClaim], what: str, arg: Any) -> None:
+def apply(
+    store: Store, ledger: DeviceLedger, assumed: dict[str, ResourceClaim], what: str, arg: Any
+) -> None:
     """One step of a history; ``assumed`` is what should be assumed after it."""
     match what:
         case "put":
@@ -192,7 +224,9 @@ def identity(claim: ResourceClaim) -> str:
 def test_a_node_with_other_labels_reaches_other_devices() -> None:
     """Seen by its labels, not by its name alone."""
     store = Store()
-    spec = ResourceSliceSpec(driver="a", pool=ResourcePool("p", 1, 1), devices=(Device(name="d"),), node_selector=ZONE)
+    spec = ResourceSliceSpec(
+        driver="a", pool=ResourcePool("p", 1, 1), devices=(Device(name="d"),), node_selector=ZONE
+    )
     store.put(ResourceSlice(ObjectMeta("s"), spec))
     ledger = store.index(DeviceLedger)
     assert len(ledger.available(make_node("n", labels={"zone": "z0"})).pools) == 1
@@ -200,17 +234,27 @@ def test_a_node_with_other_labels_reaches_other_devices() -> None:
 
 
 def test_shapes_leave_names_out_and_see_who_has_what() -> None:
-    """Two nodes with the same devices under other names are alike, until one of the devices is taken."""
+    """Two nodes with the same devices under other names are alike, until one of the devices is
+    taken.
+    """
     store = Store()
     for name in ("n0", "n1"):
         devices = (Device(name=f"{name}-a"), Device(name=f"{name}-b"))
         store.put(
-            ResourceSlice(ObjectMeta(name), ResourceSliceSpec(driver="a", pool=ResourcePool(name, 1, 1), devices=devices, node_name=name))
+            ResourceSlice(
+                ObjectMeta(name),
+                ResourceSliceSpec(
+                    driver="a", pool=ResourcePool(name, 1, 1), devices=devices, node_name=name
+                ),
+            )
         )
     ledger = store.index(DeviceLedger)
     assert ledger.shape(NODES[0]) == ledger.shape(NODES[1]) != ledger.shape(NODES[2])
     result = AllocatedDevice(driver="a", pool="n0", device="n0-b")
-    claim = ResourceClaim(ClaimMeta("c", "ns", "uid"), status=ResourceClaimStatus(Allocation(DeviceAllocation((result,)))))
+    claim = ResourceClaim(
+        ClaimMeta("c", "ns", "uid"),
+        status=ResourceClaimStatus(Allocation(DeviceAllocation((result,)))),
+    )
     ledger.assume(claim)
     assert ledger.shape(NODES[0]) != ledger.shape(NODES[1])
     store.put(claim)
@@ -224,7 +268,10 @@ def test_a_claim_that_goes_is_not_assumed_any_more() -> None:
     """Its devices are free."""
     store = Store()
     result = AllocatedDevice(driver="a", pool="n0", device="d")
-    claim = ResourceClaim(ClaimMeta("c", "ns", "uid"), status=ResourceClaimStatus(Allocation(DeviceAllocation((result,)))))
+    claim = ResourceClaim(
+        ClaimMeta("c", "ns", "uid"),
+        status=ResourceClaimStatus(Allocation(DeviceAllocation((result,)))),
+    )
     store.put(msgspec.structs.replace(claim, status=ResourceClaimStatus()))
     ledger = store.index(DeviceLedger)
     ledger.assume(claim)
@@ -240,7 +287,12 @@ def test_shapes_are_remembered_within_bounds() -> None:
     for i in range(200):
         devices = (Device(name="d", taints=(Taint(str(i)),)),)
         store.put(
-            ResourceSlice(ObjectMeta("s"), ResourceSliceSpec(driver="a", pool=ResourcePool("p", 1, 1), devices=devices, node_name="n0"))
+            ResourceSlice(
+                ObjectMeta("s"),
+                ResourceSliceSpec(
+                    driver="a", pool=ResourcePool("p", 1, 1), devices=devices, node_name="n0"
+                ),
+            )
         )
         assert ledger.shape(NODES[0]) != ledger.shape(NODES[1])
     assert len(ledger._shapes) < 30
@@ -250,31 +302,54 @@ def test_shapes_are_remembered_within_bounds() -> None:
     "odd",
     [
         {"devices": (Device(name="d", capacity={"mem": DeviceCapacity("odd")}),)},
-        {"devices": (Device(name="d", consumes_counters=(CounterConsumption("set", {"mem": Counter("odd")}),)),)},
+        {
+            "devices": (
+                Device(
+                    name="d",
+                    consumes_counters=(CounterConsumption("set", {"mem": Counter("odd")}),),
+                ),
+            )
+        },
         {"shared_counters": (CounterSet("set", {"mem": Counter("odd")}),)},
     ],
     ids=["capacity", "consumption", "counters"],
 )
 def test_a_slice_that_cannot_be_read_is_refused_when_it_comes(odd: dict[str, Any]) -> None:
-    """And not when a pod asks for devices, be it the first or not: others' devices are there as before."""
+    """And not when a pod asks for devices, be it the first or not: others' devices are there as
+    before.
+    """
     cache = Cache((DeviceLedger,))
     good = ResourceSlice(
-        ObjectMeta("good"), ResourceSliceSpec(driver="a", pool=ResourcePool("p", 1, 1), node_name="n0", devices=(Device(name="d"),))
+        ObjectMeta("good"),
+        ResourceSliceSpec(
+            driver="a", pool=ResourcePool("p", 1, 1), node_name="n0", devices=(Device(name="d"),)
+        ),
     )
-    bad = ResourceSlice(ObjectMeta("bad"), ResourceSliceSpec(driver="a", pool=ResourcePool("q", 1, 1), node_name="n0", **odd))
+    bad = ResourceSlice(
+        ObjectMeta("bad"),
+        ResourceSliceSpec(driver="a", pool=ResourcePool("q", 1, 1), node_name="n0", **odd),
+    )
     cache.store.put(good)
     with pytest.raises(QuantityError):
         cache.store.put(bad)
-    assert [pool.id.name for pool in cache.store.index(DeviceLedger).available(NODES[0]).pools] == ["p"]
+    assert [pool.id.name for pool in cache.store.index(DeviceLedger).available(NODES[0]).pools] == [
+        "p"
+    ]
     assert list(cache.store.objects(ResourceSlice)) == ["good"]
 
 
-@pytest.mark.parametrize("capacity", [DeviceCapacity(2**64), DeviceCapacity(1, CapacityPolicy(-(2**63) - 1))], ids=["value", "policy"])
+@pytest.mark.parametrize(
+    "capacity",
+    [DeviceCapacity(2**64), DeviceCapacity(1, CapacityPolicy(-(2**63) - 1))],
+    ids=["value", "policy"],
+)
 def test_an_amount_may_be_larger_than_64_bits(capacity: DeviceCapacity) -> None:
     """A number in JSON is as large as its author likes, and the device is one like others."""
     store = Store()
     device = Device(name="d", capacity={"memory": capacity})
-    spec = ResourceSliceSpec(driver="a", pool=ResourcePool("p", 1, 1), all_nodes=True, devices=(device,))
+    spec = ResourceSliceSpec(
+        driver="a", pool=ResourcePool("p", 1, 1), all_nodes=True, devices=(device,)
+    )
     store.put(ResourceSlice(ObjectMeta("s"), spec))
     ledger = store.index(DeviceLedger)
     assert ledger.shape(NODES[0]) == ledger.shape(NODES[1])

@@ -1,4 +1,6 @@
-"""Nothing is given twice, whatever is published, given and given back meanwhile: hardware is the judge, not the slices."""
+"""Nothing is given twice, whatever is published, given and given back meanwhile: hardware is the
+judge, not the slices.
+"""
 
 from __future__ import annotations
 
@@ -42,34 +44,60 @@ from tests.core.devices.searching import search
 
 NODE = make_node("n")
 UNITS = 4
-"""Of memory: what the hardware has, what the whole device takes of it, and what a shared device has to share."""
+"""Of memory: what the hardware has, what the whole device takes of it, and what a shared device has
+to share.
+"""
 TAKES = {"whole": UNITS, "half-0": 2, "half-1": 2, "many": UNITS, "open": 2, "other": 0}
 SHARED = ("many", "open", "other")
-"""Devices that are shared where the driver says so: with memory and counters, with counters alone, with memory alone."""
+"""Devices that are shared where the driver says so: with memory and counters, with counters alone,
+with memory alone.
+"""
 
 
 def device(name: str, shared: bool) -> Device:
     """A part of the hardware, or all of it."""
-    takes = (CounterConsumption("gpu", {"memory": Counter(str(TAKES[name]))}),) if TAKES[name] else None
+    takes = (
+        (CounterConsumption("gpu", {"memory": Counter(str(TAKES[name]))}),) if TAKES[name] else None
+    )
     capacity = {"memory": DeviceCapacity(str(UNITS))} if shared and name != "open" else None
-    return Device(name=name, consumes_counters=takes, allow_multiple_allocations=shared or None, capacity=capacity)
+    return Device(
+        name=name,
+        consumes_counters=takes,
+        allow_multiple_allocations=shared or None,
+        capacity=capacity,
+    )
 
 
 def publish(store: Store, names: list[str], generation: int, shared: bool = True) -> None:
     """The pool as its driver describes it now."""
     pool = ResourcePool("p", generation, 2)
     counters = (CounterSet("gpu", {"memory": Counter(str(UNITS))}),)
-    store.put(ResourceSlice(ObjectMeta("counters"), ResourceSliceSpec(driver="a", pool=pool, node_name="n", shared_counters=counters)))
+    store.put(
+        ResourceSlice(
+            ObjectMeta("counters"),
+            ResourceSliceSpec(driver="a", pool=pool, node_name="n", shared_counters=counters),
+        )
+    )
     devices = tuple(device(name, shared and name in SHARED) for name in names)
-    store.put(ResourceSlice(ObjectMeta("devices"), ResourceSliceSpec(driver="a", pool=pool, node_name="n", devices=devices)))
+    store.put(
+        ResourceSlice(
+            ObjectMeta("devices"),
+            ResourceSliceSpec(driver="a", pool=pool, node_name="n", devices=devices),
+        )
+    )
 
 
 def claim(name: str, shared: bool = False, amount: str = "") -> ResourceClaim:
     """A claim for one device, or so much of one."""
-    only = (DeviceSelector(CELSelector(f"device.allowMultipleAllocations == {str(shared).lower()}")),)
+    only = (
+        DeviceSelector(CELSelector(f"device.allowMultipleAllocations == {str(shared).lower()}")),
+    )
     capacity = CapacityRequirements({"memory": amount}) if amount else None
     exactly = ExactDeviceRequest("", "any", only, "ExactCount", 1, capacity=capacity)
-    return ResourceClaim(ClaimMeta(name, "ns", f"uid-{name}"), ResourceClaimSpec(DeviceClaim((DeviceRequest("r", exactly),))))
+    return ResourceClaim(
+        ClaimMeta(name, "ns", f"uid-{name}"),
+        ResourceClaimSpec(DeviceClaim((DeviceRequest("r", exactly),))),
+    )
 
 
 def allocate(store: Store, asked: ResourceClaim) -> str:
@@ -91,7 +119,9 @@ def store_of(*names: str, shared: bool = True) -> Store:
 
 
 def used(store: Store) -> int:
-    """How much of the hardware is in use: each device once; raises where a device that is not shared has two claims."""
+    """How much of the hardware is in use: each device once; raises where a device that is not
+    shared has two claims.
+    """
     whole: Sums[str] = Sums()
     shares: Sums[str] = Sums()
     for one in store.objects(ResourceClaim).values():
@@ -107,7 +137,9 @@ def used(store: Store) -> int:
 
 
 STEPS = st.one_of(
-    st.tuples(st.just("publish"), st.lists(st.sampled_from(sorted(TAKES)), unique=True), st.booleans()),
+    st.tuples(
+        st.just("publish"), st.lists(st.sampled_from(sorted(TAKES)), unique=True), st.booleans()
+    ),
     st.tuples(st.just("allocate"), st.booleans(), st.sampled_from(["", "1", "3"])),
     st.tuples(st.just("give back"), st.integers(0, 5), st.booleans()),
 )
@@ -128,7 +160,11 @@ def test_nothing_is_given_twice(steps: list[tuple[str, object, object]]) -> None
             if other:
                 store.remove(ResourceClaim, name)
             else:
-                store.put(msgspec.structs.replace(store.objects(ResourceClaim)[name], status=ResourceClaimStatus()))
+                store.put(
+                    msgspec.structs.replace(
+                        store.objects(ResourceClaim)[name], status=ResourceClaimStatus()
+                    )
+                )
         assert used(store) <= UNITS
         fresh = Store()
         for kind in (DeviceClass, ResourceSlice, ResourceClaim):
@@ -155,14 +191,23 @@ def test_shares_pay_for_counters_once() -> None:
     store = store_of("open", "half-0")
     assert allocate(store, claim("one", True)) == "open"
     answers = search([claim("two", True), claim("part")], store.index(DeviceLedger).available(NODE))
-    assert [one.candidate.id.device for answer in answers or () for one in answer.devices] == ["open", "half-0"]
+    assert [one.candidate.id.device for answer in answers or () for one in answer.devices] == [
+        "open",
+        "half-0",
+    ]
     assert allocate(store, claim("part")) == "half-0"
     assert allocate(store, claim("two", True)) == "open"
 
 
-@pytest.mark.parametrize("again", [["half-0", "half-1", "whole", "other"], ["whole", "other"]], ids=["another half", "none"])
+@pytest.mark.parametrize(
+    "again",
+    [["half-0", "half-1", "whole", "other"], ["whole", "other"]],
+    ids=["another half", "none"],
+)
 def test_what_an_unpublished_device_takes_is_not_known(again: list[str]) -> None:
-    """Devices without counters are given still; the others once it is published again, or given back."""
+    """Devices without counters are given still; the others once it is published again, or given
+    back.
+    """
     store = store_of("half-0", "half-1", "whole", "other", shared=False)
     assert allocate(store, claim("one")) == "half-0"
     publish(store, [name for name in again if name != "half-0"], 2, shared=False)
@@ -195,30 +240,51 @@ def test_a_claim_of_the_same_name_that_comes_after_frees_what_was_assumed_for_th
     store.put(first)
     answers = search([first], ledger.available(NODE))
     assert answers is not None
-    ledger.assume(msgspec.structs.replace(first, status=ResourceClaimStatus(allocation_of(first, answers[0], "n"))))
+    ledger.assume(
+        msgspec.structs.replace(
+            first, status=ResourceClaimStatus(allocation_of(first, answers[0], "n"))
+        )
+    )
     assert allocate(store, claim("two")) == ""
     store.put(msgspec.structs.replace(first, metadata=ClaimMeta("one", "ns", "uid-of-another")))
     assert allocate(store, claim("two")) == "other"
 
 
-@pytest.mark.parametrize("case", ["a share", "a share without amounts", "a share without counters", "counters", "unknown"])
+@pytest.mark.parametrize(
+    "case",
+    ["a share", "a share without amounts", "a share without counters", "counters", "unknown"],
+)
 def test_nodes_that_offer_different_things_have_different_shapes(case: str) -> None:
     """Alike until one of two devices is used, in whatever way."""
     store = store_of("many", "open", "half-0", "other")
     for piece in list(store.objects(ResourceSlice).values()):
         pool = ResourcePool("p2", piece.spec.pool.generation, 2)
         spec = msgspec.structs.replace(piece.spec, pool=pool, node_name="m")
-        store.put(msgspec.structs.replace(piece, metadata=ObjectMeta(f"{piece.metadata.name}-2"), spec=spec))
+        store.put(
+            msgspec.structs.replace(
+                piece, metadata=ObjectMeta(f"{piece.metadata.name}-2"), spec=spec
+            )
+        )
     ledger, other = store.index(DeviceLedger), make_node("m")
     assert ledger.shape(NODE) == ledger.shape(other)
     result = {
-        "a share": AllocatedDevice(driver="a", pool="p", device="many", share_id="x", consumed_capacity={"memory": "1"}),
-        "a share without amounts": AllocatedDevice(driver="a", pool="p", device="open", share_id="x"),
-        "a share without counters": AllocatedDevice(driver="a", pool="p", device="other", share_id="x", consumed_capacity={"memory": "1"}),
+        "a share": AllocatedDevice(
+            driver="a", pool="p", device="many", share_id="x", consumed_capacity={"memory": "1"}
+        ),
+        "a share without amounts": AllocatedDevice(
+            driver="a", pool="p", device="open", share_id="x"
+        ),
+        "a share without counters": AllocatedDevice(
+            driver="a", pool="p", device="other", share_id="x", consumed_capacity={"memory": "1"}
+        ),
         "counters": AllocatedDevice(driver="a", pool="p", device="half-0"),
         "unknown": AllocatedDevice(driver="a", pool="p", device="gone"),
     }[case]
-    store.put(msgspec.structs.replace(claim("c"), status=ResourceClaimStatus(Allocation(DeviceAllocation((result,))))))
+    store.put(
+        msgspec.structs.replace(
+            claim("c"), status=ResourceClaimStatus(Allocation(DeviceAllocation((result,))))
+        )
+    )
     assert ledger.shape(NODE) != ledger.shape(other)
     store.remove(ResourceClaim, "ns/c")
     assert ledger.shape(NODE) == ledger.shape(other)

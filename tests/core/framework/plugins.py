@@ -10,7 +10,14 @@ import numpy as np
 from moorage.core.columns.change_log import Versioned
 from moorage.core.columns.nodes.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
-from moorage.core.framework.interfaces import Codes, ExtensionPoint, PreFilterResult, ReserveResult, Scores, SortKey
+from moorage.core.framework.interfaces import (
+    Codes,
+    ExtensionPoint,
+    PreFilterResult,
+    ReserveResult,
+    Scores,
+    SortKey,
+)
 from moorage.core.framework.presets import Preset
 from moorage.core.framework.registry import PluginSpec, Registry, build_registry
 from moorage.core.framework.status import SUCCESS, Code, Reason, Status
@@ -76,7 +83,9 @@ class Rank(Plain):
 
     def score(self, state: Any, snapshot: Snapshot, rows: Rows) -> Scores:
         """0..9."""
-        return np.array([int(name[-1:] or 0) for name in np.array(snapshot.nodes.names)[rows]], np.int64)
+        return np.array(
+            [int(name[-1:] or 0) for name in np.array(snapshot.nodes.names)[rows]], np.int64
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,12 +117,16 @@ class Keep(Plain):
         if node in self.args.nodes:
             return ReserveResult(Status(Code.UNSCHEDULABLE, ("cannot keep",)))
         self.held.append(node)
-        return ReserveResult(SUCCESS, node, lambda: self.held.remove(node) if node in self.held else None)
+        return ReserveResult(
+            SUCCESS, node, lambda: self.held.remove(node) if node in self.held else None
+        )
 
 
 @dataclasses.dataclass(frozen=True)
 class Census(Plain):
-    """Favours the node whose last figure is the number of cordoned nodes: every row depends on all of them."""
+    """Favours the node whose last figure is the number of cordoned nodes: every row depends on all
+    of them.
+    """
 
     name = "Census"
 

@@ -6,7 +6,11 @@ import pytest
 
 from moorage.core.framework.arguments import Violation, camel
 
-NAMES = {"type": "type", "scoring_strategy": "scoringStrategy", "requested_to_capacity_ratio": "requestedToCapacityRatio"}
+NAMES = {
+    "type": "type",
+    "scoring_strategy": "scoringStrategy",
+    "requested_to_capacity_ratio": "requestedToCapacityRatio",
+}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -17,4 +21,6 @@ def test_camel(name: str) -> None:
 
 def test_a_violation_seen_from_outside() -> None:
     """Paths grow towards the front."""
-    assert Violation("shape[1].score", 11, "too high").under("ratio") == Violation("ratio.shape[1].score", 11, "too high")
+    assert Violation("shape[1].score", 11, "too high").under("ratio") == Violation(
+        "ratio.shape[1].score", 11, "too high"
+    )

@@ -1,4 +1,6 @@
-"""A plugin that raises: the attempt fails, and whatever was kept from pod to pod is as right afterwards as if it never had."""
+"""A plugin that raises: the attempt fails, and whatever was kept from pod to pod is as right
+afterwards as if it never had.
+"""
 
 from __future__ import annotations
 
@@ -86,12 +88,20 @@ METHODS = ("pre_filter", "filter", "explain", "pre_score", "score", "normalize",
 def moody() -> Revision:
     """A revision with the plugin."""
     registry = build_registry(REGISTRY.values(), [PluginSpec("Moody", Moody)])
-    return resolve(RequestedProfile("test"), registry, {"Default": Preset("Default", (("Sort", 1), ("Moody", 1), ("Bind", 1)))})
+    return resolve(
+        RequestedProfile("test"),
+        registry,
+        {"Default": Preset("Default", (("Sort", 1), ("Moody", 1), ("Bind", 1)))},
+    )
 
 
 def brief(outcome: ScheduleResult | Diagnosis) -> tuple[Any, ...]:
     """What counts of an outcome."""
-    return (outcome.node, outcome.score) if isinstance(outcome, ScheduleResult) else (outcome.code, outcome.message)
+    return (
+        (outcome.node, outcome.score)
+        if isinstance(outcome, ScheduleResult)
+        else (outcome.code, outcome.message)
+    )
 
 
 STEPS = st.tuples(
@@ -101,8 +111,12 @@ STEPS = st.tuples(
 
 
 @given(st.lists(STEPS, min_size=1, max_size=8))
-def test_what_is_kept_survives_a_fault(steps: list[tuple[list[tuple[str, int, bool]], set[str]]]) -> None:
-    """Nodes come and change, methods raise at any time; as soon as none does, the decision is that of a scheduler without a past."""
+def test_what_is_kept_survives_a_fault(
+    steps: list[tuple[list[tuple[str, int, bool]], set[str]]],
+) -> None:
+    """Nodes come and change, methods raise at any time; as soon as none does, the decision is that
+    of a scheduler without a past.
+    """
     revision, cache = moody(), Cache()
     context = CycleContext(cache)
     for changes, moods in steps:
@@ -112,15 +126,23 @@ def test_what_is_kept_survives_a_fault(steps: list[tuple[list[tuple[str, int, bo
         with contextlib.suppress(ZeroDivisionError):
             decide(make_pod("x"), revision, context)
         Moody.moods.clear()
-        assert brief(decide(make_pod("x"), revision, context)) == brief(decide(make_pod("x"), revision, CycleContext(cache)))
+        assert brief(decide(make_pod("x"), revision, context)) == brief(
+            decide(make_pod("x"), revision, CycleContext(cache))
+        )
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_fault_repeats_until_the_plugin_is_well(method: str) -> None:
-    """Attempts on an unchanged cluster do not pass for lack of news; when it is well, what changed before the fault counts."""
+    """Attempts on an unchanged cluster do not pass for lack of news; when it is well, what changed
+    before the fault counts.
+    """
     revision, cache = moody(), Cache()
     context = CycleContext(cache)
-    sizes = {"a": 1, "b": 3, "c": 4, "d": 5, "e": 4, "f": 3} if method != "explain" else {"a": 1, "b": 1, "c": 1}
+    sizes = (
+        {"a": 1, "b": 3, "c": 4, "d": 5, "e": 4, "f": 3}
+        if method != "explain"
+        else {"a": 1, "b": 1, "c": 1}
+    )
     for name, cores in sizes.items():
         cache.put_node(make_node(name, cpu=str(cores)))
     if method not in ("pre_filter", "pre_score", "explain"):
@@ -133,4 +155,6 @@ def test_a_fault_repeats_until_the_plugin_is_well(method: str) -> None:
                 decide(make_pod("x"), revision, context)
     finally:
         Moody.moods.clear()
-    assert brief(decide(make_pod("x"), revision, context)) == brief(decide(make_pod("x"), revision, CycleContext(cache)))
+    assert brief(decide(make_pod("x"), revision, context)) == brief(
+        decide(make_pod("x"), revision, CycleContext(cache))
+    )

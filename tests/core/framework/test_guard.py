@@ -1,4 +1,6 @@
-"""Plugins from outside the tree: whatever they raise or answer becomes a fault that names them, and harms nobody else."""
+"""Plugins from outside the tree: whatever they raise or answer becomes a fault that names them, and
+harms nobody else.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,12 @@ import pytest
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.store import Store
-from moorage.core.framework.cluster_events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
+from moorage.core.framework.cluster_events import (
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    EventResource,
+)
 from moorage.core.framework.guard import PluginFault, guarded
 from moorage.core.framework.interfaces import (
     FailedAttempt,
@@ -93,7 +100,13 @@ def strange(method: str, answer: Any, **more: Any) -> tuple[Any, RecordingGuard]
         return answer
 
     guard = RecordingGuard()
-    body = {"name": "Strange", "events_to_register": (), "reads": frozenset(), **more, method: answering}
+    body = {
+        "name": "Strange",
+        "events_to_register": (),
+        "reads": frozenset(),
+        **more,
+        method: answering,
+    }
     return guarded(cast("type[Plugin]", type("Strange", (), body)), guard)(), guard
 
 
@@ -105,10 +118,16 @@ def test_good_answers_pass(method: str) -> None:
     assert (guard.inside, guard.recorded, len(guard.entered)) == (0, [], 2)
 
 
-@pytest.mark.parametrize("error", [ValueError("x"), KeyError("x"), RecursionError(), MemoryError(), SystemExit(0)], ids=repr)
+@pytest.mark.parametrize(
+    "error",
+    [ValueError("x"), KeyError("x"), RecursionError(), MemoryError(), SystemExit(0)],
+    ids=repr,
+)
 @pytest.mark.parametrize("method", ARGUMENTS)
 def test_whatever_it_raises_is_its_fault(method: str, error: BaseException) -> None:
-    """Told to the guard, with name and version; the process goes on, even where the plugin wanted to end it."""
+    """Told to the guard, with name and version; the process goes on, even where the plugin wanted
+    to end it.
+    """
     plugin, guard = strange(method, error)
     with pytest.raises(PluginFault) as caught:
         getattr(plugin, method)(*ARGUMENTS[method])
@@ -122,11 +141,19 @@ STATUS = "instead of a Status"
 NONSENSE: list[tuple[str, Any, str]] = [
     ("pre_enqueue", True, STATUS),
     ("pre_enqueue", Status(Code.SKIP), "the status Skip, which means nothing there"),
-    ("pre_enqueue", Status(Code.UNSCHEDULABLE, cast("Any", "text")), "reasons that are no tuple of str: str"),
+    (
+        "pre_enqueue",
+        Status(Code.UNSCHEDULABLE, cast("Any", "text")),
+        "reasons that are no tuple of str: str",
+    ),
     ("sign_pod", "text", "str instead of bytes"),
     ("pre_filter", SUCCESS, "Status instead of a PreFilterResult"),
     ("pre_filter", PreFilterResult(cast("Any", None)), STATUS),
-    ("pre_filter", PreFilterResult(SUCCESS, node_names=cast("Any", ["n1"])), "node_names that are no frozenset of str: list"),
+    (
+        "pre_filter",
+        PreFilterResult(SUCCESS, node_names=cast("Any", ["n1"])),
+        "node_names that are no frozenset of str: list",
+    ),
     ("pre_filter", PreFilterResult(SUCCESS, depends_on=cast("Any", (5,))), "no tuple of clocks"),
     ("filter", None, "None instead of an array"),
     ("filter", [0, 0], "list instead of an array"),
@@ -141,9 +168,17 @@ NONSENSE: list[tuple[str, Any, str]] = [
     ("explain", NO, "instead of a tuple of (Reason, detail)"),
     ("depends_on", 5, "no tuple of clocks"),
     ("post_filter", SUCCESS, "Status instead of a PostFilterResult"),
-    ("post_filter", PostFilterResult(SUCCESS, "elsewhere"), "chose the node 'elsewhere', which there is not"),
+    (
+        "post_filter",
+        PostFilterResult(SUCCESS, "elsewhere"),
+        "chose the node 'elsewhere', which there is not",
+    ),
     ("post_filter", PostFilterResult(SUCCESS, None, (POD,)), "chose the node None"),
-    ("post_filter", PostFilterResult(SUCCESS, "n1", cast("Any", ("p",))), "victims that are no tuple of Pod"),
+    (
+        "post_filter",
+        PostFilterResult(SUCCESS, "n1", cast("Any", ("p",))),
+        "victims that are no tuple of Pod",
+    ),
     ("pre_score", None, "None instead of a PreFilterResult"),
     ("score", np.array([np.nan, 1.0]), "an array of float64"),
     ("score", np.zeros(1, np.int64), "shape (1,) for 2 rows"),
@@ -153,11 +188,19 @@ NONSENSE: list[tuple[str, Any, str]] = [
     ("score_feasible", NodeScores(ZEROS, np.array([0, 1000])), "the score 1000"),
     ("reserve", SUCCESS, "Status instead of a ReserveResult"),
     ("reserve", ReserveResult(cast("Any", "yes")), STATUS),
-    ("reserve", ReserveResult(SUCCESS, unreserve=cast("Any", "unreserve")), "an unreserve that cannot be called: str"),
+    (
+        "reserve",
+        ReserveResult(SUCCESS, unreserve=cast("Any", "unreserve")),
+        "an unreserve that cannot be called: str",
+    ),
 ]
 
 
-@pytest.mark.parametrize(("method", "answer", "want"), NONSENSE, ids=[f"{method}: {want}" for method, _, want in NONSENSE])
+@pytest.mark.parametrize(
+    ("method", "answer", "want"),
+    NONSENSE,
+    ids=[f"{method}: {want}" for method, _, want in NONSENSE],
+)
 def test_nonsense_is_a_fault(method: str, answer: Any, want: str) -> None:
     """Found at the plugin's door, so that it gets no further."""
     plugin, guard = strange(method, answer)
@@ -168,7 +211,9 @@ def test_nonsense_is_a_fault(method: str, answer: Any, want: str) -> None:
 
 
 def test_scores_are_judged_where_they_count() -> None:
-    """Raw scores may be anything; a plugin that does not normalise has its feasible nodes' scores looked at, and no others."""
+    """Raw scores may be anything; a plugin that does not normalise has its feasible nodes' scores
+    looked at, and no others.
+    """
     plugin, _ = strange("score", np.array([50, 500]))
     assert plugin.normalize_score(POD, np.array([50])).tolist() == [50]
     with pytest.raises(PluginFault):
@@ -176,14 +221,41 @@ def test_scores_are_judged_where_they_count() -> None:
 
 
 def test_it_takes_part_where_the_plugin_does() -> None:
-    """No method is there that the plugin has not, so that the registry and the runner see the same plugin."""
+    """No method is there that the plugin has not, so that the registry and the runner see the same
+    plugin.
+    """
     everything: dict[str, Any] = dict.fromkeys(ARGUMENTS, lambda *_: None)
-    whole = type("Whole", (), {"name": "Strange", "events_to_register": (), "reads": frozenset(), **everything})
-    for kept in ([], ["filter", "explain"], ["score"], ["score_feasible"], ["reserve", "pre_filter"], list(ARGUMENTS)):
-        body = {"name": "Strange", "events_to_register": (), "reads": frozenset(), **{name: everything[name] for name in kept}}
+    whole = type(
+        "Whole",
+        (),
+        {"name": "Strange", "events_to_register": (), "reads": frozenset(), **everything},
+    )
+    for kept in (
+        [],
+        ["filter", "explain"],
+        ["score"],
+        ["score_feasible"],
+        ["reserve", "pre_filter"],
+        list(ARGUMENTS),
+    ):
+        body = {
+            "name": "Strange",
+            "events_to_register": (),
+            "reads": frozenset(),
+            **{name: everything[name] for name in kept},
+        }
         decider = cast("type[Plugin]", type("Strange", (), body))
-        assert PluginSpec("Strange", guarded(decider, RecordingGuard())).points == PluginSpec("Strange", decider).points
-    protocols: list[Callable[..., Any]] = [FilterPlugin, ScorePlugin, ScoreExtensions, FeasibleScorePlugin, PreScorePlugin]
+        assert (
+            PluginSpec("Strange", guarded(decider, RecordingGuard())).points
+            == PluginSpec("Strange", decider).points
+        )
+    protocols: list[Callable[..., Any]] = [
+        FilterPlugin,
+        ScorePlugin,
+        ScoreExtensions,
+        FeasibleScorePlugin,
+        PreScorePlugin,
+    ]
     whole_guarded: Any = guarded(cast("type[Plugin]", whole), RecordingGuard())
     made = whole_guarded()
     assert all(isinstance(made, cast("Any", protocol)) for protocol in protocols)
@@ -192,7 +264,12 @@ def test_it_takes_part_where_the_plugin_does() -> None:
 
 def test_a_plugin_that_says_so_may_fail_to_judge() -> None:
     """Codes below 0 are for it."""
-    plugin, _ = strange("filter", np.array([0, -1]), may_fail=True, explain=lambda *_: ((Reason("X", "x", Code.ERROR), ""),))
+    plugin, _ = strange(
+        "filter",
+        np.array([0, -1]),
+        may_fail=True,
+        explain=lambda *_: ((Reason("X", "x", Code.ERROR), ""),),
+    )
     assert plugin.filter(*ARGUMENTS["filter"]).tolist() == [0, -1]
     assert isinstance(plugin, FallibleFilterPlugin)
 
@@ -201,7 +278,16 @@ def test_equal_plugins_are_equal() -> None:
     """So that profiles share their columns."""
     decider = cast(
         "type[Plugin]",
-        type("Strange", (), {"name": "Strange", "events_to_register": (), "__eq__": lambda s, o: True, "__hash__": lambda s: 1}),
+        type(
+            "Strange",
+            (),
+            {
+                "name": "Strange",
+                "events_to_register": (),
+                "__eq__": lambda s, o: True,
+                "__hash__": lambda s: 1,
+            },
+        ),
     )
     one: Any = guarded(decider, RecordingGuard())
     assert (one() == one(), hash(one()) == hash(one()), one() == 5) == (True, True, False)
@@ -209,7 +295,12 @@ def test_equal_plugins_are_equal() -> None:
 
 def test_plugins_that_cannot_be_compared_differ() -> None:
     """A swap compares them, and must not fail for it."""
-    body: dict[str, Any] = {"name": "Strange", "events_to_register": (), "__eq__": lambda s, o: 1 / 0, "__hash__": lambda s: 1}
+    body: dict[str, Any] = {
+        "name": "Strange",
+        "events_to_register": (),
+        "__eq__": lambda s, o: 1 / 0,
+        "__hash__": lambda s: 1,
+    }
     guard = RecordingGuard()
     one: Any = guarded(cast("type[Plugin]", type("Strange", (), body)), guard)
     assert one() != one()
@@ -238,7 +329,11 @@ def test_an_undo_that_fails_stops_nobody_elses() -> None:
 )
 def test_hints(hint: Any, want: object) -> None:
     """Asked between the guard's hands."""
-    plugin, guard = strange("explain", (), events_to_register=(ClusterEventWithHint(EventResource.NODE, ActionType.ADD, hint),))
+    plugin, guard = strange(
+        "explain",
+        (),
+        events_to_register=(ClusterEventWithHint(EventResource.NODE, ActionType.ADD, hint),),
+    )
     given = (POD, ClusterEvent(EventResource.NODE, ActionType.ADD), Store())
     if want is FAIL:
         with pytest.raises(PluginFault, match="failed at hint"):
@@ -251,7 +346,11 @@ def test_hints(hint: Any, want: object) -> None:
 @pytest.mark.parametrize(
     ("body", "want"),
     [
-        pytest.param({"events_to_register": None}, "events_to_register is no tuple of ClusterEventWithHint", id="no events"),
+        pytest.param(
+            {"events_to_register": None},
+            "events_to_register is no tuple of ClusterEventWithHint",
+            id="no events",
+        ),
         pytest.param(
             {"events_to_register": (ClusterEventWithHint("racks.v1.example.com", ActionType.ALL),)},
             "no struct of that resource in its required_kinds",
@@ -262,16 +361,24 @@ def test_hints(hint: Any, want: object) -> None:
 )
 def test_plugins_that_cannot_be_used(body: dict[str, Any], want: str) -> None:
     """Found when one is made."""
-    decider = cast("type[Plugin]", type("Strange", (), {"name": "Strange", "events_to_register": (), **body}))
+    decider = cast(
+        "type[Plugin]", type("Strange", (), {"name": "Strange", "events_to_register": (), **body})
+    )
     with pytest.raises(PluginFault, match=want):
         guarded(decider, RecordingGuard())()
 
 
 def test_whose_fault_it_is_when_one_asks_another() -> None:
-    """A postFilter plugin asks filters: what another plugin's filter does wrong stays that one's."""
+    """A postFilter plugin asks filters: what another plugin's filter does wrong stays that
+    one's.
+    """
     inner, _ = strange("filter", ValueError("x"))
     guard = RecordingGuard("Outer")
-    body = {"name": "Outer", "events_to_register": (), "post_filter": lambda *_: inner.filter(POD, SNAPSHOT, ROWS)}
+    body = {
+        "name": "Outer",
+        "events_to_register": (),
+        "post_filter": lambda *_: inner.filter(POD, SNAPSHOT, ROWS),
+    }
     with pytest.raises(PluginFault, match='plugin "Strange"'):
         guarded(cast("type[Plugin]", type("Outer", (), body)), guard)().post_filter(POD, ATTEMPT)  # type: ignore[attr-defined]
     assert (guard.recorded, guard.inside) == ([], 0)

@@ -8,7 +8,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from moorage.core.framework.cluster_events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
+from moorage.core.framework.cluster_events import (
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    EventResource,
+)
 from moorage.core.framework.object_changes import node_changes, pod_changes
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
@@ -19,13 +24,19 @@ Json = dict[str, Any]
 def pod(spec: Json | None = None, status: Json | None = None, **metadata: Any) -> Pod:
     """A pod as the API server writes it."""
     container = {"name": "c", "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}
-    whole = {"metadata": {"name": "p", "uid": "u", **metadata}, "spec": {"containers": [container], **(spec or {})}, "status": status or {}}
+    whole = {
+        "metadata": {"name": "p", "uid": "u", **metadata},
+        "spec": {"containers": [container], **(spec or {})},
+        "status": status or {},
+    }
     return msgspec.convert(whole, Pod)
 
 
 def node(spec: Json | None = None, status: Json | None = None, **metadata: Any) -> Node:
     """A node as the API server writes it."""
-    return msgspec.convert({"metadata": {"name": "n", **metadata}, "spec": spec or {}, "status": status or {}}, Node)
+    return msgspec.convert(
+        {"metadata": {"name": "n", **metadata}, "spec": spec or {}, "status": status or {}}, Node
+    )
 
 
 def requests(**amounts: str) -> Json:
@@ -43,53 +54,108 @@ PODS: dict[str, tuple[Pod, Pod, list[ActionType]]] = {
     "status": (pod(), pod(status={"phase": "Running"}), [ActionType.UPDATE]),
     "label": (pod(), pod(labels={"a": "b"}), [ActionType.UPDATE_POD_LABEL]),
     "no labels, written either way": (pod(labels={}), pod(), [ActionType.UPDATE]),
-    "less cpu": (pod(), pod(requests(cpu="999m", memory="1Gi")), [ActionType.UPDATE_POD_SCALE_DOWN]),
+    "less cpu": (
+        pod(),
+        pod(requests(cpu="999m", memory="1Gi")),
+        [ActionType.UPDATE_POD_SCALE_DOWN],
+    ),
     "more cpu": (pod(), pod(requests(cpu="2", memory="1Gi")), [ActionType.UPDATE]),
-    "the same cpu, written otherwise": (pod(), pod(requests(cpu="1000m", memory="1024Mi")), [ActionType.UPDATE]),
+    "the same cpu, written otherwise": (
+        pod(),
+        pod(requests(cpu="1000m", memory="1024Mi")),
+        [ActionType.UPDATE],
+    ),
     "no memory any more": (pod(), pod(requests(cpu="1")), [ActionType.UPDATE_POD_SCALE_DOWN]),
-    "nothing of it any more": (pod(requests(cpu="1", memory="0")), pod(requests(cpu="1")), [ActionType.UPDATE_POD_SCALE_DOWN]),
+    "nothing of it any more": (
+        pod(requests(cpu="1", memory="0")),
+        pod(requests(cpu="1")),
+        [ActionType.UPDATE_POD_SCALE_DOWN],
+    ),
     "less, but not yet given back": (
         pod(),
         pod(
             requests(cpu="500m", memory="1Gi"),
-            {"containerStatuses": [{"name": "c", "allocatedResources": {"cpu": "1"}, "resources": {"requests": {"cpu": "1"}}}]},
+            {
+                "containerStatuses": [
+                    {
+                        "name": "c",
+                        "allocatedResources": {"cpu": "1"},
+                        "resources": {"requests": {"cpu": "1"}},
+                    }
+                ]
+            },
         ),
         [ActionType.UPDATE],
     ),
     "less, and given back now": (
-        pod(requests(cpu="500m"), {"containerStatuses": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]}),
-        pod(requests(cpu="500m"), {"containerStatuses": [{"name": "c", "resources": {"requests": {"cpu": "500m"}}}]}),
+        pod(
+            requests(cpu="500m"),
+            {"containerStatuses": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]},
+        ),
+        pod(
+            requests(cpu="500m"),
+            {"containerStatuses": [{"name": "c", "resources": {"requests": {"cpu": "500m"}}}]},
+        ),
         [ActionType.UPDATE_POD_SCALE_DOWN],
     ),
-    "last gate": (pod({"schedulingGates": [{"name": "g"}]}), pod(), [ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED]),
+    "last gate": (
+        pod({"schedulingGates": [{"name": "g"}]}),
+        pod(),
+        [ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED],
+    ),
     "one of two gates": (
         pod({"schedulingGates": [{"name": "g"}, {"name": "h"}]}),
         pod({"schedulingGates": [{"name": "g"}]}),
         [ActionType.UPDATE],
     ),
-    "toleration": (pod(), pod({"tolerations": [{"operator": "Exists"}]}), [ActionType.UPDATE_POD_TOLERATION]),
-    "another toleration": (pod({"tolerations": [{"key": "a"}]}), pod({"tolerations": [{"key": "b"}]}), [ActionType.UPDATE]),
+    "toleration": (
+        pod(),
+        pod({"tolerations": [{"operator": "Exists"}]}),
+        [ActionType.UPDATE_POD_TOLERATION],
+    ),
+    "another toleration": (
+        pod({"tolerations": [{"key": "a"}]}),
+        pod({"tolerations": [{"key": "b"}]}),
+        [ActionType.UPDATE],
+    ),
     "claim": (
         pod(),
         pod(status={"resourceClaimStatuses": [{"name": "c", "resourceClaimName": "c-1"}]}),
         [ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM],
     ),
     "claim of extended resources": (
-        pod(status={"extendedResourceClaimStatus": {"resourceClaimName": "c", "requestMappings": []}}),
-        pod(status={"extendedResourceClaimStatus": {"resourceClaimName": "d", "requestMappings": []}}),
+        pod(
+            status={
+                "extendedResourceClaimStatus": {"resourceClaimName": "c", "requestMappings": []}
+            }
+        ),
+        pod(
+            status={
+                "extendedResourceClaimStatus": {"resourceClaimName": "d", "requestMappings": []}
+            }
+        ),
         [ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM],
     ),
     "several": (
         pod(),
         pod({**requests(cpu="1"), "tolerations": [{}]}, labels={"a": "b"}),
-        [ActionType.UPDATE_POD_LABEL, ActionType.UPDATE_POD_SCALE_DOWN, ActionType.UPDATE_POD_TOLERATION],
+        [
+            ActionType.UPDATE_POD_LABEL,
+            ActionType.UPDATE_POD_SCALE_DOWN,
+            ActionType.UPDATE_POD_TOLERATION,
+        ],
     ),
 }
 TAINT = {"taints": [{"key": "k", "effect": "NoSchedule"}]}
 NODES: dict[str, tuple[Node, Node, list[ActionType]]] = {
     "heartbeat": (
-        node(status={"conditions": [{"type": "Ready", "status": "True", "lastHeartbeatTime": "1"}]}),
-        node(status={"conditions": [{"type": "Ready", "status": "True", "lastHeartbeatTime": "2"}]}, resourceVersion="2"),
+        node(
+            status={"conditions": [{"type": "Ready", "status": "True", "lastHeartbeatTime": "1"}]}
+        ),
+        node(
+            status={"conditions": [{"type": "Ready", "status": "True", "lastHeartbeatTime": "2"}]},
+            resourceVersion="2",
+        ),
         [],
     ),
     "allocatable": (
@@ -97,13 +163,21 @@ NODES: dict[str, tuple[Node, Node, list[ActionType]]] = {
         node(status={"allocatable": {"cpu": "2"}}),
         [ActionType.UPDATE_NODE_ALLOCATABLE],
     ),
-    "the same, written otherwise": (node(status={"allocatable": {"cpu": "1"}}), node(status={"allocatable": {"cpu": "1000m"}}), []),
+    "the same, written otherwise": (
+        node(status={"allocatable": {"cpu": "1"}}),
+        node(status={"allocatable": {"cpu": "1000m"}}),
+        [],
+    ),
     "unreadable": (
         node(status={"allocatable": {"x": "?"}}),
         node(status={"allocatable": {"x": "!"}}),
         [ActionType.UPDATE_NODE_ALLOCATABLE],
     ),
-    "unreadable as before": (node(status={"allocatable": {"x": "?"}}), node(status={"allocatable": {"x": "?"}}), []),
+    "unreadable as before": (
+        node(status={"allocatable": {"x": "?"}}),
+        node(status={"allocatable": {"x": "?"}}),
+        [],
+    ),
     "label": (node(labels={"a": "b"}), node(labels={"a": "c"}), [ActionType.UPDATE_NODE_LABEL]),
     "taint": (node(TAINT), node(), [ActionType.UPDATE_NODE_TAINT]),
     "cordoned": (node(), node({"unschedulable": True}), []),
@@ -114,12 +188,21 @@ NODES: dict[str, tuple[Node, Node, list[ActionType]]] = {
         [ActionType.UPDATE_NODE_CONDITION],
     ),
     "annotation": (node(annotations={"a": "b"}), node(), [ActionType.UPDATE_NODE_ANNOTATION]),
-    "feature": (node(), node(status={"declaredFeatures": ["f"]}), [ActionType.UPDATE_NODE_DECLARED_FEATURE]),
+    "feature": (
+        node(),
+        node(status={"declaredFeatures": ["f"]}),
+        [ActionType.UPDATE_NODE_DECLARED_FEATURE],
+    ),
     "images": (node(), node(status={"images": [{"names": ["i"], "sizeBytes": 1}]}), []),
     "uncordoned, and more": (
         node({**TAINT, "unschedulable": True}),
         node(status={"allocatable": {"cpu": "1"}}, labels={"a": "b"}),
-        [ActionType.UPDATE_NODE_TAINT, ActionType.UPDATE_NODE_ALLOCATABLE, ActionType.UPDATE_NODE_LABEL, ActionType.UPDATE_NODE_TAINT],
+        [
+            ActionType.UPDATE_NODE_TAINT,
+            ActionType.UPDATE_NODE_ALLOCATABLE,
+            ActionType.UPDATE_NODE_LABEL,
+            ActionType.UPDATE_NODE_TAINT,
+        ],
     ),
 }
 
@@ -137,7 +220,9 @@ def test_nodes(old: Node, new: Node, want: list[ActionType]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("where", "want"), [("", EventResource.UNSCHEDULED_POD), ("n", EventResource.ASSIGNED_POD)], ids=["waiting", "on a node"]
+    ("where", "want"),
+    [("", EventResource.UNSCHEDULED_POD), ("n", EventResource.ASSIGNED_POD)],
+    ids=["waiting", "on a node"],
 )
 def test_pods_have_two_resources(where: str, want: EventResource) -> None:
     """What the new state says decides; the event carries both states."""
@@ -149,7 +234,12 @@ def test_pods_have_two_resources(where: str, want: EventResource) -> None:
     ("resource", "registered", "happened", "want"),
     [
         (EventResource.POD, ActionType.UPDATE_POD_LABEL, ActionType.UPDATE_POD_LABEL, True),
-        (EventResource.POD, ActionType.UPDATE_POD_LABEL | ActionType.DELETE, ActionType.DELETE, True),
+        (
+            EventResource.POD,
+            ActionType.UPDATE_POD_LABEL | ActionType.DELETE,
+            ActionType.DELETE,
+            True,
+        ),
         (EventResource.POD, ActionType.UPDATE, ActionType.UPDATE_POD_LABEL, True),
         (EventResource.POD, ActionType.UPDATE, ActionType.UPDATE, True),
         (EventResource.ANY, ActionType.ALL, ActionType.UPDATE, True),
@@ -160,9 +250,18 @@ def test_pods_have_two_resources(where: str, want: EventResource) -> None:
     ],
     ids=lambda value: getattr(value, "name", None) or str(value),
 )
-def test_what_a_registration_matches(resource: EventResource, registered: ActionType, happened: ActionType, want: bool) -> None:
-    """An update without a name is for those alone who registered for every update: a pod's heartbeat must not ask all hints."""
-    assert ClusterEventWithHint(resource, registered).matches(ClusterEvent(EventResource.ASSIGNED_POD, happened)) is want
+def test_what_a_registration_matches(
+    resource: EventResource, registered: ActionType, happened: ActionType, want: bool
+) -> None:
+    """An update without a name is for those alone who registered for every update: a pod's
+    heartbeat must not ask all hints.
+    """
+    assert (
+        ClusterEventWithHint(resource, registered).matches(
+            ClusterEvent(EventResource.ASSIGNED_POD, happened)
+        )
+        is want
+    )
 
 
 @pytest.mark.parametrize("make", [pod, node], ids=["pod", "node"])

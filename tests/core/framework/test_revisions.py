@@ -8,7 +8,14 @@ from typing import Any
 import pytest
 
 from moorage.core.framework.interfaces import ExtensionPoint
-from moorage.core.framework.revisions import EnabledPlugins, PluginRef, ProfileErrors, RequestedProfile, Revision, resolve
+from moorage.core.framework.revisions import (
+    EnabledPlugins,
+    PluginRef,
+    ProfileErrors,
+    RequestedProfile,
+    Revision,
+    resolve,
+)
 from tests.core.framework.plugins import PRESETS, REGISTRY, BlockArgs
 
 
@@ -26,15 +33,33 @@ def resolved(**changes: Any) -> Revision:
     ("plugins", "point", "want"),
     [
         pytest.param({}, ExtensionPoint.SCORE, ("Rank",), id="preset"),
-        pytest.param({"score": enabled("Stretch")}, ExtensionPoint.SCORE, ("Rank", "Stretch"), id="added-behind"),
-        pytest.param({"score": enabled("Stretch", "Rank")}, ExtensionPoint.SCORE, ("Rank", "Stretch"), id="override-first"),
         pytest.param(
-            {"score": EnabledPlugins(disabled=("Rank",)), "preScore": EnabledPlugins(disabled=("Rank",))},
+            {"score": enabled("Stretch")},
+            ExtensionPoint.SCORE,
+            ("Rank", "Stretch"),
+            id="added-behind",
+        ),
+        pytest.param(
+            {"score": enabled("Stretch", "Rank")},
+            ExtensionPoint.SCORE,
+            ("Rank", "Stretch"),
+            id="override-first",
+        ),
+        pytest.param(
+            {
+                "score": EnabledPlugins(disabled=("Rank",)),
+                "preScore": EnabledPlugins(disabled=("Rank",)),
+            },
             ExtensionPoint.SCORE,
             (),
             id="disabled-here",
         ),
-        pytest.param({"score": EnabledPlugins((PluginRef("Stretch"),), ("*",))}, ExtensionPoint.SCORE, ("Stretch",), id="all-but-mine"),
+        pytest.param(
+            {"score": EnabledPlugins((PluginRef("Stretch"),), ("*",))},
+            ExtensionPoint.SCORE,
+            ("Stretch",),
+            id="all-but-mine",
+        ),
         pytest.param(
             {
                 "multiPoint": enabled("Census"),
@@ -44,8 +69,18 @@ def resolved(**changes: Any) -> Revision:
             ("Census", "Rank"),
             id="disabled-and-enabled-goes-last",
         ),
-        pytest.param({"multiPoint": EnabledPlugins((PluginRef("Census"),), ("Rank",))}, ExtensionPoint.SCORE, ("Census",), id="multipoint"),
-        pytest.param({"multiPoint": EnabledPlugins((PluginRef("Rank", 9),))}, ExtensionPoint.FILTER, ("Block",), id="replaced-in-place"),
+        pytest.param(
+            {"multiPoint": EnabledPlugins((PluginRef("Census"),), ("Rank",))},
+            ExtensionPoint.SCORE,
+            ("Census",),
+            id="multipoint",
+        ),
+        pytest.param(
+            {"multiPoint": EnabledPlugins((PluginRef("Rank", 9),))},
+            ExtensionPoint.FILTER,
+            ("Block",),
+            id="replaced-in-place",
+        ),
         pytest.param(
             {"multiPoint": EnabledPlugins((PluginRef("Sort"), PluginRef("Bind")), ("*",))},
             ExtensionPoint.FILTER,
@@ -54,7 +89,9 @@ def resolved(**changes: Any) -> Revision:
         ),
     ],
 )
-def test_expansion(plugins: dict[str, EnabledPlugins], point: ExtensionPoint, want: tuple[str, ...]) -> None:
+def test_expansion(
+    plugins: dict[str, EnabledPlugins], point: ExtensionPoint, want: tuple[str, ...]
+) -> None:
     """multiPoint and the point's own lists merge as kube-scheduler merges them."""
     assert resolved(plugins=plugins).points[point] == want
 
@@ -63,8 +100,16 @@ def test_expansion(plugins: dict[str, EnabledPlugins], point: ExtensionPoint, wa
     ("changes", "want"),
     [
         pytest.param({}, {"Rank": 3}, id="the-preset's"),
-        pytest.param({"plugins": {"multiPoint": EnabledPlugins((PluginRef("Rank"),))}}, {"Rank": 1}, id="listed-again-without-weight"),
-        pytest.param({"plugins": {"score": EnabledPlugins((PluginRef("Rank", 7),))}}, {"Rank": 7}, id="named-at-score"),
+        pytest.param(
+            {"plugins": {"multiPoint": EnabledPlugins((PluginRef("Rank"),))}},
+            {"Rank": 1},
+            id="listed-again-without-weight",
+        ),
+        pytest.param(
+            {"plugins": {"score": EnabledPlugins((PluginRef("Rank", 7),))}},
+            {"Rank": 7},
+            id="named-at-score",
+        ),
         pytest.param({"weights": {"Rank": 5}}, {"Rank": 5}, id="weights-win"),
         pytest.param({"weights": {"Rank": 0}}, {}, id="weight-0-does-not-score"),
     ],
@@ -78,15 +123,27 @@ def test_weights(changes: dict[str, object], want: dict[str, int]) -> None:
     ("changes", "path", "text"),
     [
         pytest.param({"preset": "Defualt"}, "preset", 'did you mean "Default"?', id="preset"),
-        pytest.param({"plugins": {"filter": enabled("Blok")}}, "plugins.filter.enabled[0].name", 'did you mean "Block"?', id="enabled"),
+        pytest.param(
+            {"plugins": {"filter": enabled("Blok")}},
+            "plugins.filter.enabled[0].name",
+            'did you mean "Block"?',
+            id="enabled",
+        ),
         pytest.param(
             {"plugins": {"score": EnabledPlugins(disabled=("Rnk",))}},
             "plugins.score.disabled[0].name",
             "no plugin has this name",
             id="disabled",
         ),
-        pytest.param({"weights": {"Stretch": 2}}, "weights[Stretch]", "not enabled at score", id="weight-of-one-not-enabled"),
-        pytest.param({"weights": {"Rank": -1}}, "weights[Rank]", "must be between 0", id="negative-weight"),
+        pytest.param(
+            {"weights": {"Stretch": 2}},
+            "weights[Stretch]",
+            "not enabled at score",
+            id="weight-of-one-not-enabled",
+        ),
+        pytest.param(
+            {"weights": {"Rank": -1}}, "weights[Rank]", "must be between 0", id="negative-weight"
+        ),
         pytest.param(
             {"plugins": {"score": EnabledPlugins((PluginRef("Rank", -1),))}},
             "plugins.score.enabled[0].weight",
@@ -94,9 +151,17 @@ def test_weights(changes: dict[str, object], want: dict[str, int]) -> None:
             id="negative-here",
         ),
         pytest.param(
-            {"plugins": {"filter": enabled("Rank")}}, "plugins.filter.enabled[0].name", "does not take part at filter", id="wrong-point"
+            {"plugins": {"filter": enabled("Rank")}},
+            "plugins.filter.enabled[0].name",
+            "does not take part at filter",
+            id="wrong-point",
         ),
-        pytest.param({"plugins": {"filter": enabled("Block", "Block")}}, "plugins.filter.enabled[1].name", "enabled twice", id="twice"),
+        pytest.param(
+            {"plugins": {"filter": enabled("Block", "Block")}},
+            "plugins.filter.enabled[1].name",
+            "enabled twice",
+            id="twice",
+        ),
         pytest.param(
             {"plugins": {"multiPoint": enabled("Census", "Rank", "Rank")}},
             "plugins.multiPoint.enabled[2].name",
@@ -104,11 +169,29 @@ def test_weights(changes: dict[str, object], want: dict[str, int]) -> None:
             id="multi",
         ),
         pytest.param(
-            {"plugins": {"preScore": EnabledPlugins(disabled=("Rank",))}}, "plugins.preScore", "enable both or neither", id="half-a-plugin"
+            {"plugins": {"preScore": EnabledPlugins(disabled=("Rank",))}},
+            "plugins.preScore",
+            "enable both or neither",
+            id="half-a-plugin",
         ),
-        pytest.param({"plugins": {"bind": EnabledPlugins(disabled=("*",))}}, "plugins.bind", "at least one bind plugin", id="no-bind"),
-        pytest.param({"plugins": {"queueSort": EnabledPlugins(disabled=("*",))}}, "plugins.queueSort", "exactly one", id="no-queue-sort"),
-        pytest.param({"args": {"Blok": BlockArgs()}}, "pluginConfig[Blok]", "no plugin has this name", id="args-of-nobody"),
+        pytest.param(
+            {"plugins": {"bind": EnabledPlugins(disabled=("*",))}},
+            "plugins.bind",
+            "at least one bind plugin",
+            id="no-bind",
+        ),
+        pytest.param(
+            {"plugins": {"queueSort": EnabledPlugins(disabled=("*",))}},
+            "plugins.queueSort",
+            "exactly one",
+            id="no-queue-sort",
+        ),
+        pytest.param(
+            {"args": {"Blok": BlockArgs()}},
+            "pluginConfig[Blok]",
+            "no plugin has this name",
+            id="args-of-nobody",
+        ),
     ],
 )
 def test_refusals(changes: dict[str, object], path: str, text: str) -> None:

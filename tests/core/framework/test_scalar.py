@@ -44,13 +44,21 @@ class Asked:
 
 
 def scheduling(decider: type[Any], guard: RecordingGuard, nodes: int = 3) -> Any:
-    """A scheduler over so many nodes n1, n2, …, and a function that decides with the plugin enabled."""
+    """A scheduler over so many nodes n1, n2, …, and a function that decides with the plugin
+    enabled.
+    """
     cache = Cache()
     for i in range(nodes):
         cache.put_node(make_node(f"n{i + 1}"))
     context = CycleContext(cache, seed=1)
-    registry = build_registry(INTREE, [PluginSpec("Strange", guarded(as_columnar(decider, guard), guard))])
-    spec = RequestedProfile("test", "Default", {"multiPoint": EnabledPlugins((PluginRef("Strange", 100),), ("ImageLocality",))})
+    registry = build_registry(
+        INTREE, [PluginSpec("Strange", guarded(as_columnar(decider, guard), guard))]
+    )
+    spec = RequestedProfile(
+        "test",
+        "Default",
+        {"multiPoint": EnabledPlugins((PluginRef("Strange", 100),), ("ImageLocality",))},
+    )
     revision = resolve(spec, registry, PRESETS)
     return cache, lambda pod: decide(pod, revision, context)
 
@@ -84,8 +92,12 @@ def scoring(asked: Asked) -> type[Any]:
 
 
 def test_texts_and_reasons_reach_the_diagnosis() -> None:
-    """A text is a refusal that removing pods may help against, braces and all; a Reason says itself what it is."""
-    _, decides = scheduling(filtering(Asked({"n1": "too {hot}", "n2": GONE, "n3": "too {hot}"})), RecordingGuard())
+    """A text is a refusal that removing pods may help against, braces and all; a Reason says itself
+    what it is.
+    """
+    _, decides = scheduling(
+        filtering(Asked({"n1": "too {hot}", "n2": GONE, "n3": "too {hot}"})), RecordingGuard()
+    )
     outcome = decides(make_pod("p"))
     assert isinstance(outcome, Diagnosis)
     assert outcome.message.startswith("0/3 nodes are available: 1 node(s) were gone, 2 too {hot}.")
@@ -93,7 +105,9 @@ def test_texts_and_reasons_reach_the_diagnosis() -> None:
 
 
 def test_only_rows_that_changed_are_asked_again() -> None:
-    """A pod of the same template asks nobody; a node whose annotations, conditions or labels changed is asked again, alone."""
+    """A pod of the same template asks nobody; a node whose annotations, conditions or labels
+    changed is asked again, alone.
+    """
     asked = Asked({"n1": "no"})
     cache, decides = scheduling(filtering(asked), RecordingGuard(), nodes=8)
     decides(make_pod("p"))
@@ -101,11 +115,20 @@ def test_only_rows_that_changed_are_asked_again() -> None:
     decides(make_pod("q"))
     assert len(asked.asked) == 8
     node = make_node("n2")
-    cache.put_node(msgspec.structs.replace(node, metadata=msgspec.structs.replace(node.metadata, annotations={"hot": "yes"})))
+    cache.put_node(
+        msgspec.structs.replace(
+            node, metadata=msgspec.structs.replace(node.metadata, annotations={"hot": "yes"})
+        )
+    )
     decides(make_pod("r"))
     assert asked.asked[8:] == [("p", "n2")]
     cache.put_node(
-        msgspec.structs.replace(node, metadata=msgspec.structs.replace(node.metadata, annotations={"hot": "yes"}, resource_version="9"))
+        msgspec.structs.replace(
+            node,
+            metadata=msgspec.structs.replace(
+                node.metadata, annotations={"hot": "yes"}, resource_version="9"
+            ),
+        )
     )
     decides(make_pod("s"))
     assert len(asked.asked) == 9
@@ -117,7 +140,12 @@ def test_pods_that_differ_in_labels_are_asked_about_apart() -> None:
     _, decides = scheduling(filtering(asked), RecordingGuard())
     pod = make_pod("p")
     decides(pod)
-    decides(msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, labels={"a": "b"}, uid="u2", name="q")))
+    decides(
+        msgspec.structs.replace(
+            pod,
+            metadata=msgspec.structs.replace(pod.metadata, labels={"a": "b"}, uid="u2", name="q"),
+        )
+    )
     assert [name for name, _ in asked.asked] == ["p"] * 3 + ["q"] * 3
 
 
@@ -146,7 +174,18 @@ def test_the_best_node_wins(scores: list[int]) -> None:
 def test_nonsense_is_a_fault(make: Any, answer: Any, want: str) -> None:
     """That names the plugin."""
     guard = RecordingGuard()
-    _, decides = scheduling(make(Asked({"n2": answer, "n1": 1 if make is scoring else None, "n3": 1 if make is scoring else None})), guard)
+    _, decides = scheduling(
+        make(
+            Asked(
+                {
+                    "n2": answer,
+                    "n1": 1 if make is scoring else None,
+                    "n3": 1 if make is scoring else None,
+                }
+            )
+        ),
+        guard,
+    )
     with pytest.raises(PluginFault, match=r'plugin "Strange" 1\.0 failed at'):
         decides(make_pod("p"))
     assert want in guard.recorded[0]
@@ -161,7 +200,9 @@ def test_a_slow_plugin_fails_in_time(make: Any) -> None:
         guard.seconds = MAX_CALL_SECONDS + 0.5
         return 1 if make is scoring else None
 
-    asked = Asked({"n1": 1 if make is scoring else None, "n2": slow, "n3": 1 if make is scoring else None})
+    asked = Asked(
+        {"n1": 1 if make is scoring else None, "n2": slow, "n3": 1 if make is scoring else None}
+    )
     _, decides = scheduling(make(asked), guard)
     with pytest.raises(PluginFault, match=r"it took 1.5 s for 2 of 3 nodes; it may take 1 s"):
         decides(make_pod("p"))
@@ -194,5 +235,7 @@ def test_what_it_prepares_is_made_anew_when_an_object_of_its_kinds_changes() -> 
 
     cache, decides = scheduling(cast("type[Any]", Reading), RecordingGuard())
     assert isinstance(decides(make_pod("p")), Diagnosis)
-    cache.store.put(Service(ObjectMeta(name="s", namespace="default", uid="s", resource_version="1")))
+    cache.store.put(
+        Service(ObjectMeta(name="s", namespace="default", uid="s", resource_version="1"))
+    )
     assert isinstance(decides(make_pod("p")), ScheduleResult)

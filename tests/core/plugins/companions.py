@@ -1,4 +1,6 @@
-"""Small clusters for the tests of plugins that look at pods on all nodes: nodes in zones, pods on them, in a few words."""
+"""Small clusters for the tests of plugins that look at pods on all nodes: nodes in zones, pods on
+them, in a few words.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +31,20 @@ def node(name: str, zone: str | None = None, taint: str = "", **labels: str) -> 
     return msgspec.convert(document, Node)
 
 
-def pod(name: str, labels: dict[str, str] | None = None, on: str = "", namespace: str = "default", **spec: Any) -> Pod:
+def pod(
+    name: str,
+    labels: dict[str, str] | None = None,
+    on: str = "",
+    namespace: str = "default",
+    **spec: Any,
+) -> Pod:
     """A pod with these labels and, in the API's spelling, this spec."""
-    meta = {"name": name, "namespace": namespace, "uid": f"uid-{namespace}-{name}", "labels": labels}
+    meta = {
+        "name": name,
+        "namespace": namespace,
+        "uid": f"uid-{namespace}-{name}",
+        "labels": labels,
+    }
     return msgspec.convert({"metadata": meta, "spec": {**spec, "nodeName": on}}, Pod)
 
 
@@ -41,9 +54,17 @@ def deleted(one: Pod) -> Pod:
     return msgspec.structs.replace(one, metadata=meta)
 
 
-def term(topology: str = ZONE, namespaces: list[str] | None = None, teams: str = "", **labels: str) -> Document:
-    """A term about pods with these labels; ``teams`` selects namespaces by their label "team", "*" all of them."""
-    found: Document = {"labelSelector": {"matchLabels": labels}, "topologyKey": topology, "namespaces": namespaces}
+def term(
+    topology: str = ZONE, namespaces: list[str] | None = None, teams: str = "", **labels: str
+) -> Document:
+    """A term about pods with these labels; ``teams`` selects namespaces by their label "team", "*"
+    all of them.
+    """
+    found: Document = {
+        "labelSelector": {"matchLabels": labels},
+        "topologyKey": topology,
+        "namespaces": namespaces,
+    }
     if teams:
         found["namespaceSelector"] = {} if teams == "*" else {"matchLabels": {"team": teams}}
     return found
@@ -65,10 +86,20 @@ def prefers(field: str, *weighed: tuple[int, Document]) -> Document:
     return {field: {"preferredDuringSchedulingIgnoredDuringExecution": terms}}
 
 
-def constraint(topology: str = ZONE, skew: int = 1, when: str = "DoNotSchedule", **more: Any) -> Document:
-    """A topology spread constraint for pods with the label app=x, unless ``labelSelector`` says otherwise."""
+def constraint(
+    topology: str = ZONE, skew: int = 1, when: str = "DoNotSchedule", **more: Any
+) -> Document:
+    """A topology spread constraint for pods with the label app=x, unless ``labelSelector`` says
+    otherwise.
+    """
     selector = {"matchLabels": {"app": "x"}}
-    return {"maxSkew": skew, "topologyKey": topology, "whenUnsatisfiable": when, "labelSelector": selector, **more}
+    return {
+        "maxSkew": skew,
+        "topologyKey": topology,
+        "whenUnsatisfiable": when,
+        "labelSelector": selector,
+        **more,
+    }
 
 
 def namespace(name: str, **labels: str) -> Namespace:
@@ -90,9 +121,15 @@ def cluster(*objects: Node | Pod | Namespace) -> Cache:
 
 
 def said(plugin: FilterPlugin, prepared: PreFilterResult, snapshot: Snapshot) -> dict[str, str]:
-    """The reason's id for each node that is refused; every row is asked alone too, and must say the same."""
+    """The reason's id for each node that is refused; every row is asked alone too, and must say the
+    same.
+    """
     codes = plugin.filter(prepared.state, snapshot, snapshot.nodes.all_rows)
     for row, code in enumerate(codes.tolist()):
         assert plugin.filter(prepared.state, snapshot, np.array([row], np.intp)).tolist() == [code]
     rows = snapshot.nodes.row_of.items()
-    return {name: plugin.explain(prepared.state, int(codes[row]))[0][0].id for name, row in rows if codes[row]}
+    return {
+        name: plugin.explain(prepared.state, int(codes[row]))[0][0].id
+        for name, row in rows
+        if codes[row]
+    }

@@ -8,7 +8,14 @@ import pytest
 
 from moorage.core.framework.interfaces import ExtensionPoint, Plugin
 from moorage.core.framework.registry import build_registry
-from moorage.core.framework.revisions import EnabledPlugins, PluginRef, ProfileErrors, RequestedProfile, Revision, resolve
+from moorage.core.framework.revisions import (
+    EnabledPlugins,
+    PluginRef,
+    ProfileErrors,
+    RequestedProfile,
+    Revision,
+    resolve,
+)
 from moorage.core.framework.status import Reason
 from moorage.core.plugins.intree import INTREE, PRESETS
 from moorage.core.plugins.node_resources.fit import NodeResourcesFit
@@ -125,7 +132,9 @@ def test_other_presets(preset: str, strategy: str, weights: dict[str, int]) -> N
     assert fit.args.scoring_strategy.type == strategy
 
 
-@pytest.mark.parametrize(("preset", "defaulting"), [("Default", "System"), ("Spread", "System"), ("BinPack", "List")])
+@pytest.mark.parametrize(
+    ("preset", "defaulting"), [("Default", "System"), ("Spread", "System"), ("BinPack", "List")]
+)
 def test_default_topology_constraints(preset: str, defaulting: str) -> None:
     """They pull pods apart, which BinPack does not want."""
     spread = revision(preset).deciders["PodTopologySpread"]
@@ -148,7 +157,9 @@ def test_scores_can_be_added_to_no_scoring() -> None:
 
 
 def test_every_decider_is_a_plugin() -> None:
-    """Made with default arguments, each has its own name, is hashable, and its reasons' ids are nobody else's."""
+    """Made with default arguments, each has its own name, is hashable, and its reasons' ids are
+    nobody else's.
+    """
     ids: list[str] = []
     for spec in INTREE:
         decider = spec.make(spec.args() if spec.args is not None else None)
@@ -162,18 +173,24 @@ def test_every_decider_is_a_plugin() -> None:
 
 
 def test_every_reason_is_declared() -> None:
-    """A plugin's ``reasons`` name all that its module can refuse for: docs/conditions.md is made of them."""
+    """A plugin's ``reasons`` name all that its module can refuse for: docs/conditions.md is made of
+    them.
+    """
     for spec in INTREE:
         if spec.decider is not None:
             module = vars(sys.modules[spec.decider.__module__])
             declared = set(spec.decider.reasons)  # type: ignore[attr-defined]  # all in the tree have them
-            assert {value for value in module.values() if isinstance(value, Reason)} == declared, spec.name
+            assert {value for value in module.values() if isinstance(value, Reason)} == declared, (
+                spec.name
+            )
 
 
 @pytest.mark.parametrize("point", ["reserve", "preBind"])
 @pytest.mark.parametrize("plugin", ["VolumeBinding", "DynamicResources"])
 def test_what_is_reserved_has_to_be_written(point: str, plugin: str) -> None:
-    """A profile that would bind pods without their volumes or devices is refused; one without the plugin is not."""
+    """A profile that would bind pods without their volumes or devices is refused; one without the
+    plugin is not.
+    """
     with pytest.raises(ProfileErrors, match="enable both or neither"):
         revision("Default", **{point: EnabledPlugins(disabled=(plugin,))})
     revision("Default", multiPoint=EnabledPlugins(disabled=(plugin,)))

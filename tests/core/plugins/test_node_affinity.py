@@ -17,7 +17,13 @@ from moorage.core.framework.cluster_events import ActionType, ClusterEvent, Even
 from moorage.core.framework.status import SKIP, SUCCESS, Code, rejected
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Affinity, Pod
-from moorage.core.plugins.node_affinity import CONFLICT, NOT_ALLOWED, NOT_WANTED, NodeAffinityArgs, NodeAffinityPlugin
+from moorage.core.plugins.node_affinity import (
+    CONFLICT,
+    NOT_ALLOWED,
+    NOT_WANTED,
+    NodeAffinityArgs,
+    NodeAffinityPlugin,
+)
 from tests.builders import make_node, make_pod
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -45,19 +51,29 @@ def affinity(*required: Document, preferred: list[tuple[int, Document]] | None =
 
 def pod_with(document: Document | None = None, **spec: Any) -> Pod:
     """A pod with this node affinity."""
-    return make_pod("p", affinity=msgspec.convert({"nodeAffinity": document}, Affinity) if document is not None else None, **spec)
+    return make_pod(
+        "p",
+        affinity=msgspec.convert({"nodeAffinity": document}, Affinity)
+        if document is not None
+        else None,
+        **spec,
+    )
 
 
 def args_with(document: Document | None) -> NodeAffinityArgs:
     """Arguments as they are read from a document."""
-    return TypeAdapter(NodeAffinityArgs).validate_json(json.dumps({"addedAffinity": document}), strict=True)
+    return TypeAdapter(NodeAffinityArgs).validate_json(
+        json.dumps({"addedAffinity": document}), strict=True
+    )
 
 
 @pytest.fixture
 def snapshot() -> Snapshot:
     """Four nodes: disk ssd gen 7, disk ssd, disk hdd gen 3, no labels."""
     cache = Cache()
-    for i, labels in enumerate([{"disk": "ssd", "gen": "7"}, {"disk": "ssd"}, {"disk": "hdd", "gen": "3"}, {}]):
+    for i, labels in enumerate(
+        [{"disk": "ssd", "gen": "7"}, {"disk": "ssd"}, {"disk": "hdd", "gen": "3"}, {}]
+    ):
         cache.put_node(make_node(f"n{i}", labels=labels))
     return Snapshot(cache)
 
@@ -74,7 +90,11 @@ SSD, HDD, BAD = label("disk", "In", "ssd"), label("disk", "In", "hdd"), label("g
         (pod_with(node_selector={}), None, [0, 0, 0, 0]),
         (pod_with(node_selector={"disk": "ssd"}), None, [0, 0, 2, 2]),
         (pod_with(affinity(SSD, label("gen", "Gt", "2"))), None, [0, 0, 0, 2]),
-        (pod_with(affinity(label("gen", "Gt", "2")), node_selector={"disk": "ssd"}), None, [0, 2, 2, 2]),
+        (
+            pod_with(affinity(label("gen", "Gt", "2")), node_selector={"disk": "ssd"}),
+            None,
+            [0, 2, 2, 2],
+        ),
         (pod_with(affinity(BAD, HDD)), None, [2, 2, 0, 2]),
         (pod_with({REQUIRED: {"nodeSelectorTerms": []}}), None, [2, 2, 2, 2]),
         (pod_with(), affinity(SSD), [0, 0, 1, 1]),
@@ -96,8 +116,12 @@ SSD, HDD, BAD = label("disk", "In", "ssd"), label("disk", "In", "hdd"), label("g
         "added without terms",
     ],
 )
-def test_filter(snapshot: Snapshot, pod: Pod, added: Document | None, want: list[int] | None) -> None:
-    """The pod's own terms and the added ones; None: nothing is required and the plugin is skipped."""
+def test_filter(
+    snapshot: Snapshot, pod: Pod, added: Document | None, want: list[int] | None
+) -> None:
+    """The pod's own terms and the added ones; None: nothing is required and the plugin is
+    skipped.
+    """
     plugin = NodeAffinityPlugin(args_with(added))
     prepared = plugin.pre_filter(pod, snapshot)
     if want is None:
@@ -105,7 +129,10 @@ def test_filter(snapshot: Snapshot, pod: Pod, added: Document | None, want: list
         return
     assert prepared.status == SUCCESS
     assert plugin.filter(prepared.state, snapshot, snapshot.nodes.all_rows).tolist() == want
-    assert [int(plugin.filter(prepared.state, snapshot, np.array([row], np.intp))[0]) for row in range(4)] == want
+    assert [
+        int(plugin.filter(prepared.state, snapshot, np.array([row], np.intp))[0])
+        for row in range(4)
+    ] == want
 
 
 def test_reasons() -> None:
@@ -126,13 +153,26 @@ def test_reasons() -> None:
         ([name("In", "n1"), SSD], None),
         ([name("In", "n1"), {}], None),
         ([{**SSD, **name("In", "n1")}], {"n1"}),
-        ([{"matchFields": name("In", "n1", "n2")["matchFields"] + name("In", "n2")["matchFields"]}], {"n2"}),
-        ([{"matchFields": name("In", "n1")["matchFields"] + name("In", "n2")["matchFields"]}], set()),
+        (
+            [
+                {
+                    "matchFields": name("In", "n1", "n2")["matchFields"]
+                    + name("In", "n2")["matchFields"]
+                }
+            ],
+            {"n2"},
+        ),
+        (
+            [{"matchFields": name("In", "n1")["matchFields"] + name("In", "n2")["matchFields"]}],
+            set(),
+        ),
         ([name("In")], set()),
         ([{"matchFields": [{"key": "metadata.uid", "operator": "In", "values": ["n1"]}]}], None),
     ],
 )
-def test_names_narrow_the_choice(snapshot: Snapshot, terms: list[Document], want: set[str] | None) -> None:
+def test_names_narrow_the_choice(
+    snapshot: Snapshot, terms: list[Document], want: set[str] | None
+) -> None:
     """When every term goes by name only these nodes can fit; when no name is left, none can."""
     prepared = NodeAffinityPlugin().pre_filter(pod_with(affinity(*terms)), snapshot)
     if want == set():
@@ -154,7 +194,9 @@ def test_names_narrow_the_choice(snapshot: Snapshot, terms: list[Document], want
     ],
     ids=["none", "required alone", "empty list", "sum", "weightless and empty", "added", "both"],
 )
-def test_score(snapshot: Snapshot, own: Document | None, added: Document | None, raw: list[int] | None) -> None:
+def test_score(
+    snapshot: Snapshot, own: Document | None, added: Document | None, raw: list[int] | None
+) -> None:
     """Weights of matching terms add up; None: nothing is preferred and the plugin is skipped."""
     plugin = NodeAffinityPlugin(args_with(added))
     prepared = plugin.pre_score(pod_with(own), snapshot)
@@ -163,14 +205,20 @@ def test_score(snapshot: Snapshot, own: Document | None, added: Document | None,
         return
     scores = plugin.score(prepared.state, snapshot, snapshot.nodes.all_rows)
     assert scores.tolist() == raw
-    assert plugin.normalize_score(prepared.state, scores).tolist() == [100 * one // max(raw) if any(raw) else 0 for one in raw]
+    assert plugin.normalize_score(prepared.state, scores).tolist() == [
+        100 * one // max(raw) if any(raw) else 0 for one in raw
+    ]
 
 
 def test_unreadable_preference_is_a_fault(snapshot: Snapshot) -> None:
     """Unlike an unreadable required term; the text has the path and the value."""
-    prepared = NodeAffinityPlugin().pre_score(pod_with(affinity(preferred=[(1, SSD), (1, BAD)])), snapshot)
+    prepared = NodeAffinityPlugin().pre_score(
+        pod_with(affinity(preferred=[(1, SSD), (1, BAD)])), snapshot
+    )
     assert prepared.status.code is Code.ERROR
-    assert prepared.status.message.startswith('[1].matchExpressions[0].values[0][gen]: Invalid value: "-5": a valid label')
+    assert prepared.status.message.startswith(
+        '[1].matchExpressions[0].values[0][gen]: Invalid value: "-5": a valid label'
+    )
 
 
 @pytest.mark.parametrize(
@@ -184,25 +232,41 @@ def test_unreadable_preference_is_a_fault(snapshot: Snapshot) -> None:
         ({"disk": "ssd", "zone": "a"}, {"disk": "ssd", "zone": "a", "more": ""}, False),
         ({"disk": "ssd", "zone": "a"}, {"disk": "hdd", "zone": "a"}, False),
     ],
-    ids=["new", "new, fails the pod", "new, fails the added", "pod matches now", "added matches now", "matched before", "no more"],
+    ids=[
+        "new",
+        "new, fails the pod",
+        "new, fails the added",
+        "pod matches now",
+        "added matches now",
+        "matched before",
+        "no more",
+    ],
 )
 def test_nodes_that_wake(old: dict[str, str] | None, new: dict[str, str], want: bool) -> None:
     """A node that matches the pod's and the added terms, and did not match both before."""
     plugin = NodeAffinityPlugin(args_with(affinity(label("zone", "Exists"))))
     before: Node | None = make_node("n", labels=old) if old is not None else None
-    event = ClusterEvent(EventResource.NODE, ActionType.UPDATE_NODE_LABEL if before else ActionType.ADD, before, make_node("n", labels=new))
+    event = ClusterEvent(
+        EventResource.NODE,
+        ActionType.UPDATE_NODE_LABEL if before else ActionType.ADD,
+        before,
+        make_node("n", labels=new),
+    )
     (wake,) = plugin.events_to_register
     assert wake.matches(event)
     assert wake.hint is not None
     assert wake.hint(pod_with(affinity(SSD)), event, Store()) is want
 
 
-# ---- arguments ---------------------------------------------------------------------------------------------------------------
+# ---- arguments -----------------------------------------------------------------------------------
 
 
 def test_arguments_are_values() -> None:
     """Equal arguments make equal plugins, so that they share columns."""
-    one, other = NodeAffinityPlugin(args_with(affinity(SSD))), NodeAffinityPlugin(args_with(affinity(SSD)))
+    one, other = (
+        NodeAffinityPlugin(args_with(affinity(SSD))),
+        NodeAffinityPlugin(args_with(affinity(SSD))),
+    )
     assert one == other
     assert hash(one) == hash(other)
     assert one != NodeAffinityPlugin(args_with(affinity(HDD)))
@@ -218,7 +282,14 @@ def test_arguments_are_values() -> None:
         affinity({"matchExpression": []}),
         {REQUIRED: {}},
     ],
-    ids=["unknown field", "unknown operator", "negative weight", "no preference", "unknown field in a term", "no terms"],
+    ids=[
+        "unknown field",
+        "unknown operator",
+        "negative weight",
+        "no preference",
+        "unknown field in a term",
+        "no terms",
+    ],
 )
 def test_reader_refuses(document: Document) -> None:
     """What the types say is enforced by whoever reads the document."""
@@ -229,7 +300,9 @@ def test_reader_refuses(document: Document) -> None:
 def test_arguments_tell_all_faults() -> None:
     """Required and preferred terms alike, with paths from the arguments on."""
     document = affinity(SSD, label("gen", "In"), preferred=[(1, name("Exists")), (0, BAD)])
-    assert [(violation.path, violation.message) for violation in args_with(document).validate()] == [
+    assert [
+        (violation.path, violation.message) for violation in args_with(document).validate()
+    ] == [
         (
             f"addedAffinity.{REQUIRED}.nodeSelectorTerms[1].matchExpressions[0].values",
             "for 'in', 'notin' operators, values set can't be empty",

@@ -15,20 +15,30 @@ from moorage.core.framework.interfaces import FilterPlugin, PreFilterPlugin
 from moorage.core.framework.status import Code
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Container, Pod, RestartRule
-from moorage.core.plugins.node_declared_features import NOT_DECLARED, NodeDeclaredFeatures, required_features
+from moorage.core.plugins.node_declared_features import (
+    NOT_DECLARED,
+    NodeDeclaredFeatures,
+    required_features,
+)
 from tests.builders import make_node, make_pod
 
 PLUGIN = NodeDeclaredFeatures()
 _protocols: tuple[FilterPlugin, PreFilterPlugin] = (PLUGIN, PLUGIN)
 RESTARTS, ON_HOST = "RestartAllContainersOnContainerExits", "UserNamespacesHostNetworkSupport"
-RESTARTING = (Container("c", restart_policy_rules=(RestartRule("Restart"), RestartRule("RestartAllContainers"))),)
+RESTARTING = (
+    Container(
+        "c", restart_policy_rules=(RestartRule("Restart"), RestartRule("RestartAllContainers"))
+    ),
+)
 NEEDY = make_pod("needy", containers=RESTARTING)
 
 
 def declaring(name: str, *features: str) -> Node:
     """A node whose kubelet says this of itself."""
     node = make_node(name)
-    return msgspec.structs.replace(node, status=msgspec.structs.replace(node.status, declared_features=features or None))
+    return msgspec.structs.replace(
+        node, status=msgspec.structs.replace(node.status, declared_features=features or None)
+    )
 
 
 @pytest.mark.parametrize(
@@ -40,10 +50,27 @@ def declaring(name: str, *features: str) -> Node:
         (make_pod("p", host_network=True, host_users=True), set()),
         (make_pod("p", host_network=True, host_users=False), {ON_HOST}),
         (NEEDY, {RESTARTS}),
-        (make_pod("p", init_containers=RESTARTING, host_network=True, host_users=False), {RESTARTS, ON_HOST}),
-        (make_pod("p", containers=(Container("c", restart_policy_rules=(RestartRule("Restart"),)),)), set()),
+        (
+            make_pod("p", init_containers=RESTARTING, host_network=True, host_users=False),
+            {RESTARTS, ON_HOST},
+        ),
+        (
+            make_pod(
+                "p", containers=(Container("c", restart_policy_rules=(RestartRule("Restart"),)),)
+            ),
+            set(),
+        ),
     ],
-    ids=["nothing", "host network", "users", "host users", "both", "restarts", "all", "other rules"],
+    ids=[
+        "nothing",
+        "host network",
+        "users",
+        "host users",
+        "both",
+        "restarts",
+        "all",
+        "other rules",
+    ],
 )
 def test_what_pods_need(pod: Pod, features: set[str]) -> None:
     """By the pod's spec; most need nothing."""
@@ -53,7 +80,11 @@ def test_what_pods_need(pod: Pod, features: set[str]) -> None:
 def test_filter_and_what_it_reads() -> None:
     """Nodes that declare all of it pass, and are asked again when they declare something else."""
     cache = Cache()
-    for node in [declaring("n0"), declaring("n1", RESTARTS, "more"), *(declaring(f"m{i}") for i in range(4))]:
+    for node in [
+        declaring("n0"),
+        declaring("n1", RESTARTS, "more"),
+        *(declaring(f"m{i}") for i in range(4)),
+    ]:
         cache.put_node(node)
     snapshot = Snapshot(cache)
     column = PluginResult(PLUGIN, NEEDY, PLUGIN.filter, PLUGIN.pre_filter)

@@ -26,7 +26,9 @@ _pre_filter: PreFilterPlugin = PLUGIN
 def pod_with(*ports: dict[str, Any], node: str = "", nominated: str = "") -> Pod:
     """A pod with these container ports."""
     spec = {"nodeName": node, "containers": [{"name": "c", "ports": ports}]}
-    return msgspec.convert({"metadata": {"name": "p"}, "spec": spec, "status": {"nominatedNodeName": nominated}}, Pod)
+    return msgspec.convert(
+        {"metadata": {"name": "p"}, "spec": spec, "status": {"nominatedNodeName": nominated}}, Pod
+    )
 
 
 @given(clusters())
@@ -47,10 +49,18 @@ def test_agrees_with_comparing_pairs(cluster: Cluster) -> None:
 
 def test_every_node_on_which_a_port_is_taken_is_refused() -> None:
     """For each of the pod's ports."""
-    held: list[dict[str, Any]] = [{"hostPort": 80}, {"hostPort": 81, "hostIP": "10.0.0.1"}, {"hostPort": 82}, {"hostPort": 80}]
+    held: list[dict[str, Any]] = [
+        {"hostPort": 80},
+        {"hostPort": 81, "hostIP": "10.0.0.1"},
+        {"hostPort": 82},
+        {"hostPort": 80},
+    ]
     nodes = [make_node(f"n{i}") for i in range(len(held))]
     placed = [
-        msgspec.structs.replace(pod_with(port, node=f"n{i}"), metadata=PodMeta(name=str(i), uid=str(i))) for i, port in enumerate(held)
+        msgspec.structs.replace(
+            pod_with(port, node=f"n{i}"), metadata=PodMeta(name=str(i), uid=str(i))
+        )
+        for i, port in enumerate(held)
     ]
     pod = pod_with({"hostPort": 80}, {"hostPort": 81})
     snapshot = Cluster(nodes, placed, pod).snapshot()
@@ -81,11 +91,18 @@ def test_a_deleted_pod_wakes_whom_its_port_served(case: str) -> None:
     gone, want = GONE[case]
     (wake,) = (wake for wake in PLUGIN.events_to_register if wake.resource is EventResource.POD)
     assert wake.hint is not None
-    assert wake.hint(WAITING, ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE, gone), Store()) is want
+    assert (
+        wake.hint(
+            WAITING, ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE, gone), Store()
+        )
+        is want
+    )
 
 
 def test_a_new_node_wakes_everyone() -> None:
     """It has all ports free."""
-    assert [wake.hint for wake in PLUGIN.events_to_register if wake.resource is EventResource.NODE and wake.actions == ActionType.ADD] == [
-        None
-    ]
+    assert [
+        wake.hint
+        for wake in PLUGIN.events_to_register
+        if wake.resource is EventResource.NODE and wake.actions == ActionType.ADD
+    ] == [None]

@@ -17,12 +17,18 @@ from tests.builders import make_node, make_pod
 
 PLUGIN: FilterPlugin = NodeUnschedulable()
 OPEN, CORDONED_NODE = make_node("open"), make_node("cordoned", unschedulable=True)
-TOLERANT = make_pod("tolerant", tolerations=(Toleration("node.kubernetes.io/unschedulable", "Exists"),))
-STRICT = make_pod("strict", tolerations=(Toleration("node.kubernetes.io/unschedulable", "Equal", "true"),))
+TOLERANT = make_pod(
+    "tolerant", tolerations=(Toleration("node.kubernetes.io/unschedulable", "Exists"),)
+)
+STRICT = make_pod(
+    "strict", tolerations=(Toleration("node.kubernetes.io/unschedulable", "Equal", "true"),)
+)
 
 
 def test_filter() -> None:
-    """Cordoned nodes are refused unless the pod tolerates it; a value does not match the cordon's empty one."""
+    """Cordoned nodes are refused unless the pod tolerates it; a value does not match the cordon's
+    empty one.
+    """
     cache = Cache()
     for node in (OPEN, CORDONED_NODE):
         cache.put_node(node)
@@ -60,7 +66,8 @@ def test_nodes_that_wake(old: Node | None, new: Node, want: bool) -> None:
 )
 def test_tolerations_that_wake(pod: object, changed: object, want: bool) -> None:
     """The pod itself, when it tolerates a cordon now."""
-    event = ClusterEvent(EventResource.UNSCHEDULED_POD, ActionType.UPDATE_POD_TOLERATION, changed, changed)  # type: ignore[arg-type]
+    action = ActionType.UPDATE_POD_TOLERATION
+    event = ClusterEvent(EventResource.UNSCHEDULED_POD, action, changed, changed)  # type: ignore[arg-type]
     (wake,) = [wake for wake in PLUGIN.events_to_register if wake.matches(event)]
     assert wake.hint is not None
     assert wake.hint(pod, event, Store()) is want  # type: ignore[arg-type]

@@ -1,4 +1,6 @@
-"""VolumeRestrictions, NodeVolumeLimits and VolumeZone beside their vectors: what is supposed, whose claims count, what wakes a pod."""
+"""VolumeRestrictions, NodeVolumeLimits and VolumeZone beside their vectors: what is supposed, whose
+claims count, what wakes a pod.
+"""
 
 from __future__ import annotations
 
@@ -30,14 +32,22 @@ from tests.core.volume_strategies import pod
 
 LIMIT = ("node(s) exceed max volume count",)
 
-# ---- VolumeRestrictions ------------------------------------------------------------------------------------------------------
+# ---- VolumeRestrictions --------------------------------------------------------------------------
 
 
 def test_users_of_a_claim_for_one_pod_alone_are_counted() -> None:
-    """Once for each volume, and not those of another namespace's claim of the same name, which kube-scheduler counts too."""
+    """Once for each volume, and not those of another namespace's claim of the same name, which
+    kube-scheduler counts too.
+    """
     snapshot = Storage().context.snapshot
-    plugin, wanted = VolumeRestrictions(), VolumeRestrictionsState((), frozenset({ClaimUse("a", "c")}), 1)
-    twice = [{"persistentVolumeClaim": {"claimName": "c"}}, {"persistentVolumeClaim": {"claimName": "c"}}]
+    plugin, wanted = (
+        VolumeRestrictions(),
+        VolumeRestrictionsState((), frozenset({ClaimUse("a", "c")}), 1),
+    )
+    twice = [
+        {"persistentVolumeClaim": {"claimName": "c"}},
+        {"persistentVolumeClaim": {"claimName": "c"}},
+    ]
     assert plugin.adjust(wanted, with_claims("q", "c"), 0, -1, snapshot).users == 0
     assert plugin.adjust(wanted, pod("q", "a", twice), 0, 1, snapshot).users == 3
     assert plugin.adjust(wanted, pod("q", "b", twice), 0, 1, snapshot) is wanted
@@ -45,7 +55,9 @@ def test_users_of_a_claim_for_one_pod_alone_are_counted() -> None:
 
 
 def test_a_claim_for_one_pod_alone_in_use() -> None:
-    """Keeps other pods off all nodes, until its user goes; an ephemeral volume's claim of the same name is another use."""
+    """Keeps other pods off all nodes, until its user goes; an ephemeral volume's claim of the same
+    name is another use.
+    """
     storage = Storage(make_claim("q-v0", "v", mode="ReadWriteOncePod"), make_volume("v"))
     assert storage.refused(with_claims("p", "q-v0")) == {}
     storage.put(pod("q", "a", [{"ephemeral": {}}], "n0"))
@@ -76,7 +88,7 @@ def test_whose_end_frees_a_disk_or_claim(gone: HasMetadata, woken: bool) -> None
     assert is_woken(VolumeRestrictions(), waiting, event) == woken
 
 
-# ---- NodeVolumeLimits --------------------------------------------------------------------------------------------------------
+# ---- NodeVolumeLimits ----------------------------------------------------------------------------
 
 
 def own_claim(owner: str, volume: str = "") -> Any:
@@ -86,9 +98,15 @@ def own_claim(owner: str, volume: str = "") -> Any:
 
 
 def test_a_claim_that_a_pod_does_not_own() -> None:
-    """Of a pod on a node it does not count; a pod to be placed is refused, and others are not hindered."""
+    """Of a pod on a node it does not count; a pod to be placed is refused, and others are not
+    hindered.
+    """
     storage = Storage(
-        make_csi_node("n0", 1), make_claim("c", "w"), make_volume("w", csi=csi("w")), make_volume("v", csi=csi("v")), nodes=("n0",)
+        make_csi_node("n0", 1),
+        make_claim("c", "w"),
+        make_volume("w", csi=csi("w")),
+        make_volume("v", csi=csi("v")),
+        nodes=("n0",),
     )
     storage.put(pod("p", "a", [{"ephemeral": {}}], "n0"), own_claim("p", "v"))
     assert storage.refused(with_claims("q", "c")) == {"n0": LIMIT}
@@ -113,7 +131,10 @@ def test_pods_with_ephemeral_volumes_are_told_apart() -> None:
 @pytest.mark.parametrize(
     ("source", "attached"),
     [
-        ({"gcePersistentDisk": {"pdName": "d"}}, ("pd.csi.storage.gke.io", "projects/UNSPECIFIED/zones/UNSPECIFIED/disks/d")),
+        (
+            {"gcePersistentDisk": {"pdName": "d"}},
+            ("pd.csi.storage.gke.io", "projects/UNSPECIFIED/zones/UNSPECIFIED/disks/d"),
+        ),
         ({"awsElasticBlockStore": {"volumeID": "vol-1"}}, ("ebs.csi.aws.com", "vol-1")),
         ({"awsElasticBlockStore": {"volumeID": "aws://z/vol-1"}}, ("ebs.csi.aws.com", "vol-1")),
         ({"azureDisk": {"diskURI": "u", "kind": "Managed"}}, ("disk.csi.azure.com", "u")),
@@ -124,12 +145,23 @@ def test_pods_with_ephemeral_volumes_are_told_apart() -> None:
         ({"iscsi": {"iqn": "i"}}, None),
     ],
 )
-def test_volumes_that_were_in_tree(source: dict[str, Any], attached: tuple[str, str] | None) -> None:
-    """They count for the CSI driver that took over, in a pod's spec and as volumes of claims; those that can't be translated do not."""
+def test_volumes_that_were_in_tree(
+    source: dict[str, Any], attached: tuple[str, str] | None
+) -> None:
+    """They count for the CSI driver that took over, in a pod's spec and as volumes of claims; those
+    that can't be translated do not.
+    """
     storage = Storage(nodes=("n0",))
-    storage.put(pod("p", "a", [source], "n0"), make_volume("v", **source), make_claim("c", "v"), with_claims("q", "c", node="n0"))
+    storage.put(
+        pod("p", "a", [source], "n0"),
+        make_volume("v", **source),
+        make_claim("c", "v"),
+        with_claims("q", "c", node="n0"),
+    )
     mounted = storage.context.cache.volumes._mounted
-    assert [(volume.driver, volume.handle) for volume in mounted] == ([attached] if attached else [])
+    assert [(volume.driver, volume.handle) for volume in mounted] == (
+        [attached] if attached else []
+    )
 
 
 @pytest.mark.parametrize(
@@ -144,8 +176,14 @@ def test_volumes_that_were_in_tree(source: dict[str, Any], attached: tuple[str, 
 def test_regional_disks(zones: str, handle: str | None) -> None:
     """A disk in several zones of one region is known by the region."""
     storage = Storage(make_claim("c", "v"), with_claims("q", "c", node="n0"))
-    storage.put(make_volume("v", gcePersistentDisk={"pdName": "d"}, labels={"topology.kubernetes.io/zone": zones}))
-    assert [volume.handle for volume in storage.context.cache.volumes._mounted] == ([handle] if handle else [])
+    storage.put(
+        make_volume(
+            "v", gcePersistentDisk={"pdName": "d"}, labels={"topology.kubernetes.io/zone": zones}
+        )
+    )
+    assert [volume.handle for volume in storage.context.cache.volumes._mounted] == (
+        [handle] if handle else []
+    )
 
 
 def drivers(**counts: int | None) -> CSINode:
@@ -161,19 +199,85 @@ WITH_DISK = pod("p", "a", [{"awsElasticBlockStore": {"volumeID": "vol-1"}}])
     ("waiting", "event", "woken"),
     [
         (USES, ClusterEvent(EventResource.CSI_NODE, ActionType.ADD, None, drivers()), True),
-        (USES, ClusterEvent(EventResource.CSI_NODE, ActionType.UPDATE, drivers(x=1), drivers(x=2)), True),
-        (USES, ClusterEvent(EventResource.CSI_NODE, ActionType.UPDATE, drivers(x=1), drivers(x=1, y=1)), True),
-        (USES, ClusterEvent(EventResource.CSI_NODE, ActionType.UPDATE, drivers(x=1), drivers(x=None)), True),
-        (USES, ClusterEvent(EventResource.CSI_NODE, ActionType.UPDATE, drivers(x=1, y=None), drivers(x=1)), False),
-        (USES, ClusterEvent(EventResource.CSI_NODE, ActionType.UPDATE, drivers(x=2), drivers(x=1)), False),
-        (USES, ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE, with_claims("q", "d", node="n")), True),
-        (USES, ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE, pod("q", "a", [{"cinder": {"volumeID": "u"}}], "n")), True),
-        (USES, ClusterEvent(EventResource.UNSCHEDULED_POD, ActionType.DELETE, with_claims("q", "d")), False),
-        (USES, ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE, pod("q", "a", [{}], "n")), False),
-        (USES, ClusterEvent(EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD, None, OWN), True),
-        (USES, ClusterEvent(EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD, None, FOREIGN), False),
-        (USES, ClusterEvent(EventResource.VOLUME_ATTACHMENT, ActionType.DELETE, make_attachment("at", "n", "v")), True),
-        (WITH_DISK, ClusterEvent(EventResource.VOLUME_ATTACHMENT, ActionType.DELETE, make_attachment("at", "n", "v")), False),
+        (
+            USES,
+            ClusterEvent(EventResource.CSI_NODE, ActionType.UPDATE, drivers(x=1), drivers(x=2)),
+            True,
+        ),
+        (
+            USES,
+            ClusterEvent(
+                EventResource.CSI_NODE, ActionType.UPDATE, drivers(x=1), drivers(x=1, y=1)
+            ),
+            True,
+        ),
+        (
+            USES,
+            ClusterEvent(EventResource.CSI_NODE, ActionType.UPDATE, drivers(x=1), drivers(x=None)),
+            True,
+        ),
+        (
+            USES,
+            ClusterEvent(
+                EventResource.CSI_NODE, ActionType.UPDATE, drivers(x=1, y=None), drivers(x=1)
+            ),
+            False,
+        ),
+        (
+            USES,
+            ClusterEvent(EventResource.CSI_NODE, ActionType.UPDATE, drivers(x=2), drivers(x=1)),
+            False,
+        ),
+        (
+            USES,
+            ClusterEvent(
+                EventResource.ASSIGNED_POD, ActionType.DELETE, with_claims("q", "d", node="n")
+            ),
+            True,
+        ),
+        (
+            USES,
+            ClusterEvent(
+                EventResource.ASSIGNED_POD,
+                ActionType.DELETE,
+                pod("q", "a", [{"cinder": {"volumeID": "u"}}], "n"),
+            ),
+            True,
+        ),
+        (
+            USES,
+            ClusterEvent(EventResource.UNSCHEDULED_POD, ActionType.DELETE, with_claims("q", "d")),
+            False,
+        ),
+        (
+            USES,
+            ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE, pod("q", "a", [{}], "n")),
+            False,
+        ),
+        (
+            USES,
+            ClusterEvent(EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD, None, OWN),
+            True,
+        ),
+        (
+            USES,
+            ClusterEvent(EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD, None, FOREIGN),
+            False,
+        ),
+        (
+            USES,
+            ClusterEvent(
+                EventResource.VOLUME_ATTACHMENT, ActionType.DELETE, make_attachment("at", "n", "v")
+            ),
+            True,
+        ),
+        (
+            WITH_DISK,
+            ClusterEvent(
+                EventResource.VOLUME_ATTACHMENT, ActionType.DELETE, make_attachment("at", "n", "v")
+            ),
+            False,
+        ),
     ],
 )
 def test_what_makes_room_for_volumes(waiting: Any, event: ClusterEvent, woken: bool) -> None:
@@ -181,14 +285,22 @@ def test_what_makes_room_for_volumes(waiting: Any, event: ClusterEvent, woken: b
     assert is_woken(NodeVolumeLimits(), waiting, event) == woken
 
 
-# ---- VolumeZone --------------------------------------------------------------------------------------------------------------
+# ---- VolumeZone ----------------------------------------------------------------------------------
 
 
 def test_a_nodes_newer_label_stands_for_a_volumes_older_one() -> None:
     """A node that still has the older one is judged by it."""
     old, new = "failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone"
-    storage = Storage(make_class(), make_claim("c", "v"), make_volume("v", labels={old: "z"}), nodes=())
-    for name, labels in {"new": {new: "z"}, "old": {old: "z"}, "both": {old: "y", new: "z"}, "none": {}, "other": {new: "y"}}.items():
+    storage = Storage(
+        make_class(), make_claim("c", "v"), make_volume("v", labels={old: "z"}), nodes=()
+    )
+    for name, labels in {
+        "new": {new: "z"},
+        "old": {old: "z"},
+        "both": {old: "y", new: "z"},
+        "none": {},
+        "other": {new: "y"},
+    }.items():
         storage.context.cache.put_node(make_node(name, labels=labels))
     assert set(storage.refused(with_claims("p", "c"))) == {"both", "other"}
 
@@ -199,7 +311,9 @@ def test_a_volume_that_moves_is_seen() -> None:
     storage.context.cache.put_node(make_node("n0", labels={"topology.kubernetes.io/zone": "z"}))
     assert storage.refused(with_claims("p", "c")) == {}
     storage.put(zoned("y"))
-    assert storage.refused(with_claims("p", "c")) == {"n0": ("node(s) had no available volume zone",)}
+    assert storage.refused(with_claims("p", "c")) == {
+        "n0": ("node(s) had no available volume zone",)
+    }
 
 
 def zoned(zone: str) -> PersistentVolume:
@@ -211,13 +325,36 @@ def zoned(zone: str) -> PersistentVolume:
     ("event", "woken"),
     [
         (ClusterEvent(EventResource.STORAGE_CLASS, ActionType.ADD, None, make_class()), True),
-        (ClusterEvent(EventResource.STORAGE_CLASS, ActionType.ADD, None, make_class(mode="Immediate")), False),
-        (ClusterEvent(EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.UPDATE, make_claim("c"), make_claim("c", "v")), True),
+        (
+            ClusterEvent(
+                EventResource.STORAGE_CLASS, ActionType.ADD, None, make_class(mode="Immediate")
+            ),
+            False,
+        ),
+        (
+            ClusterEvent(
+                EventResource.PERSISTENT_VOLUME_CLAIM,
+                ActionType.UPDATE,
+                make_claim("c"),
+                make_claim("c", "v"),
+            ),
+            True,
+        ),
         (ClusterEvent(EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD, None, OWN), False),
         (ClusterEvent(EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD, None, FOREIGN), False),
         (ClusterEvent(EventResource.PERSISTENT_VOLUME, ActionType.ADD, None, zoned("a")), True),
-        (ClusterEvent(EventResource.PERSISTENT_VOLUME, ActionType.UPDATE, zoned("a"), zoned("b")), True),
-        (ClusterEvent(EventResource.PERSISTENT_VOLUME, ActionType.UPDATE, zoned("a__b"), zoned("b__a")), False),
+        (
+            ClusterEvent(
+                EventResource.PERSISTENT_VOLUME, ActionType.UPDATE, zoned("a"), zoned("b")
+            ),
+            True,
+        ),
+        (
+            ClusterEvent(
+                EventResource.PERSISTENT_VOLUME, ActionType.UPDATE, zoned("a__b"), zoned("b__a")
+            ),
+            False,
+        ),
     ],
 )
 def test_what_moves_a_volume(event: ClusterEvent, woken: bool) -> None:

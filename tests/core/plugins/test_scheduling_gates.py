@@ -24,13 +24,20 @@ def test_pod_without_gates_enters(gates: tuple[SchedulingGate, ...] | None) -> N
 def test_gated_pod_waits() -> None:
     """All gates are named, in the pod's order."""
     pod = make_pod("p", scheduling_gates=(SchedulingGate("b"), SchedulingGate("a")))
-    assert PLUGIN.pre_enqueue(pod, Store()) == Status(GATED.code, ("waiting for scheduling gates: [b a]",))
+    assert PLUGIN.pre_enqueue(pod, Store()) == Status(
+        GATED.code, ("waiting for scheduling gates: [b a]",)
+    )
 
 
 @pytest.mark.parametrize(("who", "want"), [("p", True), ("other", False)])
 def test_only_its_own_gates_wake_a_pod(who: str, want: bool) -> None:
     """The event is about one pod."""
-    event = ClusterEvent(EventResource.UNSCHEDULED_POD, ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED, make_pod(who), make_pod(who))
+    event = ClusterEvent(
+        EventResource.UNSCHEDULED_POD,
+        ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED,
+        make_pod(who),
+        make_pod(who),
+    )
     (wake,) = PLUGIN.events_to_register
     assert wake.matches(event)
     assert wake.hint is not None

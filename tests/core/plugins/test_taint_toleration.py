@@ -40,16 +40,24 @@ def test_filter(snapshot: Snapshot) -> None:
 
 
 def test_score(snapshot: Snapshot) -> None:
-    """Soft taints that are not tolerated are counted; a toleration of a hard effect covers none of them."""
+    """Soft taints that are not tolerated are counted; a toleration of a hard effect covers none of
+    them.
+    """
     pod = make_pod(
-        "p", tolerations=(Toleration("old", "Exists", effect="PreferNoSchedule"), Toleration("slow", "Exists", effect="NoSchedule"))
+        "p",
+        tolerations=(
+            Toleration("old", "Exists", effect="PreferNoSchedule"),
+            Toleration("slow", "Exists", effect="NoSchedule"),
+        ),
     )
     prepared = PLUGIN.pre_score(pod, snapshot)
     assert prepared.status == SUCCESS
     raw = PLUGIN.score(prepared.state, snapshot, snapshot.nodes.all_rows)
     assert raw.tolist() == [0, 0, 1, 1, 1]
     assert PLUGIN.normalize_score(prepared.state, raw).tolist() == [100, 100, 0, 0, 0]
-    assert PLUGIN.score(PLUGIN.pre_score(make_pod("q"), snapshot).state, snapshot, np.array([4], np.intp)).tolist() == [2]
+    assert PLUGIN.score(
+        PLUGIN.pre_score(make_pod("q"), snapshot).state, snapshot, np.array([4], np.intp)
+    ).tolist() == [2]
 
 
 def test_normalize_without_taints() -> None:
@@ -70,16 +78,25 @@ def test_normalize_without_taints() -> None:
 )
 def test_nodes_that_wake(old: Node | None, new: Node, want: bool) -> None:
     """A node whose hard taints the pod tolerates and did not before."""
-    event = ClusterEvent(EventResource.NODE, ActionType.UPDATE_NODE_TAINT if old else ActionType.ADD, old, new)
+    event = ClusterEvent(
+        EventResource.NODE, ActionType.UPDATE_NODE_TAINT if old else ActionType.ADD, old, new
+    )
     (wake,) = [wake for wake in PLUGIN.events_to_register if wake.matches(event)]
     assert wake.hint is not None
-    assert wake.hint(make_pod("p", tolerations=(Toleration("gpu", "Exists"),)), event, Store()) is want
+    assert (
+        wake.hint(make_pod("p", tolerations=(Toleration("gpu", "Exists"),)), event, Store()) is want
+    )
 
 
 @pytest.mark.parametrize(("who", "want"), [("p", True), ("other", False)])
 def test_own_tolerations_wake(who: str, want: bool) -> None:
     """Any change of the pod's own tolerations."""
-    event = ClusterEvent(EventResource.UNSCHEDULED_POD, ActionType.UPDATE_POD_TOLERATION, make_pod(who), make_pod(who))
+    event = ClusterEvent(
+        EventResource.UNSCHEDULED_POD,
+        ActionType.UPDATE_POD_TOLERATION,
+        make_pod(who),
+        make_pod(who),
+    )
     (wake,) = [wake for wake in PLUGIN.events_to_register if wake.matches(event)]
     assert wake.hint is not None
     assert wake.hint(make_pod("p"), event, Store()) is want

@@ -10,7 +10,10 @@ from kubefacts.labels import EVERYTHING, NOTHING
 from moorage.core.pods.affinity_terms import NO_TERMS, pod_terms
 from tests.core.plugins.companions import away, near, pod, prefers, term
 
-BROKEN = {"labelSelector": {"matchExpressions": [{"key": "a", "operator": "Near"}]}, "topologyKey": "t"}
+BROKEN = {
+    "labelSelector": {"matchExpressions": [{"key": "a", "operator": "Near"}]},
+    "topologyKey": "t",
+}
 
 
 def test_without_terms() -> None:
@@ -21,13 +24,21 @@ def test_without_terms() -> None:
 
 
 def test_lists_and_weights() -> None:
-    """Each list in its place; weights of anti-affinity are negative, required terms weigh nothing."""
+    """Each list in its place; weights of anti-affinity are negative, required terms weigh
+    nothing.
+    """
     affinity = near(term("a", app="x")) | away(term("b", app="x"))
     affinity["podAffinity"] |= prefers("podAffinity", (3, term("c", app="x")))["podAffinity"]
-    affinity["podAntiAffinity"] |= prefers("podAntiAffinity", (5, term("d", app="x")))["podAntiAffinity"]
+    affinity["podAntiAffinity"] |= prefers("podAntiAffinity", (5, term("d", app="x")))[
+        "podAntiAffinity"
+    ]
     found = pod_terms(pod("p", affinity=affinity))
     lists = (found.affinity, found.anti_affinity, found.preferred)
-    assert [[(one.topology_key, one.weight) for one in terms] for terms in lists] == [[("a", 0)], [("b", 0)], [("c", 3), ("d", -5)]]
+    assert [[(one.topology_key, one.weight) for one in terms] for terms in lists] == [
+        [("a", 0)],
+        [("b", 0)],
+        [("c", 3), ("d", -5)],
+    ]
 
 
 @pytest.mark.parametrize(
@@ -59,9 +70,16 @@ def test_namespaces(document: dict[str, Any], named: set[str], selecting: object
     ],
     ids=["named", "selected", "not selected", "unknown", "other labels", "no labels"],
 )
-def test_whom_a_term_speaks_of(namespace: str, namespace_labels: dict[str, str] | None, labels: dict[str, str] | None, want: bool) -> None:
+def test_whom_a_term_speaks_of(
+    namespace: str,
+    namespace_labels: dict[str, str] | None,
+    labels: dict[str, str] | None,
+    want: bool,
+) -> None:
     """In a namespace that is named or selected, and with labels that are selected."""
-    (found,) = pod_terms(pod("p", affinity=near(term(namespaces=["n"], teams="1", app="x")))).affinity
+    (found,) = pod_terms(
+        pod("p", affinity=near(term(namespaces=["n"], teams="1", app="x")))
+    ).affinity
     assert found.matches(namespace, namespace_labels, labels) is want
 
 
@@ -74,6 +92,9 @@ def test_unreadable_terms() -> None:
 
 def test_equal_terms_are_compiled_once() -> None:
     """For all pods of a controller; another namespace is another matter."""
-    one, same, other = (pod_terms(pod(name, namespace=space, affinity=near(term(app="x")))) for name, space in ("pa", "qa", "pb"))
+    one, same, other = (
+        pod_terms(pod(name, namespace=space, affinity=near(term(app="x"))))
+        for name, space in ("pa", "qa", "pb")
+    )
     assert one is same
     assert one != other

@@ -43,16 +43,26 @@ TAINT = Taint("dedicated", "gpu", "NoSchedule")
         (Toleration("dedicated", "Lt", "zzz"), False),
         (Toleration("dedicated", "Near", "gpu"), False),
     ],
-    ids=lambda value: f"{value.key}-{value.operator}-{value.value}-{value.effect}" if isinstance(value, Toleration) else "",
+    ids=lambda value: (
+        f"{value.key}-{value.operator}-{value.value}-{value.effect}"
+        if isinstance(value, Toleration)
+        else ""
+    ),
 )
 def test_toleration_covers_taint(toleration: Toleration, want: bool) -> None:
-    """Effect, key and value by the operator; comparisons are switched off in Kubernetes 1.36 and cover nothing."""
+    """Effect, key and value by the operator; comparisons are switched off in Kubernetes 1.36 and
+    cover nothing.
+    """
     assert tolerates(toleration, TAINT) is want
 
 
 def test_untolerated_taints_come_in_order() -> None:
     """Only the effects asked about, in the order of the node's list."""
-    soft, hard, evicting = Taint("a", "", "PreferNoSchedule"), Taint("b", "", "NoSchedule"), Taint("c", "", "NoExecute")
+    soft, hard, evicting = (
+        Taint("a", "", "PreferNoSchedule"),
+        Taint("b", "", "NoSchedule"),
+        Taint("c", "", "NoExecute"),
+    )
     assert list(untolerated_taints((evicting, soft, hard), ())) == [evicting, hard]
     assert list(untolerated_taints((evicting, soft, hard), (), SOFT)) == [soft]
     assert list(untolerated_taints((evicting, soft, hard), (Toleration("c", "Exists"),))) == [hard]
@@ -93,10 +103,22 @@ def by_name(operator: str, *values: str, key: str = "metadata.name") -> dict[str
         ([{"matchExpressions": SSD["matchExpressions"] + BAD["matchExpressions"]}], False),
     ],
 )
-@pytest.mark.parametrize("selector", [None, {}, {"gen": "7"}, {"gen": "8"}], ids=["no selector", "empty", "fits", "differs"])
-def test_required_affinity(terms: list[dict[str, Any]], selector: dict[str, str] | None, want: bool) -> None:
-    """nodeSelector and one of the terms; terms without requirements or with faults match nothing and harm no other."""
-    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
+@pytest.mark.parametrize(
+    "selector",
+    [None, {}, {"gen": "7"}, {"gen": "8"}],
+    ids=["no selector", "empty", "fits", "differs"],
+)
+def test_required_affinity(
+    terms: list[dict[str, Any]], selector: dict[str, str] | None, want: bool
+) -> None:
+    """nodeSelector and one of the terms; terms without requirements or with faults match nothing
+    and harm no other.
+    """
+    affinity = {
+        "nodeAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}
+        }
+    }
     pod = make_pod("p", node_selector=selector, affinity=msgspec.convert(affinity, Affinity))
     assert matches_any(required_node_terms(pod), NODE) is (want and selector != {"gen": "8"})
 
@@ -119,18 +141,25 @@ def test_what_is_missing(spec: dict[str, Any], want: bool) -> None:
 
 def test_node_without_a_name() -> None:
     """Fields are not looked at, labels are."""
-    (term,) = compile_node_selector(msgspec.convert({"nodeSelectorTerms": [{**SSD, **by_name("In", "n1")}]}, NodeSelector))
+    (term,) = compile_node_selector(
+        msgspec.convert({"nodeSelectorTerms": [{**SSD, **by_name("In", "n1")}]}, NodeSelector)
+    )
     assert term.matches({"disk": "ssd"}, "")
     assert not term.matches({"disk": "hdd"}, "")
 
 
 def test_strict_reading_tells_all_faults() -> None:
-    """Each term's labels before its fields, with paths; empty terms are no fault and match nothing."""
+    """Each term's labels before its fields, with paths; empty terms are no fault and match
+    nothing.
+    """
     document = {"nodeSelectorTerms": [{}, {**BAD, **by_name("Exists")}, by_name("In", "a", "b")]}
     with pytest.raises(SelectorError) as caught:
         compile_node_selector(msgspec.convert(document, NodeSelector), "required")
     assert [(fault.path, fault.problem) for fault in caught.value.faults] == [
-        ("required.nodeSelectorTerms[1].matchExpressions[0].values[0]", "for 'Gt', 'Lt' operators, the value must be an integer"),
+        (
+            "required.nodeSelectorTerms[1].matchExpressions[0].values[0]",
+            "for 'Gt', 'Lt' operators, the value must be an integer",
+        ),
         ("required.nodeSelectorTerms[1].matchFields[0].operator", "must be In or NotIn"),
         ("required.nodeSelectorTerms[2].matchFields[0].values", "must have one element"),
     ]
@@ -138,10 +167,22 @@ def test_strict_reading_tells_all_faults() -> None:
 
 
 def test_preferences() -> None:
-    """Terms that weigh nothing or say nothing are not read; faults in others are told by their place in the whole list."""
-    terms = [{"weight": 0, "preference": BAD}, {"weight": 5, "preference": {}}, {"weight": 7, "preference": SSD}]
+    """Terms that weigh nothing or say nothing are not read; faults in others are told by their
+    place in the whole list.
+    """
+    terms = [
+        {"weight": 0, "preference": BAD},
+        {"weight": 5, "preference": {}},
+        {"weight": 7, "preference": SSD},
+    ]
     (preference,) = compile_preferences(msgspec.convert(terms, tuple[PreferredSchedulingTerm, ...]))
     assert preference.weight == 7
     assert preference.term == NodeTerm(preference.term.labels)
-    with pytest.raises(SelectorError, match=r"^\[3\]\.matchExpressions\[0\]\.values\[0\]: Invalid value: \"x\""):
-        compile_preferences(msgspec.convert([*terms, {"weight": 1, "preference": BAD}], tuple[PreferredSchedulingTerm, ...]))
+    with pytest.raises(
+        SelectorError, match=r"^\[3\]\.matchExpressions\[0\]\.values\[0\]: Invalid value: \"x\""
+    ):
+        compile_preferences(
+            msgspec.convert(
+                [*terms, {"weight": 1, "preference": BAD}], tuple[PreferredSchedulingTerm, ...]
+            )
+        )

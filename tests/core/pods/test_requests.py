@@ -1,4 +1,6 @@
-"""What pods ask for agrees with plain loops over fractions, is named by its field when unreadable, and never overflows."""
+"""What pods ask for agrees with plain loops over fractions, is named by its field when unreadable,
+and never overflows.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,7 @@ def asking(**requests: str) -> dict[str, Any]:
     return {"name": "c", "resources": {"requests": requests}}
 
 
-# ---- agreement with the naive twin ------------------------------------------------------------------------------------
+# ---- agreement with the naive twin ---------------------------------------------------------------
 
 
 @given(pods())
@@ -51,7 +53,9 @@ def asking(**requests: str) -> dict[str, Any]:
 def test_amounts_agree_with_the_naive_ones(pod: Pod) -> None:
     """For each way of counting."""
     for counting in (FIT, USED, SCORED, RequestRules(status=True, pod_level=False)):
-        want = naive.asks(pod, status=counting.status, pod_level=counting.pod_level, defaults=counting.defaults)
+        want = naive.asks(
+            pod, status=counting.status, pod_level=counting.pod_level, defaults=counting.defaults
+        )
         assert pod_amounts(pod, counting) == want
 
 
@@ -66,23 +70,41 @@ def test_requests_agree_with_the_naive_ones(pod: Pod) -> None:
     assert requests.others == tuple(sorted(want.items()))
 
 
-# ---- single rules ----------------------------------------------------------------------------------------------------------
+# ---- single rules --------------------------------------------------------------------------------
 
 AMOUNTS = {
-    "rounded once per pod": (pod_of({"containers": [asking(cpu="0.5m"), asking(cpu="0.5m")]}), {"cpu": 1}),
+    "rounded once per pod": (
+        pod_of({"containers": [asking(cpu="0.5m"), asking(cpu="0.5m")]}),
+        {"cpu": 1},
+    ),
     "the largest init container": (
-        pod_of({"containers": [asking(cpu="1")], "initContainers": [asking(cpu="3"), asking(cpu="2")]}),
+        pod_of(
+            {"containers": [asking(cpu="1")], "initContainers": [asking(cpu="3"), asking(cpu="2")]}
+        ),
         {"cpu": 3000},
     ),
     "a sidecar beside all that follow": (
-        pod_of({"containers": [asking(cpu="1")], "initContainers": [{**asking(cpu="2"), "restartPolicy": "Always"}, asking(cpu="4")]}),
+        pod_of(
+            {
+                "containers": [asking(cpu="1")],
+                "initContainers": [{**asking(cpu="2"), "restartPolicy": "Always"}, asking(cpu="4")],
+            }
+        ),
         {"cpu": 6000},
     ),
     "an init container before the sidecar": (
-        pod_of({"containers": [asking(cpu="1")], "initContainers": [asking(cpu="4"), {**asking(cpu="2"), "restartPolicy": "Always"}]}),
+        pod_of(
+            {
+                "containers": [asking(cpu="1")],
+                "initContainers": [asking(cpu="4"), {**asking(cpu="2"), "restartPolicy": "Always"}],
+            }
+        ),
         {"cpu": 4000},
     ),
-    "overhead on top": (pod_of({"containers": [asking(cpu="1")], "overhead": {"cpu": "250m", "memory": "1"}}), {"cpu": 1250, "memory": 1}),
+    "overhead on top": (
+        pod_of({"containers": [asking(cpu="1")], "overhead": {"cpu": "250m", "memory": "1"}}),
+        {"cpu": 1250, "memory": 1},
+    ),
     "pod level replaces cpu but not gpus": (
         pod_of(
             {
@@ -92,7 +114,10 @@ AMOUNTS = {
         ),
         {"cpu": 5000, "example.com/gpu": 2},
     ),
-    "untracked names are left out": (pod_of({"containers": [asking(cpu="1", pods="3", storage="5", **{"a/b/c": "1"})]}), {"cpu": 1000}),
+    "untracked names are left out": (
+        pod_of({"containers": [asking(cpu="1", pods="3", storage="5", **{"a/b/c": "1"})]}),
+        {"cpu": 1000},
+    ),
     "nothing": (pod_of({"containers": [{"name": "c"}]}), {}),
     "null lists": (pod_of({"containers": None, "initContainers": None, "overhead": None}), {}),
 }
@@ -106,8 +131,18 @@ def test_amounts(case: str) -> None:
 
 
 def test_a_resize_counts_twice_until_it_is_done() -> None:
-    """The larger of what was asked and what the kubelet gave; once the resize is infeasible, only what it gave."""
-    given = {"containerStatuses": [{"name": "c", "resources": {"requests": {"cpu": "2"}}, "allocatedResources": {"cpu": "1"}}]}
+    """The larger of what was asked and what the kubelet gave; once the resize is infeasible, only
+    what it gave.
+    """
+    given = {
+        "containerStatuses": [
+            {
+                "name": "c",
+                "resources": {"requests": {"cpu": "2"}},
+                "allocatedResources": {"cpu": "1"},
+            }
+        ]
+    }
     refused = {**given, "conditions": [{"type": "PodResizePending", "reason": "Infeasible"}]}
     spec = {"containers": [asking(cpu="4")]}
     assert pod_requests(pod_of(spec, given)).cpu == 4000
@@ -120,16 +155,28 @@ def test_what_an_init_container_was_given_counts_for_sidecars_only() -> None:
     status = {"initContainerStatuses": [{"name": "c", "resources": {"requests": {"cpu": "5"}}}]}
     container = asking(cpu="1")
     assert pod_requests(pod_of({"initContainers": [container]}, status)).cpu == 1000
-    assert pod_requests(pod_of({"initContainers": [{**container, "restartPolicy": "Always"}]}, status)).cpu == 5000
+    assert (
+        pod_requests(
+            pod_of({"initContainers": [{**container, "restartPolicy": "Always"}]}, status)
+        ).cpu
+        == 5000
+    )
 
 
 def test_defaults_are_per_container_and_spare_an_explicit_zero() -> None:
-    """100 millicores and 200 MiB for each container that says nothing; a pod-level request leaves only what nobody named."""
+    """100 millicores and 200 MiB for each container that says nothing; a pod-level request leaves
+    only what nobody named.
+    """
     two = pod_of({"containers": [asking(memory="1Gi"), asking(cpu="0")]})
-    assert (pod_requests(two).nonzero_cpu, pod_requests(two).nonzero_memory) == (100, (1024 + 200) * 2**20)
+    assert (pod_requests(two).nonzero_cpu, pod_requests(two).nonzero_memory) == (
+        100,
+        (1024 + 200) * 2**20,
+    )
     level = pod_of({"containers": [asking(), asking()], "resources": {"requests": {"cpu": "1m"}}})
     assert (pod_requests(level).nonzero_cpu, pod_requests(level).nonzero_memory) == (1, 400 * 2**20)
-    named = pod_of({"containers": [asking(memory="1Gi"), asking()], "resources": {"requests": {"cpu": "1m"}}})
+    named = pod_of(
+        {"containers": [asking(memory="1Gi"), asking()], "resources": {"requests": {"cpu": "1m"}}}
+    )
     assert pod_requests(named).nonzero_memory == 2**30
 
 
@@ -143,10 +190,24 @@ def test_an_unreadable_pod_takes_a_place_and_nothing_else() -> None:
     assert unreadable_requests() == Requests(0, 0, 0, 0)
 
 
-# ---- names ---------------------------------------------------------------------------------------------------------------
+# ---- names ---------------------------------------------------------------------------------------
 
-SCALAR = ["example.com/gpu", "hugepages-2Mi", "attachable-volumes-csi-x", "kubernetes.io/batch-cpu", "a.kubernetes.io/b"]
-NOT_SCALAR = ["gpu", "pods", "storage", "requests.example.com/gpu", "example.com/", "a/b/c", "x" * 250 + "/gpu"]
+SCALAR = [
+    "example.com/gpu",
+    "hugepages-2Mi",
+    "attachable-volumes-csi-x",
+    "kubernetes.io/batch-cpu",
+    "a.kubernetes.io/b",
+]
+NOT_SCALAR = [
+    "gpu",
+    "pods",
+    "storage",
+    "requests.example.com/gpu",
+    "example.com/",
+    "a/b/c",
+    "x" * 250 + "/gpu",
+]
 
 
 @pytest.mark.parametrize("name", SCALAR + NOT_SCALAR)
@@ -158,18 +219,29 @@ def test_which_resources_are_tracked(name: str) -> None:
 def test_what_kubernetes_hands_out_is_not_extended() -> None:
     """Only a domain of somebody else's makes a resource extended."""
     assert is_extended("example.com/gpu")
-    assert not any(map(is_extended, ["cpu", "hugepages-2Mi", "kubernetes.io/x", "requests.example.com/gpu"]))
+    assert not any(
+        map(is_extended, ["cpu", "hugepages-2Mi", "kubernetes.io/x", "requests.example.com/gpu"])
+    )
 
 
-# ---- ports ---------------------------------------------------------------------------------------------------------------
+# ---- ports ---------------------------------------------------------------------------------------
 
 
 def test_host_ports() -> None:
-    """App containers' and sidecars' ports that have a host port, with protocol and address filled in."""
+    """App containers' and sidecars' ports that have a host port, with protocol and address filled
+    in.
+    """
     pod = pod_of(
         {
             "containers": [
-                {"name": "a", "ports": [{"hostPort": 80}, {"containerPort": 81}, {"hostPort": 53, "protocol": "UDP", "hostIP": "10.0.0.1"}]}
+                {
+                    "name": "a",
+                    "ports": [
+                        {"hostPort": 80},
+                        {"containerPort": 81},
+                        {"hostPort": 53, "protocol": "UDP", "hostIP": "10.0.0.1"},
+                    ],
+                }
             ],
             "initContainers": [
                 {"name": "b", "ports": [{"hostPort": 82}]},
@@ -177,17 +249,27 @@ def test_host_ports() -> None:
             ],
         }
     )
-    want = (HostPort("TCP", 80, "0.0.0.0"), HostPort("UDP", 53, "10.0.0.1"), HostPort("TCP", 83, "0.0.0.0"))
+    want = (
+        HostPort("TCP", 80, "0.0.0.0"),
+        HostPort("UDP", 53, "10.0.0.1"),
+        HostPort("TCP", 83, "0.0.0.0"),
+    )
     assert host_ports(pod) == want
     assert pod_requests(pod).ports == want
 
 
-# ---- bad and extreme input -------------------------------------------------------------------------------------------------
+# ---- bad and extreme input -----------------------------------------------------------------------
 
 BAD = {"cpu": "1 core"}
 PATHS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
-    "spec.containers[1].resources.requests[cpu]": ({"containers": [asking(cpu="1"), {"name": "d", "resources": {"requests": BAD}}]}, {}),
-    "spec.initContainers[0].resources.requests[cpu]": ({"initContainers": [{"name": "d", "resources": {"requests": BAD}}]}, {}),
+    "spec.containers[1].resources.requests[cpu]": (
+        {"containers": [asking(cpu="1"), {"name": "d", "resources": {"requests": BAD}}]},
+        {},
+    ),
+    "spec.initContainers[0].resources.requests[cpu]": (
+        {"initContainers": [{"name": "d", "resources": {"requests": BAD}}]},
+        {},
+    ),
     "spec.overhead[cpu]": ({"overhead": BAD}, {}),
     "spec.resources.requests[cpu]": ({"resources": {"requests": BAD}}, {}),
     "status.containerStatuses[0].resources.requests[cpu]": (
@@ -196,10 +278,20 @@ PATHS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     ),
     "status.containerStatuses[0].allocatedResources[cpu]": (
         {"containers": [asking(cpu="1")]},
-        {"containerStatuses": [{"name": "c", "allocatedResources": BAD, "resources": {"requests": {}}}]},
+        {
+            "containerStatuses": [
+                {"name": "c", "allocatedResources": BAD, "resources": {"requests": {}}}
+            ]
+        },
     ),
-    "status.resources.requests[cpu]": ({"resources": {"requests": {"cpu": "1"}}}, {"resources": {"requests": BAD}}),
-    "status.allocatedResources[cpu]": ({"resources": {"requests": {"cpu": "1"}}}, {"resources": {}, "allocatedResources": BAD}),
+    "status.resources.requests[cpu]": (
+        {"resources": {"requests": {"cpu": "1"}}},
+        {"resources": {"requests": BAD}},
+    ),
+    "status.allocatedResources[cpu]": (
+        {"resources": {"requests": {"cpu": "1"}}},
+        {"resources": {}, "allocatedResources": BAD},
+    ),
 }
 
 
@@ -220,18 +312,40 @@ def test_the_unreadable_field_of_a_node_is_named() -> None:
 
 
 def test_amounts_are_kept_in_range() -> None:
-    """An absurd request fits on no node, not even an absurd one, and a node full of them does not overflow."""
+    """An absurd request fits on no node, not even an absurd one, and a node full of them does not
+    overflow.
+    """
     requests = pod_requests(make_pod("a", cpu="1e30", memory="9Ei"))
     assert (requests.cpu, requests.memory) == (MAX_AMOUNT, MAX_AMOUNT)
-    assert allocatable_amounts(make_node("n", cpu="1e31", memory="-1")) == {"cpu": MAX_AMOUNT - 1, "memory": 0, "pods": 110}
+    assert allocatable_amounts(make_node("n", cpu="1e31", memory="-1")) == {
+        "cpu": MAX_AMOUNT - 1,
+        "memory": 0,
+        "pods": 110,
+    }
     assert int(np.array(MAX_AMOUNT) * np.array(1023)) == MAX_AMOUNT * 1023 < 2**63
     assert pod_requests(make_pod("b", cpu="-5")).cpu == 0
 
 
 def test_allocatable_amounts() -> None:
-    """Cpu in millicores, the rest in whole units, unknown names ignored, null the same as nothing."""
-    allocatable = {"cpu": "3920m", "memory": "1.5Ki", "pods": 110, "example.com/gpu": "2", "devices": "7", "ephemeral-storage": "0.1"}
-    node = msgspec.convert({"metadata": {"name": "n"}, "status": {"allocatable": allocatable}}, Node)
+    """Cpu in millicores, the rest in whole units, unknown names ignored, null the same as
+    nothing.
+    """
+    allocatable = {
+        "cpu": "3920m",
+        "memory": "1.5Ki",
+        "pods": 110,
+        "example.com/gpu": "2",
+        "devices": "7",
+        "ephemeral-storage": "0.1",
+    }
+    node = msgspec.convert(
+        {"metadata": {"name": "n"}, "status": {"allocatable": allocatable}}, Node
+    )
     want = {"cpu": 3920, "memory": 1536, "pods": 110, "example.com/gpu": 2, "ephemeral-storage": 1}
     assert allocatable_amounts(node) == want
-    assert allocatable_amounts(msgspec.convert({"metadata": {"name": "n"}, "status": {"allocatable": None}}, Node)) == {}
+    assert (
+        allocatable_amounts(
+            msgspec.convert({"metadata": {"name": "n"}, "status": {"allocatable": None}}, Node)
+        )
+        == {}
+    )

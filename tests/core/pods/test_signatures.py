@@ -7,7 +7,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from moorage.core.objects.pods import Container, EphemeralVolume, Pod, PodResourceClaim, PodStatus, Volume
+from moorage.core.objects.pods import (
+    Container,
+    EphemeralVolume,
+    Pod,
+    PodResourceClaim,
+    PodStatus,
+    Volume,
+)
 from moorage.core.pods.signatures import waiting_signature
 from tests.builders import make_pod
 
@@ -26,14 +33,20 @@ PLAIN = make_pod("p")
 )
 def test_pods_that_differ_in_name_alone(spec: dict[str, Any], alike: bool) -> None:
     """They are the same, unless objects are named after them."""
-    assert (waiting_signature(make_pod("a", **spec)) == waiting_signature(make_pod("b", **spec))) is alike
+    assert (
+        waiting_signature(make_pod("a", **spec)) == waiting_signature(make_pod("b", **spec))
+    ) is alike
 
 
 @pytest.mark.parametrize(
     "other",
     [
-        msgspec.structs.replace(PLAIN, metadata=msgspec.structs.replace(PLAIN.metadata, labels={"app": "x"})),
-        msgspec.structs.replace(PLAIN, metadata=msgspec.structs.replace(PLAIN.metadata, namespace="other")),
+        msgspec.structs.replace(
+            PLAIN, metadata=msgspec.structs.replace(PLAIN.metadata, labels={"app": "x"})
+        ),
+        msgspec.structs.replace(
+            PLAIN, metadata=msgspec.structs.replace(PLAIN.metadata, namespace="other")
+        ),
         make_pod("p", containers=(Container("c", image="app:2"),)),
     ],
     ids=["labels", "namespace", "spec"],
@@ -45,4 +58,6 @@ def test_pods_that_differ_in_what_hints_go_by(other: Pod) -> None:
 
 def test_a_nomination_makes_no_difference() -> None:
     """Nor does any other status that says nothing of resources."""
-    assert waiting_signature(PLAIN) == waiting_signature(msgspec.structs.replace(PLAIN, status=PodStatus(nominated_node_name="n")))
+    assert waiting_signature(PLAIN) == waiting_signature(
+        msgspec.structs.replace(PLAIN, status=PodStatus(nominated_node_name="n"))
+    )

@@ -7,7 +7,12 @@ from collections.abc import Iterable, Mapping
 
 from kubefacts.labels import Selector, equality
 from moorage.core.columns.store import Lister, Store
-from moorage.core.framework.cluster_events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
+from moorage.core.framework.cluster_events import (
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    EventResource,
+)
 from moorage.core.framework.status import SUCCESS, Code, Status
 from moorage.core.objects.pods import Pod, PodMeta, PodSpec
 from moorage.core.plugins.priority_sort import PrioritySort
@@ -35,12 +40,19 @@ def relabelled(pod: Pod, **labels: str) -> Pod:
 
 def node_relabelled(name: str) -> ClusterEvent:
     """A node of this name got other labels."""
-    return ClusterEvent(EventResource.NODE, ActionType.UPDATE_NODE_LABEL, make_node(name), make_node(name, labels={"new": ""}))
+    return ClusterEvent(
+        EventResource.NODE,
+        ActionType.UPDATE_NODE_LABEL,
+        make_node(name),
+        make_node(name, labels={"new": ""}),
+    )
 
 
 def wants_node(pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
     """A hint: the pod's label ``wants`` names the node."""
-    return event.new is not None and event.new.metadata.name == (pod.metadata.labels or {}).get("wants")
+    return event.new is not None and event.new.metadata.name == (pod.metadata.labels or {}).get(
+        "wants"
+    )
 
 
 def is_namesake(pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
@@ -55,13 +67,22 @@ def is_itself(pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
 
 def pod_deleted(**labels: str) -> ClusterEvent:
     """A pod with these labels left its node."""
-    return ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE, old=a_pod("gone", "test", 0, **labels))
+    return ClusterEvent(
+        EventResource.ASSIGNED_POD, ActionType.DELETE, old=a_pod("gone", "test", 0, **labels)
+    )
 
 
 def is_beside(pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
-    """A hint: the pod that went has what this one wants as its label ``is``, or had something against its label ``x``."""
-    gone, mine = (event.old.metadata.labels or {}) if event.old is not None else {}, pod.metadata.labels or {}
-    return gone.get("is") == mine.get("wants") or ("against" in gone and mine.get("x") == gone["against"])
+    """A hint: the pod that went has what this one wants as its label ``is``, or had something
+    against its label ``x``.
+    """
+    gone, mine = (
+        (event.old.metadata.labels or {}) if event.old is not None else {},
+        pod.metadata.labels or {},
+    )
+    return gone.get("is") == mine.get("wants") or (
+        "against" in gone and mine.get("x") == gone["against"]
+    )
 
 
 def wanted_by(pod: Pod) -> tuple[Selector, ...]:
@@ -87,27 +108,47 @@ class LabelGate:
 
 
 GATE, LATCH = LabelGate("gate"), LabelGate("latch")
-ITSELF = (ClusterEventWithHint(EventResource.POD, ActionType.UPDATE_POD_LABEL, is_itself, shared_by_signature=True),)
+ITSELF = (
+    ClusterEventWithHint(
+        EventResource.POD, ActionType.UPDATE_POD_LABEL, is_itself, shared_by_signature=True
+    ),
+)
 WAKES: dict[str, tuple[ClusterEventWithHint, ...]] = {
     "Size": (ClusterEventWithHint(EventResource.NODE, ActionType.ADD),),
-    "Picky": (ClusterEventWithHint(EventResource.NODE, ActionType.UPDATE_NODE_LABEL, wants_node, shared_by_signature=True),),
-    "Namesake": (ClusterEventWithHint(EventResource.NODE, ActionType.UPDATE_NODE_LABEL, is_namesake),),
+    "Picky": (
+        ClusterEventWithHint(
+            EventResource.NODE, ActionType.UPDATE_NODE_LABEL, wants_node, shared_by_signature=True
+        ),
+    ),
+    "Namesake": (
+        ClusterEventWithHint(EventResource.NODE, ActionType.UPDATE_NODE_LABEL, is_namesake),
+    ),
     "Own": ITSELF,
     "Beside": (
         ClusterEventWithHint(
-            EventResource.POD, ActionType.DELETE, is_beside, shared_by_signature=True, pod_selectors=wanted_by, event_selectors=against
+            EventResource.POD,
+            ActionType.DELETE,
+            is_beside,
+            shared_by_signature=True,
+            pod_selectors=wanted_by,
+            event_selectors=against,
         ),
     ),
     "Deaf": (),
     "gate": ITSELF,
     "latch": ITSELF,
 }
-"""What frees pods: Size by any new node, Picky by a relabelled one that the pod wants, Namesake by one of its name, Own by new labels
-of the pod, Beside by a pod that leaves and that it wants, or that had something against it, Deaf nothing."""
+"""What frees pods: Size by any new node, Picky by a relabelled one that the pod wants, Namesake by
+one of its name, Own by new labels of the pod, Beside by a pod that leaves and that it wants, or
+that had something against it, Deaf nothing.
+"""
 
 
 def view(
-    *gates: PreEnqueueGate, initial: float = 1.0, maximum: float = 10.0, wakes: Mapping[str, tuple[ClusterEventWithHint, ...]] | None = None
+    *gates: PreEnqueueGate,
+    initial: float = 1.0,
+    maximum: float = 10.0,
+    wakes: Mapping[str, tuple[ClusterEventWithHint, ...]] | None = None,
 ) -> ProfileQueueConfig:
     """A live profile with all of WAKES and these."""
     heeds = {"Beside": lambda pod: (pod.metadata.labels or {}).get("wants"), "Size": lambda _: ()}
@@ -117,12 +158,19 @@ def view(
 class Rig:
     """A scheduling queue with a clock of its own, and what it told."""
 
-    def __init__(self, *gates: PreEnqueueGate, max_unschedulable: float = 300.0, **wakes: tuple[ClusterEventWithHint, ...]) -> None:
+    def __init__(
+        self,
+        *gates: PreEnqueueGate,
+        max_unschedulable: float = 300.0,
+        **wakes: tuple[ClusterEventWithHint, ...],
+    ) -> None:
         self.now = 0.0
         self.observed: list[tuple[str, str]] = []
         self.failures: list[tuple[str, str, str]] = []
         self.store = Store()
-        self.queue = SchedulingQueue(PrioritySort().sort_key, self.store, self._observe, self._report, max_unschedulable)
+        self.queue = SchedulingQueue(
+            PrioritySort().sort_key, self.store, self._observe, self._report, max_unschedulable
+        )
         self.view = view(*gates, wakes=wakes)
         self.queue.set_profile("test", self.view, self.now)
 
@@ -132,7 +180,9 @@ class Rig:
     def _report(self, plugin: str, pod: Pod, error: Exception) -> None:
         self.failures.append((plugin, pod.metadata.name, str(error)))
 
-    def add(self, name: str, priority: int = 0, scheduler: str = "test", **labels: str) -> QueuedPodInfo:
+    def add(
+        self, name: str, priority: int = 0, scheduler: str = "test", **labels: str
+    ) -> QueuedPodInfo:
         """A pod comes."""
         self.queue.add(a_pod(name, scheduler, priority, **labels), self.now)
         return self.entry(name)
@@ -154,11 +204,15 @@ class Rig:
         return entry.pod.metadata.name if entry is not None else None
 
     def refuse(self, name: str, *plugins: str, pending: bool = False) -> None:
-        """An attempt of a pod that is in flight ends: refused by these plugins, by a fault when there are none."""
+        """An attempt of a pod that is in flight ends: refused by these plugins, by a fault when
+        there are none.
+        """
         self.queue.requeue(self.entry(name), frozenset(plugins), self.now, pending)
 
     def refused(self, name: str, *plugins: str, times: int = 1, priority: int = 0) -> QueuedPodInfo:
-        """A new pod was popped and refused so often by these plugins; it must be the one that is popped."""
+        """A new pod was popped and refused so often by these plugins; it must be the one that is
+        popped.
+        """
         self.add(name, priority, wants=name)
         for i in range(times):
             if i:

@@ -1,4 +1,6 @@
-"""The queue written down naively: one list of pods, everything found by looking at all of them. Slow and plain."""
+"""The queue written down naively: one list of pods, everything found by looking at all of them.
+Slow and plain.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,7 @@ class NaiveSchedulingQueue:
         self.views: dict[str, ProfileQueueConfig] = {}
         self.pods: dict[str, NaivePod] = {}
 
-    # ---- operations --------------------------------------------------------------------------------------------------------
+    # ---- operations ------------------------------------------------------------------------------
 
     def add(self, pod: Pod, now: float) -> None:
         """A pod comes."""
@@ -67,7 +69,12 @@ class NaiveSchedulingQueue:
         events = pod_changes(it.pod, pod)
         it.pod = pod
         if it.place is QueueState.IN_FLIGHT and it.name in self.views:
-            it.doubtful |= any(wake.matches(event) for wakes in self.views[it.name].hints.values() for wake in wakes for event in events)
+            it.doubtful |= any(
+                wake.matches(event)
+                for wakes in self.views[it.name].hints.values()
+                for wake in wakes
+                for event in events
+            )
         if it.place in (QueueState.GATED, QueueState.UNSCHEDULABLE):
             for event in events:
                 before = it.place, it.gate
@@ -76,23 +83,39 @@ class NaiveSchedulingQueue:
                 if before != (it.place, it.gate):
                     break
 
-    def candidates(self, now: float, early: bool, full: frozenset[str] = frozenset()) -> list[NaivePod]:
+    def candidates(
+        self, now: float, early: bool, full: frozenset[str] = frozenset()
+    ) -> list[NaivePod]:
         """The pods of which one may be popped now, of profiles that are none of these."""
         self.tick(now)
         if active := [it for it in self.at(QueueState.ACTIVE) if it.name not in full]:
             best = min(sort_key(it) for it in active)
             return [it for it in active if sort_key(it) == best]
-        backing_off = [it for it in self.at(QueueState.BACKOFF) if not it.errors and it.name not in full] if early else []
+        backing_off = (
+            [it for it in self.at(QueueState.BACKOFF) if not it.errors and it.name not in full]
+            if early
+            else []
+        )
         lowest = min(((it.until, sort_key(it)) for it in backing_off), default=None)
         return [it for it in backing_off if (it.until, sort_key(it)) == lowest]
 
     def popped(self, it: NaivePod) -> None:
         """This one was."""
-        it.place, it.attempts, it.missed, it.doubtful = QueueState.IN_FLIGHT, it.attempts + 1, [], False
+        it.place, it.attempts, it.missed, it.doubtful = (
+            QueueState.IN_FLIGHT,
+            it.attempts + 1,
+            [],
+            False,
+        )
 
     def requeue(self, it: NaivePod, rejectors: frozenset[str], pending: bool, now: float) -> None:
         """Its attempt failed."""
-        it.queued_at, it.until, it.rejectors, it.pending = now, math.nan, rejectors, pending and bool(rejectors)
+        it.queued_at, it.until, it.rejectors, it.pending = (
+            now,
+            math.nan,
+            rejectors,
+            pending and bool(rejectors),
+        )
         if rejectors:
             it.refusals, it.errors = it.refusals + 1, 0
         else:
@@ -117,7 +140,9 @@ class NaiveSchedulingQueue:
         for it in self.pods.values():
             if it.name == name and it.place is QueueState.IN_FLIGHT:
                 it.doubtful = True
-            elif it.name == name and it.place is QueueState.UNSCHEDULABLE and it.rejectors & plugins:
+            elif (
+                it.name == name and it.place is QueueState.UNSCHEDULABLE and it.rejectors & plugins
+            ):
                 self.go_on(it, now)
 
     def set_profile(self, name: str, view: ProfileQueueConfig | None, now: float) -> None:
@@ -140,35 +165,50 @@ class NaiveSchedulingQueue:
         for it in self.pods.values():
             if it.place is QueueState.BACKOFF and it.until <= now:
                 it.place = QueueState.ACTIVE
-            elif it.place is QueueState.UNSCHEDULABLE and it.queued_at + self.max_unschedulable <= now:
+            elif (
+                it.place is QueueState.UNSCHEDULABLE
+                and it.queued_at + self.max_unschedulable <= now
+            ):
                 self.go_on(it, now)
 
-    # ---- rules -------------------------------------------------------------------------------------------------------------
+    # ---- rules -----------------------------------------------------------------------------------
 
     def go_on(self, it: NaivePod, now: float) -> None:
         """To where it may go."""
         view = self.views[it.name]
         if math.isnan(it.until):
             failures = it.errors or it.refusals
-            delay = min(view.initial_backoff * 2 ** (failures - 1), view.max_backoff) if failures else 0
+            delay = (
+                min(view.initial_backoff * 2 ** (failures - 1), view.max_backoff) if failures else 0
+            )
             it.until = math.ceil(it.queued_at + delay) if delay else it.queued_at
-        shut = [gate.name for gate in view.pre_enqueue if gate.pre_enqueue(it.pod, Store()) != SUCCESS]
+        shut = [
+            gate.name for gate in view.pre_enqueue if gate.pre_enqueue(it.pod, Store()) != SUCCESS
+        ]
         if shut:
             it.gate = it.gate if it.gate in shut else shut[0]
             it.place = QueueState.GATED
             return
-        it.place, it.gate = QueueState.BACKOFF if it.until > now and not it.pending else QueueState.ACTIVE, ""
+        it.place, it.gate = (
+            QueueState.BACKOFF if it.until > now and not it.pending else QueueState.ACTIVE,
+            "",
+        )
         if it.first_queued_at is None:
             it.first_queued_at = now
 
     def frees(self, event: ClusterEvent, it: NaivePod) -> bool:
         """Whether the event may free it."""
-        wakes = [wake for plugin in it.blockers for wake in self.views[it.name].hints.get(plugin, ())]
+        wakes = [
+            wake for plugin in it.blockers for wake in self.views[it.name].hints.get(plugin, ())
+        ]
         if event.resource is EventResource.ANY:
             return bool(wakes)
-        return any(wake.matches(event) and (wake.hint is None or wake.hint(it.pod, event, Store())) for wake in wakes)
+        return any(
+            wake.matches(event) and (wake.hint is None or wake.hint(it.pod, event, Store()))
+            for wake in wakes
+        )
 
-    # ---- looking -----------------------------------------------------------------------------------------------------------
+    # ---- looking ---------------------------------------------------------------------------------
 
     def at(self, place: QueueState) -> list[NaivePod]:
         """The pods that are there."""
@@ -177,8 +217,12 @@ class NaiveSchedulingQueue:
     def counts(self, name: str | None) -> QueueCounts:
         """How many are where."""
         mine = [it for it in self.pods.values() if name in (None, it.name)]
-        oldest = min((it.first_queued_at for it in mine if it.first_queued_at is not None), default=None)
-        active, backoff, unschedulable, gated, in_flight, held = (sum(it.place is place for it in mine) for place in QueueState)
+        oldest = min(
+            (it.first_queued_at for it in mine if it.first_queued_at is not None), default=None
+        )
+        active, backoff, unschedulable, gated, in_flight, held = (
+            sum(it.place is place for it in mine) for place in QueueState
+        )
         return QueueCounts(active, backoff, unschedulable, gated, in_flight, held, oldest)
 
     def deadline(self, now: float) -> float | None:

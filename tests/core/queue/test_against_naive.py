@@ -1,9 +1,19 @@
-"""Whatever happens in whatever order, the queue and the naive one agree on where every pod is, and why."""
+"""Whatever happens in whatever order, the queue and the naive one agree on where every pod is, and
+why.
+"""
 
 from __future__ import annotations
 
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, multiple, rule
+from hypothesis.stateful import (
+    Bundle,
+    RuleBasedStateMachine,
+    consumes,
+    initialize,
+    invariant,
+    multiple,
+    rule,
+)
 
 from moorage.core.columns.store import Store
 from moorage.core.framework.cluster_events import ClusterEvent
@@ -11,22 +21,46 @@ from moorage.core.plugins.priority_sort import PrioritySort
 from moorage.core.queue.hints import PreEnqueueGate
 from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
 from moorage.core.queue.scheduling_queue import MOVES_PER_SLICE, SchedulingQueue
-from tests.core.queue.helpers import ANYTHING, GATE, LATCH, NODE_ADDED, NODE_DELETED, WAKES, a_pod, node_relabelled, pod_deleted, view
+from tests.core.queue.helpers import (
+    ANYTHING,
+    GATE,
+    LATCH,
+    NODE_ADDED,
+    NODE_DELETED,
+    WAKES,
+    a_pod,
+    node_relabelled,
+    pod_deleted,
+    view,
+)
 from tests.core.queue.naive import NaiveSchedulingQueue
 
 NAMES = st.sampled_from(["test", "other"])
-FULL = st.sampled_from([frozenset[str](), frozenset({"test"}), frozenset({"other"}), frozenset({"test", "other"})])
+FULL = st.sampled_from(
+    [frozenset[str](), frozenset({"test"}), frozenset({"other"}), frozenset({"test", "other"})]
+)
 GATES = st.sampled_from([(), (GATE,), (GATE, LATCH), (LATCH, GATE)])
-LABELS = st.sets(st.sampled_from(["gate", "latch", "x"])).map(lambda names: dict.fromkeys(sorted(names), ""))
+LABELS = st.sets(st.sampled_from(["gate", "latch", "x"])).map(
+    lambda names: dict.fromkeys(sorted(names), "")
+)
 PLUGINS = st.frozensets(st.sampled_from(sorted(WAKES)), max_size=3)
-LEAVING = [pod_deleted(**{"is": "0"}), pod_deleted(**{"is": "1", "against": ""}), pod_deleted(against=""), pod_deleted(against="y")]
-EVENTS = st.sampled_from([NODE_ADDED, NODE_DELETED, ANYTHING, node_relabelled("0"), node_relabelled("1"), *LEAVING])
+LEAVING = [
+    pod_deleted(**{"is": "0"}),
+    pod_deleted(**{"is": "1", "against": ""}),
+    pod_deleted(against=""),
+    pod_deleted(against="y"),
+]
+EVENTS = st.sampled_from(
+    [NODE_ADDED, NODE_DELETED, ANYTHING, node_relabelled("0"), node_relabelled("1"), *LEAVING]
+)
 BACKOFFS = st.sampled_from([(1.0, 10.0), (1.0, 2.0), (3.0, 3.0), (1.0, 0.0)])
 MAX_UNSCHEDULABLE = 20.0
 
 
 class Machine(RuleBasedStateMachine):
-    """Pods of two profiles come, change, are tried and go; profiles come, are swapped and go; time passes."""
+    """Pods of two profiles come, change, are tried and go; profiles come, are swapped and go; time
+    passes.
+    """
 
     uids = Bundle("uids")
     out = Bundle("out")
@@ -35,7 +69,13 @@ class Machine(RuleBasedStateMachine):
         super().__init__()
         self.now = 0.0
         self.number = 0
-        self.queue = SchedulingQueue(PrioritySort().sort_key, Store(), lambda queue, event: None, self._report, MAX_UNSCHEDULABLE)
+        self.queue = SchedulingQueue(
+            PrioritySort().sort_key,
+            Store(),
+            lambda queue, event: None,
+            self._report,
+            MAX_UNSCHEDULABLE,
+        )
         self.naive = NaiveSchedulingQueue(MAX_UNSCHEDULABLE)
         self.swap("test", (), (1.0, 10.0))
 
@@ -63,7 +103,13 @@ class Machine(RuleBasedStateMachine):
         if uid in self.naive.pods:
             old = self.naive.pods[uid].pod
             wants = (old.metadata.labels or {})["wants"]
-            pod = a_pod(old.metadata.name, old.spec.scheduler_name, old.spec.priority or 0, wants=wants, **labels)
+            pod = a_pod(
+                old.metadata.name,
+                old.spec.scheduler_name,
+                old.spec.priority or 0,
+                wants=wants,
+                **labels,
+            )
             self.queue.update(pod, self.now)
             self.naive.update(pod, self.now)
 
@@ -92,7 +138,9 @@ class Machine(RuleBasedStateMachine):
         return multiple() if entry is None else entry
 
     @rule(early=st.booleans(), full=FULL, rejectors=PLUGINS, pending=st.booleans())
-    def attempt(self, early: bool, full: frozenset[str], rejectors: frozenset[str], pending: bool) -> None:
+    def attempt(
+        self, early: bool, full: frozenset[str], rejectors: frozenset[str], pending: bool
+    ) -> None:
         """An attempt begins and ends badly at once, as most do."""
         if (entry := self._pop(early, full)) is not None:
             self.requeue(entry, rejectors, pending)
@@ -122,7 +170,9 @@ class Machine(RuleBasedStateMachine):
         self.catch_up()
 
     @rule(name=NAMES, gates=GATES, backoff=BACKOFFS)
-    def swap(self, name: str, gates: tuple[PreEnqueueGate, ...], backoff: tuple[float, float]) -> None:
+    def swap(
+        self, name: str, gates: tuple[PreEnqueueGate, ...], backoff: tuple[float, float]
+    ) -> None:
         """A profile comes or changes."""
         new = view(*gates, initial=backoff[0], maximum=backoff[1])
         self.queue.set_profile(name, new, self.now)
@@ -152,7 +202,9 @@ class Machine(RuleBasedStateMachine):
             self.catch_up()
 
     def catch_up(self) -> None:
-        """Move all that are due; whoever looks at the clock for that sees those whose time has come, too."""
+        """Move all that are due; whoever looks at the clock for that sees those whose time has
+        come, too.
+        """
         if self.queue.moves_pending:
             assert self.queue.next_deadline(self.now) == self.now
             self.naive.tick(self.now)
@@ -162,11 +214,18 @@ class Machine(RuleBasedStateMachine):
     @invariant()
     def same_places(self) -> None:
         """Every pod is where the naive queue has it, with the same history."""
-        got = {entry.uid: (entry.state, entry.gating_plugin, entry.attempts) for entry in self.queue.entries()}
+        got = {
+            entry.uid: (entry.state, entry.gating_plugin, entry.attempts)
+            for entry in self.queue.entries()
+        }
         assert got == {uid: (it.place, it.gate, it.attempts) for uid, it in self.naive.pods.items()}
         for entry in self.queue.entries():
             it = self.naive.pods[entry.uid]
-            assert (entry.pod, entry.unschedulable_count, entry.consecutive_errors_count) == (it.pod, it.refusals, it.errors)
+            assert (entry.pod, entry.unschedulable_count, entry.consecutive_errors_count) == (
+                it.pod,
+                it.refusals,
+                it.errors,
+            )
             assert entry.state is not QueueState.BACKOFF or entry.backoff_expiration == it.until
 
     @invariant()
@@ -176,10 +235,14 @@ class Machine(RuleBasedStateMachine):
         for name in ("test", "other"):
             assert self.queue.counts(name) == self.naive.counts(name)
         assert self.queue.next_deadline(self.now) == self.naive.deadline(self.now)
-        assert {(name, plugin): count for name, plugin, count in self.queue.unschedulable_counts()} == self.naive.refusals()
+        assert {
+            (name, plugin): count for name, plugin, count in self.queue.unschedulable_counts()
+        } == self.naive.refusals()
 
     def teardown(self) -> None:
-        """When all pods have gone there is nothing left of them anywhere: no ghost in a queue, none in a number."""
+        """When all pods have gone there is nothing left of them anywhere: no ghost in a queue, none
+        in a number.
+        """
         for uid in list(self.naive.pods):
             self.queue.remove(uid)
         assert list(self.queue.entries()) == []

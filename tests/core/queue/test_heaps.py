@@ -1,4 +1,6 @@
-"""A heap from which any entry can be taken out agrees with a sorted list, and its garbage is bounded."""
+"""A heap from which any entry can be taken out agrees with a sorted list, and its garbage is
+bounded.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +12,19 @@ from moorage.core.queue.queued_pod import QueuedPodInfo
 from tests.core.queue.helpers import a_pod
 
 ENTRIES = [QueuedPodInfo(a_pod(str(i)), "test", 0.0) for i in range(6)]
-STEPS = st.lists(st.tuples(st.sampled_from(["push", "discard", "pop"]), st.sampled_from(ENTRIES), st.integers(0, 3)), max_size=60)
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["push", "discard", "pop"]), st.sampled_from(ENTRIES), st.integers(0, 3)
+    ),
+    max_size=60,
+)
 
 
 @given(STEPS)
 def test_agrees_with_a_sorted_list(steps: list[tuple[str, QueuedPodInfo, int]]) -> None:
-    """After any pushes (again, with another key, too), removals and pops the first is the lowest key, the earlier among equals."""
+    """After any pushes (again, with another key, too), removals and pops the first is the lowest
+    key, the earlier among equals.
+    """
     heap = LazyHeap()
     model: dict[str, tuple[tuple[float, ...], int]] = {}
     for i, (step, entry, number) in enumerate(steps):

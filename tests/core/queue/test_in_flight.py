@@ -14,7 +14,11 @@ from tests.core.queue.helpers import NODE_ADDED, NODE_DELETED, a_pod, node_relab
 
 def test_a_pod_misses_what_comes_after_its_pop() -> None:
     """Each pod is told of the events since its own attempt began, in order."""
-    flight, first, second = InFlightPods(), QueuedPodInfo(a_pod("a"), "test", 0.0), QueuedPodInfo(a_pod("b"), "test", 0.0)
+    flight, first, second = (
+        InFlightPods(),
+        QueuedPodInfo(a_pod("a"), "test", 0.0),
+        QueuedPodInfo(a_pod("b"), "test", 0.0),
+    )
     flight.record(NODE_DELETED)
     flight.add(first)
     flight.record(NODE_ADDED)
@@ -39,7 +43,11 @@ def test_nothing_is_kept_for_nobody() -> None:
 @given(st.integers(0, 3), st.integers(0, 2 * MAX_EVENTS))
 def test_more_than_is_remembered_counts_as_anything(before: int, during: int) -> None:
     """Up to the bound the events are told exactly, beyond it "there may have been any" is."""
-    flight, other, entry = InFlightPods(), QueuedPodInfo(a_pod("a"), "test", 0.0), QueuedPodInfo(a_pod("b"), "test", 0.0)
+    flight, other, entry = (
+        InFlightPods(),
+        QueuedPodInfo(a_pod("a"), "test", 0.0),
+        QueuedPodInfo(a_pod("b"), "test", 0.0),
+    )
     flight.add(other)
     for _ in range(before):
         flight.record(NODE_ADDED)
@@ -77,7 +85,9 @@ def test_a_number_of_any_size_can_be_noted() -> None:
     event = ClusterEvent(
         EventResource.PERSISTENT_VOLUME,
         ActionType.ADD,
-        new=PersistentVolume(AnnotatedMeta("pv"), PersistentVolumeSpec(capacity={"storage": 2**70})),
+        new=PersistentVolume(
+            AnnotatedMeta("pv"), PersistentVolumeSpec(capacity={"storage": 2**70})
+        ),
     )
     flight.record(event)
     assert flight.events_since(entry) == [event]

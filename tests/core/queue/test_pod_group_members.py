@@ -1,4 +1,6 @@
-"""Pod groups in the queue: who is gated, who goes with whom, and that no member goes alone while others are needed."""
+"""Pod groups in the queue: who is gated, who goes with whom, and that no member goes alone while
+others are needed.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +23,20 @@ from moorage.core.queue.scheduling_queue import SchedulingQueue
 from tests.core.queue.helpers import GATE, NODE_ADDED, WAKES, Rig, a_pod, view
 
 
-def member(name: str, group: str = "g", least: str = "", scheduler: str = "test", priority: int = 0, **labels: str) -> Pod:
+def member(
+    name: str,
+    group: str = "g",
+    least: str = "",
+    scheduler: str = "test",
+    priority: int = 0,
+    **labels: str,
+) -> Pod:
     """A member of this group; ``least`` is its annotation."""
     pod = a_pod(name, scheduler, priority, **{LABEL: group}, **labels)
     annotations = PodAnnotations(least) if least else None
-    return msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, annotations=annotations))
+    return msgspec.structs.replace(
+        pod, metadata=msgspec.structs.replace(pod.metadata, annotations=annotations)
+    )
 
 
 def declared(least: int, name: str = "g") -> PodGroup:
@@ -57,7 +68,11 @@ class Groups(Rig):
     def together(self) -> list[str]:
         """Who goes in flight next, at once."""
         entry = self.queue.pop(self.now)
-        return [each.pod.metadata.name for each in (entry, *entry.companions)] if entry is not None else []
+        return (
+            [each.pod.metadata.name for each in (entry, *entry.companions)]
+            if entry is not None
+            else []
+        )
 
     def why(self, name: str) -> str:
         """What is said of the group of a pod that is gated by it."""
@@ -65,7 +80,7 @@ class Groups(Rig):
         return self.queue.groups.gating_message(self.queue.groups.group_of_entry(self.entry(name)))
 
 
-# ---- who is gated ----------------------------------------------------------------------------------------------------------
+# ---- who is gated --------------------------------------------------------------------------------
 
 
 def test_members_wait_for_each_other() -> None:
@@ -95,9 +110,19 @@ def test_everybody_else_is_not_held_up() -> None:
     [
         pytest.param(["2", ""], "", id="one says it"),
         pytest.param(["2", "3"], "2 of 3 members are here", id="the largest counts"),
-        pytest.param(["", ""], "create the PodGroup default/g (scheduling.x-k8s.io/v1alpha1) with spec.minMember", id="nobody says it"),
-        pytest.param(["2", "two"], "annotation moorage.dev/min-member is 'two'; write a whole number", id="no number"),
-        pytest.param(["2", "9" * 5000], "annotation moorage.dev/min-member is '9999", id="beyond all numbers"),
+        pytest.param(
+            ["", ""],
+            "create the PodGroup default/g (scheduling.x-k8s.io/v1alpha1) with spec.minMember",
+            id="nobody says it",
+        ),
+        pytest.param(
+            ["2", "two"],
+            "annotation moorage.dev/min-member is 'two'; write a whole number",
+            id="no number",
+        ),
+        pytest.param(
+            ["2", "9" * 5000], "annotation moorage.dev/min-member is '9999", id="beyond all numbers"
+        ),
         pytest.param(["2", "²"], "'²'", id="a digit that is none"),
     ],
 )
@@ -144,7 +169,9 @@ def test_a_minimum_that_changes() -> None:
 
 
 def test_refused_members_are_tried_again_when_fewer_are_needed() -> None:
-    """Be it that the minimum is lowered or that somebody is placed; what raises the need moves nobody."""
+    """Be it that the minimum is lowered or that somebody is placed; what raises the need moves
+    nobody.
+    """
     rig = Groups()
     rig.declare(declared(3))
     rig.come(*map(member, "abcd"))
@@ -180,7 +207,9 @@ def test_refused_members_of_a_group_that_is_incomplete_are_gated() -> None:
 
 @pytest.mark.parametrize("gone", ["removed", "terminating", "relabelled"])
 def test_a_member_less(gone: str) -> None:
-    """A pod that goes, is being deleted or leaves the group does not count any more, and is not held up by it."""
+    """A pod that goes, is being deleted or leaves the group does not count any more, and is not
+    held up by it.
+    """
     rig = Groups()
     rig.declare(declared(2))
     rig.come(member("a"), member("b"))
@@ -233,15 +262,18 @@ def test_members_of_another_profile_are_told() -> None:
     rig.queue.remove("uid-d")
     rig.queue.flush(rig.now)
     assert rig.why("c") == (
-        "waiting for pod group \"default/g\": 1 of 3 members are here; 2 more name the scheduler 'test', and all must name the same"
+        'waiting for pod group "default/g": 1 of 3 members are here; 2 more name the '
+        "scheduler 'test', and all must name the same"
     )
 
 
-# ---- who goes with whom ----------------------------------------------------------------------------------------------------
+# ---- who goes with whom --------------------------------------------------------------------------
 
 
 def test_companions_come_from_everywhere() -> None:
-    """One that is freed brings the others along, wherever they wait, in the queue's order; others do not come between."""
+    """One that is freed brings the others along, wherever they wait, in the queue's order; others
+    do not come between.
+    """
     rig = Groups()
     rig.declare(declared(3), declared(2, "h"))
     rig.come(member("a"), member("b"), member("c", priority=1))
@@ -280,7 +312,9 @@ def test_placed_members_that_go_are_missed() -> None:
 
 
 def test_a_minimum_that_was_met_stays_met() -> None:
-    """Once a member is on a node the others need nobody: neither the last one, nor one that comes later, nor after a raise."""
+    """Once a member is on a node the others need nobody: neither the last one, nor one that comes
+    later, nor after a raise.
+    """
     rig = Groups()
     rig.declare(declared(2))
     rig.come(*map(member, "abc"))
@@ -392,7 +426,7 @@ def test_groups_are_forgotten() -> None:
     assert rig.queue.groups.changed == {}
 
 
-# ---- whatever happens ------------------------------------------------------------------------------------------------------
+# ---- whatever happens ----------------------------------------------------------------------------
 
 NAMES = st.sampled_from(["test", "other"])
 GROUPS = st.sampled_from(["g", "h", ""])
@@ -401,7 +435,9 @@ PLUGINS = st.frozensets(st.sampled_from(sorted(WAKES)), max_size=2)
 
 
 class Machine(RuleBasedStateMachine):
-    """Members of two groups in two profiles come, change, are tried, placed and go; PodGroups and profiles too."""
+    """Members of two groups in two profiles come, change, are tried, placed and go; PodGroups and
+    profiles too.
+    """
 
     uids = Bundle("uids")
 
@@ -410,7 +446,9 @@ class Machine(RuleBasedStateMachine):
         self.now = 0.0
         self.number = 0
         self.store = Store()
-        self.queue = SchedulingQueue(PrioritySort().sort_key, self.store, lambda queue, event: None, self._report, 20.0)
+        self.queue = SchedulingQueue(
+            PrioritySort().sort_key, self.store, lambda queue, event: None, self._report, 20.0
+        )
         self.pods: dict[str, Pod] = {}
         self.placed: dict[str, Pod] = {}
         self.begun: set[tuple[str, str]] = set()
@@ -426,7 +464,14 @@ class Machine(RuleBasedStateMachine):
     def add(self, scheduler: str, group: str, least: str, gated: bool) -> str:
         """A pod comes."""
         self.number += 1
-        pod = member(str(self.number), group, least, scheduler, self.number % 2, **dict.fromkeys(["gate"] * gated, ""))
+        pod = member(
+            str(self.number),
+            group,
+            least,
+            scheduler,
+            self.number % 2,
+            **dict.fromkeys(["gate"] * gated, ""),
+        )
         self.pods[pod.metadata.uid] = pod
         self.queue.add(pod, self.now)
         return pod.metadata.uid
@@ -436,9 +481,18 @@ class Machine(RuleBasedStateMachine):
         """A pod changes."""
         if uid in self.pods:
             old = self.pods[uid]
-            pod = member(old.metadata.name, group, least, old.spec.scheduler_name, 0, **dict.fromkeys(["gate"] * gated, ""))
+            pod = member(
+                old.metadata.name,
+                group,
+                least,
+                old.spec.scheduler_name,
+                0,
+                **dict.fromkeys(["gate"] * gated, ""),
+            )
             if going:
-                pod = msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, deletion_timestamp="now"))
+                pod = msgspec.structs.replace(
+                    pod, metadata=msgspec.structs.replace(pod.metadata, deletion_timestamp="now")
+                )
             self.pods[uid] = pod
             self.queue.update(pod, self.now)
 
@@ -461,7 +515,9 @@ class Machine(RuleBasedStateMachine):
 
     @rule(fits=st.lists(st.booleans(), min_size=6, max_size=6), rejectors=PLUGINS)
     def attempt(self, fits: list[bool], rejectors: frozenset[str]) -> None:
-        """Somebody's turn: no member goes while others are missing; then some are placed, or all are refused."""
+        """Somebody's turn: no member goes while others are missing; then some are placed, or all
+        are refused.
+        """
         entry = self.queue.pop(self.now)
         if entry is None:
             return
@@ -517,18 +573,28 @@ class Machine(RuleBasedStateMachine):
 
     def away(self, entry: QueuedPodInfo) -> set[str]:
         """Members of its group that are placed or in flight."""
-        flying = {each.uid for each in self.queue.entries() if each.state is QueueState.IN_FLIGHT and mates(each.pod, entry)}
+        flying = {
+            each.uid
+            for each in self.queue.entries()
+            if each.state is QueueState.IN_FLIGHT and mates(each.pod, entry)
+        }
         return flying | {uid for uid, pod in self.placed.items() if mates(pod, entry)}
 
     def anybody(self, name: str, scheduler: str) -> bool:
         """Whether a member of the group counts."""
-        probe = QueuedPodInfo(member("probe", name.partition("/")[2], scheduler=scheduler), scheduler, 0.0, group=name)
+        probe = QueuedPodInfo(
+            member("probe", name.partition("/")[2], scheduler=scheduler), scheduler, 0.0, group=name
+        )
         return bool(self.away(probe) | self.waiting(probe))
 
     def waiting(self, entry: QueuedPodInfo) -> set[str]:
         """Members of its group that wait, and that no plugin gates."""
         waits = (QueueState.ACTIVE, QueueState.BACKOFF, QueueState.UNSCHEDULABLE)
-        return {e.uid for e in self.queue.entries() if mates(e.pod, entry) and (e.state in waits or e.gating_plugin == POD_GROUP)}
+        return {
+            e.uid
+            for e in self.queue.entries()
+            if mates(e.pod, entry) and (e.state in waits or e.gating_plugin == POD_GROUP)
+        }
 
     def least(self, entry: QueuedPodInfo) -> float:
         """How many members the group takes; more than there are when nobody knows."""
@@ -537,21 +603,31 @@ class Machine(RuleBasedStateMachine):
             return group.spec.min_member
         counted = self.away(entry) | self.waiting(entry)
         pods = [self.placed.get(uid) or self.pods[uid] for uid in counted]
-        asks = [pod.metadata.annotations.min_member for pod in pods if pod.metadata.annotations is not None]
+        asks = [
+            pod.metadata.annotations.min_member
+            for pod in pods
+            if pod.metadata.annotations is not None
+        ]
         return max(map(int, asks)) if asks and "many" not in asks else float("inf")
 
     @invariant()
     def gates_follow_the_counts(self) -> None:
-        """A member is gated by its group when, and only when, too few members count and no plugin keeps it out."""
+        """A member is gated by its group when, and only when, too few members count and no plugin
+        keeps it out.
+        """
         self.queue.flush(self.now)
-        self.begun = {(name, scheduler) for name, scheduler in self.begun if self.anybody(name, scheduler)}
+        self.begun = {
+            (name, scheduler) for name, scheduler in self.begun if self.anybody(name, scheduler)
+        }
         for entry in self.queue.entries():
             assert entry.group == group_of(entry.pod)
             if not entry.group:
                 assert entry.gating_plugin != POD_GROUP
             elif entry.uid in self.waiting(entry):
                 least, begun = self.least(entry), (entry.group, entry.scheduler_name) in self.begun
-                enough = len(self.away(entry) | self.waiting(entry)) >= least or (begun and least < float("inf"))
+                enough = len(self.away(entry) | self.waiting(entry)) >= least or (
+                    begun and least < float("inf")
+                )
                 assert (entry.gating_plugin != POD_GROUP) is enough
                 if not enough:
                     assert self.queue.groups.gating_message(self.queue.groups.group_of_entry(entry))

@@ -8,7 +8,12 @@ import msgspec
 import pytest
 
 from moorage.core.columns.store import Lister
-from moorage.core.framework.cluster_events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
+from moorage.core.framework.cluster_events import (
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    EventResource,
+)
 from moorage.core.framework.status import SUCCESS, Code, Status
 from moorage.core.objects.pods import Pod, SchedulingGate
 from moorage.core.plugins.scheduling_gates import SchedulingGates
@@ -17,11 +22,23 @@ from moorage.core.queue.hints import PreEnqueueGate
 from moorage.core.queue.moves import IllegalTransition
 from moorage.core.queue.queued_pod import ALLOWED_TRANSITIONS, QueuedPodInfo, QueueState
 from tests.builders import make_pod
-from tests.core.queue.helpers import ANYTHING, GATE, LATCH, NODE_ADDED, NODE_DELETED, SHUT, Rig, a_pod, node_relabelled, relabelled, view
+from tests.core.queue.helpers import (
+    ANYTHING,
+    GATE,
+    LATCH,
+    NODE_ADDED,
+    NODE_DELETED,
+    SHUT,
+    Rig,
+    a_pod,
+    node_relabelled,
+    relabelled,
+    view,
+)
 
 CONFORMS: PreEnqueueGate = SchedulingGates()
 
-# ---- order -----------------------------------------------------------------------------------------------------------------
+# ---- order ---------------------------------------------------------------------------------------
 
 
 def test_priority_then_time() -> None:
@@ -71,7 +88,7 @@ def test_a_refused_pod_goes_behind_its_equals() -> None:
     assert rig.order() == ["b", "a", "c"]
 
 
-# ---- attempts --------------------------------------------------------------------------------------------------------------
+# ---- attempts ------------------------------------------------------------------------------------
 
 
 def test_done_is_the_end_and_can_be_said_twice() -> None:
@@ -94,7 +111,9 @@ def test_done_is_for_pods_in_flight() -> None:
 
 
 def test_attempts_are_counted() -> None:
-    """Each pop is an attempt; refusals and faults have counts of their own, and a refusal ends a series of faults."""
+    """Each pop is an attempt; refusals and faults have counts of their own, and a refusal ends a
+    series of faults.
+    """
     rig = Rig()
     rig.add("a")
     counts = []
@@ -149,7 +168,11 @@ def test_requeue_of_a_pod_that_waits_is_refused() -> None:
     entry = rig.refused("a", "Size")
     with pytest.raises(IllegalTransition, match="default/a is unschedulable"):
         rig.refuse("a")
-    assert (entry.state, entry.consecutive_errors_count, entry.unschedulable_plugins) == (QueueState.UNSCHEDULABLE, 0, frozenset({"Size"}))
+    assert (entry.state, entry.consecutive_errors_count, entry.unschedulable_plugins) == (
+        QueueState.UNSCHEDULABLE,
+        0,
+        frozenset({"Size"}),
+    )
 
 
 def test_a_known_pod_is_not_added_again() -> None:
@@ -173,7 +196,7 @@ def test_moves_that_are_not_in_the_table() -> None:
             assert entry.state is origin
 
 
-# ---- removal ---------------------------------------------------------------------------------------------------------------
+# ---- removal -------------------------------------------------------------------------------------
 
 
 def test_removal_from_anywhere() -> None:
@@ -213,7 +236,7 @@ def test_a_pod_removed_in_flight_stays_away() -> None:
     assert rig.queue.totals().unschedulable == 0
 
 
-# ---- events ----------------------------------------------------------------------------------------------------------------
+# ---- events --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -230,10 +253,14 @@ def test_a_pod_removed_in_flight_stays_away() -> None:
         (["NoSuch"], NODE_ADDED, QueueState.UNSCHEDULABLE),
         (["Picky"], ANYTHING, QueueState.ACTIVE),
     ],
-    ids=lambda value: getattr(value, "label", None) or getattr(value, "value", None) or "-".join(value),
+    ids=lambda value: (
+        getattr(value, "label", None) or getattr(value, "value", None) or "-".join(value)
+    ),
 )
 def test_what_an_event_frees(plugins: list[str], event: ClusterEvent, want: QueueState) -> None:
-    """The pods of plugins that registered for it, if the hint agrees; while they wait and during their attempt alike."""
+    """The pods of plugins that registered for it, if the hint agrees; while they wait and during
+    their attempt alike.
+    """
     waiting, in_flight = Rig(), Rig()
     waiting.refused("a", *plugins)
     waiting.pass_time(1)
@@ -290,7 +317,9 @@ def test_events_before_the_attempt_do_not_count() -> None:
 
 
 def test_an_event_asks_only_those_it_may_concern() -> None:
-    """Of 50,000 refused pods an event costs not one hint but those of the plugins that registered for it."""
+    """Of 50,000 refused pods an event costs not one hint but those of the plugins that registered
+    for it.
+    """
     asked: list[str] = []
 
     def hint(pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
@@ -298,17 +327,33 @@ def test_an_event_asks_only_those_it_may_concern() -> None:
         return False
 
     wakes = (ClusterEventWithHint(EventResource.NODE, ActionType.ADD, hint),)
-    rig = Rig(Many=(ClusterEventWithHint(EventResource.NODE, ActionType.UPDATE_NODE_LABEL, hint),), Few=wakes, Fewer=wakes)
+    rig = Rig(
+        Many=(ClusterEventWithHint(EventResource.NODE, ActionType.UPDATE_NODE_LABEL, hint),),
+        Few=wakes,
+        Fewer=wakes,
+    )
     for i in range(50_000):
         rig.add(str(i))
         rig.pop()
-        rig.refuse(str(i), "Many", *(["Few"] if i % 10_000 == 0 else []), *(["Fewer"] if i == 20_000 else []))
+        rig.refuse(
+            str(i),
+            "Many",
+            *(["Few"] if i % 10_000 == 0 else []),
+            *(["Fewer"] if i == 20_000 else []),
+        )
     asked.clear()
-    rig.wake(NODE_DELETED, ClusterEvent(EventResource.ASSIGNED_POD, ActionType.ADD, new=make_pod("x", node="n")))
+    rig.wake(
+        NODE_DELETED,
+        ClusterEvent(EventResource.ASSIGNED_POD, ActionType.ADD, new=make_pod("x", node="n")),
+    )
     assert asked == []
     rig.wake(NODE_ADDED)
     assert sorted(asked) == ["0", "10000", "20000", "20000", "30000", "40000"]
-    assert rig.queue.unschedulable_counts() == [("test", "Few", 5), ("test", "Many", 50_000), ("test", "Fewer", 1)]
+    assert rig.queue.unschedulable_counts() == [
+        ("test", "Few", 5),
+        ("test", "Many", 50_000),
+        ("test", "Fewer", 1),
+    ]
 
 
 def test_a_failing_hint_counts_as_yes_and_is_reported() -> None:
@@ -325,7 +370,7 @@ def test_a_failing_hint_counts_as_yes_and_is_reported() -> None:
     assert rig.failures == [("Broken", "a", "a")]
 
 
-# ---- the pod's own updates -------------------------------------------------------------------------------------------------
+# ---- the pod's own updates -----------------------------------------------------------------------
 
 
 def test_an_update_frees_its_pod() -> None:
@@ -349,10 +394,14 @@ def test_an_update_that_changes_nothing_that_counts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("labels", "want"), [({"new": ""}, QueueState.ACTIVE), ({}, QueueState.UNSCHEDULABLE)], ids=["relevant", "irrelevant"]
+    ("labels", "want"),
+    [({"new": ""}, QueueState.ACTIVE), ({}, QueueState.UNSCHEDULABLE)],
+    ids=["relevant", "irrelevant"],
 )
 def test_an_update_during_the_attempt(labels: dict[str, str], want: QueueState) -> None:
-    """A relevant one leads to another attempt, whoever refused the pod: that attempt had seen the old state."""
+    """A relevant one leads to another attempt, whoever refused the pod: that attempt had seen the
+    old state.
+    """
     rig = Rig()
     rig.add("a")
     rig.pop()
@@ -368,11 +417,13 @@ def test_an_unknown_pod_cannot_be_updated() -> None:
         Rig().queue.update(a_pod("a"), 0.0)
 
 
-# ---- gates -----------------------------------------------------------------------------------------------------------------
+# ---- gates ---------------------------------------------------------------------------------------
 
 
 def test_a_gated_pod_waits_for_its_gate() -> None:
-    """No event of another plugin lets it in, nor does time; its own update that opens the gate does, at once."""
+    """No event of another plugin lets it in, nor does time; its own update that opens the gate
+    does, at once.
+    """
     rig = Rig(GATE, max_unschedulable=10)
     rig.add("a", gate="")
     assert (rig.place("a"), rig.entry("a").gating_plugin) == (QueueState.GATED, "gate")
@@ -415,7 +466,9 @@ def test_the_gate_that_is_shut_is_asked_first() -> None:
 
 
 def test_a_refused_pod_can_be_gated() -> None:
-    """A pod that is freed is not let in when a gate has shut meanwhile; then it waits for the gate."""
+    """A pod that is freed is not let in when a gate has shut meanwhile; then it waits for the
+    gate.
+    """
     rig = Rig(GATE)
     pod = rig.refused("a", "Size").pod
     rig.queue.update(relabelled(pod, gate=""), rig.now)
@@ -432,12 +485,20 @@ def test_gated_pods_are_counted_by_their_own_gate() -> None:
     """Once, at the first that is left; where another plugin gates them, by that."""
     rig = Rig(SchedulingGates(), LATCH)
     pod = msgspec.structs.replace(
-        (plain := a_pod("a")), spec=msgspec.structs.replace(plain.spec, scheduling_gates=(SchedulingGate("b"), SchedulingGate("c")))
+        (plain := a_pod("a")),
+        spec=msgspec.structs.replace(
+            plain.spec, scheduling_gates=(SchedulingGate("b"), SchedulingGate("c"))
+        ),
     )
     rig.queue.add(pod, rig.now)
     rig.add("x", latch="")
     assert rig.queue.gated_counts() == {"b": 1, "latch": 1}
-    rig.queue.update(msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, scheduling_gates=(SchedulingGate("c"),))), rig.now)
+    rig.queue.update(
+        msgspec.structs.replace(
+            pod, spec=msgspec.structs.replace(pod.spec, scheduling_gates=(SchedulingGate("c"),))
+        ),
+        rig.now,
+    )
     assert rig.queue.gated_counts() == {"c": 1, "latch": 1}
     rig.queue.remove("uid-a")
     rig.queue.update(relabelled(rig.entry("x").pod), rig.now)
@@ -449,14 +510,23 @@ def test_tenants_cannot_make_gates_without_end() -> None:
     gates = GatedPodCounts()
     for i in range(MAX_GATES_SHOWN + 5):
         for j in range(1 + (i < MAX_GATES_SHOWN)):
-            entry = QueuedPodInfo(make_pod(f"p{i}-{j}"), "test", 0.0, state=QueueState.GATED, gating_plugin=f"gate-{i}")
+            entry = QueuedPodInfo(
+                make_pod(f"p{i}-{j}"),
+                "test",
+                0.0,
+                state=QueueState.GATED,
+                gating_plugin=f"gate-{i}",
+            )
             gates.record(entry)
     assert len(gates.counts()) == MAX_GATES_SHOWN + 1
     assert gates.counts()["gate-0"] == 2
     assert gates.counts()[OTHER_GATES] == 5
 
 
-@pytest.mark.parametrize("code", [Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.PENDING, Code.SKIP, Code.ERROR])
+@pytest.mark.parametrize(
+    "code",
+    [Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.PENDING, Code.SKIP, Code.ERROR],
+)
 def test_anything_but_success_gates(code: Code) -> None:
     """A fault gates too, and is reported."""
 
@@ -490,7 +560,9 @@ def test_a_failing_gate_gates_its_pod_and_is_reported() -> None:
 @pytest.mark.parametrize("by", ["raising", "its status"])
 @pytest.mark.parametrize("initial", [1.0, 0.0])
 def test_a_gate_that_failed_is_asked_again(by: str, initial: float) -> None:
-    """After a backoff, twice as long each time; until it answers, and then as any other. A pod that goes is forgotten."""
+    """After a backoff, twice as long each time; until it answers, and then as any other. A pod that
+    goes is forgotten.
+    """
     answers = iter([None, None, None, SHUT, None, SUCCESS, None, None])
     asked = []
 
@@ -532,8 +604,13 @@ def test_scheduling_gates() -> None:
     """The real plugin: the last gate's end lets the pod in."""
     plugin = SchedulingGates()
     rig = Rig()
-    rig.queue.set_profile("test", view(plugin, wakes={plugin.name: plugin.events_to_register}), rig.now)
-    two, one, none = (make_pod("a", scheduling_gates=tuple(SchedulingGate(name) for name in names)) for names in ("xy", "x", ""))
+    rig.queue.set_profile(
+        "test", view(plugin, wakes={plugin.name: plugin.events_to_register}), rig.now
+    )
+    two, one, none = (
+        make_pod("a", scheduling_gates=tuple(SchedulingGate(name) for name in names))
+        for names in ("xy", "x", "")
+    )
     rig.queue.add(two, rig.now)
     rig.queue.update(one, rig.now)
     assert rig.place("a") is QueueState.GATED
@@ -541,11 +618,13 @@ def test_scheduling_gates() -> None:
     assert rig.place("a") is QueueState.ACTIVE
 
 
-# ---- time ------------------------------------------------------------------------------------------------------------------
+# ---- time ----------------------------------------------------------------------------------------
 
 
 def test_the_unschedulable_are_flushed() -> None:
-    """After so many seconds without an event a refused pod is tried again; the deadline says when."""
+    """After so many seconds without an event a refused pod is tried again; the deadline says
+    when.
+    """
     rig = Rig(max_unschedulable=60)
     rig.refused("a", "Deaf")
     rig.pass_time(10)
@@ -581,11 +660,13 @@ def test_pop_looks_at_the_clock() -> None:
     assert rig.pop() == "high"
 
 
-# ---- profiles --------------------------------------------------------------------------------------------------------------
+# ---- profiles ------------------------------------------------------------------------------------
 
 
 def test_pods_are_held_until_their_profile_is_there() -> None:
-    """An unknown schedulerName holds a pod, and nothing else happens to it; then it goes on as if it came now."""
+    """An unknown schedulerName holds a pod, and nothing else happens to it; then it goes on as if
+    it came now.
+    """
     rig = Rig()
     rig.add("a", scheduler="late")
     assert rig.wake(ANYTHING) == 0
@@ -599,7 +680,9 @@ def test_pods_are_held_until_their_profile_is_there() -> None:
 
 
 def test_a_profile_that_goes_holds_its_pods() -> None:
-    """All of its pods but those in flight, and those too once their attempt fails; other profiles' pods are left alone."""
+    """All of its pods but those in flight, and those too once their attempt fails; other profiles'
+    pods are left alone.
+    """
     rig = Rig(GATE)
     rig.queue.set_profile("other", view(), rig.now)
     rig.refused("unschedulable", "Size")
@@ -633,7 +716,9 @@ def test_backoff_goes_on_while_held() -> None:
 
 
 def test_a_swap_frees_what_changed_plugins_refused() -> None:
-    """Pods that one of them refused go on, backoff and all; the others stay, and those in flight are tried again."""
+    """Pods that one of them refused go on, backoff and all; the others stay, and those in flight
+    are tried again.
+    """
     rig = Rig()
     rig.refused("size", "Size")
     rig.refused("both", "Picky", "Deaf")
@@ -643,7 +728,12 @@ def test_a_swap_frees_what_changed_plugins_refused() -> None:
     assert rig.queue.move_rejected_by("test", frozenset({"Size", "Picky"}), rig.now) == 2
     rig.refuse("in-flight", "Deaf")
     places = [rig.place(name) for name in ("size", "both", "deaf", "in-flight")]
-    assert places == [QueueState.BACKOFF, QueueState.BACKOFF, QueueState.UNSCHEDULABLE, QueueState.BACKOFF]
+    assert places == [
+        QueueState.BACKOFF,
+        QueueState.BACKOFF,
+        QueueState.UNSCHEDULABLE,
+        QueueState.BACKOFF,
+    ]
     assert rig.entry("both").unschedulable_count == 1
 
 
@@ -658,7 +748,9 @@ def test_a_swap_of_one_profile_moves_no_pod_of_another() -> None:
 
 
 def test_new_gates_apply_to_pods_that_wait() -> None:
-    """When a swap changes the preEnqueue plugins, ready pods may become gated and gated ones ready."""
+    """When a swap changes the preEnqueue plugins, ready pods may become gated and gated ones
+    ready.
+    """
     rig = Rig(GATE)
     rig.add("a", gate="")
     rig.add("b", latch="")
@@ -677,7 +769,7 @@ def test_an_attempt_that_outlives_its_profile_is_made_again() -> None:
     assert rig.place("a") is QueueState.BACKOFF
 
 
-# ---- numbers ---------------------------------------------------------------------------------------------------------------
+# ---- numbers -------------------------------------------------------------------------------------
 
 
 def test_counts_and_the_oldest() -> None:
@@ -692,7 +784,13 @@ def test_counts_and_the_oldest() -> None:
     rig.add("b")
     rig.pop()
     counts = rig.queue.counts("test")
-    assert (counts.active, counts.gated, counts.in_flight, counts.held, counts.oldest) == (1, 1, 1, 0, 5.0)
+    assert (counts.active, counts.gated, counts.in_flight, counts.held, counts.oldest) == (
+        1,
+        1,
+        1,
+        0,
+        5.0,
+    )
     rig.queue.done("uid-a")
     assert rig.queue.totals().oldest == 10.0
     assert rig.queue.totals().held == 1

@@ -1,22 +1,39 @@
-"""Many parked pods: hints are asked about all that are alike at once, pods move a few at a time, and nobody is lost or overtaken."""
+"""Many parked pods: hints are asked about all that are alike at once, pods move a few at a time,
+and nobody is lost or overtaken.
+"""
 
 from __future__ import annotations
 
 import pytest
 
 from moorage.core.columns.store import Lister
-from moorage.core.framework.cluster_events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
+from moorage.core.framework.cluster_events import (
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    EventResource,
+)
 from moorage.core.objects.pods import Pod
 from moorage.core.queue.moves import BACKOFF_COMPLETE, PROFILE_UPDATED, UNSCHEDULABLE_TIMEOUT
 from moorage.core.queue.queued_pod import QueueState
 from moorage.core.queue.scheduling_queue import MAX_SLICES_WITHOUT_POP, MOVES_PER_SLICE
-from tests.core.queue.helpers import ANYTHING, GATE, NODE_ADDED, NODE_DELETED, Rig, node_relabelled, relabelled
+from tests.core.queue.helpers import (
+    ANYTHING,
+    GATE,
+    NODE_ADDED,
+    NODE_DELETED,
+    Rig,
+    node_relabelled,
+    relabelled,
+)
 
 MANY = 2 * MOVES_PER_SLICE + MOVES_PER_SLICE // 2
 
 
 def parked(count: int, *wakes: ClusterEventWithHint) -> Rig:
-    """So many pods, p0, p1, … of three templates, refused by Size, or by Some with these wakes; their backoff is over."""
+    """So many pods, p0, p1, … of three templates, refused by Size, or by Some with these wakes;
+    their backoff is over.
+    """
     rig, plugin = Rig(Some=wakes), "Some" if wakes else "Size"
     for i in range(count):
         rig.now += 0.001
@@ -35,10 +52,12 @@ def catch_up(rig: Rig) -> list[int]:
     return moved
 
 
-# ---- asking ----------------------------------------------------------------------------------------------------------------
+# ---- asking --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("shared", "questions"), [(True, 3), (False, 30)], ids=["shared", "its own"])
+@pytest.mark.parametrize(
+    ("shared", "questions"), [(True, 3), (False, 30)], ids=["shared", "its own"]
+)
 def test_how_often_a_hint_is_asked(shared: bool, questions: int) -> None:
     """Once for each template if it is shared, else for each pod; both free the same pods."""
     asked: list[str] = []
@@ -62,8 +81,18 @@ def test_the_pod_that_an_event_is_about_is_asked_alone(itself: bool) -> None:
         assert event.new is not None
         return (event.new.metadata.uid == pod.metadata.uid) is itself
 
-    rig = parked(9, ClusterEventWithHint(EventResource.POD, ActionType.UPDATE_POD_LABEL, hint, shared_by_signature=True))
-    event = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.UPDATE_POD_LABEL, rig.entry("p3").pod, rig.entry("p3").pod)
+    rig = parked(
+        9,
+        ClusterEventWithHint(
+            EventResource.POD, ActionType.UPDATE_POD_LABEL, hint, shared_by_signature=True
+        ),
+    )
+    event = ClusterEvent(
+        EventResource.ASSIGNED_POD,
+        ActionType.UPDATE_POD_LABEL,
+        rig.entry("p3").pod,
+        rig.entry("p3").pod,
+    )
     assert rig.wake(event) == (1 if itself else 8)
     assert (rig.place("p3") is QueueState.ACTIVE) is itself
 
@@ -74,7 +103,10 @@ def test_a_failing_shared_hint_frees_all_it_was_asked_for() -> None:
     def broken(pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
         raise ZeroDivisionError(pod.metadata.name)
 
-    rig = parked(30, ClusterEventWithHint(EventResource.NODE, ActionType.ADD, broken, shared_by_signature=True))
+    rig = parked(
+        30,
+        ClusterEventWithHint(EventResource.NODE, ActionType.ADD, broken, shared_by_signature=True),
+    )
     assert rig.wake(NODE_ADDED) == 30
     assert [name for _, name, _ in rig.failures] == ["p0", "p1", "p2"]
 
@@ -95,7 +127,13 @@ def test_an_updated_pod_is_asked_about_as_it_is_now() -> None:
 
 def test_a_hint_of_its_own_beside_a_shared_one() -> None:
     """Either is enough."""
-    rig = parked(4, ClusterEventWithHint(EventResource.NODE, ActionType.ADD, lambda *_: False, shared_by_signature=True), _named("p2"))
+    rig = parked(
+        4,
+        ClusterEventWithHint(
+            EventResource.NODE, ActionType.ADD, lambda *_: False, shared_by_signature=True
+        ),
+        _named("p2"),
+    )
     assert rig.wake(NODE_ADDED) == 1
     assert rig.place("p2") is QueueState.ACTIVE
 
@@ -107,11 +145,13 @@ def _named(name: str) -> ClusterEventWithHint:
     return ClusterEventWithHint(EventResource.NODE, ActionType.ADD, hint)
 
 
-# ---- moving ----------------------------------------------------------------------------------------------------------------
+# ---- moving --------------------------------------------------------------------------------------
 
 
 def test_freed_pods_move_in_slices() -> None:
-    """Nobody is popped before all have moved, so the most important one goes first although it moves last."""
+    """Nobody is popped before all have moved, so the most important one goes first although it
+    moves last.
+    """
     rig = parked(MANY)
     rig.refused("vip", "Size", priority=5)
     rig.pass_time(2)
@@ -142,7 +182,10 @@ def test_a_burst_of_events_asks_about_freed_pods_once() -> None:
         asked.append(pod.metadata.name)
         return True
 
-    rig = parked(MANY, ClusterEventWithHint(EventResource.NODE, ActionType.ADD, hint, shared_by_signature=True))
+    rig = parked(
+        MANY,
+        ClusterEventWithHint(EventResource.NODE, ActionType.ADD, hint, shared_by_signature=True),
+    )
     assert rig.wake(NODE_ADDED, NODE_ADDED, NODE_ADDED) == MOVES_PER_SLICE
     assert asked == ["p0", "p1", "p2"]
     assert rig.queue.unschedulable_counts() == [("test", "Some", MANY - MOVES_PER_SLICE)]
@@ -153,7 +196,11 @@ def test_what_happens_to_freed_pods_before_they_move() -> None:
     """One goes, one changes, all others and the one that changed go on; none of them twice."""
     rig = parked(MANY)
     rig.wake(NODE_ADDED)
-    gone, changed, *_ = (entry.pod.metadata.name for entry in rig.queue.entries() if entry.state is QueueState.UNSCHEDULABLE)
+    gone, changed, *_ = (
+        entry.pod.metadata.name
+        for entry in rig.queue.entries()
+        if entry.state is QueueState.UNSCHEDULABLE
+    )
     rig.queue.remove(f"uid-{gone}")
     rig.queue.update(relabelled(rig.entry(changed).pod, app="new"), rig.now)
     rig.wake(NODE_DELETED)
@@ -202,7 +249,9 @@ def test_freed_pods_whose_gate_is_shut_stay() -> None:
 
 @pytest.mark.parametrize("cause", [BACKOFF_COMPLETE, UNSCHEDULABLE_TIMEOUT, PROFILE_UPDATED])
 def test_time_and_swaps_move_in_slices_too(cause: str) -> None:
-    """Backoffs that end together, pods that were refused together, pods of a plugin that was swapped."""
+    """Backoffs that end together, pods that were refused together, pods of a plugin that was
+    swapped.
+    """
     rig = Rig()
     for i in range(MANY):
         rig.add(f"p{i}")

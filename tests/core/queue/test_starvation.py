@@ -15,7 +15,8 @@ COST = st.floats(0.001, 0.5)
 
 @given(st.integers(1, 30), st.lists(COST, min_size=61, max_size=61))
 def test_others_go_between_its_attempts(others: int, costs: list[float]) -> None:
-    """A pod of the highest priority that never fits, freed by an event after every attempt, still lets others have their turn.
+    """A pod of the highest priority that never fits, freed by an event after every attempt, still
+    lets others have their turn.
 
     It is never popped twice in a row while others are ready, and not before its backoff is over.
     """
@@ -47,7 +48,8 @@ def test_others_go_between_its_attempts(others: int, costs: list[float]) -> None
 
 @given(st.integers(1, 25), st.integers(1, 10))
 def test_a_crowd_of_them_leaves_turns(crowd: int, others: int) -> None:
-    """As many such pods as can be tried in half of the longest backoff, all freed all the time, leave the others their turns.
+    """As many such pods as can be tried in half of the longest backoff, all freed all the time,
+    leave the others their turns.
 
     Once their backoffs have grown, half of all turns are left.
     """
@@ -69,13 +71,19 @@ def test_a_crowd_of_them_leaves_turns(crowd: int, others: int) -> None:
 
 @given(st.lists(st.sampled_from(["Size", ""]), min_size=1, max_size=60), st.integers(2, 8))
 def test_equals_take_turns(verdicts: list[str], pods: int) -> None:
-    """Among pods of one priority that are ready, none is tried again before another that has waited longer."""
+    """Among pods of one priority that are ready, none is tried again before another that has waited
+    longer.
+    """
     rig = Rig()
     for i in range(pods):
         rig.add(str(i))
         rig.now += 0.1
     for verdict in verdicts:
-        ready = [entry.timestamp for entry in rig.queue.entries() if entry.state is not None and entry.state.value == "active"]
+        ready = [
+            entry.timestamp
+            for entry in rig.queue.entries()
+            if entry.state is not None and entry.state.value == "active"
+        ]
         name = rig.pop(early=False)
         rig.now += 0.1
         if name is not None:

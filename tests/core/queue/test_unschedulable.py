@@ -25,16 +25,21 @@ def a_pod(name: str, labels: dict[str, str], *, beside: str = "", away_from: str
         term = {"labelSelector": {"matchLabels": {"app": app}}, "topologyKey": "zone"}
         return {"requiredDuringSchedulingIgnoredDuringExecution": [term]} if app else None
 
-    affinity = msgspec.convert({"podAffinity": terms(beside), "podAntiAffinity": terms(away_from)}, Affinity)
+    affinity = msgspec.convert(
+        {"podAffinity": terms(beside), "podAntiAffinity": terms(away_from)}, Affinity
+    )
     pod = make_pod(name, affinity=affinity)
-    return msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, labels=labels))
+    return msgspec.structs.replace(
+        pod, metadata=msgspec.structs.replace(pod.metadata, labels=labels)
+    )
 
 
 def parked(*pods: Pod) -> UnschedulablePods:
     """These pods, which InterPodAffinity has refused."""
     profiles = QueueingHints(Store(), lambda *_: None)
     profiles.configs["test"] = ProfileQueueConfig(
-        hints={PLUGIN.name: PLUGIN.events_to_register}, hint_signatures={PLUGIN.name: PLUGIN.hint_signature}
+        hints={PLUGIN.name: PLUGIN.events_to_register},
+        hint_signatures={PLUGIN.name: PLUGIN.hint_signature},
     )
     found = UnschedulablePods(profiles.equivalence_class_of)
     for pod in pods:
@@ -46,7 +51,9 @@ def asked(pods: UnschedulablePods, event: ClusterEvent) -> tuple[int, list[str]]
     """How many groups an event asks about, and which pods alone."""
     wakes = [wake for wake in PLUGIN.events_to_register if wake.matches(event)]
     found = pods.blocked_by("test", PLUGIN.name).groups_to_ask(wakes, event)
-    return len(found), sorted(entry.pod.metadata.name for alone in found.values() for entry in alone.values())
+    return len(found), sorted(
+        entry.pod.metadata.name for alone in found.values() for entry in alone.values()
+    )
 
 
 def comes(pod: Pod) -> ClusterEvent:
@@ -61,7 +68,9 @@ def goes(pod: Pod) -> ClusterEvent:
 
 def test_labels_that_nobody_goes_by_make_no_groups() -> None:
     """The pods of a StatefulSet are one question."""
-    pods = parked(*(a_pod(f"web-{i}", {"pod-name": f"web-{i}"}, beside="cache") for i in range(MANY)))
+    pods = parked(
+        *(a_pod(f"web-{i}", {"pod-name": f"web-{i}"}, beside="cache") for i in range(MANY))
+    )
     assert asked(pods, comes(a_pod("x", {"app": "cache"}))) == (1, [])
 
 
@@ -85,10 +94,17 @@ def test_a_pod_that_kept_others_away_selects_them(kept_away: int) -> None:
 
 def test_nothing_is_left_of_pods_that_are_gone() -> None:
     """Whoever came, was renewed, was freed or went, in any way."""
-    first, second = a_pod("a", {"app": "web", "x": "1"}, beside="web"), a_pod("b", {"app": "web"}, away_from="web")
+    first, second = (
+        a_pod("a", {"app": "web", "x": "1"}, beside="web"),
+        a_pod("b", {"app": "web"}, away_from="web"),
+    )
     pods = parked(first, second)
     blocked = pods.blocked_by("test", PLUGIN.name)
-    entries = {entry.pod.metadata.name: entry for alike in blocked.groups.values() for entry in alike.entries.values()}
+    entries = {
+        entry.pod.metadata.name: entry
+        for alike in blocked.groups.values()
+        for entry in alike.entries.values()
+    }
     entries["a"].pod = a_pod("a", {"app": "other"}, beside="db")
     pods.updated(entries["a"])
     (alike, *_) = [alike for alike in blocked.groups.values() if "uid-b" in alike.entries]
@@ -96,7 +112,12 @@ def test_nothing_is_left_of_pods_that_are_gone() -> None:
     for entry in entries.values():
         pods.discard(entry)
     assert not blocked.groups and not blocked.size and not pods.blocked_counts()
-    assert not blocked._by_label and not blocked._labels and not blocked._group_of and not len(blocked._listening)
+    assert (
+        not blocked._by_label
+        and not blocked._labels
+        and not blocked._group_of
+        and not len(blocked._listening)
+    )
 
 
 def test_a_pod_of_which_nothing_can_be_said_is_always_asked() -> None:
@@ -106,9 +127,15 @@ def test_a_pod_of_which_nothing_can_be_said_is_always_asked() -> None:
     def fails(_pod: Pod) -> bytes:
         raise ValueError("no")
 
-    profiles = QueueingHints(Store(), lambda plugin, pod, error: reports.append(f"{plugin} {pod.metadata.name}: {error}"))
-    profiles.configs["test"] = ProfileQueueConfig(hints={PLUGIN.name: PLUGIN.events_to_register}, hint_signatures={PLUGIN.name: fails})
+    profiles = QueueingHints(
+        Store(), lambda plugin, pod, error: reports.append(f"{plugin} {pod.metadata.name}: {error}")
+    )
+    profiles.configs["test"] = ProfileQueueConfig(
+        hints={PLUGIN.name: PLUGIN.events_to_register}, hint_signatures={PLUGIN.name: fails}
+    )
     pods = UnschedulablePods(profiles.equivalence_class_of)
-    pods.add(QueuedPodInfo(a_pod("a", {}), "test", 0.0, unschedulable_plugins=frozenset({PLUGIN.name})))
+    pods.add(
+        QueuedPodInfo(a_pod("a", {}), "test", 0.0, unschedulable_plugins=frozenset({PLUGIN.name}))
+    )
     assert asked(pods, comes(a_pod("x", {}))) == (1, [])
     assert reports == ["InterPodAffinity a: no"]

@@ -1,7 +1,9 @@
-"""Whatever raises while the cache changes: afterwards it is what it was before, and the same change goes through the next time.
+"""Whatever raises while the cache changes: afterwards it is what it was before, and the same change
+goes through the next time.
 
-Steps are not listed: a profiler raises at the entry of the first function of core that a change calls, then of the second, and so on
-until the change goes through; after each failure everything that can be reached from the cache is compared.
+Steps are not listed: a profiler raises at the entry of the first function of core that a change
+calls, then of the second, and so on until the change goes through; after each failure everything
+that can be reached from the cache is compared.
 """
 
 from __future__ import annotations
@@ -41,7 +43,14 @@ from moorage.core.structures.all_or_none import all_or_none
 from moorage.core.structures.numbering import Numbering
 from moorage.core.structures.sparse import SparseAmounts
 from tests.builders import make_node
-from tests.core.storage_builders import csi, make_attachment, make_claim, make_class, make_csi_node, make_volume
+from tests.core.storage_builders import (
+    csi,
+    make_attachment,
+    make_claim,
+    make_class,
+    make_csi_node,
+    make_volume,
+)
 
 CORE = str(Path(moorage.core.__file__).parent)
 HOST = "kubernetes.io/hostname"
@@ -51,7 +60,7 @@ class Injected(Exception):
     """What goes wrong."""
 
 
-# ---- what the cache holds ------------------------------------------------------------------------------------------------------
+# ---- what the cache holds ------------------------------------------------------------------------
 
 NOT_COMPARED = {
     "logs",
@@ -72,16 +81,25 @@ Seen = dict[int, Any]
 
 
 def held(value: Any, seen: Seen) -> Any:
-    """Everything that can be reached from here, without capacities and free places; objects that do not change stand for themselves."""
-    if value is None or isinstance(value, (str, bytes, int, float, enum.Enum, msgspec.Struct, tuple, frozenset)):
+    """Everything that can be reached from here, without capacities and free places; objects that do
+    not change stand for themselves.
+    """
+    if value is None or isinstance(
+        value, (str, bytes, int, float, enum.Enum, msgspec.Struct, tuple, frozenset)
+    ):
         return value
-    if isinstance(value, (types.FunctionType, types.MethodType, type, ChangeLog, VersionCounter, Numbering)):
+    if isinstance(
+        value, (types.FunctionType, types.MethodType, type, ChangeLog, VersionCounter, Numbering)
+    ):
         return None
     if id(value) in seen:
         return "seen"
     seen[id(value)] = value
     if isinstance(value, (dict, types.MappingProxyType)):
-        return {key if not isinstance(key, PodGroupState) else key.name: held(one, seen) for key, one in value.items()}
+        return {
+            key if not isinstance(key, PodGroupState) else key.name: held(one, seen)
+            for key, one in value.items()
+        }
     if isinstance(value, (list, set)):
         return [held(one, seen) for one in value]
     if isinstance(value, np.ndarray):
@@ -97,17 +115,44 @@ def held_by(value: Any, seen: Seen) -> Any:
     if isinstance(value, LabelColumn):
         return {row: value.values[code] for row, code in enumerate(value.codes.tolist()) if code}
     if isinstance(value, RowCounter):
-        return {row: number for row, number in enumerate(value.per_row(64).tolist()) if number}, value.total
-    names = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())] + list(getattr(value, "__dict__", ()))
-    leaves = {"_free", "_arrays", "taint_set", "_taint_set", "names", "nodes", "tie_break", "_tie_break", "rows"}
+        return {
+            row: number for row, number in enumerate(value.per_row(64).tolist()) if number
+        }, value.total
+    names = [
+        name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())
+    ] + list(getattr(value, "__dict__", ()))
+    leaves = {
+        "_free",
+        "_arrays",
+        "taint_set",
+        "_taint_set",
+        "names",
+        "nodes",
+        "tie_break",
+        "_tie_break",
+        "rows",
+    }
     left_out = NOT_COMPARED | (leaves if isinstance(value, NodeTable) else set())
-    found = {name: held(getattr(value, name), seen) for name in names if name not in left_out and hasattr(value, name)}
+    found = {
+        name: held(getattr(value, name), seen)
+        for name in names
+        if name not in left_out and hasattr(value, name)
+    }
     if isinstance(value, NodeTable):
         found["by name"] = {
-            name: (row, value.names[row], value.nodes[row], value.taint_sets[value.taint_set[row]], int(value.tie_break[row]))
+            name: (
+                row,
+                value.names[row],
+                value.nodes[row],
+                value.taint_sets[value.taint_set[row]],
+                int(value.tie_break[row]),
+            )
             for name, row in value.row_of.items()
         }
-        found["labels"] = {row: labels for row, labels in enumerate(value.labels._labels) if labels}, value.labels._nodes_with
+        found["labels"] = (
+            {row: labels for row, labels in enumerate(value.labels._labels) if labels},
+            value.labels._nodes_with,
+        )
     return found
 
 
@@ -118,32 +163,55 @@ def difference(one: Any, other: Any, path: str = "") -> str:
         found = (difference(one[key], other[key], f"{path}.{key}") for key in one if key in other)
         return f"{path}: {keys}" if keys else next((text for text in found if text), "")
     if isinstance(one, tuple) and isinstance(other, tuple) and len(one) == len(other):
-        return next((text for i in range(len(one)) if (text := difference(one[i], other[i], f"{path}[{i}]"))), "")
+        return next(
+            (
+                text
+                for i in range(len(one))
+                if (text := difference(one[i], other[i], f"{path}[{i}]"))
+            ),
+            "",
+        )
     return "" if one == other else f"{path}: {one} is not {other}"
 
 
-# ---- a cluster with some of everything -------------------------------------------------------------------------------------------
+# ---- a cluster with some of everything -----------------------------------------------------------
 
 
 def node(name: str, zone: str = "a", more: str = "x.io/gpu", count: int = 3) -> Node:
     """A node with labels, a taint, an image and a resource of its own."""
-    made = make_node(name, labels={HOST: name, "zone": zone}, taints=(Taint("t", zone, "NoSchedule"),))
+    made = make_node(
+        name, labels={HOST: name, "zone": zone}, taints=(Taint("t", zone, "NoSchedule"),)
+    )
     images = (ContainerImage((f"image-{zone}",), 7),)
     allocatable = {**(made.status.allocatable or {}), more: str(count)}
-    return msgspec.structs.replace(made, status=msgspec.structs.replace(made.status, images=images, allocatable=allocatable))
+    return msgspec.structs.replace(
+        made, status=msgspec.structs.replace(made.status, images=images, allocatable=allocatable)
+    )
 
 
 def pod(name: str, where: str = "", color: str = "red", claim: str = "bound", **spec: Any) -> Pod:
     """A pod with requests, a port, terms, volumes and a group."""
     term = {"labelSelector": {"matchLabels": {"color": color}}, "topologyKey": "zone"}
-    required = {"requiredDuringSchedulingIgnoredDuringExecution": [term, {**term, "topologyKey": HOST}]}
+    required = {
+        "requiredDuringSchedulingIgnoredDuringExecution": [term, {**term, "topologyKey": HOST}]
+    }
     container = {
         "name": "c",
         "image": "i",
         "ports": [{"hostPort": 80}, {"hostPort": 81, "protocol": "UDP"}],
-        "resources": {"requests": {"cpu": "1", "ephemeral-storage": "1Gi", "x.io/gpu": "1", f"y.io/{name}": "2"}},
+        "resources": {
+            "requests": {
+                "cpu": "1",
+                "ephemeral-storage": "1Gi",
+                "x.io/gpu": "1",
+                f"y.io/{name}": "2",
+            }
+        },
     }
-    volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": claim}}, {"name": "d", "gcePersistentDisk": {"pdName": "disk"}}]
+    volumes = [
+        {"name": "v", "persistentVolumeClaim": {"claimName": claim}},
+        {"name": "d", "gcePersistentDisk": {"pdName": "disk"}},
+    ]
     labels = {"color": color, "scheduling.x-k8s.io/pod-group": "team"}
     meta = {"name": name, "namespace": "a", "uid": f"uid-{name}", "labels": labels}
     body = {
@@ -161,23 +229,42 @@ def claim_of_devices(name: str, device: str = "", uid: str = "1") -> ResourceCla
     """A claim, allocated if it has a device."""
     results = [{"request": "r", "driver": "d", "pool": "n1", "device": device}]
     status = {"allocation": {"devices": {"results": results}}} if device else {}
-    return msgspec.convert({"metadata": {"name": name, "namespace": "a", "uid": uid}, "status": status}, ResourceClaim)
+    return msgspec.convert(
+        {"metadata": {"name": name, "namespace": "a", "uid": uid}, "status": status}, ResourceClaim
+    )
 
 
 def pieces(name: str, where: str, *devices: str) -> ResourceSlice:
     """A slice of these devices on a node."""
-    spec = {"driver": "d", "nodeName": where, "pool": {"name": where, "generation": 1, "resourceSliceCount": 1}}
-    return msgspec.convert({"metadata": {"name": name}, "spec": {**spec, "devices": [{"name": one} for one in devices]}}, ResourceSlice)
+    spec = {
+        "driver": "d",
+        "nodeName": where,
+        "pool": {"name": where, "generation": 1, "resourceSliceCount": 1},
+    }
+    return msgspec.convert(
+        {
+            "metadata": {"name": name},
+            "spec": {**spec, "devices": [{"name": one} for one in devices]},
+        },
+        ResourceSlice,
+    )
 
 
 def service(name: str, color: str) -> Service:
     """A service in front of pods of this color."""
-    return msgspec.convert({"metadata": {"name": name, "namespace": "a"}, "spec": {"selector": {"color": color}}}, Service)
+    return msgspec.convert(
+        {"metadata": {"name": name, "namespace": "a"}, "spec": {"selector": {"color": color}}},
+        Service,
+    )
 
 
 def capacity(name: str, zone: str, room: str) -> CSIStorageCapacity:
     """Room for volumes in a zone."""
-    body = {"metadata": {"name": name, "namespace": "a"}, "storageClassName": "made", "nodeTopology": {"matchLabels": {"zone": zone}}}
+    body = {
+        "metadata": {"name": name, "namespace": "a"},
+        "storageClassName": "made",
+        "nodeTopology": {"matchLabels": {"zone": zone}},
+    }
     return msgspec.convert({**body, "capacity": room}, CSIStorageCapacity)
 
 
@@ -191,26 +278,49 @@ class World:
         self.ledger, self.offers = cache.store.index(DeviceLedger), cache.store.index(VolumeOffers)
         self.ledger.nodes = cache.nodes
         cache.store.index(StorageCapacities)
-        there: list[HasMetadata] = [make_class(), DeviceClass(ObjectMeta("any")), pieces("s1", "n1", "d0", "d1"), service("front", "red")]
-        there += [make_volume("v1", csi=csi("h1")), make_claim("bound", "v1"), make_claim("free"), make_volume("v2", "n1")]
-        there += [make_csi_node("n1", 3), make_attachment("at", "n1", "v1"), claim_of_devices("c1", "d0"), capacity("room", "a", "5Gi")]
+        there: list[HasMetadata] = [
+            make_class(),
+            DeviceClass(ObjectMeta("any")),
+            pieces("s1", "n1", "d0", "d1"),
+            service("front", "red"),
+        ]
+        there += [
+            make_volume("v1", csi=csi("h1")),
+            make_claim("bound", "v1"),
+            make_claim("free"),
+            make_volume("v2", "n1"),
+        ]
+        there += [
+            make_csi_node("n1", 3),
+            make_attachment("at", "n1", "v1"),
+            claim_of_devices("c1", "d0"),
+            capacity("room", "a", "5Gi"),
+        ]
         for obj in there:
             cache.store.put(obj)
         for name in ("n0", "n1"):
             cache.put_node(node(name))
         default_selector(pod("any"), cache.store)
         for color in ("red", "blue"):
-            cache.pod_counters.matching(PodQuery(frozenset({"a"}), Selector(equality({"color": color}))))
+            cache.pod_counters.matching(
+                PodQuery(frozenset({"a"}), Selector(equality({"color": color})))
+            )
         for key in ("zone", HOST):
             per_domain(np.zeros(2, np.int64), key, cache.nodes)
         for one in (pod("there", "n1"), pod("other", "n0", "blue"), pod("early", "n2")):
             cache.observe(one, pod_requests(one))
-        self.mine, self.promised, self.taken = pod("mine", color="blue"), pod("promised"), claim_of_devices("c2", "d1", uid="2")
+        self.mine, self.promised, self.taken = (
+            pod("mine", color="blue"),
+            pod("promised"),
+            claim_of_devices("c2", "d1", uid="2"),
+        )
         cache.assume(self.mine, "n1", pod_requests(self.mine))
         cache.nominations.nominate(self.promised, "n1")
         cache.store.put(claim_of_devices("c2", uid="2"))
         self.ledger.assume(self.taken)
-        self.volume = make_volume("v2", "n1", version="2", claimRef={"namespace": "a", "name": "free", "uid": "uid-free"})
+        self.volume = make_volume(
+            "v2", "n1", version="2", claimRef={"namespace": "a", "name": "free", "uid": "uid-free"}
+        )
         self.offers.assume([self.volume], [])
 
     def observe(self, one: Pod) -> None:
@@ -236,7 +346,9 @@ def gone(kind: type[HasMetadata], name: str) -> Callable[[World], object]:
 
 CHANGES: dict[str, Callable[[World], object]] = {
     "assume": lambda world: world.cache.assume(pod("new"), "n0", pod_requests(pod("new"))),
-    "assume one that is promised room": lambda world: world.cache.assume(world.promised, "n0", pod_requests(world.promised)),
+    "assume one that is promised room": lambda world: world.cache.assume(
+        world.promised, "n0", pod_requests(world.promised)
+    ),
     "forget": lambda world: world.cache.forget("uid-mine"),
     "observe": lambda world: world.observe(pod("new", "n0", "blue", claim="free")),
     "observe on a node that is not there": lambda world: world.observe(pod("new", "n7")),
@@ -250,7 +362,9 @@ CHANGES: dict[str, Callable[[World], object]] = {
     "give up": lambda world: world.cache.mark_stuck("uid-there"),
     "promise": lambda world: world.cache.nominations.nominate(pod("next"), "n0"),
     "promise another": lambda world: world.cache.nominations.nominate(world.promised, "n0"),
-    "read a promise": lambda world: world.cache.nominations.observe_status(world.promised, pod_requests(world.promised)),
+    "read a promise": lambda world: world.cache.nominations.observe_status(
+        world.promised, pod_requests(world.promised)
+    ),
     "break a promise": lambda world: world.cache.nominations.remove("uid-promised"),
     "let a promise lapse": lambda world: world.cache.nominations.lapse("uid-promised"),
     "bind a claim": put(make_claim("free", "v2")),
@@ -272,7 +386,9 @@ CHANGES: dict[str, Callable[[World], object]] = {
     "assume devices": lambda world: world.ledger.assume(claim_of_devices("c3", "d1", uid="3")),
     "confirm devices": lambda world: world.ledger.confirm(world.taken),
     "release devices": lambda world: world.ledger.release(world.taken),
-    "assume volumes": lambda world: world.offers.assume([make_volume("v3", "n0", version="2")], [make_claim("free", "v3")]),
+    "assume volumes": lambda world: world.offers.assume(
+        [make_volume("v3", "n0", version="2")], [make_claim("free", "v3")]
+    ),
     "release volumes": lambda world: world.offers.release([world.volume], []),
     "change a service": put(service("front", "blue")),
     "lose a service": gone(Service, "a/front"),
@@ -282,7 +398,9 @@ CHANGES: dict[str, Callable[[World], object]] = {
 
 
 class Failing:
-    """Raises at the entry of the ``number``-th function of core that is called inside the ``with`` block."""
+    """Raises at the entry of the ``number``-th function of core that is called inside the ``with``
+    block.
+    """
 
     def __init__(self, number: int) -> None:
         self.left = number
@@ -297,7 +415,11 @@ class Failing:
 
     def _called(self, frame: types.FrameType, event: str, _: object) -> None:
         code = frame.f_code
-        if event == "call" and code.co_filename.startswith(CORE) and not code.co_flags & inspect.CO_GENERATOR:
+        if (
+            event == "call"
+            and code.co_filename.startswith(CORE)
+            and not code.co_flags & inspect.CO_GENERATOR
+        ):
             self.left -= 1
             if not self.left:
                 self.where = f"{Path(code.co_filename).name}:{code.co_qualname}"
@@ -316,7 +438,9 @@ def test_a_change_that_raises_has_changed_nothing(change: str) -> None:
                 CHANGES[change](world)
         except Injected:
             failures += 1
-            assert difference(world.content, before) == "", f"{change}, after failing in {failing.where}"
+            assert difference(world.content, before) == "", (
+                f"{change}, after failing in {failing.where}"
+            )
         else:
             break
     CHANGES[change](undisturbed)

@@ -22,16 +22,29 @@ from tests.builders import make_node, make_pod
 ROWS = 50
 NAMES = ["a", "b", "c"]
 amounts = st.integers(-3, 3)
-one_by_one = st.tuples(st.sampled_from([0, 1, 2, 3, ROWS - 1]), st.sampled_from([HAS, TAKEN]), st.sampled_from([-1, 1]))
+one_by_one = st.tuples(
+    st.sampled_from([0, 1, 2, 3, ROWS - 1]), st.sampled_from([HAS, TAKEN]), st.sampled_from([-1, 1])
+)
 at_once = st.lists(st.tuples(st.integers(0, ROWS - 1), amounts), max_size=60)
 
 
-@example([("a", (0, HAS, 1)), ("a", (1, HAS, 1)), ("a", (1, TAKEN, 1)), ("a", (0, HAS, -1)), ("a", (2, HAS, 1))], [0, 1, 2])
+@example(
+    [
+        ("a", (0, HAS, 1)),
+        ("a", (1, HAS, 1)),
+        ("a", (1, TAKEN, 1)),
+        ("a", (0, HAS, -1)),
+        ("a", (2, HAS, 1)),
+    ],
+    [0, 1, 2],
+)
 @given(
     st.lists(st.tuples(st.sampled_from(NAMES), st.one_of(one_by_one, at_once)), max_size=30),
     st.lists(st.integers(0, ROWS - 1), max_size=80),
 )
-def test_all_ways_to_read_and_write(changes: list[tuple[str, tuple[int, int, int] | list[tuple[int, int]]]], asked: list[int]) -> None:
+def test_all_ways_to_read_and_write(
+    changes: list[tuple[str, tuple[int, int, int] | list[tuple[int, int]]]], asked: list[int]
+) -> None:
     """One by one and many at a time, for a few rows, many or all."""
     table, model = SparseAmounts(), {name: np.zeros((2, ROWS), np.int64) for name in NAMES}
     for name, change in changes:
@@ -46,12 +59,20 @@ def test_all_ways_to_read_and_write(changes: list[tuple[str, tuple[int, int, int
     for name, expected in model.items():
         assert (name in table) == bool(expected.any())
         assert table.anybody_has(name) == bool(expected[HAS].any())
-        questions: list[Rows] = [np.array(asked, np.intp), slice(0, ROWS), np.array(asked[:2], np.intp)]
+        questions: list[Rows] = [
+            np.array(asked, np.intp),
+            slice(0, ROWS),
+            np.array(asked[:2], np.intp),
+        ]
         for some in questions:
             found = table.read(name, some, ROWS)
-            assert (np.zeros((2, ROWS), np.int64)[:, some] if found is None else np.array(found)).tolist() == expected[:, some].tolist()
+            assert (
+                np.zeros((2, ROWS), np.int64)[:, some] if found is None else np.array(found)
+            ).tolist() == expected[:, some].tolist()
     for row in range(ROWS):
-        assert table.on(row) == {name: tuple(model[name][:, row].tolist()) for name in NAMES if model[name][:, row].any()}
+        assert table.on(row) == {
+            name: tuple(model[name][:, row].tolist()) for name in NAMES if model[name][:, row].any()
+        }
     assert len(table) == sum(expected.any() for expected in model.values())
 
 
@@ -59,9 +80,15 @@ lumps = st.tuples(st.integers(0, 3), st.dictionaries(st.sampled_from(NAMES), st.
 
 
 @given(
-    st.lists(lumps, max_size=6), st.lists(st.tuples(st.integers(0, 3), st.sampled_from(NAMES), st.sampled_from([HAS, TAKEN])), max_size=6)
+    st.lists(lumps, max_size=6),
+    st.lists(
+        st.tuples(st.integers(0, 3), st.sampled_from(NAMES), st.sampled_from([HAS, TAKEN])),
+        max_size=6,
+    ),
 )
-def test_a_lump_is_what_its_names_are_one_by_one(charged: list[tuple[int, dict[str, int]]], single: list[tuple[int, str, int]]) -> None:
+def test_a_lump_is_what_its_names_are_one_by_one(
+    charged: list[tuple[int, dict[str, int]]], single: list[tuple[int, str, int]]
+) -> None:
     """Whoever asks sees no difference; and when all is taken back, nothing is left."""
     lumped, plain = SparseAmounts(), SparseAmounts()
     for row, name, which in single:
@@ -72,7 +99,10 @@ def test_a_lump_is_what_its_names_are_one_by_one(charged: list[tuple[int, dict[s
         for name, amount in lump.items():
             plain.charge(row, name, TAKEN, amount, 1)
     for name in NAMES:
-        assert (name in lumped, lumped.anybody_has(name)) == (name in plain, plain.anybody_has(name))
+        assert (name in lumped, lumped.anybody_has(name)) == (
+            name in plain,
+            plain.anybody_has(name),
+        )
         for rows in (slice(0, 4), np.array([2, 0], np.intp)):
             one, other = lumped.read(name, rows, 4), plain.read(name, rows, 4)
             assert (one is None) == (other is None)
@@ -85,13 +115,25 @@ def test_a_lump_is_what_its_names_are_one_by_one(charged: list[tuple[int, dict[s
 
 @pytest.mark.parametrize("names", [1000, 1001])
 def test_many_resources_of_one_pod_count(names: int) -> None:
-    """Also on a node that comes to have one of them later; and nothing is left when the pod has gone."""
+    """Also on a node that comes to have one of them later; and nothing is left when the pod has
+    gone.
+    """
     cache = Cache()
     cache.put_node(make_node("n"))
-    requests = Requests(1, 2, 1, 2, (("ephemeral-storage", 7), *((f"example.com/r{i:05d}", 3) for i in range(names - 1))))
+    requests = Requests(
+        1,
+        2,
+        1,
+        2,
+        (("ephemeral-storage", 7), *((f"example.com/r{i:05d}", 3) for i in range(names - 1))),
+    )
     cache.observe(make_pod("p", node="n"), requests)
     node = make_node("n")
-    cache.put_node(msgspec.structs.replace(node, status=NodeStatus({**(node.status.allocatable or {}), "example.com/r00005": "4"})))
+    cache.put_node(
+        msgspec.structs.replace(
+            node, status=NodeStatus({**(node.status.allocatable or {}), "example.com/r00005": "4"})
+        )
+    )
     assert cache.nodes.amounts_at("example.com/r00005", 0) == (4, 3)
     assert cache.nodes.amounts_at("ephemeral-storage", 0) == (0, 7)
     cache.remove("uid-p")
@@ -107,8 +149,12 @@ def test_numbers_are_as_many_as_values_at_a_time(changes: list[tuple[int, str]])
     for row, value in changes:
         numbers[row], values[row] = numbering.swap(numbers[row], value), value
         assert [numbering.values[number] for number in numbers] == values
-        assert {value for value in numbering.values if value} == {value for value in values if value}
-        assert all(numbering.number(value) == number for value, number in zip(values, numbers, strict=True))
+        assert {value for value in numbering.values if value} == {
+            value for value in values if value
+        }
+        assert all(
+            numbering.number(value) == number for value, number in zip(values, numbers, strict=True)
+        )
     assert len(numbering.values) <= 1 + 4
 
 
@@ -117,8 +163,12 @@ def naming(name: str, resources: int, node: str) -> Pod:
     pod = make_pod(name, node=node)
     requests: dict[str, str | int] = {f"made.up/{name}-{k}": "1" for k in range(resources)}
     (container,) = pod.spec.containers or ()
-    container = msgspec.structs.replace(container, resources=ResourceRequirements(requests=requests))
-    return msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, containers=(container,)))
+    container = msgspec.structs.replace(
+        container, resources=ResourceRequirements(requests=requests)
+    )
+    return msgspec.structs.replace(
+        pod, spec=msgspec.structs.replace(pod.spec, containers=(container,))
+    )
 
 
 def test_resource_names_cost_what_is_in_use() -> None:

@@ -1,4 +1,6 @@
-"""Binding: whatever fails at whatever moment, every assumption ends, no pod is lost, none is bound twice, and what is told is true."""
+"""Binding: whatever fails at whatever moment, every assumption ends, no pod is lost, none is bound
+twice, and what is told is true.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,15 @@ from moorage.core.framework.status import SKIP, SUCCESS, Code, Status, error_sta
 from moorage.core.objects.pods import Pod
 from moorage.core.queue.queued_pod import QueueState
 from moorage.engine.binding.sender import MAX_REFUSED_SECONDS, MAX_RETRIES
-from moorage.ports.errors import Conflict, Fenced, Forbidden, Invalid, NotFound, ResourceExpired, Retryable
+from moorage.ports.errors import (
+    Conflict,
+    Fenced,
+    Forbidden,
+    Invalid,
+    NotFound,
+    ResourceExpired,
+    Retryable,
+)
 from tests.builders import make_pod
 from tests.engine.running import STEPS, TRIED_AGAIN, Running, Steps
 from tests.engine.worlds import a_body, on_node, versioned
@@ -56,7 +66,9 @@ class Case:
         return self.where == "post_bind" or (self.done and self.error in ASKED)
 
 
-CASES = [Case(where, error) for where in ("permit", "pre_bind", "bind", "post_bind") for error in ERRORS]
+CASES = [
+    Case(where, error) for where in ("permit", "pre_bind", "bind", "post_bind") for error in ERRORS
+]
 CASES += [Case("bind", error, done=True) for error in sorted(ASKED)]
 
 
@@ -71,7 +83,9 @@ def script(world: Running, case: Case) -> None:
 @pytest.mark.parametrize("lags", [False, True], ids=["watch at once", "watch behind"])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 def test_a_failure_at_any_step(case: Case, lags: bool, caplog: pytest.LogCaptureFixture) -> None:
-    """The pod is bound in the end, once; its assumption ends; people are told of failures, and of nothing else."""
+    """The pod is bound in the end, once; its assumption ends; people are told of failures, and of
+    nothing else.
+    """
 
     async def scenario() -> None:
         async with Running().leading() as world:
@@ -109,7 +123,11 @@ def test_a_failure_while_the_pod_is_deleted(case: Case) -> None:
     async def scenario() -> None:
         async with Running().leading() as world:
             script(world, case)
-            gate = world.kube.hold("bind") if case.where == "bind" else world.steps.gates.setdefault(case.where, asyncio.Event())
+            gate = (
+                world.kube.hold("bind")
+                if case.where == "bind"
+                else world.steps.gates.setdefault(case.where, asyncio.Event())
+            )
             pod = world.kube.put(make_pod("a"))
             await settle()
             world.kube.delete(pod)
@@ -131,7 +149,11 @@ def test_a_binding_that_is_cancelled(where: str) -> None:
         async with Running().leading() as world:
             if where == "pod_node":
                 world.kube.fail("bind", ERRORS["no answer"]())
-            gate = world.kube.hold(where) if where in ("bind", "pod_node") else world.steps.gates.setdefault(where, asyncio.Event())
+            gate = (
+                world.kube.hold(where)
+                if where in ("bind", "pod_node")
+                else world.steps.gates.setdefault(where, asyncio.Event())
+            )
             world.kube.put(make_pod("a"))
             await settle()
             assert len(world.engine.loop.binder) == 1
@@ -140,7 +162,9 @@ def test_a_binding_that_is_cancelled(where: str) -> None:
                 binding.task.cancel()
             await settle()
             entry = world.engine.queue.get("uid-a")
-            assert (entry.state if entry else None) is (None if where == "post_bind" else QueueState.BACKOFF)
+            assert (entry.state if entry else None) is (
+                None if where == "post_bind" else QueueState.BACKOFF
+            )
             assert world.assumed == 0
             assert len(world.engine.loop.binder) == 0
             gate.set()
@@ -161,7 +185,9 @@ class Stubborn(Steps):
 
 
 def test_a_plugin_that_goes_on_although_it_is_broken_off() -> None:
-    """Its pod is not bound all the same, and nothing that runs in this task later takes itself for cancelled."""
+    """Its pod is not bound all the same, and nothing that runs in this task later takes itself for
+    cancelled.
+    """
 
     async def scenario() -> None:
         async with Running(steps=Stubborn()).leading() as world:
@@ -170,7 +196,9 @@ def test_a_plugin_that_goes_on_although_it_is_broken_off() -> None:
             await settle()
             (binding,) = world.engine.binder._bindings.values()
             assert binding.task is not None
-            world.engine.profile_changed("test", a_body("test", plugins=STEPS, suspend=True, generation=2))
+            world.engine.profile_changed(
+                "test", a_body("test", plugins=STEPS, suspend=True, generation=2)
+            )
             await world.clock.advance(1)
             assert (world.kube.bindings, world.assumed, len(world.engine.binder)) == ({}, 0, 0)
             assert binding.task.cancelling() == 0
@@ -229,7 +257,9 @@ def test_what_happens_while_a_binding_waits_for_its_turn(waits: str, cause: str)
             gate.set()
             bind.set()
             await settle()
-            assert "b" not in [write.arguments[0].name for write in world.kube.written if write.method == "bind"]
+            assert "b" not in [
+                write.arguments[0].name for write in world.kube.written if write.method == "bind"
+            ]
             assert len(world.engine.binder) == 0
 
     asyncio.run(scenario())
@@ -255,7 +285,11 @@ def test_a_pod_that_somebody_else_binds(first: str) -> None:
             await world.clock.advance(TRIED_AGAIN)
             record = world.engine.context.cache.pod_info("uid-a")
             assert record is not None
-            assert (record.node, world.assumed, world.engine.queue.get("uid-a")) == (theirs, 0, None)
+            assert (record.node, world.assumed, world.engine.queue.get("uid-a")) == (
+                theirs,
+                0,
+                None,
+            )
             assert world.notes("FailedScheduling") == world.notes("Scheduled") == []
 
     asyncio.run(scenario())
@@ -303,7 +337,9 @@ def test_the_first_bind_plugin_that_takes_a_pod(answer: Status, binders: list[st
 
 
 def test_a_namesake_is_not_bound() -> None:
-    """A pod that was made anew under its name while the first one was being bound gets a binding of its own."""
+    """A pod that was made anew under its name while the first one was being bound gets a binding of
+    its own.
+    """
 
     async def scenario() -> None:
         async with Running().leading() as world:
@@ -314,13 +350,17 @@ def test_a_namesake_is_not_bound() -> None:
             world.kube.put(versioned(make_pod("a"), uid="uid-second"))
             gate.set()
             await world.clock.advance(TRIED_AGAIN)
-            assert [write.arguments[0].uid for write in world.kube.written if write.method == "bind"] == ["uid-second"]
+            assert [
+                write.arguments[0].uid for write in world.kube.written if write.method == "bind"
+            ] == ["uid-second"]
 
     asyncio.run(scenario())
 
 
 def test_an_unknown_outcome_is_asked_for_until_there_is_an_answer() -> None:
-    """Until then the pod may be on its node: its room there is not given away, however long the API server is away."""
+    """Until then the pod may be on its node: its room there is not given away, however long the API
+    server is away.
+    """
 
     async def scenario() -> None:
         async with Running().leading() as world:
@@ -339,9 +379,17 @@ def test_an_unknown_outcome_is_asked_for_until_there_is_an_answer() -> None:
     asyncio.run(scenario())
 
 
-@pytest.mark.parametrize(("times", "told"), [(MAX_RETRIES, False), (MAX_RETRIES + 1, True)], ids=["busy for a while", "busy for long"])
-def test_an_api_server_that_is_busy_is_asked_again_before_the_pod_is_told(times: int, told: bool) -> None:
-    """Not sooner than it wants; an event and a condition for each such pod would be more of what it has too much of."""
+@pytest.mark.parametrize(
+    ("times", "told"),
+    [(MAX_RETRIES, False), (MAX_RETRIES + 1, True)],
+    ids=["busy for a while", "busy for long"],
+)
+def test_an_api_server_that_is_busy_is_asked_again_before_the_pod_is_told(
+    times: int, told: bool
+) -> None:
+    """Not sooner than it wants; an event and a condition for each such pod would be more of what it
+    has too much of.
+    """
 
     async def scenario() -> None:
         async with Running().leading() as world:
@@ -356,15 +404,21 @@ def test_an_api_server_that_is_busy_is_asked_again_before_the_pod_is_told(times:
     asyncio.run(scenario())
 
 
-@pytest.mark.parametrize("seconds", [0.5, MAX_REFUSED_SECONDS + 10], ids=["for a moment", "for good"])
+@pytest.mark.parametrize(
+    "seconds", [0.5, MAX_REFUSED_SECONDS + 10], ids=["for a moment", "for good"]
+)
 def test_an_outcome_that_may_not_be_read(seconds: float) -> None:
-    """An API server that has just started refuses for a moment: the room is kept. Without the right, the watch has the last word."""
+    """An API server that has just started refuses for a moment: the room is kept. Without the
+    right, the watch has the last word.
+    """
 
     async def scenario() -> None:
         async with Running().leading() as world:
             world.kube.silent = True
             world.kube.fail("bind", ERRORS["no answer"](), done=True)
-            world.kube.fail("pod_node", ERRORS["forbidden"](), times=2 if seconds < MAX_REFUSED_SECONDS else 100)
+            world.kube.fail(
+                "pod_node", ERRORS["forbidden"](), times=2 if seconds < MAX_REFUSED_SECONDS else 100
+            )
             world.engine.pod_sink.put(world.kube.put(make_pod("a")))
             await world.clock.advance(seconds)
             assert world.assumed == 1  # kept, or tried again
@@ -383,12 +437,19 @@ def test_an_outcome_that_may_not_be_read(seconds: float) -> None:
 @pytest.mark.parametrize(
     ("answer", "place", "reason"),
     [
-        pytest.param(Status(Code.UNSCHEDULABLE, ("not yet",)), QueueState.UNSCHEDULABLE, "Unschedulable", id="refused"),
+        pytest.param(
+            Status(Code.UNSCHEDULABLE, ("not yet",)),
+            QueueState.UNSCHEDULABLE,
+            "Unschedulable",
+            id="refused",
+        ),
         pytest.param(FAILED, QueueState.BACKOFF, "SchedulerError", id="fault"),
     ],
 )
 def test_a_permit_that_says_no(answer: Status, place: QueueState, reason: str) -> None:
-    """The pod waits as one that this plugin refused, or backs off after a fault; its condition says why."""
+    """The pod waits as one that this plugin refused, or backs off after a fault; its condition says
+    why.
+    """
 
     async def scenario() -> None:
         async with Running().leading() as world:
@@ -397,7 +458,10 @@ def test_a_permit_that_says_no(answer: Status, place: QueueState, reason: str) -
             await settle()
             entry = world.engine.queue.get("uid-a")
             assert entry is not None
-            assert (entry.state, entry.unschedulable_plugins) == (place, frozenset({"Steps"} if place is QueueState.UNSCHEDULABLE else ()))
+            assert (entry.state, entry.unschedulable_plugins) == (
+                place,
+                frozenset({"Steps"} if place is QueueState.UNSCHEDULABLE else ()),
+            )
             (condition,) = world.kube.pods["uid-a"].status.conditions or ()
             assert (condition.type, condition.status, condition.reason, condition.message) == (
                 "PodScheduled",

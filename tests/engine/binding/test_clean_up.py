@@ -1,4 +1,6 @@
-"""Clean-up that is disturbed: at each of its awaits a second cause comes, and what was taken is given back all the same."""
+"""Clean-up that is disturbed: at each of its awaits a second cause comes, and what was taken is
+given back all the same.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ def _is_cancelled(world: Running) -> None:
 CAUSES: dict[str, Callable[[Running], object]] = {
     "its node goes": _node_goes,
     "the pod goes": _pod_goes,
-    "its profile is suspended": lambda world: world.engine.loop.interrupt_profile("test", "suspended"),
+    "its profile is suspended": lambda world: world.engine.loop.interrupt_profile(
+        "test", "suspended"
+    ),
     "another pod needs its room": lambda world: world.engine.binder.preempt("uid-p", "preempted"),
     "the replica stops": lambda world: world.engine.binder.interrupt_all("this replica stops"),
     "its task is cancelled": _is_cancelled,
@@ -63,11 +67,17 @@ def disturb(world: Running, at: int, cause: Callable[[Running], object]) -> list
     return requests
 
 
-def fail_after_the_first(world: Running, at: int, cause: Callable[[Running], object]) -> list[list[str]]:
-    """The second claim cannot be reserved, so that the first one has to be given back: what is asked for meanwhile."""
+def fail_after_the_first(
+    world: Running, at: int, cause: Callable[[Running], object]
+) -> list[list[str]]:
+    """The second claim cannot be reserved, so that the first one has to be given back: what is
+    asked for meanwhile.
+    """
     reserve, seen = world.kube.reserve_claim, list[list[str]]()
 
-    async def reserve_claim(claim: ResourceClaim, pod: PodRef, allocation: Allocation | None) -> ResourceClaim:
+    async def reserve_claim(
+        claim: ResourceClaim, pod: PodRef, allocation: Allocation | None
+    ) -> ResourceClaim:
         if claim.metadata.name == "d":
             if not seen:
                 seen.append(disturb(world, at, cause))
@@ -100,13 +110,20 @@ def test_a_second_cause_at_each_await(cause: str, fail: Callable[..., list[list[
         async with world_with("c", "d") as world:
             slice_ = world.kube.others[ResourceSlice]["n1"]
             two = (*(slice_.spec.devices or ()), msgspec.convert({"name": "e"}, Device))
-            world.kube.put(msgspec.structs.replace(slice_, spec=msgspec.structs.replace(slice_.spec, devices=two)))
+            world.kube.put(
+                msgspec.structs.replace(
+                    slice_, spec=msgspec.structs.replace(slice_.spec, devices=two)
+                )
+            )
             seen = fail(world, at, CAUSES[cause])
             world.kube.put(a_user("p", "c", "d"))
             await world.clock.advance(0.5)
             _pod_goes(world)
             await world.clock.advance(5)
-            assert [(holders(world, name), device(world, name)) for name in "cd"] == [([], ""), ([], "")]
+            assert [(holders(world, name), device(world, name)) for name in "cd"] == [
+                ([], ""),
+                ([], ""),
+            ]
             assert len(world.engine.binder) == 0
             assert world.assumed == 0
             (requests,) = seen
@@ -116,12 +133,16 @@ def test_a_second_cause_at_each_await(cause: str, fail: Callable[..., list[list[
 
 
 def test_writes_that_find_nothing_are_no_proof() -> None:
-    """A proxy says 404 for longer than a refusal is doubted: the claim is still there, so it is given back when that is over."""
+    """A proxy says 404 for longer than a refusal is doubted: the claim is still there, so it is
+    given back when that is over.
+    """
 
     async def story() -> None:
         async with world_with("c") as world:
             world.kube.fail("bind", NO)
-            world.kube.fail("deallocate_claim", NotFound("PATCH", 404, "", "a proxy's page"), times=25)
+            world.kube.fail(
+                "deallocate_claim", NotFound("PATCH", 404, "", "a proxy's page"), times=25
+            )
             world.kube.put(a_user("p", "c"))
             await world.clock.advance(2 * MAX_REFUSED_SECONDS)
             assert holders(world, "c") == ["p"]
@@ -134,7 +155,9 @@ def test_writes_that_find_nothing_are_no_proof() -> None:
 
 
 def test_uninterrupted() -> None:
-    """It goes on to its end through any number of cancellations, of which one is raised then; without any it gives its result."""
+    """It goes on to its end through any number of cancellations, of which one is raised then;
+    without any it gives its result.
+    """
 
     async def story() -> None:
         gates, done = [asyncio.Event() for _ in range(3)], list[int]()

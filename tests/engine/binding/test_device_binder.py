@@ -1,4 +1,6 @@
-"""Having resource claims allocated: what is written for a pod, what it waits for, and that no device is ever given twice."""
+"""Having resource claims allocated: what is written for a pod, what it waits for, and that no
+device is ever given twice.
+"""
 
 from __future__ import annotations
 
@@ -37,21 +39,37 @@ OTHER = Consumer(resource="pods", name="q", uid="uid-q")
 
 def a_slice(node: str, **device: Any) -> ResourceSlice:
     """A node's one device."""
-    spec = {"driver": "x", "nodeName": node, "pool": {"name": node, "generation": 1, "resourceSliceCount": 1}}
-    document = {"metadata": {"name": node, "uid": f"uid-{node}"}, "spec": {**spec, "devices": [{"name": "d", **device}]}}
+    spec = {
+        "driver": "x",
+        "nodeName": node,
+        "pool": {"name": node, "generation": 1, "resourceSliceCount": 1},
+    }
+    document = {
+        "metadata": {"name": node, "uid": f"uid-{node}"},
+        "spec": {**spec, "devices": [{"name": "d", **device}]},
+    }
     return msgspec.convert(document, ResourceSlice)
 
 
 def a_claim(name: str = "c") -> ResourceClaim:
     """A claim for one device."""
-    request = {"name": "r", "exactly": {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 1}}
-    document = {"metadata": {"name": name, "namespace": "default", "uid": f"uid-{name}"}, "spec": {"devices": {"requests": [request]}}}
+    request = {
+        "name": "r",
+        "exactly": {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 1},
+    }
+    document = {
+        "metadata": {"name": name, "namespace": "default", "uid": f"uid-{name}"},
+        "spec": {"devices": {"requests": [request]}},
+    }
     return msgspec.convert(document, ResourceClaim)
 
 
 def a_user(name: str, *claims: str) -> Pod:
     """A pod with these claims."""
-    return make_pod(name, resource_claims=tuple(PodResourceClaim(one, resource_claim_name=one) for one in claims))
+    return make_pod(
+        name,
+        resource_claims=tuple(PodResourceClaim(one, resource_claim_name=one) for one in claims),
+    )
 
 
 def asking(name: str) -> Pod:
@@ -59,16 +77,29 @@ def asking(name: str) -> Pod:
     pod = make_pod(name)
     (container,) = pod.spec.containers or ()
     resources = msgspec.structs.replace(container.resources, requests={"cpu": "1", "x.io/gpu": "1"})  # type: ignore[type-var]  # there
-    spec = msgspec.structs.replace(pod.spec, containers=(msgspec.structs.replace(container, resources=resources),))
+    spec = msgspec.structs.replace(
+        pod.spec, containers=(msgspec.structs.replace(container, resources=resources),)
+    )
     return msgspec.structs.replace(pod, spec=spec)
 
 
 @contextlib.asynccontextmanager
-async def world_with(*claims: str, nodes: int = 1, seconds: int = 600, **device: Any) -> AsyncIterator[Running]:
-    """Nodes with a device each, claims, and so long for devices to become usable; in the end the ledger must be right."""
+async def world_with(
+    *claims: str, nodes: int = 1, seconds: int = 600, **device: Any
+) -> AsyncIterator[Running]:
+    """Nodes with a device each, claims, and so long for devices to become usable; in the end the
+    ledger must be right.
+    """
     args = [{"name": "DynamicResources", "args": {"bindingTimeout": f"{seconds}s"}}]
-    async with Running().leading(a_body("test", plugins=STEPS, pluginConfig=args), nodes=0) as world:
-        world.kube.put(msgspec.convert({"metadata": {"name": "gpu"}, "spec": {"extendedResourceName": "x.io/gpu"}}, DeviceClass))
+    async with Running().leading(
+        a_body("test", plugins=STEPS, pluginConfig=args), nodes=0
+    ) as world:
+        world.kube.put(
+            msgspec.convert(
+                {"metadata": {"name": "gpu"}, "spec": {"extendedResourceName": "x.io/gpu"}},
+                DeviceClass,
+            )
+        )
         for i in range(nodes):
             world.kube.put(make_node(f"n{i + 1}"))
             world.kube.put(a_slice(f"n{i + 1}", **device))
@@ -115,7 +146,9 @@ def device(world: Running, name: str = "c") -> str:
 def change(world: Running, name: str = "c", **status: Any) -> None:
     """Somebody writes a claim's status."""
     claim = stored(world, name)
-    world.kube.put(msgspec.structs.replace(claim, status=msgspec.structs.replace(claim.status, **status)))
+    world.kube.put(
+        msgspec.structs.replace(claim, status=msgspec.structs.replace(claim.status, **status))
+    )
 
 
 def told(world: Running, pod: str = "p") -> str:
@@ -136,7 +169,11 @@ def test_a_claim_is_allocated_and_reserved_before_its_pod_is_bound() -> None:
             gate = world.kube.hold("bind")
             world.kube.put(a_user("p", "c"))
             await settle()
-            assert (written(world), device(world), holders(world)) == (["protect_claim", "reserve_claim"], "n1", ["p"])
+            assert (written(world), device(world), holders(world)) == (
+                ["protect_claim", "reserve_claim"],
+                "n1",
+                ["p"],
+            )
             allocation = stored(world).status.allocation
             assert allocation is not None and allocation.allocation_timestamp is not None
             assert allocation.allocation_timestamp.startswith("2026-01-02T03:04:")
@@ -162,7 +199,9 @@ def test_two_pods_share_a_claim() -> None:
 
 
 def test_an_extended_resource_gets_a_claim_of_its_own() -> None:
-    """It is created for the pod, which is told its name and which request is for which container."""
+    """It is created for the pod, which is told its name and which request is for which
+    container.
+    """
 
     async def story() -> None:
         async with world_with() as world:
@@ -171,10 +210,15 @@ def test_an_extended_resource_gets_a_claim_of_its_own() -> None:
             assert world.node("p") == "n1"
             (claim,) = world.kube.others[ResourceClaim].values()
             assert claim.metadata.name.startswith("p-extended-resources-")
-            assert [(owner.kind, owner.name, owner.controller) for owner in claim.metadata.owner_references] == [("Pod", "p", True)]
+            assert [
+                (owner.kind, owner.name, owner.controller)
+                for owner in claim.metadata.owner_references
+            ] == [("Pod", "p", True)]
             status = world.kube.pods["uid-p"].status.extended_resource_claim_status
             assert status is not None and status.resource_claim_name == claim.metadata.name
-            assert status.request_mappings == (ContainerExtendedResourceRequest("c", "x.io/gpu", "container-0-request-1"),)
+            assert status.request_mappings == (
+                ContainerExtendedResourceRequest("c", "x.io/gpu", "container-0-request-1"),
+            )
             assert [one.name for one in claim.status.reserved_for] == ["p"]
 
     asyncio.run(story())
@@ -192,7 +236,9 @@ ERRORS: dict[str, EdgeError] = {
 @pytest.mark.parametrize("error", ERRORS)
 @pytest.mark.parametrize("method", ["protect_claim", "reserve_claim"])
 def test_a_write_that_fails(method: str, error: str, done: bool) -> None:
-    """Whether it was done all the same or not: the pod gets its claim in the end, and nobody else's device."""
+    """Whether it was done all the same or not: the pod gets its claim in the end, and nobody else's
+    device.
+    """
 
     async def story() -> None:
         async with world_with("c") as world:
@@ -206,13 +252,21 @@ def test_a_write_that_fails(method: str, error: str, done: bool) -> None:
 
 
 @pytest.mark.parametrize("done", [False, True], ids=["not done", "done"])
-@pytest.mark.parametrize("method", ["create_claim", "protect_claim", "reserve_claim", "pod_claim", "bind"])
+@pytest.mark.parametrize(
+    "method", ["create_claim", "protect_claim", "reserve_claim", "pod_claim", "bind"]
+)
 def test_an_extended_claim_that_fails(method: str, done: bool) -> None:
-    """The claim that was created goes again, also one whose name nobody was told; in the end there is one."""
+    """The claim that was created goes again, also one whose name nobody was told; in the end there
+    is one.
+    """
 
     async def story() -> None:
         async with world_with() as world:
-            error = Retryable("lost", outcome_unknown=True) if method == "create_claim" else Forbidden("PATCH", 403, "Forbidden", "no")
+            error = (
+                Retryable("lost", outcome_unknown=True)
+                if method == "create_claim"
+                else Forbidden("PATCH", 403, "Forbidden", "no")
+            )
             world.kube.fail(method, error, done=done)
             world.kube.put(asking("p"))
             await world.clock.advance(6 * TRIED_AGAIN)
@@ -229,7 +283,9 @@ def test_an_extended_claim_that_fails(method: str, done: bool) -> None:
     [(None, ("", [])), ((OTHER,), ("n1", ["q"]))],
     ids=["ours alone", "another pod's too"],
 )
-def test_what_was_given_for_a_pod_goes_back_when_it_is_not_bound(reserved_for: tuple[Consumer, ...] | None, left: Any) -> None:
+def test_what_was_given_for_a_pod_goes_back_when_it_is_not_bound(
+    reserved_for: tuple[Consumer, ...] | None, left: Any
+) -> None:
     """The claim is not reserved for it any more, and without devices if nobody else has it."""
 
     async def story() -> None:
@@ -240,7 +296,9 @@ def test_what_was_given_for_a_pod_goes_back_when_it_is_not_bound(reserved_for: t
             await settle()
             assert holders(world) == ["p"]
             if reserved_for:
-                change(world, reserved_for=(*(stored(world).status.reserved_for or ()), *reserved_for))
+                change(
+                    world, reserved_for=(*(stored(world).status.reserved_for or ()), *reserved_for)
+                )
             gate.set()
             await settle()
             assert (device(world), holders(world)) == left
@@ -265,12 +323,20 @@ def test_a_claim_of_a_pod_that_others_have_bound_stays() -> None:
     asyncio.run(story())
 
 
-@pytest.mark.parametrize("held", ["protect_claim", "reserve_claim", ""], ids=["protecting", "reserving", "waiting for devices"])
+@pytest.mark.parametrize(
+    "held",
+    ["protect_claim", "reserve_claim", ""],
+    ids=["protecting", "reserving", "waiting for devices"],
+)
 def test_a_pod_that_goes_meanwhile(held: str) -> None:
-    """A write that is under way is waited for and taken back: its device is free again, and not before."""
+    """A write that is under way is waited for and taken back: its device is free again, and not
+    before.
+    """
 
     async def story() -> None:
-        async with world_with("c", "d", bindingConditions=["ready"], bindingFailureConditions=["broken"]) as world:
+        async with world_with(
+            "c", "d", bindingConditions=["ready"], bindingFailureConditions=["broken"]
+        ) as world:
             gate = world.kube.hold(held) if held else asyncio.Event()
             pod = world.kube.put(a_user("p", "c"))
             await settle()
@@ -282,7 +348,11 @@ def test_a_pod_that_goes_meanwhile(held: str) -> None:
                 assert "cannot allocate all claims" in told(world, "q")
                 gate.set()
             await settle()
-            assert (device(world), holders(world), world.engine.context.cache.pod_info("uid-p")) == ("", [], None)
+            assert (
+                device(world),
+                holders(world),
+                world.engine.context.cache.pod_info("uid-p"),
+            ) == ("", [], None)
             if held:
                 await world.clock.advance(TRIED_AGAIN)
                 assert device(world, "d") == "n1"
@@ -291,13 +361,17 @@ def test_a_pod_that_goes_meanwhile(held: str) -> None:
 
 
 def test_a_device_stays_taken_while_the_watch_lags() -> None:
-    """From the decision until the claim is seen: also when binding fails and giving it back fails."""
+    """From the decision until the claim is seen: also when binding fails and giving it back
+    fails.
+    """
 
     async def story() -> None:
         async with world_with("c", "d") as world:
             world.kube.silent = True
             world.kube.fail("bind", Forbidden("POST", 403, "Forbidden", "no"))
-            world.kube.fail("deallocate_claim", Forbidden("PATCH", 403, "Forbidden", "no"), times=50)
+            world.kube.fail(
+                "deallocate_claim", Forbidden("PATCH", 403, "Forbidden", "no"), times=50
+            )
             gate = world.kube.hold("pod_condition")
             world.kube.put(a_user("p", "c"))
             await world.clock.advance(MAX_REFUSED_SECONDS + AFTER_FAILURE.longest)
@@ -315,7 +389,12 @@ def test_a_device_stays_taken_while_the_watch_lags() -> None:
 
 
 ALLOCATED = msgspec.convert(
-    {"allocation": {"devices": {"results": [{"request": "r", "driver": "x", "pool": "n1", "device": "d"}]}}}, ResourceClaimStatus
+    {
+        "allocation": {
+            "devices": {"results": [{"request": "r", "driver": "x", "pool": "n1", "device": "d"}]}
+        }
+    },
+    ResourceClaimStatus,
 ).allocation
 
 
@@ -346,7 +425,10 @@ CHANGES: dict[str, tuple[Callable[[Running], object], str]] = {
     "deleted": (
         lambda world: world.kube.put(
             msgspec.structs.replace(
-                stored(world), metadata=msgspec.structs.replace(stored(world).metadata, deletion_timestamp="2026-01-01T00:00:00Z")
+                stored(world),
+                metadata=msgspec.structs.replace(
+                    stored(world).metadata, deletion_timestamp="2026-01-01T00:00:00Z"
+                ),
             )
         ),
         "claim default/c got deleted in the meantime",
@@ -399,18 +481,28 @@ def test_a_claim_that_is_deallocated_before_it_is_reserved() -> None:
     asyncio.run(story())
 
 
-# ---- devices that have to be made usable -------------------------------------------------------------------------------------
+# ---- devices that have to be made usable ---------------------------------------------------------
 
 
-def say(world: Running, condition: str, status: str = "True", reason: str = "", message: str = "") -> None:
+def say(
+    world: Running, condition: str, status: str = "True", reason: str = "", message: str = ""
+) -> None:
     """The driver says something of the claim's device."""
     conditions = (DeviceCondition(condition, status, reason, message),)
     change(world, devices=(AllocatedDeviceStatus("x", device(world), "d", conditions),))
 
 
-def slow_world(*claims: str, seconds: int = 600, nodes: int = 1) -> contextlib.AbstractAsyncContextManager[Running]:
+def slow_world(
+    *claims: str, seconds: int = 600, nodes: int = 1
+) -> contextlib.AbstractAsyncContextManager[Running]:
     """Devices that are made usable after they are allocated."""
-    return world_with(*claims, nodes=nodes, seconds=seconds, bindingConditions=["ready"], bindingFailureConditions=["broken"])
+    return world_with(
+        *claims,
+        nodes=nodes,
+        seconds=seconds,
+        bindingConditions=["ready"],
+        bindingFailureConditions=["broken"],
+    )
 
 
 def test_a_pod_waits_until_its_devices_can_be_used() -> None:
@@ -442,7 +534,12 @@ def test_devices_are_not_usable_before_they_are_seen() -> None:
             assert claim.status.allocation is not None
             world.kube.silent = False
             for sink in world.kube.other_sinks[ResourceClaim]:
-                sink.put(msgspec.structs.replace(a_claim(), metadata=msgspec.structs.replace(a_claim().metadata, resource_version="0")))
+                sink.put(
+                    msgspec.structs.replace(
+                        a_claim(),
+                        metadata=msgspec.structs.replace(a_claim().metadata, resource_version="0"),
+                    )
+                )
             await settle()
             assert (world.node("p"), told(world)) == ("", "")
             say(world, "ready")
@@ -478,7 +575,9 @@ def test_devices_that_cannot_be_used_are_given_back(ending: str) -> None:
 
 
 def test_the_time_that_devices_have_counts_from_their_allocation() -> None:
-    """A claim that an earlier leader had allocated does not get all of it again, and goes back too."""
+    """A claim that an earlier leader had allocated does not get all of it again, and goes back
+    too.
+    """
 
     async def story() -> None:
         async with slow_world("c", seconds=60) as world:
@@ -500,14 +599,21 @@ def test_the_time_that_devices_have_counts_from_their_allocation() -> None:
     asyncio.run(story())
 
 
-# ---- post-filter actions -----------------------------------------------------------------------------------------------------
+# ---- post-filter actions -------------------------------------------------------------------------
 
 
 def elsewhere(world: Running) -> None:
     """The claim has a device on a node that takes no pods."""
-    only = {"nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n9"]}]}]}
+    only = {
+        "nodeSelectorTerms": [
+            {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n9"]}]}
+        ]
+    }
     result = {"request": "r", "driver": "x", "pool": "n9", "device": "d"}
-    status = msgspec.convert({"allocation": {"devices": {"results": [result]}, "nodeSelector": only}}, ResourceClaimStatus)
+    status = msgspec.convert(
+        {"allocation": {"devices": {"results": [result]}, "nodeSelector": only}},
+        ResourceClaimStatus,
+    )
     change(world, allocation=status.allocation)
 
 
@@ -531,7 +637,9 @@ def test_a_claim_that_keeps_a_pod_from_all_nodes_gives_its_devices_back() -> Non
 
 
 @pytest.mark.parametrize(
-    "error", [CONFLICT, NO_ANSWER, Forbidden("PATCH", 403, "Forbidden", "may not")], ids=["conflict", "lost", "no right"]
+    "error",
+    [CONFLICT, NO_ANSWER, Forbidden("PATCH", 403, "Forbidden", "may not")],
+    ids=["conflict", "lost", "no right"],
 )
 @pytest.mark.parametrize("done", [False, True], ids=["not done", "done"])
 def test_a_post_filter_action_that_fails(error: EdgeError, done: bool) -> None:

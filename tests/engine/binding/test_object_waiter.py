@@ -5,18 +5,26 @@ from __future__ import annotations
 import asyncio
 
 from moorage.core.columns.cache import Cache
-from moorage.core.objects.storage import AnnotatedMeta, PersistentVolumeClaim, PersistentVolumeClaimSpec
+from moorage.core.objects.storage import (
+    AnnotatedMeta,
+    PersistentVolumeClaim,
+    PersistentVolumeClaimSpec,
+)
 from moorage.engine.binding.object_waiter import ObjectWaiter
 from tests.fakes.clocks import settle
 
 
 def claim(name: str) -> PersistentVolumeClaim:
     """A claim of this name."""
-    return PersistentVolumeClaim(AnnotatedMeta(name=name, namespace="default"), PersistentVolumeClaimSpec())
+    return PersistentVolumeClaim(
+        AnnotatedMeta(name=name, namespace="default"), PersistentVolumeClaimSpec()
+    )
 
 
 def test_a_change_wakes_who_waits_for_that_object() -> None:
-    """One that comes, one that goes; another object's change is nothing to them, nor one before they began to wait."""
+    """One that comes, one that goes; another object's change is nothing to them, nor one before
+    they began to wait.
+    """
 
     async def story() -> None:
         cache = Cache()

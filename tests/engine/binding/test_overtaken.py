@@ -1,4 +1,6 @@
-"""Overtaken: what others do to a node between the decision and the binding counts, and is told apart from what we did ourselves."""
+"""Overtaken: what others do to a node between the decision and the binding counts, and is told
+apart from what we did ourselves.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ async def decided(world: Running, pod: Pod) -> asyncio.Event:
     ],
 )
 def test_somebody_else_takes_the_room(theirs: Pod, text: str) -> None:
-    """A pod that does not fit any more is not sent; it is tried again. By the cache, no node is filled beyond what it has."""
+    """A pod that does not fit any more is not sent; it is tried again. By the cache, no node is
+    filled beyond what it has.
+    """
 
     async def story() -> None:
         async with Running().leading(nodes=0) as world:
@@ -56,14 +60,20 @@ def test_somebody_else_takes_the_room(theirs: Pod, text: str) -> None:
 
 
 def test_the_node_changes_its_mind() -> None:
-    """A taint that came meanwhile is heeded; what we placed there ourselves meanwhile is not news."""
+    """A taint that came meanwhile is heeded; what we placed there ourselves meanwhile is not
+    news.
+    """
 
     async def story() -> None:
         async with Running().leading(nodes=0) as world:
             node = make_node("n1", cpu="4")
             world.kube.put(node)
             gate = await decided(world, make_pod("ours", cpu="2"))
-            world.kube.put(versioned(make_node("n1", cpu="4", taints=(Taint("dedicated", "db", "NoSchedule"),))))
+            world.kube.put(
+                versioned(
+                    make_node("n1", cpu="4", taints=(Taint("dedicated", "db", "NoSchedule"),))
+                )
+            )
             gate.set()
             await settle()
             assert world.node("ours") == ""

@@ -1,4 +1,6 @@
-"""Waiting at permit: a pod keeps its node until it is allowed; whatever else ends its waiting, nothing of it is left."""
+"""Waiting at permit: a pod keeps its node until it is allowed; whatever else ends its waiting,
+nothing of it is left.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,9 @@ def test_each_plugin_that_holds_a_pod_has_to_allow_it() -> None:
     async def story() -> None:
         world = Running()
         waiting = world.engine.loop.binder.waiting_pods
-        task = asyncio.create_task(waiting.wait_on_permit(make_pod("a"), "n1", {"One": 5.0, "Two": 5.0}))
+        task = asyncio.create_task(
+            waiting.wait_on_permit(make_pod("a"), "n1", {"One": 5.0, "Two": 5.0})
+        )
         await settle()
         (pod,) = waiting
         pod.allow("One")
@@ -64,7 +68,11 @@ def test_each_plugin_that_holds_a_pod_has_to_allow_it() -> None:
     asyncio.run(story())
 
 
-@pytest.mark.parametrize(("asked", "lasts"), [(HELD_FOR, HELD_FOR), (1e9, MAX_PERMIT_SECONDS)], ids=["as asked", "not for ever"])
+@pytest.mark.parametrize(
+    ("asked", "lasts"),
+    [(HELD_FOR, HELD_FOR), (1e9, MAX_PERMIT_SECONDS)],
+    ids=["as asked", "not for ever"],
+)
 def test_a_hold_ends(asked: float, lasts: float) -> None:
     """The plugin whose time is over counts as who refused the pod."""
 
@@ -78,8 +86,13 @@ def test_a_hold_ends(asked: float, lasts: float) -> None:
             assert world.assumed == 0
             entry = world.engine.queue.get("uid-a")
             assert entry is not None
-            assert (entry.state, entry.unschedulable_plugins) == (QueueState.UNSCHEDULABLE, {"Steps"})
-            assert world.notes("FailedScheduling") == [f"rejected due to timeout after waiting {lasts:g}s at plugin Steps"]
+            assert (entry.state, entry.unschedulable_plugins) == (
+                QueueState.UNSCHEDULABLE,
+                {"Steps"},
+            )
+            assert world.notes("FailedScheduling") == [
+                f"rejected due to timeout after waiting {lasts:g}s at plugin Steps"
+            ]
 
     asyncio.run(story())
 
@@ -123,14 +136,20 @@ ENDS: list[tuple[Callable[[Running], Awaitable[None]], QueueState | None, list[s
     (rejected, QueueState.UNSCHEDULABLE, ["the quota is used up"]),
     (deleted, None, []),
     (suspended, QueueState.UNSERVED, ["SchedulerProfile 'test' is suspended"]),
-    (profile_deleted, QueueState.UNSERVED, ["SchedulerProfile 'test' serves this schedulerName no more"]),
+    (
+        profile_deleted,
+        QueueState.UNSERVED,
+        ["SchedulerProfile 'test' serves this schedulerName no more"],
+    ),
     (node_deleted, QueueState.BACKOFF, ["node 'n1' has been deleted since it was chosen"]),
     (stopped, QueueState.BACKOFF, []),
 ]
 
 
 @pytest.mark.parametrize(("end", "place", "told"), ENDS, ids=[end.__name__ for end, _, _ in ENDS])
-def test_whatever_ends_the_waiting(end: Callable[[Running], Awaitable[None]], place: QueueState | None, told: list[str]) -> None:
+def test_whatever_ends_the_waiting(
+    end: Callable[[Running], Awaitable[None]], place: QueueState | None, told: list[str]
+) -> None:
     """The assumption ends too, the pod is where it belongs, and it is told why."""
 
     async def story() -> None:
@@ -177,6 +196,8 @@ def test_a_step_that_never_ends_is_broken_off() -> None:
             await world.clock.advance(3601)
             assert world.assumed == 0
             (note,) = world.notes("FailedScheduling", "a")
-            assert note == 'binding rejected: running PreBind plugin "Steps": not done within 3600 s'
+            assert (
+                note == 'binding rejected: running PreBind plugin "Steps": not done within 3600 s'
+            )
 
     asyncio.run(story())

@@ -1,4 +1,6 @@
-"""Slots by profile, and the time that a binding may take: whose bindings do not end holds up nobody else, and is told."""
+"""Slots by profile, and the time that a binding may take: whose bindings do not end holds up nobody
+else, and is told.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ from tests.engine.worlds import a_body
 from tests.fakes.clocks import settle
 
 SLOTS = 3
-SLOW = a_body("slow", plugins={"bind": {"disabled": [{"name": "*"}], "enabled": [{"name": "Steps"}]}})
+SLOW = a_body(
+    "slow", plugins={"bind": {"disabled": [{"name": "*"}], "enabled": [{"name": "Steps"}]}}
+)
 """A profile whose pods the actor Steps binds, or says that it has."""
 
 
@@ -36,7 +40,9 @@ def asked_to_bind(world: Running) -> list[str]:
 
 
 def test_a_profile_whose_bindings_never_end_holds_its_own_slots_only() -> None:
-    """Pods of another one are bound at once, whatever waits before them; the slow one's keep their order."""
+    """Pods of another one are bound at once, whatever waits before them; the slow one's keep their
+    order.
+    """
 
     async def story() -> None:
         async with a_world().leading(SLOW, a_body("test")) as world:
@@ -50,7 +56,11 @@ def test_a_profile_whose_bindings_never_end_holds_its_own_slots_only() -> None:
             assert len(asked_to_bind(world)) == SLOTS
             assert all(world.node(f"t{i}") for i in range(3 * SLOTS))
             assert world.engine.queue.counts("slow").active == 2 * SLOTS
-            waiting = sorted(entry.pod.metadata.name for entry in world.engine.queue.entries("slow") if entry.state == "active")
+            waiting = sorted(
+                entry.pod.metadata.name
+                for entry in world.engine.queue.entries("slow")
+                if entry.state == "active"
+            )
             gate.set()
             await settle(200)
             assert asked_to_bind(world)[SLOTS:] == waiting[::-1]
@@ -60,8 +70,12 @@ def test_a_profile_whose_bindings_never_end_holds_its_own_slots_only() -> None:
 
 
 @pytest.mark.parametrize("done", [False, True], ids=["not bound", "bound all the same"])
-def test_a_bind_plugin_that_never_returns_is_broken_off(done: bool, caplog: pytest.LogCaptureFixture) -> None:
-    """What became of the pod is read: if it is not bound it is told so, and tried again; its slot is free for others."""
+def test_a_bind_plugin_that_never_returns_is_broken_off(
+    done: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What became of the pod is read: if it is not bound it is told so, and tried again; its slot
+    is free for others.
+    """
 
     async def story() -> None:
         async with a_world().leading(SLOW, nodes=1) as world:
@@ -75,7 +89,10 @@ def test_a_bind_plugin_that_never_returns_is_broken_off(done: bool, caplog: pyte
             assert (world.notes("FailedScheduling"), len(world.engine.binder)) == ([], 1)
             del world.steps.gates["bind"]
             await world.clock.advance(2)
-            text = f'binding rejected: running Bind plugin "Steps": not done within {CALL_LIMIT_SECONDS:g} s'
+            text = (
+                f'binding rejected: running Bind plugin "Steps": not done within '
+                f"{CALL_LIMIT_SECONDS:g} s"
+            )
             assert world.notes("FailedScheduling") == ([] if done else [text])
             await world.clock.advance(TRIED_AGAIN)
             assert (len(world.notes("Scheduled")), len(world.engine.binder)) == (1, 0)
@@ -85,8 +102,12 @@ def test_a_bind_plugin_that_never_returns_is_broken_off(done: bool, caplog: pyte
     assert 'Bind plugin "Steps" has not bound a pod within' in caplog.text
 
 
-def test_a_post_bind_plugin_that_never_returns_is_broken_off(caplog: pytest.LogCaptureFixture) -> None:
-    """The pod stays bound; the binding ends, so that nobody waits for it at a swap or at the end."""
+def test_a_post_bind_plugin_that_never_returns_is_broken_off(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The pod stays bound; the binding ends, so that nobody waits for it at a swap or at the
+    end.
+    """
 
     async def story() -> None:
         async with a_world().leading(a_body("test", plugins=STEPS)) as world:

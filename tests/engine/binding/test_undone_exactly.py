@@ -1,7 +1,9 @@
-"""Whatever goes wrong while pods get their volumes and devices: no pod is lost, and nothing is remembered that is not so.
+"""Whatever goes wrong while pods get their volumes and devices: no pod is lost, and nothing is
+remembered that is not so.
 
-Random stories of failing writes, lost answers, lagging watches, and objects that change or go at the wrong moment. In the end what
-the cache knows must be what a cache knows that is made anew from the API server's objects.
+Random stories of failing writes, lost answers, lagging watches, and objects that change or go at
+the wrong moment. In the end what the cache knows must be what a cache knows that is made anew from
+the API server's objects.
 """
 
 from __future__ import annotations
@@ -26,7 +28,16 @@ from tests.engine.running import Running
 from tests.engine.worlds import a_body
 from tests.fakes.clocks import settle
 
-WRITES = ("bind_volume", "select_node", "protect_claim", "reserve_claim", "release_claim", "deallocate_claim", "create_claim", "bind")
+WRITES = (
+    "bind_volume",
+    "select_node",
+    "protect_claim",
+    "reserve_claim",
+    "release_claim",
+    "deallocate_claim",
+    "create_claim",
+    "bind",
+)
 READS = ("resource_claim", "pod_node")
 ERRORS = (
     Conflict("PATCH", 409, "Conflict", "the object has been modified"),
@@ -93,13 +104,17 @@ def catch_up(world: Running) -> None:
 
 
 def controller(world: Running) -> None:
-    """Kubernetes' own parts do theirs: bind volumes that are set aside, make those that have a node."""
+    """Kubernetes' own parts do theirs: bind volumes that are set aside, make those that have a
+    node.
+    """
     for claim in list(world.kube.others[PersistentVolumeClaim].values()):
         name = claim.metadata.name
         if claim.spec.volume_name:
             continue
         mine = [
-            pv for pv in world.kube.others[PersistentVolume].values() if pv.spec.claim_ref and pv.spec.claim_ref.uid == claim.metadata.uid
+            pv
+            for pv in world.kube.others[PersistentVolume].values()
+            if pv.spec.claim_ref and pv.spec.claim_ref.uid == claim.metadata.uid
         ]
         node = storage.selected(world.kube, name)
         if mine:
@@ -157,17 +172,29 @@ STEPS: dict[str, Step] = {
 
 
 async def story(steps: list[str], patient: bool) -> None:
-    """Let it happen, then (``patient``) let all that waits go on, and compare when all pods are gone."""
+    """Let it happen, then (``patient``) let all that waits go on, and compare when all pods are
+    gone.
+    """
     args = [
         {"name": "VolumeBinding", "args": {"bindTimeoutSeconds": 5}},
         {"name": "DynamicResources", "args": {"bindingTimeout": "5s"}},
     ]
     async with Running().leading(a_body("test", pluginConfig=args), nodes=0) as world:
-        world.kube.put(msgspec.convert({"metadata": {"name": "gpu"}, "spec": {"extendedResourceName": "x.io/gpu"}}, DeviceClass))
+        world.kube.put(
+            msgspec.convert(
+                {"metadata": {"name": "gpu"}, "spec": {"extendedResourceName": "x.io/gpu"}},
+                DeviceClass,
+            )
+        )
         for name in ("n1", "n2"):
             world.kube.put(storage.a_node(name))
             world.kube.put(devices.a_slice(name))
-        for claim in (storage.a_claim("free"), storage.a_claim("made"), devices.a_claim("d"), devices.a_claim("e")):
+        for claim in (
+            storage.a_claim("free"),
+            storage.a_claim("made"),
+            devices.a_claim("d"),
+            devices.a_claim("e"),
+        ):
             world.kube.put(claim)
         world.kube.put(storage.a_volume("pv", "n2"))
         world.kube.put(storage.a_class("csi.test"))
@@ -190,7 +217,9 @@ async def story(steps: list[str], patient: bool) -> None:
 
 
 def compare(world: Running) -> None:
-    """What is kept of volumes and devices, with what is kept of the same objects by a cache that never heard of anything else."""
+    """What is kept of volumes and devices, with what is kept of the same objects by a cache that
+    never heard of anything else.
+    """
     cache, fresh = world.engine.context.cache, Cache()
     for kind in (PersistentVolume, PersistentVolumeClaim, ResourceSlice, ResourceClaim):
         for obj in world.kube.others[kind].values():
@@ -201,13 +230,18 @@ def compare(world: Running) -> None:
         assert getattr(offers, part) == getattr(expected, part)
     want = VolumeRequest(storage.a_claim("x"), "late", 0, None)
     rows = np.arange(cache.nodes.rows)
-    assert offers.counts(want, cache.nodes, rows).tolist() == expected.counts(want, cache.nodes, rows).tolist()
+    assert (
+        offers.counts(want, cache.nodes, rows).tolist()
+        == expected.counts(want, cache.nodes, rows).tolist()
+    )
 
 
 @settings(max_examples=40)
 @given(
     patient=st.booleans(),
-    steps=st.lists(st.sampled_from(sorted(STEPS)), max_size=14).map(lambda steps: [*steps[:3], "device comes", "both comes", *steps[3:]]),
+    steps=st.lists(st.sampled_from(sorted(STEPS)), max_size=14).map(
+        lambda steps: [*steps[:3], "device comes", "both comes", *steps[3:]]
+    ),
 )
 def test_nothing_is_left_and_nobody_is_lost(steps: list[str], patient: bool) -> None:
     """After any story."""

@@ -1,4 +1,6 @@
-"""Having volumes bound or made: what is written for a pod, what it waits for, and what is left of it when it comes to nothing."""
+"""Having volumes bound or made: what is written for a pod, what it waits for, and what is left of
+it when it comes to nothing.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ from tests.fakes.kube import InMemoryKube
 
 @contextlib.asynccontextmanager
 async def world_with(provisioner: str = "", seconds: int = 600) -> AsyncIterator[Running]:
-    """Nodes n1 and n2; class ``late`` of a driver, or with volume ``pv`` on n2; claim ``c``; so long to wait for volumes."""
+    """Nodes n1 and n2; class ``late`` of a driver, or with volume ``pv`` on n2; claim ``c``; so
+    long to wait for volumes.
+    """
     args = [{"name": "VolumeBinding", "args": {"bindTimeoutSeconds": seconds}}]
     async with Running().leading(a_body("test", pluginConfig=args), nodes=0) as world:
         for name in ("n1", "n2"):
@@ -57,7 +61,9 @@ def told(world: Running, pod: str = "p") -> str:
 
 
 def test_a_volume_is_set_aside_and_waited_for() -> None:
-    """It has the claim, as Kubernetes' own scheduler writes it, and the pod is not bound before the claim is."""
+    """It has the claim, as Kubernetes' own scheduler writes it, and the pod is not bound before the
+    claim is.
+    """
 
     async def story() -> None:
         async with world_with() as world:
@@ -65,7 +71,9 @@ def test_a_volume_is_set_aside_and_waited_for() -> None:
             world.kube.put(a_pod("p", "c"))
             await settle()
             pv = volume_in(world.kube, "pv")
-            assert pv.spec.claim_ref == ClaimRef("PersistentVolumeClaim", "v1", "default", "c", "uid-c", version)
+            assert pv.spec.claim_ref == ClaimRef(
+                "PersistentVolumeClaim", "v1", "default", "c", "uid-c", version
+            )
             assert pv.metadata.annotations == {BOUND_BY_CONTROLLER: "yes"}
             await world.clock.advance(30)
             assert (world.node("p"), world.assumed, told(world)) == ("", 1, "")
@@ -87,7 +95,11 @@ def test_a_volume_is_made_where_the_pod_goes() -> None:
             assert node in ("n1", "n2")
             world.kube.put(a_volume("made", node))
             claim = claim_in(world.kube, "c")
-            world.kube.put(msgspec.structs.replace(claim, spec=msgspec.structs.replace(claim.spec, volume_name="made")))
+            world.kube.put(
+                msgspec.structs.replace(
+                    claim, spec=msgspec.structs.replace(claim.spec, volume_name="made")
+                )
+            )
             await world.clock.advance(5)
             assert world.node("p") == ""
             bind(world.kube, "c", "made")
@@ -98,7 +110,9 @@ def test_a_volume_is_made_where_the_pod_goes() -> None:
 
 
 def test_of_two_pods_one_gets_the_volume() -> None:
-    """It counts as taken from the decision on, before anything is written; the other is told what it lacks."""
+    """It counts as taken from the decision on, before anything is written; the other is told what
+    it lacks.
+    """
 
     async def story() -> None:
         async with world_with() as world:
@@ -118,7 +132,9 @@ def test_of_two_pods_one_gets_the_volume() -> None:
 
 
 def test_two_pods_of_one_claim_wait_for_one_volume() -> None:
-    """It is written once; the second waits for what was written for the first, also while that is not seen yet."""
+    """It is written once; the second waits for what was written for the first, also while that is
+    not seen yet.
+    """
 
     async def story() -> None:
         async with world_with("csi.test") as world:
@@ -147,7 +163,11 @@ def give_up(kube: InMemoryKube) -> None:
 
 FAILURES: dict[str, tuple[str, Callable[[InMemoryKube], object], str]] = {
     "provisioner-gives-up": ("csi.test", give_up, 'provisioning failed for PVC "c"'),
-    "annotations-gone": ("csi.test", lambda kube: annotate(kube, "c", None), 'selectedNode annotation reset for PVC "c"'),
+    "annotations-gone": (
+        "csi.test",
+        lambda kube: annotate(kube, "c", None),
+        'selectedNode annotation reset for PVC "c"',
+    ),
     "claim-to-be-made-deleted": (
         "csi.test",
         lambda kube: kube.delete(claim_in(kube, "c")),
@@ -165,7 +185,11 @@ FAILURES: dict[str, tuple[str, Callable[[InMemoryKube], object], str]] = {
     ),
     "claim-made-anew": (
         "",
-        lambda kube: kube.put(msgspec.structs.replace(a_claim("c"), metadata=msgspec.structs.replace(a_claim("c").metadata, uid="uid-2"))),
+        lambda kube: kube.put(
+            msgspec.structs.replace(
+                a_claim("c"), metadata=msgspec.structs.replace(a_claim("c").metadata, uid="uid-2")
+            )
+        ),
         'failed to check binding: could not find v1.PersistentVolumeClaim "default/c"',
     ),
     "volume-deleted": (
@@ -173,10 +197,16 @@ FAILURES: dict[str, tuple[str, Callable[[InMemoryKube], object], str]] = {
         lambda kube: kube.delete(volume_in(kube, "pv")),
         'failed to check binding: could not find v1.PersistentVolume "pv"',
     ),
-    "claim-taken-off": ("", lambda kube: kube.put(a_volume("pv", "n2")), 'ClaimRef got reset for pv "pv"'),
+    "claim-taken-off": (
+        "",
+        lambda kube: kube.put(a_volume("pv", "n2")),
+        'ClaimRef got reset for pv "pv"',
+    ),
     "volume-out-of-reach": (
         "",
-        lambda kube: kube.put(msgspec.structs.replace(volume_in(kube, "pv"), spec=a_volume("pv", "n9").spec)),
+        lambda kube: kube.put(
+            msgspec.structs.replace(volume_in(kube, "pv"), spec=a_volume("pv", "n9").spec)
+        ),
         'pv "pv" node affinity doesn\'t match node "n2": no matching NodeSelectorTerms',
     ),
     "claim-bound-to-another": (
@@ -187,7 +217,16 @@ FAILURES: dict[str, tuple[str, Callable[[InMemoryKube], object], str]] = {
     "volume-given-to-another": (
         "",
         lambda kube: kube.put(
-            a_volume("pv", "n2", claimRef={"kind": "PersistentVolumeClaim", "namespace": "default", "name": "c", "uid": "uid-9"})
+            a_volume(
+                "pv",
+                "n2",
+                claimRef={
+                    "kind": "PersistentVolumeClaim",
+                    "namespace": "default",
+                    "name": "c",
+                    "uid": "uid-9",
+                },
+            )
         ),
         'claim "default/c" is bound to another volume than pv "pv"',
     ),
@@ -205,7 +244,10 @@ def test_what_ends_the_waiting(case: str) -> None:
             await settle()
             happens(world.kube)
             await settle()
-            assert f'binding rejected: running PreBind plugin "VolumeBinding": binding volumes: {why}' in told(world)
+            assert (
+                f'binding rejected: running PreBind plugin "VolumeBinding": binding volumes: {why}'
+                in told(world)
+            )
             assert (world.node("p"), world.assumed, assumptions(world)) == ("", 0, [])
             assert world.engine.queue.get("uid-p") is not None
 
@@ -221,7 +263,11 @@ def test_a_pod_is_tried_again_where_its_provisioner_gave_up() -> None:
             await settle()
             first = selected(world.kube, "c")
             node = world.kube.nodes[first or ""]
-            world.kube.put(msgspec.structs.replace(node, spec=msgspec.structs.replace(node.spec, unschedulable=True)))
+            world.kube.put(
+                msgspec.structs.replace(
+                    node, spec=msgspec.structs.replace(node.spec, unschedulable=True)
+                )
+            )
             give_up(world.kube)
             await world.clock.advance(TRIED_AGAIN)
             second = selected(world.kube, "c")
@@ -236,7 +282,9 @@ def test_a_pod_is_tried_again_where_its_provisioner_gave_up() -> None:
 
 @pytest.mark.parametrize("seconds", [30, 0])
 def test_waiting_has_an_end(seconds: int) -> None:
-    """That of the profile's arguments; what was written stays, and the next attempt starts from there without writing it again."""
+    """That of the profile's arguments; what was written stays, and the next attempt starts from
+    there without writing it again.
+    """
 
     async def story() -> None:
         async with world_with(seconds=seconds) as world:
@@ -250,7 +298,10 @@ def test_waiting_has_an_end(seconds: int) -> None:
             await world.clock.advance(TRIED_AGAIN)
             bind(world.kube, "c", "pv")
             await world.clock.advance(3 * TRIED_AGAIN)
-            assert (world.node("p"), [write.method for write in world.kube.written].count("bind_volume")) == ("n2", 1)
+            assert (
+                world.node("p"),
+                [write.method for write in world.kube.written].count("bind_volume"),
+            ) == ("n2", 1)
 
     run(story)
 
@@ -267,7 +318,9 @@ ERRORS: dict[str, EdgeError] = {
 @pytest.mark.parametrize("error", ERRORS)
 @pytest.mark.parametrize("method", ["bind_volume", "select_node"])
 def test_a_write_that_fails(method: str, error: str, done: bool) -> None:
-    """The pod is told and tried again, whether the write was done all the same or not; in the end it gets its volume."""
+    """The pod is told and tried again, whether the write was done all the same or not; in the end
+    it gets its volume.
+    """
 
     async def story() -> None:
         async with world_with("csi.test" if method == "select_node" else "") as world:
@@ -306,7 +359,9 @@ def test_a_pod_that_goes_meanwhile(held: str) -> None:
 
 
 def test_a_watch_that_lags_does_not_hurt() -> None:
-    """What was written counts until it is seen, for other pods too; a binding that fails before that leaves nothing."""
+    """What was written counts until it is seen, for other pods too; a binding that fails before
+    that leaves nothing.
+    """
 
     async def story() -> None:
         async with world_with() as world:

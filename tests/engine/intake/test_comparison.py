@@ -1,4 +1,6 @@
-"""Comparing: what a watch did not tell is put right, by the watch's own way in; what is only late, or newer, is left alone."""
+"""Comparing: what a watch did not tell is put right, by the watch's own way in; what is only late,
+or newer, is left alone.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,12 @@ from hypothesis import strategies as st
 from moorage.core.objects.meta import PartialObject
 from moorage.core.objects.pods import Pod, PodStatus
 from moorage.core.objects.resource_claims import DeviceClass, ResourceClaim
-from moorage.engine.intake.comparison import PAGE_INTERVAL_SECONDS, RECHECK_DELAY_SECONDS, ROUND_INTERVAL_SECONDS, CacheComparison
+from moorage.engine.intake.comparison import (
+    PAGE_INTERVAL_SECONDS,
+    RECHECK_DELAY_SECONDS,
+    ROUND_INTERVAL_SECONDS,
+    CacheComparison,
+)
 from moorage.ports.errors import NotFound, ResourceExpired
 from moorage.ports.kube import UnreadableObject
 from tests.builders import make_node, make_pod
@@ -35,7 +42,11 @@ def gpu(name: str) -> DeviceClass:
 
 def without_a_word(world: Running, *changes: Callable[[], object]) -> None:
     """These happen, and no watch tells."""
-    sinks: list[list[Any]] = [world.kube.pod_sinks, world.kube.node_sinks, *world.kube.other_sinks.values()]
+    sinks: list[list[Any]] = [
+        world.kube.pod_sinks,
+        world.kube.node_sinks,
+        *world.kube.other_sinks.values(),
+    ]
     kept = [list(one) for one in sinks]
     for one in sinks:
         one.clear()
@@ -47,11 +58,17 @@ def without_a_word(world: Running, *changes: Callable[[], object]) -> None:
 
 def repairs(world: Running) -> dict[tuple[str, str], int]:
     """What was put right, by kind and difference."""
-    return {what: count for what, count in world.telemetry.counts.items() if what[1] in ("missed", "stale", "redundant")}
+    return {
+        what: count
+        for what, count in world.telemetry.counts.items()
+        if what[1] in ("missed", "stale", "redundant")
+    }
 
 
 def test_every_kind_of_difference_of_every_kind_of_object() -> None:
-    """Missed, stale and redundant; pods, nodes, objects in the store, also those that cannot be read. Nothing else is touched."""
+    """Missed, stale and redundant; pods, nodes, objects in the store, also those that cannot be
+    read. Nothing else is touched.
+    """
 
     async def story() -> None:
         async with Running().leading(nodes=2) as world:
@@ -88,7 +105,11 @@ def test_every_kind_of_difference_of_every_kind_of_object() -> None:
             assert world.node("waits")
             assert engine.pod_sink.objects == kube.pods
             assert engine.node_sink.objects == kube.nodes
-            assert set(engine.context.cache.store.objects(ResourceClaim)) == {"default/changed", "default/same", "default/new"}
+            assert set(engine.context.cache.store.objects(ResourceClaim)) == {
+                "default/changed",
+                "default/same",
+                "default/new",
+            }
             await world.clock.advance(A_ROUND)
             assert sum(repairs(world).values()) == 10
 
@@ -102,7 +123,9 @@ def test_a_pod_that_the_queue_has_lost() -> None:
         async with Running().leading(nodes=0) as world:
             world.kube.put(make_pod("a"))
             world.kube.put(make_pod("going"))
-            world.kube.put(versioned(world.kube.pods["uid-going"], deletion_timestamp="2026-01-01T00:00:00Z"))
+            world.kube.put(
+                versioned(world.kube.pods["uid-going"], deletion_timestamp="2026-01-01T00:00:00Z")
+            )
             await world.clock.advance(1)
             world.engine.queue.remove("uid-a")
             world.engine.queue.remove("uid-going")
@@ -160,7 +183,9 @@ def test_a_read_that_the_watch_overtakes_is_dropped(meanwhile: str) -> None:
                     world.kube.delete(world.kube.pods["uid-a"])
                 return found
 
-            comparison = CacheComparison([(_Reads(look, read), world.engine.pod_sink)], world.clock, world.telemetry)
+            comparison = CacheComparison(
+                [(_Reads(look, read), world.engine.pod_sink)], world.clock, world.telemetry
+            )
             comparison.lead()
             task = asyncio.create_task(comparison.run())
             await world.clock.advance(ROUND_INTERVAL_SECONDS + 5)
@@ -178,13 +203,20 @@ class _Reads:
         self.resource, self.page, self.read = look.resource, look.page, read
 
 
-@pytest.mark.parametrize(("unread", "read", "asked"), [(1, 3, 4), (2, 2, 4), (5, 0, 3)], ids=["one", "two", "all"])
+@pytest.mark.parametrize(
+    ("unread", "read", "asked"), [(1, 3, 4), (2, 2, 4), (5, 0, 3)], ids=["one", "two", "all"]
+)
 def test_a_read_that_fails_costs_no_other_its_turn(unread: int, read: int, asked: int) -> None:
-    """Where one after another fails the rest waits for the next round; whatever was left is put right then."""
+    """Where one after another fails the rest waits for the next round; whatever was left is put
+    right then.
+    """
 
     async def story() -> None:
         async with Running().leading(nodes=1) as world:
-            without_a_word(world, *(lambda name=name: world.kube.put(make_pod(name, node="n1")) for name in "abcd"))
+            without_a_word(
+                world,
+                *(lambda name=name: world.kube.put(make_pod(name, node="n1")) for name in "abcd"),
+            )
             world.kube.fail("read", ResourceExpired("410"), times=unread)
             await world.clock.advance(A_ROUND)
             assert (sum(repairs(world).values()), len(world.kube.looked_at)) == (read, asked)
@@ -214,22 +246,35 @@ def test_a_standby_does_not_compare_and_a_failure_is_tried_again() -> None:
     asyncio.run(story())
 
 
-@pytest.mark.parametrize(("known", "lines"), [((), 0), ((gpu("a"),), 1)], ids=["nor have we", "but we have"])
-def test_a_kind_that_the_api_server_does_not_have(known: tuple[DeviceClass, ...], lines: int, caplog: pytest.LogCaptureFixture) -> None:
-    """Nothing is to be said where we know of no such object either, as without the definition of PodGroups."""
+@pytest.mark.parametrize(
+    ("known", "lines"), [((), 0), ((gpu("a"),), 1)], ids=["nor have we", "but we have"]
+)
+def test_a_kind_that_the_api_server_does_not_have(
+    known: tuple[DeviceClass, ...], lines: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nothing is to be said where we know of no such object either, as without the definition of
+    PodGroups.
+    """
 
     async def story() -> None:
         async with Running().leading(nodes=0) as world:
             for one in known:
                 world.kube.put(one)
             sink: Any = world.kube.other_sinks[DeviceClass][0]
-            comparison = CacheComparison([(InMemoryUncachedReader(world.kube, DeviceClass), sink)], EagerClock(), world.telemetry)
+            comparison = CacheComparison(
+                [(InMemoryUncachedReader(world.kube, DeviceClass), sink)],
+                EagerClock(),
+                world.telemetry,
+            )
             world.kube.fail("page", NotFound("404 page not found", 404), times=30)
             with caplog.at_level("INFO", "moorage.engine.intake.comparison"):
                 await comparison._compare(*comparison._compared[0])
 
     asyncio.run(story())
-    assert len([record for record in caplog.records if "could not be compared" in record.message]) == lines
+    assert (
+        len([record for record in caplog.records if "could not be compared" in record.message])
+        == lines
+    )
 
 
 def test_an_object_that_cannot_be_read() -> None:
@@ -257,13 +302,18 @@ def test_an_object_that_cannot_be_read() -> None:
     assert bench.cache.pod_info("uid-a") is not None
 
 
-STEPS = st.lists(st.tuples(st.sampled_from(["come", "bind", "end", "go"]), st.integers(0, 3), st.booleans()), max_size=25)
+STEPS = st.lists(
+    st.tuples(st.sampled_from(["come", "bind", "end", "go"]), st.integers(0, 3), st.booleans()),
+    max_size=25,
+)
 
 
 @given(STEPS)
 @settings(max_examples=40, deadline=None)
 def test_whatever_was_not_heard_is_put_right(steps: list[tuple[str, int, bool]]) -> None:
-    """For any history of which some is not heard, one round later cache and queue hold what the API server has."""
+    """For any history of which some is not heard, one round later cache and queue hold what the API
+    server has.
+    """
     bench, clock = Bench(), EagerClock()
     bench.kube.put(make_node("n1"))
     for step, i, heard in steps:
@@ -279,9 +329,15 @@ def test_whatever_was_not_heard_is_put_right(steps: list[tuple[str, int, bool]])
         elif step == "go" and pod is not None:
             bench.kube.delete(pod)
     bench.pods.synced = True
-    comparison = CacheComparison([(InMemoryUncachedReader(bench.kube, Pod), bench.pods)], clock, bench.telemetry)
+    comparison = CacheComparison(
+        [(InMemoryUncachedReader(bench.kube, Pod), bench.pods)], clock, bench.telemetry
+    )
     asyncio.run(comparison._compare(*comparison._compared[0]))
-    live = {uid: pod.spec.node_name for uid, pod in bench.kube.pods.items() if pod.status.phase != "Succeeded"}
+    live = {
+        uid: pod.spec.node_name
+        for uid, pod in bench.kube.pods.items()
+        if pod.status.phase != "Succeeded"
+    }
     found = {record.pod.metadata.uid: record.node for record in bench.cache.pod_infos()}
     found |= {entry.uid: "" for entry in bench.queue.entries()}
     assert found == live

@@ -1,4 +1,6 @@
-"""Custom resources as nobody meant them: what they hold harms themselves only, and status says what is."""
+"""Custom resources as nobody meant them: what they hold harms themselves only, and status says what
+is.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moorage.engine.profiles.profile_status import RETRY_INTERVAL_SECONDS, ROUND_INTERVAL_SECONDS, WRITE_INTERVAL_SECONDS
+from moorage.engine.profiles.profile_status import (
+    RETRY_INTERVAL_SECONDS,
+    ROUND_INTERVAL_SECONDS,
+    WRITE_INTERVAL_SECONDS,
+)
 from moorage.ports.errors import Forbidden, Invalid, Retryable
 from moorage.ports.kube import StoredRevision
 from moorage.ports.made_names import MAX_NAME_CHARACTERS
@@ -41,10 +47,18 @@ KEYS = (
     "queue",
 )
 SCALARS = (
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.sampled_from(("", "a", "NodeResourcesFit", "../x", "ü"))
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False)
+    | st.sampled_from(("", "a", "NodeResourcesFit", "../x", "ü"))
 )
 JSON = st.recursive(
-    SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=5), max_leaves=20
+    SCALARS,
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=5)
+    ),
+    max_leaves=20,
 )
 
 
@@ -60,7 +74,9 @@ def test_nonsense_is_told_in_status_and_good_profiles_decide(
         asyncio.run(engine.swapper.reconcile())
     odd = {**a_body("odd", generation=2), "spec": spec, "status": status}
     engine.profile_changed("odd", odd)
-    engine.plugin_config_changed("odd", {**a_config("odd"), "spec": config_spec, "status": config_status})
+    engine.plugin_config_changed(
+        "odd", {**a_config("odd"), "spec": config_spec, "status": config_status}
+    )
     engine.profile_changed("good", a_body("good"))
     asyncio.run(engine.swapper.reconcile())
     asyncio.run(engine.profile_status.write_due())
@@ -76,7 +92,9 @@ def test_nonsense_is_told_in_status_and_good_profiles_decide(
 
 
 def test_a_status_that_is_refused_is_tried_again_seldom() -> None:
-    """The API server may refuse every write of an object that its present schema would not have let in."""
+    """The API server may refuse every write of an object that its present schema would not have let
+    in.
+    """
     engine = make_engine(kube := InMemoryKube(), FakeEventRecorder(), clock := EagerClock())
     for name in ("odd", "good"):
         engine.profile_changed(name, a_body(name))
@@ -86,7 +104,9 @@ def test_a_status_that_is_refused_is_tried_again_seldom() -> None:
     while ("SchedulerProfile", "odd") not in kube.statuses:
         asyncio.run(engine.profile_status.write_due())
         clock.jump(ROUND_INTERVAL_SECONDS)
-    assert clock.boottime() - began == pytest.approx(RETRY_INTERVAL_SECONDS, abs=2 * ROUND_INTERVAL_SECONDS)
+    assert clock.boottime() - began == pytest.approx(
+        RETRY_INTERVAL_SECONDS, abs=2 * ROUND_INTERVAL_SECONDS
+    )
     assert len([write for write in kube.written if write.method == "profile_status"]) == 2
 
 
@@ -119,12 +139,16 @@ def test_status_is_about_what_was_settled() -> None:
 
 
 def test_a_bad_spec_that_suspends_suspends() -> None:
-    """Its status says so, and so it is: the last good revision goes on only where nothing asks for a halt."""
+    """Its status says so, and so it is: the last good revision goes on only where nothing asks for
+    a halt.
+    """
     engine = make_engine(kube := InMemoryKube(), FakeEventRecorder(), clock := EagerClock())
     engine.profile_changed("p", a_body("p"))
     asyncio.run(engine.swapper.reconcile())
     for generation, suspend, reason in ((2, True, "Suspended"), (3, False, "LastGood")):
-        engine.profile_changed("p", a_body("p", generation=generation, preset="Best", suspend=suspend))
+        engine.profile_changed(
+            "p", a_body("p", generation=generation, preset="Best", suspend=suspend)
+        )
         asyncio.run(engine.swapper.reconcile())
         clock.jump(WRITE_INTERVAL_SECONDS)
         asyncio.run(engine.profile_status.write_due())
@@ -137,7 +161,9 @@ def test_a_bad_spec_that_suspends_suspends() -> None:
 def test_a_revision_that_cannot_be_stored_says_why_it_waits() -> None:
     """Nothing is swapped in that a restart would not find."""
     engine = make_engine(kube := InMemoryKube(), FakeEventRecorder())
-    kube.fail("create_revision", Forbidden("POST controllerrevisions", 403, "Forbidden", "not yours"))
+    kube.fail(
+        "create_revision", Forbidden("POST controllerrevisions", 403, "Forbidden", "not yours")
+    )
     engine.profile_changed("p", a_body("p"))
     assert not asyncio.run(engine.swapper.reconcile())
     asyncio.run(engine.profile_status.write_due())
@@ -163,14 +189,22 @@ REFERRING = a_body("p", pluginConfig=[{"name": "NodeResourcesFit", "configRef": 
 
 @pytest.mark.parametrize(
     "data",
-    [{}, {"profile": 1, "pluginConfigs": {}}, {"profile": {}, "pluginConfigs": [1]}, {"profile": REFERRING, "pluginConfigs": {"c": "x"}}],
+    [
+        {},
+        {"profile": 1, "pluginConfigs": {}},
+        {"profile": {}, "pluginConfigs": [1]},
+        {"profile": REFERRING, "pluginConfigs": {"c": "x"}},
+    ],
     ids=["empty", "no profile", "no map", "no PluginConfig"],
 )
 def test_a_stored_revision_that_somebody_spoilt_is_passed_over(data: dict[str, Any]) -> None:
     """The next older one that can be read is taken up."""
     engine = make_engine(kube := InMemoryKube(), FakeEventRecorder())
     good = RESOLVER(a_body("p"), {})
-    stored = [StoredRevision("p-1", "p", 1, {**good.document, "uid": "uid-p"}), StoredRevision("p-2", "p", 2, {**data, "uid": "uid-p"})]
+    stored = [
+        StoredRevision("p-1", "p", 1, {**good.document, "uid": "uid-p"}),
+        StoredRevision("p-2", "p", 2, {**data, "uid": "uid-p"}),
+    ]
     kube.stored = {revision.name: revision for revision in stored}
     asyncio.run(engine.restore())
     engine.profile_changed("p", a_body("p", generation=2, preset="Best"))
@@ -200,7 +234,11 @@ def test_stored_revisions_of_no_use_are_read_once_for_each_generation() -> None:
     good = RESOLVER(a_body("p"), {})
     kube.stored["p-1"] = StoredRevision("p-1", "p", 1, {"uid": "uid-p"})
     asyncio.run(engine.restore())
-    for generation, data, taken in ((2, {"profile": 1}, False), (2, good.document, False), (3, good.document, True)):
+    for generation, data, taken in (
+        (2, {"profile": 1}, False),
+        (2, good.document, False),
+        (3, good.document, True),
+    ):
         kube.stored["p-1"] = StoredRevision("p-1", "p", 1, {**data, "uid": "uid-p"})
         engine.profile_changed("p", a_body("p", generation=generation, preset="Best"))
         assert asyncio.run(engine.swapper.reconcile())
@@ -208,7 +246,9 @@ def test_stored_revisions_of_no_use_are_read_once_for_each_generation() -> None:
 
 
 def test_nothing_is_kept_of_a_profile_that_is_gone() -> None:
-    """Profiles that come and go for years leave nothing in memory; their stored revisions go with their owner."""
+    """Profiles that come and go for years leave nothing in memory; their stored revisions go with
+    their owner.
+    """
     engine = make_engine(InMemoryKube(), FakeEventRecorder())
     engine.profile_changed("p", a_body("p"))
     asyncio.run(engine.swapper.reconcile())

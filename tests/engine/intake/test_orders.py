@@ -37,7 +37,11 @@ class Truth:
     @property
     def requests(self) -> Requests | None:
         """What a pod takes; None when that cannot be read."""
-        return pod_requests(self.obj) if self.decodable and "no quantity" not in repr(self.obj) else None
+        return (
+            pod_requests(self.obj)
+            if self.decodable and "no quantity" not in repr(self.obj)
+            else None
+        )
 
     @property
     def ended(self) -> bool:
@@ -46,7 +50,9 @@ class Truth:
 
 
 class Machine(RuleBasedStateMachine):
-    """The cluster as it is (``pods``, ``nodes``), what the feeds have told of it, and a naive idea of what must follow from that."""
+    """The cluster as it is (``pods``, ``nodes``), what the feeds have told of it, and a naive idea
+    of what must follow from that.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -71,14 +77,19 @@ class Machine(RuleBasedStateMachine):
         self.nodes["n1"] = Truth(versioned(make_node("n1")))
         self.tell("n1")
 
-    # ---- what happens in the cluster ---------------------------------------------------------------------------------------
+    # ---- what happens in the cluster -------------------------------------------------------------
 
     @rule(name=PODS_NAMED, size=st.sampled_from(("100m", "200m")))
     def change_pod(self, name: str, size: str) -> None:
         """A pod comes or changes."""
         self.spoil_pod(name, "", size, "none")
 
-    @rule(name=PODS_NAMED, node=st.sampled_from(("", *NODES)), size=st.sampled_from(SIZES), harm=st.sampled_from(HARMS))
+    @rule(
+        name=PODS_NAMED,
+        node=st.sampled_from(("", *NODES)),
+        size=st.sampled_from(SIZES),
+        harm=st.sampled_from(HARMS),
+    )
     def spoil_pod(self, name: str, node: str, size: str, harm: str) -> None:
         """The same, somehow; a pod that has a node keeps it."""
         uid = self.uids.setdefault(name, f"uid-{name}-{len(self.versions)}")
@@ -105,7 +116,7 @@ class Machine(RuleBasedStateMachine):
         """A node goes."""
         self.nodes.pop(name, None)
 
-    # ---- what the informers tell -------------------------------------------------------------------------------------------
+    # ---- what the informers tell -----------------------------------------------------------------
 
     @rule(random=st.randoms(use_true_random=False), share=st.sampled_from((0.3, 1.0)))
     def watch(self, random: Random, share: float) -> None:
@@ -116,7 +127,9 @@ class Machine(RuleBasedStateMachine):
 
     @rule(breaks=st.booleans(), meanwhile=st.booleans())
     def relist(self, breaks: bool, meanwhile: bool) -> None:
-        """A whole list, perhaps after one that broke off, of a state that perhaps is behind by a binding."""
+        """A whole list, perhaps after one that broke off, of a state that perhaps is behind by a
+        binding.
+        """
         listed = {**self.nodes, **self.pods}
         for sink in (self.bench.nodes, self.bench.pods):
             sink.list_started()
@@ -162,7 +175,7 @@ class Machine(RuleBasedStateMachine):
         else:
             self.follow(name, truth)
 
-    # ---- what must follow --------------------------------------------------------------------------------------------------
+    # ---- what must follow ------------------------------------------------------------------------
 
     def follow(self, uid: str, truth: Truth) -> None:
         """A pod was told to be in this state."""
@@ -192,7 +205,7 @@ class Machine(RuleBasedStateMachine):
         self.assumed.discard(uid)
         self.waiting.discard(uid)
 
-    # ---- what the engine does ----------------------------------------------------------------------------------------------
+    # ---- what the engine does --------------------------------------------------------------------
 
     @rule()
     def attempt(self) -> None:
@@ -229,7 +242,7 @@ class Machine(RuleBasedStateMachine):
         if outcome is FAILED and uid in self.last:  # what was told meanwhile counts now
             self.follow(uid, self.last[uid])
 
-    # ---- whether it did ----------------------------------------------------------------------------------------------------
+    # ---- whether it did --------------------------------------------------------------------------
 
     @invariant()
     def cache_and_backlog_are_right(self) -> None:
@@ -237,8 +250,12 @@ class Machine(RuleBasedStateMachine):
         bench, cache = self.bench, self.bench.cache
         assert {entry.uid for entry in bench.queue.entries()} == self.waiting
         records = {uid: cache.pod_info(uid) for uid in self.versions}
-        assert {uid: (r.node, r.requests) for uid, r in records.items() if r is not None} == self.taken
-        assert {uid for uid, r in records.items() if r is not None and r.state is PodState.ASSUMED} == self.assumed
+        assert {
+            uid: (r.node, r.requests) for uid, r in records.items() if r is not None
+        } == self.taken
+        assert {
+            uid for uid, r in records.items() if r is not None and r.state is PodState.ASSUMED
+        } == self.assumed
         assert len(cache) == len(self.taken)
         assert cache.assumed == len(self.assumed)
         assert set(cache.nodes.row_of) == set(self.rooms)
@@ -249,7 +266,9 @@ class Machine(RuleBasedStateMachine):
             assert cache.nodes.nodes[row] == self.rooms[name]
 
     def teardown(self) -> None:
-        """Once all bindings have ended and all is listed, nothing is assumed, and no pod is lost or counted twice."""
+        """Once all bindings have ended and all is listed, nothing is assumed, and no pod is lost or
+        counted twice.
+        """
         while self.bench.binder.under_way:
             self.land(next(iter(self.bench.binder.under_way)), "yes")
         self.relist(breaks=False, meanwhile=False)
@@ -257,7 +276,11 @@ class Machine(RuleBasedStateMachine):
         assert not self.assumed
         live = {uid: truth for uid, truth in self.pods.items() if not truth.ended}
         assert set(self.taken) == {uid for uid, truth in live.items() if truth.obj.spec.node_name}
-        assert self.waiting == {uid for uid, truth in live.items() if not truth.obj.spec.node_name and truth.requests is not None}
+        assert self.waiting == {
+            uid
+            for uid, truth in live.items()
+            if not truth.obj.spec.node_name and truth.requests is not None
+        }
 
 
 Machine.TestCase.settings = settings(stateful_step_count=40)

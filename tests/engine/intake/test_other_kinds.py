@@ -1,4 +1,6 @@
-"""Objects that are neither pods nor nodes: kept for decisions, and waited for by those profiles alone that decide by them."""
+"""Objects that are neither pods nor nodes: kept for decisions, and waited for by those profiles
+alone that decide by them.
+"""
 
 from __future__ import annotations
 
@@ -44,19 +46,27 @@ class Alarm:
 
 def service(name: str = "web", version: int = 1, uid: str = "u1", **selector: str) -> Service:
     """A service in a state of its own."""
-    return Service(ObjectMeta(name=name, namespace="d", uid=uid, resource_version=str(version)), ServiceSpec(selector=selector))
+    return Service(
+        ObjectMeta(name=name, namespace="d", uid=uid, resource_version=str(version)),
+        ServiceSpec(selector=selector),
+    )
 
 
 def intake(event: EventResource | None = None) -> tuple[StoredObjectSink, Cache, Alarm]:
     """A sink of services and what it writes to."""
     cache, alarm = Cache(), Alarm()
-    return StoredObjectSink(StoredKind(Service, "services", "v1", event), cache, alarm, lambda: 0.0), cache, alarm  # type: ignore[arg-type]
+    kind = StoredKind(Service, "services", "v1", event)
+    sink = StoredObjectSink(kind, cache, alarm, lambda: 0.0)  # type: ignore[arg-type]
+    return sink, cache, alarm
 
 
 def test_the_store_follows_the_watch() -> None:
     """Objects come, change and go; each step moves the kind's clock, and no other's."""
     sink, cache, _ = intake()
-    clock, other = cache.store.version_counter(Service), cache.store.version_counter(PodDisruptionBudget)
+    clock, other = (
+        cache.store.version_counter(Service),
+        cache.store.version_counter(PodDisruptionBudget),
+    )
     versions = [clock.version]
     for put in (service(app="a"), service(version=2, app="b")):
         sink.put(put)
@@ -70,7 +80,9 @@ def test_the_store_follows_the_watch() -> None:
 
 
 def test_an_object_made_anew_survives_the_end_of_the_old_one() -> None:
-    """A relist shows another object of the same name: what is missing from the list is the old one."""
+    """A relist shows another object of the same name: what is missing from the list is the old
+    one.
+    """
     sink, cache, _ = intake()
     sink.put(service(app="old"))
     sink.list_started()
@@ -91,7 +103,11 @@ def test_changes_ring_where_the_kind_has_an_event() -> None:
         sink.delete(service(version=3))
         rung = [(one.resource, one.action, one.old is None, one.new is None) for one in alarm.rung]
         assert rung == (
-            [(event, ActionType.ADD, True, False), (event, ActionType.UPDATE, False, False), (event, ActionType.DELETE, False, True)]
+            [
+                (event, ActionType.ADD, True, False),
+                (event, ActionType.UPDATE, False, False),
+                (event, ActionType.DELETE, False, True),
+            ]
             if event
             else []
         )
@@ -101,14 +117,16 @@ def test_an_unreadable_object_keeps_its_last_state() -> None:
     """Until it goes."""
     sink, cache, _ = intake()
     sink.put(service(app="a"))
-    broken = UnreadableObject(PartialObject(service(version=2).metadata), "", "spec: expected `object`")
+    broken = UnreadableObject(
+        PartialObject(service(version=2).metadata), "", "spec: expected `object`"
+    )
     sink.unreadable(broken, deleted=False)
     assert cache.store.objects(Service)["d/web"].spec.selector == {"app": "a"}
     sink.unreadable(broken, deleted=True)
     assert not cache.store.objects(Service)
 
 
-# ---- who waits for a list ----------------------------------------------------------------------------------------------------
+# ---- who waits for a list ------------------------------------------------------------------------
 
 
 @dataclasses.dataclass(frozen=True)
@@ -129,17 +147,27 @@ SERVICES = next(kind for kind in STORED_KINDS if kind.struct is Service)
 
 @pytest.mark.parametrize("reads", [True, False], ids=["reads them", "does not"])
 def test_only_profiles_that_read_a_kind_wait_for_it(reads: bool) -> None:
-    """One says which list it waits for, and goes live when that is in; another one is live at once."""
+    """One says which list it waits for, and goes live when that is in; another one is live at
+    once.
+    """
     engine = make_engine(InMemoryKube(), FakeEventRecorder(), None, PluginSpec("Reader", Reader))
     sink = engine.stored_object_sinks[SERVICES]
     sink.synced = False
-    plugins = {"multiPoint": {"enabled": [{"name": "Reader"}] if reads else [], "disabled": [{"name": "*"}]}}
+    plugins = {
+        "multiPoint": {
+            "enabled": [{"name": "Reader"}] if reads else [],
+            "disabled": [{"name": "*"}],
+        }
+    }
     plugins["queueSort"] = {"enabled": [{"name": "PrioritySort"}]}
     plugins["bind"] = {"enabled": [{"name": "DefaultBinder"}]}
     engine.profile_changed("p", a_body("p", plugins=plugins))
     asyncio.run(engine.swapper.reconcile())
     record = engine.swapper.records["p"]
-    assert (record.active is None, record.waiting_reason) == (reads, "services are not up to date yet" if reads else "")
+    assert (record.active is None, record.waiting_reason) == (
+        reads,
+        "services are not up to date yet" if reads else "",
+    )
     sink.list_started()
     sink.list_ended()
     asyncio.run(engine.swapper.reconcile())
@@ -155,7 +183,11 @@ class GroupReader(Reader):
     required_kinds: ClassVar[frozenset[type[HasMetadata]]] = frozenset({PodGroup})
 
 
-@pytest.mark.parametrize(("reader", "kind"), [(Reader, SERVICES), (GroupReader, POD_GROUPS)], ids=["services", "pod groups"])
+@pytest.mark.parametrize(
+    ("reader", "kind"),
+    [(Reader, SERVICES), (GroupReader, POD_GROUPS)],
+    ids=["services", "pod groups"],
+)
 def test_a_profile_goes_live_when_the_list_is_in(reader: type[Reader], kind: StoredKind) -> None:
     """By itself."""
 
@@ -163,7 +195,9 @@ def test_a_profile_goes_live_when_the_list_is_in(reader: type[Reader], kind: Sto
         async with Running(specs=(PluginSpec(reader.name, reader),)).leading() as world:
             sink = world.engine.stored_object_sinks[kind]
             sink.synced = False
-            world.engine.profile_changed("p", a_body("p", plugins={"multiPoint": {"enabled": [{"name": reader.name}]}}))
+            world.engine.profile_changed(
+                "p", a_body("p", plugins={"multiPoint": {"enabled": [{"name": reader.name}]}})
+            )
             await world.clock.advance(3)
             assert "p" not in world.engine.loop.live
             sink.list_started()
@@ -192,21 +226,39 @@ def test_a_profile_is_suspended_although_its_new_revision_waits() -> None:
 def test_a_right_that_only_some_profiles_need_is_missing_for_those_alone() -> None:
     """Permitted names verb and resource, on the profile that reads the kind."""
     engine = make_engine(InMemoryKube(), FakeEventRecorder(), None, PluginSpec("Reader", Reader))
-    engine.profile_changed("p", a_body("p", plugins={"multiPoint": {"enabled": [{"name": "Reader"}]}}))
-    engine.profile_changed("q", a_body("q", preset="NoScoring", plugins={"multiPoint": {"disabled": [{"name": "PodTopologySpread"}]}}))
+    engine.profile_changed(
+        "p", a_body("p", plugins={"multiPoint": {"enabled": [{"name": "Reader"}]}})
+    )
+    engine.profile_changed(
+        "q",
+        a_body(
+            "q",
+            preset="NoScoring",
+            plugins={"multiPoint": {"disabled": [{"name": "PodTopologySpread"}]}},
+        ),
+    )
     asyncio.run(engine.swapper.reconcile())
     engine.profile_status.inputs.missing_for = {SERVICES: ("list services",)}
     asyncio.run(engine.profile_status.write_due())
     kube: InMemoryKube = engine.profile_status._writes  # type: ignore[assignment]
-    said = {name: next(c for c in kube.statuses["SchedulerProfile", name]["conditions"] if c["type"] == "Permitted") for name in ("p", "q")}
+    said = {
+        name: next(
+            c
+            for c in kube.statuses["SchedulerProfile", name]["conditions"]
+            if c["type"] == "Permitted"
+        )
+        for name in ("p", "q")
+    }
     assert [said[name]["message"] for name in ("p", "q")] == ["list services", ""]
 
 
-# ---- whom they wake ----------------------------------------------------------------------------------------------------------
+# ---- whom they wake ------------------------------------------------------------------------------
 
 
 def test_a_label_of_a_namespace_wakes() -> None:
-    """A pod that wants to be beside pods of certain namespaces waits, until the namespace of one that is there gets the label."""
+    """A pod that wants to be beside pods of certain namespaces waits, until the namespace of one
+    that is there gets the label.
+    """
 
     async def scenario() -> None:
         async with Running().leading(a_body("test")) as world:
@@ -228,10 +280,15 @@ def test_a_label_of_a_namespace_wakes() -> None:
 
 @pytest.mark.parametrize("when", ["for a while", "while suspended", "a bad spec"])
 def test_only_profiles_that_read_a_late_kind_wait_for_it(when: str) -> None:
-    """A new leader whose watch of claims lags decides nothing by them, however long that lasts, and says so; others go on."""
+    """A new leader whose watch of claims lags decides nothing by them, however long that lasts, and
+    says so; others go on.
+    """
 
     async def story() -> None:
-        few = {"queueSort": {"enabled": [{"name": "PrioritySort"}]}, "bind": {"enabled": [{"name": "DefaultBinder"}]}}
+        few = {
+            "queueSort": {"enabled": [{"name": "PrioritySort"}]},
+            "bind": {"enabled": [{"name": "DefaultBinder"}]},
+        }
         bare = a_body("bare", plugins={"multiPoint": {"disabled": [{"name": "*"}]}, **few})
         async with Running().leading(a_body("test"), bare, lead=False) as world:
             engine = world.engine
@@ -240,14 +297,21 @@ def test_only_profiles_that_read_a_late_kind_wait_for_it(when: str) -> None:
                 world.kube.put(make_pod(name, scheduler_name=name))
             await world.clock.advance(30)
             assert (world.node("test"), bool(world.node("bare"))) == ("", True)
-            active = next(c for c in world.kube.statuses["SchedulerProfile", "test"]["conditions"] if c["type"] == "Active")
+            active = next(
+                c
+                for c in world.kube.statuses["SchedulerProfile", "test"]["conditions"]
+                if c["type"] == "Active"
+            )
             assert (active["status"], active["reason"]) == ("False", "Waiting")
             assert active["message"].endswith("waits: resourceclaims are not up to date yet")
             if when != "for a while":
                 spec = (
                     {"suspend": True}
                     if when == "while suspended"
-                    else {"schedulerName": "test", "plugins": {"score": {"enabled": [{"name": "x"}]}}}
+                    else {
+                        "schedulerName": "test",
+                        "plugins": {"score": {"enabled": [{"name": "x"}]}},
+                    }
                 )
                 engine.profile_changed("test", a_body("test", generation=2, **spec))
                 await world.clock.advance(10)
@@ -255,7 +319,18 @@ def test_only_profiles_that_read_a_late_kind_wait_for_it(when: str) -> None:
             engine.caught_up("resourceclaims")
             await world.clock.advance(10)
             assert bool(world.node("test")) is (when != "while suspended")
-            active = next(c for c in world.kube.statuses["SchedulerProfile", "test"]["conditions"] if c["type"] == "Active")
-            assert active["reason"] == {"for a while": "Deciding", "while suspended": "Suspended", "a bad spec": "LastGood"}[when]
+            active = next(
+                c
+                for c in world.kube.statuses["SchedulerProfile", "test"]["conditions"]
+                if c["type"] == "Active"
+            )
+            assert (
+                active["reason"]
+                == {
+                    "for a while": "Deciding",
+                    "while suspended": "Suspended",
+                    "a bad spec": "LastGood",
+                }[when]
+            )
 
     asyncio.run(story())

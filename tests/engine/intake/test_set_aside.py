@@ -24,7 +24,9 @@ from tests.engine.worlds import versioned
 
 
 @in_a_loop
-async def test_a_pod_on_a_node_keeps_its_place_and_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_pod_on_a_node_keeps_its_place_and_others_go_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """An event and a metric name it; when it changes it is taken in."""
     observe, broken = Cache.observe, True
 
@@ -50,7 +52,9 @@ async def test_a_pod_on_a_node_keeps_its_place_and_others_go_on(monkeypatch: pyt
 
 
 @in_a_loop
-async def test_a_waiting_pod_is_told_by_event_and_condition(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_waiting_pod_is_told_by_event_and_condition(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Once, also when a list brings it again; one of another scheduler is not written to."""
     original = SchedulingQueue.add
 
@@ -66,8 +70,14 @@ async def test_a_waiting_pod_is_told_by_event_and_condition(monkeypatch: pytest.
         await world.clock.advance(3)
         world.kube.relist()
         await world.clock.advance(3)
-        assert ["RecursionError('a bug')" in note for note in world.notes("FailedScheduling", "odd")] == [True]
-        assert [write.arguments[0].name for write in world.kube.written if write.method == "pod_condition"] == ["odd"]
+        assert [
+            "RecursionError('a bug')" in note for note in world.notes("FailedScheduling", "odd")
+        ] == [True]
+        assert [
+            write.arguments[0].name
+            for write in world.kube.written
+            if write.method == "pod_condition"
+        ] == ["odd"]
 
 
 @in_a_loop
@@ -87,8 +97,11 @@ async def test_a_node_keeps_its_last_readable_state(monkeypatch: pytest.MonkeyPa
         await world.clock.advance(3)
         assert world.node("next") == "n1"
         assert len(world.notes("SetAside", "n1")) == 1
-        for news in ("a heartbeat", "another"):  # and a relist: the same fault is no news, whatever else changes
-            world.kube.put(versioned(make_node("n1", labels={"odd": "yes"}), annotations={"news": news}))
+        # and a relist: the same fault is no news, whatever else changes
+        for news in ("a heartbeat", "another"):
+            world.kube.put(
+                versioned(make_node("n1", labels={"odd": "yes"}), annotations={"news": news})
+            )
             world.kube.relist()
             await world.clock.advance(3)
         assert len(world.notes("SetAside", "n1")) == 1
@@ -104,7 +117,11 @@ async def test_a_node_keeps_its_last_readable_state(monkeypatch: pytest.MonkeyPa
 async def test_metrics_that_fail_cost_nobody_anything(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every method of telemetry raises, always."""
     async with Running().leading() as world:
-        for name in [name for name in dir(world.telemetry) if not name.startswith("_") and callable(getattr(world.telemetry, name))]:
+        for name in [
+            name
+            for name in dir(world.telemetry)
+            if not name.startswith("_") and callable(getattr(world.telemetry, name))
+        ]:
             monkeypatch.setattr(type(world.telemetry), name, _raise)
         for name in ("a", "b"):
             world.kube.put(versioned(make_pod(name, cpu="1m")))
@@ -121,21 +138,31 @@ class Deaf(SchedulingQueue):
 
 
 def test_what_fails_while_others_are_told_of_it_is_as_before() -> None:
-    """The cache has the last state that was taken in, or nothing: what a sink knows and what decisions see is the same."""
+    """The cache has the last state that was taken in, or nothing: what a sink knows and what
+    decisions see is the same.
+    """
     cache = Cache()
-    hearing, deaf = (kind(PrioritySort().sort_key, cache.store, lambda *_: None, lambda *_: None) for kind in (SchedulingQueue, Deaf))
+    hearing, deaf = (
+        kind(PrioritySort().sort_key, cache.store, lambda *_: None, lambda *_: None)
+        for kind in (SchedulingQueue, Deaf)
+    )
     for sink, one in (
         (NodeSink(cache, hearing, lambda: 0.0), make_node("known", cpu="4")),
         (_services(cache, hearing), _service("known", "old")),
     ):
         sink.put(versioned(one))
     nodes, services = NodeSink(cache, deaf, lambda: 0.0), _services(cache, deaf)
-    nodes.objects.update({node.metadata.name: node for node in cache.nodes.nodes if node is not None})
+    nodes.objects.update(
+        {node.metadata.name: node for node in cache.nodes.nodes if node is not None}
+    )
     services.objects.update(cache.store.objects(Service))
     for name in ("known", "new"):
         nodes.put(versioned(make_node(name, cpu="8")))
         services.put(versioned(_service(name, "new")))
-    assert ({*nodes.aside}, {*services.aside}) == ({"known", "new"}, {"default/known", "default/new"})
+    assert ({*nodes.aside}, {*services.aside}) == (
+        {"known", "new"},
+        {"default/known", "default/new"},
+    )
     assert list(cache.nodes.row_of) == ["known"]
     assert cache.nodes.nodes[0] is nodes.objects["known"]
     assert cache.nodes.amounts_at("cpu", 0)[0] == 4000
@@ -170,8 +197,19 @@ async def test_what_of_a_pod_does_not_count_is_told_once() -> None:
             world.kube.put(versioned(bound, labels={"state": str(state)}))
             await world.clock.advance(3)
         (said,) = world.notes("SetAside", "bound")
-        assert "podAntiAffinity has 201 terms, and more than 200 are not looked at: the rest does not count" in said
+        assert (
+            "podAntiAffinity has 201 terms, and more than 200 are not looked at: the rest "
+            "does not count"
+        ) in said
         (said,) = world.notes("SetAside", "huge")
-        assert "status.allocatable of a Node has 1001 resources, and more than 1000 are not looked at" in said
+        assert (
+            "status.allocatable of a Node has 1001 resources, and more than 1000 are not looked at"
+            in said
+        )
         assert world.telemetry.last_aside == {"nodes": 1}
-        assert world.engine.context.cache.nodes.amounts_at("cpu", world.engine.context.cache.nodes.row_of["huge"])[0] == 4000
+        assert (
+            world.engine.context.cache.nodes.amounts_at(
+                "cpu", world.engine.context.cache.nodes.row_of["huge"]
+            )[0]
+            == 4000
+        )

@@ -22,7 +22,7 @@ from tests.engine.worlds import Bench, unreadable, versioned
 FAILED = BindingOutcome(False, error_status("the API server is on holiday"))
 
 
-# ---- whom it wakes -------------------------------------------------------------------------------------------------------
+# ---- whom it wakes -------------------------------------------------------------------------------
 
 
 def full(bench: Bench, cpu: str = "4") -> None:
@@ -41,7 +41,11 @@ def delete_big(bench: Bench) -> None:
 
 def end_big(bench: Bench) -> None:
     """It ends."""
-    bench.pods.put(versioned(msgspec.structs.replace(bench.pods.objects["uid-big"], status=PodStatus(phase="Failed"))))
+    bench.pods.put(
+        versioned(
+            msgspec.structs.replace(bench.pods.objects["uid-big"], status=PodStatus(phase="Failed"))
+        )
+    )
 
 
 def garble_and_delete_big(bench: Bench) -> None:
@@ -115,8 +119,24 @@ def garble_and_mend_node(bench: Bench) -> None:
     bench.nodes.put(versioned(make_node("n1", pods="2")))
 
 
-WAKING = (delete_big, end_big, garble_and_delete_big, lose_big, shrink_big, add_node, mend_node, enlarge_node)
-NOT_WAKING = (bind_a_small_one, relabel_big, add_small_node, beat, garble_and_mend_node, delete_node)
+WAKING = (
+    delete_big,
+    end_big,
+    garble_and_delete_big,
+    lose_big,
+    shrink_big,
+    add_node,
+    mend_node,
+    enlarge_node,
+)
+NOT_WAKING = (
+    bind_a_small_one,
+    relabel_big,
+    add_small_node,
+    beat,
+    garble_and_mend_node,
+    delete_node,
+)
 
 
 @pytest.mark.parametrize("happens", WAKING + NOT_WAKING, ids=lambda happens: happens.__name__)
@@ -131,7 +151,9 @@ def test_what_wakes_a_refused_pod(happens: Any) -> None:
 
 
 def test_a_node_that_can_be_read_at_last_is_new() -> None:
-    """A pod that only a new or untainted node can free is woken by one that was unreadable until now."""
+    """A pod that only a new or untainted node can free is woken by one that was unreadable until
+    now.
+    """
     bench = Bench()
     bench.nodes.put(versioned(make_node("n1", taints=(Taint("a", "b", "NoSchedule"),))))
     bench.nodes.put(versioned(make_node("n2", cpu="four")))
@@ -141,11 +163,13 @@ def test_a_node_that_can_be_read_at_last_is_new() -> None:
     assert bench.queue.totals().unschedulable == 0
 
 
-# ---- single cases --------------------------------------------------------------------------------------------------------
+# ---- single cases --------------------------------------------------------------------------------
 
 
 def test_only_the_unreadable_are_harmed(caplog: pytest.LogCaptureFixture) -> None:
-    """Every unreadable object is named in the log; the pods beside it are placed, on the nodes beside it."""
+    """Every unreadable object is named in the log; the pods beside it are placed, on the nodes
+    beside it.
+    """
     bench = Bench()
     bench.nodes.unreadable(unreadable(versioned(make_node("bad-node"))), deleted=False)
     bench.nodes.put(versioned(make_node("odd-node", memory="lots")))
@@ -154,7 +178,10 @@ def test_only_the_unreadable_are_harmed(caplog: pytest.LogCaptureFixture) -> Non
     bench.pods.put(versioned(make_pod("odd-pod", cpu="some")))
     bench.pods.put(versioned(make_pod("good")))
     assert [bench.attempt(), bench.attempt()] == ["good", ""]
-    assert {entry.pod.metadata.name: placement.node for entry, placement in bench.binder.under_way.values()} == {"good": "n1"}
+    assert {
+        entry.pod.metadata.name: placement.node
+        for entry, placement in bench.binder.under_way.values()
+    } == {"good": "n1"}
     named = [str(getattr(record, "object", "")) for record in caplog.records]
     assert named == ["bad-node", "odd-node", "default/bad-pod", "default/odd-pod"]
     assert "spec.containers[0].resources.requests[cpu]: 'some' is not a quantity" in caplog.text
@@ -174,7 +201,9 @@ def test_an_unreadable_node_keeps_its_state_over_a_relist() -> None:
 
 
 def test_many_that_a_list_did_not_have_go_in_pieces() -> None:
-    """Each call takes some of them out; what the watch says of one meanwhile is not lost, and the last call ends it."""
+    """Each call takes some of them out; what the watch says of one meanwhile is not lost, and the
+    last call ends it.
+    """
     bench = Bench()
     bench.nodes.put(versioned(make_node("n1", pods="5000")))
     for i in range(3 * MAX_DELETES_PER_STEP):
@@ -232,7 +261,9 @@ def test_the_same_news_again_change_nothing() -> None:
     bench.pods.put(pod)
     bench.pods.list_ended()
     assert bench.attempt() == ""
-    assert [event.note for event in bench.events.events] == ["skip schedule deleting pod: default/a"]
+    assert [event.note for event in bench.events.events] == [
+        "skip schedule deleting pod: default/a"
+    ]
     bench.pods.put(versioned(pod, labels={"held": "by a finalizer"}))
     assert bench.attempt() == ""
     assert len(bench.events.events) == 1
@@ -244,7 +275,9 @@ def test_a_pod_in_flight_is_retried_in_its_newest_state() -> None:
     bench.nodes.put(versioned(make_node("n1")))
     bench.pods.put(versioned(make_pod("a")))
     bench.attempt()
-    bench.pods.put(versioned(make_pod("a", tolerations=()), deletion_timestamp="2026-01-01T00:00:00Z"))
+    bench.pods.put(
+        versioned(make_pod("a", tolerations=()), deletion_timestamp="2026-01-01T00:00:00Z")
+    )
     assert bench.cache.assumed == 1
     bench.binder.end("uid-a", FAILED)
     entry = bench.queue.get("uid-a")
@@ -268,12 +301,14 @@ def test_ports_of_a_deleted_pod_are_free_again() -> None:
     """The pod that goes is told with all that it took."""
     bench = Bench()
     bench.nodes.put(versioned(make_node("n1")))
-    container = msgspec.structs.replace(make_pod("x").spec.containers[0], ports=(ContainerPort(host_port=80),))  # type: ignore[index]
+    container = make_pod("x").spec.containers[0]  # type: ignore[index]
+    container = msgspec.structs.replace(container, ports=(ContainerPort(host_port=80),))
     bench.pods.put(versioned(make_pod("old", node="n1", containers=(container,))))
     bench.pods.put(versioned(make_pod("new", containers=(container,))))
     bench.attempt()
     assert bench.queue.totals().unschedulable == 1
-    bench.pods.delete(make_pod("old"))  # whatever the informer hands over, its newest known state counts
+    # whatever the informer hands over, its newest known state counts
+    bench.pods.delete(make_pod("old"))
     assert bench.queue.totals().unschedulable == 0
 
 
@@ -288,7 +323,9 @@ def test_pods_of_other_schedulers_wait_untouched() -> None:
 
 
 def test_a_namesake_is_another_pod() -> None:
-    """A pod that was deleted and made anew under its name is told by UID, whichever news comes first."""
+    """A pod that was deleted and made anew under its name is told by UID, whichever news comes
+    first.
+    """
     bench = Bench()
     bench.nodes.put(versioned(make_node("n1")))
     bench.pods.put(versioned(make_pod("a", node="n1")))
@@ -305,7 +342,9 @@ def test_deleting_what_was_never_there_changes_nothing() -> None:
     bench = Bench()
     bench.pods.delete(make_pod("a"))
     bench.nodes.delete(make_node("n1"))
-    bench.pods.unreadable(UnreadableObject(PartialObject(make_pod("a").metadata), "n1", "?"), deleted=True)
+    bench.pods.unreadable(
+        UnreadableObject(PartialObject(make_pod("a").metadata), "n1", "?"), deleted=True
+    )
     assert len(bench.cache) == len(bench.cache.nodes) == bench.queue.totals().active == 0
 
 

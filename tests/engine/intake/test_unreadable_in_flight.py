@@ -9,7 +9,9 @@ from tests.engine.worlds import Bench, unreadable, versioned
 
 
 def test_a_pod_that_was_unreadable_while_it_was_bound_is_tried_again() -> None:
-    """It leaves the queue when it turns unreadable; it is readable again, its binding fails: it is queued."""
+    """It leaves the queue when it turns unreadable; it is readable again, its binding fails: it is
+    queued.
+    """
     bench = Bench()
     bench.nodes.put(versioned(make_node("n1")))
     pod = make_pod("a")

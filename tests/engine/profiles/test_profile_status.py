@@ -30,15 +30,25 @@ class World:
     """A leader whose rounds are made by hand."""
 
     def __init__(self, kube: InMemoryKube | None = None) -> None:
-        self.kube, self.clock, self.events = kube or InMemoryKube(), EagerClock(), FakeEventRecorder()
+        self.kube, self.clock, self.events = (
+            kube or InMemoryKube(),
+            EagerClock(),
+            FakeEventRecorder(),
+        )
         self.engine = make_engine(self.kube, self.events, self.clock)
-        self.engine.profile_status.inputs.leadership = lambda: Leadership("me", "2026-01-02T03:00:00Z", 3, self.renewed)
+        self.engine.profile_status.inputs.leadership = lambda: Leadership(
+            "me", "2026-01-02T03:00:00Z", 3, self.renewed
+        )
         self.renewed = "2026-01-02T03:04:00Z"
 
     def see(self, *bodies: dict[str, Any]) -> World:
         """Objects are in this state; settle."""
         for body in bodies:
-            tell = self.engine.profile_changed if body["kind"] == "SchedulerProfile" else self.engine.plugin_config_changed
+            tell = (
+                self.engine.profile_changed
+                if body["kind"] == "SchedulerProfile"
+                else self.engine.plugin_config_changed
+            )
             tell(body["metadata"]["name"], body)
         asyncio.run(self.engine.swapper.reconcile())
         return self
@@ -54,12 +64,14 @@ class World:
         """As the API server has it."""
         return self.kube.statuses[kind, name]
 
-    def conditions(self, name: str = "p", kind: str = "SchedulerProfile") -> dict[str, dict[str, Any]]:
+    def conditions(
+        self, name: str = "p", kind: str = "SchedulerProfile"
+    ) -> dict[str, dict[str, Any]]:
         """By type."""
         return {condition["type"]: condition for condition in self.status(name, kind)["conditions"]}
 
 
-# ---- conditions ------------------------------------------------------------------------------------------------------------
+# ---- conditions ----------------------------------------------------------------------------------
 
 GOOD = {
     "Accepted": ("True", "Valid"),
@@ -70,23 +82,37 @@ GOOD = {
 }
 
 
-def bad(kind: str, reason: str, active: str = "Waiting", **others: tuple[str, str]) -> dict[str, tuple[str, str]]:
-    """All good, but one is False for this reason, with what follows; who reads Ready sees whether another revision decides."""
+def bad(
+    kind: str, reason: str, active: str = "Waiting", **others: tuple[str, str]
+) -> dict[str, tuple[str, str]]:
+    """All good, but one is False for this reason, with what follows; who reads Ready sees whether
+    another revision decides.
+    """
     ready = ("Unknown", "LastGood") if active == "LastGood" else ("False", reason)
     return {**GOOD, "Active": ("False", active), kind: ("False", reason), "Ready": ready, **others}
 
 
 def referring(config: str, **spec: Any) -> dict[str, Any]:
     """A profile with a reference."""
-    return a_body("p", pluginConfig=[{"name": "NodeResourcesFit", "configRef": {"name": config}}], **spec)
+    return a_body(
+        "p", pluginConfig=[{"name": "NodeResourcesFit", "configRef": {"name": config}}], **spec
+    )
 
 
 INVALID = ("False", "InvalidSpec")
 CONDITIONS: dict[str, tuple[list[dict[str, Any]], dict[str, tuple[str, str]], str]] = {
     "good": ([a_body("p")], GOOD, ""),
     "with a config": ([a_config("c"), referring("c")], GOOD, ""),
-    "invalid": ([a_body("p", preset="Best")], bad("Accepted", "InvalidSpec"), "spec.preset: 'Best': supported values"),
-    "unknown plugin": ([a_body("p", weights={"X": 1})], bad("Accepted", "UnknownPlugin"), "spec.weights[X]: 'X': no plugin has this name"),
+    "invalid": (
+        [a_body("p", preset="Best")],
+        bad("Accepted", "InvalidSpec"),
+        "spec.preset: 'Best': supported values",
+    ),
+    "unknown plugin": (
+        [a_body("p", weights={"X": 1})],
+        bad("Accepted", "UnknownPlugin"),
+        "spec.weights[X]: 'X': no plugin has this name",
+    ),
     "args": (
         [a_body("p", pluginConfig=[{"name": "NodeResourcesFit", "args": {"x": 1}}])],
         bad("Accepted", "InvalidPluginArgs"),
@@ -97,16 +123,36 @@ CONDITIONS: dict[str, tuple[list[dict[str, Any]], dict[str, tuple[str, str]], st
         bad("Accepted", "NotYetSupported"),
         "'GangScheduling': this plugin of kube-scheduler is not supported yet",
     ),
-    "no config": ([referring("c")], bad("ResolvedRefs", "PluginConfigNotFound"), "'c': there is no PluginConfig of this name"),
-    "bad config": ([a_config("c", x=1), referring("c")], bad("ResolvedRefs", "PluginConfigInvalid"), "spec.args.x: 1: unknown field"),
-    "other config": ([a_config("c", plugin="NodeAffinity"), referring("c")], bad("ResolvedRefs", "PluginMismatch"), "is for NodeAffinity"),
+    "no config": (
+        [referring("c")],
+        bad("ResolvedRefs", "PluginConfigNotFound"),
+        "'c': there is no PluginConfig of this name",
+    ),
+    "bad config": (
+        [a_config("c", x=1), referring("c")],
+        bad("ResolvedRefs", "PluginConfigInvalid"),
+        "spec.args.x: 1: unknown field",
+    ),
+    "other config": (
+        [a_config("c", plugin="NodeAffinity"), referring("c")],
+        bad("ResolvedRefs", "PluginMismatch"),
+        "is for NodeAffinity",
+    ),
     "two faults": (
         [referring("c", weights={"X": 1})],
         bad("Accepted", "UnknownPlugin", ResolvedRefs=("False", "PluginConfigNotFound")),
         "spec.weights[X]: 'X': no plugin has this name",
     ),
-    "suspended": ([a_body("p", suspend=True)], {**GOOD, "Active": ("False", "Suspended"), "Ready": ("False", "Suspended")}, "spec.suspend"),
-    "gone bad": ([a_body("p"), a_body("p", generation=2, preset="Best")], bad("Accepted", "InvalidSpec", "LastGood"), "spec.preset"),
+    "suspended": (
+        [a_body("p", suspend=True)],
+        {**GOOD, "Active": ("False", "Suspended"), "Ready": ("False", "Suspended")},
+        "spec.suspend",
+    ),
+    "gone bad": (
+        [a_body("p"), a_body("p", generation=2, preset="Best")],
+        bad("Accepted", "InvalidSpec", "LastGood"),
+        "spec.preset",
+    ),
     "config gone bad": (
         [a_config("c"), referring("c"), a_config("c", generation=2, x=1)],
         bad("ResolvedRefs", "PluginConfigInvalid", "LastGood"),
@@ -117,7 +163,9 @@ CONDITIONS: dict[str, tuple[list[dict[str, Any]], dict[str, tuple[str, str]], st
 
 @pytest.mark.parametrize("case", CONDITIONS)
 def test_conditions(case: str) -> None:
-    """Each says what is, with the first reason that is not True in Ready; all are about the generation that was settled."""
+    """Each says what is, with the first reason that is not True in Ready; all are about the
+    generation that was settled.
+    """
     bodies, want, text = CONDITIONS[case]
     world = World()
     for body in bodies:
@@ -127,8 +175,14 @@ def test_conditions(case: str) -> None:
     assert list(conditions) == ["Accepted", "ResolvedRefs", "Permitted", "Active", "Ready"]
     assert {kind: (c["status"], c["reason"]) for kind, c in conditions.items()} == want
     assert text in conditions["Ready"]["message"]
-    generation = max(body["metadata"]["generation"] for body in bodies if body["kind"] == "SchedulerProfile")
-    assert {c["observedGeneration"] for c in conditions.values()} == {generation} == {world.status()["observedGeneration"]}
+    generation = max(
+        body["metadata"]["generation"] for body in bodies if body["kind"] == "SchedulerProfile"
+    )
+    assert (
+        {c["observedGeneration"] for c in conditions.values()}
+        == {generation}
+        == {world.status()["observedGeneration"]}
+    )
 
 
 def test_missing_rights_are_named() -> None:
@@ -137,7 +191,11 @@ def test_missing_rights_are_named() -> None:
     world.engine.profile_status.inputs.missing_rights = ("create pods/binding", "list nodes")
     world.round()
     permitted, ready = world.conditions()["Permitted"], world.conditions()["Ready"]
-    assert (permitted["status"], permitted["reason"], permitted["message"]) == ("False", "RBACMissing", "create pods/binding; list nodes")
+    assert (permitted["status"], permitted["reason"], permitted["message"]) == (
+        "False",
+        "RBACMissing",
+        "create pods/binding; list nodes",
+    )
     assert (ready["status"], ready["reason"]) == ("False", "RBACMissing")
 
 
@@ -150,18 +208,23 @@ def test_a_transition_time_is_kept_as_long_as_the_status_is() -> None:
     world.see(a_body("p", generation=2, preset="Best"))
     world.round()
     second = {kind: c["lastTransitionTime"] for kind, c in world.conditions().items()}
-    assert {kind for kind in first if first[kind] != second[kind]} == {"Accepted", "Active", "Ready"}
+    assert {kind for kind in first if first[kind] != second[kind]} == {
+        "Accepted",
+        "Active",
+        "Ready",
+    }
     status = dict(world.status())
     again = World(world.kube)
     again.clock.jump(300)
     again.see({**a_body("p", generation=3, weights={"X": 1}), "status": status})
     again.round()
     third = {kind: c["lastTransitionTime"] for kind, c in again.conditions().items()}
-    assert {kind for kind in second if second[kind] != third[kind]} == {"Ready"}  # nobody decides any more
+    # nobody decides any more
+    assert {kind for kind in second if second[kind] != third[kind]} == {"Ready"}
     assert again.conditions()["Accepted"]["reason"] == "UnknownPlugin"
 
 
-# ---- what else it tells ----------------------------------------------------------------------------------------------------
+# ---- what else it tells --------------------------------------------------------------------------
 
 
 def test_the_status_of_a_profile() -> None:
@@ -191,7 +254,12 @@ def test_the_status_of_a_profile() -> None:
         "pluginConfigs": [{"name": "c", "observedGeneration": 4, "activeGeneration": 4}],
         "pluginConfigCount": 1,
         "drainingCycles": 0,
-        "leader": {"identity": "me", "since": "2026-01-02T03:00:00Z", "transitions": 3, "renewTime": "2026-01-02T03:04:00Z"},
+        "leader": {
+            "identity": "me",
+            "since": "2026-01-02T03:00:00Z",
+            "transitions": 3,
+            "renewTime": "2026-01-02T03:04:00Z",
+        },
         "queue": {
             "active": 3,
             "backoff": 0,
@@ -221,8 +289,13 @@ def test_a_bad_change_shows_what_is_wanted_and_what_is() -> None:
     world.round()
     status = world.status()
     assert status["desiredRevision"] != status["activeRevision"] == before["activeRevision"]
-    assert status["pluginConfigs"] == [{"name": "c", "observedGeneration": 5, "activeGeneration": 4}]
-    assert (status["effective"], status["activeSince"]) == (before["effective"], before["activeSince"])
+    assert status["pluginConfigs"] == [
+        {"name": "c", "observedGeneration": 5, "activeGeneration": 4}
+    ]
+    assert (status["effective"], status["activeSince"]) == (
+        before["effective"],
+        before["activeSince"],
+    )
     world.see(a_body("p", generation=2, preset="Best"))
     world.round()
     assert world.status()["pluginConfigs"] == [{"name": "c", "activeGeneration": 4}]
@@ -245,7 +318,14 @@ def test_what_is_no_more_leaves_the_status() -> None:
     assert "oldestPendingSince" in world.status()["queue"]
     assert {"score", "preEnqueue"} <= world.status()["effective"].keys()
     world.engine.pod_sink.delete(pod)
-    world.see(a_body("p", generation=2, preset="NoScoring", plugins={"preEnqueue": {"disabled": [{"name": "*"}]}}))
+    world.see(
+        a_body(
+            "p",
+            generation=2,
+            preset="NoScoring",
+            plugins={"preEnqueue": {"disabled": [{"name": "*"}]}},
+        )
+    )
     world.round()
     assert "oldestPendingSince" not in world.status()["queue"]
     assert not {"score", "preEnqueue"} & world.status()["effective"].keys()
@@ -268,7 +348,9 @@ def test_the_status_of_a_plugin_config() -> None:
     status = world.status("good", "PluginConfig")
     assert (status["observedGeneration"], status["hash"]) == (2, config_hash(configs[0]))
     assert (status["profiles"], status["profileCount"]) == (["p"], 1)
-    told = {name: world.conditions(name, "PluginConfig")["Accepted"] for name in ("good", "bad", "odd")}
+    told = {
+        name: world.conditions(name, "PluginConfig")["Accepted"] for name in ("good", "bad", "odd")
+    }
     assert {name: (c["status"], c["reason"]) for name, c in told.items()} == {
         "good": ("True", "Valid"),
         "bad": ("False", "InvalidPluginArgs"),
@@ -286,7 +368,7 @@ def test_a_config_keeps_its_users_while_they_are_settled() -> None:
         assert status.get("profiles", ["p"]) == ["p"]
 
 
-# ---- when it is written ----------------------------------------------------------------------------------------------------
+# ---- when it is written --------------------------------------------------------------------------
 
 
 def test_nothing_is_written_when_nothing_changes() -> None:
@@ -333,7 +415,9 @@ def test_the_leaders_renewal_is_told_seldom_and_a_new_leader_at_once() -> None:
     assert world.round(RENEW_INTERVAL_SECONDS - 1) == []
     (status,) = world.round(1)
     assert status["leader"]["renewTime"] == world.renewed
-    world.engine.profile_status.inputs.leadership = lambda: Leadership("other", "2026-01-02T04:00:00Z", 4, "2026-01-02T04:00:00Z")
+    world.engine.profile_status.inputs.leadership = lambda: Leadership(
+        "other", "2026-01-02T04:00:00Z", 4, "2026-01-02T04:00:00Z"
+    )
     (status,) = world.round()
     assert status["leader"]["identity"] == "other"
 
@@ -349,7 +433,8 @@ def test_draining_cycles_are_told_until_there_are_none() -> None:
             await settle()
             world.engine.profile_changed("test", a_body("test", generation=2))
             await world.clock.advance(3 * QUEUE_WRITE_INTERVAL_SECONDS)
-            reconciler.inputs.leadership = lambda: Leadership("me", "", 1, "")  # something to tell at once
+            # something to tell at once
+            reconciler.inputs.leadership = lambda: Leadership("me", "", 1, "")
             await reconciler.write_due()
             assert world.kube.statuses["SchedulerProfile", "test"]["drainingCycles"] == 1
             gate.set()
@@ -383,11 +468,17 @@ def test_a_failed_write_is_tried_again(error: str, method: str) -> None:
     world.see(a_body("p", generation=2), a_config("c", generation=2))
     world.round()
     world.round(RETRY_INTERVAL_SECONDS)
-    assert world.status()["observedGeneration"] == world.status("c", "PluginConfig")["observedGeneration"] == 2
+    assert (
+        world.status()["observedGeneration"]
+        == world.status("c", "PluginConfig")["observedGeneration"]
+        == 2
+    )
 
 
 def test_what_is_gone_is_forgotten() -> None:
-    """An object that was deleted and made anew under its name and UID is written anew; nothing is kept of others."""
+    """An object that was deleted and made anew under its name and UID is written anew; nothing is
+    kept of others.
+    """
     world = World().see(a_config("c"), referring("c"))
     world.round()
     world.engine.profile_changed("p", None)

@@ -13,7 +13,13 @@ from moorage.core.framework.extenders import SECRETS
 from moorage.core.plugins.intree import INTREE
 from moorage.engine.profiles.profile_conditions import RequiredRight, rights_required_by
 from moorage.engine.profiles.profile_status import ProfileStatusWriter
-from moorage.engine.profiles.replica_monitor import RIGHTS, ROUND_INTERVAL_SECONDS, AccessRight, ReplicaMonitor, rights_to
+from moorage.engine.profiles.replica_monitor import (
+    RIGHTS,
+    ROUND_INTERVAL_SECONDS,
+    AccessRight,
+    ReplicaMonitor,
+    rights_to,
+)
 from moorage.engine.profiles.swap import ProfileSwapper
 from moorage.ports.errors import Forbidden
 from moorage.ports.kube import REPLICA_PERIOD_SECONDS
@@ -46,7 +52,10 @@ class Survey:
         engine = make_engine(self.kube, events)
         self.swapper: ProfileSwapper = engine.swapper
         self.reconciler: ProfileStatusWriter = engine.profile_status
-        self.surveyor = ReplicaMonitor(make_ports(self.kube, self.clock, events, CountingTelemetry()), engine.quarantine.refresh)
+        self.surveyor = ReplicaMonitor(
+            make_ports(self.kube, self.clock, events, CountingTelemetry()),
+            engine.quarantine.refresh,
+        )
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -59,15 +68,25 @@ class Survey:
 
 
 def test_the_rights_are_those_of_the_manifests() -> None:
-    """Permitted speaks of every right that an installation gives, and of no other; only the rights to ask go without saying."""
+    """Permitted speaks of every right that an installation gives, and of no other; only the rights
+    to ask go without saying.
+    """
     given = set()
     for file, home in (("cluster-role.yaml", False), ("role.yaml", True)):
         for rule in yaml.safe_load((RBAC / file).read_text())["rules"]:
             for resource in rule["resources"]:
-                given |= {AccessRight(verb, rule["apiGroups"][0], resource, home) for verb in rule["verbs"]}
-    needs: list[RequiredRight] = [*STORED_KINDS, *(access for spec in INTREE for access in spec.writes), SECRETS]
+                given |= {
+                    AccessRight(verb, rule["apiGroups"][0], resource, home)
+                    for verb in rule["verbs"]
+                }
+    needs: list[RequiredRight] = [
+        *STORED_KINDS,
+        *(access for spec in INTREE for access in spec.writes),
+        SECRETS,
+    ]
     asked = {*RIGHTS, *(right for need in needs for right in rights_to(need))}
-    # The first is for these questions, the others for those of callers of the operator's server: no profile needs them.
+    # The first is for these questions, the others for those of callers of the operator's server: no
+    # profile needs them.
     assert given - asked == {
         AccessRight("create", "authorization.k8s.io", "selfsubjectaccessreviews", home=False),
         AccessRight("create", "authorization.k8s.io", "subjectaccessreviews", home=False),
@@ -79,9 +98,15 @@ def test_the_rights_are_those_of_the_manifests() -> None:
 def test_a_missing_right_is_named_and_one_given_back_is_not() -> None:
     """Looked at again once a period."""
     survey = Survey()
-    survey.kube.forbidden = {("patch", "", "pods/status"), ("create", "apps", "controllerrevisions")}
+    survey.kube.forbidden = {
+        ("patch", "", "pods/status"),
+        ("create", "apps", "controllerrevisions"),
+    }
     survey.look()
-    assert survey.missing == ("patch pods/status", "create controllerrevisions.apps in its own namespace")
+    assert survey.missing == (
+        "patch pods/status",
+        "create controllerrevisions.apps in its own namespace",
+    )
     survey.kube.forbidden.clear()
     survey.look()
     assert survey.missing
@@ -102,7 +127,9 @@ def test_a_look_that_fails_hides_no_other(method: str) -> None:
 
 
 def test_a_storm_of_changes_is_no_storm_of_requests() -> None:
-    """However often the live revisions change, rounds are seconds apart, and the last change is told."""
+    """However often the live revisions change, rounds are seconds apart, and the last change is
+    told.
+    """
 
     async def scenario() -> int:
         survey = Survey()
@@ -147,7 +174,11 @@ def test_rights_of_actors_are_missing_for_profiles_that_have_them_alone() -> Non
     asyncio.run(survey.swapper.reconcile())
     survey.look()
     missing = survey.reconciler.inputs.missing_for
-    revisions = {name: record.resolution.made for name, record in survey.swapper.records.items() if record.resolution is not None}
+    revisions = {
+        name: record.resolution.made
+        for name, record in survey.swapper.records.items()
+        if record.resolution is not None
+    }
     said = {
         name: [right for need in rights_required_by(made) for right in missing[need]]
         for name, made in revisions.items()

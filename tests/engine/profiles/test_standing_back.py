@@ -1,4 +1,6 @@
-"""Whose pods they are: one profile at a time has a schedulerName, and what is another scheduler's is left alone."""
+"""Whose pods they are: one profile at a time has a schedulerName, and what is another scheduler's
+is left alone.
+"""
 
 from __future__ import annotations
 
@@ -28,16 +30,25 @@ OURS, THEIRS = "moorage-system/moorage", "elsewhere/moorage"
 
 
 class World(Bench):
-    """A bench whose live revisions a profile swapper keeps, leading; nothing is live in the beginning."""
+    """A bench whose live revisions a profile swapper keeps, leading; nothing is live in the
+    beginning.
+    """
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.loop.live.clear()
         self.queue.set_profile("test", None, self.clock.boottime())
-        self.swapper = ProfileSwapper(self.loop, RESOLVER, self.ports, ProfileOwnership(self.kube, OURS, {"elsewhere"}.__contains__))
+        self.swapper = ProfileSwapper(
+            self.loop,
+            RESOLVER,
+            self.ports,
+            ProfileOwnership(self.kube, OURS, {"elsewhere"}.__contains__),
+        )
         self.swapper.leading = True
         self.orphans: list[tuple[str, str]] = []
-        self.swapper.orphaned = lambda scheduler_name, profile: self.orphans.append((scheduler_name, profile))
+        self.swapper.orphaned = lambda scheduler_name, profile: self.orphans.append(
+            (scheduler_name, profile)
+        )
         self.reconciler = ProfileStatusWriter(self.swapper, self.queue, self.kube, self.clock)
         self.reconciler.inputs.leadership = lambda: Leadership("me", "", 0, "")
         self.reconciler.inputs.claimed_by = OURS
@@ -65,9 +76,17 @@ class World(Bench):
 
     @property
     def deciding(self) -> dict[str, str]:
-        """schedulerName -> the profile whose revision decides; the loop, the queue and the records have to agree."""
-        named = {r.active.revision.scheduler_name: r for r in self.swapper.records.values() if r.active is not None}
-        assert {name: r.active.revision for name, r in named.items() if r.active is not None} == self.loop.live
+        """schedulerName -> the profile whose revision decides; the loop, the queue and the records
+        have to agree.
+        """
+        named = {
+            r.active.revision.scheduler_name: r
+            for r in self.swapper.records.values()
+            if r.active is not None
+        }
+        assert {
+            name: r.active.revision for name, r in named.items() if r.active is not None
+        } == self.loop.live
         assert len(named) == sum(r.active is not None for r in self.swapper.records.values())
         return {name: record.name for name, record in named.items()}
 
@@ -81,7 +100,9 @@ class World(Bench):
         """Type -> (status, reason) of what is written."""
         self.write()
         written = self.kube.statuses["SchedulerProfile", name]["conditions"]
-        return {condition["type"]: (condition["status"], condition["reason"]) for condition in written}
+        return {
+            condition["type"]: (condition["status"], condition["reason"]) for condition in written
+        }
 
 
 _NUMBERS = itertools.count()
@@ -93,12 +114,17 @@ def claimed(body: dict[str, Any], lease: Any) -> dict[str, Any]:
 
 
 def test_an_older_profile_takes_the_name_from_a_younger_one() -> None:
-    """Also when it comes later, as two of one second do; whichever of them goes, the other one's pods are placed."""
+    """Also when it comes later, as two of one second do; whichever of them goes, the other one's
+    pods are placed.
+    """
     world = World()
     world.see(a_body("zzz", schedulerName="shared"))
     world.see(a_body("aaa", schedulerName="shared"))
     assert world.deciding == {"shared": "aaa"}
-    assert world.conditions("zzz") | {"Ready": ("False", "NameConflict"), "Active": ("False", "Waiting")} == world.conditions("zzz")
+    assert world.conditions("zzz") | {
+        "Ready": ("False", "NameConflict"),
+        "Active": ("False", "Waiting"),
+    } == world.conditions("zzz")
     world.gone("zzz")
     assert world.deciding == {"shared": "aaa"}
     assert world.placed("shared")
@@ -140,8 +166,12 @@ STEPS = st.tuples(
 
 
 @given(st.lists(STEPS, max_size=15))
-def test_any_history_of_profiles_leaves_each_name_to_one(steps: list[tuple[str, str, str, bool]]) -> None:
-    """The oldest profile of a name decides, by its spec or its last good one, unless another installation serves it."""
+def test_any_history_of_profiles_leaves_each_name_to_one(
+    steps: list[tuple[str, str, str, bool]],
+) -> None:
+    """The oldest profile of a name decides, by its spec or its last good one, unless another
+    installation serves it.
+    """
     world = World()
     there: dict[str, dict[str, Any]] = {}
     good: set[tuple[str, str]] = set()
@@ -149,7 +179,13 @@ def test_any_history_of_profiles_leaves_each_name_to_one(steps: list[tuple[str, 
         if step == "change":
             uid = there[name]["metadata"]["uid"] if name in there and flag else f"uid-{i}"
             spec = {"schedulerName": scheduler_name} | ({"preset": "Best"} if i % 3 == 2 else {})
-            there[name] = a_body(name, uid=uid, generation=i + 1, created=f"2026-01-{1 + i // 4:02}T00:00:00Z", **spec)
+            there[name] = a_body(
+                name,
+                uid=uid,
+                generation=i + 1,
+                created=f"2026-01-{1 + i // 4:02}T00:00:00Z",
+                **spec,
+            )
         elif step == "delete":
             there.pop(name, None)
         elif step == "claim" and name in there:
@@ -162,8 +198,14 @@ def test_any_history_of_profiles_leaves_each_name_to_one(steps: list[tuple[str, 
             world.swapper.profile_changed(gone, None)
         world.see(*there.values())
         want: dict[str, str] = {}
-        for body in sorted(there.values(), key=lambda body: (body["metadata"]["creationTimestamp"], body["metadata"]["name"])):
-            served, key = body["spec"]["schedulerName"], (body["metadata"]["uid"], body["spec"]["schedulerName"])
+        for body in sorted(
+            there.values(),
+            key=lambda body: (body["metadata"]["creationTimestamp"], body["metadata"]["name"]),
+        ):
+            served, key = (
+                body["spec"]["schedulerName"],
+                (body["metadata"]["uid"], body["spec"]["schedulerName"]),
+            )
             first = want.setdefault(served, body["metadata"]["name"]) == body["metadata"]["name"]
             mine = body.get("status", {}).get("claimedBy") != THEIRS
             if first and mine and "preset" not in body["spec"]:
@@ -176,10 +218,17 @@ def test_any_history_of_profiles_leaves_each_name_to_one(steps: list[tuple[str, 
 @pytest.mark.parametrize("stored", [False, True], ids=["served before", "stored before a restart"])
 @pytest.mark.parametrize(
     ("name", "lease", "reason"),
-    [("default-scheduler", "kube-system/kube-scheduler", "DefaultSchedulerActive"), ("test", THEIRS, "ClaimedByAnother")],
+    [
+        ("default-scheduler", "kube-system/kube-scheduler", "DefaultSchedulerActive"),
+        ("test", THEIRS, "ClaimedByAnother"),
+    ],
 )
-def test_what_somebody_else_serves_is_left_alone(name: str, lease: str, reason: str, stored: bool) -> None:
-    """As long as the other one's Lease is renewed: no pod is decided or told anything, whatever was served before."""
+def test_what_somebody_else_serves_is_left_alone(
+    name: str, lease: str, reason: str, stored: bool
+) -> None:
+    """As long as the other one's Lease is renewed: no pod is decided or told anything, whatever was
+    served before.
+    """
     world = World()
     body = a_body("mine", schedulerName=name)
     if stored:
@@ -194,7 +243,10 @@ def test_what_somebody_else_serves_is_left_alone(name: str, lease: str, reason: 
     world.see(claimed(body, THEIRS) if lease == THEIRS else body)
     assert world.deciding == {}
     assert not world.placed(name)
-    assert world.conditions("mine") | {"Accepted": ("False", reason), "Active": ("False", "Waiting")} == world.conditions("mine")
+    assert world.conditions("mine") | {
+        "Accepted": ("False", reason),
+        "Active": ("False", "Waiting"),
+    } == world.conditions("mine")
     assert not [write for write in world.kube.written if write.method == "pod_condition"]
     world.kube.renewed.clear()
     world.settle()
@@ -207,7 +259,10 @@ def test_a_claim_of_another_installation_is_not_overwritten() -> None:
     world.kube.renewed.add(THEIRS)
     world.see(claimed(a_body("theirs"), THEIRS))
     world.write()
-    assert set(world.kube.statuses["SchedulerProfile", "theirs"]) == {"observedGeneration", "conditions"}
+    assert set(world.kube.statuses["SchedulerProfile", "theirs"]) == {
+        "observedGeneration",
+        "conditions",
+    }
     world.kube.renewed.clear()
     world.settle()
     world.write()
@@ -220,11 +275,17 @@ def test_a_claim_of_another_installation_is_not_overwritten() -> None:
         pytest.param(a_body("mine"), False, id="ours alone"),
         pytest.param(claimed(a_body("mine"), OURS), False, id="claimed by us"),
         pytest.param(claimed(a_body("mine"), THEIRS), True, id="claimed by others"),
-        pytest.param(a_body("mine", schedulerName="default-scheduler"), True, id="kube-scheduler's name"),
+        pytest.param(
+            a_body("mine", schedulerName="default-scheduler"), True, id="kube-scheduler's name"
+        ),
     ],
 )
-def test_claims_are_looked_at_again_while_they_may_change(body: dict[str, Any], again: bool) -> None:
-    """Somebody else's Lease that is renewed from some moment on, or no longer, is noticed without a change of the profile."""
+def test_claims_are_looked_at_again_while_they_may_change(
+    body: dict[str, Any], again: bool
+) -> None:
+    """Somebody else's Lease that is renewed from some moment on, or no longer, is noticed without a
+    change of the profile.
+    """
 
     async def reviewed() -> bool:
         world = World()
@@ -245,16 +306,28 @@ def test_claims_are_looked_at_again_while_they_may_change(body: dict[str, Any], 
 @pytest.mark.parametrize(
     ("lease", "labels", "serving", "believed"),
     [
-        pytest.param(THEIRS, {HOME_LABEL: "true"}, True, True, id="an installation that says so itself"),
-        pytest.param(THEIRS, {HOME_LABEL: "true"}, False, False, id="an installation that serves another profile"),
+        pytest.param(
+            THEIRS, {HOME_LABEL: "true"}, True, True, id="an installation that says so itself"
+        ),
+        pytest.param(
+            THEIRS,
+            {HOME_LABEL: "true"},
+            False,
+            False,
+            id="an installation that serves another profile",
+        ),
         pytest.param(THEIRS, {}, True, False, id="in a tenant's namespace"),
         pytest.param("nowhere/moorage", {}, True, False, id="in a namespace that nobody has seen"),
         pytest.param("kube-system/moorage", {}, True, True, id="in kube-system"),
         pytest.param("moorage-system/other", {}, True, True, id="in our own namespace"),
     ],
 )
-def test_only_leases_of_installations_are_believed(lease: str, labels: dict[str, str], serving: bool, believed: bool) -> None:
-    """Whoever may write a status names any Lease there; a tenant's is none of an installation, however it is renewed."""
+def test_only_leases_of_installations_are_believed(
+    lease: str, labels: dict[str, str], serving: bool, believed: bool
+) -> None:
+    """Whoever may write a status names any Lease there; a tenant's is none of an installation,
+    however it is renewed.
+    """
 
     class Named(InMemoryKube):
         async def serves(self, namespace: str, lease: str, profile: str) -> bool:
@@ -263,14 +336,18 @@ def test_only_leases_of_installations_are_believed(lease: str, labels: dict[str,
     kube = Named()
     kube.renewed.add(lease)
     engine = make_engine(kube, FakeEventRecorder())
-    engine.stored_object_sinks[NAMESPACES].put(Namespace(ObjectMeta("elsewhere", uid="u", resource_version="1", labels=labels)))
+    engine.stored_object_sinks[NAMESPACES].put(
+        Namespace(ObjectMeta("elsewhere", uid="u", resource_version="1", labels=labels))
+    )
     engine.profile_changed("mine", claimed(a_body("mine"), lease))
     asyncio.run(engine.swapper.reconcile())
     assert ("mine" not in engine.loop.live) == believed
 
 
 def test_a_claim_that_comes_is_noticed_at_once() -> None:
-    """Two installations that found an unclaimed profile agree as soon as the status of one of them is there."""
+    """Two installations that found an unclaimed profile agree as soon as the status of one of them
+    is there.
+    """
     world = World()
     world.see(a_body("mine"))
     world.kube.renewed.add(THEIRS)
@@ -282,7 +359,11 @@ def test_pods_of_a_deleted_profile_are_told_once() -> None:
     """Unless another profile has the name, or they never were its pods."""
     world = World()
     world.kube.renewed.add("kube-system/kube-scheduler")
-    world.see(a_body("one"), a_body("two", schedulerName="one"), a_body("other", schedulerName="default-scheduler"))
+    world.see(
+        a_body("one"),
+        a_body("two", schedulerName="one"),
+        a_body("other", schedulerName="default-scheduler"),
+    )
     world.gone("other")
     world.gone("one")
     assert world.orphans == []
@@ -317,11 +398,16 @@ def test_waiting_pods_are_told_what_is_wrong_with_their_profile(
     kube, events = InMemoryKube(), FakeEventRecorder()
     kube.renewed.add("kube-system/kube-scheduler")
     engine = make_engine(kube, events)
-    profiles = [a_body("bad", preset="Best"), a_body("taken", schedulerName="default-scheduler", preset="Best")]
+    profiles = [
+        a_body("bad", preset="Best"),
+        a_body("taken", schedulerName="default-scheduler", preset="Best"),
+    ]
     for body in profiles:
         engine.profile_changed(body["metadata"]["name"], body)
     asyncio.run(engine.swapper.reconcile())
-    engine.pod_sink.put(versioned(make_pod("waiting", scheduler_name=scheduler_name, scheduling_gates=gates)))
+    engine.pod_sink.put(
+        versioned(make_pod("waiting", scheduler_name=scheduler_name, scheduling_gates=gates))
+    )
     for body in profiles:
         engine.profile_changed(body["metadata"]["name"], None)
     asyncio.run(engine.swapper.reconcile())

@@ -1,4 +1,6 @@
-"""Swapping: one new live revision for what changed together, none for what is bad, and what follows from each."""
+"""Swapping: one new live revision for what changed together, none for what is bad, and what follows
+from each.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ DEBOUNCE = 0.2
 GPU = "example.com/gpu"
 
 
-def with_ref(name: str = "test", generation: int = 1, config: str = "fit", **spec: Any) -> dict[str, Any]:
+def with_ref(
+    name: str = "test", generation: int = 1, config: str = "fit", **spec: Any
+) -> dict[str, Any]:
     """A profile that takes NodeResourcesFit's arguments from a PluginConfig."""
     reference = {"name": "NodeResourcesFit", "configRef": {"name": config}}
     return a_body(name, generation=generation, pluginConfig=[reference], **spec)
@@ -42,7 +46,11 @@ def live(world: Running) -> Revision | None:
 
 def see(world: Running, body: dict[str, Any]) -> None:
     """An object of either kind is in this state."""
-    tell = world.engine.profile_changed if body["kind"] == "SchedulerProfile" else world.engine.plugin_config_changed
+    tell = (
+        world.engine.profile_changed
+        if body["kind"] == "SchedulerProfile"
+        else world.engine.plugin_config_changed
+    )
     tell(body["metadata"]["name"], body)
 
 
@@ -51,7 +59,7 @@ def swapped(world: Running) -> int:
     return len(world.notes("Activated"))
 
 
-# ---- what becomes a swap ---------------------------------------------------------------------------------------------------
+# ---- what becomes a swap -------------------------------------------------------------------------
 
 
 def test_objects_that_change_together_are_one_swap() -> None:
@@ -101,8 +109,14 @@ def test_profiles_wait_for_the_first_lists() -> None:
 SAME, FIT = with_ref(), ignoring(1)
 NO_CHANGES: dict[str, dict[str, Any]] = {
     "our own status": {**SAME, "status": {"activeRevision": "x", "conditions": []}},
-    "a label": {**SAME, "metadata": {**SAME["metadata"], "labels": {"a": "b"}, "resourceVersion": "99"}},
-    "a label of its config": {**FIT, "metadata": {**FIT["metadata"], "labels": {"a": "b"}, "resourceVersion": "99"}},
+    "a label": {
+        **SAME,
+        "metadata": {**SAME["metadata"], "labels": {"a": "b"}, "resourceVersion": "99"},
+    },
+    "a label of its config": {
+        **FIT,
+        "metadata": {**FIT["metadata"], "labels": {"a": "b"}, "resourceVersion": "99"},
+    },
     "an unused config": a_config("unused"),
 }
 
@@ -116,7 +130,12 @@ def test_what_changes_nothing_is_no_swap(change: str) -> None:
         world.engine.plugin_config_changed("fit", FIT)
         async with world.leading(SAME) as world:
             record = world.engine.swapper.records["test"]
-            before, resolution, count, stored = live(world), record.resolution, len(world.events.events), dict(world.kube.stored)
+            before, resolution, count, stored = (
+                live(world),
+                record.resolution,
+                len(world.events.events),
+                dict(world.kube.stored),
+            )
             settled: list[str] = []
             world.engine.swapper.changed = lambda: settled.append("settled")
             see(world, NO_CHANGES[change])
@@ -132,22 +151,48 @@ def test_what_changes_nothing_is_no_swap(change: str) -> None:
 
 
 BAD: dict[str, tuple[list[dict[str, Any]], str]] = {
-    "a misspelt plugin": ([a_body("test", generation=9, weights={"NodeResourceFit": 1})], 'did you mean "NodeResourcesFit"?'),
-    "a weight out of range": ([a_body("test", generation=9, weights={"NodeResourcesFit": -1})], "spec.weights[NodeResourcesFit]: -1"),
+    "a misspelt plugin": (
+        [a_body("test", generation=9, weights={"NodeResourceFit": 1})],
+        'did you mean "NodeResourcesFit"?',
+    ),
+    "a weight out of range": (
+        [a_body("test", generation=9, weights={"NodeResourcesFit": -1})],
+        "spec.weights[NodeResourcesFit]: -1",
+    ),
     "a wrong type in args": (
-        [a_body("test", generation=9, pluginConfig=[{"name": "NodeResourcesFit", "args": {"ignoredResources": 1}}])],
+        [
+            a_body(
+                "test",
+                generation=9,
+                pluginConfig=[{"name": "NodeResourcesFit", "args": {"ignoredResources": 1}}],
+            )
+        ],
         "spec.pluginConfig[0].args.ignoredResources: 1",
     ),
-    "a missing config": ([with_ref(generation=9, config="none")], "there is no PluginConfig of this name"),
-    "a config gone bad": ([a_config("fit", generation=9, ignoredResource=[])], "this PluginConfig is not valid"),
-    "a config for another plugin": ([a_config("fit", generation=9, plugin="NodeAffinity")], "is for NodeAffinity"),
-    "an unknown field": ([a_body("test", generation=9, rollout={"strategy": "Canary"})], "spec.rollout: '{…}': unknown field"),
+    "a missing config": (
+        [with_ref(generation=9, config="none")],
+        "there is no PluginConfig of this name",
+    ),
+    "a config gone bad": (
+        [a_config("fit", generation=9, ignoredResource=[])],
+        "this PluginConfig is not valid",
+    ),
+    "a config for another plugin": (
+        [a_config("fit", generation=9, plugin="NodeAffinity")],
+        "is for NodeAffinity",
+    ),
+    "an unknown field": (
+        [a_body("test", generation=9, rollout={"strategy": "Canary"})],
+        "spec.rollout: '{…}': unknown field",
+    ),
 }
 
 
 @pytest.mark.parametrize("change", BAD)
 def test_a_bad_change_leaves_the_live_revision(change: str) -> None:
-    """The very same object goes on deciding; people are told once what is wrong and what decides; mending it swaps."""
+    """The very same object goes on deciding; people are told once what is wrong and what decides;
+    mending it swaps.
+    """
     bodies, text = BAD[change]
 
     async def scenario() -> None:
@@ -181,7 +226,9 @@ def test_a_bad_change_leaves_the_live_revision(change: str) -> None:
 
 
 def test_each_refusal_is_told_once() -> None:
-    """Per generation and text: the same fault in a new generation is new, as is a new fault of the same one."""
+    """Per generation and text: the same fault in a new generation is new, as is a new fault of the
+    same one.
+    """
 
     async def scenario() -> None:
         async with Running().leading() as world:
@@ -211,7 +258,9 @@ def test_each_refusal_is_told_once() -> None:
 
 
 def test_nothing_is_left_of_a_superseded_revision() -> None:
-    """Once it has no bindings in flight, and a pod like those that it decided was decided by another."""
+    """Once it has no bindings in flight, and a pod like those that it decided was decided by
+    another.
+    """
 
     async def scenario() -> None:
         async with Running().leading() as world:
@@ -232,11 +281,13 @@ def test_nothing_is_left_of_a_superseded_revision() -> None:
     asyncio.run(scenario())
 
 
-# ---- stored revisions ------------------------------------------------------------------------------------------------------
+# ---- stored revisions ----------------------------------------------------------------------------
 
 
 def test_a_revision_is_stored_before_it_decides() -> None:
-    """While that is going on, and after it failed, the old one decides; it is tried again until it is done."""
+    """While that is going on, and after it failed, the old one decides; it is tried again until it
+    is done.
+    """
 
     async def scenario() -> None:
         async with Running().leading() as world:
@@ -256,7 +307,9 @@ def test_a_revision_is_stored_before_it_decides() -> None:
             revision = live(world)
             assert revision is not before
             assert revision is not None
-            assert [stored.data["revision"] for stored in world.kube.stored.values()][-1] == revision.id
+            assert [stored.data["revision"] for stored in world.kube.stored.values()][
+                -1
+            ] == revision.id
 
     asyncio.run(scenario())
 
@@ -291,7 +344,11 @@ def test_another_revision_of_that_name_is_not_taken_for_it(other: str) -> None:
             resolution = world.engine.swapper.records["test"].resolution
             assert resolution is not None
             name = first.name.replace(first.data["revision"], resolution.id)
-            data = {**first.data, "uid": "old"} if other == "a deleted profile's" else {"revision": resolution.id}
+            data = (
+                {**first.data, "uid": "old"}
+                if other == "a deleted profile's"
+                else {"revision": resolution.id}
+            )
             kube.stored[name] = StoredRevision(name, "test", 9, data)
             if other == "gone when it is looked at":
                 del kube.stored[name]
@@ -310,7 +367,9 @@ def test_another_revision_of_that_name_is_not_taken_for_it(other: str) -> None:
 
 @pytest.mark.parametrize("failing", [False, True], ids=["plain", "deleting fails"])
 def test_the_newest_few_are_kept(failing: bool) -> None:
-    """In the order in which they decided; a deletion that fails holds up no swap and is made up for."""
+    """In the order in which they decided; a deletion that fails holds up no swap and is made up
+    for.
+    """
     engine = make_engine(kube := InMemoryKube(), events := FakeEventRecorder())
     last = 9
     for generation in range(1, last + 1):
@@ -350,13 +409,17 @@ def test_a_standby_swaps_without_storing() -> None:
 
 
 def test_the_last_good_revision_survives_a_restart() -> None:
-    """Its PluginConfigs' arguments of then included; the newest good one, and only until the spec is good again."""
+    """Its PluginConfigs' arguments of then included; the newest good one, and only until the spec
+    is good again.
+    """
 
     async def scenario() -> None:
         kube = InMemoryKube()
         async with Running(kube).leading() as world:
             for generation in (1, 2, 3):
-                world.engine.plugin_config_changed("fit", ignoring(generation, f"{GPU}{generation}"))
+                world.engine.plugin_config_changed(
+                    "fit", ignoring(generation, f"{GPU}{generation}")
+                )
                 world.engine.profile_changed("test", with_ref(generation=generation + 1))
                 await world.clock.advance(1)
             before = live(world)
@@ -382,7 +445,9 @@ def test_the_last_good_revision_survives_a_restart() -> None:
 
 
 def test_a_new_leader_goes_on_with_the_numbers_of_the_old_one() -> None:
-    """It reads the stored revisions when it takes over, so that the newest is the newest after the next restart too."""
+    """It reads the stored revisions when it takes over, so that the newest is the newest after the
+    next restart too.
+    """
 
     async def scenario() -> None:
         kube = InMemoryKube()
@@ -404,14 +469,18 @@ def test_a_new_leader_goes_on_with_the_numbers_of_the_old_one() -> None:
 
 @pytest.mark.parametrize("change", ["deleted", "changed"])
 def test_what_changes_while_it_is_stored(change: str) -> None:
-    """A profile that is deleted meanwhile does not decide; one that changes ends at its newest state."""
+    """A profile that is deleted meanwhile does not decide; one that changes ends at its newest
+    state.
+    """
 
     async def scenario() -> None:
         async with Running().leading() as world:
             gate = world.kube.hold("create_revision")
             world.engine.profile_changed("test", a_body("test", generation=2))
             await world.clock.advance(1)
-            world.engine.profile_changed("test", None if change == "deleted" else a_body("test", generation=3))
+            world.engine.profile_changed(
+                "test", None if change == "deleted" else a_body("test", generation=3)
+            )
             gate.set()
             await world.clock.advance(1)
             if change == "deleted":

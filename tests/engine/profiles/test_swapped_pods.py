@@ -20,7 +20,9 @@ GPU = "example.com/gpu"
 
 
 class Refused:
-    """A running world with two refused pods: ``gpu`` by NodeResourcesFit, ``picky`` by NodeAffinity."""
+    """A running world with two refused pods: ``gpu`` by NodeResourcesFit, ``picky`` by
+    NodeAffinity.
+    """
 
     def __init__(self, world: Running) -> None:
         self.world = world
@@ -40,7 +42,13 @@ class Refused:
         """The profile changes: these resources are ignored."""
         self.generation += 1
         entry = {"name": "NodeResourcesFit", "args": {"ignoredResources": list(ignored)}}
-        body = a_body("test", generation=self.generation, podInitialBackoffSeconds=INITIAL_BACKOFF, pluginConfig=[entry], **spec)
+        body = a_body(
+            "test",
+            generation=self.generation,
+            podInitialBackoffSeconds=INITIAL_BACKOFF,
+            pluginConfig=[entry],
+            **spec,
+        )
         self.world.engine.profile_changed("test", body)
 
     def entry(self, name: str) -> QueuedPodInfo:
@@ -65,7 +73,10 @@ CHANGES: dict[str, tuple[dict[str, Any], tuple[int, int]]] = {
     "another is taken out": ({"plugins": {"multiPoint": WITHOUT_AFFINITY}}, (0, 1)),
     "a third one": ({"plugins": {"multiPoint": {"disabled": [{"name": "ImageLocality"}]}}}, (0, 0)),
     "weights alone": ({"weights": {"NodeResourcesFit": 7}}, (0, 0)),
-    "a place at score": ({"plugins": {"score": WITHOUT_AFFINITY, "preScore": WITHOUT_AFFINITY}}, (0, 1)),
+    "a place at score": (
+        {"plugins": {"score": WITHOUT_AFFINITY, "preScore": WITHOUT_AFFINITY}},
+        (0, 1),
+    ),
 }
 
 
@@ -79,7 +90,10 @@ def test_pods_that_changed_plugins_had_refused_are_tried_again(change: str) -> N
             pods = Refused(world)
             await pods.begin()
             before = pods.attempts
-            pods.see(GPU + spec.get("ignored", "x"), **{name: value for name, value in spec.items() if name != "ignored"})
+            pods.see(
+                GPU + spec.get("ignored", "x"),
+                **{name: value for name, value in spec.items() if name != "ignored"},
+            )
             await world.clock.advance(1)
             now = world.engine.queue.get("uid-picky")
             assert pods.entry("gpu").attempts - before[0] == moved[0]
@@ -104,7 +118,9 @@ def test_a_swap_that_helps_places_the_pod() -> None:
 
 
 def test_moves_are_no_oftener_than_the_initial_backoff() -> None:
-    """However often the profile changes; what is owed is moved when the time has come, backoff counters stay."""
+    """However often the profile changes; what is owed is moved when the time has come, backoff
+    counters stay.
+    """
 
     async def scenario() -> None:
         async with Running().leading() as world:
@@ -152,7 +168,9 @@ def test_pods_of_a_stopped_profile_are_held(how: str) -> None:
             await settle()
             world.kube.put(make_pod("refused", node_selector={"disk": "fast"}))
             await settle()
-            world.engine.profile_changed("test", None if how == "deleted" else a_body("test", generation=2, suspend=True))
+            world.engine.profile_changed(
+                "test", None if how == "deleted" else a_body("test", generation=2, suspend=True)
+            )
             await world.clock.advance(1)
             world.kube.put(make_pod("new"))
             gate.set()
@@ -160,7 +178,11 @@ def test_pods_of_a_stopped_profile_are_held(how: str) -> None:
             assert world.kube.bindings.keys() == {"flying"}
             assert world.engine.queue.counts("test").held == 2
             assert ("test" not in world.engine.loop.live) == (how == "deleted")
-            body = a_body("test", uid="uid-again") if how == "deleted" else a_body("test", generation=3)
+            body = (
+                a_body("test", uid="uid-again")
+                if how == "deleted"
+                else a_body("test", generation=3)
+            )
             world.engine.profile_changed("test", body)
             await world.clock.advance(1)
             assert world.kube.bindings.keys() == {"flying", "new"}
@@ -172,7 +194,9 @@ def test_pods_of_a_stopped_profile_are_held(how: str) -> None:
 
 
 def test_pods_of_a_profile_that_was_never_good_are_told_why() -> None:
-    """Each one once, those that come later too, in event and condition; with the profile mended they are placed."""
+    """Each one once, those that come later too, in event and condition; with the profile mended
+    they are placed.
+    """
 
     async def scenario() -> None:
         async with Running().leading(a_body("good")) as world:
@@ -186,7 +210,10 @@ def test_pods_of_a_profile_that_was_never_good_are_told_why() -> None:
                 await world.clock.advance(1)
             for name in ("first", "second"):
                 (note,) = world.notes("FailedScheduling", name)
-                assert note.startswith("SchedulerProfile 'bad' has never been valid: spec.preset: 'Best': supported values: ")
+                assert note.startswith(
+                    "SchedulerProfile 'bad' has never been valid: spec.preset: 'Best': "
+                    "supported values: "
+                )
                 (condition,) = world.kube.pods[f"uid-{name}"].status.conditions or ()
                 assert (condition.reason, condition.message) == ("SchedulerError", note)
             assert world.notes("FailedScheduling", "other") == []

@@ -1,4 +1,6 @@
-"""Unmatched pods: pods whose profile is gone, or whose schedulerName nobody here has, are told so; other schedulers' are left alone."""
+"""Unmatched pods: pods whose profile is gone, or whose schedulerName nobody here has, are told so;
+other schedulers' are left alone.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,12 @@ from moorage.core.objects.pods import Pod, SchedulingGate
 from moorage.core.plugins.priority_sort import PrioritySort
 from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.engine.binding.actors.contract import pod_ref
-from moorage.engine.profiles.unmatched_pods import MAX_REMEMBERED, REPORT_AFTER_SECONDS, SLICE_SECONDS, UnmatchedPods
+from moorage.engine.profiles.unmatched_pods import (
+    MAX_REMEMBERED,
+    REPORT_AFTER_SECONDS,
+    SLICE_SECONDS,
+    UnmatchedPods,
+)
 from tests.builders import make_node, make_pod
 from tests.engine.running import Running
 from tests.engine.worlds import a_body, versioned
@@ -42,7 +49,7 @@ async def later(world: Running, seconds: float = 0.0) -> None:
     await world.clock.advance(0.3)
 
 
-# ---- names that nobody has -----------------------------------------------------------------------------------------------------
+# ---- names that nobody has -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -51,14 +58,18 @@ async def later(world: Running, seconds: float = 0.0) -> None:
         pytest.param("Bin-Packk", [MISSPELT], id="misspelt"),
         pytest.param("gone", [FORMER], id="was a profile's"),
         pytest.param("volcano", [], id="nothing like it"),
-        pytest.param("default-scheduler", [], id="kube-scheduler's, though a profile has a name like it"),
+        pytest.param(
+            "default-scheduler", [], id="kube-scheduler's, though a profile has a name like it"
+        ),
         pytest.param("bin-pack2", [], id="configured as somebody else's"),
         pytest.param("theirs", [], id="another installation's"),
         pytest.param("bad", [], id="a profile's that was never good"),
     ],
 )
 def test_unknown_schedulers(scheduler_name: str, notes: list[str]) -> None:
-    """After a minute without a node, by one event and no condition: another scheduler may write that."""
+    """After a minute without a node, by one event and no condition: another scheduler may write
+    that.
+    """
 
     async def story() -> None:
         world = Running(config=load_config(None, {}, {"foreignSchedulers": "bin-pack2"}))
@@ -81,7 +92,11 @@ def test_unknown_schedulers(scheduler_name: str, notes: list[str]) -> None:
             await later(world, 10 * REPORT_AFTER_SECONDS)
             assert told(world) == notes
             assert (condition(world, "a") == ("", "")) is (scheduler_name != "bad")
-            assert all(event.controller == "moorage" for event in world.events.events if event.reason == "UnknownScheduler")
+            assert all(
+                event.controller == "moorage"
+                for event in world.events.events
+                if event.reason == "UnknownScheduler"
+            )
 
     asyncio.run(story())
 
@@ -105,7 +120,9 @@ def test_gated_and_gone_pods_are_not_told() -> None:
 
     async def story() -> None:
         async with Running().leading(a_body("testing")) as world:
-            gated = world.kube.put(make_pod("gated", scheduler_name="testin", scheduling_gates=(SchedulingGate("g"),)))
+            gated = world.kube.put(
+                make_pod("gated", scheduler_name="testin", scheduling_gates=(SchedulingGate("g"),))
+            )
             world.kube.put(make_pod("gone", scheduler_name="testin"))
             await later(world)
             world.kube.delete(world.kube.pods["uid-gone"])
@@ -138,11 +155,13 @@ def test_a_standby_tells_nobody_until_it_leads() -> None:
     asyncio.run(story())
 
 
-# ---- deletion ------------------------------------------------------------------------------------------------------------------
+# ---- deletion ------------------------------------------------------------------------------------
 
 
 def test_pods_of_a_deleted_profile() -> None:
-    """One event and one condition for each of those that wait; recreated, they go on; those that come meanwhile are not touched."""
+    """One event and one condition for each of those that wait; recreated, they go on; those that
+    come meanwhile are not touched.
+    """
 
     async def story() -> None:
         async with Running().leading(a_body("gone"), nodes=0) as world:
@@ -183,7 +202,9 @@ def test_a_pod_whose_binding_fails_after_its_profile_is_gone() -> None:
             gate.set()
             await later(world)
             waiting = next(name for name in ("fails", "lands") if not world.node(name))
-            assert [event.regarding.name for event in world.events.events if event.note == LOST] == [waiting]
+            assert [
+                event.regarding.name for event in world.events.events if event.note == LOST
+            ] == [waiting]
 
     asyncio.run(story())
 
@@ -202,21 +223,31 @@ def test_a_leader_that_dies_while_it_tells(told_before: int) -> None:
             for i in range(told_before):  # by the other leader
                 pod = world.kube.pods[f"uid-p{i}"]
                 await world.kube.pod_condition(
-                    pod_ref(pod), {"type": "PodScheduled", "status": "False", "reason": "SchedulerError", "message": LOST}
+                    pod_ref(pod),
+                    {
+                        "type": "PodScheduled",
+                        "status": "False",
+                        "reason": "SchedulerError",
+                        "message": LOST,
+                    },
                 )
             world.kube.put(make_pod("later", scheduler_name="gone"))
             await later(world)
             assert world.notes("FailedScheduling") == []
             world.engine.lead(lambda: None)
             await later(world, 2 * REPORT_AFTER_SECONDS)
-            assert [e.regarding.name for e in world.events.events if e.note == LOST] == [f"p{i}" for i in range(told_before, 4)]
+            assert [e.regarding.name for e in world.events.events if e.note == LOST] == [
+                f"p{i}" for i in range(told_before, 4)
+            ]
             assert {condition(world, f"p{i}")[1] for i in range(4)} == {LOST}
-            assert [e.regarding.name for e in world.events.events if e.reason == "UnknownScheduler"] == ["later"]
+            assert [
+                e.regarding.name for e in world.events.events if e.reason == "UnknownScheduler"
+            ] == ["later"]
 
     asyncio.run(story())
 
 
-# ---- many of them --------------------------------------------------------------------------------------------------------------
+# ---- many of them --------------------------------------------------------------------------------
 
 
 @dataclasses.dataclass
@@ -227,7 +258,12 @@ class Crowd:
     told: list[str] = dataclasses.field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.queue = SchedulingQueue(PrioritySort().sort_key, Store(), lambda queue, event: None, lambda plugin, pod, error: None)
+        self.queue = SchedulingQueue(
+            PrioritySort().sort_key,
+            Store(),
+            lambda queue, event: None,
+            lambda plugin, pod, error: None,
+        )
         self.strangers = UnmatchedPods(self.queue, self.clock, FakeEventRecorder(), (), self.tell)
 
     def tell(self, pod: Pod, text: str) -> None:
@@ -238,11 +274,15 @@ class Crowd:
     def add(self, count: int) -> None:
         """So many more pods."""
         for i in range(len(self.told), len(self.told) + count):
-            self.queue.add(versioned(make_pod(f"p{i}", scheduler_name="gone")), self.clock.boottime())
+            self.queue.add(
+                versioned(make_pod(f"p{i}", scheduler_name="gone")), self.clock.boottime()
+            )
 
 
 def test_thousands_are_told_in_slices() -> None:
-    """A tick takes no longer than a slice and the one pod that it ends with; each is told once, in the order in which they came."""
+    """A tick takes no longer than a slice and the one pod that it ends with; each is told once, in
+    the order in which they came.
+    """
     crowd = Crowd()
     crowd.strangers.lead()
     crowd.add(3000)
@@ -276,7 +316,9 @@ def test_what_is_kept_is_bounded() -> None:
     crowd = Crowd()
     crowd.strangers.lead()
     for i in range(2 * MAX_REMEMBERED):
-        crowd.queue.add(versioned(make_pod(f"p{i}", scheduler_name=f"name{i}")), crowd.clock.boottime())
+        crowd.queue.add(
+            versioned(make_pod(f"p{i}", scheduler_name=f"name{i}")), crowd.clock.boottime()
+        )
         crowd.strangers.pod_queued(make_pod(f"p{i}", scheduler_name=f"name{i}"))
         crowd.strangers.profile_orphaned(f"gone{i}", "p")
     crowd.clock.jump(REPORT_AFTER_SECONDS)

@@ -32,7 +32,9 @@ class World:
     def __init__(self) -> None:
         self.kube, self.clock = InMemoryKube(), ManualClock()
         self.engine: Engine = make_engine(self.kube, FakeEventRecorder(), self.clock)
-        self.engine.profile_status.inputs.leadership = lambda: Leadership("me", "", 0, str(self.clock.boottime()))
+        self.engine.profile_status.inputs.leadership = lambda: Leadership(
+            "me", "", 0, str(self.clock.boottime())
+        )
         self.pods = 0
         for i in range(MANY):
             self.engine.profile_changed(f"p{i}", a_body(f"p{i}"))
@@ -42,7 +44,11 @@ class World:
         """One round; names of the profiles whose status was written in it."""
         before = len(self.kube.written)
         asyncio.run(self.engine.profile_status.write_due())
-        return [write.arguments[0] for write in self.kube.written[before:] if write.method == "profile_status"]
+        return [
+            write.arguments[0]
+            for write in self.kube.written[before:]
+            if write.method == "profile_status"
+        ]
 
     def rounds(self, seconds: float) -> Counter[str]:
         """Rounds for so long; how often each profile was written."""
@@ -56,7 +62,9 @@ class World:
         """One more pod waits for each profile."""
         self.pods += 1
         for i in range(MANY):
-            self.engine.pod_sink.put(versioned(make_pod(f"x{i}-{self.pods}", scheduler_name=f"p{i}")))
+            self.engine.pod_sink.put(
+                versioned(make_pod(f"x{i}-{self.pods}", scheduler_name=f"p{i}"))
+            )
 
 
 def test_all_that_is_new_is_told_in_one_round() -> None:
@@ -111,11 +119,13 @@ def test_only_the_leaders_renewal_is_written_when_nothing_changes() -> None:
     assert set(world.rounds(4 * RENEW_INTERVAL_SECONDS).values()) <= {3, 4}
 
 
-# ---- what somebody else writes there ---------------------------------------------------------------------------------------
+# ---- what somebody else writes there -------------------------------------------------------------
 
 
 class Forged:
-    """A profile and a PluginConfig whose statuses are written as the API server would, and come back as watches bring them."""
+    """A profile and a PluginConfig whose statuses are written as the API server would, and come
+    back as watches bring them.
+    """
 
     def __init__(self) -> None:
         self.kube, self.clock = InMemoryKube(), EagerClock()
@@ -166,10 +176,15 @@ def test_what_somebody_else_writes_into_a_status_is_mended(field: str) -> None:
     """At once, as a whole, and with one write; our own writes that come back are no news."""
     world = Forged()
     world.rounds(WRITE_INTERVAL_SECONDS)
-    ours = dict(world.kube.statuses["SchedulerProfile", "p"]), dict(world.kube.statuses["PluginConfig", "c"])
+    ours = (
+        dict(world.kube.statuses["SchedulerProfile", "p"]),
+        dict(world.kube.statuses["PluginConfig", "c"]),
+    )
     world.echo()
     assert world.rounds(3 * WRITE_INTERVAL_SECONDS) == 0
-    world.forge({field: FORGERIES[field]}, {"conditions": [], "hash": "x"} if field == "conditions" else {})
+    world.forge(
+        {field: FORGERIES[field]}, {"conditions": [], "hash": "x"} if field == "conditions" else {}
+    )
     assert world.rounds(WRITE_INTERVAL_SECONDS) == (2 if field == "conditions" else 1)
     mended = world.kube.statuses["SchedulerProfile", "p"], world.kube.statuses["PluginConfig", "c"]
     assert tuple({k: v for k, v in status.items() if v is not None} for status in mended) == tuple(

@@ -10,7 +10,11 @@ import msgspec
 import pytest
 
 from moorage.core.objects.pods import Pod, PodCondition, PodStatus
-from moorage.engine.reports.pod_conditions import UNSCHEDULABLE, PodConditionUpdate, PodConditionWriter
+from moorage.engine.reports.pod_conditions import (
+    UNSCHEDULABLE,
+    PodConditionUpdate,
+    PodConditionWriter,
+)
 from tests.builders import make_pod
 from tests.fakes.clocks import ManualClock, settle
 from tests.fakes.kube import InMemoryKube
@@ -24,7 +28,9 @@ class Conditions(InMemoryKube):
         super().__init__()
         self.conditions: list[dict[str, Any]] = []
 
-    async def pod_condition(self, pod: Any, condition: Any, nominated_node: str | None = None) -> None:
+    async def pod_condition(
+        self, pod: Any, condition: Any, nominated_node: str | None = None
+    ) -> None:
         """Keep it."""
         self.conditions.append(dict(condition))
 
@@ -34,16 +40,27 @@ class Conditions(InMemoryKube):
     [
         pytest.param((), True, id="none-yet"),
         pytest.param((PodCondition("PodScheduled", "True"),), True, id="status-changes"),
-        pytest.param((PodCondition("PodScheduled", "False", "SchedulingGated", "gated"),), False, id="only-the-reason-changes"),
+        pytest.param(
+            (PodCondition("PodScheduled", "False", "SchedulingGated", "gated"),),
+            False,
+            id="only-the-reason-changes",
+        ),
     ],
 )
-def test_the_transition_time_is_set_where_the_status_changes(before: tuple[PodCondition, ...], transition: bool) -> None:
-    """Where the condition was False already, the time that stands there is kept: the patch does not name it.
+def test_the_transition_time_is_set_where_the_status_changes(
+    before: tuple[PodCondition, ...], transition: bool
+) -> None:
+    """Where the condition was False already, the time that stands there is kept: the patch does not
+    name it.
 
     The generation that was judged is named, as kube-scheduler does.
     """
     plain = make_pod("a")
-    pod = Pod(msgspec.structs.replace(plain.metadata, generation=3), plain.spec, PodStatus(conditions=before))
+    pod = Pod(
+        msgspec.structs.replace(plain.metadata, generation=3),
+        plain.spec,
+        PodStatus(conditions=before),
+    )
 
     async def scenario() -> list[dict[str, Any]]:
         kube, clock = Conditions(), ManualClock()

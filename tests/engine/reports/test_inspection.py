@@ -1,4 +1,6 @@
-"""Inspecting: what is shown is what there is; what differs from the API server is named, and nothing else is."""
+"""Inspecting: what is shown is what there is; what differs from the API server is named, and
+nothing else is.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,9 @@ class World:
     def __post_init__(self) -> None:
         self.kube = self.bench.kube
         self.hear()
-        self.inspector = CacheInspector(self.bench.cache, self.bench.queue, self.kube, self.clock, self.gauge)
+        self.inspector = CacheInspector(
+            self.bench.cache, self.bench.queue, self.kube, self.clock, self.gauge
+        )
 
     def hear(self, deaf: bool = False) -> None:
         """Listen to the watches, or not."""
@@ -60,7 +64,7 @@ async def everything(items: Any) -> list[Any]:
     return [item async for item in items]
 
 
-# ---- what differs --------------------------------------------------------------------------------------------------------------
+# ---- what differs --------------------------------------------------------------------------------
 
 
 def test_each_kind_of_difference_is_named() -> None:
@@ -87,7 +91,13 @@ def test_each_kind_of_difference_is_named() -> None:
         CacheDifference("missed pod", "default/new"),
         CacheDifference("redundant pod", "default/left"),
     ]
-    assert world.gauge.counts == {"missed node": 1, "redundant node": 1, "missed pod": 1, "redundant pod": 1, "misplaced pod": 2}
+    assert world.gauge.counts == {
+        "missed node": 1,
+        "redundant node": 1,
+        "missed pod": 1,
+        "redundant pod": 1,
+        "misplaced pod": 2,
+    }
     world.hear()
     world.kube.relist()
     assert world.compare() == []
@@ -95,7 +105,9 @@ def test_each_kind_of_difference_is_named() -> None:
 
 
 def test_what_is_on_its_way_is_no_difference() -> None:
-    """A pod that is being bound has no node at the API server yet; one that is going and waits is not queued any more."""
+    """A pod that is being bound has no node at the API server yet; one that is going and waits is
+    not queued any more.
+    """
     world = World()
     world.kube.put(make_node("n1"))
     world.kube.put(make_pod("assumed"))
@@ -110,7 +122,9 @@ def test_what_is_on_its_way_is_no_difference() -> None:
 
 
 def test_what_changes_between_the_looks_is_no_difference() -> None:
-    """Only what both looks find is told: here a watch that lags, and hears what it had missed before the second look."""
+    """Only what both looks find is told: here a watch that lags, and hears what it had missed
+    before the second look.
+    """
 
     async def story() -> None:
         world = World()
@@ -134,7 +148,9 @@ def test_what_changes_between_the_looks_is_no_difference() -> None:
 
 
 class History:
-    """What happens to pods and nodes, and which of it is heard. ``truth`` and ``heard``: object -> node, "" for a pod without one."""
+    """What happens to pods and nodes, and which of it is heard. ``truth`` and ``heard``: object ->
+    node, "" for a pod without one.
+    """
 
     def __init__(self) -> None:
         self.world = World()
@@ -197,10 +213,17 @@ class History:
 
     @property
     def different(self) -> set[tuple[str, str]]:
-        """What was not heard, by kind and name. Where we have placed a pod that has no node yet, it may come to be on that one."""
-        flying = {placement.pod.metadata.name: placement.node for _, placement in self.world.bench.binder.under_way.values()}
+        """What was not heard, by kind and name. Where we have placed a pod that has no node yet, it
+        may come to be on that one.
+        """
+        flying = {
+            placement.pod.metadata.name: placement.node
+            for _, placement in self.world.bench.binder.under_way.values()
+        }
         both = self.truth.keys() & self.heard.keys()
-        moved = {name for name in both if self.truth[name] != (self.heard[name] or flying.get(name, ""))}
+        moved = {
+            name for name in both if self.truth[name] != (self.heard[name] or flying.get(name, ""))
+        }
         return {
             *((f"missed {_kind(name)}", name) for name in self.truth.keys() - both),
             *((f"redundant {_kind(name)}", name) for name in self.heard.keys() - both),
@@ -223,14 +246,17 @@ def test_differences_are_what_was_not_heard(steps: list[tuple[str, int, bool]]) 
     history.happen("appear", 0, True)
     for step in steps:
         history.happen(*step)
-    found = {(difference.kind, difference.object.removeprefix("default/")) for difference in history.world.compare()}
+    found = {
+        (difference.kind, difference.object.removeprefix("default/"))
+        for difference in history.world.compare()
+    }
     assert found == history.different
     history.world.hear()
     history.world.kube.relist()
     assert history.world.compare() == []
 
 
-# ---- what is shown -------------------------------------------------------------------------------------------------------------
+# ---- what is shown -------------------------------------------------------------------------------
 
 
 def test_nodes_and_pods_as_data() -> None:
@@ -241,7 +267,11 @@ def test_nodes_and_pods_as_data() -> None:
         world.kube.put(make_node("n1", cpu="2"))
         world.kube.put(make_pod("seen", node="n1", cpu="1500m"))
         world.kube.put(make_pod("lost", node="n9"))
-        status = PodStatus(conditions=(PodCondition("PodScheduled", "False", "Unschedulable", "0/1 nodes are available"),))
+        status = PodStatus(
+            conditions=(
+                PodCondition("PodScheduled", "False", "Unschedulable", "0/1 nodes are available"),
+            )
+        )
         world.kube.put(msgspec.structs.replace(make_pod("big", cpu="1"), status=status))
         world.bench.attempt()
         nodes = await everything(world.inspector.nodes())
@@ -254,12 +284,17 @@ def test_nodes_and_pods_as_data() -> None:
             "pods": [seen],
             "nominatedPods": [],
         }
-        assert [(node["node"], node["exists"], [pod["pod"] for pod in node["pods"]]) for node in nodes[1:]] == [
-            ("n9", False, ["default/lost"])
-        ]
+        assert [
+            (node["node"], node["exists"], [pod["pod"] for pod in node["pods"]])
+            for node in nodes[1:]
+        ] == [("n9", False, ["default/lost"])]
         (waiting,) = await everything(world.inspector.pods())
         assert waiting["pod"] == "default/big"
-        assert (waiting["state"], waiting["profile"], waiting["attempts"]) == ("unschedulable", "test", 1)
+        assert (waiting["state"], waiting["profile"], waiting["attempts"]) == (
+            "unschedulable",
+            "test",
+            1,
+        )
         assert waiting["unschedulablePlugins"] == ["NodeResourcesFit"]
         assert waiting["message"] == "0/1 nodes are available"
         assert waiting["timestamp"] == "2026-01-02T03:04:05.000+00:00"
@@ -296,12 +331,18 @@ def test_others_have_their_turn() -> None:
     ("fails", "text"),
     [
         pytest.param(None, "compared with the API server: 1 differences", id="compared"),
-        pytest.param(Retryable("busy"), "the cache cannot be compared with the API server: busy", id="no answer"),
+        pytest.param(
+            Retryable("busy"),
+            "the cache cannot be compared with the API server: busy",
+            id="no answer",
+        ),
         pytest.param(RuntimeError("a bug"), "looking inside failed with a bug", id="a bug"),
     ],
 )
 def test_the_log(fails: Exception | None, text: str, caplog: pytest.LogCaptureFixture) -> None:
-    """A line for each node and each waiting pod, at a pace; then what differs. A failure ends neither the task nor the process."""
+    """A line for each node and each waiting pod, at a pace; then what differs. A failure ends
+    neither the task nor the process.
+    """
     caplog.set_level(logging.INFO)
 
     async def story() -> None:
@@ -317,7 +358,10 @@ def test_the_log(fails: Exception | None, text: str, caplog: pytest.LogCaptureFi
         for _ in range(2):
             caplog.clear()
             world.inspector.request()
-            while not any(record.message.startswith(("compared", "the cache cannot", "looking")) for record in caplog.records):
+            while not any(
+                record.message.startswith(("compared", "the cache cannot", "looking"))
+                for record in caplog.records
+            ):
                 await asyncio.sleep(0)
                 assert not task.done()
             if fails:
@@ -331,6 +375,7 @@ def test_the_log(fails: Exception | None, text: str, caplog: pytest.LogCaptureFi
     assert lines[250:252] == ["waiting pod", "the cache holds 250 nodes and 0 pods"]
     assert lines[-1] == text
     if fails is None:
-        assert [(r.__dict__["kind"], r.__dict__["object"], r.__dict__["theirs"]) for r in caplog.records[252:-1]] == [
-            ("missed pod", "default/missed", "n1")
-        ]
+        assert [
+            (r.__dict__["kind"], r.__dict__["object"], r.__dict__["theirs"])
+            for r in caplog.records[252:-1]
+        ] == [("missed pod", "default/missed", "n1")]

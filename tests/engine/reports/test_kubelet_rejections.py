@@ -1,4 +1,6 @@
-"""Kubelet rejections: what comes by the watch of failed pods is counted once, by profile and reason, and told where users look."""
+"""Kubelet rejections: what comes by the watch of failed pods is counted once, by profile and
+reason, and told where users look.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +23,19 @@ from tests.builders import make_pod
 from tests.fakes.clocks import ManualClock
 from tests.fakes.sinks import CountingTelemetry, FakeEventRecorder
 
-TEXT = "Pod was rejected: Node didn't have enough resource: cpu, requested: 2000, used: 3000, capacity: 4000"
+TEXT = (
+    "Pod was rejected: Node didn't have enough resource: cpu, requested: 2000, used: 3000, "
+    "capacity: 4000"
+)
 
 
-def failed(name: str, reason: str = "OutOfcpu", message: str = "", profile: str = "test") -> FailedPod:
+def failed(
+    name: str, reason: str = "OutOfcpu", message: str = "", profile: str = "test"
+) -> FailedPod:
     """A failed pod on node n1."""
-    return FailedPod(make_pod(name).metadata, FailedSpec("n1", profile), FailedStatus("Failed", reason, message))
+    return FailedPod(
+        make_pod(name).metadata, FailedSpec("n1", profile), FailedStatus("Failed", reason, message)
+    )
 
 
 @dataclasses.dataclass
@@ -40,7 +49,9 @@ class World:
     def __post_init__(self) -> None:
         profiles = {"test": ObjectRef("SchedulerProfile", "test", "uid-test")}
         resources = {"cpu", "memory", "pods", "example.com/gpu"}
-        self.sink = KubeletRejections(self.clock, self.events, self.telemetry, profiles.get, resources.__contains__)
+        self.sink = KubeletRejections(
+            self.clock, self.events, self.telemetry, profiles.get, resources.__contains__
+        )
         self.sink.leading = True
         self.list()
 
@@ -66,8 +77,15 @@ class World:
         pytest.param("OutOfanything", "", OTHER_REASON, id="a resource that no node has"),
         ("NodeAffinity", "", "NodeAffinity"),
         ("UnexpectedAdmissionError", "", "UnexpectedAdmissionError"),
-        pytest.param("Evicted", "Pod was rejected: The node had condition: [DiskPressure].", "Evicted", id="refused under pressure"),
-        pytest.param("Evicted", "The node was low on resource: memory.", None, id="evicted while it ran"),
+        pytest.param(
+            "Evicted",
+            "Pod was rejected: The node had condition: [DiskPressure].",
+            "Evicted",
+            id="refused under pressure",
+        ),
+        pytest.param(
+            "Evicted", "The node was low on resource: memory.", None, id="evicted while it ran"
+        ),
         pytest.param("Whim", "Pod was rejected: no", OTHER_REASON, id="an unknown reason"),
         pytest.param("DeadlineExceeded", "", None, id="ran for too long"),
         pytest.param("", "", None, id="its containers failed"),
@@ -88,7 +106,9 @@ def test_each_is_counted_once() -> None:
     world.list(failed("a"), failed("b"))
     assert world.counted == {("test", "OutOfcpu"): 2}
     world.sink.delete(failed("a"))
-    world.sink.unreadable(UnreadableObject(PartialObject(make_pod("b").metadata), "n1", "broken"), deleted=True)
+    world.sink.unreadable(
+        UnreadableObject(PartialObject(make_pod("b").metadata), "n1", "broken"), deleted=True
+    )
     world.list()
     world.sink.put(failed("c"))
     assert world.counted == {("test", "OutOfcpu"): 3}
@@ -98,7 +118,11 @@ def test_those_of_before_are_nobodys_news() -> None:
     """The first list; and all that comes while another replica leads."""
     world = World()
     world.sink = KubeletRejections(
-        world.clock, world.events, world.telemetry, lambda name: ObjectRef("SchedulerProfile", name, ""), str.isalpha
+        world.clock,
+        world.events,
+        world.telemetry,
+        lambda name: ObjectRef("SchedulerProfile", name, ""),
+        str.isalpha,
     )
     world.sink.leading = True
     world.list(failed("old"))
@@ -133,7 +157,9 @@ def test_what_is_kept_is_what_there_is() -> None:
 
 
 def test_the_profile_is_told_now_and_then(caplog: pytest.LogCaptureFixture) -> None:
-    """The log names each pod and its node; an event on the profile comes for each reason, but not for each pod."""
+    """The log names each pod and its node; an event on the profile comes for each reason, but not
+    for each pod.
+    """
     world = World()
     world.sink.put(failed("a", message=TEXT))
     world.sink.put(failed("b"))
@@ -145,8 +171,13 @@ def test_the_profile_is_told_now_and_then(caplog: pytest.LogCaptureFixture) -> N
         "The kubelet of node n1 refused pod default/c: NodePorts",
         "The kubelet of node n1 refused pod default/d: OutOfcpu",
     ]
-    assert {(event.regarding.name, event.reason, event.warning) for event in world.events.events} == {("test", "KubeletRejected", True)}
-    told = [(record.__dict__["pod"], record.__dict__["node"], record.__dict__["reason"]) for record in caplog.records]
+    assert {
+        (event.regarding.name, event.reason, event.warning) for event in world.events.events
+    } == {("test", "KubeletRejected", True)}
+    told = [
+        (record.__dict__["pod"], record.__dict__["node"], record.__dict__["reason"])
+        for record in caplog.records
+    ]
     assert told == [
         ("default/a", "n1", "OutOfcpu"),
         ("default/b", "n1", "OutOfcpu"),

@@ -1,4 +1,6 @@
-"""What is measured around a binding: how long plugins took at each point, and how long a pod was held at permit."""
+"""What is measured around a binding: how long plugins took at each point, and how long a pod was
+held at permit.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ class Stopwatch(CountingTelemetry):
 
 @pytest.mark.parametrize("allowed", [True, False], ids=["allowed", "rejected"])
 def test_a_pod_that_is_held(allowed: bool) -> None:
-    """The wait is measured by itself, not as permit's plugins' own time; a pod that is rejected goes no further."""
+    """The wait is measured by itself, not as permit's plugins' own time; a pod that is rejected
+    goes no further.
+    """
 
     async def story() -> None:
         watch = Stopwatch()

@@ -1,4 +1,6 @@
-"""Failures: events and conditions of pods that could not be placed: true, the newest, no oftener than needed, bounded."""
+"""Failures: events and conditions of pods that could not be placed: true, the newest, no oftener
+than needed, bounded.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +13,23 @@ import msgspec
 import pytest
 
 from moorage.core.objects.pods import Pod, PodCondition, PodStatus
-from moorage.engine.reports.pod_conditions import MAX_MESSAGE_LENGTH, SCHEDULER_ERROR, UNSCHEDULABLE, PodConditionUpdate, PodConditionWriter
-from moorage.ports.errors import Conflict, EdgeError, Fenced, Forbidden, Invalid, NotFound, ResourceExpired, Retryable
+from moorage.engine.reports.pod_conditions import (
+    MAX_MESSAGE_LENGTH,
+    SCHEDULER_ERROR,
+    UNSCHEDULABLE,
+    PodConditionUpdate,
+    PodConditionWriter,
+)
+from moorage.ports.errors import (
+    Conflict,
+    EdgeError,
+    Fenced,
+    Forbidden,
+    Invalid,
+    NotFound,
+    ResourceExpired,
+    Retryable,
+)
 from tests.builders import make_pod
 from tests.fakes.clocks import ManualClock, settle
 from tests.fakes.kube import InMemoryKube
@@ -35,19 +52,29 @@ class World:
         pod = self.kube.pods.get(uid)
         return pod if pod is not None and not pod.spec.node_name else None
 
-    def report(self, pod: Pod, message: str, reason: str = UNSCHEDULABLE, nominated: str | None = None) -> None:
+    def report(
+        self, pod: Pod, message: str, reason: str = UNSCHEDULABLE, nominated: str | None = None
+    ) -> None:
         """An attempt has failed; from now on the pod is nominated to this node."""
         self.promised[pod.metadata.uid] = nominated
         self.failures.report(PodConditionUpdate(pod, reason, message))
 
     @property
     def written(self) -> list[str]:
-        """The messages of the conditions that were written, in order; of a nomination alone, its node."""
-        return [w.arguments[1]["message"] if w.method == "pod_condition" else f"-> {w.arguments[1]}" for w in self.kube.written]
+        """The messages of the conditions that were written, in order; of a nomination alone, its
+        node.
+        """
+        return [
+            w.arguments[1]["message"] if w.method == "pod_condition" else f"-> {w.arguments[1]}"
+            for w in self.kube.written
+        ]
 
     def shown(self, name: str) -> list[tuple[str, str, str]]:
         """The conditions of a pod."""
-        return [(c.type, c.reason, c.message) for c in self.kube.pods[f"uid-{name}"].status.conditions or ()]
+        return [
+            (c.type, c.reason, c.message)
+            for c in self.kube.pods[f"uid-{name}"].status.conditions or ()
+        ]
 
     @contextlib.asynccontextmanager
     async def writing(self) -> AsyncIterator[World]:
@@ -64,7 +91,9 @@ class World:
 def with_condition(pod: Pod, **condition: Any) -> Pod:
     """The pod with a PodScheduled condition that says the usual, this aside."""
     usual = {"type": "PodScheduled", "status": "False", "reason": UNSCHEDULABLE, "message": "full"}
-    return msgspec.structs.replace(pod, status=PodStatus(conditions=(PodCondition(**{**usual, **condition}),)))
+    return msgspec.structs.replace(
+        pod, status=PodStatus(conditions=(PodCondition(**{**usual, **condition}),))
+    )
 
 
 @pytest.mark.parametrize(
@@ -81,7 +110,9 @@ def with_condition(pod: Pod, **condition: Any) -> Pod:
         pytest.param({"type": "Ready"}, None, ["full"], id="another type"),
     ],
 )
-def test_a_condition_is_written_where_it_differs(condition: dict[str, str] | None, nominated: str | None, written: list[str]) -> None:
+def test_a_condition_is_written_where_it_differs(
+    condition: dict[str, str] | None, nominated: str | None, written: list[str]
+) -> None:
     """What the pod says already is not said again; the event is for each attempt."""
 
     async def scenario() -> None:
@@ -100,7 +131,12 @@ def test_a_condition_is_written_where_it_differs(condition: dict[str, str] | Non
                 "test",
                 True,
             )
-            assert (event.regarding.kind, event.regarding.namespace, event.regarding.name, event.regarding.uid) == (
+            assert (
+                event.regarding.kind,
+                event.regarding.namespace,
+                event.regarding.name,
+                event.regarding.uid,
+            ) == (
                 "Pod",
                 "default",
                 "a",
@@ -117,7 +153,9 @@ def test_a_long_message_is_cut_and_written_once() -> None:
         async with World().writing() as world:
             world.kube.put(make_pod("a"))
             for _ in range(3):
-                world.failures.report_if_new(PodConditionUpdate(world.kube.pods["uid-a"], UNSCHEDULABLE, "x" * 10**6))
+                world.failures.report_if_new(
+                    PodConditionUpdate(world.kube.pods["uid-a"], UNSCHEDULABLE, "x" * 10**6)
+                )
                 world.report(world.kube.pods["uid-a"], "x" * 10**6)
                 await settle()
             (message,) = world.written
@@ -128,7 +166,9 @@ def test_a_long_message_is_cut_and_written_once() -> None:
 
 
 def test_the_newest_verdict_wins() -> None:
-    """Verdicts that come while one is being written are written once, the last of them, and after it."""
+    """Verdicts that come while one is being written are written once, the last of them, and after
+    it.
+    """
 
     async def scenario() -> None:
         async with World().writing() as world:
@@ -229,7 +269,9 @@ def test_a_newer_verdict_ends_retries_of_an_older_one() -> None:
 
 
 @pytest.mark.parametrize("fate", ["gone", "bound"])
-@pytest.mark.parametrize("when", ["before the verdict", "before it is written", "between two tries"])
+@pytest.mark.parametrize(
+    "when", ["before the verdict", "before it is written", "between two tries"]
+)
 def test_nothing_is_said_of_pods_that_are_gone_or_bound(fate: str, when: str) -> None:
     """Neither an event nor a condition."""
 
@@ -261,7 +303,9 @@ def test_nothing_is_said_of_pods_that_are_gone_or_bound(fate: str, when: str) ->
 
 
 def test_what_a_pod_was_told_is_not_told_again() -> None:
-    """``report_if_new``: neither while it is being written nor afterwards; something else is told."""
+    """``report_if_new``: neither while it is being written nor afterwards; something else is
+    told.
+    """
 
     async def scenario() -> None:
         async with World().writing() as world:
@@ -269,7 +313,9 @@ def test_what_a_pod_was_told_is_not_told_again() -> None:
             pod = world.kube.put(make_pod("a"))
 
             async def tell(message: str) -> int:
-                world.failures.report_if_new(PodConditionUpdate(world.kube.pods["uid-a"], SCHEDULER_ERROR, message))
+                world.failures.report_if_new(
+                    PodConditionUpdate(world.kube.pods["uid-a"], SCHEDULER_ERROR, message)
+                )
                 told = len(world.events.events)
                 await settle()
                 return told
@@ -298,7 +344,11 @@ def test_a_condition_goes_to_the_pod_that_was_meant() -> None:
             await settle()
             world.kube.delete(first)
             second = make_pod("a")
-            world.kube.put(msgspec.structs.replace(second, metadata=msgspec.structs.replace(second.metadata, uid="uid-second")))
+            world.kube.put(
+                msgspec.structs.replace(
+                    second, metadata=msgspec.structs.replace(second.metadata, uid="uid-second")
+                )
+            )
             gate.set()
             await settle()
             assert world.written == []

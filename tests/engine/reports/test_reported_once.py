@@ -1,4 +1,6 @@
-"""What a pod that waits is told is told once for each kind of refusal within its backoff, however often it is tried."""
+"""What a pod that waits is told is told once for each kind of refusal within its backoff, however
+often it is tried.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ SECONDS = 25
 
 
 def test_a_pod_that_is_tried_again_and_again() -> None:
-    """Pods of lower priority come and go beside it, so that each time it might fit; it must not preempt, and never fits."""
+    """Pods of lower priority come and go beside it, so that each time it might fit; it must not
+    preempt, and never fits.
+    """
 
     async def story() -> None:
         async with Running().leading(nodes=1) as world:
@@ -39,7 +43,11 @@ def test_another_kind_of_refusal_is_told_at_once() -> None:
             world.kube.put(make_pod("huge", cpu="9"))
             for i in range(6):
                 await world.clock.advance(2)
-                world.kube.put(make_node(f"more{i}", cpu="9", unschedulable=True) if i == 5 else make_node("n1", cpu=f"{5 + i / 10:.1f}"))
+                world.kube.put(
+                    make_node(f"more{i}", cpu="9", unschedulable=True)
+                    if i == 5
+                    else make_node("n1", cpu=f"{5 + i / 10:.1f}")
+                )
             await world.clock.advance(1)
             assert "unschedulable" in world.notes("FailedScheduling", "huge")[-1]
 

@@ -1,4 +1,6 @@
-"""Asking extenders: others are decided meanwhile, whatever fails or comes in between, and every pod is bound once in the end."""
+"""Asking extenders: others are decided meanwhile, whatever fails or comes in between, and every pod
+is bound once in the end.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,10 @@ from moorage.api.operator_config import ExtenderPolicy, OperatorConfiguration
 from moorage.core.framework.extenders import ExtenderFilterResult, MetaVictims
 from moorage.core.objects.pods import Pod
 from moorage.core.queue.queued_pod import QueueState
-from moorage.engine.scheduling.extender_cycles import MAX_CYCLES_PER_PROFILE, REQUEUE_INTERVAL_SECONDS
+from moorage.engine.scheduling.extender_cycles import (
+    MAX_CYCLES_PER_PROFILE,
+    REQUEUE_INTERVAL_SECONDS,
+)
 from moorage.engine.scheduling.loop import NO_EXTENDERS_FOR_GROUPS
 from moorage.ports.errors import EdgeError, Forbidden, Retryable
 from moorage.ports.fencing import Fence
@@ -37,7 +42,12 @@ def a_profile(*extenders: dict[str, Any], name: str = "test", **spec: Any) -> di
     return a_body(name, extenders=[{**common, **extender} for extender in extenders], **spec)
 
 
-def run(scenario: Callable[[Running], Awaitable[None]], *profiles: dict[str, Any], nodes: int = 2, world: Running | None = None) -> Running:
+def run(
+    scenario: Callable[[Running], Awaitable[None]],
+    *profiles: dict[str, Any],
+    nodes: int = 2,
+    world: Running | None = None,
+) -> Running:
     """Run it in a leading engine."""
     running = world or Running(config=ANYWHERE)
 
@@ -54,7 +64,9 @@ def only(*nodes: str, why: str = "full") -> Callable[[ExtenderCall], ExtenderFil
 
     def says(asked: ExtenderCall) -> ExtenderFilterResult:
         passed = tuple(node for node in asked.about.names if node in nodes)
-        return ExtenderFilterResult(passed, {node: why for node in asked.about.names if node not in nodes}, {})
+        return ExtenderFilterResult(
+            passed, {node: why for node in asked.about.names if node not in nodes}, {}
+        )
 
     return says
 
@@ -67,12 +79,17 @@ def condition(world: Running, pod: str) -> tuple[str, str]:
 
 def deleting(pod: Pod) -> Pod:
     """The pod, going."""
-    return msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, deletion_timestamp="2026-01-01T00:00:00Z"))
+    return msgspec.structs.replace(
+        pod,
+        metadata=msgspec.structs.replace(pod.metadata, deletion_timestamp="2026-01-01T00:00:00Z"),
+    )
 
 
 def labelled(pod: Pod) -> Pod:
     """The pod, with a label."""
-    return msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, labels={"a": "b"}))
+    return msgspec.structs.replace(
+        pod, metadata=msgspec.structs.replace(pod.metadata, labels={"a": "b"})
+    )
 
 
 def empty(world: Running) -> None:
@@ -86,7 +103,7 @@ def delete(world: Running) -> None:
     world.kube.delete(world.kube.pods["uid-a"])
 
 
-# ---- what extenders decide -----------------------------------------------------------------------------------------------------
+# ---- what extenders decide -----------------------------------------------------------------------
 
 
 def test_pods_go_where_extenders_say_and_others_are_decided_meanwhile() -> None:
@@ -94,7 +111,10 @@ def test_pods_go_where_extenders_say_and_others_are_decided_meanwhile() -> None:
 
     async def scenario(world: Running) -> None:
         gate = world.extenders.hold("filter")
-        world.extenders.answers = {"filter": only("n2", "n3"), "prioritize": lambda _: [("n3", 9), ("n2", 1)]}
+        world.extenders.answers = {
+            "filter": only("n2", "n3"),
+            "prioritize": lambda _: [("n3", 9), ("n2", 1)],
+        }
         world.kube.put(make_pod("slow"))
         world.kube.put(make_pod("plain", scheduler_name="plain"))
         await settle()
@@ -134,7 +154,9 @@ class Counting(InMemoryKube):
 
 @pytest.mark.parametrize("capable", [True, False], ids=["names", "in full"])
 def test_what_they_are_sent(capable: bool) -> None:
-    """Names and UIDs, or nodes in full, which are read once for all questions about a pod, and pods in full."""
+    """Names and UIDs, or nodes in full, which are read once for all questions about a pod, and pods
+    in full.
+    """
     kube = Counting()
 
     async def scenario(world: Running) -> None:
@@ -146,17 +168,31 @@ def test_what_they_are_sent(capable: bool) -> None:
         asks = list(world.extenders.calls)
         names = {asked.verb: set(asked.about.names) for asked in asks}
         assert names == {"filter": {"n1", "n3"}, "prioritize": {"n1", "n3"}}
-        whole = {asked.verb: {name: json.loads(node)["metadata"]["name"] for name, node in asked.about.node_json.items()} for asked in asks}
+        whole = {
+            asked.verb: {
+                name: json.loads(node)["metadata"]["name"]
+                for name, node in asked.about.node_json.items()
+            }
+            for asked in asks
+        }
         assert whole == dict.fromkeys(names, {} if capable else {"n1": "n1", "n3": "n3"})
         assert kube.lists == (0 if capable else 1)
         kube.put(make_pod("high", cpu="4", priority=9))
         await settle()
         victims = next(asked.about for asked in world.extenders.calls if asked.verb == "preempt")
-        (pods,) = {tuple(proposal.pods.items()) for node, proposal in victims.items() if node == "n1"}
+        (pods,) = {
+            tuple(proposal.pods.items()) for node, proposal in victims.items() if node == "n1"
+        }
         assert pods[0][0] == "uid-low"
-        assert (json.loads(pods[0][1])["metadata"]["uid"] if pods[0][1] else "") == ("" if capable else "uid-low")
+        assert (json.loads(pods[0][1])["metadata"]["uid"] if pods[0][1] else "") == (
+            "" if capable else "uid-low"
+        )
 
-    run(scenario, a_profile({**DECIDES, "nodeCacheCapable": capable}), world=Running(kube=kube, config=ANYWHERE))
+    run(
+        scenario,
+        a_profile({**DECIDES, "nodeCacheCapable": capable}),
+        world=Running(kube=kube, config=ANYWHERE),
+    )
 
 
 def test_victims_are_those_that_an_extender_leaves() -> None:
@@ -168,17 +204,21 @@ def test_victims_are_those_that_an_extender_leaves() -> None:
         world.extenders.answers["preempt"] = lambda asked: {"n2": MetaVictims(("uid-b",), 0)}
         world.kube.put(make_pod("high", cpu="4", priority=9))
         await settle()
-        assert [write.arguments[0].name for write in world.kube.written if write.method == "delete_pod"] == ["b"]
+        assert [
+            write.arguments[0].name for write in world.kube.written if write.method == "delete_pod"
+        ] == ["b"]
         assert world.kube.pods["uid-high"].status.nominated_node_name == "n2"
 
     run(scenario, a_profile(DECIDES))
 
 
-# ---- refused -------------------------------------------------------------------------------------------------------------------
+# ---- refused -------------------------------------------------------------------------------------
 
 
 def test_what_an_extender_repeats_is_told_once() -> None:
-    """Thousands of pods that it refuses are asked about again and again: their events would be a storm."""
+    """Thousands of pods that it refuses are asked about again and again: their events would be a
+    storm.
+    """
 
     async def scenario(world: Running) -> None:
         world.extenders.answers["filter"] = only()
@@ -242,22 +282,31 @@ def test_a_pod_group_is_told_that_extenders_are_not_asked_about_it() -> None:
     run(scenario, a_profile({"filterVerb": "f"}))
 
 
-# ---- what fails ----------------------------------------------------------------------------------------------------------------
+# ---- what fails ----------------------------------------------------------------------------------
 
 FAILURES: dict[str, tuple[Callable[[Running], None], str]] = {
-    "the pod cannot be read": (lambda world: world.kube.fail("pod_json", Retryable("busy")), "extenders could not be asked: busy"),
+    "the pod cannot be read": (
+        lambda world: world.kube.fail("pod_json", Retryable("busy")),
+        "extenders could not be asked: busy",
+    ),
     "the pod must not be read": (
         lambda world: world.kube.fail("pod_json", Forbidden("GET", 403)),
         "extenders could not be asked: GET: 403",
     ),
-    "nodes cannot be read": (lambda world: world.kube.fail("nodes_json", Retryable("busy")), "extenders could not be asked: busy"),
+    "nodes cannot be read": (
+        lambda world: world.kube.fail("nodes_json", Retryable("busy")),
+        "extenders could not be asked: busy",
+    ),
     "filter fails": (lambda world: world.extenders.fail("filter", BROKEN), "broken"),
     "filter fails on our side": (
         lambda world: world.extenders.fail("filter", RuntimeError("bug")),
         "scheduling failed: RuntimeError('bug')",
     ),
     "filter refuses": (lambda world: world.extenders.fail("filter", EdgeError("no")), "no"),
-    "prioritize fails on our side": (lambda world: world.extenders.fail("prioritize", OSError("bug")), "scheduling failed: OSError('bug')"),
+    "prioritize fails on our side": (
+        lambda world: world.extenders.fail("prioritize", OSError("bug")),
+        "scheduling failed: OSError('bug')",
+    ),
 }
 
 
@@ -296,7 +345,11 @@ def test_a_node_that_the_api_server_has_no_more_is_not_asked_about() -> None:
 
 @pytest.mark.parametrize(
     ("verb", "extender"),
-    [("filter", {**DECIDES, "ignorable": True}), ("prioritize", DECIDES), ("prioritize", {**DECIDES, "ignorable": True})],
+    [
+        ("filter", {**DECIDES, "ignorable": True}),
+        ("prioritize", DECIDES),
+        ("prioritize", {**DECIDES, "ignorable": True}),
+    ],
 )
 def test_a_failure_that_does_not_matter(verb: str, extender: dict[str, Any]) -> None:
     """The pod goes on at once."""
@@ -319,26 +372,37 @@ def test_a_failure_about_victims() -> None:
         world.kube.put(make_pod("high", cpu="4", priority=9))
         await settle()
         assert not [write for write in world.kube.written if write.method == "delete_pod"]
-        assert condition(world, "high") == ("Unschedulable", "0/1 nodes are available: 1 Insufficient cpu. broken")
+        assert condition(world, "high") == (
+            "Unschedulable",
+            "0/1 nodes are available: 1 Insufficient cpu. broken",
+        )
 
     run(scenario, a_profile(DECIDES), nodes=1)
 
 
-# ---- what comes in between -----------------------------------------------------------------------------------------------------
+# ---- what comes in between -----------------------------------------------------------------------
 
 Deed = Callable[[Running], object]
 BETWEEN: dict[str, tuple[Deed, bool]] = {
     # what happens while the extender is asked; whether the pod is bound in the end
     "the pod is deleted": (delete, False),
-    "the pod is being deleted": (lambda world: world.kube.put(deleting(world.kube.pods["uid-a"])), False),
+    "the pod is being deleted": (
+        lambda world: world.kube.put(deleting(world.kube.pods["uid-a"])),
+        False,
+    ),
     "the pod is gone and the watch is late": (lambda world: world.kube.pods.pop("uid-a"), False),
     "the pod cannot be read any more": (
-        lambda world: world.engine.pod_sink.unreadable(unreadable(world.kube.pods["uid-a"]), deleted=False),
+        lambda world: world.engine.pod_sink.unreadable(
+            unreadable(world.kube.pods["uid-a"]), deleted=False
+        ),
         False,
     ),
     "another one binds it": (lambda world: world.kube.put(make_pod("a", node="n1")), False),
     "the pod changes": (lambda world: world.kube.put(labelled(world.kube.pods["uid-a"])), True),
-    "the profile is swapped": (lambda world: world.engine.profile_changed("test", a_profile(DECIDES, generation=2)), True),
+    "the profile is swapped": (
+        lambda world: world.engine.profile_changed("test", a_profile(DECIDES, generation=2)),
+        True,
+    ),
     "all nodes go": (empty, False),
     "a node comes": (lambda world: world.kube.put(make_node("n3")), True),
 }
@@ -347,7 +411,9 @@ BETWEEN: dict[str, tuple[Deed, bool]] = {
 @pytest.mark.parametrize("verb", ["pod_json", "filter", "prioritize"])
 @pytest.mark.parametrize("case", BETWEEN)
 def test_what_happens_while_extenders_are_asked(case: str, verb: str) -> None:
-    """A pod that is gone, going or bound is let be; nothing stays assumed, and nobody is bound twice or to a node that is gone."""
+    """A pod that is gone, going or bound is let be; nothing stays assumed, and nobody is bound
+    twice or to a node that is gone.
+    """
     deed, bound = BETWEEN[case]
 
     async def scenario(world: Running) -> None:
@@ -386,7 +452,11 @@ def test_a_replica_that_may_not_write_any_more_binds_nothing() -> None:
         await world.clock.advance(TRIED_AGAIN)
         assert world.node("a")
 
-    run(scenario, a_profile(DECIDES), world=Running(kube=InMemoryKube(fence), clock=clock, config=ANYWHERE))
+    run(
+        scenario,
+        a_profile(DECIDES),
+        world=Running(kube=InMemoryKube(fence), clock=clock, config=ANYWHERE),
+    )
 
 
 def test_a_suspended_profile_asks_nothing_more() -> None:
@@ -440,10 +510,17 @@ def test_so_many_at_a_time_in_the_order_of_the_queue() -> None:
         world.kube.put(make_pod("b", cpu="1m", scheduler_name="other"))
         await settle()
         world.kube.put(make_pod("gone", cpu="1m", priority=9, node="n1"))
-        assert [asked.pod for asked in world.extenders.calls] == [*(f"a{i}" for i in range(MAX_CYCLES_PER_PROFILE)), "b"]
+        assert [asked.pod for asked in world.extenders.calls] == [
+            *(f"a{i}" for i in range(MAX_CYCLES_PER_PROFILE)),
+            "b",
+        ]
         gate.set()
         await settle(200)
-        filtered = [asked.pod for asked in world.extenders.calls if asked.verb == "filter" and asked.pod != "b"]
+        filtered = [
+            asked.pod
+            for asked in world.extenders.calls
+            if asked.verb == "filter" and asked.pod != "b"
+        ]
         assert filtered[MAX_CYCLES_PER_PROFILE:] == [
             "urgent",
             *(f"a{i}" for i in range(MAX_CYCLES_PER_PROFILE, MAX_CYCLES_PER_PROFILE + 3)),
@@ -501,7 +578,7 @@ def test_the_engine_does_not_wait_for_extenders_to_stop() -> None:
     run(scenario, a_profile(DECIDES))
 
 
-# ---- binding -------------------------------------------------------------------------------------------------------------------
+# ---- binding -------------------------------------------------------------------------------------
 
 BINDER = {"bindVerb": "b"}
 
@@ -512,12 +589,18 @@ def binds(world: Running, node: str | None = None) -> Callable[[ExtenderCall], N
     def says(asked: ExtenderCall) -> None:
         pod, wanted = asked.about
         stored = world.kube.pods[pod.uid]
-        world.kube.put(msgspec.structs.replace(stored, spec=msgspec.structs.replace(stored.spec, node_name=node or wanted)))
+        world.kube.put(
+            msgspec.structs.replace(
+                stored, spec=msgspec.structs.replace(stored.spec, node_name=node or wanted)
+            )
+        )
 
     return says
 
 
-def raising(*deeds: Callable[[ExtenderCall], None], error: Exception) -> Callable[[ExtenderCall], None]:
+def raising(
+    *deeds: Callable[[ExtenderCall], None], error: Exception
+) -> Callable[[ExtenderCall], None]:
     """The extender does this, and fails all the same."""
 
     def says(asked: ExtenderCall) -> None:
@@ -542,15 +625,23 @@ def test_an_extender_binds_instead_of_plugins() -> None:
         await settle()
         assert (list(world.kube.bindings), world.extenders.verbs("b")) == (["b"], [])
 
-    run(scenario, a_profile(BINDER), a_profile({**BINDER, "managedResources": [{"name": "a.b/c"}]}, name="other"))
+    run(
+        scenario,
+        a_profile(BINDER),
+        a_profile({**BINDER, "managedResources": [{"name": "a.b/c"}]}, name="other"),
+    )
 
 
 UNSURE: dict[str, tuple[Callable[[Running], Callable[[ExtenderCall], None]], str]] = {
-    # what the extender does, and what becomes of the pod at once: bound, tried again, or out of our hands
+    # what the extender does, and what becomes of the pod at once: bound, tried again, or out of our
+    # hands
     "it fails": (lambda world: raising(error=BROKEN), "again"),
     "it is not there": (lambda world: raising(error=Retryable("refused")), "again"),
     "it fails though it did it": (lambda world: raising(binds(world), error=BROKEN), "bound"),
-    "it fails and somebody else did it": (lambda world: raising(binds(world, "n9"), error=BROKEN), "gone"),
+    "it fails and somebody else did it": (
+        lambda world: raising(binds(world, "n9"), error=BROKEN),
+        "gone",
+    ),
     "it fails on our side": (lambda world: raising(error=RuntimeError("bug")), "again"),
     "it binds elsewhere": (lambda world: binds(world, "n9"), "gone"),
 }
@@ -591,7 +682,10 @@ def test_an_extender_that_says_that_it_has_bound_a_pod(seconds: float) -> None:
             assert world.events.reasons("a") == ["Scheduled"]
         else:
             await world.clock.advance(8)
-            text = "binding rejected: extender https://x said that it has bound the pod, and it has not"
+            text = (
+                "binding rejected: extender https://x said that it has bound the pod, and it has "
+                "not"
+            )
             assert condition(world, "a") == ("SchedulerError", text)
             assert len(world.extenders.verbs("a")) > 1
 

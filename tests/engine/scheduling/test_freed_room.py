@@ -35,7 +35,9 @@ def deleted(bench: Bench) -> None:
 
 @pytest.mark.parametrize("frees", [lost, refused, deleted])
 def test_freed_room_wakes_who_waits_for_it(frees: Callable[[Bench], None]) -> None:
-    """A pod that did not fit beside an assumed one is tried again as soon as that one's room is free."""
+    """A pod that did not fit beside an assumed one is tried again as soon as that one's room is
+    free.
+    """
     bench = Bench()
     bench.nodes.put(versioned(make_node("n1", cpu="4")))
     bench.pods.put(versioned(make_pod("first", cpu="3")))
@@ -48,11 +50,26 @@ def test_freed_room_wakes_who_waits_for_it(frees: Callable[[Bench], None]) -> No
 
 def devices(bench: Bench, name: str) -> Pod:
     """A pod with a claim of its own for the one device."""
-    request = {"name": "r", "exactly": {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 1}}
+    request = {
+        "name": "r",
+        "exactly": {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 1},
+    }
     bodies: list[tuple[type[HasMetadata], dict[str, Any]]] = [
         (DeviceClass, {"metadata": {"name": "gpu"}}),
-        (ResourceSlice, {"metadata": {"name": "s"}, "spec": {"driver": "x", "nodeName": "n1", "pool": POOL, "devices": [{"name": "d"}]}}),
-        (ResourceClaim, {"metadata": {"name": name, "namespace": "default", "uid": name}, "spec": {"devices": {"requests": [request]}}}),
+        (
+            ResourceSlice,
+            {
+                "metadata": {"name": "s"},
+                "spec": {"driver": "x", "nodeName": "n1", "pool": POOL, "devices": [{"name": "d"}]},
+            },
+        ),
+        (
+            ResourceClaim,
+            {
+                "metadata": {"name": name, "namespace": "default", "uid": name},
+                "spec": {"devices": {"requests": [request]}},
+            },
+        ),
     ]
     for kind, body in bodies:
         bench.cache.store.put(msgspec.convert(body, kind))
@@ -72,7 +89,9 @@ POOL = {"name": "n1", "generation": 1, "resourceSliceCount": 1}
 
 
 @pytest.mark.parametrize("pod_with", [devices, volumes])
-def test_what_was_set_aside_for_a_pod_that_goes_nowhere_wakes_who_waits_for_it(pod_with: Callable[[Bench, str], Pod]) -> None:
+def test_what_was_set_aside_for_a_pod_that_goes_nowhere_wakes_who_waits_for_it(
+    pod_with: Callable[[Bench, str], Pod],
+) -> None:
     """Devices and volumes that no object tells of yet: it was decided, not written."""
     bench = Bench()
     bench.nodes.put(versioned(a_node("n1")))

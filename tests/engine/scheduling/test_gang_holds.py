@@ -1,4 +1,6 @@
-"""Holds: a gang that waits long has room held against pods of lower priority, one gang at a time, for a while, and everybody is told."""
+"""Holds: a gang that waits long has room held against pods of lower priority, one gang at a time,
+for a while, and everybody is told.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ def held(world: Running) -> dict[str, str]:
 
 
 async def filled(world: Running, each: str = "4", priority: int = 0) -> None:
-    """Both nodes are full of pods of low priority, so many to a node as go in with this much each."""
+    """Both nodes are full of pods of low priority, so many to a node as go in with this much
+    each.
+    """
     for i in range(2 * 4 // int(each)):
         come(world, make_pod(f"low{i}", cpu=each, priority=priority))
     await world.clock.advance(2)
@@ -32,11 +36,18 @@ async def filled(world: Running, each: str = "4", priority: int = 0) -> None:
 
 @pytest.mark.parametrize("each", ["1", "2", "4"])
 def test_a_gang_beside_a_stream_of_lesser_pods(each: str) -> None:
-    """One ends, another comes: its room is never the gang's, until room is held; then both members have theirs."""
+    """One ends, another comes: its room is never the gang's, until room is held; then both members
+    have theirs.
+    """
 
     async def scenario(world: Running) -> None:
         await filled(world, each)
-        come(world, group(2), member("g0", cpu="4", priority=1000), member("g1", cpu="4", priority=1000))
+        come(
+            world,
+            group(2),
+            member("g0", cpu="4", priority=1000),
+            member("g1", cpu="4", priority=1000),
+        )
         number = 2 * 4 // int(each)
         for step in range(18):
             await world.clock.advance(10)
@@ -45,7 +56,11 @@ def test_a_gang_beside_a_stream_of_lesser_pods(each: str) -> None:
                 assert held(world) == {}
                 return
             come(world, make_pod(f"low{number + step}", cpu=each, priority=0))
-            running = [uid for uid, pod in world.kube.pods.items() if uid.startswith("uid-low") and pod.spec.node_name]
+            running = [
+                uid
+                for uid, pod in world.kube.pods.items()
+                if uid.startswith("uid-low") and pod.spec.node_name
+            ]
             world.kube.delete(world.kube.pods[min(running, key=lambda uid: int(uid[7:]))])
         raise AssertionError(condition(world, "g0"))
 
@@ -53,11 +68,18 @@ def test_a_gang_beside_a_stream_of_lesser_pods(each: str) -> None:
 
 
 def test_what_is_held_is_told_and_ends() -> None:
-    """Whoever is kept out reads for whom; after a while they have the room, and the gang has to wait as long again."""
+    """Whoever is kept out reads for whom; after a while they have the room, and the gang has to
+    wait as long again.
+    """
 
     async def scenario(world: Running) -> None:
         await filled(world)
-        come(world, group(2), member("g0", cpu="4", priority=1000), member("g1", cpu="4", priority=1000))
+        come(
+            world,
+            group(2),
+            member("g0", cpu="4", priority=1000),
+            member("g1", cpu="4", priority=1000),
+        )
         await world.clock.advance(HOLD_AFTER_SECONDS + 1)
         world.kube.delete(world.kube.pods["uid-low0"])
         await world.clock.advance(1)
@@ -103,7 +125,9 @@ async def too_large(world: Running) -> None:
 async def not_complete_any_more(world: Running) -> None:
     """A member is deleted: what was held is free."""
     await filled(world)
-    come(world, group(2), member("g0", cpu="4", priority=1000), member("g1", cpu="4", priority=1000))
+    come(
+        world, group(2), member("g0", cpu="4", priority=1000), member("g1", cpu="4", priority=1000)
+    )
     await world.clock.advance(HOLD_AFTER_SECONDS + 1)
     world.kube.delete(world.kube.pods["uid-low0"])
     await world.clock.advance(1)
@@ -131,7 +155,11 @@ def test_one_gang_at_a_time() -> None:
     async def scenario(world: Running) -> None:
         await filled(world)
         for name, priority in (("g", 10), ("h", 1000)):
-            come(world, group(2, name=name), *(member(f"{name}{i}", name, cpu="4", priority=priority) for i in range(2)))
+            come(
+                world,
+                group(2, name=name),
+                *(member(f"{name}{i}", name, cpu="4", priority=priority) for i in range(2)),
+            )
         await world.clock.advance(HOLD_AFTER_SECONDS + 1)
         world.kube.delete(world.kube.pods["uid-low0"])
         await world.clock.advance(15)

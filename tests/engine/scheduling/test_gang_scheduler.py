@@ -1,4 +1,6 @@
-"""Gangs: placed together or not at all, bound to the last member whatever fails, and never without a reason to read."""
+"""Gangs: placed together or not at all, bound to the last member whatever fails, and never without
+a reason to read.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ from tests.fakes.clocks import settle
 def member(name: str, group: str = "g", least: str = "", cpu: str = "2", **spec: Any) -> Pod:
     """A pod of a group; two of them fill a node, unless told otherwise."""
     pod = make_pod(name, cpu=cpu, **spec)
-    meta = msgspec.structs.replace(pod.metadata, labels={LABEL: group}, annotations=PodAnnotations(least) if least else None)
+    meta = msgspec.structs.replace(
+        pod.metadata, labels={LABEL: group}, annotations=PodAnnotations(least) if least else None
+    )
     return msgspec.structs.replace(pod, metadata=meta)
 
 
@@ -52,7 +56,9 @@ def placed(world: Running, *names: str) -> list[bool]:
     return [bool(world.node(name)) for name in names]
 
 
-def run(scenario: Callable[[Running], Any], world: Running | None = None, *profiles: Any, nodes: int = 2) -> None:
+def run(
+    scenario: Callable[[Running], Any], world: Running | None = None, *profiles: Any, nodes: int = 2
+) -> None:
     """Run it in a leading engine."""
 
     async def whole() -> None:
@@ -62,7 +68,7 @@ def run(scenario: Callable[[Running], Any], world: Running | None = None, *profi
     asyncio.run(whole())
 
 
-# ---- all or nobody ---------------------------------------------------------------------------------------------------------
+# ---- all or nobody -------------------------------------------------------------------------------
 
 
 def test_a_gang_that_fits_is_bound() -> None:
@@ -82,7 +88,9 @@ def test_a_gang_that_fits_is_bound() -> None:
 
 
 def test_a_gang_that_does_not_fit_holds_nothing_and_says_why() -> None:
-    """Nobody is bound, nothing is assumed; each member is told, and a later pod takes the room. A node comes, and all go."""
+    """Nobody is bound, nothing is assumed; each member is told, and a later pod takes the room. A
+    node comes, and all go.
+    """
 
     async def scenario(world: Running) -> None:
         come(world, group(3), *(member(name, cpu="3") for name in "abc"))
@@ -92,7 +100,10 @@ def test_a_gang_that_does_not_fit_holds_nothing_and_says_why() -> None:
         head = 'pod group "default/g": 2 of 3 waiting members fit, 3 must (minMember 3)'
         why = "0/2 nodes are available: 2 Insufficient cpu."
         assert condition(world, "c") == ("Unschedulable", f"{head}: {why}")
-        assert condition(world, "a") == ("Unschedulable", f"{head}; this one fits and waits for others such as 'c': {why}")
+        assert condition(world, "a") == (
+            "Unschedulable",
+            f"{head}; this one fits and waits for others such as 'c': {why}",
+        )
         come(world, make_pod("single", cpu="4"))
         await world.clock.advance(1)
         assert world.node("single")
@@ -104,7 +115,9 @@ def test_a_gang_that_does_not_fit_holds_nothing_and_says_why() -> None:
 
 
 def test_two_gangs_do_not_block_each_other() -> None:
-    """On room for four, one of two gangs of three is placed whole; the other waits whole, and goes when there is room."""
+    """On room for four, one of two gangs of three is placed whole; the other waits whole, and goes
+    when there is room.
+    """
 
     async def scenario(world: Running) -> None:
         come(world, group(3, name="g"), group(3, name="h"))
@@ -136,7 +149,9 @@ def test_members_beyond_the_minimum_wait_as_others_do() -> None:
 
 
 def test_no_room_is_made_for_a_gang() -> None:
-    """Victims of one member would have died in vain, were there no room for the next; a member that is alone missing may preempt."""
+    """Victims of one member would have died in vain, were there no room for the next; a member that
+    is alone missing may preempt.
+    """
 
     async def scenario(world: Running) -> None:
         come(world, *(make_pod(f"low{i}", cpu="4", priority=0, node=f"n{i + 1}") for i in range(2)))
@@ -167,7 +182,9 @@ def test_a_bug_in_one_decision_fails_the_gang_not_the_process() -> None:
         come(world, group(2), member("a"), member("b"))
         await settle()
         assert world.assumed == 0
-        assert "scheduling failed: ZeroDivisionError('bug')" in world.notes("FailedScheduling", "a")[0]
+        assert (
+            "scheduling failed: ZeroDivisionError('bug')" in world.notes("FailedScheduling", "a")[0]
+        )
         await world.clock.advance(3)
         assert placed(world, "a", "b") == [True, True]
 
@@ -186,13 +203,19 @@ def test_a_gang_larger_than_the_limit_of_bindings() -> None:
     run(scenario, Running(config=OperatorConfiguration.model_validate({"bindConcurrency": 2})))
 
 
-# ---- what fails afterwards -------------------------------------------------------------------------------------------------
+# ---- what fails afterwards -----------------------------------------------------------------------
 
 FAILURES: dict[str, Callable[[Running], None]] = {
     "permit": lambda world: world.steps.script["permit"].append(ZeroDivisionError("bug")),
-    "pre_bind": lambda world: world.steps.script["pre_bind"].append(Retryable("connection refused")),
-    "bind": lambda world: world.kube.fail("bind", Forbidden("POST binding", 403, "Forbidden", "no")),
-    "bind, unknown": lambda world: world.kube.fail("bind", Conflict("POST binding", 409, "Conflict", "no")),
+    "pre_bind": lambda world: world.steps.script["pre_bind"].append(
+        Retryable("connection refused")
+    ),
+    "bind": lambda world: world.kube.fail(
+        "bind", Forbidden("POST binding", 403, "Forbidden", "no")
+    ),
+    "bind, unknown": lambda world: world.kube.fail(
+        "bind", Conflict("POST binding", 409, "Conflict", "no")
+    ),
 }
 
 
@@ -201,7 +224,9 @@ def test_a_member_that_is_not_bound_goes_first_and_is_told_of(where: str) -> Non
     """Ahead of a pod of higher priority that waits for its room; people see how many are bound."""
 
     async def scenario(world: Running) -> None:
-        gate = world.steps.gates[where] = asyncio.Event() if where in ("permit", "pre_bind") else world.kube.hold("bind")
+        gate = world.steps.gates[where] = (
+            asyncio.Event() if where in ("permit", "pre_bind") else world.kube.hold("bind")
+        )
         come(world, group(4), *map(member, "abcd"))
         await settle(40)
         come(world, make_pod("vip", priority=1000, preemption_policy="Never", cpu="2"))
@@ -230,7 +255,9 @@ def test_the_note_counts_those_who_are_bound() -> None:
         come(world, member("c"))
         await settle(40)
         (note,) = world.notes("GangIncomplete", "g")
-        assert note.startswith("pod group \"default/g\": 0 members are bound (minMember 3), 'a' is not: ")
+        assert note.startswith(
+            "pod group \"default/g\": 0 members are bound (minMember 3), 'a' is not: "
+        )
 
     run(scenario)
 
@@ -285,7 +312,7 @@ def test_a_member_deleted_while_it_is_bound(fails: bool) -> None:
     run(scenario)
 
 
-# ---- what changes meanwhile --------------------------------------------------------------------------------------------------
+# ---- what changes meanwhile ----------------------------------------------------------------------
 
 
 def test_pod_groups_come_change_and_go() -> None:
@@ -297,7 +324,10 @@ def test_pod_groups_come_change_and_go() -> None:
         assert "create the PodGroup default/g" in condition(world, "a")[1]
         come(world, group(3))
         await world.clock.advance(REPORT_INTERVAL_SECONDS + 1)
-        assert condition(world, "a") == ("SchedulingGated", 'waiting for pod group "default/g": 2 of 3 members are here')
+        assert condition(world, "a") == (
+            "SchedulingGated",
+            'waiting for pod group "default/g": 2 of 3 members are here',
+        )
         world.kube.delete(group(3))
         await world.clock.advance(REPORT_INTERVAL_SECONDS + 1)
         assert "create the PodGroup default/g" in condition(world, "a")[1]
@@ -362,7 +392,9 @@ def test_a_suspended_profile_and_its_gang() -> None:
     """Nobody is placed while it is suspended; then all at once."""
 
     async def scenario(world: Running) -> None:
-        world.engine.profile_changed("test", a_body("test", generation=2, plugins=STEPS, suspend=True))
+        world.engine.profile_changed(
+            "test", a_body("test", generation=2, plugins=STEPS, suspend=True)
+        )
         await world.clock.advance(1)
         come(world, group(2), member("a"), member("b"))
         await world.clock.advance(2)
@@ -395,17 +427,21 @@ def test_members_of_two_profiles_are_told_so() -> None:
     async def scenario(world: Running) -> None:
         come(world, group(2), member("a"), member("b", scheduler_name="other"))
         await world.clock.advance(SETTLE_SECONDS + 1)
-        assert condition(world, "a")[1].endswith("; 1 more name the scheduler 'other', and all must name the same")
+        assert condition(world, "a")[1].endswith(
+            "; 1 more name the scheduler 'other', and all must name the same"
+        )
         assert world.engine.queue.get("uid-b").state is QueueState.GATED  # type: ignore[union-attr]
 
     run(scenario, None, a_body("test"), a_body("other"))
 
 
-# ---- too late ----------------------------------------------------------------------------------------------------------------
+# ---- too late ------------------------------------------------------------------------------------
 
 
 def test_a_gang_that_has_not_fitted_in_time_is_told_of_once() -> None:
-    """One event on the PodGroup; members' conditions say so until it fits, and nothing else changes."""
+    """One event on the PodGroup; members' conditions say so until it fits, and nothing else
+    changes.
+    """
 
     async def scenario(world: Running) -> None:
         come(world, group(3, seconds=30), *(member(name, cpu="3") for name in "abc"))
@@ -413,11 +449,17 @@ def test_a_gang_that_has_not_fitted_in_time_is_told_of_once() -> None:
         assert "scheduleTimeoutSeconds" not in condition(world, "a")[1]
         assert world.notes("GangOverdue") == []
         await world.clock.advance(60)
-        assert condition(world, "a")[1].endswith("All members have been here for longer than scheduleTimeoutSeconds, 30.")
+        assert condition(world, "a")[1].endswith(
+            "All members have been here for longer than scheduleTimeoutSeconds, 30."
+        )
         (note,) = world.notes("GangOverdue", "g")
         assert "Insufficient cpu" in note
         (event,) = [event for event in world.events.events if event.reason == "GangOverdue"]
-        assert (event.regarding.kind, event.regarding.api_version, event.warning) == ("PodGroup", "scheduling.x-k8s.io/v1alpha1", True)
+        assert (event.regarding.kind, event.regarding.api_version, event.warning) == (
+            "PodGroup",
+            "scheduling.x-k8s.io/v1alpha1",
+            True,
+        )
         come(world, make_node("n3"))
         await world.clock.advance(15)
         assert placed(world, "a", "b", "c") == [True, True, True]

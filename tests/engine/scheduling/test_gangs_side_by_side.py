@@ -1,4 +1,6 @@
-"""Gangs of several profiles, placed side by side: none waits for another's members, and none has room that another one has."""
+"""Gangs of several profiles, placed side by side: none waits for another's members, and none has
+room that another one has.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ class Bug(Exception):
 
 @pytest.fixture(autouse=True)
 def _slow(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A slice has room for a few looks at the clock, and a member of a template that is not known yet takes many."""
+    """A slice has room for a few looks at the clock, and a member of a template that is not known
+    yet takes many.
+    """
     monkeypatch.setattr(BusyClock, "step", SLICE_SECONDS / 8)
 
 
@@ -42,16 +46,30 @@ def a_slow_bench(*names: str, nodes: int = 0, cpu: str = "4") -> Bench:
     return bench
 
 
-def come(bench: Bench, name: str, members: int, least: int = 0, cpu: int = 1, alike: bool = False) -> None:
-    """A gang of the profile of this name; each member has a template of its own, unless they are alike."""
+def come(
+    bench: Bench, name: str, members: int, least: int = 0, cpu: int = 1, alike: bool = False
+) -> None:
+    """A gang of the profile of this name; each member has a template of its own, unless they are
+    alike.
+    """
     for i in range(members):
-        pod = make_pod(f"{name}{i}", scheduler_name=name, cpu=f"{cpu * 1000 - (0 if alike else i)}m")
-        bench.pods.put(versioned(pod, labels={LABEL: name}, annotations=PodAnnotations(str(least or members))))
+        pod = make_pod(
+            f"{name}{i}", scheduler_name=name, cpu=f"{cpu * 1000 - (0 if alike else i)}m"
+        )
+        bench.pods.put(
+            versioned(pod, labels={LABEL: name}, annotations=PodAnnotations(str(least or members)))
+        )
 
 
 def assumed(bench: Bench) -> Counter[str]:
-    """How many pods of each profile are placed, for good or as members of a gang that may be taken back."""
-    return Counter(record.pod.spec.scheduler_name for record in bench.cache.pod_infos() if isinstance(record.pod, Pod))
+    """How many pods of each profile are placed, for good or as members of a gang that may be taken
+    back.
+    """
+    return Counter(
+        record.pod.spec.scheduler_name
+        for record in bench.cache.pod_infos()
+        if isinstance(record.pod, Pod)
+    )
 
 
 def bound(bench: Bench) -> Counter[str]:
@@ -94,8 +112,15 @@ def test_gangs_of_one_profile_go_one_after_another() -> None:
         bench = a_slow_bench("a")
         for group in ("a", *(f"b{i}" for i in range(others))):
             for i in range(40):
-                pod = make_pod(f"{group}-{i}", scheduler_name="a", cpu=f"{i + 1}m", priority=9 if group == "a" else 0)
-                bench.pods.put(versioned(pod, labels={LABEL: group}, annotations=PodAnnotations("40")))
+                pod = make_pod(
+                    f"{group}-{i}",
+                    scheduler_name="a",
+                    cpu=f"{i + 1}m",
+                    priority=9 if group == "a" else 0,
+                )
+                bench.pods.put(
+                    versioned(pod, labels={LABEL: group}, annotations=PodAnnotations("40"))
+                )
         return waits(bench, "a-0", 100_000)
 
     assert seconds(others=10) < 2 * seconds(others=0)
@@ -117,7 +142,9 @@ def test_slow_gangs_of_two_profiles_go_on_side_by_side() -> None:
 @pytest.mark.parametrize("cpu", [1, 2])
 @pytest.mark.parametrize(("first", "second"), [("a", "b"), ("b", "a")])
 def test_no_room_is_given_twice(first: str, second: str, cpu: int, alike: bool) -> None:
-    """Of two gangs that cannot both fit one is placed, whole, and nothing is kept for the other; then there is room for that one."""
+    """Of two gangs that cannot both fit one is placed, whole, and nothing is kept for the other;
+    then there is room for that one.
+    """
     bench = a_slow_bench("a", "b", nodes=4)
     size = 10 // cpu
     come(bench, first, size, cpu=cpu, alike=alike)
@@ -169,17 +196,29 @@ def test_a_gang_that_cannot_fit_takes_back_others_once() -> None:
 
 
 def test_a_gang_that_is_taken_back_takes_nothing_of_another() -> None:
-    """Its last member finds no room; the other gang stays as it is, and is bound where it was placed."""
+    """Its last member finds no room; the other gang stays as it is, and is bound where it was
+    placed.
+    """
     bench = a_slow_bench("a", "b", nodes=8)
     come(bench, "b", 12)
     run(bench, 8)
     come(bench, "a", 5)
-    bench.pods.put(versioned(make_pod("a9", scheduler_name="a", cpu="9"), labels={LABEL: "a"}, annotations=PodAnnotations("6")))
+    bench.pods.put(
+        versioned(
+            make_pod("a9", scheduler_name="a", cpu="9"),
+            labels={LABEL: "a"},
+            annotations=PodAnnotations("6"),
+        )
+    )
     half_placed(bench, "a", "b")
     seats: dict[str, str] = {}
 
     def look() -> bool:
-        now = {record.pod.metadata.name: record.node for record in bench.cache.pod_infos() if record.pod.metadata.name.startswith("b")}
+        now = {
+            record.pod.metadata.name: record.node
+            for record in bench.cache.pod_infos()
+            if record.pod.metadata.name.startswith("b")
+        }
         assert seats.items() <= now.items()
         seats.update(now)
         return bound(bench)["b"] == 12
@@ -247,7 +286,15 @@ def test_a_replica_that_stops_takes_back_both() -> None:
 STEPS = [
     *(
         (SchedulingLoop, name)
-        for name in ("_begin_group", "_place", "_place_one", "_must_wait", "_restart_later_groups", "_hand_over", "_is_of_group")
+        for name in (
+            "_begin_group",
+            "_place",
+            "_place_one",
+            "_must_wait",
+            "_restart_later_groups",
+            "_hand_over",
+            "_is_of_group",
+        )
     ),
     (SchedulingQueue, "retry"),
 ]
@@ -255,7 +302,9 @@ STEPS = [
 
 @pytest.mark.parametrize(("cls", "method"), STEPS)
 @pytest.mark.parametrize("call", [1, 2, 7])
-def test_a_bug_in_one_step_loses_no_gang(cls: type[Any], method: str, call: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bug_in_one_step_loses_no_gang(
+    cls: type[Any], method: str, call: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whose ever it is: both are placed in the end, and no room is lost."""
     original, calls = getattr(cls, method), 0
 

@@ -1,4 +1,6 @@
-"""Devices and volumes that a pod will choose once its victims are gone: nobody of less importance has them meanwhile, on any node."""
+"""Devices and volumes that a pod will choose once its victims are gone: nobody of less importance
+has them meanwhile, on any node.
+"""
 
 from __future__ import annotations
 
@@ -18,20 +20,42 @@ from tests.engine.running import TRIED_AGAIN, Running
 
 def a_network_device(world: Running) -> None:
     """One device that all nodes reach, and claims for one."""
-    world.kube.put(msgspec.convert({"metadata": {"name": "gpu"}, "spec": {"extendedResourceName": "x.io/gpu"}}, DeviceClass))
-    spec = {"driver": "x", "allNodes": True, "pool": {"name": "net", "generation": 1, "resourceSliceCount": 1}, "devices": [{"name": "d"}]}
-    world.kube.put(msgspec.convert({"metadata": {"name": "net", "uid": "uid-net"}, "spec": spec}, ResourceSlice))
-    request = {"name": "r", "exactly": {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 1}}
+    world.kube.put(
+        msgspec.convert(
+            {"metadata": {"name": "gpu"}, "spec": {"extendedResourceName": "x.io/gpu"}}, DeviceClass
+        )
+    )
+    spec = {
+        "driver": "x",
+        "allNodes": True,
+        "pool": {"name": "net", "generation": 1, "resourceSliceCount": 1},
+        "devices": [{"name": "d"}],
+    }
+    world.kube.put(
+        msgspec.convert(
+            {"metadata": {"name": "net", "uid": "uid-net"}, "spec": spec}, ResourceSlice
+        )
+    )
+    request = {
+        "name": "r",
+        "exactly": {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 1},
+    }
     for name in ("high", "late"):
         metadata = {"name": name, "namespace": "default", "uid": f"uid-{name}"}
-        world.kube.put(msgspec.convert({"metadata": metadata, "spec": {"devices": {"requests": [request]}}}, ResourceClaim))
+        world.kube.put(
+            msgspec.convert(
+                {"metadata": metadata, "spec": {"devices": {"requests": [request]}}}, ResourceClaim
+            )
+        )
 
 
 def a_network_volume(world: Running) -> None:
     """One volume that all nodes reach, and claims."""
     world.kube.put(a_class())
     pv = near("pv", "n1")
-    world.kube.put(msgspec.structs.replace(pv, spec=msgspec.structs.replace(pv.spec, node_affinity=None)))
+    world.kube.put(
+        msgspec.structs.replace(pv, spec=msgspec.structs.replace(pv.spec, node_affinity=None))
+    )
     for name in ("high", "late"):
         world.kube.put(a_claim(name))
 
@@ -45,7 +69,9 @@ def wanting(kind: str, claim: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("kind", ["device", "volume"])
 def test_what_the_preemptor_will_choose_is_left_to_it(kind: str) -> None:
-    """The only device or volume is not taken from another node while its victim goes; nobody else has to go, and it is told why."""
+    """The only device or volume is not taken from another node while its victim goes; nobody else
+    has to go, and it is told why.
+    """
 
     async def story() -> None:
         async with contested(nodes=2) as world:
@@ -58,7 +84,9 @@ def test_what_the_preemptor_will_choose_is_left_to_it(kind: str) -> None:
             world.kube.put(late(kind))
             await world.clock.advance(TRIED_AGAIN)
             assert world.node("late") == ""
-            assert "Room is kept on n1 for default/high" in world.notes("FailedScheduling", "late")[-1]
+            assert (
+                "Room is kept on n1 for default/high" in world.notes("FailedScheduling", "late")[-1]
+            )
             await gone(world, "a")
             if kind == "volume":
                 ref = volume_in(world.kube, "pv").spec.claim_ref

@@ -1,4 +1,6 @@
-"""The loop: who may be decided when and by which revision, and that a plugin's bug is one pod's trouble."""
+"""The loop: who may be decided when and by which revision, and that a plugin's bug is one pod's
+trouble.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,21 @@ from moorage.api.operator_config import OperatorConfiguration
 from moorage.core.columns.nodes.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.store import Lister
-from moorage.core.framework.cluster_events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
-from moorage.core.framework.interfaces import Codes, ExtensionPoint, FailedAttempt, PostFilterResult, PreFilterResult, ReserveResult, Scores
+from moorage.core.framework.cluster_events import (
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    EventResource,
+)
+from moorage.core.framework.interfaces import (
+    Codes,
+    ExtensionPoint,
+    FailedAttempt,
+    PostFilterResult,
+    PreFilterResult,
+    ReserveResult,
+    Scores,
+)
 from moorage.core.framework.registry import PluginSpec
 from moorage.core.framework.status import SUCCESS, Code, Reason, Status
 from moorage.core.objects.pods import Pod
@@ -69,7 +84,9 @@ class Bomb:
     def filter(self, state: Pod, snapshot: Snapshot, rows: Rows) -> Codes:
         """Refuses unlucky pods everywhere if that is the way to the method."""
         self.reached("filter", state)
-        refuses = self.where in ("explain", "post_filter", "hint") and state.spec.priority == UNLUCKY
+        refuses = (
+            self.where in ("explain", "post_filter", "hint") and state.spec.priority == UNLUCKY
+        )
         return np.full(snapshot.nodes.live[rows].size, int(refuses), np.int64)
 
     def explain(self, state: Pod, code: int) -> tuple[tuple[Reason, str], ...]:
@@ -108,12 +125,25 @@ def fails_in(method: str) -> PluginSpec:
     return PluginSpec("Bomb", type("Bomb", (Bomb,), {"where": method}))
 
 
-METHODS = ("pre_filter", "filter", "explain", "post_filter", "pre_score", "score", "normalize_score", "reserve", "hint", "pre_enqueue")
+METHODS = (
+    "pre_filter",
+    "filter",
+    "explain",
+    "post_filter",
+    "pre_score",
+    "score",
+    "normalize_score",
+    "reserve",
+    "hint",
+    "pre_enqueue",
+)
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_plugin_that_raises_fails_one_pod(method: str) -> None:
-    """Whichever method it is: the pod is told, or where there is nobody to tell the log is; all other pods are placed."""
+    """Whichever method it is: the pod is told, or where there is nobody to tell the log is; all
+    other pods are placed.
+    """
 
     async def scenario() -> None:
         world = Running(specs=(fails_in(method),))
@@ -148,12 +178,16 @@ class Hold:
         """A value for the actor, and its undoing."""
         ticket = f"{pod.metadata.name} on {node}"
         self.held.append(ticket)
-        return ReserveResult(SUCCESS, ticket, lambda: self.held.remove(ticket) if ticket in self.held else None)
+        return ReserveResult(
+            SUCCESS, ticket, lambda: self.held.remove(ticket) if ticket in self.held else None
+        )
 
 
 @pytest.mark.parametrize("step", ["permit", "pre_bind", "bind", "post_bind"])
 def test_reservations(step: str) -> None:
-    """Each actor gets what its own plugin has reserved; a failed binding gives it back, a done one does not."""
+    """Each actor gets what its own plugin has reserved; a failed binding gives it back, a done one
+    does not.
+    """
 
     async def scenario() -> None:
         Hold.held.clear()
@@ -184,7 +218,12 @@ def test_no_more_bindings_than_allowed(limit: int) -> None:
             for i in range(2 * limit + 1):
                 world.kube.put(make_pod(f"p{i}", cpu="10m"))
             await settle()
-            assert world.kube.in_flight["bind"] == len(world.engine.loop.binder) == world.assumed == limit
+            assert (
+                world.kube.in_flight["bind"]
+                == len(world.engine.loop.binder)
+                == world.assumed
+                == limit
+            )
             assert world.engine.queue.totals().active == limit + 1
             gate.set()
             await settle(100)
@@ -210,7 +249,9 @@ def test_nobody_decides_before_leading() -> None:
 
 
 def test_nobody_decides_behind_a_closed_fence() -> None:
-    """A decision that could not be carried out would only cost the pod an attempt; it goes on when the fence is open again."""
+    """A decision that could not be carried out would only cost the pod an attempt; it goes on when
+    the fence is open again.
+    """
 
     async def scenario() -> None:
         clock = ManualClock()
@@ -231,7 +272,9 @@ def test_nobody_decides_behind_a_closed_fence() -> None:
 
 
 def test_pods_that_are_being_deleted_are_skipped() -> None:
-    """They are told so and leave the queue; one that begins to be deleted while it is bound is not tried again."""
+    """They are told so and leave the queue; one that begins to be deleted while it is bound is not
+    tried again.
+    """
 
     async def scenario() -> None:
         async with Running().leading() as world:
@@ -243,8 +286,13 @@ def test_pods_that_are_being_deleted_are_skipped() -> None:
             world.kube.put(versioned(pod, deletion_timestamp="2026-01-01T00:00:00Z"))
             gate.set()
             await world.clock.advance(TRIED_AGAIN)
-            assert world.notes("FailedScheduling", "going") == ["skip schedule deleting pod: default/going"]
-            assert world.notes("FailedScheduling", "later")[-1] == "skip schedule deleting pod: default/later"
+            assert world.notes("FailedScheduling", "going") == [
+                "skip schedule deleting pod: default/going"
+            ]
+            assert (
+                world.notes("FailedScheduling", "later")[-1]
+                == "skip schedule deleting pod: default/later"
+            )
             assert world.kube.bindings == {}
             assert list(world.engine.queue.entries()) == []
 
@@ -257,7 +305,11 @@ def test_a_pod_keeps_its_revision_to_the_end(step: str) -> None:
 
     async def scenario() -> None:
         async with Running().leading() as world:
-            gate = world.kube.hold("bind") if step == "bind" else world.steps.gates.setdefault(step, asyncio.Event())
+            gate = (
+                world.kube.hold("bind")
+                if step == "bind"
+                else world.steps.gates.setdefault(step, asyncio.Event())
+            )
             world.kube.put(make_pod("old"))
             await settle()
             world.engine.profile_changed("test", a_body("test", generation=2))
@@ -269,7 +321,11 @@ def test_a_pod_keeps_its_revision_to_the_end(step: str) -> None:
             gate.set()
             await world.clock.advance(1)
             assert world.kube.bindings.keys() == {"old", "new"}
-            assert world.steps.calls == [("permit", "old"), ("pre_bind", "old"), ("post_bind", "old")]
+            assert world.steps.calls == [
+                ("permit", "old"),
+                ("pre_bind", "old"),
+                ("post_bind", "old"),
+            ]
             assert world.engine.swapper.prune_superseded(record) == 0
             assert record.superseded == []
 
@@ -348,5 +404,11 @@ def test_who_is_freed_is_tried_at_once() -> None:
 def test_the_points_that_plugins_can_fail_at_are_all_here() -> None:
     """A new method of the contract has to be tried too."""
     registered = {point for point in fails_in("").points if point is not ExtensionPoint.QUEUE_SORT}
-    acting = {ExtensionPoint.PERMIT, ExtensionPoint.PRE_BIND, ExtensionPoint.BIND, ExtensionPoint.POST_BIND, ExtensionPoint.QUEUE_SORT}
+    acting = {
+        ExtensionPoint.PERMIT,
+        ExtensionPoint.PRE_BIND,
+        ExtensionPoint.BIND,
+        ExtensionPoint.POST_BIND,
+        ExtensionPoint.QUEUE_SORT,
+    }
     assert registered | acting == set(ExtensionPoint)

@@ -1,4 +1,6 @@
-"""The nomination controller: nominations heal. Whatever becomes of node, victims or the pod, nobody waits for what will not come."""
+"""The nomination controller: nominations heal. Whatever becomes of node, victims or the pod, nobody
+waits for what will not come.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +10,31 @@ import msgspec
 import pytest
 
 from moorage.core.objects.nodes import Node, Taint
-from moorage.core.objects.pods import Affinity, Pod, PodAffinity, PodAffinityTerm, PodStatus, SchedulingGate
+from moorage.core.objects.pods import (
+    Affinity,
+    Pod,
+    PodAffinity,
+    PodAffinityTerm,
+    PodStatus,
+    SchedulingGate,
+)
 from moorage.core.objects.selector_terms import LabelSelector
-from moorage.engine.scheduling.nomination_controller import DEFAULT_GRACE_SECONDS, NOMINATION_TIMEOUT_SECONDS
+from moorage.engine.scheduling.nomination_controller import (
+    DEFAULT_GRACE_SECONDS,
+    NOMINATION_TIMEOUT_SECONDS,
+)
 from moorage.ports.errors import Retryable
 from tests.builders import make_node, make_pod
-from tests.engine.preemptions import calls, contested, going, gone, high, in_order, low, nominated_node
+from tests.engine.preemptions import (
+    calls,
+    contested,
+    going,
+    gone,
+    high,
+    in_order,
+    low,
+    nominated_node,
+)
 from tests.engine.running import TRIED_AGAIN, Running
 from tests.engine.worlds import a_body, on_node
 from tests.fakes.clocks import settle
@@ -29,7 +50,11 @@ def changed(node: Node, **spec: object) -> Node:
 def dying(world: Running, name: str, grace: int) -> None:
     """The pod that was told to go has this grace."""
     pod = world.kube.pods[f"uid-{name}"]
-    world.kube.put(msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, deletion_grace_period_seconds=grace)))
+    world.kube.put(
+        msgspec.structs.replace(
+            pod, metadata=msgspec.structs.replace(pod.metadata, deletion_grace_period_seconds=grace)
+        )
+    )
 
 
 async def nominate(world: Running, *pods: Pod) -> None:
@@ -41,11 +66,13 @@ async def nominate(world: Running, *pods: Pod) -> None:
     assert nominated_node(world) == "n1"
 
 
-# ---- the node ----------------------------------------------------------------------------------------------------------------
+# ---- the node ------------------------------------------------------------------------------------
 
 
 def test_a_promise_ends_with_its_node() -> None:
-    """The pod is not said to be nominated to a node that is not there, and is ready for what comes."""
+    """The pod is not said to be nominated to a node that is not there, and is ready for what
+    comes.
+    """
 
     async def story() -> None:
         async with contested(nodes=2) as world:
@@ -62,14 +89,22 @@ def test_a_promise_ends_with_its_node() -> None:
 
 
 def test_a_pod_that_lost_its_node_is_tried_again_whatever_had_refused_it() -> None:
-    """No event tells of a reason to: its victim was in the way by an affinity term, not by what it took."""
+    """No event tells of a reason to: its victim was in the way by an affinity term, not by what it
+    took.
+    """
 
     async def story() -> None:
         async with contested(nodes=0) as world:
             for name in ("n1", "n2"):
                 world.kube.put(make_node(name, labels={"kubernetes.io/hostname": name}))
-            term = PodAffinityTerm(topology_key="kubernetes.io/hostname", label_selector=LabelSelector({"app": "low"}))
-            apart = Affinity(pod_anti_affinity=PodAffinity(required_during_scheduling_ignored_during_execution=(term,)))
+            term = PodAffinityTerm(
+                topology_key="kubernetes.io/hostname", label_selector=LabelSelector({"app": "low"})
+            )
+            apart = Affinity(
+                pod_anti_affinity=PodAffinity(
+                    required_during_scheduling_ignored_during_execution=(term,)
+                )
+            )
             world.kube.put(low("a", "1"))
             world.kube.put(low("other", "1", "n2", priority=5))
             world.kube.put(high(cpu="1", affinity=apart))
@@ -109,7 +144,9 @@ def test_a_standby_and_other_schedulers_are_left_alone() -> None:
     ],
 )
 def test_a_node_that_does_not_suit_any_more(what: dict[str, object]) -> None:
-    """The pod does not wait for its victim there, which may take an hour, but preempts elsewhere."""
+    """The pod does not wait for its victim there, which may take an hour, but preempts
+    elsewhere.
+    """
 
     async def story() -> None:
         async with contested(nodes=2) as world:
@@ -147,7 +184,9 @@ COMES = [
 
 @pytest.mark.parametrize("urgent", COMES)
 def test_a_promise_ends_when_there_is_not_room_enough_left(urgent: Pod) -> None:
-    """A pod takes what is free now: the rest is not enough, whatever becomes of the victim. Who was nominated to it looks elsewhere."""
+    """A pod takes what is free now: the rest is not enough, whatever becomes of the victim. Who was
+    nominated to it looks elsewhere.
+    """
 
     async def story() -> None:
         async with contested() as world:
@@ -155,7 +194,11 @@ def test_a_promise_ends_when_there_is_not_room_enough_left(urgent: Pod) -> None:
             dying(world, "a", LONG)
             world.kube.put(urgent)
             await world.clock.advance(TRIED_AGAIN)
-            assert (nominated_node(world), world.node("urgent"), world.node("high")) == ("", "n1", "")
+            assert (nominated_node(world), world.node("urgent"), world.node("high")) == (
+                "",
+                "n1",
+                "",
+            )
             world.kube.put(make_node("n2"))
             await world.clock.advance(TRIED_AGAIN)
             assert (nominated_node(world), world.node("high")) == ("", "n2")
@@ -164,7 +207,9 @@ def test_a_promise_ends_when_there_is_not_room_enough_left(urgent: Pod) -> None:
 
 
 def test_a_promise_holds_while_there_is_room_enough_left() -> None:
-    """A pod takes what is free now, and what the victim leaves is enough: nothing is written anew."""
+    """A pod takes what is free now, and what the victim leaves is enough: nothing is written
+    anew.
+    """
 
     async def story() -> None:
         async with contested() as world:
@@ -173,7 +218,11 @@ def test_a_promise_holds_while_there_is_room_enough_left() -> None:
             said = calls(world, "pod_condition", "pod_nomination")
             world.kube.put(high("urgent", "1", 99))
             await world.clock.advance(TRIED_AGAIN)
-            assert (nominated_node(world), world.node("urgent"), world.node("high")) == ("n1", "n1", "")
+            assert (nominated_node(world), world.node("urgent"), world.node("high")) == (
+                "n1",
+                "n1",
+                "",
+            )
             assert calls(world, "pod_condition", "pod_nomination") == said
             await gone(world, "a")
             assert world.node("high") == "n1"
@@ -195,7 +244,7 @@ def test_a_promise_ends_when_its_node_shrinks() -> None:
     asyncio.run(story())
 
 
-# ---- victims that do not die -------------------------------------------------------------------------------------------------
+# ---- victims that do not die ---------------------------------------------------------------------
 
 
 def test_a_victim_that_never_dies_is_given_up() -> None:
@@ -248,10 +297,12 @@ def test_where_nobody_else_can_go_the_stuck_one_is_waited_for_without_a_promise(
     asyncio.run(story())
 
 
-# ---- the pod itself ----------------------------------------------------------------------------------------------------------
+# ---- the pod itself ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("fate", ["deleted", "deleted, with a finalizer", "bound elsewhere", "ended"])
+@pytest.mark.parametrize(
+    "fate", ["deleted", "deleted, with a finalizer", "bound elsewhere", "ended"]
+)
 def test_the_room_of_a_pod_that_does_not_come_is_free(fate: str) -> None:
     """Whoever was kept out for it gets in."""
 
@@ -270,10 +321,18 @@ def test_the_room_of_a_pod_that_does_not_come_is_free(fate: str) -> None:
             elif fate == "bound elsewhere":
                 world.kube.put(on_node(pod, "n9"))
             elif fate == "ended":
-                world.kube.put(msgspec.structs.replace(pod, status=PodStatus(phase="Failed", nominated_node_name="n1")))
+                world.kube.put(
+                    msgspec.structs.replace(
+                        pod, status=PodStatus(phase="Failed", nominated_node_name="n1")
+                    )
+                )
             else:
                 when = "2026-01-01T00:00:00Z"
-                world.kube.put(msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, deletion_timestamp=when)))
+                world.kube.put(
+                    msgspec.structs.replace(
+                        pod, metadata=msgspec.structs.replace(pod.metadata, deletion_timestamp=when)
+                    )
+                )
             await world.clock.advance(TRIED_AGAIN)
             assert world.node("small") == "n1"
             if fate == "deleted, with a finalizer":
@@ -316,7 +375,7 @@ def test_a_pod_that_asks_for_less_keeps_less_room() -> None:
     asyncio.run(story())
 
 
-# ---- others, and our own writes ----------------------------------------------------------------------------------------------
+# ---- others, and our own writes ------------------------------------------------------------------
 
 
 def test_a_nomination_by_somebody_else_is_honoured() -> None:
@@ -332,7 +391,11 @@ def test_a_nomination_by_somebody_else_is_honoured() -> None:
             assert entry is not None
             tried = entry.attempts
             pod = world.kube.pods["uid-high"]
-            world.kube.put(msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, nominated_node_name="n2")))
+            world.kube.put(
+                msgspec.structs.replace(
+                    pod, status=msgspec.structs.replace(pod.status, nominated_node_name="n2")
+                )
+            )
             assert world.engine.context.cache.nominations.nominated_node("uid-high") == "n2"
             await world.clock.advance(TRIED_AGAIN)
             assert entry.attempts > tried  # looked at anew: there is nobody to preempt
@@ -361,7 +424,9 @@ def test_a_lower_pod_loses_its_promise_and_looks_elsewhere() -> None:
 
 
 def test_writes_of_one_pod_do_not_overtake_each_other() -> None:
-    """A nomination ends while the status that tells of it is being written, slowly and with faults: in the end it has ended."""
+    """A nomination ends while the status that tells of it is being written, slowly and with faults:
+    in the end it has ended.
+    """
 
     async def story() -> None:
         async with contested() as world:
@@ -380,27 +445,46 @@ def test_writes_of_one_pod_do_not_overtake_each_other() -> None:
     asyncio.run(story())
 
 
-# ---- pods that will not come -------------------------------------------------------------------------------------------------
+# ---- pods that will not come ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("why", ["scheduler is gone", "gated", "profile is gone"])
 def test_room_for_a_pod_that_nobody_tries_is_kept_for_a_while(why: str) -> None:
-    """Whoever waits for it is told for whom, and has it afterwards; the status of the other is left alone."""
+    """Whoever waits for it is told for whom, and has it afterwards; the status of the other is left
+    alone.
+    """
 
     async def story() -> None:
         async with Running().leading(nodes=1) as world:
-            odd = {"scheduling_gates": (SchedulingGate("x"),)} if why == "gated" else {"scheduler_name": "long-gone"}
-            ghost = make_pod("ghost", cpu="3500m", priority=10, **({} if why == "profile is gone" else odd))
+            odd = (
+                {"scheduling_gates": (SchedulingGate("x"),)}
+                if why == "gated"
+                else {"scheduler_name": "long-gone"}
+            )
+            ghost = make_pod(
+                "ghost", cpu="3500m", priority=10, **({} if why == "profile is gone" else odd)
+            )
             if why == "profile is gone":
                 world.engine.profile_changed("test", None)
                 world.engine.profile_changed("other", a_body("other"))
                 await world.clock.advance(0.5)
-            world.kube.put(msgspec.structs.replace(ghost, status=PodStatus(nominated_node_name="n1")))
-            world.kube.put(make_pod("waits", cpu="3", priority=0, scheduler_name="other" if why == "profile is gone" else "test"))
+            world.kube.put(
+                msgspec.structs.replace(ghost, status=PodStatus(nominated_node_name="n1"))
+            )
+            world.kube.put(
+                make_pod(
+                    "waits",
+                    cpu="3",
+                    priority=0,
+                    scheduler_name="other" if why == "profile is gone" else "test",
+                )
+            )
             await world.clock.advance(NOMINATION_TIMEOUT_SECONDS - 5)
             (told,) = {c.message for c in world.kube.pods["uid-waits"].status.conditions or ()}
             name = "long-gone" if why == "scheduler is gone" else "test"
-            assert told.endswith(f" Room is kept on n1 for default/ghost (schedulerName {name}, priority 10).")
+            assert told.endswith(
+                f" Room is kept on n1 for default/ghost (schedulerName {name}, priority 10)."
+            )
             await world.clock.advance(15)
             assert world.node("waits") == "n1"
             assert world.kube.pods["uid-ghost"].status.nominated_node_name == "n1"
@@ -416,11 +500,15 @@ def test_somebody_elses_victims_have_their_grace() -> None:
             world.kube.put(low("a", "4"))
             await settle()
             meta = msgspec.structs.replace(
-                world.kube.pods["uid-a"].metadata, deletion_timestamp="2026-01-01T00:00:00Z", deletion_grace_period_seconds=100
+                world.kube.pods["uid-a"].metadata,
+                deletion_timestamp="2026-01-01T00:00:00Z",
+                deletion_grace_period_seconds=100,
             )
             world.kube.put(msgspec.structs.replace(world.kube.pods["uid-a"], metadata=meta))
             ghost = make_pod("ghost", cpu="4", priority=10, scheduler_name="theirs")
-            world.kube.put(msgspec.structs.replace(ghost, status=PodStatus(nominated_node_name="n1")))
+            world.kube.put(
+                msgspec.structs.replace(ghost, status=PodStatus(nominated_node_name="n1"))
+            )
             nominations = world.engine.context.cache.nominations
             await world.clock.advance(NOMINATION_TIMEOUT_SECONDS + 95)
             assert nominations.nominated_node("uid-ghost") == "n1"
@@ -435,7 +523,11 @@ def test_a_standby_lets_no_nomination_lapse() -> None:
 
     async def story() -> None:
         async with Running().leading(nodes=1, lead=False) as world:
-            world.kube.put(msgspec.structs.replace(make_pod("p", cpu="4"), status=PodStatus(nominated_node_name="n1")))
+            world.kube.put(
+                msgspec.structs.replace(
+                    make_pod("p", cpu="4"), status=PodStatus(nominated_node_name="n1")
+                )
+            )
             await world.clock.advance(NOMINATION_TIMEOUT_SECONDS * 3)
             assert world.engine.context.cache.nominations.nominated_node("uid-p") == "n1"
 

@@ -1,4 +1,6 @@
-"""Preemption from end to end: victims are told to go, the pod keeps its node and gets it, and what fails is tried again."""
+"""Preemption from end to end: victims are told to go, the pod keeps its node and gets it, and what
+fails is tried again.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ async def preempt(world: Running) -> None:
 
 
 def test_a_pod_of_higher_priority_gets_the_room() -> None:
-    """The victim gets a condition, is deleted and told so; the pod is nominated, and placed once the victim is gone."""
+    """The victim gets a condition, is deleted and told so; the pod is nominated, and placed once
+    the victim is gone.
+    """
 
     async def story() -> None:
         world = Running()
@@ -41,12 +45,20 @@ def test_a_pod_of_higher_priority_gets_the_room() -> None:
             victim, pod = world.kube.pods["uid-low"], world.kube.pods["uid-high"]
             assert victim.metadata.deletion_timestamp is not None
             (condition,) = victim.status.conditions or ()
-            assert (condition.type, condition.status, condition.reason) == ("DisruptionTarget", "True", "PreemptionByScheduler")
+            assert (condition.type, condition.status, condition.reason) == (
+                "DisruptionTarget",
+                "True",
+                "PreemptionByScheduler",
+            )
             assert condition.message == "test: preempting to accommodate a higher priority pod"
             assert world.notes("Preempted", "low") == ["Preempted by pod uid-high on node n1"]
             assert pod.status.nominated_node_name == "n1"
-            made = "preemption: found a potential placement for pod on node n1, preempting 1 victims"
-            assert (pod.status.conditions or ())[0].message == f"0/1 nodes are available: 1 Insufficient cpu. {made}"
+            made = (
+                "preemption: found a potential placement for pod on node n1, preempting 1 victims"
+            )
+            assert (pod.status.conditions or ())[
+                0
+            ].message == f"0/1 nodes are available: 1 Insufficient cpu. {made}"
             assert world.node("high") == ""
             world.kube.delete(victim)
             await world.clock.advance(TRIED_AGAIN)
@@ -68,7 +80,9 @@ def test_while_the_victim_goes_nobody_else_is_evicted() -> None:
             assert len([write for write in world.kube.written if write.method == "delete_pod"]) == 1
             pod = world.kube.pods["uid-high"]
             assert pod.status.nominated_node_name == "n1"
-            assert "terminating pod on the nominated node" in (pod.status.conditions or ())[0].message
+            assert (
+                "terminating pod on the nominated node" in (pod.status.conditions or ())[0].message
+            )
 
     asyncio.run(story())
 
@@ -109,7 +123,9 @@ def test_a_pod_is_not_tried_while_its_victims_are_being_told() -> None:
 
 
 def test_a_pod_is_not_tried_for_each_of_its_victims_that_goes() -> None:
-    """They are without grace, and the watch tells of one after another: the pod is tried again when all are gone."""
+    """They are without grace, and the watch tells of one after another: the pod is tried again when
+    all are gone.
+    """
 
     async def story() -> None:
         world = Running()
@@ -141,11 +157,17 @@ def test_a_pod_is_not_tried_for_each_of_its_victims_that_goes() -> None:
     [
         pytest.param(lambda: Retryable("too many requests", after=0.1), 1, "", id="asked again"),
         pytest.param(lambda: NotFound("DELETE", 404), 1, "", id="gone anyway"),
-        pytest.param(lambda: Forbidden("DELETE", 403), 9, "preemption: DELETE: 403", id="not allowed"),
-        pytest.param(lambda: Retryable("no answer"), 9, "preemption: no answer", id="never answered"),
+        pytest.param(
+            lambda: Forbidden("DELETE", 403), 9, "preemption: DELETE: 403", id="not allowed"
+        ),
+        pytest.param(
+            lambda: Retryable("no answer"), 9, "preemption: no answer", id="never answered"
+        ),
     ],
 )
-def test_when_a_victim_cannot_be_told(error: Callable[[], EdgeError], times: int, message: str) -> None:
+def test_when_a_victim_cannot_be_told(
+    error: Callable[[], EdgeError], times: int, message: str
+) -> None:
     """What passes is tried again; what does not is said, and the pod is tried again later."""
 
     async def story() -> None:
@@ -155,7 +177,13 @@ def test_when_a_victim_cannot_be_told(error: Callable[[], EdgeError], times: int
             await preempt(world)
             await world.clock.advance(2.0)
             notes = " ".join(world.notes("FailedScheduling", "high"))
-            assert (message in notes) if message else ("preemption" not in notes.replace("preemption: found a potential placement", ""))
+            assert (
+                (message in notes)
+                if message
+                else (
+                    "preemption" not in notes.replace("preemption: found a potential placement", "")
+                )
+            )
 
     asyncio.run(story())
 
@@ -191,7 +219,7 @@ def test_a_replica_that_leads_no_more_says_nothing() -> None:
     asyncio.run(story())
 
 
-# ---- what the intake makes of nominations ----------------------------------------------------------------------------------
+# ---- what the intake makes of nominations --------------------------------------------------------
 
 
 def test_nominations_follow_the_pods() -> None:

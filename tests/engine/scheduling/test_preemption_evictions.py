@@ -1,4 +1,6 @@
-"""Evicting: in which order victims are told, what becomes of it when a request fails, and who is spared when it was in vain."""
+"""Evicting: in which order victims are told, what becomes of it when a request fails, and who is
+spared when it was in vain.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +13,28 @@ import pytest
 from moorage.core.objects.pods import Pod
 from moorage.engine.binding.actors.contract import PermitWait
 from moorage.engine.scheduling.nomination_controller import REWRITE_INTERVAL_SECONDS
-from moorage.ports.errors import Conflict, EdgeError, EvictionBlocked, Fenced, Forbidden, NotFound, Retryable
+from moorage.ports.errors import (
+    Conflict,
+    EdgeError,
+    EvictionBlocked,
+    Fenced,
+    Forbidden,
+    NotFound,
+    Retryable,
+)
 from tests.builders import make_pod
-from tests.engine.preemptions import RESPECTFUL, budget, calls, contested, going, gone, high, in_order, low, nominated_node
+from tests.engine.preemptions import (
+    RESPECTFUL,
+    budget,
+    calls,
+    contested,
+    going,
+    gone,
+    high,
+    in_order,
+    low,
+    nominated_node,
+)
 from tests.engine.running import STEPS, TRIED_AGAIN, Running
 from tests.engine.worlds import a_body
 
@@ -37,7 +58,11 @@ def test_the_last_one_goes_when_all_others_were_told() -> None:
             gate = world.kube.hold("delete_pod")
             await fight(world, *THREE)
             assert world.kube.in_flight["delete_pod"] == 2
-            assert calls(world, "pod_condition") == ["pod_condition high", "pod_condition a", "pod_condition b"]
+            assert calls(world, "pod_condition") == [
+                "pod_condition high",
+                "pod_condition a",
+                "pod_condition b",
+            ]
             gate.set()
             await world.clock.advance(0.5)
             assert calls(world, "delete_pod") == ["delete_pod a", "delete_pod b", "delete_pod c"]
@@ -75,7 +100,10 @@ def test_the_last_one_is_spared_when_another_cannot_be_told() -> None:
             await fight(world, *THREE)
             assert len(going(world)) == 1
             assert "c" not in going(world)
-            assert any("preemption: DELETE: 403" in note for note in world.notes("FailedScheduling", "high"))
+            assert any(
+                "preemption: DELETE: 403" in note
+                for note in world.notes("FailedScheduling", "high")
+            )
             await gone(world, *going(world))
             await world.clock.advance(TRIED_AGAIN)
             assert len(going(world)) == 2
@@ -95,7 +123,9 @@ FAULTS: dict[str, Callable[[], EdgeError]] = {
 
 
 def settled(fault: str) -> float:
-    """Seconds after which a fault is over: what can be asked again is at once, a status that was given up is written again later."""
+    """Seconds after which a fault is over: what can be asked again is at once, a status that was
+    given up is written again later.
+    """
     return 1.0 if fault in ("busy", "no answer") else REWRITE_INTERVAL_SECONDS + 2.0
 
 
@@ -103,12 +133,16 @@ def settled(fault: str) -> float:
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("method", ["pod_condition", "delete_pod"])
 def test_whatever_fails(method: str, fault: str, done: bool) -> None:
-    """At each request: the pod gets its node in the end, each victim is told of once, and nobody else goes."""
+    """At each request: the pod gets its node in the end, each victim is told of once, and nobody
+    else goes.
+    """
 
     async def story() -> None:
         async with contested(nodes=2) as world:
             world.kube.put(low("other", "4", "n2", priority=5))
-            world.kube.fail(method, FAULTS[fault](), times=4 if fault == "never an answer" else 1, done=done)
+            world.kube.fail(
+                method, FAULTS[fault](), times=4 if fault == "never an answer" else 1, done=done
+            )
             await fight(world, *THREE)
             await world.clock.advance(settled(fault))
             in_order(world)
@@ -137,7 +171,9 @@ def test_one_answer_does_not_say_that_a_victim_is_gone(method: str, fault: str) 
 
 @pytest.mark.parametrize("lag", [False, True], ids=["seen", "not seen yet"])
 def test_who_was_told_is_not_told_again(lag: bool) -> None:
-    """The pod is tried again for another reason, before the watch shows that its victims are going, or after."""
+    """The pod is tried again for another reason, before the watch shows that its victims are going,
+    or after.
+    """
 
     async def story() -> None:
         async with contested() as world:
@@ -145,14 +181,20 @@ def test_who_was_told_is_not_told_again(lag: bool) -> None:
             world.kube.silent = lag
             world.engine.queue.retry("uid-high", world.clock.boottime())
             await world.clock.advance(TRIED_AGAIN)
-            assert sorted(calls(world, "delete_pod")) == ["delete_pod a", "delete_pod b", "delete_pod c"]
+            assert sorted(calls(world, "delete_pod")) == [
+                "delete_pod a",
+                "delete_pod b",
+                "delete_pod c",
+            ]
             world.kube.silent = False
 
     asyncio.run(story())
 
 
 def test_the_watch_is_behind() -> None:
-    """Nothing is seen of what was written, and the pod is tried again: it waits for those who were told."""
+    """Nothing is seen of what was written, and the pod is tried again: it waits for those who were
+    told.
+    """
 
     async def story() -> None:
         async with contested(nodes=2) as world:
@@ -165,7 +207,10 @@ def test_the_watch_is_behind() -> None:
             world.engine.queue.retry("uid-high", world.clock.boottime())
             await world.clock.advance(TRIED_AGAIN)
             assert len(calls(world, "delete_pod")) == 3
-            assert "terminating pod on the nominated node" in world.notes("FailedScheduling", "high")[-1]
+            assert (
+                "terminating pod on the nominated node"
+                in world.notes("FailedScheduling", "high")[-1]
+            )
             world.kube.silent = False
             world.kube.relist()
 
@@ -184,10 +229,18 @@ def test_when_the_pod_needs_no_room_any_more_the_rest_is_spared(fate: str) -> No
             if fate == "deleted":
                 world.kube.delete(pod)
             elif fate == "bound elsewhere":
-                world.kube.put(msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name="n9")))
+                world.kube.put(
+                    msgspec.structs.replace(
+                        pod, spec=msgspec.structs.replace(pod.spec, node_name="n9")
+                    )
+                )
             else:
                 when = "2026-01-01T00:00:00Z"
-                world.kube.put(msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, deletion_timestamp=when)))
+                world.kube.put(
+                    msgspec.structs.replace(
+                        pod, metadata=msgspec.structs.replace(pod.metadata, deletion_timestamp=when)
+                    )
+                )
             gate.set()
             await world.clock.advance(TRIED_AGAIN)
             assert going(world)[:2] == ["a", "b"]
@@ -199,7 +252,9 @@ def test_when_the_pod_needs_no_room_any_more_the_rest_is_spared(fate: str) -> No
 
 @pytest.mark.parametrize("what", ["gone", "going", "a namesake"])
 def test_a_victim_that_changed_meanwhile(what: str) -> None:
-    """Nothing is asked of the API server for one that is gone or goes; a pod that took its name is left alone. No event."""
+    """Nothing is asked of the API server for one that is gone or goes; a pod that took its name is
+    left alone. No event.
+    """
 
     async def story() -> None:
         async with contested() as world:
@@ -230,7 +285,10 @@ def test_a_victim_that_is_going_already_is_left_alone() -> None:
             await fight(world, low("a", "4", deletion_timestamp="2026-01-01T00:00:00Z"))
             assert nominated_node(world) == "n1"
             assert calls(world, "delete_pod", "evict_pod") == []
-            assert (world.telemetry.counts["preempted", "1"], world.telemetry.counts["preemption", "attempt"]) == (0, 1)
+            assert (
+                world.telemetry.counts["preempted", "1"],
+                world.telemetry.counts["preemption", "attempt"],
+            ) == (0, 1)
             await gone(world, "a")
             assert world.node("high") == "n1"
 
@@ -249,7 +307,9 @@ def test_equals_do_not_preempt_each_other() -> None:
 
 
 def test_two_pods_for_one_node() -> None:
-    """The second one does not count on the first one's room: equals share what is there, and nobody goes twice."""
+    """The second one does not count on the first one's room: equals share what is there, and nobody
+    goes twice.
+    """
 
     async def story() -> None:
         async with contested() as world:
@@ -259,7 +319,11 @@ def test_two_pods_for_one_node() -> None:
                 world.kube.put(high(name, "2"))
             await world.clock.advance(1.0)
             assert going(world) == ["a", "b"]
-            assert sorted(nominated_node(world, name) for name in ("one", "two", "three")) == ["", "n1", "n1"]
+            assert sorted(nominated_node(world, name) for name in ("one", "two", "three")) == [
+                "",
+                "n1",
+                "n1",
+            ]
             await gone(world, "a", "b")
             assert sorted(world.node(name) for name in ("one", "two", "three")) == ["", "n1", "n1"]
 
@@ -283,7 +347,9 @@ def test_a_victim_that_is_only_being_prepared_goes_back_to_the_queue(step: str) 
             world.kube.put(high())
             await world.clock.advance(TRIED_AGAIN)
             assert calls(world, "delete_pod") == []
-            assert world.notes("Preempted", "small") == ["Preempted by pod uid-high on node n1 (in kube-scheduler memory)."]
+            assert world.notes("Preempted", "small") == [
+                "Preempted by pod uid-high on node n1 (in kube-scheduler memory)."
+            ]
             assert (world.node("high"), world.node("small")) == ("n1", "")
             assert world.engine.queue.get("uid-small") is not None
 
@@ -291,7 +357,9 @@ def test_a_victim_that_is_only_being_prepared_goes_back_to_the_queue(step: str) 
 
 
 def test_a_leader_that_takes_over_in_the_middle_starts_no_second_round() -> None:
-    """One of three victims was told when the old leader died: the node stays nominated, and the same pods go."""
+    """One of three victims was told when the old leader died: the node stays nominated, and the
+    same pods go.
+    """
 
     async def story() -> None:
         old = Running()
@@ -315,7 +383,7 @@ def test_a_leader_that_takes_over_in_the_middle_starts_no_second_round() -> None
     asyncio.run(story())
 
 
-# ---- disruption budgets ------------------------------------------------------------------------------------------------------
+# ---- disruption budgets --------------------------------------------------------------------------
 
 
 def test_budgets_are_asked_for() -> None:
@@ -325,8 +393,16 @@ def test_budgets_are_asked_for() -> None:
         async with contested(RESPECTFUL) as world:
             world.kube.put(budget(1))
             await fight(world, low("a", "4"))
-            assert calls(world, "evict_pod", "delete_pod", "pod_condition") == ["pod_condition high", "evict_pod a", "pod_condition a"]
-            (condition,) = [one for one in world.kube.pods["uid-a"].status.conditions or () if one.type == "DisruptionTarget"]
+            assert calls(world, "evict_pod", "delete_pod", "pod_condition") == [
+                "pod_condition high",
+                "evict_pod a",
+                "pod_condition a",
+            ]
+            (condition,) = [
+                one
+                for one in world.kube.pods["uid-a"].status.conditions or ()
+                if one.type == "DisruptionTarget"
+            ]
             assert condition.reason == "PreemptionByScheduler"
             await gone(world, "a")
             assert world.node("high") == "n1"
@@ -340,11 +416,20 @@ def test_a_budget_that_is_used_up_meanwhile() -> None:
     async def story() -> None:
         async with contested(RESPECTFUL) as world:
             world.kube.put(budget(1))
-            world.kube.fail("evict_pod", EvictionBlocked("POST eviction", 429, "TooManyRequests", "Cannot evict pod"))
-            world.kube.fail("evict_pod", EvictionBlocked("POST eviction", 429, "TooManyRequests", "Cannot evict pod"))
+            world.kube.fail(
+                "evict_pod",
+                EvictionBlocked("POST eviction", 429, "TooManyRequests", "Cannot evict pod"),
+            )
+            world.kube.fail(
+                "evict_pod",
+                EvictionBlocked("POST eviction", 429, "TooManyRequests", "Cannot evict pod"),
+            )
             await fight(world, low("a", "4"))
             assert (nominated_node(world), going(world)) == ("", [])
-            assert "preemption: POST eviction: 429 TooManyRequests: Cannot evict pod" in world.notes("FailedScheduling", "high")
+            assert (
+                "preemption: POST eviction: 429 TooManyRequests: Cannot evict pod"
+                in world.notes("FailedScheduling", "high")
+            )
             assert world.notes("Preempted") == []
             assert [one.type for one in world.kube.pods["uid-a"].status.conditions or ()] == []
             await world.clock.advance(10.0)
@@ -360,7 +445,10 @@ def test_a_budget_that_allows_nothing_and_then_does() -> None:
         async with contested(RESPECTFUL) as world:
             world.kube.put(budget(0))
             await fight(world, low("a", "4"))
-            assert "Preemption would violate a disruption budget" in world.notes("FailedScheduling", "high")[-1]
+            assert (
+                "Preemption would violate a disruption budget"
+                in world.notes("FailedScheduling", "high")[-1]
+            )
             await world.clock.advance(20.0)
             assert len(world.notes("FailedScheduling", "high")) == 1
             world.kube.put(budget(1))
@@ -378,7 +466,12 @@ def test_whatever_fails_with_evictions(fault: str, done: bool) -> None:
     async def story() -> None:
         async with contested(RESPECTFUL) as world:
             world.kube.put(budget(9))
-            world.kube.fail("evict_pod", FAULTS[fault](), times=4 if fault == "never an answer" else 1, done=done)
+            world.kube.fail(
+                "evict_pod",
+                FAULTS[fault](),
+                times=4 if fault == "never an answer" else 1,
+                done=done,
+            )
             await fight(world, *THREE)
             await world.clock.advance(settled(fault))
             in_order(world)

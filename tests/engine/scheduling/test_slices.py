@@ -1,4 +1,6 @@
-"""Attempts in slices: they come to the same, others have their turn in between, and nothing that happens meanwhile is overlooked."""
+"""Attempts in slices: they come to the same, others have their turn in between, and nothing that
+happens meanwhile is overlooked.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,12 @@ from moorage.core.objects.pod_groups import LABEL
 from moorage.core.objects.pods import Affinity, Pod, PodAnnotations
 from moorage.core.queue.queued_pod import QueueState
 from moorage.core.structures.budget import SLICE_SECONDS, OutOfTime, TimeBudget
-from moorage.engine.scheduling.slices import MAX_DECISION_SECONDS, TOO_LONG_MESSAGE, DecisionTimeout, SliceRunner
+from moorage.engine.scheduling.slices import (
+    MAX_DECISION_SECONDS,
+    TOO_LONG_MESSAGE,
+    DecisionTimeout,
+    SliceRunner,
+)
 from tests.builders import make_node, make_pod
 from tests.engine.worlds import Bench, versioned
 from tests.fakes.clocks import ManualClock
@@ -23,7 +30,9 @@ from tests.fakes.clocks import ManualClock
 
 @dataclasses.dataclass
 class Ticking:
-    """A clock that goes on whenever it is looked at, so that each slice has room for so many looks."""
+    """A clock that goes on whenever it is looked at, so that each slice has room for so many
+    looks.
+    """
 
     looks: float
     time: float = 0.0
@@ -42,7 +51,9 @@ class PassingClock(ManualClock):
         self._boottime += seconds
 
 
-def a_bench(looks: float, nodes: int = 3, cpu: str = "4", clock: ManualClock | None = None) -> Bench:
+def a_bench(
+    looks: float, nodes: int = 3, cpu: str = "4", clock: ManualClock | None = None
+) -> Bench:
     """Nodes n0, n1, ...; attempts that are set down after so many looks at the clock."""
     bench = Bench(clock=clock or ManualClock())
     for i in range(nodes):
@@ -57,13 +68,20 @@ def a_bench(looks: float, nodes: int = 3, cpu: str = "4", clock: ManualClock | N
 
 def member(i: int, of: int, cpu: str = "1", group: str = "g") -> Pod:
     """Member i of a gang; each has a template of its own."""
-    pod: Pod = versioned(make_pod(f"g{i}", cpu=cpu, priority=i), labels={LABEL: group}, annotations=PodAnnotations(str(of)))
+    pod: Pod = versioned(
+        make_pod(f"g{i}", cpu=cpu, priority=i),
+        labels={LABEL: group},
+        annotations=PodAnnotations(str(of)),
+    )
     return pod
 
 
 def placed(bench: Bench) -> dict[str, str]:
     """The pods that are being bound, and where."""
-    return {placement.pod.metadata.name: placement.node for _, placement in bench.binder.under_way.values()}
+    return {
+        placement.pod.metadata.name: placement.node
+        for _, placement in bench.binder.under_way.values()
+    }
 
 
 def run(bench: Bench, turns: int = 2000, until: Callable[[], bool] = lambda: False) -> None:
@@ -100,7 +118,9 @@ def test_slices_come_to_the_same(looks: float) -> None:
 
 
 def test_others_have_their_turn() -> None:
-    """The first pod needs many slices; the next ones, of a template that is known by then, do not wait for it."""
+    """The first pod needs many slices; the next ones, of a template that is known by then, do not
+    wait for it.
+    """
     bench = a_bench(40)
     bench.pods.put(versioned(make_pod("known", cpu="1m")))
     run(bench, 10)
@@ -209,7 +229,9 @@ def test_what_was_set_down_is_not_bound_by_a_suspended_profile(of: int) -> None:
 
 
 def test_one_gang_of_a_profile_at_a_time() -> None:
-    """Two that cannot both fit, of which the second comes when the first is half placed: one does, whole."""
+    """Two that cannot both fit, of which the second comes when the first is half placed: one does,
+    whole.
+    """
     bench = a_bench(8, nodes=2, cpu="2")
     for i in range(3):
         bench.pods.put(member(i, 3))
@@ -220,7 +242,11 @@ def test_one_gang_of_a_profile_at_a_time() -> None:
 
     def look() -> bool:
         nonlocal together
-        members = Counter(record.pod.metadata.labels[LABEL] for record in bench.cache.pod_infos() if record.pod.metadata.labels)
+        members = Counter(
+            record.pod.metadata.labels[LABEL]
+            for record in bench.cache.pod_infos()
+            if record.pod.metadata.labels
+        )
         together = max(together, sum(count < 3 for count in members.values()))
         return False
 
@@ -301,9 +327,16 @@ def test_terms_are_counted_one_by_one() -> None:
     """A pod whose terms each take a look at all pods is set down between two of them."""
     bench = a_bench(1e9)
     for i in range(3):
-        bench.pods.put(versioned(make_pod(f"there{i}", cpu="1m", node="n0"), labels={"app": str(i)}))
-    terms = [{"labelSelector": {"matchLabels": {"app": str(i)}}, "topologyKey": "kubernetes.io/hostname"} for i in range(20)]
-    affinity = msgspec.convert({"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}, Affinity)
+        bench.pods.put(
+            versioned(make_pod(f"there{i}", cpu="1m", node="n0"), labels={"app": str(i)})
+        )
+    terms = [
+        {"labelSelector": {"matchLabels": {"app": str(i)}}, "topologyKey": "kubernetes.io/hostname"}
+        for i in range(20)
+    ]
+    affinity = msgspec.convert(
+        {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}, Affinity
+    )
     bench.context.snapshot.now = Ticking(3)
     bench.pods.put(versioned(make_pod("p", affinity=affinity)))
     counted: list[int] = []

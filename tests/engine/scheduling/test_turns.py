@@ -79,7 +79,9 @@ def test_a_pod_does_not_wait_for_slices_of_another_profile(looks: float) -> None
 
 
 def test_slices_are_shorter_where_many_profiles_are_busy() -> None:
-    """A pod of another profile waits for a round of short ones, although each of the others has pods that need many."""
+    """A pod of another profile waits for a round of short ones, although each of the others has
+    pods that need many.
+    """
     names = [f"p{i}" for i in range(100)]
     bench = a_bench(*names, "few")
     bench.pods.put(versioned(make_pod("known", scheduler_name="few", cpu="999m")))
@@ -92,13 +94,22 @@ def test_slices_are_shorter_where_many_profiles_are_busy() -> None:
     bench.context.snapshot.now = working
     for i, name in enumerate(names):
         for j in range(8):
-            bench.pods.put(versioned(make_pod(f"{name}-{j}", scheduler_name=name, cpu=f"{8 * i + j + 1}m", priority=9)))
+            bench.pods.put(
+                versioned(
+                    make_pod(
+                        f"{name}-{j}", scheduler_name=name, cpu=f"{8 * i + j + 1}m", priority=9
+                    )
+                )
+            )
     run(bench, 10**5, until=lambda: len(placed(bench)) > 250)
     bench.pods.put(versioned(make_pod("f", scheduler_name="few", cpu="999m")))
     assert waits(bench, "f", 10**5) < SOON
 
 
-@pytest.mark.parametrize(("busy", "seconds"), [(1, SLICE_SECONDS), (10, SLICE_SECONDS), (50, 0.005), (1000, MIN_SLICE_SECONDS)])
+@pytest.mark.parametrize(
+    ("busy", "seconds"),
+    [(1, SLICE_SECONDS), (10, SLICE_SECONDS), (50, 0.005), (1000, MIN_SLICE_SECONDS)],
+)
 def test_how_long_slices_are(busy: int, seconds: float) -> None:
     """A round of them is a quarter of a second, or a millisecond for each profile."""
     turns = ProfileTurns()
@@ -118,9 +129,13 @@ def test_profiles_whose_pods_are_many_take_turns() -> None:
     assert max(counts) - min(counts) < 200
 
 
-@pytest.mark.parametrize(("busy", "seconds"), [(1, 0.001), (1, 0.02), (10, 0.001), (10, 0.02), (250, 0.001)])
+@pytest.mark.parametrize(
+    ("busy", "seconds"), [(1, 0.001), (1, 0.02), (10, 0.001), (10, 0.02), (250, 0.001)]
+)
 def test_however_many_profiles_are_busy(busy: int, seconds: float) -> None:
-    """After a first while a round takes about as long: others wait for no more, as long as each has time for an attempt in it."""
+    """After a first while a round takes about as long: others wait for no more, as long as each has
+    time for an attempt in it.
+    """
     turns, ready, waited, longest = ProfileTurns(), [f"p{i}" for i in range(busy)], 0.0, 0.0
     for attempt in range(20_000):
         names = [name for name in ready if name not in turns.late]

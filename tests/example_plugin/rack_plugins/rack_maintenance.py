@@ -1,13 +1,28 @@
-"""A scalar plugin: asked for one node at a time, it keeps pods away from racks that are being worked on."""
+"""A scalar plugin: asked for one node at a time, it keeps pods away from racks that are being
+worked on.
+"""
 
 import dataclasses
 from collections.abc import Mapping
 from typing import ClassVar
 
-from moorage.plugin_api import ActionType, ClusterEventWithHint, Code, EventResource, Lister, Node, Pod, Reason
+from moorage.plugin_api import (
+    ActionType,
+    ClusterEventWithHint,
+    Code,
+    EventResource,
+    Lister,
+    Node,
+    Pod,
+    Reason,
+)
 from rack_plugins.racks import LABEL, Rack
 
-MAINTENANCE = Reason("RackMaintenance", "node(s) were in a rack under maintenance", Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+MAINTENANCE = Reason(
+    "RackMaintenance",
+    "node(s) were in a rack under maintenance",
+    Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
+)
 
 
 @dataclasses.dataclass(frozen=True)

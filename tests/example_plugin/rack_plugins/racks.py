@@ -15,7 +15,9 @@ class RackSpec(Struct, frozen=True):
 
 
 class Rack(Struct, frozen=True):
-    """A rack (example.com/v1). ``resource`` is what the operator lists and watches, and what ClusterEventWithHint speaks of."""
+    """A rack (example.com/v1). ``resource`` is what the operator lists and watches, and what
+    ClusterEventWithHint speaks of.
+    """
 
     resource: ClassVar[str] = "racks.v1.example.com"
     metadata: ObjectMeta

@@ -56,6 +56,8 @@ class SameRack:
         return PreFilterResult(SUCCESS, self.args.preferred_rack)
 
     def score(self, state: Any, snapshot: Snapshot, rows: Rows) -> Scores:
-        """int64[len(rows)]: nodes are rows of a table, and a label is a column of small numbers, one for each value."""
+        """int64[len(rows)]: nodes are rows of a table, and a label is a column of small numbers,
+        one for each value.
+        """
         column = snapshot.nodes.labels.column(LABEL)
         return np.where(column.codes[rows] == column.code(state), 100, 0)

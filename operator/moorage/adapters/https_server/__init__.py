@@ -1,8 +1,10 @@
-"""Our HTTPS server, as kube-scheduler's: health for everybody; metrics, configuration and looks inside for those who have the right.
+"""Our HTTPS server, as kube-scheduler's: health for everybody; metrics, configuration and looks
+inside for those who have the right.
 
-Nobody can take up what others need: what a connection may send, how long it may take and how many there are is bounded. Where there are
-too many, the one that has done nothing for longest is closed for the new one, so a probe always gets in. It runs on any event loop: what
-belongs to another one is asked for by the functions in ``HttpEndpoints``.
+Nobody can take up what others need: what a connection may send, how long it may take and how many
+there are is bounded. Where there are too many, the one that has done nothing for longest is closed
+for the new one, so a probe always gets in. It runs on any event loop: what belongs to another one
+is asked for by the functions in ``HttpEndpoints``.
 """
 
 from __future__ import annotations
@@ -20,7 +22,12 @@ from typing import cast
 
 from aiohttp import web
 
-from moorage.adapters.https_server.answering import EndpointHandler, HealthCheck, HttpEndpoints, ItemSource
+from moorage.adapters.https_server.answering import (
+    EndpointHandler,
+    HealthCheck,
+    HttpEndpoints,
+    ItemSource,
+)
 from moorage.adapters.https_server.connections import HEAD_BYTES, HEAD_SECONDS, ServerConnection
 from moorage.ports.clock import Clock
 from moorage.ports.errors import EdgeError
@@ -37,9 +44,13 @@ STOP_SECONDS = 1.0
 REFRESH_SECONDS = 10.0
 """How soon other certificates are noticed, and other authorities of clients."""
 LOT = 4
-"""Connections that are taken before other tasks have their turn: few enough that one can agree on TLS before a flood makes it give way."""
+"""Connections that are taken before other tasks have their turn: few enough that one can agree on
+TLS before a flood makes it give way.
+"""
 BACKLOG = 4096
-"""Connections that wait in the kernel: where those are too many it drops some, which come again seconds later."""
+"""Connections that wait in the kernel: where those are too many it drops some, which come again
+seconds later.
+"""
 FULL_SECONDS = 0.1
 """Until the next attempt where the process may open no more files."""
 _PLAIN = b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n"
@@ -49,7 +60,10 @@ _TLS_HANDSHAKE = b"\x16"
 
 _REASONS = {
     "plain": "it speaks plain HTTP",
-    "handshake": "there was no TLS that both sides want: an old version, an unknown or expired client certificate",
+    "handshake": (
+        "there was no TLS that both sides want: an old version, an unknown or expired client "
+        "certificate"
+    ),
     "malformed": "what it sent is no HTTP",
     "long": "its request is too long",
     "late": "its request, or the reading of the answer, took too long",
@@ -67,10 +81,17 @@ class ServerTrust:
 
 
 class HttpsServer:
-    """Serves at ``address`` and port; port 0 takes any free one. ``refused`` counts connections that were ended, by a word for why."""
+    """Serves at ``address`` and port; port 0 takes any free one. ``refused`` counts connections
+    that were ended, by a word for why.
+    """
 
     def __init__(
-        self, endpoints: HttpEndpoints, address: tuple[str, int], trust: ServerTrust, clock: Clock, refused: Callable[[str], None]
+        self,
+        endpoints: HttpEndpoints,
+        address: tuple[str, int],
+        trust: ServerTrust,
+        clock: Clock,
+        refused: Callable[[str], None],
     ) -> None:
         self._address = address
         self._certificates = trust.certificates
@@ -91,7 +112,9 @@ class HttpsServer:
         return int(next(iter(self._listening)).getsockname()[1])
 
     async def run(self) -> None:
-        """Keep certificates and authorities up to date, for ever. Raises when the server has stopped listening by a fault."""
+        """Keep certificates and authorities up to date, for ever. Raises when the server has
+        stopped listening by a fault.
+        """
         while True:
             for task in self._listening.values():
                 if task.done():
@@ -99,7 +122,11 @@ class HttpsServer:
             try:
                 self._authorities = await self._gatekeeper.client_authorities()
             except EdgeError as error:
-                log.warning("whose client certificates count could not be read: %s", error, extra=once_per_cause("client authorities"))
+                log.warning(
+                    "whose client certificates count could not be read: %s",
+                    error,
+                    extra=once_per_cause("client authorities"),
+                )
             if self._certificates.refresh(self._authorities):
                 for connection in list(self._connections):
                     if not connection.busy:
@@ -116,7 +143,7 @@ class HttpsServer:
         for connection in list(self._connections):
             connection.end()
 
-    # ---- connections -------------------------------------------------------------------------------------------------------
+    # ---- connections -----------------------------------------------------------------------------
 
     async def _accept(self, listening: socket.socket) -> None:
         loop = asyncio.get_running_loop()
@@ -124,15 +151,23 @@ class HttpsServer:
             try:
                 accepted, _ = await loop.sock_accept(listening)
             except OSError as error:
-                log.warning("a connection could not be taken: %s", error, extra=once_per_cause(f"accept {error.errno}"))
+                log.warning(
+                    "a connection could not be taken: %s",
+                    error,
+                    extra=once_per_cause(f"accept {error.errno}"),
+                )
                 if error.errno in _FULL:
                     self._make_room()
                 await self._clock.sleep(FULL_SECONDS)
                 continue
             if len(self._connections) >= MAX_CONNECTIONS:
                 self._make_room()
-            connection = ServerConnection(self._http, self._certificates.context, self._refuse, self._forget)
-            self._connections[connection] = welcome = asyncio.create_task(self._welcome(connection, accepted), name="welcome")
+            connection = ServerConnection(
+                self._http, self._certificates.context, self._refuse, self._forget
+            )
+            self._connections[connection] = welcome = asyncio.create_task(
+                self._welcome(connection, accepted), name="welcome"
+            )
             welcome.add_done_callback(functools.partial(_welcomed, connection, accepted))
             if not number % LOT:
                 await asyncio.sleep(0)
@@ -156,8 +191,14 @@ class HttpsServer:
             self._refuse("handshake")
 
     def _make_room(self) -> None:
-        """End the connection that has done nothing for longest; one whose caller was admitted is spared."""
-        if (oldest := next((each for each in self._connections if each not in self._answering.admitted), None)) is not None:
+        """End the connection that has done nothing for longest; one whose caller was admitted is
+        spared.
+        """
+        if (
+            oldest := next(
+                (each for each in self._connections if each not in self._answering.admitted), None
+            )
+        ) is not None:
             self._refuse("crowded")
             oldest.end()
 
@@ -165,7 +206,7 @@ class HttpsServer:
         if (welcome := self._connections.pop(connection, None)) is not None:
             welcome.cancel()
 
-    # ---- requests ----------------------------------------------------------------------------------------------------------
+    # ---- requests --------------------------------------------------------------------------------
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         connection = cast(ServerConnection, request.protocol)
@@ -176,7 +217,9 @@ class HttpsServer:
         except ConnectionError:
             connection.end()  # nobody is there to be answered
         except Exception as error:
-            log.exception("a request could not be answered", extra=once_per_bug(error, path=request.path))
+            log.exception(
+                "a request could not be answered", extra=once_per_bug(error, path=request.path)
+            )
             if request.writer.output_size:
                 connection.end()  # the reader must not take a part for the whole
         finally:
@@ -189,7 +232,11 @@ class HttpsServer:
 
     def _refuse(self, reason: str) -> None:
         self._refused(reason)
-        log.warning("a connection was ended: %s", _REASONS[reason], extra=once_per_cause(f"connection {reason}"))
+        log.warning(
+            "a connection was ended: %s",
+            _REASONS[reason],
+            extra=once_per_cause(f"connection {reason}"),
+        )
 
 
 def _welcomed(connection: ServerConnection, accepted: socket.socket, _: asyncio.Task[None]) -> None:
@@ -201,7 +248,9 @@ def _welcomed(connection: ServerConnection, accepted: socket.socket, _: asyncio.
 
 async def _bound(address: str, port: int) -> list[socket.socket]:
     """Sockets that listen at all addresses of that name. Raises OSError."""
-    found = await asyncio.get_running_loop().getaddrinfo(address, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    found = await asyncio.get_running_loop().getaddrinfo(
+        address, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )
     places = dict.fromkeys((family, place) for family, _, _, _, place in found)
     sockets: list[socket.socket] = []
     try:
@@ -217,7 +266,9 @@ async def _bound(address: str, port: int) -> list[socket.socket]:
         for each in sockets:
             each.close()
         why = os.strerror(error.errno or 0).lower()
-        raise OSError(error.errno, f"serving.bindAddress {address}, serving.securePort {port}: {why}") from error
+        raise OSError(
+            error.errno, f"serving.bindAddress {address}, serving.securePort {port}: {why}"
+        ) from error
     return sockets
 
 

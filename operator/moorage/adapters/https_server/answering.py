@@ -1,8 +1,9 @@
 """What is answered: health to everybody, the rest to whom the gatekeeper admits.
 
-Health answers are in kube-scheduler's form: ``ok``, or with ``?verbose`` and on failure a line per check; ``?exclude=NAME`` leaves a
-check out; ``/readyz/NAME`` asks one. Unlike kube-scheduler the reason of a failed check is shown: it is a short sentence of ours and
-holds nothing about the cluster's objects.
+Health answers are in kube-scheduler's form: ``ok``, or with ``?verbose`` and on failure a line per
+check; ``?exclude=NAME`` leaves a check out; ``/readyz/NAME`` asks one. Unlike kube-scheduler the
+reason of a failed check is shown: it is a short sentence of ours and holds nothing about the
+cluster's objects.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ from moorage.ports.requesters import Caller, Denied, Gatekeeper
 log = logging.getLogger(__name__)
 
 HealthCheck = Callable[[], str | None]
-"""None when all is well, else what is wrong. Called on the server's event loop: it reads values and is quick."""
+"""None when all is well, else what is wrong. Called on the server's event loop: it reads values and
+is quick.
+"""
 ItemSource = Callable[[], AsyncGenerator[Mapping[str, object], None]]
 """Items of JSON, from whatever loop they are on."""
 
@@ -33,12 +36,18 @@ MAX_ADMITTED = 16
 CHUNK_BYTES = 32 * 1024
 JSON = "application/json"
 METRICS = "text/plain; version=0.0.4; charset=utf-8"
-HEADERS = {"Server": "moorage", "Cache-Control": "no-cache, private", "X-Content-Type-Options": "nosniff"}
+HEADERS = {
+    "Server": "moorage",
+    "Cache-Control": "no-cache, private",
+    "X-Content-Type-Options": "nosniff",
+}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class HttpEndpoints:
-    """What is served: checks by name for each health path, the metrics page, the configuration, and under /debug what gives items."""
+    """What is served: checks by name for each health path, the metrics page, the configuration, and
+    under /debug what gives items.
+    """
 
     healthz: Mapping[str, HealthCheck]
     livez: Mapping[str, HealthCheck]
@@ -49,20 +58,28 @@ class HttpEndpoints:
 
 
 class EndpointHandler:
-    """Answers requests, and sends the answers. ``admitted`` are the connections whose requests are under way and no health checks."""
+    """Answers requests, and sends the answers. ``admitted`` are the connections whose requests are
+    under way and no health checks.
+    """
 
     def __init__(self, endpoints: HttpEndpoints, gatekeeper: Gatekeeper) -> None:
         self._gatekeeper = gatekeeper
-        self._health = {path: _Health(path, getattr(endpoints, path)) for path in ("healthz", "livez", "readyz")}
+        self._health = {
+            path: _Health(path, getattr(endpoints, path)) for path in ("healthz", "livez", "readyz")
+        }
         self._pages: dict[str, Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]] = {
             "/metrics": lambda request: _sent(request, _page(endpoints.metrics(), METRICS)),
-            "/configz": lambda request: _sent(request, _page(_json({"componentconfig": endpoints.configz()}), JSON)),
+            "/configz": lambda request: _sent(
+                request, _page(_json({"componentconfig": endpoints.configz()}), JSON)
+            ),
             **{f"/debug/{name}": _array(items) for name, items in endpoints.debug.items()},
         }
         self.admitted: set[object] = set()
 
     async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Answer and send; what is returned has been sent, and says whether the connection may stay."""
+        """Answer and send; what is returned has been sent, and says whether the connection may
+        stay.
+        """
         _, _, path = request.path.partition("/")
         try:
             if request.method not in ("GET", "HEAD"):
@@ -72,13 +89,17 @@ class EndpointHandler:
                 return await _sent(request, health.answer(check, request))
             if (page := self._pages.get(request.path)) is None:
                 raise Denied(404, "there is nothing here")
-            await self._gatekeeper.admit(_token(request), _certified(request), request.method.lower(), request.path)
+            await self._gatekeeper.admit(
+                _token(request), _certified(request), request.method.lower(), request.path
+            )
             return await self._admitted(request, page)
         except Denied as denied:
             return await _sent(request, _refusal(denied))
 
     async def _admitted(
-        self, request: web.BaseRequest, page: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
+        self,
+        request: web.BaseRequest,
+        page: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]],
     ) -> web.StreamResponse:
         if len(self.admitted) >= MAX_ADMITTED:
             raise Denied(429, f"{MAX_ADMITTED} requests are under way")
@@ -99,7 +120,9 @@ class _Health:
         self._checks = checks
 
     def answer(self, one: str, request: web.BaseRequest) -> web.Response:
-        """200 or 500, with a line per check where it was asked for or something is wrong. Raises Denied."""
+        """200 or 500, with a line per check where it was asked for or something is wrong. Raises
+        Denied.
+        """
         if one and one not in self._checks:
             raise Denied(404, "there is no such check")
         excluded = set(request.query.getall("exclude", []))
@@ -107,7 +130,10 @@ class _Health:
         failures = {name: error for name in asked if (error := self._checks[name]()) is not None}
         if asked == [*self._checks]:
             self._log_failures(failures)
-        lines = [f"[-]{name} failed: {failures[name]}" if name in failures else f"[+]{name} ok" for name in asked]
+        lines = [
+            f"[-]{name} failed: {failures[name]}" if name in failures else f"[+]{name} ok"
+            for name in asked
+        ]
         if not failures and "verbose" not in request.query:
             return web.Response(text="ok", headers=HEADERS)
         lines.append(f"{self._path} check {'failed' if failures else 'passed'}\n")
@@ -116,10 +142,15 @@ class _Health:
     def _log_failures(self, failures: Mapping[str, str]) -> None:
         if failures:
             text = "; ".join(f"{name}: {error}" for name, error in failures.items())
-            log.warning("%s failed: %s", self._path, text, extra=once_per_cause(f"{self._path} {' '.join(failures)}"))
+            log.warning(
+                "%s failed: %s",
+                self._path,
+                text,
+                extra=once_per_cause(f"{self._path} {' '.join(failures)}"),
+            )
 
 
-# ---- who asks --------------------------------------------------------------------------------------------------------------
+# ---- who asks ------------------------------------------------------------------------------------
 
 
 def _token(request: web.BaseRequest) -> str:
@@ -129,7 +160,9 @@ def _token(request: web.BaseRequest) -> str:
 
 
 def _certified(request: web.BaseRequest) -> Caller | None:
-    """Whom the client certificate names: the common name is the user, each organisation a group. One that has expired names nobody."""
+    """Whom the client certificate names: the common name is the user, each organisation a group.
+    One that has expired names nobody.
+    """
     certificate = request.get_extra_info("peercert")
     if not certificate:
         return None
@@ -141,7 +174,7 @@ def _certified(request: web.BaseRequest) -> Caller | None:
     return Caller(user, (*groups, "system:authenticated")) if user else None
 
 
-# ---- what goes out ---------------------------------------------------------------------------------------------------------
+# ---- what goes out -------------------------------------------------------------------------------
 
 
 async def _sent(request: web.BaseRequest, response: web.Response) -> web.Response:
@@ -156,7 +189,11 @@ def _page(body: bytes, content_type: str) -> web.Response:
 
 
 def _refusal(denied: Denied) -> web.Response:
-    more = {401: {"WWW-Authenticate": "Bearer"}, 405: {"Allow": "GET, HEAD"}, 429: {"Retry-After": "1"}}.get(denied.status, {})
+    more = {
+        401: {"WWW-Authenticate": "Bearer"},
+        405: {"Allow": "GET, HEAD"},
+        429: {"Retry-After": "1"},
+    }.get(denied.status, {})
     return web.Response(status=denied.status, text=f"{denied.text}\n", headers={**HEADERS, **more})
 
 

@@ -1,4 +1,6 @@
-"""Connections: each has a deadline, and a bound for what it may send and for what it leaves unread."""
+"""Connections: each has a deadline, and a bound for what it may send and for what it leaves
+unread.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,11 @@ class ServerConnection(web.RequestHandler):
     """One connection's HTTP. ``refuse`` is told of its faults, ``ended`` when it is over."""
 
     def __init__(
-        self, server: web.Server, context: ssl.SSLContext, refuse: FaultListener, ended: Callable[[ServerConnection], None]
+        self,
+        server: web.Server,
+        context: ssl.SSLContext,
+        refuse: FaultListener,
+        ended: Callable[[ServerConnection], None],
     ) -> None:
         loop = asyncio.get_running_loop()
         super().__init__(
@@ -51,7 +57,7 @@ class ServerConnection(web.RequestHandler):
         self._over = False
         self._deadline = loop.call_later(HEAD_SECONDS, self._late)
 
-    # ---- a request ---------------------------------------------------------------------------------------------------------
+    # ---- a request -------------------------------------------------------------------------------
 
     def request_started(self) -> None:
         """A request has come in."""
@@ -80,7 +86,7 @@ class ServerConnection(web.RequestHandler):
         self._refuse("late")
         self.end()
 
-    # ---- what asyncio and aiohttp call -------------------------------------------------------------------------------------
+    # ---- what asyncio and aiohttp call -----------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """TLS is agreed on."""
@@ -103,9 +109,15 @@ class ServerConnection(web.RequestHandler):
         super().connection_lost(exc)
 
     def handle_error(
-        self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
     ) -> web.StreamResponse:
-        """What is no HTTP; aiohttp would log a traceback. Faults of our own never come here: the server answers those itself."""
+        """What is no HTTP; aiohttp would log a traceback. Faults of our own never come here: the
+        server answers those itself.
+        """
         self._refuse("malformed")
         response = web.Response(status=400, text="this is no HTTP request\n")
         response.force_close()

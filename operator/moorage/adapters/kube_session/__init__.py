@@ -1,7 +1,8 @@
 """The way to the API server: configuration, TLS, credentials, connections.
 
-kubernetes.aio reads kubeconfig files, runs credential plugins and builds the TLS context. Watches, and all there is behind a proxy, go
-over aiohttp; single requests go over ``connections``. Everything that these raise ends here, as ``ports.errors``.
+kubernetes.aio reads kubeconfig files, runs credential plugins and builds the TLS context. Watches,
+and all there is behind a proxy, go over aiohttp; single requests go over ``connections``.
+Everything that these raise ends here, as ``ports.errors``.
 """
 
 from __future__ import annotations
@@ -36,32 +37,52 @@ from moorage.ports.clock import Clock
 from moorage.ports.errors import EdgeError, Retryable
 from moorage.ports.http_calls import HttpCall, error_from_response
 
-__all__ = ["CREDENTIALS_PERIOD_SECONDS", "KubeSession", "KubeSource", "KubeconfigError", "ResponseObserver"]
+__all__ = [
+    "CREDENTIALS_PERIOD_SECONDS",
+    "KubeSession",
+    "KubeSource",
+    "KubeconfigError",
+    "ResponseObserver",
+]
 
 log = logging.getLogger(__name__)
 
 CREDENTIALS_PERIOD_SECONDS = 60.0
-"""Seconds after which the Authorization header is made anew: projected tokens are replaced in their files about hourly."""
+"""Seconds after which the Authorization header is made anew: projected tokens are replaced in their
+files about hourly.
+"""
 CREDENTIALS_WAIT_SECONDS = 1.0
-"""Seconds that a request waits for credentials that are due; then it goes out with the old ones, and a plugin may take its time."""
+"""Seconds that a request waits for credentials that are due; then it goes out with the old ones,
+and a plugin may take its time.
+"""
 STREAM_SILENCE_SECONDS = 130.0
-"""Seconds without a byte after which a stream counts as dead: bookmarks come once a minute, two may be lost."""
+"""Seconds without a byte after which a stream counts as dead: bookmarks come once a minute, two may
+be lost.
+"""
 
 ResponseObserver = Callable[[str, str, str, float], None]
 """Told of each answer: the API server's host, method, HTTP code or ``<error>``, seconds."""
 
 
 class KubeSession:
-    """``ports.http_calls.HttpSession``. Open it with ``KubeSession.open`` inside the event loop, close it at the end.
+    """``ports.http_calls.HttpSession``. Open it with ``KubeSession.open`` inside the event loop,
+    close it at the end.
 
-    The pool of connections has no limit: callers bound their own concurrency, so that a write that has passed the fence never waits
-    for a connection. What a call has handed to the kernel is given up after so many seconds ``unacknowledged``.
+    The pool of connections has no limit: callers bound their own concurrency, so that a write that
+    has passed the fence never waits for a connection. What a call has handed to the kernel is given
+    up after so many seconds ``unacknowledged``.
     """
 
     def __init__(
-        self, api: client.ApiClient, reload: Reload, clock: Clock, observe: ResponseObserver, unacknowledged: float = UNACKNOWLEDGED_SECONDS
+        self,
+        api: client.ApiClient,
+        reload: Reload,
+        clock: Clock,
+        observe: ResponseObserver,
+        unacknowledged: float = UNACKNOWLEDGED_SECONDS,
     ) -> None:
-        self._api = api  # for what it makes of the configuration: the TLS context, with the client's certificate
+        # for what it makes of the configuration: the TLS context, with the client's certificate
+        self._api = api
         self._configuration = api.configuration
         self._reload = reload
         self._trust = ClientTrust(api.configuration, api.rest_client.ssl_context)
@@ -71,10 +92,14 @@ class KubeSession:
         self._credentials_due = clock.boottime() + CREDENTIALS_PERIOD_SECONDS
         self._refreshing: asyncio.Task[None] | None = None
         self._unacknowledged = unacknowledged
-        self._connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=IDLE_SECONDS, socket_factory=self._socket)
+        self._connector = aiohttp.TCPConnector(
+            limit=0, keepalive_timeout=IDLE_SECONDS, socket_factory=self._socket
+        )
         self._http = self._session(owner=True)
         self._sessions = [self._http]
-        self._connections = ConnectionPool(self.server, self._trust.context, self._configuration.tls_server_name, unacknowledged)
+        self._connections = ConnectionPool(
+            self.server, self._trust.context, self._configuration.tls_server_name, unacknowledged
+        )
         self._connections.headers.update(self._http.headers)
 
     @classmethod
@@ -91,7 +116,9 @@ class KubeSession:
         try:
             api = client.ApiClient(configuration)
         except (OSError, ValueError) as error:
-            raise KubeconfigError(f"{source}: a certificate or key cannot be used: {error}") from error
+            raise KubeconfigError(
+                f"{source}: a certificate or key cannot be used: {error}"
+            ) from error
         api.user_agent = user_agent
         session = cls(api, reload, clock, observe, unacknowledged)
         await session._authorize()
@@ -103,9 +130,13 @@ class KubeSession:
         return str(self._configuration.host).rstrip("/")
 
     def new_client_session(self) -> aiohttp.ClientSession:
-        """Another session on the same connections and credentials, for a library that closes what it is given (Kopf does)."""
+        """Another session on the same connections and credentials, for a library that closes what
+        it is given (Kopf does).
+        """
         session = self._session(owner=False, response_class=ParseableResponse)
-        session.headers.update({key: value for key, value in self._http.headers.items() if key == "Authorization"})
+        session.headers.update(
+            {key: value for key, value in self._http.headers.items() if key == "Authorization"}
+        )
         self._sessions.append(session)
         return session
 
@@ -120,7 +151,9 @@ class KubeSession:
         await self._api.close()  # type: ignore[no-untyped-call]
 
     def sever(self) -> None:
-        """End all connections that carry calls at once, so that nothing which they hold is delivered any more."""
+        """End all connections that carry calls at once, so that nothing which they hold is
+        delivered any more.
+        """
         self._connections.sever()
 
     async def warm(self, connections: int) -> None:
@@ -128,7 +161,9 @@ class KubeSession:
         await asyncio.gather(*(self.call(HttpCall("GET", "/version")) for _ in range(connections)))
 
     async def call(self, call: HttpCall) -> bytes:
-        """The body of a 2xx answer. Raises EdgeError; Retryable says whether the request may have been carried out."""
+        """The body of a 2xx answer. Raises EdgeError; Retryable says whether the request may have
+        been carried out.
+        """
         if self._clock.boottime() >= self._credentials_due:
             await self._refresh(CREDENTIALS_WAIT_SECONDS)
         status, body, retry_after = await self._send(call)
@@ -141,19 +176,30 @@ class KubeSession:
         raise error_from_response(f"{call.method} {call.path}", status, body, retry_after)
 
     async def stream(self, path: str) -> AsyncGenerator[bytes, None]:
-        """The chunks of a watch as they come; the first is empty. Raises EdgeError; a stream that goes silent is Retryable."""
+        """The chunks of a watch as they come; the first is empty. Raises EdgeError; a stream that
+        goes silent is Retryable.
+        """
         if self._clock.boottime() >= self._credentials_due:
             await self._refresh(CREDENTIALS_WAIT_SECONDS)
-        timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_SECONDS, sock_read=STREAM_SILENCE_SECONDS)
+        timeout = aiohttp.ClientTimeout(
+            total=None, sock_connect=CONNECT_TIMEOUT_SECONDS, sock_read=STREAM_SILENCE_SECONDS
+        )
         started = time.perf_counter()
         try:
-            async with self._http.request("GET", self.server + path, timeout=timeout, **self._options()) as response:
-                self._observe(self._netloc, "GET", str(response.status), time.perf_counter() - started)
+            async with self._http.request(
+                "GET", self.server + path, timeout=timeout, **self._options()
+            ) as response:
+                self._observe(
+                    self._netloc, "GET", str(response.status), time.perf_counter() - started
+                )
                 if response.status != 200:
                     if response.status == 401:
                         self._credentials_due = 0.0
                     raise error_from_response(
-                        f"GET {path}", response.status, await response.content.read(MAX_HEAD_BYTES), response.headers.get("Retry-After", "")
+                        f"GET {path}",
+                        response.status,
+                        await response.content.read(MAX_HEAD_BYTES),
+                        response.headers.get("Retry-After", ""),
                     )
                 try:
                     yield b""
@@ -166,7 +212,9 @@ class KubeSession:
             raise _error(f"GET {path}", error) from error
 
     def _reread_soon(self, error: BaseException) -> None:
-        """An API server with a certificate that is not believed may be one whose authority was replaced."""
+        """An API server with a certificate that is not believed may be one whose authority was
+        replaced.
+        """
         if distrusted(error):
             self._credentials_due = 0.0
 
@@ -174,7 +222,9 @@ class KubeSession:
         """One attempt: status, body, Retry-After."""
         started = time.perf_counter()
         try:
-            answered = await (self._by_proxy(call) if self._configuration.proxy else self._directly(call))
+            answered = await (
+                self._by_proxy(call) if self._configuration.proxy else self._directly(call)
+            )
         except Retryable:
             self._observe(self._netloc, call.method, "<error>", time.perf_counter() - started)
             raise
@@ -185,63 +235,97 @@ class KubeSession:
         own = "".join(f"{name}: {value}\r\n" for name, value in _headers(call).items())
         try:
             answer = await self._connections.request(
-                call.method, call.path, call.body, own, RequestOptions(call.timeout, call.guard, call.fresh)
+                call.method,
+                call.path,
+                call.body,
+                own,
+                RequestOptions(call.timeout, call.guard, call.fresh),
             )
         except ConnectionFailed as error:
             self._reread_soon(error)
-            raise Retryable(f"{call.method} {call.path}: {error}", outcome_unknown=error.sent) from error
+            raise Retryable(
+                f"{call.method} {call.path}: {error}", outcome_unknown=error.sent
+            ) from error
         return answer.status, answer.body, answer.header(b"retry-after")
 
     async def _by_proxy(self, call: HttpCall) -> tuple[int, bytes, str]:
-        """The long way; here the guard is asked before the request, not in the moment that it is written."""
+        """The long way; here the guard is asked before the request, not in the moment that it is
+        written.
+        """
         if call.guard is not None:
             call.guard()
         headers = _headers(call)
         url, timeout = self.server + call.path, _timeout(call.timeout)
         try:
             async with self._http.request(
-                call.method, url, data=call.body, headers=headers, timeout=timeout, **self._options()
+                call.method,
+                url,
+                data=call.body,
+                headers=headers,
+                timeout=timeout,
+                **self._options(),
             ) as response:
-                return response.status, await _body(response), response.headers.get("Retry-After", "")
+                return (
+                    response.status,
+                    await _body(response),
+                    response.headers.get("Retry-After", ""),
+                )
         except (aiohttp.ClientError, TimeoutError) as error:
             self._reread_soon(error)
             raise _error(f"{call.method} {call.path}", error) from error
 
     async def _refresh(self, patience: float, *, refused: bool = False) -> None:
-        """Have the credentials read again, once for all who ask meanwhile; after ``patience`` seconds go on with what there is."""
+        """Have the credentials read again, once for all who ask meanwhile; after ``patience``
+        seconds go on with what there is.
+        """
         if self._refreshing is None or self._refreshing.done():
             self._credentials_due = self._clock.boottime() + CREDENTIALS_PERIOD_SECONDS
             self._refreshing = asyncio.create_task(self._reread(refused), name="credentials")
         await asyncio.wait({self._refreshing}, timeout=patience)
 
     async def _reread(self, refused: bool) -> None:
-        """Read the credentials again. Where that fails the old ones stay in use, which a log line tells."""
+        """Read the credentials again. Where that fails the old ones stay in use, which a log line
+        tells.
+        """
         try:
             await self._reload(refused)
             if self._trust.reread():
                 self._connections.trust(self._trust.context)
             await self._authorize()
-        except Exception as error:  # noqa: BLE001 the library and the plugins that it runs raise anything
-            log.warning("the credentials could not be read again, the old ones stay in use: %s", error)
+        except Exception as error:  # noqa: BLE001 - see below
+            # the library and the plugins that it runs raise anything
+            log.warning(
+                "the credentials could not be read again, the old ones stay in use: %s", error
+            )
 
     async def _authorize(self) -> None:
         """Make the Authorization header of all sessions from the configuration."""
         settings = await self._configuration.auth_settings()
         token = str(settings.get("BearerToken", {}).get("value") or "").strip()
-        for headers in (self._connections.headers, *(session.headers for session in self._sessions)):
+        for headers in (
+            self._connections.headers,
+            *(session.headers for session in self._sessions),
+        ):
             if token:
                 headers["Authorization"] = token
             else:
                 headers.pop("Authorization", None)
 
-    def _session(self, owner: bool, response_class: type[aiohttp.ClientResponse] = aiohttp.ClientResponse) -> aiohttp.ClientSession:
+    def _session(
+        self, owner: bool, response_class: type[aiohttp.ClientResponse] = aiohttp.ClientResponse
+    ) -> aiohttp.ClientSession:
         return aiohttp.ClientSession(
             request_class=_trusting(self._trust),
             response_class=response_class,
             connector=self._connector,
             connector_owner=owner,
-            # Nothing is compressed: unpacking a long list would hold the loop for longer than the list takes to come in.
-            headers={"User-Agent": self._api.user_agent, "Accept": "application/json", "Accept-Encoding": "identity"},
+            # Nothing is compressed: unpacking a long list would hold the loop for longer than the
+            # list takes to come in.
+            headers={
+                "User-Agent": self._api.user_agent,
+                "Accept": "application/json",
+                "Accept-Encoding": "identity",
+            },
             cookie_jar=aiohttp.DummyCookieJar(),
             proxy=self._configuration.proxy,
             read_bufsize=2**20,
@@ -252,7 +336,11 @@ class KubeSession:
         family, kind, protocol = address[:3]
         made = socket.socket(family, kind, protocol)
         made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        for option, value in ((socket.TCP_KEEPIDLE, 15), (socket.TCP_KEEPINTVL, 5), (socket.TCP_KEEPCNT, 3)):
+        for option, value in (
+            (socket.TCP_KEEPIDLE, 15),
+            (socket.TCP_KEEPINTVL, 5),
+            (socket.TCP_KEEPCNT, 3),
+        ):
             made.setsockopt(socket.IPPROTO_TCP, option, value)
         set_user_timeout(
             made, self._unacknowledged if self._configuration.proxy else UNACKNOWLEDGED_SECONDS
@@ -262,7 +350,11 @@ class KubeSession:
     def _options(self) -> dict[str, Any]:
         """What every request needs beside the obvious."""
         name = self._configuration.tls_server_name
-        return {"allow_redirects": False, "server_hostname": name} if name else {"allow_redirects": False}
+        return (
+            {"allow_redirects": False, "server_hostname": name}
+            if name
+            else {"allow_redirects": False}
+        )
 
 
 def _headers(call: HttpCall) -> dict[str, str]:
@@ -272,7 +364,9 @@ def _headers(call: HttpCall) -> dict[str, str]:
 
 
 def _trusting(trust: ClientTrust) -> type[aiohttp.ClientRequest]:
-    """Requests over connections that were made with the present context: also for libraries that know of no context."""
+    """Requests over connections that were made with the present context: also for libraries that
+    know of no context.
+    """
 
     class Trusting(aiohttp.ClientRequest):
         def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -288,7 +382,9 @@ def _timeout(seconds: float) -> aiohttp.ClientTimeout:
 
 def _error(request: str, error: aiohttp.ClientError | TimeoutError) -> EdgeError:
     """The error for a request that has no answer."""
-    unsent = isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError | aiohttp.InvalidURL)
+    unsent = isinstance(
+        error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError | aiohttp.InvalidURL
+    )
     text = redacted(str(error)) or type(error).__name__  # a proxy's address may hold a password
     return Retryable(f"{request}: {text}", outcome_unknown=not unsent)
 
@@ -304,7 +400,9 @@ async def _body(response: aiohttp.ClientResponse) -> bytes:
 
 
 def _abandon(response: aiohttp.ClientResponse) -> None:
-    """End the connection of a stream that is cut: a TLS goodbye would wait for the other side, for up to half a minute."""
+    """End the connection of a stream that is cut: a TLS goodbye would wait for the other side, for
+    up to half a minute.
+    """
     # An answer that came to its end has given its connection back.
     if response.connection is not None and response.connection.transport is not None:
         response.connection.transport.abort()

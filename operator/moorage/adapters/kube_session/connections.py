@@ -1,10 +1,12 @@
 """Plain HTTP/1.1 connections for the many small requests: bindings, events, conditions.
 
-A general client spends about 165 µs of CPU on each of them, this one about 70 (docs/adr/0002-own-connections.md), and it can do what
-no general client offers: the guard is asked and the request is written in one synchronous step, so a replica that was stopped and
-goes on when another one leads has nothing half-way out; and what the kernel has not delivered is dropped when the other side is
-silent, and whenever this side ends the connection, be that by dying. It knows what the API server needs and no more: one request at
-a time per connection, keep-alive, answers with a length, in chunks, or up to the connection's end; no redirects, no compression.
+A general client spends about 165 µs of CPU on each of them, this one about 70
+(docs/adr/0002-own-connections.md), and it can do what no general client offers: the guard is asked
+and the request is written in one synchronous step, so a replica that was stopped and goes on when
+another one leads has nothing half-way out; and what the kernel has not delivered is dropped when
+the other side is silent, and whenever this side ends the connection, be that by dying. It knows
+what the API server needs and no more: one request at a time per connection, keep-alive, answers
+with a length, in chunks, or up to the connection's end; no redirects, no compression.
 """
 
 from __future__ import annotations
@@ -55,7 +57,9 @@ class HttpResponse:
 
 @dataclasses.dataclass(slots=True)
 class PendingRequest:
-    """One request: its bytes, the guard that is asked right before they are written, and what came of it."""
+    """One request: its bytes, the guard that is asked right before they are written, and what came
+    of it.
+    """
 
     data: bytes
     guard: Callable[[], None] | None
@@ -83,7 +87,8 @@ class PendingRequest:
 class HttpConnection(asyncio.Protocol):
     """One connection; ``send`` when the last answer is complete.
 
-    ``first`` is sent in the moment that the connection is open: so it goes out together with the end of the TLS handshake.
+    ``first`` is sent in the moment that the connection is open: so it goes out together with the
+    end of the TLS handshake.
     """
 
     def __init__(self, first: PendingRequest, unacknowledged: float) -> None:
@@ -118,10 +123,16 @@ class HttpConnection(asyncio.Protocol):
         if self._head and _length(self._head) is None and exc is None:
             self._finish(bytes(self._buffer))
         elif self._answer is not None and not self._answer.done():
-            self._answer.set_exception(ConnectionFailed(f"the connection ended: {exc or 'closed by the server'}", sent=True))
+            self._answer.set_exception(
+                ConnectionFailed(
+                    f"the connection ended: {exc or 'closed by the server'}", sent=True
+                )
+            )
 
     def send(self, request: bytes) -> asyncio.Future[HttpResponse]:
-        """Write a request at once; the future is its answer. Raises ConnectionFailed with nothing sent."""
+        """Write a request at once; the future is its answer. Raises ConnectionFailed with nothing
+        sent.
+        """
         if not self.reusable or self._transport is None or self._transport.is_closing():
             raise ConnectionFailed("the connection was closed", sent=False)
         self._answer = asyncio.get_running_loop().create_future()
@@ -148,14 +159,18 @@ class HttpConnection(asyncio.Protocol):
                 raise ValueError(f"it is longer than {MAX_BODY_BYTES} bytes")
             body = self._take_body() if self._head or self._take_head() else None
         except ValueError as error:
-            self._answer.set_exception(ConnectionFailed(f"the answer cannot be read: {error}", sent=True))
+            self._answer.set_exception(
+                ConnectionFailed(f"the answer cannot be read: {error}", sent=True)
+            )
             self.close()
             return
         if body is not None:
             self._finish(body)
 
     def _take_head(self) -> bool:
-        """Cut the head off the buffer once it is all there; interim (1xx) heads are passed over. Raises ValueError."""
+        """Cut the head off the buffer once it is all there; interim (1xx) heads are passed over.
+        Raises ValueError.
+        """
         while (end := self._buffer.find(b"\r\n\r\n")) >= 0:
             head = bytes(self._buffer[:end]).lower()
             del self._buffer[: end + 4]
@@ -172,7 +187,11 @@ class HttpConnection(asyncio.Protocol):
         length = _length(self._head)
         if length == CHUNKED:
             return b"".join(self._chunks) if self._take_chunks() else None
-        return _cut(self._buffer, length) if length is not None and len(self._buffer) >= length else None
+        return (
+            _cut(self._buffer, length)
+            if length is not None and len(self._buffer) >= length
+            else None
+        )
 
     def _take_chunks(self) -> bool:
         """Cut off those that are all there; whether the last one was among them."""
@@ -200,10 +219,16 @@ class HttpConnection(asyncio.Protocol):
 
 
 class ConnectionPool:
-    """A pool without a limit (callers bound their own concurrency) to one server; all headers but a request's own are ``headers``."""
+    """A pool without a limit (callers bound their own concurrency) to one server; all headers but a
+    request's own are ``headers``.
+    """
 
     def __init__(
-        self, server: str, context: ssl.SSLContext | None, server_name: str | None, unacknowledged: float = UNACKNOWLEDGED_SECONDS
+        self,
+        server: str,
+        context: ssl.SSLContext | None,
+        server_name: str | None,
+        unacknowledged: float = UNACKNOWLEDGED_SECONDS,
     ) -> None:
         url = urllib.parse.urlsplit(server)
         self.headers: dict[str, str] = {}
@@ -211,21 +236,34 @@ class ConnectionPool:
         self._port = url.port or (443 if url.scheme == "https" else 80)
         self._prefix = url.path.rstrip("/")
         self._netloc = url.netloc
-        self._tls: dict[str, Any] = {"ssl": context, "server_hostname": server_name or self._host} if url.scheme == "https" else {}
+        self._tls: dict[str, Any] = (
+            {"ssl": context, "server_hostname": server_name or self._host}
+            if url.scheme == "https"
+            else {}
+        )
         self._distrusted: weakref.WeakSet[HttpConnection] = weakref.WeakSet()
         """Those of a former context: they end when they are idle."""
         self._unacknowledged = unacknowledged
         self._idle: collections.deque[HttpConnection] = collections.deque()
         self._all: weakref.WeakSet[HttpConnection] = weakref.WeakSet()
 
-    async def request(self, method: str, path: str, body: bytes | None, own: str, options: RequestOptions) -> HttpResponse:
-        """Send and wait for the answer; ``own`` are header lines of this request, each ended by CRLF: they count before common ones.
+    async def request(
+        self, method: str, path: str, body: bytes | None, own: str, options: RequestOptions
+    ) -> HttpResponse:
+        """Send and wait for the answer; ``own`` are header lines of this request, each ended by
+        CRLF: they count before common ones.
 
         Raises ConnectionFailed, and whatever the guard raises, with nothing written.
         """
         started = time.monotonic()
-        head = f"{method} {self._prefix}{path} HTTP/1.1\r\nHost: {self._netloc}\r\n{own}{self._common()}"
-        request = PendingRequest(f"{head}Content-Length: {len(body or b'')}\r\n\r\n".encode() + (body or b""), options.guard)
+        head = (
+            f"{method} {self._prefix}{path} HTTP/1.1\r\nHost: "
+            f"{self._netloc}\r\n{own}{self._common()}"
+        )
+        request = PendingRequest(
+            f"{head}Content-Length: {len(body or b'')}\r\n\r\n".encode() + (body or b""),
+            options.guard,
+        )
         connection = None if options.fresh else self._take()
         if connection is not None:
             request.send(connection)
@@ -246,7 +284,9 @@ class ConnectionPool:
             self._give_back(connection)
 
     def trust(self, context: ssl.SSLContext) -> None:
-        """Make connections with this context from now on, and use none of the others for another request."""
+        """Make connections with this context from now on, and use none of the others for another
+        request.
+        """
         if self._tls:
             self._tls["ssl"] = context
             self._distrusted.update(self._all)
@@ -266,7 +306,9 @@ class ConnectionPool:
         return "".join(f"{name}: {value}\r\n" for name, value in self.headers.items())
 
     def _take(self) -> HttpConnection | None:
-        """The connection that was used last, so that those not needed grow old; old ones are closed."""
+        """The connection that was used last, so that those not needed grow old; old ones are
+        closed.
+        """
         oldest = time.monotonic() - IDLE_SECONDS
         while self._idle and self._idle[0].idle_since < oldest:
             self._idle.popleft().close()
@@ -287,7 +329,9 @@ class ConnectionPool:
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(seconds):
-                _, connection = await loop.create_connection(lambda: self._made(first), self._host, self._port, **self._tls)
+                _, connection = await loop.create_connection(
+                    lambda: self._made(first), self._host, self._port, **self._tls
+                )
         except (OSError, TimeoutError) as error:
             first.cancel()
             text = f"cannot connect to {self._netloc}: {str(error) or type(error).__name__}"
@@ -300,21 +344,27 @@ class ConnectionPool:
         return connection
 
     def _made(self, first: PendingRequest) -> HttpConnection:
-        """Known from here on: its first request is written before ``_open`` hears that it is open."""
+        """Known from here on: its first request is written before ``_open`` hears that it is
+        open.
+        """
         connection = HttpConnection(first, self._unacknowledged)
         self._all.add(connection)
         return connection
 
 
 def set_user_timeout(made: socket.socket, unacknowledged: float) -> None:
-    """Have the kernel drop what it holds when the other side is silent for so many seconds, and whenever this side ends."""
+    """Have the kernel drop what it holds when the other side is silent for so many seconds, and
+    whenever this side ends.
+    """
     made.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(unacknowledged * 1000))
     made.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RequestOptions:
-    """``timeout`` in seconds for all of it; ``guard`` is called right before the request is written; ``fresh``: on a new connection."""
+    """``timeout`` in seconds for all of it; ``guard`` is called right before the request is
+    written; ``fresh``: on a new connection.
+    """
 
     timeout: float
     guard: Callable[[], None] | None = None
@@ -331,7 +381,9 @@ def _header(head: bytes, name: bytes) -> bytes:
 
 
 def _length(head: bytes) -> int | None:
-    """How long the body is by its head: CHUNKED, None up to the connection's end. Raises ValueError."""
+    """How long the body is by its head: CHUNKED, None up to the connection's end. Raises
+    ValueError.
+    """
     if head[9:12] in (b"204", b"304"):
         return 0
     if b"chunked" in _header(head, b"transfer-encoding"):

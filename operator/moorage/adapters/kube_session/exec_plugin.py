@@ -1,7 +1,8 @@
 """Credential plugins: a program that a kubeconfig names, whose answer is an ExecCredential.
 
-kubernetes.aio runs them too, but logs what goes wrong and goes on without any credential, and waits for ever. Here every fault is an
-error with the program's name and what it wrote to stderr. Its stdout may hold a credential, so only a text that is no JSON is quoted.
+kubernetes.aio runs them too, but logs what goes wrong and goes on without any credential, and waits
+for ever. Here every fault is an error with the program's name and what it wrote to stderr. Its
+stdout may hold a credential, so only a text that is no JSON is quoted.
 """
 
 from __future__ import annotations
@@ -50,28 +51,47 @@ async def run_exec_plugin(config: Mapping[str, Any]) -> Credential:
     command = str(config.get("command") or "")
     told = ""
     try:
-        stdout, stderr, code = await _run([command, *map(str, config.get("args") or ())], _environment(config))
+        stdout, stderr, code = await _run(
+            [command, *map(str, config.get("args") or ())], _environment(config)
+        )
         told = f"; it wrote: {_quoted(stderr)}" if stderr.strip() else ""
         if code:
             raise ValueError(f"it ended with exit status {code}")
         return _credential(stdout, str(config["apiVersion"]))
     except TimeoutError as error:
-        raise ExecPluginError(f"exec plugin {command}: no answer within {MAX_RUN_SECONDS:g} s") from error
+        raise ExecPluginError(
+            f"exec plugin {command}: no answer within {MAX_RUN_SECONDS:g} s"
+        ) from error
     except OSError as error:
-        raise ExecPluginError(f"exec plugin {command}: it cannot be run: {error.strerror}. {config.get('installHint') or ''}") from error
+        raise ExecPluginError(
+            f"exec plugin {command}: it cannot be run: {error.strerror}. "
+            f"{config.get('installHint') or ''}"
+        ) from error
     except (KeyError, TypeError) as error:
-        raise ExecPluginError(f"exec plugin {command}: the kubeconfig's exec is not complete: {error}") from error
+        raise ExecPluginError(
+            f"exec plugin {command}: the kubeconfig's exec is not complete: {error}"
+        ) from error
     except ValueError as error:
         raise ExecPluginError(f"exec plugin {command}: {error}{told}") from error
 
 
 async def _run(words: list[str], environment: Mapping[str, str]) -> tuple[bytes, bytes, int]:
-    """Stdout, stderr and exit status. Raises OSError, TimeoutError; what it started has ended then."""
+    """Stdout, stderr and exit status. Raises OSError, TimeoutError; what it started has ended
+    then.
+    """
     pipe, nothing = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
-    process = await asyncio.create_subprocess_exec(*words, env=environment, stdin=nothing, stdout=pipe, stderr=pipe, start_new_session=True)
+    process = await asyncio.create_subprocess_exec(
+        *words, env=environment, stdin=nothing, stdout=pipe, stderr=pipe, start_new_session=True
+    )
     text = "the exec plugin %s has not answered for %g s; it is waited for up to %g s"
-    notice = asyncio.get_running_loop().call_later(SLOW_SECONDS, log.warning, text, words[0], SLOW_SECONDS, MAX_RUN_SECONDS)
-    written = [asyncio.create_task(_beginning(end)) for end in (process.stdout, process.stderr) if end is not None]
+    notice = asyncio.get_running_loop().call_later(
+        SLOW_SECONDS, log.warning, text, words[0], SLOW_SECONDS, MAX_RUN_SECONDS
+    )
+    written = [
+        asyncio.create_task(_beginning(end))
+        for end in (process.stdout, process.stderr)
+        if end is not None
+    ]
     try:
         if (await asyncio.wait(written, timeout=MAX_RUN_SECONDS))[1]:
             raise TimeoutError
@@ -83,14 +103,17 @@ async def _run(words: list[str], environment: Mapping[str, str]) -> tuple[bytes,
     finally:
         notice.cancel()
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)  # also what it has left behind, which holds our pipes open
+            # also what it has left behind, which holds our pipes open
+            os.killpg(process.pid, signal.SIGKILL)
         await process.wait()
         for end in (await asyncio.wait(written, timeout=KILLED_SECONDS))[1]:
             end.cancel()
 
 
 async def _beginning(stream: asyncio.StreamReader) -> bytes:
-    """What comes until its end, but no more than a little over the limit; the rest is read and thrown away."""
+    """What comes until its end, but no more than a little over the limit; the rest is read and
+    thrown away.
+    """
     kept = bytearray()
     while part := await stream.read(2**16):
         if len(kept) <= MAX_OUTPUT_BYTES:
@@ -99,7 +122,11 @@ async def _beginning(stream: asyncio.StreamReader) -> bytes:
 
 
 def _environment(config: Mapping[str, Any]) -> dict[str, str]:
-    info = {"apiVersion": config["apiVersion"], "kind": "ExecCredential", "spec": {"interactive": False}}
+    info = {
+        "apiVersion": config["apiVersion"],
+        "kind": "ExecCredential",
+        "spec": {"interactive": False},
+    }
     own = {str(item["name"]): str(item["value"]) for item in config.get("env") or ()}
     return {**os.environ, **own, "KUBERNETES_EXEC_INFO": json.dumps(info)}
 
@@ -111,14 +138,24 @@ def _credential(stdout: bytes, version: str) -> Credential:
     except ValueError as error:
         said = "" if stdout.lstrip()[:1] in (b"{", b"") else f": {_quoted(stdout)}"
         raise ValueError(f"its answer of {len(stdout)} bytes is no JSON: {error}{said}") from error
-    if not isinstance(answer, dict) or answer.get("kind") != "ExecCredential" or not isinstance(answer.get("status"), dict):
+    if (
+        not isinstance(answer, dict)
+        or answer.get("kind") != "ExecCredential"
+        or not isinstance(answer.get("status"), dict)
+    ):
         raise ValueError("its answer is no ExecCredential with a status")
     if answer.get("apiVersion") != version:
-        raise ValueError(f"its answer has apiVersion {answer.get('apiVersion')}, the kubeconfig asks for {version}")
+        raise ValueError(
+            f"its answer has apiVersion {answer.get('apiVersion')}, the kubeconfig asks for "
+            f"{version}"
+        )
     names = ("token", "clientCertificateData", "clientKeyData", "expirationTimestamp")
     token, certificate, key, until = (str(answer["status"].get(name) or "") for name in names)
     if not token and not (certificate and key):
-        raise ValueError("its answer has neither status.token nor status.clientCertificateData with status.clientKeyData")
+        raise ValueError(
+            "its answer has neither status.token nor status.clientCertificateData with "
+            "status.clientKeyData"
+        )
     expires = datetime.datetime.fromisoformat(until) if until else None
     return Credential(token, certificate, key, expires and expires.astimezone(datetime.UTC))
 

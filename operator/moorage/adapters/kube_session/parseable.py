@@ -1,4 +1,5 @@
-"""Parseable: answers for a library that parses them itself, less what is nested too deep for Python's parser to go.
+"""Parseable: answers for a library that parses them itself, less what is nested too deep for
+Python's parser to go.
 
 One object of 1,000 levels would end the watch of all.
 """
@@ -83,13 +84,20 @@ class _Lines:
 
 
 def _event(line: bytes) -> bytes:
-    """The line as Kopf can take it. What is no event, and any error but 410, would end its watch for good, and the process with it."""
+    """The line as Kopf can take it. What is no event, and any error but 410, would end its watch
+    for good, and the process with it.
+    """
     if line.startswith(_ERROR):
         return GONE
     line = parseable(line)
     try:
         found = _EVENT.decode(line)
     except DECODE_ERRORS as error:
-        log.error("a line of Kopf's watch is no event: %s: %r", error, line[:200], extra=once_per_cause("no event"))
+        log.error(
+            "a line of Kopf's watch is no event: %s: %r",
+            error,
+            line[:200],
+            extra=once_per_cause("no event"),
+        )
         return b""
     return GONE if found.type == "ERROR" else line + b"\n"

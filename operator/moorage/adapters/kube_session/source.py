@@ -1,4 +1,6 @@
-"""Where the API server is, and what proves who we are: a kubeconfig file, the pod's service account, or an address alone."""
+"""Where the API server is, and what proves who we are: a kubeconfig file, the pod's service
+account, or an address alone.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ Reload = Callable[[bool], Awaitable[None]]
 
 
 class KubeconfigError(Exception):
-    """The API server cannot be reached with what was configured; the text says which file or flag to look at."""
+    """The API server cannot be reached with what was configured; the text says which file or flag
+    to look at.
+    """
 
 
 def redacted(url: str) -> str:
@@ -35,7 +39,9 @@ def redacted(url: str) -> str:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class KubeSource:
-    """Where the connection is described: a kubeconfig file, else the pod's service account; ``master`` replaces the address."""
+    """Where the connection is described: a kubeconfig file, else the pod's service account;
+    ``master`` replaces the address.
+    """
 
     kubeconfig: str = ""
     master: str = ""
@@ -75,7 +81,11 @@ class KubeSource:
     def __str__(self) -> str:
         if self.kubeconfig:
             return f"--kubeconfig {self.kubeconfig}"
-        return f"--master {redacted(self.master)}" if self.master else "no --kubeconfig given and not in a pod"
+        return (
+            f"--master {redacted(self.master)}"
+            if self.master
+            else "no --kubeconfig given and not in a pod"
+        )
 
 
 class _Kubeconfig(kube_config.KubeConfigLoader):
@@ -96,8 +106,13 @@ class _Kubeconfig(kube_config.KubeConfigLoader):
             raise KubeconfigError(f"--kubeconfig {file}: not a kubeconfig file: {error}") from error
 
     async def load_from_exec_plugin(self) -> bool:
-        """Ask the plugin, unless its last credential is good for some time. Raises ExecPluginError."""
-        if self.expires is None or self.expires <= datetime.datetime.now(datetime.UTC) + RENEW_BEFORE_EXPIRY:
+        """Ask the plugin, unless its last credential is good for some time. Raises
+        ExecPluginError.
+        """
+        if (
+            self.expires is None
+            or self.expires <= datetime.datetime.now(datetime.UTC) + RENEW_BEFORE_EXPIRY
+        ):
             credential = await exec_plugin.run_exec_plugin(self._user["exec"].value)  # type: ignore[index]
             self.expires = credential.expires
             if credential.token:
@@ -109,16 +124,25 @@ class _Kubeconfig(kube_config.KubeConfigLoader):
 
 
 def _file(text: str) -> str:
-    """A temporary file with this text, gone when the process ends; the same one for the same text."""
-    given = kube_config.FileOrData({"data": text}, None, data_key_name="data", base64_file_content=False)  # type: ignore[no-untyped-call]
+    """A temporary file with this text, gone when the process ends; the same one for the same
+    text.
+    """
+    given = kube_config.FileOrData(
+        {"data": text}, None, data_key_name="data", base64_file_content=False
+    )  # type: ignore[no-untyped-call]
     return str(given.as_file())  # type: ignore[no-untyped-call]
 
 
 def _set_user_apart(configuration: client.Configuration) -> None:
-    """Take user and password out of the address: it is logged and labels metrics. They are sent where there is no other credential."""
+    """Take user and password out of the address: it is logged and labels metrics. They are sent
+    where there is no other credential.
+    """
     url = urllib.parse.urlsplit(configuration.host)
     if url.scheme not in ("http", "https") or not url.hostname:
-        raise ValueError(f"the API server's address {redacted(configuration.host)} does not begin with https:// or http:// and a host")
+        raise ValueError(
+            f"the API server's address {redacted(configuration.host)} does not begin with "
+            f"https:// or http:// and a host"
+        )
     configuration.host = url._replace(netloc=url.netloc.rpartition("@")[2]).geturl().rstrip("/")
     if url.username and not configuration.api_key.get("BearerToken"):
         pair = f"{urllib.parse.unquote(url.username)}:{urllib.parse.unquote(url.password or '')}"

@@ -1,4 +1,6 @@
-"""Whom TLS to the API server believes, and who it says we are: files, which are read again when they change."""
+"""Whom TLS to the API server believes, and who it says we are: files, which are read again when
+they change.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ log = logging.getLogger(__name__)
 
 
 class ClientTrust:
-    """The files of a configuration, and the context that is made of them: another one when they change, for new connections."""
+    """The files of a configuration, and the context that is made of them: another one when they
+    change, for new connections.
+    """
 
     def __init__(self, configuration: client.Configuration, context: ssl.SSLContext) -> None:
         self.context = context
@@ -23,28 +27,41 @@ class ClientTrust:
         self._seen = self._read()
 
     def reread(self) -> bool:
-        """Take what has changed; whether there is another context. What cannot be used is told, and tried again the next time."""
+        """Take what has changed; whether there is another context. What cannot be used is told, and
+        tried again the next time.
+        """
         found = self._read()
         if found == self._seen:
             return False
         try:
             context = self._made()
         except (OSError, ValueError) as error:
-            log.warning("the certificates for the API server could not be read again: %s", error, extra=once_per_cause(f"trust {error}"))
+            log.warning(
+                "the certificates for the API server could not be read again: %s",
+                error,
+                extra=once_per_cause(f"trust {error}"),
+            )
             return False
         self.context, self._seen = context, found
         log.info("new connections to the API server use the newest certificates")
         return True
 
     def _made(self) -> ssl.SSLContext:
-        if self._configuration.cert_file:  # where the key is encrypted the library would ask for its password at the terminal
+        # where the key is encrypted the library would ask for its password at the terminal
+        if self._configuration.cert_file:
             probe = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-            probe.load_cert_chain(self._configuration.cert_file, self._configuration.key_file, password="")
+            probe.load_cert_chain(
+                self._configuration.cert_file, self._configuration.key_file, password=""
+            )
         context: ssl.SSLContext = rest.RESTClientObject(self._configuration).ssl_context
         return context
 
     def _read(self) -> list[bytes]:
-        files = self._configuration.ssl_ca_cert, self._configuration.cert_file, self._configuration.key_file
+        files = (
+            self._configuration.ssl_ca_cert,
+            self._configuration.cert_file,
+            self._configuration.key_file,
+        )
         return [Path(file).read_bytes() if file and Path(file).is_file() else b"" for file in files]
 
 

@@ -1,14 +1,16 @@
 """The reflector: lists and watches one resource, for as long as the process lives.
 
-A list comes page by page, a watch line by line; each object is decoded once, straight into its struct, and handed to a sink. The
-loop is never held for longer than ``SLICE_SECONDS``: pods are placed and the lease is renewed between two slices of a long list.
+A list comes page by page, a watch line by line; each object is decoded once, straight into its
+struct, and handed to a sink. The loop is never held for longer than ``SLICE_SECONDS``: pods are
+placed and the lease is renewed between two slices of a long list.
 
 How a stream may end, and what follows:
 
-* without an error (its time is over, or we read too slowly): go on from the last resource version at once;
+* without an error (its time is over, or we read too slowly): go on from the last resource version
+  at once;
 * 410, as the answer or as an ERROR line: the version is too old, list anew;
-* 404: the API server may not know the resource; where that is allowed, and its lists of APIs say so too, it counts as an empty list and
-  is tried again now and then;
+* 404: the API server may not know the resource; where that is allowed, and its lists of APIs say so
+  too, it counts as an empty list and is tried again now and then;
 * anything else: wait, longer each time, then go on from the last version.
 """
 
@@ -25,7 +27,14 @@ import msgspec
 
 from moorage.adapters.answers import DECODE_ERRORS, LineSplitter, LineTooLong
 from moorage.adapters.reflector.looking import HttpUncachedReader
-from moorage.adapters.reflector.messages import BOOKMARK, ERROR_EVENT, EVENT_OUTLINE, ListMeta, ListPage, read_page
+from moorage.adapters.reflector.messages import (
+    BOOKMARK,
+    ERROR_EVENT,
+    EVENT_OUTLINE,
+    ListMeta,
+    ListPage,
+    read_page,
+)
 from moorage.adapters.reflector.pacing import WorkSlice
 from moorage.adapters.reflector.version_waiters import VersionWaiters, is_reached
 from moorage.adapters.reflector.watched import ListWatch, T, readable_part
@@ -46,29 +55,39 @@ PAGE_SIZE = 500
 """Objects a page. A page is split into objects in one go, about 3 ms for 500 pods of 5 kB."""
 PAGE_TIMEOUT_SECONDS = 60.0
 WATCH_SECONDS = (300, 600)
-"""A watch is asked to end after a random time between these, so that watches spread over the API servers."""
+"""A watch is asked to end after a random time between these, so that watches spread over the API
+servers.
+"""
 CATCH_UP_SECONDS = 3
-"""How long a watch is opened for that has to reach a version: the API server sends a bookmark two seconds before its end."""
+"""How long a watch is opened for that has to reach a version: the API server sends a bookmark two
+seconds before its end.
+"""
 MAX_CATCH_UP_STREAMS = 3
 """After so many such watches in vain the resource is listed anew."""
 BACKOFF_SECONDS = Backoff(0.1, 10.0, jitter=0.5)
 RECHECK_SECONDS = 60.0
 """After so long a resource that the API server did not know is asked for again."""
 MIN_STREAM_SECONDS = 1.0
-"""A stream that ends sooner than this, with nothing delivered, counts as a failure: going on at once would be a busy loop."""
+"""A stream that ends sooner than this, with nothing delivered, counts as a failure: going on at
+once would be a busy loop.
+"""
 
 
 class Reflector(Generic[T]):
     """``ports.kube.Informer`` for one resource; ``run`` it in a task of its own."""
 
-    def __init__(self, session: HttpSession, clock: Clock, watched: ListWatch[T], sink: ReflectorSink[T]) -> None:
+    def __init__(
+        self, session: HttpSession, clock: Clock, watched: ListWatch[T], sink: ReflectorSink[T]
+    ) -> None:
         self._session = session
         self._clock = clock
         self._list_watch = watched
         self._sink = sink
         self._reader: HttpUncachedReader[T] = HttpUncachedReader(session, watched)
         self._decode_object = msgspec.json.Decoder(watched.kind).decode
-        event = msgspec.defstruct("Event", [("type", str), ("object", watched.kind)], frozen=True, gc=False)
+        event = msgspec.defstruct(
+            "Event", [("type", str), ("object", watched.kind)], frozen=True, gc=False
+        )
         self._decode_event: Any = msgspec.json.Decoder(event).decode
         self._version = ""
         """Of the last thing delivered; "" when a list is needed."""
@@ -132,17 +151,30 @@ class Reflector(Generic[T]):
         """Log it, and wait before the next attempt."""
         self._failures += 1
         delay = BACKOFF_SECONDS.seconds(self._failures, error)
-        log.warning("watching %s failed, next attempt in %.1f s: %s", self.resource, delay, error, extra=once_per_failure(error))
+        log.warning(
+            "watching %s failed, next attempt in %.1f s: %s",
+            self.resource,
+            delay,
+            error,
+            extra=once_per_failure(error),
+        )
         await self._clock.sleep(delay)
 
     async def _is_absent(self, error: EdgeError) -> bool:
-        """Whether the API server does not have the resource, as its lists of APIs say: a 404 alone may be a proxy's."""
+        """Whether the API server does not have the resource, as its lists of APIs say: a 404 alone
+        may be a proxy's.
+        """
         if not isinstance(error, NotFound) or not self._list_watch.optional:
             return False
         try:
             return not await self._reader.served()
         except EdgeError as unread:
-            log.warning("whether the API server has %s could not be read: %s", self.resource, unread, extra=once_per_failure(unread))
+            log.warning(
+                "whether the API server has %s could not be read: %s",
+                self.resource,
+                unread,
+                extra=once_per_failure(unread),
+            )
             return False
 
     async def _wait_until_served(self, error: EdgeError) -> None:
@@ -178,7 +210,9 @@ class Reflector(Generic[T]):
             self._waiters.discard(waiter)
 
     async def _current_version(self) -> str | None:
-        """The resource's version now, by a consistent read, however long that takes; None where the API server does not have it."""
+        """The resource's version now, by a consistent read, however long that takes; None where the
+        API server does not have it.
+        """
 
         async def read() -> str | None:
             try:
@@ -200,7 +234,7 @@ class Reflector(Generic[T]):
 
         return await retrying(read, BACKOFF_SECONDS, self._clock, on_failure=failing)
 
-    # ---- listing -----------------------------------------------------------------------------------------------------
+    # ---- listing ---------------------------------------------------------------------------------
 
     async def _list(self) -> None:
         """Give the sink everything, from one consistent list."""
@@ -214,7 +248,10 @@ class Reflector(Generic[T]):
             while coming is not None:
                 page = await coming
                 if page.metadata.continue_ and page.metadata.continue_ == token:
-                    raise Retryable(f"GET {self._list_watch.path}: the list goes round: a page names itself as the next one")
+                    raise Retryable(
+                        f"GET {self._list_watch.path}: the list goes round: a page names "
+                        f"itself as the next one"
+                    )
                 token = page.metadata.continue_ or ""
                 # The API server writes the next page while this one is taken in.
                 coming = asyncio.create_task(self._get_page(token)) if token else None
@@ -239,7 +276,11 @@ class Reflector(Generic[T]):
 
     async def _get_page(self, token: str) -> ListPage:
         body = await self._session.call(
-            HttpCall("GET", self._list_watch.url(limit=PAGE_SIZE, **{"continue": token}), timeout=PAGE_TIMEOUT_SECONDS)
+            HttpCall(
+                "GET",
+                self._list_watch.url(limit=PAGE_SIZE, **{"continue": token}),
+                timeout=PAGE_TIMEOUT_SECONDS,
+            )
         )
         self._last_heard = self._clock.boottime()
         return read_page(self._list_watch.path, body)
@@ -252,7 +293,7 @@ class Reflector(Generic[T]):
         else:
             self._sink.put(obj)
 
-    # ---- watching ----------------------------------------------------------------------------------------------------
+    # ---- watching --------------------------------------------------------------------------------
 
     async def _watch(self) -> None:
         """Follow one stream to its end. Raises EdgeError unless the end was a regular one."""
@@ -262,10 +303,18 @@ class Reflector(Generic[T]):
                 self._version = ""
                 return
         seconds = CATCH_UP_SECONDS if self._waiters else random.randint(*WATCH_SECONDS)
-        url = self._list_watch.url(watch="true", allowWatchBookmarks="true", resourceVersion=self._version, timeoutSeconds=seconds)
+        url = self._list_watch.url(
+            watch="true",
+            allowWatchBookmarks="true",
+            resourceVersion=self._version,
+            timeoutSeconds=seconds,
+        )
         opened, version = self._clock.boottime(), self._version
         try:
-            async with asyncio.timeout(None) as scope, contextlib.aclosing(self._session.stream(url)) as chunks:
+            async with (
+                asyncio.timeout(None) as scope,
+                contextlib.aclosing(self._session.stream(url)) as chunks,
+            ):
                 self._scope = scope if seconds > CATCH_UP_SECONDS else None
                 await self._follow(chunks)
         except TimeoutError:
@@ -289,14 +338,20 @@ class Reflector(Generic[T]):
                 await pace.rest()
 
     def _line(self, line: bytes) -> None:
-        """One event. BOOKMARK and ERROR are told apart first, as their objects would not decode as what is watched."""
+        """One event. BOOKMARK and ERROR are told apart first, as their objects would not decode as
+        what is watched.
+        """
         try:
             if line.startswith(b'{"type":"BOOKMARK"'):
                 self._advance(BOOKMARK.decode(line).object.metadata.resource_version)
                 return
             if line.startswith(b'{"type":"ERROR"'):
                 status = ERROR_EVENT.decode(line).object
-                raise error_from_response(f"watch {self._list_watch.path}", status.code or 500, msgspec.json.encode(status))
+                raise error_from_response(
+                    f"watch {self._list_watch.path}",
+                    status.code or 500,
+                    msgspec.json.encode(status),
+                )
             event = self._decode_event(line)
         except RecursionError:
             self._line(shallow(line))
@@ -311,12 +366,16 @@ class Reflector(Generic[T]):
         self._advance(event.object.metadata.resource_version)
 
     def _undecodable_line(self, line: bytes, error: Exception) -> str:
-        """An event whose object does not decode; returns its version, "" when that cannot be read either."""
+        """An event whose object does not decode; returns its version, "" when that cannot be read
+        either.
+        """
         try:
             outline = EVENT_OUTLINE.decode(line)
         except DECODE_ERRORS:
             self.lost += 1
-            log.error("a line of the watch on %s cannot be read: %s: %r", self.resource, error, line[:200])
+            log.error(
+                "a line of the watch on %s cannot be read: %s: %r", self.resource, error, line[:200]
+            )
             return ""
         return self._unreadable(outline.object, error, deleted=outline.type == "DELETED")
 
@@ -325,12 +384,17 @@ class Reflector(Generic[T]):
         found = readable_part(raw, error)
         if found is None:
             self.lost += 1
-            log.error("an object among %s has no readable metadata: %s: %r", self.resource, error, bytes(raw)[:200])
+            log.error(
+                "an object among %s has no readable metadata: %s: %r",
+                self.resource,
+                error,
+                bytes(raw)[:200],
+            )
             return ""
         self._sink.unreadable(found, deleted)
         return found.partial.metadata.resource_version
 
-    # ---- progress ----------------------------------------------------------------------------------------------------
+    # ---- progress --------------------------------------------------------------------------------
 
     def _advance(self, version: str) -> None:
         """Note that something was delivered up to this version."""

@@ -1,4 +1,6 @@
-"""Looking at the API server's objects of one kind beside the watch: lists of metadata by pages, single objects, whether it has the kind."""
+"""Looking at the API server's objects of one kind beside the watch: lists of metadata by pages,
+single objects, whether it has the kind.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,14 @@ from typing import Generic
 import msgspec
 
 from moorage.adapters.answers import DECODE_ERRORS
-from moorage.adapters.reflector.watched import Identity, ListWatch, M, T, decode_leniently, readable_part
+from moorage.adapters.reflector.watched import (
+    Identity,
+    ListWatch,
+    M,
+    T,
+    decode_leniently,
+    readable_part,
+)
 from moorage.core.objects.meta import ObjectMeta, version
 from moorage.ports.errors import Retryable
 from moorage.ports.http_calls import HttpCall, HttpSession
@@ -16,7 +25,9 @@ from moorage.ports.kube import ListedPage, ObjectAtVersion, UnreadableObject
 
 PAGE_SIZE = 500
 """Objects a page: their metadata is a few milliseconds to read."""
-ACCEPT_METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+ACCEPT_METADATA = (
+    "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+)
 """Lists hold metadata only, where the API server can do that."""
 
 
@@ -77,25 +88,46 @@ class HttpUncachedReader(Generic[T]):
 
     async def page(self, token: str) -> ListedPage:
         """The objects that a page of the list has, by name; all pages show one moment."""
-        page = await self._get(self._list_watch.url(limit=PAGE_SIZE, **{"continue": token}), self._names, ACCEPT_METADATA)
+        page = await self._get(
+            self._list_watch.url(limit=PAGE_SIZE, **{"continue": token}),
+            self._names,
+            ACCEPT_METADATA,
+        )
         named = (item.metadata for item in page.items or ())
-        found = [ObjectMeta(one.name, namespace=one.namespace, uid=one.uid, resource_version=one.resource_version) for one in named]
+        found = [
+            ObjectMeta(
+                one.name,
+                namespace=one.namespace,
+                uid=one.uid,
+                resource_version=one.resource_version,
+            )
+            for one in named
+        ]
         return ListedPage(_moment(page.metadata), found, page.metadata.continue_ or "")
 
     async def read(self, namespace: str, name: str) -> ObjectAtVersion[T]:
-        """One object, by a list of it alone: an empty one says that it is not there, while a 404 may be a proxy's."""
-        selector = ",".join(filter(None, (f"metadata.name={name}", self._list_watch.field_selector)))
+        """One object, by a list of it alone: an empty one says that it is not there, while a 404
+        may be a proxy's.
+        """
+        selector = ",".join(
+            filter(None, (f"metadata.name={name}", self._list_watch.field_selector))
+        )
         within = f"/namespaces/{namespace}" if namespace else ""
-        url = f"{self._api}{within}/{self._plural}?{urllib.parse.urlencode({'fieldSelector': selector})}"
+        query = urllib.parse.urlencode({"fieldSelector": selector})
+        url = f"{self._api}{within}/{self._plural}?{query}"
         page = await self._get(url, self._whole)
-        return ObjectAtVersion(_moment(page.metadata), next((self._read(url, raw) for raw in page.items or ()), None))
+        return ObjectAtVersion(
+            _moment(page.metadata), next((self._read(url, raw) for raw in page.items or ()), None)
+        )
 
     def _read(self, url: str, raw: msgspec.Raw) -> T | UnreadableObject:
         try:
             return self._decode(raw)
         except DECODE_ERRORS as error:
             if (found := readable_part(raw, error)) is None:
-                raise Retryable(f"GET {url}: not even the object's name can be read: {error}") from error
+                raise Retryable(
+                    f"GET {url}: not even the object's name can be read: {error}"
+                ) from error
             return found
 
     async def served(self) -> bool:
@@ -103,7 +135,11 @@ class HttpUncachedReader(Generic[T]):
         group_version = self._api.removeprefix("/apis/")
         if group_version != self._api:
             groups = (await self._get("/apis", msgspec.json.Decoder(_Groups))).groups
-            if not any(version.group_version == group_version for group in groups for version in group.versions):
+            if not any(
+                version.group_version == group_version
+                for group in groups
+                for version in group.versions
+            ):
                 return False
         resources = (await self._get(self._api, msgspec.json.Decoder(_Resources))).resources
         return any(resource.name == self._plural for resource in resources)

@@ -1,4 +1,6 @@
-"""What lists and watches consist of: decoded so far that one object which is broken spoils no other."""
+"""What lists and watches consist of: decoded so far that one object which is broken spoils no
+other.
+"""
 
 from __future__ import annotations
 
@@ -67,5 +69,7 @@ def read_page(path: str, body: bytes) -> ListPage:
     except DECODE_ERRORS as error:
         raise Retryable(f"GET {path}: not a list: {error}: {body[:200]!r}") from error
     if not page.metadata.resource_version:
-        raise Retryable(f"GET {path}: a list without a resourceVersion is not the API server's: {body[:200]!r}")
+        raise Retryable(
+            f"GET {path}: a list without a resourceVersion is not the API server's: {body[:200]!r}"
+        )
     return page

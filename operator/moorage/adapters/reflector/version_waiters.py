@@ -40,13 +40,21 @@ class VersionWaiters:
 
     def advance(self, version: str) -> None:
         """End the waits for what ``version`` holds."""
-        self.finish([waiter for waiter, target in self._targets.items() if is_reached(version, target)])
+        self.finish(
+            [waiter for waiter, target in self._targets.items() if is_reached(version, target)]
+        )
 
 
 def is_reached(version: str, target: str) -> bool:
-    """Whether ``version`` is ``target`` or later: the API promises integers from 1.35 on; other texts can only be equal."""
+    """Whether ``version`` is ``target`` or later: the API promises integers from 1.35 on; other
+    texts can only be equal.
+    """
     try:
         return int(version) >= int(target)
     except ValueError:
-        log.warning("resource versions %r and %r cannot be compared, only equal ones count as reached", version, target)
+        log.warning(
+            "resource versions %r and %r cannot be compared, only equal ones count as reached",
+            version,
+            target,
+        )
         return version == target

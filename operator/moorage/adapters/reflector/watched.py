@@ -1,4 +1,6 @@
-"""What is watched, and how its objects are read: each by itself, so that one that is broken spoils no other."""
+"""What is watched, and how its objects are read: each by itself, so that one that is broken spoils
+no other.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +29,11 @@ M = TypeVar("M")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ListWatch(Generic[T]):
-    """What to watch: its plural name, its path (``/api/v1/pods``), its struct, and a field selector if any.
+    """What to watch: its plural name, its path (``/api/v1/pods``), its struct, and a field selector
+    if any.
 
-    ``optional``: only some profiles need it, and the API server may not know it; then there are no such objects.
+    ``optional``: only some profiles need it, and the API server may not know it; then there are no
+    such objects.
     """
 
     resource: str
@@ -41,7 +45,8 @@ class ListWatch(Generic[T]):
     def url(self, **parameters: str | int) -> str:
         """The path with a query; empty values are left out."""
         query = {"fieldSelector": self.field_selector, **parameters}
-        return f"{self.path}?{urllib.parse.urlencode({key: value for key, value in query.items() if value != ''})}"
+        stated = {key: value for key, value in query.items() if value != ""}
+        return f"{self.path}?{urllib.parse.urlencode(stated)}"
 
 
 def decode_leniently(decoder: msgspec.json.Decoder[M], text: bytes) -> M:
@@ -81,7 +86,12 @@ def readable_part(raw: msgspec.Raw, error: Exception) -> UnreadableObject | None
     except DECODE_ERRORS:
         return None
     named = found.metadata
-    meta = ObjectMeta(name=named.name, namespace=named.namespace, uid=named.uid, resource_version=named.resource_version)
+    meta = ObjectMeta(
+        name=named.name,
+        namespace=named.namespace,
+        uid=named.uid,
+        resource_version=named.resource_version,
+    )
     return UnreadableObject(PartialObject(meta), _node_name(found.spec), str(error))
 
 

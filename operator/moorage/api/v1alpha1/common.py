@@ -20,13 +20,17 @@ _LABEL = r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 class SpecModel(BaseModel):
     """What users write: unknown fields are refused."""
 
-    model_config = ConfigDict(alias_generator=to_camel, extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(
+        alias_generator=to_camel, extra="forbid", frozen=True, use_attribute_docstrings=True
+    )
 
 
 class StatusModel(BaseModel):
     """What we write and others read."""
 
-    model_config = ConfigDict(alias_generator=to_camel, extra="ignore", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(
+        alias_generator=to_camel, extra="ignore", frozen=True, use_attribute_docstrings=True
+    )
 
 
 class ResourceMeta(StatusModel):
@@ -47,7 +51,8 @@ def rule(expression: str, message: str, field: str = "") -> dict[str, Any]:
 def immutable(field: str, *, optional: bool = False) -> dict[str, Any]:
     """The rule for the object that holds an immutable field.
 
-    It has to stand there: a rule of the field itself is not asked when an optional field comes or goes.
+    It has to stand there: a rule of the field itself is not asked when an optional field comes or
+    goes.
     """
     same = f"self.{field} == oldSelf.{field}"
     if optional:
@@ -70,8 +75,12 @@ def keyed_by(key: str) -> dict[str, Any]:
     return {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": [key]}
 
 
-ObjectName: TypeAlias = Annotated[str, Field(min_length=1, max_length=253, pattern=rf"^{_SUBDOMAIN}$")]
-QualifiedName: TypeAlias = Annotated[str, Field(min_length=1, max_length=63, pattern=rf"^({_SUBDOMAIN}/)?{_LABEL}$")]
+ObjectName: TypeAlias = Annotated[
+    str, Field(min_length=1, max_length=253, pattern=rf"^{_SUBDOMAIN}$")
+]
+QualifiedName: TypeAlias = Annotated[
+    str, Field(min_length=1, max_length=63, pattern=rf"^({_SUBDOMAIN}/)?{_LABEL}$")
+]
 PluginName: TypeAlias = Annotated[str, Field(min_length=1, max_length=63)]
 Arguments: TypeAlias = dict[str, Any]
 """Free in the CRD, read strictly by the operator (``resolution``): only it knows the plugins."""
@@ -100,7 +109,9 @@ AGE = PrinterColumn("Age", ".metadata.creationTimestamp", "date")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CustomResourceKind:
-    """How a kind presents itself. ``selectable``: fields for field selectors; ``rules``: CEL rules of the whole object."""
+    """How a kind presents itself. ``selectable``: fields for field selectors; ``rules``: CEL rules
+    of the whole object.
+    """
 
     name: str
     plural: str

@@ -31,8 +31,9 @@ class PluginConfigSpec(SpecModel):
     plugin: PluginName
     """The plugin whose arguments these are. Immutable."""
     args: Arguments = Field(default_factory=dict)
-    """As in KubeSchedulerConfiguration, pluginConfig[].args. Fields that are left out have the plugin's defaults. Wrong ones are told
-    in the condition Accepted."""
+    """As in KubeSchedulerConfiguration, pluginConfig[].args. Fields that are left out have the
+    plugin's defaults. Wrong ones are told in the condition Accepted.
+    """
 
 
 class PluginConfigStatus(StatusModel):

@@ -38,7 +38,7 @@ Seconds = Annotated[int, Field(ge=1, le=MAX_SECONDS)]
 Verb = Annotated[str, Field(max_length=253)]
 
 
-# ---- plugins -------------------------------------------------------------------------------------------------------------
+# ---- plugins -------------------------------------------------------------------------------------
 
 
 class EnabledPlugin(SpecModel):
@@ -60,10 +60,15 @@ class DisabledPlugin(SpecModel):
 class PluginSet(SpecModel):
     """What to add to, and to take away from, the plugins of the preset."""
 
-    enabled: Annotated[tuple[EnabledPlugin, ...], Field(max_length=MAX_PLUGINS, json_schema_extra=ATOMIC)] = ()
-    """Plugins to run, in this order, after those of the preset; one that the preset has too keeps the preset's place and gets the weight
-    that stands here."""
-    disabled: Annotated[tuple[DisabledPlugin, ...], Field(max_length=MAX_PLUGINS, json_schema_extra=ATOMIC)] = ()
+    enabled: Annotated[
+        tuple[EnabledPlugin, ...], Field(max_length=MAX_PLUGINS, json_schema_extra=ATOMIC)
+    ] = ()
+    """Plugins to run, in this order, after those of the preset; one that the preset has too keeps
+    the preset's place and gets the weight that stands here.
+    """
+    disabled: Annotated[
+        tuple[DisabledPlugin, ...], Field(max_length=MAX_PLUGINS, json_schema_extra=ATOMIC)
+    ] = ()
     """Plugins of the preset not to run."""
 
 
@@ -75,7 +80,9 @@ class Plugins(SpecModel):
     pre_enqueue: PluginSet | None = None
     """Before a pod may be tried at all."""
     queue_sort: PluginSet | None = None
-    """The order of waiting pods. There is one queue for all profiles, so only the operator's own queueSort plugin may stand here."""
+    """The order of waiting pods. There is one queue for all profiles, so only the operator's own
+    queueSort plugin may stand here.
+    """
     pre_filter: PluginSet | None = None
     """Once for each pod, before filter."""
     filter: PluginSet | None = None
@@ -102,19 +109,25 @@ class ProfilePluginConfig(SpecModel):
     """Arguments of a plugin: inline or by reference."""
 
     model_config = ConfigDict(
-        json_schema_extra=rules(rule("has(self.args) != has(self.configRef)", "exactly one of args and configRef has to be set"))
+        json_schema_extra=rules(
+            rule(
+                "has(self.args) != has(self.configRef)",
+                "exactly one of args and configRef has to be set",
+            )
+        )
     )
 
     name: PluginName
     """The plugin's name."""
     args: Arguments | None = None
-    """As in KubeSchedulerConfiguration, pluginConfig[].args, laid over the preset's arguments of this plugin. Wrong ones are told in the
-    condition Accepted."""
+    """As in KubeSchedulerConfiguration, pluginConfig[].args, laid over the preset's arguments of
+    this plugin. Wrong ones are told in the condition Accepted.
+    """
     config_ref: NamedReference | None = None
     """A PluginConfig with the arguments."""
 
 
-# ---- extenders -----------------------------------------------------------------------------------------------------------
+# ---- extenders -----------------------------------------------------------------------------------
 
 
 class ExtenderTLS(SpecModel):
@@ -125,7 +138,9 @@ class ExtenderTLS(SpecModel):
     server_name: Annotated[str, Field(max_length=253)] | None = None
     """The name in the certificate, where it is not the URL's."""
     secret_ref: NamedReference | None = None
-    """A Secret in the operator's namespace: ca.crt, and tls.crt with tls.key for a client certificate."""
+    """A Secret in the operator's namespace: ca.crt, and tls.crt with tls.key for a client
+    certificate.
+    """
 
 
 class ManagedResource(SpecModel):
@@ -160,13 +175,15 @@ class ProfileExtender(SpecModel):
     """How long to wait for an answer; 5s when unset."""
     node_cache_capable: bool = False
     """Whether to send it names of nodes instead of whole nodes."""
-    managed_resources: Annotated[tuple[ManagedResource, ...], Field(max_length=64, json_schema_extra=ATOMIC)] = ()
+    managed_resources: Annotated[
+        tuple[ManagedResource, ...], Field(max_length=64, json_schema_extra=ATOMIC)
+    ] = ()
     """When set, it is asked only about pods that want one of them."""
     ignorable: bool = False
     """Whether scheduling goes on without it when it fails."""
 
 
-# ---- spec ----------------------------------------------------------------------------------------------------------------
+# ---- spec ----------------------------------------------------------------------------------------
 
 
 class SchedulerProfileSpec(SpecModel):
@@ -188,30 +205,45 @@ class SchedulerProfileSpec(SpecModel):
     controller_name: QualifiedName = "moorage"
     """Which installation of the operator serves the profile. Immutable."""
     scheduler_name: QualifiedName | None = None
-    """What pods put in spec.schedulerName; when unset, the profile's own name. Immutable, and unique: of two profiles with the same
-    one the older is served."""
+    """What pods put in spec.schedulerName; when unset, the profile's own name. Immutable, and
+    unique: of two profiles with the same one the older is served.
+    """
     preset: Literal["Default", "BinPack", "Spread", "NoScoring"] = "Default"
-    """What to start from. Default: as kube-scheduler without a configuration. BinPack: fill nodes up. Spread: load nodes alike.
-    NoScoring: any node that fits."""
+    """What to start from. Default: as kube-scheduler without a configuration. BinPack: fill nodes
+    up. Spread: load nodes alike.
+    NoScoring: any node that fits.
+    """
     plugins: Plugins | None = None
     """Plugins to enable and disable, exactly as in a KubeSchedulerProfile."""
-    weights: Annotated[dict[str, Weight], Field(max_length=MAX_PLUGINS)] = Field(default_factory=dict)
-    """Score weights by plugin, set last. 0: do not score with it. A name that is not enabled at score is an error."""
-    plugin_config: Annotated[tuple[ProfilePluginConfig, ...], Field(max_length=64, json_schema_extra=keyed_by("name"))] = ()
+    weights: Annotated[dict[str, Weight], Field(max_length=MAX_PLUGINS)] = Field(
+        default_factory=dict
+    )
+    """Score weights by plugin, set last. 0: do not score with it. A name that is not enabled at
+    score is an error.
+    """
+    plugin_config: Annotated[
+        tuple[ProfilePluginConfig, ...], Field(max_length=64, json_schema_extra=keyed_by("name"))
+    ] = ()
     """Arguments of plugins."""
     percentage_of_nodes_to_score: Percentage | None = None
-    """How many of the nodes that will do are enough to choose from. 0: kube-scheduler's adaptive rule; when unset, the operator's (100)."""
-    extenders: Annotated[tuple[ProfileExtender, ...], Field(max_length=16, json_schema_extra=ATOMIC)] = ()
+    """How many of the nodes that will do are enough to choose from. 0: kube-scheduler's adaptive
+    rule; when unset, the operator's (100).
+    """
+    extenders: Annotated[
+        tuple[ProfileExtender, ...], Field(max_length=16, json_schema_extra=ATOMIC)
+    ] = ()
     """HTTP services to ask, as in KubeSchedulerConfiguration."""
     pod_initial_backoff_seconds: Seconds | None = None
-    """How long a refused pod waits at first before it may be tried again; when unset, the operator's (1)."""
+    """How long a refused pod waits at first before it may be tried again; when unset, the
+    operator's (1).
+    """
     pod_max_backoff_seconds: Seconds | None = None
     """How long it waits at most; when unset, the operator's (10)."""
     suspend: bool = False
     """While true, pods stay queued and none is bound."""
 
 
-# ---- status --------------------------------------------------------------------------------------------------------------
+# ---- status --------------------------------------------------------------------------------------
 
 
 class UsedPluginConfig(StatusModel):
@@ -308,7 +340,9 @@ class SchedulerProfileStatus(StatusModel):
     """The revision that decides now; another than the desired one while that is bad."""
     active_since: Time | None = None
     """Since when it decides."""
-    plugin_configs: Annotated[tuple[UsedPluginConfig, ...], Field(json_schema_extra=keyed_by("name"))] = ()
+    plugin_configs: Annotated[
+        tuple[UsedPluginConfig, ...], Field(json_schema_extra=keyed_by("name"))
+    ] = ()
     """The PluginConfigs that the profile references."""
     plugin_config_count: int | None = None
     """How many these are."""
@@ -322,7 +356,9 @@ class SchedulerProfileStatus(StatusModel):
     """The profile's pods that have no node yet."""
     effective: EffectivePlugins | None = None
     """What really runs, by extension point."""
-    replicas: Annotated[tuple[ReplicaStatus, ...], Field(json_schema_extra=keyed_by("identity"))] = ()
+    replicas: Annotated[
+        tuple[ReplicaStatus, ...], Field(json_schema_extra=keyed_by("identity"))
+    ] = ()
     """The operator's replicas."""
     claimed_by: str | None = None
     """namespace/lease of the installation that serves the profile."""

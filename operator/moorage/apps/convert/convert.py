@@ -1,7 +1,9 @@
-"""The conversion: what kube-scheduler was configured with, found in files, turned into SchedulerProfiles and PluginConfigs.
+"""The conversion: what kube-scheduler was configured with, found in files, turned into
+SchedulerProfiles and PluginConfigs.
 
-A file may hold several documents: KubeSchedulerConfigurations, Policies, and objects that have them inside, as ConfigMaps do, in a field
-or as a text. Other documents are passed over. Nothing is printed for use when anything can't be converted.
+A file may hold several documents: KubeSchedulerConfigurations, Policies, and objects that have them
+inside, as ConfigMaps do, in a field or as a text. Other documents are passed over. Nothing is
+printed for use when anything can't be converted.
 """
 
 from __future__ import annotations
@@ -14,7 +16,13 @@ from moorage.api import bodies, yaml_documents
 from moorage.api.resolution import Resolver
 from moorage.api.yaml_documents import DocumentError
 from moorage.apps.convert.kube_configuration import API_GROUP, API_VERSION, KIND
-from moorage.apps.convert.legacy.reader import PROVIDERS, VERSIONS, LegacyReader, is_policy, provider_configuration
+from moorage.apps.convert.legacy.reader import (
+    PROVIDERS,
+    VERSIONS,
+    LegacyReader,
+    is_policy,
+    provider_configuration,
+)
 from moorage.apps.convert.loading import ConfigurationRefused, read
 from moorage.apps.convert.remarks import ConversionRemark
 from moorage.apps.convert.removed_plugins import without_removed
@@ -42,7 +50,9 @@ class SourceDocument:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ConversionReport:
-    """YAML to print, lines for people, and the exit status: 0 converted, 1 something can't be, 2 there was nothing to convert."""
+    """YAML to print, lines for people, and the exit status: 0 converted, 1 something can't be, 2
+    there was nothing to convert.
+    """
 
     output: str
     lines: tuple[str, ...]
@@ -50,9 +60,15 @@ class ConversionReport:
 
 
 def convert(
-    sources: Sequence[tuple[str, str]], *, key: str | None = None, provider: str | None = None, share_all: bool = False
+    sources: Sequence[tuple[str, str]],
+    *,
+    key: str | None = None,
+    provider: str | None = None,
+    share_all: bool = False,
 ) -> ConversionReport:
-    """Convert texts, given with their names. ``key``: the only one to look at in ConfigMaps; ``provider``: an algorithm provider."""
+    """Convert texts, given with their names. ``key``: the only one to look at in ConfigMaps;
+    ``provider``: an algorithm provider.
+    """
     converting = _Converting(share_all)
     for source, text in sources:
         try:
@@ -62,7 +78,11 @@ def convert(
             converting.errors.append(f"{source}: error: {error}")
     if provider is not None:
         if provider not in PROVIDERS:
-            return ConversionReport("", (f"unknown algorithm provider {provider!r}: there were {' and '.join(PROVIDERS)}",), 2)
+            return ConversionReport(
+                "",
+                (f"unknown algorithm provider {provider!r}: there were {' and '.join(PROVIDERS)}",),
+                2,
+            )
         converting.translate(f"--algorithm-provider {provider}", *provider_configuration(provider))
     converting.end()
     if converting.errors:
@@ -105,7 +125,9 @@ class _Converting:
         """After the last document."""
         self.errors += [f"{source}: error: {text}" for source, text in self._legacy.missing()]
 
-    def translate(self, source: str, body: Mapping[str, Any], remarks: Iterable[ConversionRemark]) -> None:
+    def translate(
+        self, source: str, body: Mapping[str, Any], remarks: Iterable[ConversionRemark]
+    ) -> None:
         """Convert a KubeSchedulerConfiguration v1; ``remarks`` were made on the way to it."""
         try:
             loaded = read(body, self._resolver.registry)
@@ -124,11 +146,16 @@ class _Converting:
 def _found(source: str, text: str) -> Iterator[SourceDocument]:
     """The documents in a text that are for us, wherever in it they are. Raises DocumentError."""
     for number, (document, repeated) in enumerate(yaml_documents.load_leniently(text), start=1):
-        yield from (found.with_repeated(repeated) for found in _within(f"{source}: document {number}", document))
+        yield from (
+            found.with_repeated(repeated)
+            for found in _within(f"{source}: document {number}", document)
+        )
 
 
 def _within(source: str, value: Any) -> Iterator[SourceDocument]:
-    """A document of ours, or those that others hold: Lists, ConfigMaps, what providers of clusters wrap a configuration into."""
+    """A document of ours, or those that others hold: Lists, ConfigMaps, what providers of clusters
+    wrap a configuration into.
+    """
     if isinstance(value, dict):
         if _is_ours(value):
             yield SourceDocument(source, value)
@@ -170,7 +197,11 @@ def _config_maps(place: str, document: Any) -> Iterator[tuple[str, dict[str, Any
 
 
 def _is_ours(document: Mapping[str, Any]) -> bool:
-    return document.get("kind") == KIND or str(document.get("apiVersion", "")).startswith(f"{API_GROUP}/") or is_policy(document)
+    return (
+        document.get("kind") == KIND
+        or str(document.get("apiVersion", "")).startswith(f"{API_GROUP}/")
+        or is_policy(document)
+    )
 
 
 def _equal_names(objects: Iterable[Mapping[str, Any]]) -> Iterator[str]:
@@ -181,4 +212,7 @@ def _equal_names(objects: Iterable[Mapping[str, Any]]) -> Iterator[str]:
             name = bodies.scheduler_name(made)
             owner = owners.setdefault(name, made["metadata"]["name"])
             if owner != made["metadata"]["name"]:
-                yield f"warning: SchedulerProfile {made['metadata']['name']}: {owner} has the schedulerName {name} too: only one is served"
+                yield (
+                    f"warning: SchedulerProfile {made['metadata']['name']}: {owner} has the "
+                    f"schedulerName {name} too: only one is served"
+                )

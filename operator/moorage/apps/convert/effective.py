@@ -1,4 +1,6 @@
-"""What a configuration comes to: the document that kube-scheduler would print, and for each extension point what runs there."""
+"""What a configuration comes to: the document that kube-scheduler would print, and for each
+extension point what runs there.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,11 @@ from moorage.api import plugin_args
 from moorage.api.decoding import decoder
 from moorage.api.extender_rules import ignored_resources
 from moorage.apps.convert.assembling import FIT, AssembledProfile
-from moorage.apps.convert.kube_configuration import API_VERSION, ExtenderConfiguration, KubeSchedulerConfiguration
+from moorage.apps.convert.kube_configuration import (
+    API_VERSION,
+    ExtenderConfiguration,
+    KubeSchedulerConfiguration,
+)
 from moorage.apps.convert.kube_plugins import OURS
 from moorage.apps.convert.loading import LoadedConfiguration, LoadedProfile
 from moorage.core.framework.registry import Registry
@@ -19,7 +25,9 @@ _DEFAULT_RESOURCES = [{"name": spec.name, "weight": spec.weight} for spec in CPU
 
 
 def effective(loaded: LoadedConfiguration, registry: Registry) -> dict[str, Any]:
-    """The document, defaults filled in. ``profiles[].plugins`` maps an extension point to what runs there, in order."""
+    """The document, defaults filled in. ``profiles[].plugins`` maps an extension point to what runs
+    there, in order.
+    """
     config = loaded.config
     document: dict[str, Any] = decoder(KubeSchedulerConfiguration).encode(config)
     document["extenders"] = [_extender(extender) for extender in config.extenders]
@@ -42,19 +50,27 @@ def _extender(extender: ExtenderConfiguration) -> dict[str, Any]:
     return {**given, **always}
 
 
-def _profile(loaded: LoadedProfile, made: AssembledProfile, ignored: list[str], registry: Registry) -> dict[str, Any]:
+def _profile(
+    loaded: LoadedProfile, made: AssembledProfile, ignored: list[str], registry: Registry
+) -> dict[str, Any]:
     profile = loaded.profile
     documents = {
-        name: _args(name, loaded.args.get(name), ignored, registry) for name in sorted(made.plugins) if _has_args(name, loaded, registry)
+        name: _args(name, loaded.args.get(name), ignored, registry)
+        for name in sorted(made.plugins)
+        if _has_args(name, loaded, registry)
     }
     document: dict[str, Any] = {
         "schedulerName": profile.scheduler_name,
         "plugins": {
-            point: [{"name": ref.name, "weight": ref.weight} for ref in plugins] for point, plugins in made.points.items() if plugins
+            point: [{"name": ref.name, "weight": ref.weight} for ref in plugins]
+            for point, plugins in made.points.items()
+            if plugins
         },
     }
     if documents:
-        document["pluginConfig"] = [{"name": name, "args": args} for name, args in documents.items()]
+        document["pluginConfig"] = [
+            {"name": name, "args": args} for name, args in documents.items()
+        ]
     if profile.percentage_of_nodes_to_score is not None:
         document["percentageOfNodesToScore"] = profile.percentage_of_nodes_to_score
     return document
@@ -65,14 +81,20 @@ def _has_args(name: str, loaded: LoadedProfile, registry: Registry) -> bool:
 
 
 def _args(name: str, args: Any, ignored: list[str], registry: Registry) -> Any:
-    """One plugin's arguments as a document; those of a plugin that takes none are passed through."""
+    """One plugin's arguments as a document; those of a plugin that takes none are passed
+    through.
+    """
     plugin = registry.get(name)
     if plugin is None or plugin.args is None:
         return args
     document = plugin_args.encode(plugin.args() if args is None else args)
-    document = {field: value for field, value in document.items() if field not in OURS.get(name, ())}
+    document = {
+        field: value for field, value in document.items() if field not in OURS.get(name, ())
+    }
     if name == FIT:
-        document["scoringStrategy"] = _with_resources(document.get("scoringStrategy") or {"type": "LeastAllocated"})
+        document["scoringStrategy"] = _with_resources(
+            document.get("scoringStrategy") or {"type": "LeastAllocated"}
+        )
         if ignored:
             document["ignoredResources"] = ignored
     elif name == "NodeResourcesBalancedAllocation":
@@ -82,5 +104,8 @@ def _args(name: str, args: Any, ignored: list[str], registry: Registry) -> Any:
 
 def _with_resources(document: Mapping[str, Any]) -> dict[str, Any]:
     """No resources means the default ones, and no weight means 1."""
-    resources = [{**resource, "weight": resource["weight"] or 1} for resource in document.get("resources") or _DEFAULT_RESOURCES]
+    resources = [
+        {**resource, "weight": resource["weight"] or 1}
+        for resource in document.get("resources") or _DEFAULT_RESOURCES
+    ]
     return {**document, "resources": resources}

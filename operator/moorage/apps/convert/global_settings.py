@@ -1,4 +1,6 @@
-"""Global settings: what a KubeSchedulerConfiguration says of the whole scheduler, for profiles here or for the operator."""
+"""Global settings: what a KubeSchedulerConfiguration says of the whole scheduler, for profiles here
+or for the operator.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,11 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
-from moorage.apps.convert.kube_configuration import ExtenderConfiguration, KubeSchedulerConfiguration, KubeSchedulerProfile
+from moorage.apps.convert.kube_configuration import (
+    ExtenderConfiguration,
+    KubeSchedulerConfiguration,
+    KubeSchedulerProfile,
+)
 from moorage.apps.convert.remarks import ConversionRemark
 
 _FILES = {"ca": "ca.crt", "cert": "tls.crt", "key": "tls.key"}
@@ -29,8 +35,12 @@ _LEFT_OUT = {
 _ELECTION = ("leaderElect", "leaseDuration", "renewDeadline", "retryPeriod")
 
 
-def of_every_profile(config: KubeSchedulerConfiguration, profile: KubeSchedulerProfile) -> dict[str, Any]:
-    """What is global there and a profile's here, where it was set at all; a profile's own percentage goes first."""
+def of_every_profile(
+    config: KubeSchedulerConfiguration, profile: KubeSchedulerProfile
+) -> dict[str, Any]:
+    """What is global there and a profile's here, where it was set at all; a profile's own
+    percentage goes first.
+    """
     found: dict[str, Any] = {}
     if profile.percentage_of_nodes_to_score is not None:
         found["percentageOfNodesToScore"] = profile.percentage_of_nodes_to_score
@@ -52,9 +62,18 @@ def remarks(config: KubeSchedulerConfiguration) -> Iterator[ConversionRemark]:
             yield ConversionRemark(path, f"is left out: {text}")
     election = given.get("leaderElection", {})
     if own := {field: election[field] for field in _ELECTION if field in election}:
-        yield ConversionRemark("leaderElection", f"is the operator's: write into its OperatorConfiguration: leaderElection: {_flow(own)}")
+        yield ConversionRemark(
+            "leaderElection",
+            (
+                f"is the operator's: write into its OperatorConfiguration: leaderElection: "
+                f"{_flow(own)}"
+            ),
+        )
     if kubeconfig := given.get("clientConnection", {}).get("kubeconfig"):
-        yield ConversionRemark("clientConnection.kubeconfig", f"is the operator's: moorage run --kubeconfig {kubeconfig}")
+        yield ConversionRemark(
+            "clientConnection.kubeconfig",
+            f"is the operator's: moorage run --kubeconfig {kubeconfig}",
+        )
 
 
 def _flow(fields: dict[str, Any]) -> str:
@@ -62,17 +81,21 @@ def _flow(fields: dict[str, Any]) -> str:
     return "{" + ", ".join(f"{name}: {str(value).lower()}" for name, value in fields.items()) + "}"
 
 
-# ---- extenders -----------------------------------------------------------------------------------------------------------
+# ---- extenders -----------------------------------------------------------------------------------
 
 
-def extenders(config: KubeSchedulerConfiguration) -> tuple[list[dict[str, Any]], list[ConversionRemark]]:
+def extenders(
+    config: KubeSchedulerConfiguration,
+) -> tuple[list[dict[str, Any]], list[ConversionRemark]]:
     """Extenders as a profile has them, and what has to be done for them."""
     found: list[ConversionRemark] = []
     documents = [_extender(i, extender, found) for i, extender in enumerate(config.extenders)]
     return documents, found
 
 
-def _extender(i: int, extender: ExtenderConfiguration, found: list[ConversionRemark]) -> dict[str, Any]:
+def _extender(
+    i: int, extender: ExtenderConfiguration, found: list[ConversionRemark]
+) -> dict[str, Any]:
     path, secret = f"extenders[{i}]", f"extender-{i}"
     document = extender.model_dump(mode="json", by_alias=True, exclude_defaults=True)
     tls = document.pop("tlsConfig", {})
@@ -80,15 +103,31 @@ def _extender(i: int, extender: ExtenderConfiguration, found: list[ConversionRem
         for field in (f"{name}File", f"{name}Data"):
             if tls.pop(field, ""):
                 tls["secretRef"] = {"name": secret}
-                text = f"is left out: make a Secret {secret} in the operator's namespace with this as its {key}"
+                text = (
+                    f"is left out: make a Secret {secret} in the operator's namespace with this "
+                    f"as its {key}"
+                )
                 found.append(ConversionRemark(f"{path}.tlsConfig.{field}", text))
     https = extender.url_prefix.lower().startswith("https:")
-    trusted = extender.tls_config is not None and (extender.tls_config.ca_data or extender.tls_config.ca_file)
+    trusted = extender.tls_config is not None and (
+        extender.tls_config.ca_data or extender.tls_config.ca_file
+    )
     if not https or not trusted:
         tls["insecure"] = True
-        found.append(ConversionRemark(f"{path}.tlsConfig", "insecure: true is written: without HTTPS or a CA nobody knows who answers"))
+        found.append(
+            ConversionRemark(
+                f"{path}.tlsConfig",
+                "insecure: true is written: without HTTPS or a CA nobody knows who answers",
+            )
+        )
     if host := urlsplit(extender.url_prefix).hostname:
         found.append(
-            ConversionRemark(f"{path}.urlPrefix", f"the OperatorConfiguration has to allow the host: extenders: {{allowedHosts: [{host}]}}")
+            ConversionRemark(
+                f"{path}.urlPrefix",
+                (
+                    f"the OperatorConfiguration has to allow the host: extenders: "
+                    f"{{allowedHosts: [{host}]}}"
+                ),
+            )
         )
     return {**document, **({"tlsConfig": tls} if tls else {})}

@@ -1,7 +1,8 @@
-"""KubeSchedulerConfiguration v1 as a document: its fields, their types and what they are when they are left out.
+"""KubeSchedulerConfiguration v1 as a document: its fields, their types and what they are when they
+are left out.
 
-Only what kube-scheduler refuses while it decodes is refused here; ``validation`` has the rest. As in Go, null is the same as absent and
-the zero value of many fields means their default.
+Only what kube-scheduler refuses while it decodes is refused here; ``validation`` has the rest. As
+in Go, null is the same as absent and the zero value of many fields means their default.
 """
 
 from __future__ import annotations
@@ -29,7 +30,11 @@ def _seconds(value: object) -> float:
     return value if isinstance(value, float) else duration_field.parse_signed(value)
 
 
-_Seconds: TypeAlias = Annotated[float, BeforeValidator(_seconds, json_schema_input_type=str), PlainSerializer(duration_field.text_of)]
+_Seconds: TypeAlias = Annotated[
+    float,
+    BeforeValidator(_seconds, json_schema_input_type=str),
+    PlainSerializer(duration_field.text_of),
+]
 
 
 class _Part(BaseModel):
@@ -75,7 +80,10 @@ class KubePlugins(_Part):
 
     def by_point(self) -> dict[str, KubePluginSet]:
         """All sets by the names that they have in documents."""
-        return {field.alias or name: getattr(self, name) for name, field in type(self).model_fields.items()}
+        return {
+            field.alias or name: getattr(self, name)
+            for name, field in type(self).model_fields.items()
+        }
 
 
 class KubePluginConfig(_Part):
@@ -148,7 +156,9 @@ class ClientConnectionConfiguration(_Part):
 
     kubeconfig: str = ""
     accept_content_types: str = ""
-    content_type: Annotated[str, _or("application/vnd.kubernetes.protobuf")] = "application/vnd.kubernetes.protobuf"
+    content_type: Annotated[str, _or("application/vnd.kubernetes.protobuf")] = (
+        "application/vnd.kubernetes.protobuf"
+    )
     qps: Annotated[float, _or(50.0)] = 50.0
     burst: Annotated[int, _or(100)] = 100
 
@@ -171,7 +181,9 @@ class KubeSchedulerConfiguration(_Part):
     delay_cache_until_active: bool = False
 
     def defaulted(self) -> KubeSchedulerConfiguration:
-        """With a profile if there is none. One without a name gets the default one only when it stands alone."""
+        """With a profile if there is none. One without a name gets the default one only when it
+        stands alone.
+        """
         profiles = self.profiles or (KubeSchedulerProfile(),)
         if len(profiles) == 1 and profiles[0].scheduler_name is None:
             profiles = (profiles[0].model_copy(update={"scheduler_name": DEFAULT_SCHEDULER}),)
@@ -179,7 +191,9 @@ class KubeSchedulerConfiguration(_Part):
 
 
 def without_nulls(document: Any) -> Any:
-    """The document as Go sees it: a field that is null is not there, an item that is null is an empty one."""
+    """The document as Go sees it: a field that is null is not there, an item that is null is an
+    empty one.
+    """
     if isinstance(document, Mapping):
         return {name: without_nulls(value) for name, value in document.items() if value is not None}
     if isinstance(document, list):

@@ -1,6 +1,8 @@
-"""The plugins of kube-scheduler 1.36 with its default gates: where they take part and what its default profile makes of them.
+"""The plugins of kube-scheduler 1.36 with its default gates: where they take part and what its
+default profile makes of them.
 
-This describes the other program: a plugin belongs here whether or not we have it. Source: observed in kube-scheduler 1.36.1.
+This describes the other program: a plugin belongs here whether or not we have it. Source: observed
+in kube-scheduler 1.36.1.
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ OURS = {"DefaultPreemption": ("disruptionPolicy",), "InterPodAffinity": ("termsM
 
 
 class KubePlugin(NamedTuple):
-    """A plugin: the points that it has, the weight of its score in the default profile, whether that profile has it."""
+    """A plugin: the points that it has, the weight of its score in the default profile, whether
+    that profile has it.
+    """
 
     name: str
     points: tuple[str, ...]
@@ -59,7 +63,11 @@ _PLUGINS = (
     KubePlugin("VolumeZone", _FILTERS),
     KubePlugin("PodTopologySpread", (*_FILTERS, *_SCORES), 2),
     KubePlugin("InterPodAffinity", (*_FILTERS, *_SCORES), 2),
-    KubePlugin("DynamicResources", ("preEnqueue", *_FILTERS, "postFilter", "score", "reserve", "preBind"), 2),
+    KubePlugin(
+        "DynamicResources",
+        ("preEnqueue", *_FILTERS, "postFilter", "score", "reserve", "preBind"),
+        2,
+    ),
     KubePlugin("DefaultPreemption", ("preEnqueue", "postFilter")),
     KubePlugin("NodeResourcesBalancedAllocation", _SCORES, 1),
     KubePlugin("ImageLocality", ("score",), 1),

@@ -1,7 +1,8 @@
-"""Loading a KubeSchedulerConfiguration v1 as kube-scheduler 1.36 does when it starts: what it refuses, or what it comes to.
+"""Loading a KubeSchedulerConfiguration v1 as kube-scheduler 1.36 does when it starts: what it
+refuses, or what it comes to.
 
-It goes wrong in one of three ways, the first of which hides the others: the document can't be decoded, it breaks rules, or the
-profiles can't be built. Certificates of extenders are not opened.
+It goes wrong in one of three ways, the first of which hides the others: the document can't be
+decoded, it breaks rules, or the profiles can't be built. Certificates of extenders are not opened.
 """
 
 from __future__ import annotations
@@ -13,23 +14,35 @@ from typing import Any, Literal, TypeAlias
 from moorage.api import plugin_args
 from moorage.api.decoding import DecodeError, decoder, shown
 from moorage.apps.convert import assembling, validation
-from moorage.apps.convert.kube_configuration import API_VERSION, KIND, KubeSchedulerConfiguration, KubeSchedulerProfile, without_nulls
+from moorage.apps.convert.kube_configuration import (
+    API_VERSION,
+    KIND,
+    KubeSchedulerConfiguration,
+    KubeSchedulerProfile,
+    without_nulls,
+)
 from moorage.apps.convert.kube_plugins import OURS
 from moorage.core.framework.arguments import FieldErrorType, Violation
 from moorage.core.framework.registry import Registry
 
 RefusalStage: TypeAlias = Literal["decodeError", "invalid", "buildError"]
 _JUDGED_LATE = ("NodeResourcesFit",)
-"""kube-scheduler looks at these arguments only when it makes the plugin; nobody minds them in a profile without it."""
+"""kube-scheduler looks at these arguments only when it makes the plugin; nobody minds them in a
+profile without it.
+"""
 
 
 class ConfigurationRefused(ValueError):
-    """kube-scheduler would not start: how far it comes, and all that is wrong up to there. Paths are the document's."""
+    """kube-scheduler would not start: how far it comes, and all that is wrong up to there. Paths
+    are the document's.
+    """
 
     def __init__(self, verdict: RefusalStage, violations: Sequence[Violation]) -> None:
         self.verdict = verdict
         self.violations = tuple(violations)
-        super().__init__("; ".join(f"{one.path}: {one.value!r}: {one.message}" for one in violations))
+        super().__init__(
+            "; ".join(f"{one.path}: {one.value!r}: {one.message}" for one in violations)
+        )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -58,19 +71,31 @@ def read(document: object, registry: Registry) -> LoadedConfiguration:
         config = decoder(KubeSchedulerConfiguration).decode(plain).defaulted()
     except DecodeError as error:
         raise ConfigurationRefused("decodeError", error.violations) from error
-    reads = [_Arguments(f"profiles[{i}]", profile, registry) for i, profile in enumerate(config.profiles)]
-    if faults := [one for read in reads for one in read.faults if one.error_type is FieldErrorType.MALFORMED]:
+    reads = [
+        _Arguments(f"profiles[{i}]", profile, registry) for i, profile in enumerate(config.profiles)
+    ]
+    if faults := [
+        one for read in reads for one in read.faults if one.error_type is FieldErrorType.MALFORMED
+    ]:
         raise ConfigurationRefused("decodeError", faults)
     if faults := [*validation.violations(config), *(one for read in reads for one in read.faults)]:
         raise ConfigurationRefused("invalid", faults)
-    built = [assembling.assemble(f"profiles[{i}]", profile) for i, profile in enumerate(config.profiles)]
+    built = [
+        assembling.assemble(f"profiles[{i}]", profile) for i, profile in enumerate(config.profiles)
+    ]
     faults = [fault for profile in built for fault in profile.faults]
     for made, read in zip(built, reads, strict=True):
-        faults += [fault for name, late in read.late.items() if name in made.plugins for fault in late]
-    faults += assembling.extender_faults(config, built, [{*read.args, *read.late} for read in reads])
+        faults += [
+            fault for name, late in read.late.items() if name in made.plugins for fault in late
+        ]
+    faults += assembling.extender_faults(
+        config, built, [{*read.args, *read.late} for read in reads]
+    )
     if faults:
         raise ConfigurationRefused("buildError", faults)
-    return LoadedConfiguration(config, tuple(LoadedProfile(read.profile, read.args) for read in reads), tuple(built))
+    return LoadedConfiguration(
+        config, tuple(LoadedProfile(read.profile, read.args) for read in reads), tuple(built)
+    )
 
 
 def _wrong_header(document: object) -> Iterator[Violation]:
@@ -79,18 +104,29 @@ def _wrong_header(document: object) -> Iterator[Violation]:
         return
     for field, wanted in (("apiVersion", API_VERSION), ("kind", KIND)):
         if document.get(field) != wanted:
-            yield Violation(field, shown(document.get(field)), f'must be "{wanted}"', FieldErrorType.MALFORMED)
+            yield Violation(
+                field, shown(document.get(field)), f'must be "{wanted}"', FieldErrorType.MALFORMED
+            )
 
 
-def _not_kube_schedulers(path: str, plugin: str, document: Mapping[str, Any]) -> Iterator[Violation]:
+def _not_kube_schedulers(
+    path: str, plugin: str, document: Mapping[str, Any]
+) -> Iterator[Violation]:
     """Arguments that only our plugin has."""
     for field in OURS.get(plugin, ()):
         if field in document:
-            yield Violation(f"{path}.{field}", shown(document[field]), "kube-scheduler has no such field", FieldErrorType.MALFORMED)
+            yield Violation(
+                f"{path}.{field}",
+                shown(document[field]),
+                "kube-scheduler has no such field",
+                FieldErrorType.MALFORMED,
+            )
 
 
 class _Arguments:
-    """The arguments in one profile: those that can be read, faults, and faults that come out late, by plugin."""
+    """The arguments in one profile: those that can be read, faults, and faults that come out late,
+    by plugin.
+    """
 
     def __init__(self, path: str, profile: KubeSchedulerProfile, registry: Registry) -> None:
         self.profile = profile
@@ -106,13 +142,19 @@ class _Arguments:
             place = f"{path}.pluginConfig[{i}].args"
             document = {} if entry.args is None else entry.args
             if not isinstance(document, Mapping):
-                self.faults.append(Violation(place, shown(document), "must be an object", FieldErrorType.MALFORMED))
+                self.faults.append(
+                    Violation(place, shown(document), "must be an object", FieldErrorType.MALFORMED)
+                )
                 continue
             self.faults += _not_kube_schedulers(place, entry.name, document)
             try:
                 self.args[entry.name] = plugin_args.decode(plugin, document)
             except DecodeError as error:
                 found = [one.under(place) for one in error.violations]
-                early = [one for one in found if entry.name not in _JUDGED_LATE or one.error_type is FieldErrorType.MALFORMED]
+                early = [
+                    one
+                    for one in found
+                    if entry.name not in _JUDGED_LATE or one.error_type is FieldErrorType.MALFORMED
+                ]
                 self.faults += early
                 self.late[entry.name] = [one for one in found if one not in early]

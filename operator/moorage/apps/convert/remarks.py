@@ -6,7 +6,9 @@ from typing import NamedTuple
 
 
 class ConversionRemark(NamedTuple):
-    """One thing: where it stands in what was converted ("" for the whole), and what became of it."""
+    """One thing: where it stands in what was converted ("" for the whole), and what became of
+    it.
+    """
 
     path: str
     text: str

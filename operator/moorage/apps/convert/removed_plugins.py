@@ -12,8 +12,12 @@ from moorage.apps.convert.remarks import ConversionRemark
 LIMITS = "NodeVolumeLimits"
 
 
-def without_removed(document: Mapping[str, Any], gone: Mapping[str, str]) -> tuple[dict[str, Any], list[ConversionRemark]]:
-    """The configuration without them, and without those in ``gone``: name -> what is to be known."""
+def without_removed(
+    document: Mapping[str, Any], gone: Mapping[str, str]
+) -> tuple[dict[str, Any], list[ConversionRemark]]:
+    """The configuration without them, and without those in ``gone``: name -> what is to be
+    known.
+    """
     plain: dict[str, Any] = without_nulls(document)
     remarks: list[ConversionRemark] = []
     for i, profile in enumerate(objects_in(plain, "profiles")):
@@ -23,10 +27,17 @@ def without_removed(document: Mapping[str, Any], gone: Mapping[str, str]) -> tup
         for j, entry in enumerate(objects_in(profile, "pluginConfig")):
             if entry.get("name") in REMOVED:
                 remarks.append(
-                    ConversionRemark(f"profiles[{i}].pluginConfig[{j}]", f"{entry['name']} is gone: {LIMITS} takes no arguments")
+                    ConversionRemark(
+                        f"profiles[{i}].pluginConfig[{j}]",
+                        f"{entry['name']} is gone: {LIMITS} takes no arguments",
+                    )
                 )
         if isinstance(profile.get("pluginConfig"), list):
-            kept = [one for one in profile["pluginConfig"] if not isinstance(one, dict) or one.get("name") not in REMOVED]
+            kept = [
+                one
+                for one in profile["pluginConfig"]
+                if not isinstance(one, dict) or one.get("name") not in REMOVED
+            ]
             profile["pluginConfig"] = kept
     return plain, remarks
 

@@ -1,7 +1,9 @@
-"""Translation of a KubeSchedulerConfiguration that kube-scheduler would start with into SchedulerProfiles and PluginConfigs.
+"""Translation of a KubeSchedulerConfiguration that kube-scheduler would start with into
+SchedulerProfiles and PluginConfigs.
 
-Most of a profile is pasted in as it is. What has no place in one, or would be refused there, is left out and remarked on; so is what
-our own resolver has to say of the result. Extenders become part of each profile; settings of the whole belong to the operator.
+Most of a profile is pasted in as it is. What has no place in one, or would be refused there, is
+left out and remarked on; so is what our own resolver has to say of the result. Extenders become
+part of each profile; settings of the whole belong to the operator.
 """
 
 from __future__ import annotations
@@ -37,7 +39,11 @@ class Translation(NamedTuple):
 
 
 def translate(
-    loaded: LoadedConfiguration, resolver: Resolver, beside: Sequence[dict[str, Any]] = (), *, share_all: bool = False
+    loaded: LoadedConfiguration,
+    resolver: Resolver,
+    beside: Sequence[dict[str, Any]] = (),
+    *,
+    share_all: bool = False,
 ) -> Translation:
     """The whole configuration, with other names than the objects ``beside`` it have.
 
@@ -54,7 +60,13 @@ def translate(
             **global_settings.of_every_profile(loaded.config, profile.profile),
             **({"extenders": extenders} if extenders else {}),
         }
-        profiles.append(_object(SchedulerProfile.KIND.name, _object_name(profile.profile.scheduler_name or "", [*beside, *profiles]), spec))
+        profiles.append(
+            _object(
+                SchedulerProfile.KIND.name,
+                _object_name(profile.profile.scheduler_name or "", [*beside, *profiles]),
+                spec,
+            )
+        )
         if profile.profile.scheduler_name != profiles[-1]["metadata"]["name"]:
             profiles[-1]["spec"] = {"schedulerName": profile.profile.scheduler_name, **spec}
         remarks += translating.remarks
@@ -76,13 +88,19 @@ class _Translating:
             self.remarks.append(ConversionRemark(f"{path}.schedulerName", text))
 
     def plugins(self) -> dict[str, Any]:
-        """The field ``plugins``; empty when there is nothing to say in it. The queue's order is the operator's."""
+        """The field ``plugins``; empty when there is nothing to say in it. The queue's order is the
+        operator's.
+        """
         found = {}
         for point, plugin_set in self._loaded.profile.plugins.by_point().items():
             path = f"{self._path}.plugins.{point}"
             if point in PLACEMENT_POINTS:
                 if plugin_set.enabled:
-                    self.remarks.append(ConversionRemark(path, "has no equivalent: groups of pods are not placed together"))
+                    self.remarks.append(
+                        ConversionRemark(
+                            path, "has no equivalent: groups of pods are not placed together"
+                        )
+                    )
             elif point != "queueSort" and (entries := self._plugin_set(path, point, plugin_set)):
                 found[point] = entries
         return {"plugins": found} if found else {}
@@ -91,12 +109,20 @@ class _Translating:
         enabled: list[dict[str, Any]] = []
         for i, entry in enumerate(plugin_set.enabled):
             if entry.name not in self._registry:
-                self.remarks.append(ConversionRemark(f"{path}.enabled[{i}]", f"{entry.name} is left out: there is no such plugin here"))
+                self.remarks.append(
+                    ConversionRemark(
+                        f"{path}.enabled[{i}]",
+                        f"{entry.name} is left out: there is no such plugin here",
+                    )
+                )
                 continue
             enabled.append({"name": entry.name})
             if entry.weight < 0:
                 self.remarks.append(
-                    ConversionRemark(f"{path}.enabled[{i}].weight", f"{entry.weight} is left out: a weight can't be negative")
+                    ConversionRemark(
+                        f"{path}.enabled[{i}].weight",
+                        f"{entry.weight} is left out: a weight can't be negative",
+                    )
                 )
             elif entry.weight and point in _WEIGHTED:
                 enabled[-1]["weight"] = entry.weight
@@ -105,23 +131,48 @@ class _Translating:
             if entry.name == "*" or entry.name in self._registry:
                 disabled.append({"name": entry.name})
             elif entry.name not in KUBE_PLUGINS:
-                self.remarks.append(ConversionRemark(f"{path}.disabled[{i}]", f"{entry.name!r} is left out: no plugin has this name"))
-        return {field: entries for field, entries in (("enabled", enabled), ("disabled", disabled)) if entries}
+                self.remarks.append(
+                    ConversionRemark(
+                        f"{path}.disabled[{i}]",
+                        f"{entry.name!r} is left out: no plugin has this name",
+                    )
+                )
+        return {
+            field: entries
+            for field, entries in (("enabled", enabled), ("disabled", disabled))
+            if entries
+        }
 
     def plugin_config(self, ignored: Sequence[str]) -> dict[str, Any]:
-        """The field ``pluginConfig``. ``ignored``: resources that extenders want to be ignored, in the place of those listed."""
+        """The field ``pluginConfig``. ``ignored``: resources that extenders want to be ignored, in
+        the place of those listed.
+        """
         documents: dict[str, dict[str, Any]] = {}
         for i, entry in enumerate(self._loaded.profile.plugin_config):
             path = f"{self._path}.pluginConfig[{i}]"
             plugin = self._registry.get(entry.name)
             if plugin is None or plugin.args is None:
-                text = "there is no such plugin here" if plugin is None else "this plugin takes no arguments"
+                text = (
+                    "there is no such plugin here"
+                    if plugin is None
+                    else "this plugin takes no arguments"
+                )
                 self.remarks.append(ConversionRemark(path, f"{entry.name!r} is left out: {text}"))
             elif entry.name not in self._loaded.args:
                 self.remarks.append(
-                    ConversionRemark(path, f"{entry.name} is left out: the profile does not use it, and its arguments are wrong")
+                    ConversionRemark(
+                        path,
+                        (
+                            f"{entry.name} is left out: the profile does not use it, and its "
+                            f"arguments are wrong"
+                        ),
+                    )
                 )
-            elif own := {name: value for name, value in (entry.args or {}).items() if name not in ("apiVersion", "kind")}:
+            elif own := {
+                name: value
+                for name, value in (entry.args or {}).items()
+                if name not in ("apiVersion", "kind")
+            }:
                 documents[entry.name] = own
         if ignored:
             documents[FIT] = {**documents.get(FIT, {}), "ignoredResources": list(ignored)}
@@ -129,7 +180,7 @@ class _Translating:
         return {"pluginConfig": entries} if entries else {}
 
 
-# ---- objects -------------------------------------------------------------------------------------------------------------
+# ---- objects -------------------------------------------------------------------------------------
 
 
 def _object(kind: str, name: str, spec: dict[str, Any]) -> dict[str, Any]:
@@ -137,7 +188,9 @@ def _object(kind: str, name: str, spec: dict[str, Any]) -> dict[str, Any]:
 
 
 def _object_name(wanted: str, others: Iterable[Mapping[str, Any]]) -> str:
-    """A name for an object: what is wanted as far as it can be one, with a number where there is one like it."""
+    """A name for an object: what is wanted as far as it can be one, with a number where there is
+    one like it.
+    """
     name = re.sub(r"[^a-z0-9.-]+", "-", wanted[:253].lower())
     name = re.sub(r"[.-]*\.[.-]*", ".", name).strip("-.")[:200].strip("-.") or "profile"
     taken = {other["metadata"]["name"] for other in others}
@@ -145,8 +198,12 @@ def _object_name(wanted: str, others: Iterable[Mapping[str, Any]]) -> str:
     return next(candidate for candidate in candidates if candidate not in taken)
 
 
-def _share(profiles: Sequence[Mapping[str, Any]], beside: Sequence[Mapping[str, Any]], share_all: bool) -> list[dict[str, Any]]:
-    """Turn arguments that several profiles have into PluginConfigs, and the profiles' entries into references to them."""
+def _share(
+    profiles: Sequence[Mapping[str, Any]], beside: Sequence[Mapping[str, Any]], share_all: bool
+) -> list[dict[str, Any]]:
+    """Turn arguments that several profiles have into PluginConfigs, and the profiles' entries into
+    references to them.
+    """
     entries = [entry for profile in profiles for entry in profile["spec"].get("pluginConfig", ())]
     counts = Counter(map(_contents, entries))
     configs: dict[str, dict[str, Any]] = {}
@@ -155,8 +212,12 @@ def _share(profiles: Sequence[Mapping[str, Any]], beside: Sequence[Mapping[str, 
         if not share_all and counts[contents] < 2:
             continue
         if contents not in configs:
-            name = _object_name(re.sub(r"(?<=[a-z])(?=[A-Z])", "-", entry["name"]), [*beside, *configs.values()])
-            configs[contents] = _object(PluginConfig.KIND.name, name, {"plugin": entry["name"], "args": entry["args"]})
+            name = _object_name(
+                re.sub(r"(?<=[a-z])(?=[A-Z])", "-", entry["name"]), [*beside, *configs.values()]
+            )
+            configs[contents] = _object(
+                PluginConfig.KIND.name, name, {"plugin": entry["name"], "args": entry["args"]}
+            )
         del entry["args"]
         entry["configRef"] = {"name": configs[contents]["metadata"]["name"]}
     return list(configs.values())
@@ -166,11 +227,17 @@ def _contents(entry: Mapping[str, Any]) -> str:
     return json.dumps(entry, sort_keys=True)
 
 
-def _refusals(profiles: Iterable[dict[str, Any]], configs: Iterable[dict[str, Any]], resolver: Resolver) -> Iterator[ConversionRemark]:
+def _refusals(
+    profiles: Iterable[dict[str, Any]], configs: Iterable[dict[str, Any]], resolver: Resolver
+) -> Iterator[ConversionRemark]:
     """What the operator would say to the objects; which hosts it has to allow is said by then."""
-    config = resolver.config.model_copy(update={"extenders": ExtenderPolicy.model_construct(allowed_hosts=(ANY_HOST,))})
+    config = resolver.config.model_copy(
+        update={"extenders": ExtenderPolicy.model_construct(allowed_hosts=(ANY_HOST,))}
+    )
     resolver = dataclasses.replace(resolver, config=config)
     by_name = {config["metadata"]["name"]: config for config in configs}
     for profile in profiles:
         for error in resolver(profile, by_name).errors:
-            yield ConversionRemark(f"{profile['kind']} {profile['metadata']['name']}", f"is refused: {error}")
+            yield ConversionRemark(
+                f"{profile['kind']} {profile['metadata']['name']}", f"is refused: {error}"
+            )

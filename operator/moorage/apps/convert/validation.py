@@ -1,4 +1,6 @@
-"""Validation: what kube-scheduler refuses in a configuration that it could decode, arguments of plugins aside: its paths, its words."""
+"""Validation: what kube-scheduler refuses in a configuration that it could decode, arguments of
+plugins aside: its paths, its words.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +22,19 @@ _GONE = f'was invalid in version "v1" (KubeSchedulerConfiguration is version "{A
 def violations(config: KubeSchedulerConfiguration) -> Iterator[Violation]:
     """Everything, in the order of the fields."""
     if config.parallelism <= 0:
-        yield Violation("parallelism", config.parallelism, "should be an integer value greater than zero")
+        yield Violation(
+            "parallelism", config.parallelism, "should be an integer value greater than zero"
+        )
     yield from _of_leader_election(config.leader_election)
     if config.client_connection.burst < 0:
-        yield Violation("clientConnection.burst", config.client_connection.burst, "must be non-negative")
+        yield Violation(
+            "clientConnection.burst", config.client_connection.burst, "must be non-negative"
+        )
     yield from _of_percentage("percentageOfNodesToScore", config.percentage_of_nodes_to_score)
     if config.pod_initial_backoff_seconds <= 0:
-        yield Violation("podInitialBackoffSeconds", config.pod_initial_backoff_seconds, "must be greater than 0")
+        yield Violation(
+            "podInitialBackoffSeconds", config.pod_initial_backoff_seconds, "must be greater than 0"
+        )
     if config.pod_max_backoff_seconds < config.pod_initial_backoff_seconds:
         text = "must be greater than or equal to PodInitialBackoffSeconds"
         yield Violation("podMaxBackoffSeconds", config.pod_max_backoff_seconds, text)
@@ -44,16 +52,26 @@ def _of_leader_election(election: LeaderElectionConfiguration) -> Iterator[Viola
     if not election.leader_elect:
         return
     lease, renew = election.lease_duration, election.renew_deadline
-    for name, value in (("leaseDuration", lease), ("renewDeadline", renew), ("retryPeriod", election.retry_period)):
+    for name, value in (
+        ("leaseDuration", lease),
+        ("renewDeadline", renew),
+        ("retryPeriod", election.retry_period),
+    ):
         if value <= 0:
             yield Violation(f"leaderElection.{name}", value, "must be greater than zero")
     if lease <= renew:
-        yield Violation("leaderElection.leaseDuration", renew, "must be greater than `RenewDeadline`")
+        yield Violation(
+            "leaderElection.leaseDuration", renew, "must be greater than `RenewDeadline`"
+        )
     if election.resource_lock != "leases":
-        yield Violation("leaderElection.resourceLock", election.resource_lock, 'resourceLock value must be "leases"')
+        yield Violation(
+            "leaderElection.resourceLock",
+            election.resource_lock,
+            'resourceLock value must be "leases"',
+        )
 
 
-# ---- profiles ------------------------------------------------------------------------------------------------------------
+# ---- profiles ------------------------------------------------------------------------------------
 
 
 def _of_profiles(profiles: tuple[KubeSchedulerProfile, ...]) -> Iterator[Violation]:
@@ -62,18 +80,34 @@ def _of_profiles(profiles: tuple[KubeSchedulerProfile, ...]) -> Iterator[Violati
         path, name = f"profiles[{i}]", profile.scheduler_name or ""
         yield from _of_profile(path, profile)
         if name in names:
-            yield Violation(f"{path}.schedulerName", names[name], "another profile has this name", FieldErrorType.DUPLICATE)
+            yield Violation(
+                f"{path}.schedulerName",
+                names[name],
+                "another profile has this name",
+                FieldErrorType.DUPLICATE,
+            )
         names.setdefault(name, path)
         if profile.plugins.queue_sort != profiles[0].plugins.queue_sort:
             yield Violation(f"{path}.plugins.queueSort", "{…}", "must be the same for all profiles")
     if profiles and len(profiles[0].plugins.queue_sort.enabled) > 1:
-        yield Violation("profiles[0].plugins.queueSort.Enabled", "[…]", "only one queue sort plugin can be enabled")
+        yield Violation(
+            "profiles[0].plugins.queueSort.Enabled",
+            "[…]",
+            "only one queue sort plugin can be enabled",
+        )
 
 
 def _of_profile(path: str, profile: KubeSchedulerProfile) -> Iterator[Violation]:
     if not profile.scheduler_name:
-        yield Violation(f"{path}.schedulerName", profile.scheduler_name, "Required value", FieldErrorType.REQUIRED)
-    yield from _of_percentage(f"{path}.percentageOfNodesToScore", profile.percentage_of_nodes_to_score)
+        yield Violation(
+            f"{path}.schedulerName",
+            profile.scheduler_name,
+            "Required value",
+            FieldErrorType.REQUIRED,
+        )
+    yield from _of_percentage(
+        f"{path}.percentageOfNodesToScore", profile.percentage_of_nodes_to_score
+    )
     for point in POINTS:
         for i, plugin in enumerate(profile.plugins.at(point).enabled):
             if plugin.name in REMOVED:

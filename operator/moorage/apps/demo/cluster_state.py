@@ -1,4 +1,6 @@
-"""The cluster state that the demo shows, from what the API server has and what the operator logs. Pure; all its texts are printable."""
+"""The cluster state that the demo shows, from what the API server has and what the operator logs.
+Pure; all its texts are printable.
+"""
 
 from __future__ import annotations
 
@@ -85,12 +87,18 @@ class ClusterState:
     refused: Mapping[str, str] = dataclasses.field(default_factory=dict)
     """Pod -> why no node would do when it was tried last."""
     failed: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """Pod -> what failed when it was tried last, so that it is not known whether a node would do."""
+    """Pod -> what failed when it was tried last, so that it is not known whether a node would
+    do.
+    """
 
     @property
     def ready(self) -> bool:
-        """Whether all profiles are ready and have decided about their pods: a node, or a refusal."""
-        return bool(self.profiles) and all(profile.ready and self._decided(profile.name) for profile in self.profiles)
+        """Whether all profiles are ready and have decided about their pods: a node, or a
+        refusal.
+        """
+        return bool(self.profiles) and all(
+            profile.ready and self._decided(profile.name) for profile in self.profiles
+        )
 
     def _decided(self, profile: str) -> bool:
         pods = self.places.get(profile, {})
@@ -100,7 +108,12 @@ class ClusterState:
     def strangers(self) -> int:
         """How many pods wait for a profile that there is not."""
         known = {profile.name for profile in self.profiles}
-        return sum(not node for name, pods in self.places.items() if name not in known for node in pods.values())
+        return sum(
+            not node
+            for name, pods in self.places.items()
+            if name not in known
+            for node in pods.values()
+        )
 
 
 def profile(body: Body) -> ProfileRow:
@@ -109,13 +122,22 @@ def profile(body: Body) -> ProfileRow:
     queue = status.get("queue") or {}
     conditions = {condition["type"]: condition for condition in status.get("conditions") or ()}
     ready = conditions.get("Ready") or {}
-    bad = next((each for kind, each in conditions.items() if kind != "Ready" and each["status"] == "False"), ready)
+    bad = next(
+        (
+            each
+            for kind, each in conditions.items()
+            if kind != "Ready" and each["status"] == "False"
+        ),
+        ready,
+    )
     return ProfileRow(
         name=printable(body["metadata"]["name"]),
         generation=body["metadata"].get("generation", 0),
         revision=status.get("activeRevision", ""),
         ready=ready.get("status") == "True",
-        problem="" if ready.get("status") == "True" else printable(bad.get("message", "not looked at yet")),
+        problem=""
+        if ready.get("status") == "True"
+        else printable(bad.get("message", "not looked at yet")),
         waiting=sum(queue.get(field, 0) for field in ("active", "backoff", "inFlight")),
         unschedulable=queue.get("unschedulable", 0),
     )
@@ -125,7 +147,9 @@ def node_uses(nodes: Iterable[Body], pods: Iterable[Body]) -> tuple[NodeUse, ...
     """How full each node is, by what its pods ask for."""
     used: dict[str, list[int]] = {}
     for pod in pods:
-        if (node := pod["spec"].get("nodeName")) and (pod.get("status") or {}).get("phase") not in _FINISHED:
+        if (node := pod["spec"].get("nodeName")) and (pod.get("status") or {}).get(
+            "phase"
+        ) not in _FINISHED:
             sums = used.setdefault(node, [0, 0, 0])
             for container in pod["spec"].get("containers") or ():
                 requests = (container.get("resources") or {}).get("requests") or {}
@@ -139,22 +163,36 @@ def _node_use(node: Body, cpu: int, memory: int, pods: int) -> NodeUse:
     has = (node.get("status") or {}).get("allocatable") or {}
 
     size = quantities.nanos(has.get("cpu", 0)), quantities.nanos(has.get("memory", 0))
-    cpu_share, memory_share = (of / room if room else 0.0 for of, room in zip((cpu, memory), size, strict=True))
+    cpu_share, memory_share = (
+        of / room if room else 0.0 for of, room in zip((cpu, memory), size, strict=True)
+    )
     zone = (node["metadata"].get("labels") or {}).get(ZONE, "")
     return NodeUse(
-        printable(node["metadata"]["name"]), printable(zone), cpu_share, memory_share, pods, size, _closed(node.get("spec") or {})
+        printable(node["metadata"]["name"]),
+        printable(zone),
+        cpu_share,
+        memory_share,
+        pods,
+        size,
+        _closed(node.get("spec") or {}),
     )
 
 
 def _closed(spec: Body) -> str:
     if spec.get("unschedulable"):
         return "cordoned"
-    return "tainted" if any(taint["effect"] in _KEEPS_AWAY for taint in spec.get("taints") or ()) else ""
+    return (
+        "tainted"
+        if any(taint["effect"] in _KEEPS_AWAY for taint in spec.get("taints") or ())
+        else ""
+    )
 
 
 def decision(record: Body) -> DecisionRow:
     """A line of the operator's log that tells a decision."""
-    pod, node, profile, revision = (printable(record[field]) for field in ("pod", "node", "profile", "revision"))
+    pod, node, profile, revision = (
+        printable(record[field]) for field in ("pod", "node", "profile", "revision")
+    )
     return DecisionRow(logged_at(record), pod, node, profile, revision)
 
 
@@ -167,14 +205,19 @@ def places(pods: Iterable[Body]) -> dict[str, dict[str, str]]:
     """Profile -> pod -> its node."""
     found: dict[str, dict[str, str]] = {}
     for pod in pods:
-        found.setdefault(pod["spec"].get("schedulerName", ""), {})[key(pod)] = pod["spec"].get("nodeName", "")
+        found.setdefault(pod["spec"].get("schedulerName", ""), {})[key(pod)] = pod["spec"].get(
+            "nodeName", ""
+        )
     return found
 
 
 def refused(pods: Iterable[Body]) -> dict[str, str]:
     """Pod -> why no node will do, without what preemption has to add."""
     told = _unscheduled(pods, "Unschedulable").items()
-    return {pod: (message.partition(" are available: ")[2] or message).partition(". ")[0].rstrip(".") for pod, message in told}
+    return {
+        pod: (message.partition(" are available: ")[2] or message).partition(". ")[0].rstrip(".")
+        for pod, message in told
+    }
 
 
 def failed(pods: Iterable[Body]) -> dict[str, str]:
@@ -187,7 +230,11 @@ def _unscheduled(pods: Iterable[Body], reason: str) -> dict[str, str]:
     found = {}
     for pod in pods:
         for condition in (pod.get("status") or {}).get("conditions") or ():
-            if condition["type"] == "PodScheduled" and condition["status"] == "False" and condition.get("reason") == reason:
+            if (
+                condition["type"] == "PodScheduled"
+                and condition["status"] == "False"
+                and condition.get("reason") == reason
+            ):
                 found[key(pod)] = printable(condition.get("message", ""))
     return found
 
@@ -198,5 +245,7 @@ def key(pod: Body) -> str:
 
 
 def leader(lease: Body) -> str:
-    """The name of the replica that leads, without what makes its identity unique; "" when none does."""
+    """The name of the replica that leads, without what makes its identity unique; "" when none
+    does.
+    """
     return str((lease.get("spec") or {}).get("holderIdentity") or "").rpartition("_")[0]

@@ -1,4 +1,6 @@
-"""The demo's control plane, and the operator with two replicas that come back when they die, as a Deployment's would."""
+"""The demo's control plane, and the operator with two replicas that come back when they die, as a
+Deployment's would.
+"""
 
 from __future__ import annotations
 
@@ -31,13 +33,19 @@ class ClusterOptions:
 
     def command(self) -> list[str]:
         """The command that starts it."""
-        nodes = [f"--nodes={self.nodes}", f"--zones={self.zones}"] if self.shape is None else [f"--shape={self.shape.absolute()}"]
+        nodes = (
+            [f"--nodes={self.nodes}", f"--zones={self.zones}"]
+            if self.shape is None
+            else [f"--shape={self.shape.absolute()}"]
+        )
         port = [f"--port={self.port}"] if self.port else []
         return [sys.executable, "-I", "-m", "towtank", *nodes, *port]
 
 
 class ControlPlane:
-    """The API server and what belongs to it, as a process that says where it is: in one line of JSON, as ``python -m towtank`` does."""
+    """The API server and what belongs to it, as a process that says where it is: in one line of
+    JSON, as ``python -m towtank`` does.
+    """
 
     def __init__(self, processes: Processes, command: Sequence[str]) -> None:
         self._child = processes.start(command, "control-plane", grace=GRACE_SECONDS)
@@ -68,7 +76,15 @@ class OperatorProcess:
         self._processes = processes
         config = processes.folder / f"{name}.yaml"
         config.write_text(json.dumps(self._configuration()), encoding="utf-8")
-        self._command = [sys.executable, "-I", "-m", "moorage", "run", f"--kubeconfig={kubeconfig}", f"--config={config}"]
+        self._command = [
+            sys.executable,
+            "-I",
+            "-m",
+            "moorage",
+            "run",
+            f"--kubeconfig={kubeconfig}",
+            f"--config={config}",
+        ]
         self._child: Child | None = self._start()
         self._died = 0.0
 

@@ -40,9 +40,12 @@ class DemoOptions:
 
 
 def run(options: DemoOptions) -> int:
-    """Run until Ctrl-C, or to the tour's end; 1 when something failed, 130 when it was interrupted before it was done with that."""
+    """Run until Ctrl-C, or to the tour's end; 1 when something failed, 130 when it was interrupted
+    before it was done with that.
+    """
     started = time.monotonic()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # a shell's background processes are started with SIGINT ignored
+    # a shell's background processes are started with SIGINT ignored
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)
     status = INTERRUPTED
     try:
@@ -75,13 +78,18 @@ def _do_not_disturb() -> None:
         signal.signal(number, signal.SIG_IGN)
 
 
-def _start(stack: ExitStack, screen: Screen, processes: Processes, options: DemoOptions) -> DemoSession:
+def _start(
+    stack: ExitStack, screen: Screen, processes: Processes, options: DemoOptions
+) -> DemoSession:
     """Start the control plane, the replicas and what watches them."""
     screen.say("... a control plane")
     plane = ControlPlane(processes, options.control_plane)
     plane.wait()
     screen.say(f"... the operator, {REPLICAS} replicas")
-    replicas = [OperatorProcess(processes, f"moorage-{number}", plane.operators_kubeconfig) for number in range(REPLICAS)]
+    replicas = [
+        OperatorProcess(processes, f"moorage-{number}", plane.operators_kubeconfig)
+        for number in range(REPLICAS)
+    ]
     screen.say("... definitions, sample profiles, pods")
     api = stack.enter_context(closing(KubeClient(plane.kubeconfig)))
     stage = DemoSession(plane, replicas, api, ClusterWatcher(api, replicas), screen, options.pace)
@@ -90,7 +98,11 @@ def _start(stack: ExitStack, screen: Screen, processes: Processes, options: Demo
 
 
 def _wait_until_ready(stage: DemoSession, started: float) -> None:
-    stage.until(lambda: stage.look().ready or None, "profiles to be ready and to decide about the sample pods", READY_SECONDS)
+    stage.until(
+        lambda: stage.look().ready or None,
+        "profiles to be ready and to decide about the sample pods",
+        READY_SECONDS,
+    )
     stage.say(f"Ready after {time.monotonic() - started:.1f} s.", "bold green")
     if refused := stage.look().refused:
         stage.say(f"{len(refused)} of the samples find no room on these nodes.", "yellow")
@@ -103,7 +115,12 @@ def _tour(stage: DemoSession, options: DemoOptions) -> None:
     stage.say("\nThe tour is over; all effects were seen.", "bold green")
 
 
-_DEFAULT = {"apiVersion": "moorage.dev/v1alpha1", "kind": "SchedulerProfile", "metadata": {"name": "default-scheduler"}, "spec": {}}
+_DEFAULT = {
+    "apiVersion": "moorage.dev/v1alpha1",
+    "kind": "SchedulerProfile",
+    "metadata": {"name": "default-scheduler"},
+    "spec": {},
+}
 _MOVING = f"""
 Deployments {" and ".join(samples.PROFILES)} in namespace {samples.NAMESPACE} grow and shrink by themselves, to give you something to see.
 One that you scale yourself stays as you want it: kubectl -n {samples.NAMESPACE} scale deployment {samples.PROFILES[0]} --replicas=5
@@ -113,13 +130,26 @@ One that you scale yourself stays as you want it: kubectl -n {samples.NAMESPACE}
 def _instructions(stage: DemoSession, folder: Path) -> str:
     """What to type in another terminal."""
     leads = {replica.name for replica in stage.look().replicas if replica.leads}
-    leader = next((replica for replica in stage.replicas if replica.name in leads), stage.replicas[0])
-    names = {replica.name: f"{replica.name}{', leads' if replica.name in leads else ''}" for replica in stage.replicas}
-    addresses = ", ".join(f"https://127.0.0.1:{replica.port} ({names[replica.name]})" for replica in stage.replicas)
+    leader = next(
+        (replica for replica in stage.replicas if replica.name in leads), stage.replicas[0]
+    )
+    names = {
+        replica.name: f"{replica.name}{', leads' if replica.name in leads else ''}"
+        for replica in stage.replicas
+    }
+    addresses = ", ".join(
+        f"https://127.0.0.1:{replica.port} ({names[replica.name]})" for replica in stage.replicas
+    )
     pem = folder / "admin.pem"
     pem.touch(mode=0o600)
     pem.write_text(client_pem(stage.plane.kubeconfig), encoding="utf-8")
-    missing = "" if shutil.which("kubectl") else "\n  # kubectl is not on this machine. Without it `moorage demo --tour` shows the same."
+    missing = (
+        ""
+        if shutil.which("kubectl")
+        else (
+            "\n  # kubectl is not on this machine. Without it `moorage demo --tour` shows the same."
+        )
+    )
     moving = _MOVING if stage.screen.live else ""
     return f"""
 In another terminal:

@@ -1,6 +1,8 @@
-"""The API server as the demo's administrator sees it: one connection, JSON in, JSON out, nothing asynchronous.
+"""The API server as the demo's administrator sees it: one connection, JSON in, JSON out, nothing
+asynchronous.
 
-The operator's own session needs the Kubernetes client, which takes half a second to load; a demo has to be there sooner.
+The operator's own session needs the Kubernetes client, which takes half a second to load; a demo
+has to be there sooner.
 """
 
 from __future__ import annotations
@@ -48,7 +50,9 @@ class KubeClient:
         if token := user.get("token"):
             self._headers["Authorization"] = f"Bearer {token}"
         host = urllib.parse.urlsplit(cluster["server"]).netloc
-        self._connection = http.client.HTTPSConnection(host, timeout=TIMEOUT_SECONDS, context=context)
+        self._connection = http.client.HTTPSConnection(
+            host, timeout=TIMEOUT_SECONDS, context=context
+        )
 
     def get(self, path: str) -> Any:
         """What is there. Raises KubeClientError."""
@@ -72,14 +76,24 @@ class KubeClient:
         """Change an object by a merge patch."""
         return self.request("PATCH", path, patch, MERGE_PATCH)
 
-    def request(self, method: str, path: str, body: Mapping[str, Any] | None = None, content_type: str = JSON) -> Any:
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        content_type: str = JSON,
+    ) -> Any:
         """The decoded answer. Raises KubeClientError."""
         data = None if body is None else json.dumps(body).encode()
         try:
-            status, answer = self._once_more(method, path, data, {**self._headers, "Content-Type": content_type})
+            status, answer = self._once_more(
+                method, path, data, {**self._headers, "Content-Type": content_type}
+            )
             decoded = json.loads(answer or b"{}")
         except (OSError, http.client.HTTPException, ValueError) as error:
-            raise KubeClientError(f"{method} {path}: {str(error) or type(error).__name__}") from error
+            raise KubeClientError(
+                f"{method} {path}: {str(error) or type(error).__name__}"
+            ) from error
         if status >= http.client.BAD_REQUEST:
             raise KubeClientError(f"{method} {path}: {status} {decoded.get('message', '')}", status)
         return decoded
@@ -87,19 +101,26 @@ class KubeClient:
     def close(self) -> None:
         self._connection.close()
 
-    def _once_more(self, method: str, path: str, data: bytes | None, headers: dict[str, str]) -> tuple[int, bytes]:
-        """A kept connection may have been closed by the other side meanwhile: that is noticed with the next request."""
+    def _once_more(
+        self, method: str, path: str, data: bytes | None, headers: dict[str, str]
+    ) -> tuple[int, bytes]:
+        """A kept connection may have been closed by the other side meanwhile: that is noticed with
+        the next request.
+        """
         with contextlib.suppress(ConnectionError, http.client.HTTPException):
             return self._once(method, path, data, headers)
         self._connection.close()
         return self._once(method, path, data, headers)
 
-    def _once(self, method: str, path: str, data: bytes | None, headers: dict[str, str]) -> tuple[int, bytes]:
+    def _once(
+        self, method: str, path: str, data: bytes | None, headers: dict[str, str]
+    ) -> tuple[int, bytes]:
         try:
             self._connection.request(method, path, data, headers)
             response = self._connection.getresponse()
             return response.status, response.read()
-        except BaseException:  # also Ctrl-C: an answer that was not read would be the next request's
+        except BaseException:
+            # also Ctrl-C: an answer that was not read would be the next request's
             self._connection.close()
             raise
 
@@ -111,7 +132,9 @@ def client_pem(kubeconfig: Path) -> str:
 
 
 def _content(section: Mapping[str, Any], field: str) -> str:
-    """What a kubeconfig has as ``field``, a path, or within it as ``field-data``; "" when it has neither."""
+    """What a kubeconfig has as ``field``, a path, or within it as ``field-data``; "" when it has
+    neither.
+    """
     if data := section.get(f"{field}-data"):
         return base64.b64decode(data).decode()
     return Path(section[field]).read_text(encoding="utf-8") if section.get(field) else ""

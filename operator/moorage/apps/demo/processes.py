@@ -26,7 +26,9 @@ for pid in alive:
         pass
 shutil.rmtree(sys.argv[1], ignore_errors=True)
 """
-"""Is told of each process that starts (+) or has ended (-). When its input closes, the demo has ended, however that happened."""
+"""Is told of each process that starts (+) or has ended (-). When its input closes, the demo has
+ended, however that happened.
+"""
 
 
 class ProcessFailed(Exception):
@@ -34,7 +36,9 @@ class ProcessFailed(Exception):
 
 
 class Processes:
-    """A temporary folder and the processes that work in it; a context manager that ends all of them and removes the folder."""
+    """A temporary folder and the processes that work in it; a context manager that ends all of them
+    and removes the folder.
+    """
 
     def __init__(self) -> None:
         # Its end removes the folder; where that is prevented the guard does.
@@ -42,7 +46,10 @@ class Processes:
         self.folder = Path(self._home.name)
         self._children: list[Child] = []
         self._guard = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", _GUARD, str(self.folder)], stdin=subprocess.PIPE, text=True, start_new_session=True
+            [sys.executable, "-I", "-S", "-c", _GUARD, str(self.folder)],
+            stdin=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
         )
 
     def start(
@@ -53,10 +60,20 @@ class Processes:
         *,
         grace: float = 0.0,
     ) -> Child:
-        """Start a process; what it writes to standard error is added to NAME.log. ``grace``: seconds it has to end by itself."""
-        # Temporary files of our processes go where ours are. The user's own settings of an operator are not the demo's.
-        own = {key: value for key, value in os.environ.items() if not key.startswith("MOORAGE_CFG_")}
-        child = Child(command, self.folder / f"{name}.log", {**own, "TMPDIR": str(self.folder), **(environment or {})}, grace)
+        """Start a process; what it writes to standard error is added to NAME.log. ``grace``:
+        seconds it has to end by itself.
+        """
+        # Temporary files of our processes go where ours are. The user's own settings of an operator
+        # are not the demo's.
+        own = {
+            key: value for key, value in os.environ.items() if not key.startswith("MOORAGE_CFG_")
+        }
+        child = Child(
+            command,
+            self.folder / f"{name}.log",
+            {**own, "TMPDIR": str(self.folder), **(environment or {})},
+            grace,
+        )
         self._children.append(child)
         self._tell("+", child)
         return child
@@ -79,24 +96,33 @@ class Processes:
 
     def _tell(self, change: str, child: Child) -> None:
         if self._guard.stdin is not None:
-            with contextlib.suppress(OSError):  # somebody ended the guard: then only an end as it should be cleans up
+            # somebody ended the guard: then only an end as it should be cleans up
+            with contextlib.suppress(OSError):
                 self._guard.stdin.write(f"{change} {child.pid}\n")
                 self._guard.stdin.flush()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.close()
 
 
 class Child:
-    """A running command. Its standard input stays open until it is stopped, and closes when this process ends.
+    """A running command. Its standard input stays open until it is stopped, and closes when this
+    process ends.
 
     When it is stopped it may end by itself for ``grace`` seconds.
     """
 
-    def __init__(self, command: Sequence[str], log: Path, environment: Mapping[str, str], grace: float) -> None:
+    def __init__(
+        self, command: Sequence[str], log: Path, environment: Mapping[str, str], grace: float
+    ) -> None:
         self.log = log
         self._grace = grace
         with log.open("ab") as output:

@@ -1,4 +1,6 @@
-"""What the demo puts on its cluster: CRDs, the profiles and pods of manifests/samples, and a Deployment for each profile."""
+"""What the demo puts on its cluster: CRDs, the profiles and pods of manifests/samples, and a
+Deployment for each profile.
+"""
 
 from __future__ import annotations
 
@@ -44,11 +46,16 @@ def path(kind: str, name: str = "", namespace: str = NAMESPACE) -> str:
 
 
 def put(api: KubeClient, wait: Callable[[], None]) -> None:
-    """Create all; ``wait`` is called between attempts while the API server does not serve our kinds yet. Raises KubeClientError."""
+    """Create all; ``wait`` is called between attempts while the API server does not serve our kinds
+    yet. Raises KubeClientError.
+    """
     for body in yaml.load_all(resources.crds(), getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
         api.create(path(body["kind"]), body)
     for namespace in (SYSTEM_NAMESPACE, NAMESPACE):
-        api.create(path("Namespace"), {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
+        api.create(
+            path("Namespace"),
+            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}},
+        )
     deadline = time.monotonic() + ESTABLISH_SECONDS
     for body in map(_applied, yaml.safe_load_all(resources.samples())):
         while not _created(api, body, time.monotonic() > deadline):
@@ -58,11 +65,18 @@ def put(api: KubeClient, wait: Callable[[], None]) -> None:
 
 
 def _applied(body: dict[str, Any]) -> dict[str, Any]:
-    """As `kubectl apply` makes it: whoever applies manifests/samples later gets no warning, and no change."""
+    """As `kubectl apply` makes it: whoever applies manifests/samples later gets no warning, and no
+    change.
+    """
     namespace = {"namespace": "default"} if "{}" in PATHS[body["kind"]] else {}
     metadata = {"annotations": {}, **body["metadata"], **namespace}
-    applied = json.dumps({**body, "metadata": metadata}, sort_keys=True, separators=(",", ":")) + "\n"
-    return {**body, "metadata": {**metadata, "annotations": {**metadata["annotations"], LAST_APPLIED: applied}}}
+    applied = (
+        json.dumps({**body, "metadata": metadata}, sort_keys=True, separators=(",", ":")) + "\n"
+    )
+    return {
+        **body,
+        "metadata": {**metadata, "annotations": {**metadata["annotations"], LAST_APPLIED: applied}},
+    }
 
 
 def _created(api: KubeClient, body: Mapping[str, Any], last: bool) -> bool:
@@ -85,23 +99,37 @@ def deployment(profile: str) -> dict[str, Any]:
         "spec": {
             "replicas": FIRST_PODS,
             "selector": {"matchLabels": labels},
-            "template": {"metadata": {"labels": labels}, "spec": _pod_spec(profile, {"cpu": "500m", "memory": "1Gi"})},
+            "template": {
+                "metadata": {"labels": labels},
+                "spec": _pod_spec(profile, {"cpu": "500m", "memory": "1Gi"}),
+            },
         },
     }
 
 
 def pod(profile: str, name: str) -> dict[str, Any]:
     """A pod of a profile that asks for nothing, so that full nodes have room for it too."""
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": NAMESPACE}, "spec": _pod_spec(profile, {})}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": NAMESPACE},
+        "spec": _pod_spec(profile, {}),
+    }
 
 
 def _pod_spec(profile: str, requests: Mapping[str, str]) -> dict[str, Any]:
-    container = {"name": "main", "image": "registry.example/app:1", "resources": {"requests": requests}}
+    container = {
+        "name": "main",
+        "image": "registry.example/app:1",
+        "resources": {"requests": requests},
+    }
     return {"schedulerName": profile, "terminationGracePeriodSeconds": 0, "containers": [container]}
 
 
 class LoadGenerator:
-    """Makes the Deployments grow and shrink in turn, so that there is something to see; but none that somebody else has scaled."""
+    """Makes the Deployments grow and shrink in turn, so that there is something to see; but none
+    that somebody else has scaled.
+    """
 
     def __init__(self, api: KubeClient) -> None:
         self._api = api
@@ -110,7 +138,9 @@ class LoadGenerator:
         self._wave = itertools.cycle((*range(1, STEPS + 1), *range(STEPS - 1, -1, -1)))
 
     def move(self, now: float, nodes: int) -> None:
-        """Go a step further when it is time; ``now`` in seconds of any clock. Raises KubeClientError."""
+        """Go a step further when it is time; ``now`` in seconds of any clock. Raises
+        KubeClientError.
+        """
         if now < self._due:
             return
         self._due = now + LOAD_STEP_SECONDS
@@ -120,11 +150,21 @@ class LoadGenerator:
             self._scale(profile, replicas)
 
     def _scale(self, profile: str, replicas: int) -> None:
-        found = next((each for each in self._api.items(path("Deployment")) if each["metadata"]["name"] == profile), None)
+        found = next(
+            (
+                each
+                for each in self._api.items(path("Deployment"))
+                if each["metadata"]["name"] == profile
+            ),
+            None,
+        )
         if found is None or found["spec"]["replicas"] != self._set[profile]:
             del self._set[profile]  # it is somebody else's now
             return
         # A change between our reading and our writing wins: the API server then refuses ours.
         version = found["metadata"]["resourceVersion"]
-        self._api.merge(path("Deployment", profile), {"metadata": {"resourceVersion": version}, "spec": {"replicas": replicas}})
+        self._api.merge(
+            path("Deployment", profile),
+            {"metadata": {"resourceVersion": version}, "spec": {"replicas": replicas}},
+        )
         self._set[profile] = replicas

@@ -1,4 +1,6 @@
-"""Where the demo shows itself: a table that stays, with text going by above it, on a terminal; plain lines anywhere else."""
+"""Where the demo shows itself: a table that stays, with text going by above it, on a terminal;
+plain lines anywhere else.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,10 @@ class Screen:
         if not live.is_started:
             live.start()
         self._shown = state
-        live.update(table.render(state, datetime.datetime.now(datetime.UTC), self._console.height), refresh=True)
+        live.update(
+            table.render(state, datetime.datetime.now(datetime.UTC), self._console.height),
+            refresh=True,
+        )
 
     def _tell(self, state: ClusterState, now: float) -> None:
         """The oldest first, and few at a time: a log is read later."""
@@ -74,6 +79,11 @@ class Screen:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         if self._live is not None:
             self._live.stop()

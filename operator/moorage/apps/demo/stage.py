@@ -1,4 +1,6 @@
-"""The stage: the running demo. Every wait goes through ``turn``, which looks after the replicas and the table meanwhile."""
+"""The stage: the running demo. Every wait goes through ``turn``, which looks after the replicas and
+the table meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,8 @@ class DemoSession:
                 try:
                     tide.move(time.monotonic(), len(self.watcher.state.nodes))
                 except KubeClientError:
-                    continue  # turn says whether the control plane has ended; else there is a next time
+                    # turn says whether the control plane has ended; else there is a next time
+                    continue
 
     def _last(self) -> ClusterState:
         try:
@@ -57,7 +60,7 @@ class DemoSession:
         except KubeClientError:  # as above
             return self.watcher.state
 
-    # ---- for the tour ---------------------------------------------------------------------------------------------------------
+    # ---- for the tour ----------------------------------------------------------------------------
 
     def look(self) -> ClusterState:
         """The cluster, as new as can be."""

@@ -9,7 +9,13 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from moorage.apps.demo.cluster_state import ClusterState, DecisionRow, NodeUse, ProfileRow, ReplicaRow
+from moorage.apps.demo.cluster_state import (
+    ClusterState,
+    DecisionRow,
+    NodeUse,
+    ProfileRow,
+    ReplicaRow,
+)
 
 MAX_NODES, MAX_DECISIONS = 12, 6
 FEWEST = 3
@@ -23,14 +29,25 @@ MAX_TEXT_CHARACTERS = 45
 
 
 def render(state: ClusterState, now: datetime.datetime, height: int) -> RenderableType:
-    """Replicas, profiles, nodes, and what was decided last, in as many lines as the terminal has."""
-    problems = [f"{profile.name}: {profile.problem}" for profile in state.profiles if profile.problem]
+    """Replicas, profiles, nodes, and what was decided last, in as many lines as the terminal
+    has.
+    """
+    problems = [
+        f"{profile.name}: {profile.problem}" for profile in state.profiles if profile.problem
+    ]
     if state.strangers:
-        problems.append(f"pods whose schedulerName is no profile's, which nobody places: {state.strangers}")
+        problems.append(
+            f"pods whose schedulerName is no profile's, which nobody places: {state.strangers}"
+        )
     room = height - len(state.profiles) - len(problems) - _OTHER_LINES
     decisions = state.decisions[: min(MAX_DECISIONS, max(FEWEST, room // 2))]
     nodes = _nodes(state.nodes, min(MAX_NODES, max(FEWEST, room - len(decisions))))
-    parts = (_replicas(state.replicas), _profiles(state, problems), nodes, _decisions(decisions, state, now))
+    parts = (
+        _replicas(state.replicas),
+        _profiles(state, problems),
+        nodes,
+        _decisions(decisions, state, now),
+    )
     return Group(*(each for part in parts for each in (part, Text())))
 
 
@@ -48,13 +65,18 @@ def _replicas(replicas: Sequence[ReplicaRow]) -> Text:
             line.append(f"{replica.name} (dead, comes back)  ", style="not dim red")
         else:
             style = "not dim bold green" if replica.leads else "not dim"
-            line.append(f"{replica.name} (process {replica.pid}{', leads' if replica.leads else ''})  ", style=style)
+            line.append(
+                f"{replica.name} (process {replica.pid}{', leads' if replica.leads else ''})  ",
+                style=style,
+            )
     return line
 
 
 def _profiles(state: ClusterState, problems: Sequence[str]) -> Group:
     numbers = ("GENERATION", "PODS", "WAITING", "REFUSED")
-    table = _table("PROFILE", "READY", "GENERATION", "REVISION", "PODS", "WAITING", "REFUSED", numbers=numbers)
+    table = _table(
+        "PROFILE", "READY", "GENERATION", "REVISION", "PODS", "WAITING", "REFUSED", numbers=numbers
+    )
     for profile in state.profiles:
         pods = state.places.get(profile.name, {})
         table.add_row(
@@ -65,7 +87,10 @@ def _profiles(state: ClusterState, problems: Sequence[str]) -> Group:
             str(sum(map(bool, pods.values()))),
             *_waiting(profile),
         )
-    return Group(table, *(Text(problem, style="red", no_wrap=True, overflow="ellipsis") for problem in problems))
+    return Group(
+        table,
+        *(Text(problem, style="red", no_wrap=True, overflow="ellipsis") for problem in problems),
+    )
 
 
 def _waiting(profile: ProfileRow) -> Iterator[Text]:
@@ -80,14 +105,26 @@ def _nodes(nodes: Sequence[NodeUse], most: int) -> Table:
         name = Text(node.name).append(f" ({node.closed})" if node.closed else "", style="yellow")
         table.add_row(name, node.zone, bar(node.cpu), bar(node.memory), str(node.pods))
     if others:
-        cpu, memory = (sum(shares) / len(others) for shares in zip(*((node.cpu, node.memory) for node in others), strict=True))
+        cpu, memory = (
+            sum(shares) / len(others)
+            for shares in zip(*((node.cpu, node.memory) for node in others), strict=True)
+        )
         pods = sum(node.pods for node in others)
-        table.add_row(Text(f"and {len(others)} more", style="dim"), "", bar(cpu), bar(memory), str(pods), style="dim")
+        table.add_row(
+            Text(f"and {len(others)} more", style="dim"),
+            "",
+            bar(cpu),
+            bar(memory),
+            str(pods),
+            style="dim",
+        )
     return table
 
 
 def pick(nodes: Sequence[NodeUse], most: int) -> tuple[list[NodeUse], list[NodeUse]]:
-    """The nodes that have a row of their own, by zone, or the fullest first where there are too many; and the others."""
+    """The nodes that have a row of their own, by zone, or the fullest first where there are too
+    many; and the others.
+    """
     if len(nodes) <= most:
         return sorted(nodes, key=lambda node: (node.zone, node.name)), []
     fullest = sorted(nodes, key=lambda node: (-max(node.cpu, node.memory), node.zone, node.name))
@@ -98,24 +135,43 @@ def bar(share: float) -> Text:
     """How full something is."""
     full = min(BAR_CHARACTERS, round(share * BAR_CHARACTERS))
     style = "red" if share > 0.9 else "yellow" if share > 0.7 else "green"
-    return Text("█" * full, style=style).append("░" * (BAR_CHARACTERS - full), style="dim").append(f" {share:4.0%}", style="default")
+    return (
+        Text("█" * full, style=style)
+        .append("░" * (BAR_CHARACTERS - full), style="dim")
+        .append(f" {share:4.0%}", style="default")
+    )
 
 
-def _decisions(decisions: Sequence[DecisionRow], state: ClusterState, now: datetime.datetime) -> Table:
+def _decisions(
+    decisions: Sequence[DecisionRow], state: ClusterState, now: datetime.datetime
+) -> Table:
     table = _table("DECIDED", "POD", "NODE", "PROFILE", "REVISION")
     for decision in decisions:
         node = Text(outcome(decision, state), style="" if decision.node else "yellow")
-        table.add_row(age(now - decision.at), decision.pod, node, decision.profile, short(decision.revision))
+        table.add_row(
+            age(now - decision.at), decision.pod, node, decision.profile, short(decision.revision)
+        )
     return table
 
 
 def outcome(decision: DecisionRow, state: ClusterState) -> str:
-    """The node that a pod got; or that there is none, or that it failed, and why when that is known."""
+    """The node that a pod got; or that there is none, or that it failed, and why when that is
+    known.
+    """
     if decision.node:
         return decision.node
     failed = state.failed.get(decision.pod, "")
-    what, why = ("failed", failed) if failed else ("none will do", state.refused.get(decision.pod, ""))
-    return f"{what}: {why if len(why) <= MAX_TEXT_CHARACTERS else why[: MAX_TEXT_CHARACTERS - 1] + '…'}" if why else what
+    what, why = (
+        ("failed", failed) if failed else ("none will do", state.refused.get(decision.pod, ""))
+    )
+    return (
+        (
+            f"{what}: "
+            f"{why if len(why) <= MAX_TEXT_CHARACTERS else why[: MAX_TEXT_CHARACTERS - 1] + '…'}"
+        )
+        if why
+        else what
+    )
 
 
 def age(passed: datetime.timedelta) -> str:

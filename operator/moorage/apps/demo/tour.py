@@ -1,4 +1,6 @@
-"""The tour: steps that change something, wait until the effect is there, and say what was seen. Nothing sleeps and hopes."""
+"""The tour: steps that change something, wait until the effect is there, and say what was seen.
+Nothing sleeps and hopes.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ REFUSED = "refused"
 SECONDS = 20.0
 """An effect that is not there by then is none."""
 ROOM_SECONDS = 10.0
-"""Within which a refused pod is tried again after others have gone: its first backoff is a second."""
+"""Within which a refused pod is tried again after others have gone: its first backoff is a
+second.
+"""
 
 
 class NotObserved(Exception):
@@ -58,7 +62,9 @@ class TourStage(Protocol):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Step:
-    """A change, and what it has for an effect. ``play`` says what was seen, and raises NotObserved."""
+    """A change, and what it has for an effect. ``play`` says what was seen, and raises
+    NotObserved.
+    """
 
     title: str
     text: str
@@ -81,21 +87,28 @@ def play(stage: TourStage) -> None:
 
 
 def make_room(stage: TourStage) -> bool:
-    """Try with a pod of the same kind whether the tour's pods find room, and whether they do without the demo's own Deployments.
+    """Try with a pod of the same kind whether the tour's pods find room, and whether they do
+    without the demo's own Deployments.
 
     Whether those had to go. Raises NotObserved when not even that helps.
     """
     _make(stage, "more-0")
-    if stage.until(lambda: _decided(stage, "more-0"), "pod more-0 to be decided", SECONDS) != REFUSED:
+    if (
+        stage.until(lambda: _decided(stage, "more-0"), "pod more-0 to be decided", SECONDS)
+        != REFUSED
+    ):
         return False
-    stage.say("No node has room for the tour's pods: the demo's Deployments are scaled to 0 for it.")
+    stage.say(
+        "No node has room for the tour's pods: the demo's Deployments are scaled to 0 for it."
+    )
     _scale(stage, 0)
     try:
         _placed(stage, "more-0", ROOM_SECONDS)
     except NotObserved as error:
         why = stage.look().refused.get(_name("more-0"), "")
         raise NotObserved(
-            f"the tour needs a node that is neither cordoned nor tainted, with room for {1 + len(STEPS)} pods that ask for nothing: {why}"
+            f"the tour needs a node that is neither cordoned nor tainted, with room for "
+            f"{1 + len(STEPS)} pods that ask for nothing: {why}"
         ) from error
     return True
 
@@ -105,7 +118,7 @@ def _scale(stage: TourStage, replicas: int) -> None:
         stage.merge("Deployment", profile, {"spec": {"replicas": replicas}})
 
 
-# ---- the steps -------------------------------------------------------------------------------------------------------------------
+# ---- the steps -----------------------------------------------------------------------------------
 
 _SPREADING = {"spec": {"args": {"scoringStrategy": {"type": "LeastAllocated"}}}}
 _PACKING = {"spec": {"args": {"scoringStrategy": {"type": None}}}}
@@ -119,30 +132,47 @@ def _hot_swap(stage: TourStage) -> str:
     packed = _usual_node(state)
     edited = datetime.datetime.now(datetime.UTC)
     stage.merge("PluginConfig", CONFIG, _SPREADING)
-    after = stage.until(lambda: _ready(stage, lambda now: now.revision != before.revision), "another revision to decide", SECONDS)
-    swapped = stage.until(lambda: stage.look().swaps.get(after.revision), "the leader to log its swap", SECONDS)
+    after = stage.until(
+        lambda: _ready(stage, lambda now: now.revision != before.revision),
+        "another revision to decide",
+        SECONDS,
+    )
+    swapped = stage.until(
+        lambda: stage.look().swaps.get(after.revision), "the leader to log its swap", SECONDS
+    )
     node = _place(stage, "more-1")
     if node == packed and _has_an_emptier_twin(state, packed):
         raise NotObserved(f"more-1 went to {node}, where the packed pods are")
     stage.merge("PluginConfig", CONFIG, _PACKING)
-    stage.until(lambda: _ready(stage, lambda now: now.revision != after.revision), "the old rules to decide again", SECONDS)
+    stage.until(
+        lambda: _ready(stage, lambda now: now.revision != after.revision),
+        "the old rules to decide again",
+        SECONDS,
+    )
     return (
-        f"Revision {short(after.revision)} decided {(swapped - edited).total_seconds():.2f} s after the edit, without a restart.\n"
-        f"   Pod more-1 went to {node}; {PROFILE} had packed its pods on {packed}. The edit is taken back."
+        f"Revision {short(after.revision)} decided {(swapped - edited).total_seconds():.2f} s "
+        f"after the edit, without a restart.\n"
+        f"   Pod more-1 went to {node}; {PROFILE} had packed its pods on {packed}. The edit is "
+        f"taken back."
     )
 
 
 def _broken_profile(stage: TourStage) -> str:
     before = _profile(stage)
     stage.merge("SchedulerProfile", PROFILE, _BROKEN)
-    told = stage.until(lambda: next(iter(_refused(stage)), None), "the profile to be refused", SECONDS)
+    told = stage.until(
+        lambda: next(iter(_refused(stage)), None), "the profile to be refused", SECONDS
+    )
     if told.revision != before.revision:
-        raise NotObserved(f"revision {told.revision} decides, not {before.revision}, which was good")
+        raise NotObserved(
+            f"revision {told.revision} decides, not {before.revision}, which was good"
+        )
     node = _place(stage, "more-2")
     stage.merge("SchedulerProfile", PROFILE, _MENDED)
     stage.until(lambda: _ready(stage, lambda _: True), "the mended profile to be ready", SECONDS)
     return (
-        f"The status says: {told.problem}\n   Revision {short(before.revision)} went on: pod more-2 went to {node}. The profile is mended."
+        f"The status says: {told.problem}\n   Revision {short(before.revision)} went on: pod "
+        f"more-2 went to {node}. The profile is mended."
     )
 
 
@@ -151,11 +181,16 @@ def _leader_loss(stage: TourStage) -> str:
     stage.kill(leader)
     started = time.monotonic()
     _make(stage, "more-3")
-    successor = stage.until(lambda: next(iter({_leader(stage.look())} - {"", leader}), None), "another replica to lead", SECONDS)
+    successor = stage.until(
+        lambda: next(iter({_leader(stage.look())} - {"", leader}), None),
+        "another replica to lead",
+        SECONDS,
+    )
     took = time.monotonic() - started
     node = _placed(stage, "more-3")
     return (
-        f"{leader} is dead; {successor} led {took:.1f} s later. Pod more-3, which was made meanwhile, went to {node}.\n"
+        f"{leader} is dead; {successor} led {took:.1f} s later. Pod more-3, which was made "
+        f"meanwhile, went to {node}.\n"
         f"   {leader} is started again, as a standby."
     )
 
@@ -163,26 +198,35 @@ def _leader_loss(stage: TourStage) -> str:
 STEPS = (
     Step(
         "A hot swap",
-        f"Profile {PROFILE} packs pods on full nodes. Its arguments are in a PluginConfig: change them, and the next pod goes elsewhere.",
+        (
+            f"Profile {PROFILE} packs pods on full nodes. Its arguments are in a PluginConfig: "
+            f"change them, and the next pod goes elsewhere."
+        ),
         f"kubectl patch pcfg {CONFIG} --type=merge -p '\n{yaml.safe_dump(_SPREADING)}'",
         _hot_swap,
     ),
     Step(
         "A broken profile",
-        "A plugin's name is wrong. The edit is refused and told, and the last good revision goes on deciding.",
+        (
+            "A plugin's name is wrong. The edit is refused and told, and the last good revision "
+            "goes on deciding."
+        ),
         f"kubectl patch sprof {PROFILE} --type=merge -p '\n{yaml.safe_dump(_BROKEN)}'",
         _broken_profile,
     ),
     Step(
         "The leader's death",
-        "The replica that decides is killed. The other one has all caches warm, and leads as soon as the lease has run out.",
+        (
+            "The replica that decides is killed. The other one has all caches warm, and leads as "
+            "soon as the lease has run out."
+        ),
         "kill -9 LEADER",
         _leader_loss,
     ),
 )
 
 
-# ---- what is seen ----------------------------------------------------------------------------------------------------------------
+# ---- what is seen --------------------------------------------------------------------------------
 
 
 def _profile(stage: TourStage) -> ProfileRow:
@@ -208,7 +252,13 @@ def _usual_node(state: ClusterState) -> str:
 def _has_an_emptier_twin(state: ClusterState, name: str) -> bool:
     """Whether spreading must prefer another node: an open one of the same size with less on it."""
     full = next(node for node in state.nodes if node.name == name)
-    return any(not node.closed and node.size == full.size and node.cpu < full.cpu and node.memory < full.memory for node in state.nodes)
+    return any(
+        not node.closed
+        and node.size == full.size
+        and node.cpu < full.cpu
+        and node.memory < full.memory
+        for node in state.nodes
+    )
 
 
 def _leader(state: ClusterState) -> str:

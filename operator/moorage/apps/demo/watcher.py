@@ -49,11 +49,16 @@ class ClusterWatcher:
         for tail in self._tails.values():
             tail.read()
         return ClusterState(
-            profiles=tuple(map(cluster_state.profile, self._api.items(samples.path("SchedulerProfile")))),
+            profiles=tuple(
+                map(cluster_state.profile, self._api.items(samples.path("SchedulerProfile")))
+            ),
             nodes=cluster_state.node_uses(self._api.items("/api/v1/nodes"), pods),
             decisions=self._decisions(),
             replicas=tuple(
-                cluster_state.ReplicaRow(each.name, each.pid, each.name == leader and each.pid is not None) for each in self._replicas
+                cluster_state.ReplicaRow(
+                    each.name, each.pid, each.name == leader and each.pid is not None
+                )
+                for each in self._replicas
             ),
             swaps=dict(self._tails[leader].swaps) if leader in self._tails else {},
             places=cluster_state.places(pods),
@@ -72,7 +77,9 @@ class ClusterWatcher:
 
     def _decisions(self) -> tuple[DecisionRow, ...]:
         newest = heapq.nlargest(
-            MAX_DECISIONS_KEPT, (each for tail in self._tails.values() for each in tail.decisions), key=lambda each: each.at
+            MAX_DECISIONS_KEPT,
+            (each for tail in self._tails.values() for each in tail.decisions),
+            key=lambda each: each.at,
         )
         return tuple(newest)
 
@@ -83,7 +90,9 @@ class LogTail:
     def __init__(self, log: Path) -> None:
         self._log = log
         self._read_up_to = 0
-        self.decisions: collections.deque[DecisionRow] = collections.deque(maxlen=MAX_DECISIONS_KEPT)
+        self.decisions: collections.deque[DecisionRow] = collections.deque(
+            maxlen=MAX_DECISIONS_KEPT
+        )
         self.swaps: dict[str, datetime.datetime] = {}
 
     def read(self) -> None:

@@ -1,6 +1,8 @@
-"""Bootstrap: the composition root. Every part of the operator is made and joined here, and nowhere else.
+"""Bootstrap: the composition root. Every part of the operator is made and joined here, and nowhere
+else.
 
-What a test or another program wants to replace it gives as ``Overrides``; the rest is made as the configuration says.
+What a test or another program wants to replace it gives as ``Overrides``; the rest is made as the
+configuration says.
 """
 
 from __future__ import annotations
@@ -30,7 +32,11 @@ from moorage.adapters.lease_store import KubeLeaseStore
 from moorage.adapters.prometheus import PrometheusTelemetry
 from moorage.adapters.reflector import HttpUncachedReader, ListWatch, Reflector
 from moorage.adapters.replica_leases import ReplicaLeases
-from moorage.adapters.serving_certificates import CertificateFiles, SelfSignedCertificate, ServingCertificates
+from moorage.adapters.serving_certificates import (
+    CertificateFiles,
+    SelfSignedCertificate,
+    ServingCertificates,
+)
 from moorage.adapters.system_clock import SystemClock
 from moorage.api.operator_config import OperatorConfiguration, ServingOptions
 from moorage.api.resolution import Resolver
@@ -56,7 +62,15 @@ from moorage.ports.clock import Clock
 from moorage.ports.errors import Conflict, EdgeError, Retryable
 from moorage.ports.fencing import Fence, late_seconds
 from moorage.ports.http_calls import HttpCall
-from moorage.ports.kube import FAILED_PODS, HOME_LABEL, LIVE_PODS, Informer, KubeReader, KubeWriter, ReflectorSink
+from moorage.ports.kube import (
+    FAILED_PODS,
+    HOME_LABEL,
+    LIVE_PODS,
+    Informer,
+    KubeReader,
+    KubeWriter,
+    ReflectorSink,
+)
 from moorage.ports.leadership import Elector
 from moorage.ports.repeated_logs import once_per_failure
 from moorage.ports.stored_kinds import NAMESPACES
@@ -64,7 +78,9 @@ from moorage.ports.stored_kinds import NAMESPACES
 log = logging.getLogger(__name__)
 
 WARM_CONNECTIONS = 16
-"""Opened before the first decision, so that the first bindings of a new leader do not wait for TLS handshakes."""
+"""Opened before the first decision, so that the first bindings of a new leader do not wait for TLS
+handshakes.
+"""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -76,7 +92,9 @@ class Overrides:
     registry: Registry = dataclasses.field(default_factory=lambda: build_registry(INTREE))
     presets: Mapping[str, Preset] = dataclasses.field(default_factory=lambda: PRESETS)
     actors: Mapping[str, ActorFactory] = dataclasses.field(default_factory=lambda: ACTORS)
-    identity: str = dataclasses.field(default_factory=lambda: f"{host_name()}_{secrets.token_hex(4)}")
+    identity: str = dataclasses.field(
+        default_factory=lambda: f"{host_name()}_{secrets.token_hex(4)}"
+    )
     abort: Callable[[int], object] = os._exit
     side: Side = dataclasses.field(default_factory=OneLoop)
     session: KubeSession | None = None
@@ -89,7 +107,9 @@ class Overrides:
 
 
 async def build(config: OperatorConfiguration, given: Overrides) -> Supervisor:
-    """Make and join all parts; nothing runs yet. Raises KubeconfigError, CertificateError, ValueError for half a plugin."""
+    """Make and join all parts; nothing runs yet. Raises KubeconfigError, CertificateError,
+    ValueError for half a plugin.
+    """
     main = given.session or await _session(config, given)
     aside = given.side_session
     if aside is None:
@@ -133,8 +153,16 @@ def _assemble(config: OperatorConfiguration, given: Overrides, sessions: _Sessio
         extenders=extenders,
         identity=given.identity,
     )
-    engine = Engine(config, surroundings, Resolver(given.registry, given.presets, config), given.registry, given.actors)
-    kopf = EmbeddedKopf(engine, KopfConnection(session.server, session.new_client_session, session, clock))
+    engine = Engine(
+        config,
+        surroundings,
+        Resolver(given.registry, given.presets, config),
+        given.registry,
+        given.actors,
+    )
+    kopf = EmbeddedKopf(
+        engine, KopfConnection(session.server, session.new_client_session, session, clock)
+    )
     feeds, comparison = _reflectors(session, clock, telemetry, engine)
     broken = health.WatchHealth(session, clock, feeds)
     pulse = Pulse(side, clock, config.leader_election.lease_duration + GRACE_SECONDS, given.abort)
@@ -147,9 +175,20 @@ def _assemble(config: OperatorConfiguration, given: Overrides, sessions: _Sessio
         "lease": health.lease_check(clock, fence, state),
         "watches": broken.check,
     }
-    readyz = {**engine.checks(), **{feed.resource: health.informer_check(feed) for feed in feeds}, "profiles": lambda: kopf.problem}
+    readyz = {
+        **engine.checks(),
+        **{feed.resource: health.informer_check(feed) for feed in feeds},
+        "profiles": lambda: kopf.problem,
+    }
     readyz["apiserver"] = health.apiserver_check(elector)
-    endpoints = HttpEndpoints(livez, livez, readyz, telemetry.render, functools.partial(configz, config), _debug_pages(engine, side))
+    endpoints = HttpEndpoints(
+        livez,
+        livez,
+        readyz,
+        telemetry.render,
+        functools.partial(configz, config),
+        _debug_pages(engine, side),
+    )
     server = _server(config.serving, endpoints, sessions.side, given)
     beside = {"pulse": lambda: side.run(pulse.run()), "serving": lambda: side.run(server.run())}
     supervisor = Supervisor(
@@ -172,11 +211,15 @@ def _assemble(config: OperatorConfiguration, given: Overrides, sessions: _Sessio
         ),
         given.abort,
     )
-    log.info("moorage %s", moorage.__version__, extra={"identity": given.identity, "server": session.server})
+    log.info(
+        "moorage %s",
+        moorage.__version__,
+        extra={"identity": given.identity, "server": session.server},
+    )
     return supervisor
 
 
-# ---- parts -----------------------------------------------------------------------------------------------------------------
+# ---- parts ---------------------------------------------------------------------------------------
 
 
 async def _session(config: OperatorConfiguration, given: Overrides) -> KubeSession:
@@ -188,21 +231,39 @@ async def _session(config: OperatorConfiguration, given: Overrides) -> KubeSessi
     return await KubeSession.open(source, user_agent, given.clock, given.telemetry.request, late)
 
 
-def _elector(config: OperatorConfiguration, session: KubeSession, fence: Fence, given: Overrides) -> Elector:
+def _elector(
+    config: OperatorConfiguration, session: KubeSession, fence: Fence, given: Overrides
+) -> Elector:
     election = config.leader_election
     if not election.leader_elect:
         return SingleReplica(fence, given.identity)
-    times = LeaderElectionTimes(election.lease_duration, election.renew_deadline, election.retry_period)
-    store = KubeLeaseStore(session, election.resource_namespace, election.resource_name, times.renew_deadline)
+    times = LeaderElectionTimes(
+        election.lease_duration, election.renew_deadline, election.retry_period
+    )
+    store = KubeLeaseStore(
+        session, election.resource_namespace, election.resource_name, times.renew_deadline
+    )
     return LeaderElector(store, fence, given.clock, given.identity, times)
 
 
-def _server(serving: ServingOptions, endpoints: HttpEndpoints, session: KubeSession, given: Overrides) -> HttpsServer:
+def _server(
+    serving: ServingOptions, endpoints: HttpEndpoints, session: KubeSession, given: Overrides
+) -> HttpsServer:
     clock = given.clock
     names = ("localhost", "127.0.0.1", "::1", host_name())
-    source = CertificateFiles(serving.cert_file, serving.key_file) if serving.cert_file else SelfSignedCertificate(names, clock)
+    source = (
+        CertificateFiles(serving.cert_file, serving.key_file)
+        if serving.cert_file
+        else SelfSignedCertificate(names, clock)
+    )
     trust = ServerTrust(ServingCertificates(source, clock), ApiReviews(session.call, clock))
-    return HttpsServer(endpoints, (serving.bind_address, serving.secure_port), trust, clock, given.telemetry.connection_refused)
+    return HttpsServer(
+        endpoints,
+        (serving.bind_address, serving.secure_port),
+        trust,
+        clock,
+        given.telemetry.connection_refused,
+    )
 
 
 def _debug_pages(engine: Engine, side: Side) -> dict[str, ItemSource]:
@@ -222,8 +283,14 @@ def _reflectors(
 ) -> tuple[tuple[Informer, ...], CacheComparison]:
     """The watches, and what compares all that they bring."""
     watched = _list_watches(engine)
-    looks: list[Compared] = [(HttpUncachedReader(session, what), sink) for what, sink in watched if isinstance(sink, ObjectSink)]
-    return tuple(Reflector(session, clock, what, sink) for what, sink in watched), CacheComparison(looks, clock, telemetry)
+    looks: list[Compared] = [
+        (HttpUncachedReader(session, what), sink)
+        for what, sink in watched
+        if isinstance(sink, ObjectSink)
+    ]
+    return tuple(Reflector(session, clock, what, sink) for what, sink in watched), CacheComparison(
+        looks, clock, telemetry
+    )
 
 
 def _list_watches(engine: Engine) -> list[tuple[ListWatch[Any], ReflectorSink[Any]]]:
@@ -234,7 +301,10 @@ def _list_watches(engine: Engine) -> list[tuple[ListWatch[Any], ReflectorSink[An
     ]
     return [
         (ListWatch("pods", "/api/v1/pods", Pod, LIVE_PODS), engine.pod_sink),
-        (ListWatch("failedpods", "/api/v1/pods", FailedPod, FAILED_PODS, optional=True), engine.kubelet_rejections),
+        (
+            ListWatch("failedpods", "/api/v1/pods", FailedPod, FAILED_PODS, optional=True),
+            engine.kubelet_rejections,
+        ),
         (ListWatch("nodes", "/api/v1/nodes", Node), engine.node_sink),
         *others,
     ]
@@ -252,13 +322,20 @@ def _pull_gauges(telemetry: PrometheusTelemetry, feeds: tuple[Informer, ...], fe
 
 
 async def _ensure_namespace(session: KubeSession, clock: Clock, namespace: str) -> None:
-    """Make the namespace of Lease and revisions where it is missing: the manifests bring it, CRDs alone do not."""
-    query = urllib.parse.urlencode({"fieldSelector": f"metadata.name={namespace}"})  # whoever may list may ask this
+    """Make the namespace of Lease and revisions where it is missing: the manifests bring it, CRDs
+    alone do not.
+    """
+    # whoever may list may ask this
+    query = urllib.parse.urlencode({"fieldSelector": f"metadata.name={namespace}"})
     home = {"metadata": {"name": namespace, "labels": {HOME_LABEL: "true"}}}
     while True:
         try:
-            if not json.loads(await session.call(HttpCall("GET", f"/api/v1/namespaces?{query}")))["items"]:
-                await session.call(HttpCall("POST", "/api/v1/namespaces", json.dumps(home).encode()))
+            if not json.loads(await session.call(HttpCall("GET", f"/api/v1/namespaces?{query}")))[
+                "items"
+            ]:
+                await session.call(
+                    HttpCall("POST", "/api/v1/namespaces", json.dumps(home).encode())
+                )
         except Conflict:
             return  # another replica was faster
         except Retryable as error:
@@ -272,7 +349,13 @@ async def _ensure_namespace(session: KubeSession, clock: Clock, namespace: str) 
             await clock.sleep(RETRY_SECONDS)
         except EdgeError as error:
             log.error(
-                "namespace %s is missing, and without it there is no Lease: kubectl create namespace %s: %s", namespace, namespace, error
+                (
+                    "namespace %s is missing, and without it there is no Lease: kubectl create "
+                    "namespace %s: %s"
+                ),
+                namespace,
+                namespace,
+                error,
             )
             return
         else:
@@ -291,7 +374,7 @@ async def _warm(session: KubeSession) -> None:
         log.warning("connections could not be opened ahead: %s", error)
 
 
-# ---- what it says of itself ----
+# ---- what it says of itself ----------------------------------------------------------------------
 
 
 def host_name() -> str:
@@ -302,5 +385,11 @@ def host_name() -> str:
 def configz(config: OperatorConfiguration) -> Mapping[str, object]:
     """The configuration as it is in effect, for /configz; a password in an address is not shown."""
     connection = config.client_connection
-    shown = config.model_copy(update={"client_connection": connection.model_copy(update={"master": redacted(connection.master)})})
+    shown = config.model_copy(
+        update={
+            "client_connection": connection.model_copy(
+                update={"master": redacted(connection.master)}
+            )
+        }
+    )
     return shown.model_dump(mode="json", by_alias=True, exclude_none=True)

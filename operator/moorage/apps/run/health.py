@@ -1,6 +1,7 @@
 """Health: what /livez and /readyz ask, in one table each.
 
-An outage of the API server makes a replica unready, never dead: a restart would not help. Dead is what only a restart heals.
+An outage of the API server makes a replica unready, never dead: a restart would not help. Dead is
+what only a restart heals.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ HealthCheck = Callable[[], str | None]
 """A short sentence about what is wrong; None when nothing is."""
 
 LEASE_SECONDS = 20.0
-"""How long a leader may live on with its fence closed: losing the lease should have ended it long before."""
+"""How long a leader may live on with its fence closed: losing the lease should have ended it long
+before.
+"""
 FRESH_SECONDS = 150.0
 """Bookmarks come once a minute; two may be lost."""
 STALE_FAILURES = 5
@@ -42,17 +45,27 @@ def lease_check(clock: Clock, fence: Fence, state: ReplicaState) -> HealthCheck:
             return None
         closed_since = clock.boottime() if closed_since is None else closed_since
         seconds = clock.boottime() - closed_since
-        return f"leading, but the lease ran out {seconds:.0f} s ago" if seconds > LEASE_SECONDS else None
+        return (
+            f"leading, but the lease ran out {seconds:.0f} s ago"
+            if seconds > LEASE_SECONDS
+            else None
+        )
 
     return check
 
 
 def apiserver_check(elector: Elector) -> HealthCheck:
-    """Whether the API server answers: watches that it does not close tell of its silence late, the Lease is asked for all the time."""
+    """Whether the API server answers: watches that it does not close tell of its silence late, the
+    Lease is asked for all the time.
+    """
 
     def check() -> str | None:
         failures = elector.failures
-        return f"the API server did not answer the last {failures} requests for the Lease" if failures >= SILENT_FAILURES else None
+        return (
+            f"the API server did not answer the last {failures} requests for the Lease"
+            if failures >= SILENT_FAILURES
+            else None
+        )
 
     return check
 
@@ -68,13 +81,19 @@ def informer_check(feed: Informer) -> HealthCheck:
     def check() -> str | None:
         if not feed.has_synced:
             return f"{feed.resource} are not listed yet"
-        return f"nothing heard about {feed.resource} for {feed.age:.0f} s" if feed.age > FRESH_SECONDS else None
+        return (
+            f"nothing heard about {feed.resource} for {feed.age:.0f} s"
+            if feed.age > FRESH_SECONDS
+            else None
+        )
 
     return check
 
 
 class WatchHealth:
-    """Finds watches that stay broken although the API server answers: those only a restart heals."""
+    """Finds watches that stay broken although the API server answers: those only a restart
+    heals.
+    """
 
     def __init__(self, session: HttpSession, clock: Clock, feeds: Sequence[Informer]) -> None:
         self._session = session
@@ -84,13 +103,21 @@ class WatchHealth:
 
     def check(self) -> str | None:
         """What /livez says of them."""
-        return f"watches that cannot be opened again: {', '.join(self._broken)}" if self._broken else None
+        return (
+            f"watches that cannot be opened again: {', '.join(self._broken)}"
+            if self._broken
+            else None
+        )
 
     async def run(self) -> None:
         """Examine the informers every half minute, until cancelled."""
         while True:
             await self._clock.sleep(EXAMINE_SECONDS)
-            suspects = [feed.resource for feed in self._feeds if feed.age > FRESH_SECONDS and feed.failures >= STALE_FAILURES]
+            suspects = [
+                feed.resource
+                for feed in self._feeds
+                if feed.age > FRESH_SECONDS and feed.failures >= STALE_FAILURES
+            ]
             self._broken = suspects if suspects and await self._answers() else []
 
     async def _answers(self) -> bool:

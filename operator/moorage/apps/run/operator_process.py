@@ -1,4 +1,6 @@
-"""The process around the operator: logging, limits, the event loop, and its end. What runs in it is made by ``apps.run.bootstrap``."""
+"""The process around the operator: logging, limits, the event loop, and its end. What runs in it is
+made by ``apps.run.bootstrap``.
+"""
 
 from __future__ import annotations
 
@@ -32,11 +34,15 @@ LOG_FLUSH_SECONDS = 0.5
 
 
 def run(config: OperatorConfiguration) -> int:
-    """Run the operator to its end; returns the exit status. Where strangers' plugins run, a watchdog looks after it."""
+    """Run the operator to its end; returns the exit status. Where strangers' plugins run, a
+    watchdog looks after it.
+    """
     if not config.plugins.packages:
         return _operate(config, CallMarks())
     record = functools.partial(quarantine_writer.record, config)
-    return watchdog.run_watched(lambda marks: _operate(config, marks), record, config.logging.format)
+    return watchdog.run_watched(
+        lambda marks: _operate(config, marks), record, config.logging.format
+    )
 
 
 def _operate(config: OperatorConfiguration, marks: CallMarks) -> int:
@@ -49,7 +55,9 @@ def _operate(config: OperatorConfiguration, marks: CallMarks) -> int:
         with asyncio.Runner(loop_factory=loop_factory()) as runner:
             status = runner.run(_run(config, marks, functools.partial(_end_at_once, output)))
             if stuck := runner.run(end_tasks(END_TASKS_SECONDS)):
-                log.error("tasks that do not end hold up this process no longer: %s", ", ".join(stuck))
+                log.error(
+                    "tasks that do not end hold up this process no longer: %s", ", ".join(stuck)
+                )
                 _end_at_once(output, status)  # the runner would wait for them
             return status
     except PackageErrors as errors:
@@ -71,24 +79,39 @@ def _end_at_once(output: log_output.LogOutput, status: int) -> None:
     os._exit(status)
 
 
-async def _run(config: OperatorConfiguration, marks: CallMarks, abort: Callable[[int], object]) -> int:
+async def _run(
+    config: OperatorConfiguration, marks: CallMarks, abort: Callable[[int], object]
+) -> int:
     tree = Overrides(abort=abort)
-    joined = plugin_packages.load(config.plugins.packages, tree.registry, tree.actors, marks, tree.telemetry.plugin_error)
+    joined = plugin_packages.load(
+        config.plugins.packages, tree.registry, tree.actors, marks, tree.telemetry.plugin_error
+    )
     with SideLoop() as side:
-        supervisor = await build(config, dataclasses.replace(tree, registry=joined.registry, actors=joined.actors, side=side))
+        supervisor = await build(
+            config,
+            dataclasses.replace(tree, registry=joined.registry, actors=joined.actors, side=side),
+        )
         return await supervisor.run()
 
 
 async def end_tasks(seconds: float) -> list[str]:
-    """Cancel all that still runs; the names of tasks that do not end within ``seconds``, as Kopf's may when its CRDs are deleted."""
+    """Cancel all that still runs; the names of tasks that do not end within ``seconds``, as Kopf's
+    may when its CRDs are deleted.
+    """
     tasks = asyncio.all_tasks() - {asyncio.current_task()}
     for task in tasks:
         task.cancel()
-    return sorted(task.get_name() for task in (await asyncio.wait(tasks, timeout=seconds))[1]) if tasks else []
+    return (
+        sorted(task.get_name() for task in (await asyncio.wait(tasks, timeout=seconds))[1])
+        if tasks
+        else []
+    )
 
 
 def raise_file_limit() -> None:
-    """Open as many files as the system lets us: connections are bounded elsewhere, by what they are for."""
+    """Open as many files as the system lets us: connections are bounded elsewhere, by what they are
+    for.
+    """
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
@@ -96,7 +119,9 @@ def raise_file_limit() -> None:
 def set_verbosity(verbosity: int) -> None:
     """0: what happens, 2: every decision too, 4: everything."""
     logging.getLogger().setLevel(logging.DEBUG if verbosity >= DEBUG_VERBOSITY else logging.INFO)
-    logging.getLogger("moorage.decisions").setLevel(logging.NOTSET if verbosity >= DECISIONS_VERBOSITY else logging.WARNING)
+    logging.getLogger("moorage.decisions").setLevel(
+        logging.NOTSET if verbosity >= DECISIONS_VERBOSITY else logging.WARNING
+    )
 
 
 def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

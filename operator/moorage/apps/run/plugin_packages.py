@@ -1,7 +1,9 @@
-"""Plugin packages: plugins from outside the tree, from the Python packages that the configuration names.
+"""Plugin packages: plugins from outside the tree, from the Python packages that the configuration
+names.
 
-A package has a function ``plugins()`` that returns ``PluginRegistration``s. Everything that is wrong with any of the packages is found
-before anything starts. What they give is put behind guards (``core.framework.guard``); from then on they are plugins like any.
+A package has a function ``plugins()`` that returns ``PluginRegistration``s. Everything that is
+wrong with any of the packages is found before anything starts. What they give is put behind guards
+(``core.framework.guard``); from then on they are plugins like any.
 """
 
 from __future__ import annotations
@@ -49,7 +51,11 @@ class LoadedPlugins:
 
 
 def load(
-    packages: Sequence[str], intree: Registry, actors: Mapping[str, ActorFactory], marks: CallMarks, tell: FaultListener
+    packages: Sequence[str],
+    intree: Registry,
+    actors: Mapping[str, ActorFactory],
+    marks: CallMarks,
+    tell: FaultListener,
 ) -> LoadedPlugins:
     """Load the packages and join them to what is there. Raises PackageErrors."""
     errors: list[str] = []
@@ -81,7 +87,9 @@ def load(
 
 
 def version_of(package: str) -> str:
-    """The version of the distribution that a package comes from; "unknown" for a folder that nobody installed."""
+    """The version of the distribution that a package comes from; "unknown" for a folder that nobody
+    installed.
+    """
     top = package.partition(".")[0]
     for name in [*_distributions().get(top, ()), top]:
         try:
@@ -93,7 +101,9 @@ def version_of(package: str) -> str:
 
 @functools.cache
 def _distributions() -> Mapping[str, Sequence[str]]:
-    """Which distributions a package comes from: their own lists of files are read for it, all of them."""
+    """Which distributions a package comes from: their own lists of files are read for it, all of
+    them.
+    """
     return importlib.metadata.packages_distributions()
 
 
@@ -109,8 +119,17 @@ def _registrations(package: str) -> Sequence[PluginRegistration]:
         found = tuple(function())
     except (Exception, SystemExit) as error:
         raise PackageErrors([f"{FUNCTION}() failed: {type(error).__name__}: {error}"]) from error
-    if strangers := [one for one in found if not isinstance(one, PluginRegistration) or not isinstance(one.spec, PluginSpec)]:
-        raise PackageErrors([f"{FUNCTION}() gave {type(one).__name__} instead of a PluginRegistration" for one in strangers])
+    if strangers := [
+        one
+        for one in found
+        if not isinstance(one, PluginRegistration) or not isinstance(one.spec, PluginSpec)
+    ]:
+        raise PackageErrors(
+            [
+                f"{FUNCTION}() gave {type(one).__name__} instead of a PluginRegistration"
+                for one in strangers
+            ]
+        )
     return found
 
 
@@ -140,7 +159,9 @@ def _decider_faults(decider: type[Any]) -> Iterator[str]:
     reads: Any = getattr(decider, "reads", None)
     kinds: Any = getattr(decider, "required_kinds", frozenset())
     columns = [name for name in ("filter", "score") if hasattr(decider, name)]
-    if columns and not (isinstance(reads, frozenset) and all(isinstance(aspect, Aspect) for aspect in reads)):
+    if columns and not (
+        isinstance(reads, frozenset) and all(isinstance(aspect, Aspect) for aspect in reads)
+    ):
         yield f"it has {columns[0]}, so it needs reads, a frozenset of Aspect"
     if hasattr(decider, "filter") and not hasattr(decider, "explain"):
         yield "it has filter, so it needs explain"
@@ -148,7 +169,11 @@ def _decider_faults(decider: type[Any]) -> Iterator[str]:
         yield "sort_key: one plugin of the tree orders the queue for all profiles"
     if not (isinstance(kinds, frozenset) and all(isinstance(kind, type) for kind in kinds)):
         yield "required_kinds is no frozenset of structs"
-    elif unfit := sorted(kind.__qualname__ for kind in kinds if "metadata" not in getattr(kind, "__struct_fields__", ())):
+    elif unfit := sorted(
+        kind.__qualname__
+        for kind in kinds
+        if "metadata" not in getattr(kind, "__struct_fields__", ())
+    ):
         yield f"among its required_kinds are no structs with metadata: {', '.join(unfit)}"
 
 
@@ -161,7 +186,9 @@ def _guarded_spec(spec: PluginSpec, guard: PluginGuard) -> PluginSpec:
 
 
 def _prepared_faults(spec: PluginSpec, kinds: dict[str, StoredKind]) -> Iterator[str]:
-    """What is wrong with the plugin as it would be used, its arguments left out; adds to the kinds that are declared."""
+    """What is wrong with the plugin as it would be used, its arguments left out; adds to the kinds
+    that are declared.
+    """
     if spec.decider is not None and not spec.points:
         yield "it has no method of any extension point"
     for struct in getattr(spec.decider, "required_kinds", ()):
@@ -173,12 +200,17 @@ def _prepared_faults(spec: PluginSpec, kinds: dict[str, StoredKind]) -> Iterator
     except PluginFault as fault:
         yield f"it cannot be made without arguments: {fault}"
     except Exception as error:  # noqa: BLE001 - whatever a stranger's dataclass does, it is told
-        yield f"its arguments cannot be used; every field needs a default and a type of JSON's: {type(error).__name__}: {error}"
+        yield (
+            f"its arguments cannot be used; every field needs a default and a type of JSON's: "
+            f"{type(error).__name__}: {error}"
+        )
 
 
 def _kind_faults(struct: type[HasMetadata], kinds: dict[str, StoredKind]) -> Iterator[str]:
     if struct in (Pod, Node):
-        yield f"{struct.__name__} need not be among its required_kinds: everybody sees pods and nodes"
+        yield (
+            f"{struct.__name__} need not be among its required_kinds: everybody sees pods and nodes"
+        )
         return
     try:
         kind = kind_of(struct)
@@ -187,4 +219,7 @@ def _kind_faults(struct: type[HasMetadata], kinds: dict[str, StoredKind]) -> Ite
         return
     if kinds.setdefault(kind.name, kind) != kind:
         other = kinds[kind.name].struct
-        yield f"{kind.name} is declared by two structs, {other.__module__}.{other.__qualname__} too: let them share one"
+        yield (
+            f"{kind.name} is declared by two structs, {other.__module__}.{other.__qualname__} "
+            f"too: let them share one"
+        )

@@ -1,6 +1,8 @@
-"""The quarantine writer: writes into the leader's Lease which plugin hung (``ports.quarantine_record``), once the hung process is gone.
+"""The quarantine writer: writes into the leader's Lease which plugin hung
+(``ports.quarantine_record``), once the hung process is gone.
 
-Everybody who may lead may write there, so it takes no further right; the next replica sees it before it decides.
+Everybody who may lead may write there, so it takes no further right; the next replica sees it
+before it decides.
 """
 
 from __future__ import annotations
@@ -38,16 +40,25 @@ async def _record(config: OperatorConfiguration, plugin: str, version: str) -> N
         async with asyncio.timeout(WRITE_TIMEOUT_SECONDS):
             source = KubeSource(connection.kubeconfig, connection.master)
             clock = SystemClock()
-            session = await KubeSession.open(source, f"moorage/{moorage.__version__} watchdog", clock)
+            session = await KubeSession.open(
+                source, f"moorage/{moorage.__version__} watchdog", clock
+            )
             try:
-                write = functools.partial(add, session, lease.resource_namespace, lease.resource_name, {plugin: version})
+                write = functools.partial(
+                    add, session, lease.resource_namespace, lease.resource_name, {plugin: version}
+                )
                 await retrying(write, RETRY_SECONDS, clock, on_failure=_not_written)
             finally:
                 await session.close()
     except (KubeconfigError, OSError, TimeoutError) as error:
         log.error("plugin %s could not be quarantined: %r", plugin, error)
     else:
-        log.error("plugin %s %s is quarantined", plugin, version, extra={"lease": f"{lease.resource_namespace}/{lease.resource_name}"})
+        log.error(
+            "plugin %s %s is quarantined",
+            plugin,
+            version,
+            extra={"lease": f"{lease.resource_namespace}/{lease.resource_name}"},
+        )
 
 
 def _not_written(error: EdgeError, delay: float) -> None:
@@ -55,7 +66,9 @@ def _not_written(error: EdgeError, delay: float) -> None:
 
 
 async def add(session: HttpSession, namespace: str, lease: str, plugins: dict[str, str]) -> None:
-    """Add to the Lease's record, over exactly what was read; without leader election there may be no Lease yet."""
+    """Add to the Lease's record, over exactly what was read; without leader election there may be
+    no Lease yet.
+    """
     leases = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
     try:
         metadata = json.loads(await session.call(HttpCall("GET", f"{leases}/{lease}")))["metadata"]
@@ -63,7 +76,9 @@ async def add(session: HttpSession, namespace: str, lease: str, plugins: dict[st
         body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
         named = {"name": lease, "annotations": quarantine_record.annotation_value(plugins)}
         with contextlib.suppress(Conflict):
-            await session.call(HttpCall("POST", leases, json.dumps({**body, "metadata": named}).encode()))
+            await session.call(
+                HttpCall("POST", leases, json.dumps({**body, "metadata": named}).encode())
+            )
             return
         metadata = json.loads(await session.call(HttpCall("GET", f"{leases}/{lease}")))["metadata"]
     known = quarantine_record.parse_annotations(metadata.get("annotations"))
@@ -73,4 +88,6 @@ async def add(session: HttpSession, namespace: str, lease: str, plugins: dict[st
             "annotations": quarantine_record.annotation_value({**known, **plugins}),
         }
     }
-    await session.call(HttpCall("PATCH", f"{leases}/{lease}", json.dumps(patch).encode(), MERGE_PATCH))
+    await session.call(
+        HttpCall("PATCH", f"{leases}/{lease}", json.dumps(patch).encode(), MERGE_PATCH)
+    )

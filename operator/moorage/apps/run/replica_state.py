@@ -1,4 +1,6 @@
-"""The replica state, which says how far a replica is: the supervisor writes it, health checks read it, on the side."""
+"""The replica state, which says how far a replica is: the supervisor writes it, health checks read
+it, on the side.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ class ReplicaPhase(enum.Enum):
 
 
 class ReplicaState:
-    """One replica's phase, and its tasks that should run for ever. Both values are replaced whole."""
+    """One replica's phase, and its tasks that should run for ever. Both values are replaced
+    whole.
+    """
 
     def __init__(self) -> None:
         self.phase = ReplicaPhase.STARTING
@@ -27,4 +31,8 @@ class ReplicaState:
 
     def dead(self) -> list[str]:
         """Names of tasks that have ended although they should not."""
-        return [name for name, task in self.tasks.items() if task.done()] if self.phase is not ReplicaPhase.STOPPING else []
+        return (
+            [name for name, task in self.tasks.items() if task.done()]
+            if self.phase is not ReplicaPhase.STOPPING
+            else []
+        )

@@ -1,13 +1,17 @@
-"""The side loop: a thread with an event loop of its own, for what must go on while a decision takes long.
+"""The side loop: a thread with an event loop of its own, for what must go on while a decision takes
+long.
 
-The lease, health and metrics live there, with connections of their own. What crosses between the two threads:
+The lease, health and metrics live there, with connections of their own. What crosses between the
+two threads:
 
 * ``run`` (called on the main loop): do this on the side, and give me the outcome.
-* ``ask`` and ``each`` (called on the side): have this done on the main loop, where cache and queue may be looked at, and give me the
-  answer, but I do not wait for ever: ``MainLoopBusy``.
-* Values that are replaced whole, and only read on the other side: the fence's deadline, who leads, how old a watch is.
+* ``ask`` and ``each`` (called on the side): have this done on the main loop, where cache and queue
+  may be looked at, and give me the answer, but I do not wait for ever: ``MainLoopBusy``.
+* Values that are replaced whole, and only read on the other side: the fence's deadline, who leads,
+  how old a watch is.
 
-No locks. ``OneLoop`` has the same face and puts both on the loop that runs, for tests in virtual time.
+No locks. ``OneLoop`` has the same face and puts both on the loop that runs, for tests in virtual
+time.
 """
 
 from __future__ import annotations
@@ -37,13 +41,21 @@ class Side(Protocol):
     """Both loops, from either."""
 
     async def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """On the main loop: the outcome of ``work``, which runs on the side. Cancelled, it has that end, and does not wait."""
+        """On the main loop: the outcome of ``work``, which runs on the side. Cancelled, it has that
+        end, and does not wait.
+        """
 
     async def ask(self, question: Question[T], seconds: float = ASK_SECONDS) -> T:
-        """On the side: the outcome of ``question``, which runs on the main loop. Raises MainLoopBusy after ``seconds``."""
+        """On the side: the outcome of ``question``, which runs on the main loop. Raises
+        MainLoopBusy after ``seconds``.
+        """
 
-    def each(self, items: Callable[[], AsyncGenerator[T, None]], seconds: float = ASK_SECONDS) -> AsyncGenerator[T, None]:
-        """On the side: what a generator of the main loop gives; ``seconds`` are for each lot of items."""
+    def each(
+        self, items: Callable[[], AsyncGenerator[T, None]], seconds: float = ASK_SECONDS
+    ) -> AsyncGenerator[T, None]:
+        """On the side: what a generator of the main loop gives; ``seconds`` are for each lot of
+        items.
+        """
 
 
 class SideLoop:
@@ -60,7 +72,12 @@ class SideLoop:
         self._thread.start()
         return self
 
-    def __exit__(self, _type: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        _type: type[BaseException] | None,
+        _error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
         with contextlib.suppress(RuntimeError):  # it has ended, and its loop is closed
             self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(2 * END_SECONDS)
@@ -69,7 +86,10 @@ class SideLoop:
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
 
     async def ask(self, question: Question[T], seconds: float = ASK_SECONDS) -> T:
-        answer, limit = asyncio.run_coroutine_threadsafe(question(), self._main), asyncio.timeout(seconds)
+        answer, limit = (
+            asyncio.run_coroutine_threadsafe(question(), self._main),
+            asyncio.timeout(seconds),
+        )
         try:
             async with limit:
                 return await asyncio.wrap_future(answer)
@@ -78,7 +98,9 @@ class SideLoop:
                 raise  # the question's own
             raise MainLoopBusy(f"the main loop did not answer within {seconds:g} s") from error
 
-    async def each(self, items: Callable[[], AsyncGenerator[T, None]], seconds: float = ASK_SECONDS) -> AsyncGenerator[T, None]:
+    async def each(
+        self, items: Callable[[], AsyncGenerator[T, None]], seconds: float = ASK_SECONDS
+    ) -> AsyncGenerator[T, None]:
         source = items()
 
         async def lot() -> list[T]:
@@ -101,7 +123,9 @@ class SideLoop:
         asyncio.set_event_loop(self._loop)
         try:
             self._loop.run_forever()
-        finally:  # also where a task ended the thread, by SystemExit: nobody may wait for ever for what ran here
+        finally:
+            # also where a task ended the thread, by SystemExit: nobody may wait for ever for what
+            # ran here
             try:
                 self._loop.run_until_complete(self._end())
             finally:
@@ -124,5 +148,7 @@ class OneLoop:
     async def ask(self, question: Question[T], seconds: float = ASK_SECONDS) -> T:
         return await question()
 
-    def each(self, items: Callable[[], AsyncGenerator[T, None]], seconds: float = ASK_SECONDS) -> AsyncGenerator[T, None]:
+    def each(
+        self, items: Callable[[], AsyncGenerator[T, None]], seconds: float = ASK_SECONDS
+    ) -> AsyncGenerator[T, None]:
         return items()

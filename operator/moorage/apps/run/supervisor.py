@@ -2,20 +2,24 @@
 
 Lease, health and metrics run on the side loop (``side_loop``), all else on the main loop.
 
-1. Kopf starts; then our signal handlers are set, over Kopf's; then HTTP, informers, events and the engine.
+1. Kopf starts; then our signal handlers are set, over Kopf's; then HTTP, informers, events and the
+   engine.
 2. A standby does all of this and waits for the lease, with warm caches.
-3. With the lease: where the leader before did not give it back, wait until none of its writes can arrive any more; wait for the first
-   lists, wait until the watches have reached what the API server held *then*, read the stored revisions anew, decide. Nothing is bound
-   before. Who starts where nobody leads has the lease before it lists, and nothing to wait for.
+3. With the lease: where the leader before did not give it back, wait until none of its writes can
+   arrive any more; wait for the first lists, wait until the watches have reached what the API
+   server held *then*, read the stored revisions anew, decide. Nothing is bound before. Who starts
+   where nobody leads has the lease before it lists, and nothing to wait for.
 
 The end, by what caused it:
 
-* SIGTERM, SIGINT: stop deciding, let the bindings in flight end (bounded), send the events, give the lease back; status 0. A second
-  signal ends the process at once, with 1.
+* SIGTERM, SIGINT: stop deciding, let the bindings in flight end (bounded), send the events, give
+  the lease back; status 0. A second signal ends the process at once, with 1.
 * SIGUSR2 ends nothing: it has cache and queue logged.
-* The lease is lost: nothing may be written any more, so the process ends at once, with 1. The side loop does that, whatever the main
-  loop is doing, and nothing is closed: what is on its way would only be late.
-* Any task that should run for ever ends: as for a signal, but with 1. A process without one of its parts must not look alive.
+* The lease is lost: nothing may be written any more, so the process ends at once, with 1. The side
+  loop does that, whatever the main loop is doing, and nothing is closed: what is on its way would
+  only be late.
+* Any task that should run for ever ends: as for a signal, but with 1. A process without one of its
+  parts must not look alive.
 """
 
 from __future__ import annotations
@@ -46,7 +50,9 @@ from moorage.ports.repeated_logs import once_per_failure
 log = logging.getLogger(__name__)
 
 SETTLE_SECONDS = 15.0
-"""For bindings in flight at the end: the time-out of one request. With the other two below the 30 s that a pod has to end."""
+"""For bindings in flight at the end: the time-out of one request. With the other two below the 30 s
+that a pod has to end.
+"""
 FLUSH_SECONDS = 3.0
 CLOSE_SECONDS = 7.0
 """For all that is closed after the lease was given back."""
@@ -55,7 +61,9 @@ CATCH_UP_SECONDS = 5.0
 """For informers that only some profiles need."""
 RETRY_SECONDS = 1.0
 REFUSED_SECONDS = 30.0
-"""Until a refusal is believed: an API server that has just started refuses what it allows a moment later."""
+"""Until a refusal is believed: an API server that has just started refuses what it allows a moment
+later.
+"""
 LEASE_ANSWER_SECONDS = 1.0
 """How long the first lists wait for the first word on the lease."""
 _ENDING = (signal.SIGTERM, signal.SIGINT)
@@ -69,10 +77,11 @@ class LeaseLost(Exception):
 class SupervisedParts:
     """What is supervised.
 
-    ``state`` is written here and read by health checks. ``elector`` and ``server`` live on the ``side``, all else on the main loop.
-    ``background`` are further tasks that should run for ever, here or there; ``prepare`` is done before the lease is asked for;
-    ``warm`` opens connections ahead of the first bindings; ``sever`` drops what they still hold; ``on_leading`` is told when this
-    replica leads; ``close`` ends the connections.
+    ``state`` is written here and read by health checks. ``elector`` and ``server`` live on the
+    ``side``, all else on the main loop. ``background`` are further tasks that should run for ever,
+    here or there; ``prepare`` is done before the lease is asked for; ``warm`` opens connections
+    ahead of the first bindings; ``sever`` drops what they still hold; ``on_leading`` is told when
+    this replica leads; ``close`` ends the connections.
     """
 
     state: ReplicaState
@@ -93,7 +102,9 @@ class SupervisedParts:
 
 
 class Supervisor:
-    """Runs one replica from start to end. ``abort`` ends the process at once: for a second signal, and when the lease is lost."""
+    """Runs one replica from start to end. ``abort`` ends the process at once: for a second signal,
+    and when the lease is lost.
+    """
 
     def __init__(self, parts: SupervisedParts, abort: Callable[[int], object] = os._exit) -> None:
         self._parts = parts
@@ -117,16 +128,22 @@ class Supervisor:
             self._state.phase = ReplicaPhase.STOPPING
             await self._close()
 
-    # ---- the tasks ---------------------------------------------------------------------------------------------------------
+    # ---- the tasks -------------------------------------------------------------------------------
 
     def _spawn(self) -> None:
         parts = self._parts
-        tasks: dict[str, asyncio.Task[Any]] = {f"Kopf's {task.get_name()}": task for task in parts.kopf.tasks}
-        runs: dict[str, Coroutine[Any, Any, None]] = {f"feed of {feed.resource}": self._feed(feed) for feed in parts.feeds}
+        tasks: dict[str, asyncio.Task[Any]] = {
+            f"Kopf's {task.get_name()}": task for task in parts.kopf.tasks
+        }
+        runs: dict[str, Coroutine[Any, Any, None]] = {
+            f"feed of {feed.resource}": self._feed(feed) for feed in parts.feeds
+        }
         runs |= {"events": parts.events.run(), "engine": self._engine(), "leadership": self._lead()}
         runs |= {name: run() for name, run in parts.background.items()}
         # Replaced whole: health looks at it from the side.
-        self._state.tasks = tasks | {name: asyncio.create_task(run, name=name) for name, run in runs.items()}
+        self._state.tasks = tasks | {
+            name: asyncio.create_task(run, name=name) for name, run in runs.items()
+        }
 
     async def _engine(self) -> None:
         await self._restore()
@@ -155,7 +172,8 @@ class Supervisor:
         hold = asyncio.create_task(parts.side.run(self._hold()), name="hold the lease")
         start = asyncio.create_task(self._start_leading(synced), name="start leading")
         try:
-            # The lease is renewed from the beginning: first lists of a large cluster may take longer than it lasts.
+            # The lease is renewed from the beginning: first lists of a large cluster may take
+            # longer than it lasts.
             done, _ = await asyncio.wait({hold, start}, return_when=asyncio.FIRST_COMPLETED)
             if hold not in done:
                 await start
@@ -178,7 +196,10 @@ class Supervisor:
     async def _start_leading(self, synced: asyncio.Task[None]) -> None:
         await self._wait_for_late_writes()
         feeds = self._parts.feeds
-        self._catching_up = {feed: asyncio.create_task(self._catch_up(feed), name=f"catch up with {feed.resource}") for feed in feeds}
+        self._catching_up = {
+            feed: asyncio.create_task(self._catch_up(feed), name=f"catch up with {feed.resource}")
+            for feed in feeds
+        }
         await asyncio.sleep(0)  # all have asked: lists that begin now are what they wait for
         self._may_list.set()
         await self._restored.wait()
@@ -189,9 +210,17 @@ class Supervisor:
         await self._restore()
 
     async def _wait_for_late_writes(self) -> None:
-        """Wait until nothing arrives any more of what the leader before had handed to its kernel; what arrived is caught up with then."""
+        """Wait until nothing arrives any more of what the leader before had handed to its kernel;
+        what arrived is caught up with then.
+        """
         if (seconds := self._parts.elector.late_until - self._parts.clock.boottime()) > 0:
-            log.info("the leader before did not give its lease back: its last writes may still arrive for %.1f s", seconds)
+            log.info(
+                (
+                    "the leader before did not give its lease back: its last writes may still "
+                    "arrive for %.1f s"
+                ),
+                seconds,
+            )
             await self._parts.clock.sleep(seconds)
 
     async def _first_sync(self) -> None:
@@ -209,8 +238,12 @@ class Supervisor:
         self._parts.engine.caught_up(feed.resource)
 
     async def _wait_for_optional(self) -> None:
-        """Let the other informers catch up too, but not wait long for one that fails: it holds back its profiles, not the rest."""
-        tasks = [task for feed, task in self._catching_up.items() if feed.optional and feed.has_synced]
+        """Let the other informers catch up too, but not wait long for one that fails: it holds back
+        its profiles, not the rest.
+        """
+        tasks = [
+            task for feed, task in self._catching_up.items() if feed.optional and feed.has_synced
+        ]
         enough = asyncio.create_task(self._parts.clock.sleep(CATCH_UP_SECONDS))
         everybody = asyncio.create_task(asyncio.wait(tasks)) if tasks else enough
         try:
@@ -220,7 +253,9 @@ class Supervisor:
             everybody.cancel()
         if self._not_caught_up:
             log.warning(
-                "not caught up within %.0f s, so profiles that read them wait: %s", CATCH_UP_SECONDS, ", ".join(self._not_caught_up)
+                "not caught up within %.0f s, so profiles that read them wait: %s",
+                CATCH_UP_SECONDS,
+                ", ".join(self._not_caught_up),
             )
 
     @property
@@ -229,9 +264,11 @@ class Supervisor:
         return sorted(feed.resource for feed, task in self._catching_up.items() if not task.done())
 
     async def _restore(self) -> None:
-        """Read the stored revisions, however long that takes: without them a bad spec would have no last good one.
+        """Read the stored revisions, however long that takes: without them a bad spec would have no
+        last good one.
 
-        Without the right to, it goes on without them, or with those that were read before; not at the first word that it has none.
+        Without the right to, it goes on without them, or with those that were read before; not at
+        the first word that it has none.
         """
         refused = math.inf
         while True:
@@ -241,7 +278,11 @@ class Supervisor:
                 now = self._parts.clock.boottime()
                 refused = min(refused, now)
                 if self._restored.is_set() or now - refused >= REFUSED_SECONDS:
-                    log.error("the stored revisions cannot be read, so it goes on without: %s", error, extra=once_per_failure(error))
+                    log.error(
+                        "the stored revisions cannot be read, so it goes on without: %s",
+                        error,
+                        extra=once_per_failure(error),
+                    )
                     return None
             except EdgeError as error:
                 refused = math.inf
@@ -253,17 +294,22 @@ class Supervisor:
                 )
             await self._parts.clock.sleep(RETRY_SECONDS)
 
-    # ---- the end -----------------------------------------------------------------------------------------------------------
+    # ---- the end ---------------------------------------------------------------------------------
 
     async def _watch(self) -> int:
         """Wait for a reason to end, and end as it demands."""
         stop = asyncio.create_task(self._stop.wait(), name="signal")
-        done, _ = await asyncio.wait({stop, *self._state.tasks.values()}, return_when=asyncio.FIRST_COMPLETED)
+        done, _ = await asyncio.wait(
+            {stop, *self._state.tasks.values()}, return_when=asyncio.FIRST_COMPLETED
+        )
         stop.cancel()
         ended = {name: task for name, task in self._state.tasks.items() if task in done}
         for name, task in ended.items():
             _log_end(name, task)
-        lost = any(not task.cancelled() and isinstance(task.exception(), LeaseLost) for task in ended.values())
+        lost = any(
+            not task.cancelled() and isinstance(task.exception(), LeaseLost)
+            for task in ended.values()
+        )
         if not lost:
             await self._wind_down()
         return 1 if ended else 0
@@ -273,7 +319,8 @@ class Supervisor:
         self._state.phase = ReplicaPhase.STOPPING
         await self._parts.engine.settle(SETTLE_SECONDS)
         await self._parts.events.flush(FLUSH_SECONDS)
-        # Nobody may renew what is given back, and whoever has it next waits for nothing that we have under way.
+        # Nobody may renew what is given back, and whoever has it next waits for nothing that we
+        # have under way.
         await _cancelled([self._state.tasks["leadership"]], CLOSE_SECONDS)
         self._parts.sever()
         await self._parts.side.run(self._parts.elector.release())
@@ -283,7 +330,10 @@ class Supervisor:
         parts = self._parts
         try:
             async with asyncio.timeout(CLOSE_SECONDS):
-                await _cancelled([task for task in self._state.tasks.values() if task not in parts.kopf.tasks], CLOSE_SECONDS)
+                await _cancelled(
+                    [task for task in self._state.tasks.values() if task not in parts.kopf.tasks],
+                    CLOSE_SECONDS,
+                )
                 await parts.kopf.stop()
                 await parts.side.run(parts.server.stop())
                 await parts.close()
@@ -312,9 +362,10 @@ class Supervisor:
 def quiet_collector() -> None:
     """Keep Python's cycle collector from pausing the loop.
 
-    What the first lists brought stays for as long as its pods and nodes do and holds no cycles: frozen, it is never looked at again.
-    The default threshold of 700 new containers would start a collection every few decisions; what leaks in cycles here (tracebacks,
-    finished tasks) is little, so a collection every 50,000 is enough.
+    What the first lists brought stays for as long as its pods and nodes do and holds no cycles:
+    frozen, it is never looked at again. The default threshold of 700 new containers would start a
+    collection every few decisions; what leaks in cycles here (tracebacks, finished tasks) is
+    little, so a collection every 50,000 is enough.
     """
     gc.collect()
     gc.freeze()

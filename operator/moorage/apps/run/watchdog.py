@@ -1,12 +1,17 @@
-"""The watchdog: finds out that a plugin from outside the tree holds up the operator, and ends it so that others go on.
+"""The watchdog: finds out that a plugin from outside the tree holds up the operator, and ends it so
+that others go on.
 
-Only with ``plugins.packages``. The process that was started becomes the watchdog and the operator its child, for three reasons: code
-that never gives the interpreter back (a regular expression, a sum without end) stops every thread of its process but no other
-process; the first process of a container cannot be killed from inside; and what hung must be written down after its process is gone.
+Only with ``plugins.packages``. The process that was started becomes the watchdog and the operator
+its child, for three reasons: code that never gives the interpreter back (a regular expression, a
+sum without end) stops every thread of its process but no other process; the first process of a
+container cannot be killed from inside; and what hung must be written down after its process is
+gone.
 
-``CallMarks`` is a page of memory that both share: the operator notes there which plugin it is in, which costs well under a microsecond.
-One call that lasts for ``MAX_CALL_SECONDS`` is stuck. Then the operator is made to print its stacks and end (SIGABRT), plugin and version
-are written down (``apps.run.quarantine_writer``), and this process ends with ``HUNG_EXIT_STATUS``, to be started anew without that plugin.
+``CallMarks`` is a page of memory that both share: the operator notes there which plugin it is in,
+which costs well under a microsecond. One call that lasts for ``MAX_CALL_SECONDS`` is stuck. Then
+the operator is made to print its stacks and end (SIGABRT), plugin and version are written down
+(``apps.run.quarantine_writer``), and this process ends with ``HUNG_EXIT_STATUS``, to be started
+anew without that plugin.
 """
 
 from __future__ import annotations
@@ -43,10 +48,13 @@ _LABEL = slice(8, 1024)
 
 
 class CallMarks:
-    """Which plugin the operator is in. The page holds a number, 0 for none, that no two calls share, and the call's label."""
+    """Which plugin the operator is in. The page holds a number, 0 for none, that no two calls
+    share, and the call's label.
+    """
 
     def __init__(self) -> None:
-        self._page = mmap.mmap(-1, _LABEL.stop)  # anonymous and shared: a forked process sees the same
+        # anonymous and shared: a forked process sees the same
+        self._page = mmap.mmap(-1, _LABEL.stop)
         self._calls = 0
         self._inside: list[tuple[int, bytes, float]] = []
 
@@ -82,7 +90,9 @@ class CallMarks:
 class PluginGuard:
     """``core.framework.guard.Guard`` of one plugin; ``tell(plugin, point)`` counts its faults."""
 
-    def __init__(self, plugin: str, version: str, marks: CallMarks, tell: Callable[[str, str], None]) -> None:
+    def __init__(
+        self, plugin: str, version: str, marks: CallMarks, tell: Callable[[str, str], None]
+    ) -> None:
         self.plugin = plugin
         self.version = version
         self._marks = marks
@@ -107,15 +117,24 @@ class PluginGuard:
 
     def record(self, fault: PluginFault) -> None:
         """Log it and count it."""
-        log.error("%s", fault, extra=once_per_cause(f"plugin {fault.plugin} at {fault.point}", plugin=fault.plugin, point=fault.point))
+        log.error(
+            "%s",
+            fault,
+            extra=once_per_cause(
+                f"plugin {fault.plugin} at {fault.point}", plugin=fault.plugin, point=fault.point
+            ),
+        )
         self._count(fault.plugin, fault.point)
 
 
-# ---- two processes ---------------------------------------------------------------------------------------------------------
+# ---- two processes -------------------------------------------------------------------------------
 
 
-def run_watched(operate: Callable[[CallMarks], int], record: Callable[[str, str], None], log_format: str) -> int:
-    """Run ``operate`` in a child and watch over it; both processes return from here, each with its exit status.
+def run_watched(
+    operate: Callable[[CallMarks], int], record: Callable[[str, str], None], log_format: str
+) -> int:
+    """Run ``operate`` in a child and watch over it; both processes return from here, each with its
+    exit status.
 
     ``record(plugin, version)`` writes down which plugin hung.
     """
@@ -137,7 +156,11 @@ def run_watched(operate: Callable[[CallMarks], int], record: Callable[[str, str]
     try:
         plugin, version, point = json.loads(hung)
         extra = {"plugin": plugin, "version": version, "point": point}
-        log.critical("a plugin hung for %.0f s, so its process was ended; the stacks are above", MAX_CALL_SECONDS, extra=extra)
+        log.critical(
+            "a plugin hung for %.0f s, so its process was ended; the stacks are above",
+            MAX_CALL_SECONDS,
+            extra=extra,
+        )
         record(plugin, version)
     finally:
         output.stop()
@@ -147,7 +170,8 @@ def run_watched(operate: Callable[[CallMarks], int], record: Callable[[str, str]
 def _watch(child: int, marks: CallMarks) -> tuple[int, str]:
     """The child's exit status, and the label of the call that it hung in, "" if it did not.
 
-    Looks are counted, not seconds: where both processes were kept from running, that is nobody's fault.
+    Looks are counted, not seconds: where both processes were kept from running, that is nobody's
+    fault.
     """
     last, looks, label = 0, 0, ""
     while True:
@@ -157,7 +181,8 @@ def _watch(child: int, marks: CallMarks) -> tuple[int, str]:
             return (code if code >= 0 else 128 - code), ""
         number, seen = marks.current()
         last, looks = number, looks + 1 if number and number == last else 0
-        label = seen if looks <= 1 else label  # the number stayed the same after it was read, so it is that call's
+        # the number stayed the same after it was read, so it is that call's
+        label = seen if looks <= 1 else label
         if looks * POLL_SECONDS >= MAX_CALL_SECONDS:
             return _end(child), label
         time.sleep(POLL_SECONDS)

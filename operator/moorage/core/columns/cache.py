@@ -1,8 +1,9 @@
-"""The cache: which pods are where, on nodes known or not, including pods that we placed and the API server has not shown yet.
+"""The cache: which pods are where, on nodes known or not, including pods that we placed and the API
+server has not shown yet.
 
-A pod that occupies a node is in one of two states; the events on the left move it (a move that is not in the table raises
-``CacheError``). ``observe`` is what a watch says, ``assume`` and ``forget`` are what we decide. Whatever raises in one of them, or in
-what they call: nothing has changed then.
+A pod that occupies a node is in one of two states; the events on the left move it (a move that is
+not in the table raises ``CacheError``). ``observe`` is what a watch says, ``assume`` and ``forget``
+are what we decide. Whatever raises in one of them, or in what they call: nothing has changed then.
 
 =============  ==========  ==========  ==========
 event          absent      ASSUMED     OBSERVED
@@ -13,8 +14,9 @@ observe        OBSERVED    OBSERVED    OBSERVED
 remove         (nothing)   absent      absent
 =============  ==========  ==========  ==========
 
-There is no expiry: an assumed pod stays until its binding is known to have failed or the watch shows it. Pods may name a node
-that is not there (yet): they are kept and charged when it appears. One writer, one thread; plugins read through ``snapshot``.
+There is no expiry: an assumed pod stays until its binding is known to have failed or the watch
+shows it. Pods may name a node that is not there (yet): they are kept and charged when it appears.
+One writer, one thread; plugins read through ``snapshot``.
 """
 
 from __future__ import annotations
@@ -47,7 +49,9 @@ class Cache:
     """Nodes, the pods on them with the sums and counts kept of them, and all other objects."""
 
     def __init__(self, indexes: Iterable[Callable[[Store], object]] = ()) -> None:
-        """``indexes`` are made before any object comes, so that these can refuse one; others are made when first asked for."""
+        """``indexes`` are made before any object comes, so that these can refuse one; others are
+        made when first asked for.
+        """
         self.nodes = NodeTable()
         self.priorities = PriorityTable()
         self.store = Store(FreedRoom(self.nodes, self.priorities))
@@ -65,7 +69,7 @@ class Cache:
         self._node_generations: dict[str, int] = {}
         self._changes = 0
 
-    # ---- reading -----------------------------------------------------------------------------------------------------------
+    # ---- reading ---------------------------------------------------------------------------------
 
     def __len__(self) -> int:
         """How many pods occupy a node."""
@@ -94,13 +98,17 @@ class Cache:
         return iter(self._on_node.get(node, {}).values())
 
     def node_generation(self, node: str) -> int:
-        """A number that moves when this node, or what is on it, changes otherwise than by ``assume`` and ``forget``."""
+        """A number that moves when this node, or what is on it, changes otherwise than by
+        ``assume`` and ``forget``.
+        """
         return self._node_generations.get(node, 0)
 
-    # ---- nodes -------------------------------------------------------------------------------------------------------------
+    # ---- nodes -----------------------------------------------------------------------------------
 
     def put_node(self, node: Node) -> None:
-        """Add or update a node; pods that were waiting for it are charged. Raises QuantityError with nothing changed."""
+        """Add or update a node; pods that were waiting for it are charged. Raises QuantityError
+        with nothing changed.
+        """
         name = node.metadata.name
         known = name in self.nodes.row_of
         row = self.nodes.put(node)
@@ -114,7 +122,9 @@ class Cache:
         self._node_generations[name] = self._changes
 
     def remove_node(self, name: str) -> None:
-        """Remove a node; its pods stay known until they are removed themselves. Unknown names are ignored."""
+        """Remove a node; its pods stay known until they are removed themselves. Unknown names are
+        ignored.
+        """
         row = self.nodes.row_of.get(name)
         if row is not None:
             there = (*self._counts_on(row, name), (self.volumes.charge_node, row, name))
@@ -126,32 +136,42 @@ class Cache:
                 raise
             self._node_generations.pop(name, None)
 
-    # ---- pods --------------------------------------------------------------------------------------------------------------
+    # ---- pods ------------------------------------------------------------------------------------
 
     def assume(self, pod: Pod, node: str, requests: Requests) -> None:
         """Take the pod to be on ``node`` from now on."""
         if pod.metadata.uid in self._pod_infos:
-            raise CacheError(f"pod {pod.metadata.namespace}/{pod.metadata.name} is in the cache, so it can't be assumed")
+            raise CacheError(
+                f"pod {pod.metadata.namespace}/{pod.metadata.name} is in the cache, so it "
+                f"can't be assumed"
+            )
         self._add(PodInfo(pod, node, requests, PodState.ASSUMED))
 
     def forget(self, uid: str) -> bool:
-        """Take an assumption back; whether there was one. A pod that the watch has shown is not ours to forget."""
+        """Take an assumption back; whether there was one. A pod that the watch has shown is not
+        ours to forget.
+        """
         record = self._pod_infos.get(uid)
         if record is None:
             return False
         if record.state is PodState.OBSERVED:
             raise CacheError(
-                f"pod {record.pod.metadata.namespace}/{record.pod.metadata.name} was seen on {record.node}, so it can't be forgotten"
+                f"pod {record.pod.metadata.namespace}/{record.pod.metadata.name} was seen on "
+                f"{record.node}, so it can't be forgotten"
             )
         self._drop(record)
         return True
 
     def observe(self, pod: Pod, requests: Requests) -> None:
-        """The watch shows this pod on its spec.nodeName: confirms an assumption, adds, moves or updates."""
+        """The watch shows this pod on its spec.nodeName: confirms an assumption, adds, moves or
+        updates.
+        """
         self._observe(PodInfo(pod, pod.spec.node_name, requests, PodState.OBSERVED))
 
     def observe_unreadable(self, pod: PartialObject, node: str, requests: Requests) -> None:
-        """The watch shows a pod on ``node`` that could not be decoded; ``requests`` is what we know that it takes there."""
+        """The watch shows a pod on ``node`` that could not be decoded; ``requests`` is what we know
+        that it takes there.
+        """
         self._observe(PodInfo(pod, node, requests, PodState.OBSERVED))
 
     def remove(self, uid: str) -> bool:
@@ -163,18 +183,25 @@ class Cache:
         return record is not None
 
     def mark_stuck(self, uid: str) -> None:
-        """A pod was told to go long ago and does not go: preemption leaves it out of account from now on."""
+        """A pod was told to go long ago and does not go: preemption leaves it out of account from
+        now on.
+        """
         record = self._pod_infos[uid]
         self._mark_pods_changed(record.node)
         record.stuck = True
 
-    # ---- inside ------------------------------------------------------------------------------------------------------------
+    # ---- inside ----------------------------------------------------------------------------------
 
     def _observe(self, new: PodInfo) -> None:
         old = self._pod_infos.get(new.pod.metadata.uid)
         if old is not None and old.node == new.node:
             new.preempted, new.stuck = old.preempted, old.stuck
-        if old is not None and old.node == new.node and old.requests == new.requests and _counts_alike(old.pod, new.pod):
+        if (
+            old is not None
+            and old.node == new.node
+            and old.requests == new.requests
+            and _counts_alike(old.pod, new.pod)
+        ):
             if _started(old.pod) != _started(new.pod):
                 self._mark_pods_changed(new.node)
             self._assumed -= old.state is PodState.ASSUMED
@@ -237,12 +264,20 @@ class Cache:
 
     def _counts_on(self, row: int, node: str) -> tuple[Step, ...]:
         """The steps that count the pods on a node."""
-        return tuple(step for record in self._on_node.get(node, {}).values() for step in self._counts(row, record))
+        return tuple(
+            step
+            for record in self._on_node.get(node, {}).values()
+            for step in self._counts(row, record)
+        )
 
     def _counts(self, row: int, record: PodInfo) -> tuple[Step, ...]:
         """The steps that count a pod wherever pods are counted."""
         pod = record.pod
-        counts = (self.nodes.charge, row, record.requests), (self.pod_counters.charge, row, pod), (self.priorities.charge, row, pod)
+        counts = (
+            (self.nodes.charge, row, record.requests),
+            (self.pod_counters.charge, row, pod),
+            (self.priorities.charge, row, pod),
+        )
         return (*counts, (self._use_volumes, row, record)) if record.volumes else counts
 
     def _use_volumes(self, row: int, record: PodInfo, sign: int) -> None:
@@ -251,7 +286,9 @@ class Cache:
         self.volumes.charge(row, record.volumes, sign)
 
     def _pods_in(self, namespaces: frozenset[str] | None) -> Iterator[tuple[AnyPod, int]]:
-        """The pods of these namespaces (None: of all) that are on a node which is there, with its row."""
+        """The pods of these namespaces (None: of all) that are on a node which is there, with its
+        row.
+        """
         for namespace in self._in_namespace if namespaces is None else sorted(namespaces):
             for record in self._in_namespace.get(namespace, {}).values():
                 row = self.nodes.row_of.get(record.node)
@@ -270,11 +307,17 @@ def _counts_alike(one: Pod | PartialObject, other: Pod | PartialObject) -> bool:
         mine.labels == its.labels
         and (mine.deletion_timestamp is None) == (its.deletion_timestamp is None)
         and isinstance(one, Pod) == isinstance(other, Pod)
-        and (not isinstance(one, Pod) or not isinstance(other, Pod) or _specs_count_alike(one, other))
+        and (
+            not isinstance(one, Pod) or not isinstance(other, Pod) or _specs_count_alike(one, other)
+        )
     )
 
 
 def _specs_count_alike(one: Pod, other: Pod) -> bool:
     mine, its = one.spec, other.spec
     said = one.metadata.annotations == other.metadata.annotations  # the minimum of its group
-    return said and (mine.affinity, mine.priority, mine.volumes) == (its.affinity, its.priority, its.volumes)
+    return said and (mine.affinity, mine.priority, mine.volumes) == (
+        its.affinity,
+        its.priority,
+        its.volumes,
+    )

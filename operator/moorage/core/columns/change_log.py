@@ -1,7 +1,9 @@
-"""Version counters and change logs: that something changed, and which rows of the node table did, for whoever wants to catch up.
+"""Version counters and change logs: that something changed, and which rows of the node table did,
+for whoever wants to catch up.
 
-Each aspect has a log of row numbers. A reader keeps the position up to which it has read and asks for what came after; when the
-log was cut meanwhile, or so much changed that catching up costs more than starting over, the answer is "everything".
+Each aspect has a log of row numbers. A reader keeps the position up to which it has read and asks
+for what came after; when the log was cut meanwhile, or so much changed that catching up costs more
+than starting over, the answer is "everything".
 """
 
 from __future__ import annotations
@@ -36,9 +38,13 @@ class Aspect(enum.IntEnum):
     DEVICES = 10
     """The devices that can be reached from the node, or who has them."""
     OBJECT = 11
-    """Anything of the node's own object that a plugin can see, annotations and conditions included."""
+    """Anything of the node's own object that a plugin can see, annotations and conditions
+    included.
+    """
     NOMINATIONS = 12
-    """Which waiting pods are nominated there. The framework follows it; plugins need not read it."""
+    """Which waiting pods are nominated there. The framework follows it; plugins need not read
+    it.
+    """
 
 
 class Versioned(Protocol):
@@ -69,7 +75,9 @@ _MIN_KEPT_CHANGES = 4096
 
 
 class ChangeLog:
-    """One aspect's log: row numbers in the order of change, of which the first ``_base`` were cut off."""
+    """One aspect's log: row numbers in the order of change, of which the first ``_base`` were cut
+    off.
+    """
 
     __slots__ = ("_base", "_rows", "end")
 
@@ -93,7 +101,9 @@ class ChangeLog:
         self.end += 1
 
     def since(self, position: int) -> list[int] | None:
-        """Rows noted from ``position`` on, repeated as often as they changed; None when that part of the log was cut off."""
+        """Rows noted from ``position`` on, repeated as often as they changed; None when that part
+        of the log was cut off.
+        """
         if position < self._base:
             return None
         return self._rows[position - self._base :]
@@ -106,11 +116,15 @@ class ChangeReader:
 
     def __init__(self, logs: tuple[ChangeLog, ...], aspects: frozenset[Aspect]) -> None:
         # A row that is filled or emptied is in every log.
-        self._logs = [logs[aspect] for aspect in sorted(aspects - {Aspect.MEMBERSHIP} or {Aspect.MEMBERSHIP})]
+        self._logs = [
+            logs[aspect] for aspect in sorted(aspects - {Aspect.MEMBERSHIP} or {Aspect.MEMBERSHIP})
+        ]
         self._positions = [-1] * len(self._logs)
 
     def catch_up(self, rows: int) -> ChangedRows:
-        """The rows that changed since the last call; ``rows`` is the size of the table, half of which counts as all of it."""
+        """The rows that changed since the last call; ``rows`` is the size of the table, half of
+        which counts as all of it.
+        """
         found: list[int] = []
         everything = False
         for i, log in enumerate(self._logs):

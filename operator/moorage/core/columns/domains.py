@@ -23,15 +23,23 @@ def domains(key: str, nodes: NodeTable, rows: Rows) -> Domains:
 
 
 def per_domain(counts: Counts, key: str, nodes: NodeTable) -> Counts:
-    """The sum of the rows' counts in each domain. int64[rows] -> int64[domains], 0 for no domain."""
+    """The sum of the rows' counts in each domain. int64[rows] -> int64[domains], 0 for no
+    domain.
+    """
     column = nodes.labels.column(key)
-    sums = np.bincount(column.codes[: counts.size], weights=counts, minlength=len(column.values)).astype(np.int64)
+    sums = np.bincount(
+        column.codes[: counts.size], weights=counts, minlength=len(column.values)
+    ).astype(np.int64)
     sums[ABSENT] = 0
     return sums
 
 
-def shifted(sums: Mapping[str, Counts], keys: Iterable[str], row: int, sign: int, nodes: NodeTable) -> Mapping[str, Counts]:
-    """Sums by topology key, as they are with one pod more (``sign`` 1) or less (-1) on this row, once for each of the keys."""
+def shifted(
+    sums: Mapping[str, Counts], keys: Iterable[str], row: int, sign: int, nodes: NodeTable
+) -> Mapping[str, Counts]:
+    """Sums by topology key, as they are with one pod more (``sign`` 1) or less (-1) on this row,
+    once for each of the keys.
+    """
     new = dict(sums)
     for key in keys:
         column = nodes.labels.column(key)

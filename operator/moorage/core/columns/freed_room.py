@@ -1,4 +1,6 @@
-"""Freed room: what hints may know of nodes, so that room that is freed wakes only pods which it may be enough for."""
+"""Freed room: what hints may know of nodes, so that room that is freed wakes only pods which it may
+be enough for.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +18,21 @@ class FreedRoom:
         self._priorities = priorities
 
     def might_take(self, node: str, amounts: Amounts, priority: int) -> bool:
-        """Whether a node has so much left, or pods of lower priority that could go. Yes where it is not known.
+        """Whether a node has so much left, or pods of lower priority that could go. Yes where it is
+        not known.
 
         What the node has none of is left out: devices may stand for it.
         """
         row = self._nodes.row_of.get(node)
         if row is None or self._priorities.any_below(priority, row):
             return True
-        wanted = {resource: amount for resource, amount in amounts.items() if self._nodes.amounts_at(resource, row)[HAS]}
-        left = ((self._nodes.amounts_at(resource, row), amount) for resource, amount in {**wanted, "pods": 1}.items())
+        wanted = {
+            resource: amount
+            for resource, amount in amounts.items()
+            if self._nodes.amounts_at(resource, row)[HAS]
+        }
+        left = (
+            (self._nodes.amounts_at(resource, row), amount)
+            for resource, amount in {**wanted, "pods": 1}.items()
+        )
         return all(taken + amount <= has for (has, taken), amount in left)

@@ -1,7 +1,9 @@
-"""Kept choices: what nominated pods are going to choose on their nodes, so that nobody else takes it before.
+"""Kept choices: what nominated pods are going to choose on their nodes, so that nobody else takes
+it before.
 
-Devices and volumes are chosen only when a pod is decided. So the choice is made for it beforehand, and made anew whenever something
-that it rests on is not as it was. Each pod, the most important one first, chooses from what those before it leave.
+Devices and volumes are chosen only when a pod is decided. So the choice is made for it beforehand,
+and made anew whenever something that it rests on is not as it was. Each pod, the most important one
+first, chooses from what those before it leave.
 """
 
 from __future__ import annotations
@@ -17,11 +19,15 @@ from moorage.core.objects.pods import Pod
 
 Kept = TypeVar("Kept")
 Choose = Callable[[Pod, int, Sequence[Kept]], Kept | None]
-"""What a pod would choose on this row beside what is kept for others; None for nothing, or where it can't be told."""
+"""What a pod would choose on this row beside what is kept for others; None for nothing, or where it
+can't be told.
+"""
 
 
 class KeptChoices(Generic[Kept]):
-    """See the module's docstring. One that was broken off (OutOfTime) goes on with what was found."""
+    """See the module's docstring. One that was broken off (OutOfTime) goes on with what was
+    found.
+    """
 
     def __init__(self) -> None:
         self._stamp: list[int] = []
@@ -29,18 +35,30 @@ class KeptChoices(Generic[Kept]):
         self._found: dict[str, Kept | None] = {}
         self._kept: Mapping[str, Kept] | None = None
 
-    def all(self, snapshot: Snapshot, rests_on: Iterable[Versioned], choose: Choose[Kept]) -> Mapping[str, Kept]:
+    def all(
+        self, snapshot: Snapshot, rests_on: Iterable[Versioned], choose: Choose[Kept]
+    ) -> Mapping[str, Kept]:
         """By pod (UID). Equal values of before and after a change are the same object."""
         nominations = snapshot.nominations
         stamp = [nominations.version, *(one.version for one in rests_on)]
         if stamp != self._stamp:
-            before = {uid: kept for uid, kept in {**self._before, **self._found}.items() if uid in nominations}
+            before = {
+                uid: kept
+                for uid, kept in {**self._before, **self._found}.items()
+                if uid in nominations
+            }
             self._stamp, self._before, self._found, self._kept = stamp, before, {}, None
         if self._kept is None:
             for record in itertools.islice(nominations.by_priority(), MAX_NOMINATED_ELSEWHERE):
                 row = snapshot.nodes.row_of.get(record.node)
-                if isinstance(record.pod, Pod) and row is not None and record.pod.metadata.uid not in self._found:
-                    self._put(record.pod.metadata.uid, choose(record.pod, row, self._of(self._found)))
+                if (
+                    isinstance(record.pod, Pod)
+                    and row is not None
+                    and record.pod.metadata.uid not in self._found
+                ):
+                    self._put(
+                        record.pod.metadata.uid, choose(record.pod, row, self._of(self._found))
+                    )
             self._kept = {uid: kept for uid, kept in self._found.items() if kept is not None}
             self._before = self._kept
         return self._kept

@@ -1,8 +1,10 @@
-"""Nominations: which waiting pods are nominated to which node, where a preemption made room for them.
+"""Nominations: which waiting pods are nominated to which node, where a preemption made room for
+them.
 
-Other pods of lower priority must leave that room alone until the pod is there. A nomination comes from two sides, and the newer one
-counts: what we decide (``nominate``) stands from then on, before the API server has shown it; what ``status.nominatedNodeName`` of
-the pod says (``observe_status``) counts whenever no decision of ours has yet to be written there. So in the end both are the same.
+Other pods of lower priority must leave that room alone until the pod is there. A nomination comes
+from two sides, and the newer one counts: what we decide (``nominate``) stands from then on, before
+the API server has shown it; what ``status.nominatedNodeName`` of the pod says (``observe_status``)
+counts whenever no decision of ours has yet to be written there. So in the end both are the same.
 """
 
 from __future__ import annotations
@@ -20,16 +22,22 @@ from moorage.core.structures.all_or_none import all_or_none
 
 _NO_PODS: dict[str, PodInfo] = {}
 MAX_NOMINATED_ELSEWHERE = 100
-"""Nominated pods that are taken into account at most on other nodes than theirs, the most important ones."""
+"""Nominated pods that are taken into account at most on other nodes than theirs, the most important
+ones.
+"""
 
 
 class Nominator:
-    """See the module's docstring. The rows of the node table whose nominations change are in its log of NOMINATIONS."""
+    """See the module's docstring. The rows of the node table whose nominations change are in its
+    log of NOMINATIONS.
+    """
 
     def __init__(self, nodes: NodeTable) -> None:
         self._nodes = nodes
         self.freed: Callable[[Pod, str], None] = lambda _pod, _node: None
-        """Told of a pod, and of the node that it was nominated to when it neither is there nor is nominated to it any more."""
+        """Told of a pod, and of the node that it was nominated to when it neither is there nor is
+        nominated to it any more.
+        """
         self.version = 0
         """Moves with every change of a nomination."""
         self._by_node: dict[str, dict[str, PodInfo]] = {}
@@ -76,7 +84,9 @@ class Nominator:
         return self._unwritten.keys()
 
     def by_priority(self) -> Iterator[PodInfo]:
-        """All of them, the most important pods first, equals in the order in which they came. Not to be changed while this runs."""
+        """All of them, the most important pods first, equals in the order in which they came. Not
+        to be changed while this runs.
+        """
         for level in sorted(self._by_priority, reverse=True):
             yield from self._by_priority[level].values()
 
@@ -89,10 +99,12 @@ class Nominator:
             if yields_to(pod, record):
                 yield record
 
-    # ---- nominations come and go ------------------------------------------------------------------------------------------
+    # ---- nominations come and go -----------------------------------------------------------------
 
     def nominate(self, pod: Pod, node: str, held: bool = False) -> None:
-        """From now on the pod is nominated to this node, or to none (""); ``pod`` is its newest state, ``held`` as in ``PodInfo``."""
+        """From now on the pod is nominated to this node, or to none (""); ``pod`` is its newest
+        state, ``held`` as in ``PodInfo``.
+        """
         uid = pod.metadata.uid
         if node:
             self.add(pod, node, pod_requests(pod), held)
@@ -104,12 +116,16 @@ class Nominator:
             del self._unwritten[uid]
 
     def observe_status(self, pod: Pod, requests: Requests) -> bool:
-        """The pod waits in this new state; whether that changes its node. It may ask for something else than before, too."""
+        """The pod waits in this new state; whether that changes its node. It may ask for something
+        else than before, too.
+        """
         uid, shown = pod.metadata.uid, pod.status.nominated_node_name
         before, node = self.nominated_node(uid), self._unwritten.get(uid, shown)
         lapsed = self._lapsed.get(uid) == node
         old = self._records.get(uid)
-        self._set(pod, "" if lapsed else node, requests, old is not None and old.held and old.node == node)
+        self._set(
+            pod, "" if lapsed else node, requests, old is not None and old.held and old.node == node
+        )
         if self._unwritten.get(uid) == shown:
             del self._unwritten[uid]
         if not lapsed:
@@ -117,14 +133,23 @@ class Nominator:
         return self.nominated_node(uid) != before
 
     def lapse(self, uid: str) -> None:
-        """Its node is not kept for this pod any more, whatever its status goes on to say; another node will be."""
+        """Its node is not kept for this pod any more, whatever its status goes on to say; another
+        node will be.
+        """
         if (old := self._replace(uid, None)) is not None:
             self._lapsed[uid] = old.node
 
     def add(self, pod: Pod, node: str, requests: Requests, held: bool = False) -> None:
-        """The pod is nominated to this node and to no other; ``requests`` is what it will take there."""
+        """The pod is nominated to this node and to no other; ``requests`` is what it will take
+        there.
+        """
         old = self._records.get(pod.metadata.uid)
-        if old is not None and old.node == node and old.held == held and _needs_same_room(old, pod, requests):
+        if (
+            old is not None
+            and old.node == node
+            and old.held == held
+            and _needs_same_room(old, pod, requests)
+        ):
             old.pod = pod
             return
         self._replace(pod.metadata.uid, PodInfo(pod, node, requests, PodState.ASSUMED, held=held))
@@ -136,7 +161,7 @@ class Nominator:
         self._unwritten.pop(uid, None)
         self._lapsed.pop(uid, None)
 
-    # ---- inside ------------------------------------------------------------------------------------------------------------
+    # ---- inside ----------------------------------------------------------------------------------
 
     def _set(self, pod: Pod, node: str, requests: Requests, held: bool) -> None:
         if node:
@@ -145,14 +170,20 @@ class Nominator:
             self._replace(pod.metadata.uid, None)
 
     def _replace(self, uid: str, new: PodInfo | None, placed: str = "") -> PodInfo | None:
-        """The pod is nominated so now, or (None) not any more; what was before. All or nothing, whoever is told included."""
+        """The pod is nominated so now, or (None) not any more; what was before. All or nothing,
+        whoever is told included.
+        """
         old = self._records.get(uid)
         for record in (old, new):
             row = self._nodes.row_of.get(record.node) if record is not None else None
             if row is not None:
                 self._nodes.logs[Aspect.NOMINATIONS].add(row)
         left = old is not None and old.node not in (placed, new.node if new is not None else "")
-        tell = ((self._notify_freed, old.pod, old.node),) if old is not None and left and isinstance(old.pod, Pod) else ()
+        tell = (
+            ((self._notify_freed, old.pod, old.node),)
+            if old is not None and left and isinstance(old.pod, Pod)
+            else ()
+        )
         all_or_none(1, (self._swap, uid, old, new), *tell)
         return old
 
@@ -174,7 +205,10 @@ class Nominator:
         """Where a record is found beside its UID."""
         if record is None:
             return ()
-        return (self._by_node, record.node), (self._by_priority, priority(record.pod) if isinstance(record.pod, Pod) else 0)
+        return (self._by_node, record.node), (
+            self._by_priority,
+            priority(record.pod) if isinstance(record.pod, Pod) else 0,
+        )
 
     def _notify_freed(self, pod: Pod, node: str, _sign: int) -> None:
         self.freed(pod, node)
@@ -193,4 +227,9 @@ def yields_to(pod: Pod, record: PodInfo) -> bool:
 def _needs_same_room(old: PodInfo, pod: Pod, requests: Requests) -> bool:
     """Whether a new state of a nominated pod needs the same room."""
     mine = old.pod
-    return isinstance(mine, Pod) and old.requests == requests and mine.spec == pod.spec and mine.metadata.labels == pod.metadata.labels
+    return (
+        isinstance(mine, Pod)
+        and old.requests == requests
+        and mine.spec == pod.spec
+        and mine.metadata.labels == pod.metadata.labels
+    )

@@ -1,9 +1,12 @@
-"""Match counters: how many pods on each node a selector matches, and how many carry a term, kept as pods come and go.
+"""Match counters: how many pods on each node a selector matches, and how many carry a term, kept as
+pods come and go.
 
-Inter-pod affinity and topology spread ask about all pods of the cluster; with these counters a decision costs what the nodes are,
-not what the pods are. A counter of matching pods is made when first asked for, by one look at the pods of the namespaces that it
-speaks of, and dropped when many others were asked for since; a counter of carried terms lives as long as a pod carries the term.
-A pod finds its counters through an index over label values, so its coming and going costs what matches it.
+Inter-pod affinity and topology spread ask about all pods of the cluster; with these counters a
+decision costs what the nodes are, not what the pods are. A counter of matching pods is made when
+first asked for, by one look at the pods of the namespaces that it speaks of, and dropped when many
+others were asked for since; a counter of carried terms lives as long as a pod carries the term. A
+pod finds its counters through an index over label values, so its coming and going costs what
+matches it.
 """
 
 from __future__ import annotations
@@ -36,11 +39,15 @@ _NONE: Counts = np.zeros(0, np.int64)
 
 
 _FEW = 256
-"""Values that a selector is found by, each: to ask one with more of them about every pod costs less."""
+"""Values that a selector is found by, each: to ask one with more of them about every pod costs
+less.
+"""
 
 
 class PodQuery(NamedTuple):
-    """Pods to count: in these namespaces (None: in all), which the selector matches; ``alive``: less those being deleted."""
+    """Pods to count: in these namespaces (None: in all), which the selector matches; ``alive``:
+    less those being deleted.
+    """
 
     namespaces: frozenset[str] | None
     selector: Selector
@@ -51,7 +58,9 @@ class PodQuery(NamedTuple):
         meta = pod.metadata
         if self.namespaces is not None and meta.namespace not in self.namespaces:
             return False
-        return not (self.alive and meta.deletion_timestamp is not None) and self.selector.matches(meta.labels)
+        return not (self.alive and meta.deletion_timestamp is not None) and self.selector.matches(
+            meta.labels
+        )
 
 
 class AffinityTermKind(enum.Enum):
@@ -70,7 +79,9 @@ class ExistingTerm(NamedTuple):
 
 
 class RowCounter:
-    """A number of pods per row. ``version`` moves when one of them changes, or when the counter is not kept any more."""
+    """A number of pods per row. ``version`` moves when one of them changes, or when the counter is
+    not kept any more.
+    """
 
     __slots__ = ("_counts", "_few", "id", "total", "version")
 
@@ -115,7 +126,9 @@ class RowCounter:
 
 
 class SelectorIndex(Generic[T]):
-    """Finds whose selector may match some labels: by one label value that the selector insists on, where there is one."""
+    """Finds whose selector may match some labels: by one label value that the selector insists on,
+    where there is one.
+    """
 
     def __init__(self) -> None:
         self._by_value: dict[tuple[str, str], dict[T, None]] = {}
@@ -154,7 +167,9 @@ class SelectorIndex(Generic[T]):
 
 
 def required_pairs(selector: Selector) -> list[tuple[str, str]]:
-    """The label values of which an object must have one, by the selector's first condition that is so plain; without any, none."""
+    """The label values of which an object must have one, by the selector's first condition that is
+    so plain; without any, none.
+    """
     for condition in selector.conditions or ():
         if condition.operator == "In" and len(condition.values) <= _FEW:
             return [(condition.key, value) for value in sorted(condition.values)]
@@ -162,12 +177,17 @@ def required_pairs(selector: Selector) -> list[tuple[str, str]]:
 
 
 def _is_unindexable(selector: Selector) -> bool:
-    """Whether it must be asked about every object: it may select some, and insists on no value, or on one of very many."""
-    return selector.conditions is not None and not any(one.operator == "In" and len(one.values) <= _FEW for one in selector.conditions)
+    """Whether it must be asked about every object: it may select some, and insists on no value, or
+    on one of very many.
+    """
+    return selector.conditions is not None and not any(
+        one.operator == "In" and len(one.values) <= _FEW for one in selector.conditions
+    )
 
 
 class PodCounters:
-    """All counters. ``pods`` gives the pods of the namespaces (None: of all) that are on a row, with that row.
+    """All counters. ``pods`` gives the pods of the namespaces (None: of all) that are on a row,
+    with that row.
 
     ``most``: so many counters of matching pods are kept at most.
     """
@@ -188,14 +208,16 @@ class PodCounters:
         self._existing: dict[ExistingTerm, RowCounter] = {}
         self._terms: SelectorIndex[ExistingTerm] = SelectorIndex()
 
-    # ---- reading -----------------------------------------------------------------------------------------------------------
+    # ---- reading ---------------------------------------------------------------------------------
 
     def knows(self, query: PodQuery) -> bool:
         """Whether its counter is made."""
         return query in self._matching
 
     def matching(self, query: PodQuery) -> RowCounter:
-        """The counter of the pods that a query speaks of; made now if nobody asked for it lately (O(pods of its namespaces))."""
+        """The counter of the pods that a query speaks of; made now if nobody asked for it lately
+        (O(pods of its namespaces)).
+        """
         counter = self._matching.get(query)
         if counter is None:
             counter = self._make()
@@ -206,7 +228,9 @@ class PodCounters:
             self._queries.add(query, query.selector)
             self._matching[query] = counter
             self._words += words
-            while len(self._matching) > 1 and (len(self._matching) > self._most or self._words > MAX_WORDS):
+            while len(self._matching) > 1 and (
+                len(self._matching) > self._most or self._words > MAX_WORDS
+            ):
                 old, dropped = self._matching.popitem(last=False)
                 self._queries.remove(old, old.selector)
                 self._words -= old.selector.words
@@ -220,7 +244,9 @@ class PodCounters:
         return bool(self._existing)
 
     def existing_terms_matching(self, pod: Pod) -> Iterator[tuple[ExistingTerm, RowCounter]]:
-        """The terms that pods on nodes carry and that speak of this pod, with the number of carriers per row (each listing counts)."""
+        """The terms that pods on nodes carry and that speak of this pod, with the number of
+        carriers per row (each listing counts).
+        """
         if not self._existing:
             return
         namespace, labels = pod.metadata.namespace, pod.metadata.labels
@@ -230,14 +256,18 @@ class PodCounters:
             if carried.term.matches(namespace, namespace_labels, labels):
                 yield carried, self._existing[carried]
 
-    # ---- writing (the cache) -----------------------------------------------------------------------------------------------
+    # ---- writing (the cache) ---------------------------------------------------------------------
 
     def charge(self, row: int, pod: AnyPod, sign: int) -> None:
         """A pod came to this row (``sign`` 1) or left it (-1)."""
         steps: list[Step] = []
         if self._matching:
             labels = pod.metadata.labels
-            steps += [(self._matching[query].add, row) for query in self._queries.candidates(labels) if query.matches(pod)]
+            steps += [
+                (self._matching[query].add, row)
+                for query in self._queries.candidates(labels)
+                if query.matches(pod)
+            ]
         if isinstance(pod, Pod) and pod.spec.affinity is not None:
             steps += [(self._count_existing, row, carried) for carried in existing_terms_of(pod)]
         if steps:

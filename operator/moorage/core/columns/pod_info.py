@@ -18,11 +18,15 @@ from moorage.core.volumes.pod_volumes import NO_VOLUMES, PodVolumeUse, volumes_o
 
 
 class PodBatch:
-    """See the module's docstring. ``ports`` and ``volumes``: those of the pods that have any, by place."""
+    """See the module's docstring. ``ports`` and ``volumes``: those of the pods that have any, by
+    place.
+    """
 
     def __init__(self, records: Sequence[PodInfo], nodes: NodeTable) -> None:
         self.records = records
-        self.rows: npt.NDArray[np.intp] = np.array([nodes.row_of[record.node] for record in records], np.intp)
+        self.rows: npt.NDArray[np.intp] = np.array(
+            [nodes.row_of[record.node] for record in records], np.intp
+        )
         kinds: dict[int, int] = {}  # pods of one template share what they ask for
         distinct: list[Requests] = []
         which = []
@@ -41,15 +45,24 @@ class PodBatch:
                     self._others.setdefault(resource, {})[kind] = amount
         basic = np.array([basic_amounts(one) for one in distinct], np.int64).reshape(-1, len(BASIC))
         self.amounts = basic.T.take(self._kind_of, axis=1)
-        self.non_zero_requested = np.array([[one.nonzero_cpu for one in distinct], [one.nonzero_memory for one in distinct]], np.int64)[
-            :, self._kind_of
-        ]
+        self.non_zero_requested = np.array(
+            [[one.nonzero_cpu for one in distinct], [one.nonzero_memory for one in distinct]],
+            np.int64,
+        )[:, self._kind_of]
         holders = {kind for kind, one in enumerate(distinct) if one.ports}
         self.volumes = {i: record.volumes for i, record in enumerate(records) if record.volumes}
-        self.ports = {i: records[i].requests.ports for i, kind in enumerate(which) if kind in holders} if holders else {}
+        self.ports = (
+            {i: records[i].requests.ports for i, kind in enumerate(which) if kind in holders}
+            if holders
+            else {}
+        )
 
-    def others(self, which: npt.NDArray[np.intp]) -> Iterator[tuple[str, npt.NDArray[np.intp], npt.NDArray[np.int64]]]:
-        """The other resources that some of these pods take: on which rows, and how much for each pod that does."""
+    def others(
+        self, which: npt.NDArray[np.intp]
+    ) -> Iterator[tuple[str, npt.NDArray[np.intp], npt.NDArray[np.int64]]]:
+        """The other resources that some of these pods take: on which rows, and how much for each
+        pod that does.
+        """
         kind_of = self._kind_of[which] if self._others else self._kind_of
         for resource, by_kind in self._others.items():
             per_kind = np.zeros(self._kinds, np.int64)
@@ -63,14 +76,19 @@ class PodBatch:
 def fits_with(record: PodInfo, others: Sequence[PodInfo], nodes: NodeTable) -> bool:
     """Whether a pod's node has of everything what it asks for, when these others are there.
 
-    Of other resources than the basic ones, only those that the node has: none is asked of it where devices or somebody else see to that.
+    Of other resources than the basic ones, only those that the node has: none is asked of it where
+    devices or somebody else see to that.
     """
     has = nodes.amounts_on(nodes.row_of[record.node])
     taken = Counter[str]()
     for each in (*others, record):
         taken.update(dict(_amounts(each.requests)))
     mine = [resource for resource, amount in _amounts(record.requests) if amount]
-    return all(taken[resource] <= has[resource][0] for resource in mine if resource in BASIC or has.get(resource, (0, 0))[0])
+    return all(
+        taken[resource] <= has[resource][0]
+        for resource in mine
+        if resource in BASIC or has.get(resource, (0, 0))[0]
+    )
 
 
 def _amounts(requests: Requests) -> Iterator[tuple[str, int]]:
@@ -86,10 +104,12 @@ class PodState(enum.Enum):
 
 @dataclasses.dataclass(slots=True)
 class PodInfo:
-    """A pod on a node: the object, where it is, what it takes there and how we know; ``volumes`` are those that placement looks at.
+    """A pod on a node: the object, where it is, what it takes there and how we know; ``volumes``
+    are those that placement looks at.
 
-    ``preempted``: we had it told to go, which the watch may not show yet. ``stuck``: it was told to go long ago and does not, so nobody
-    may count on its room. ``held``: nominated as a member of a gang that room is held for, which pods of its own priority may take.
+    ``preempted``: we had it told to go, which the watch may not show yet. ``stuck``: it was told to
+    go long ago and does not, so nobody may count on its room. ``held``: nominated as a member of a
+    gang that room is held for, which pods of its own priority may take.
     """
 
     pod: Pod | PartialObject

@@ -1,7 +1,7 @@
 """Priorities: on which nodes there are pods that a pod of some priority could displace.
 
-Pods are counted per priority and row, so that nobody looks at the pods of a node, or of all nodes, in vain. A cluster has few
-distinct priorities; one that no pod has any more is dropped.
+Pods are counted per priority and row, so that nobody looks at the pods of a node, or of all nodes,
+in vain. A cluster has few distinct priorities; one that no pod has any more is dropped.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ _NONE = np.zeros(0, np.int32)
 
 
 class PriorityTable:
-    """Counts of pods by priority and row; a pod of which only metadata are known cannot be displaced and counts nowhere."""
+    """Counts of pods by priority and row; a pod of which only metadata are known cannot be
+    displaced and counts nowhere.
+    """
 
     def __init__(self) -> None:
         self._counts: dict[int, npt.NDArray[np.int32]] = {}
@@ -46,4 +48,7 @@ class PriorityTable:
 
     def any_below(self, level: int, row: int) -> bool:
         """Whether this row has one."""
-        return any(each < level and row < counts.size and counts[row] > 0 for each, counts in self._counts.items())
+        return any(
+            each < level and row < counts.size and counts[row] > 0
+            for each, counts in self._counts.items()
+        )

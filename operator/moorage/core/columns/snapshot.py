@@ -1,7 +1,8 @@
 """The snapshot: what plugins may look at.
 
-A cycle is synchronous, so nothing changes under it: a snapshot needs no copies, it is the read side of the cache. What outlives
-an await must copy what it needs. ``trial`` lets a decision be tried on the real columns and takes every change back.
+A cycle is synchronous, so nothing changes under it: a snapshot needs no copies, it is the read side
+of the cache. What outlives an await must copy what it needs. ``trial`` lets a decision be tried on
+the real columns and takes every change back.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ from moorage.core.volumes.pod_volumes import PodVolumeUse
 
 
 class Trial:
-    """Pods taken off rows, or put on them, until the trial ends. What is counted over many nodes keeps its counts."""
+    """Pods taken off rows, or put on them, until the trial ends. What is counted over many nodes
+    keeps its counts.
+    """
 
     def __init__(self, nodes: NodeTable, volumes: VolumeTable) -> None:
         self._nodes = nodes
@@ -75,7 +78,11 @@ class Trial:
             self._volume_table.charge(row, volumes, -sign)
 
     def _charge(self, batch: PodBatch, which: npt.NDArray[np.intp], sign: int) -> None:
-        self._nodes.try_out(batch.rows[which], sign * batch.amounts[:, which], sign * batch.non_zero_requested[:, which])
+        self._nodes.try_out(
+            batch.rows[which],
+            sign * batch.amounts[:, which],
+            sign * batch.non_zero_requested[:, which],
+        )
         for resource, rows, amounts in batch.others(which):
             self._nodes.resources.charge_many(resource, rows, sign * amounts, self._nodes.rows)
             self._others.append((resource, rows, sign * amounts))
@@ -99,8 +106,9 @@ class Snapshot:
         self._cache = cache
         self._trial: Trial | None = None
         self.now: Callable[[], float] = lambda: 0.0
-        """Seconds, for plugins that must not hold up the others: they may end an attempt by it, never choose by it. Core has no clock
-        of its own: unless it is given one, no time passes."""
+        """Seconds, for plugins that must not hold up the others: they may end an attempt by it,
+        never choose by it. Core has no clock of its own: unless it is given one, no time passes.
+        """
         self.budget = TimeBudget(lambda: self.now())  # noqa: PLW0108  # the clock is given later
         """To be asked after each piece of work that is kept."""
         self.count_error: Callable[[str, str], None] = lambda plugin, point: None
@@ -117,7 +125,9 @@ class Snapshot:
 
     @property
     def pod_counters(self) -> PodCounters:
-        """Counters of pods; only ``existing_terms_matching`` is for plugins, who ask ``matching`` here for the others."""
+        """Counters of pods; only ``existing_terms_matching`` is for plugins, who ask ``matching``
+        here for the others.
+        """
         return self._cache.pod_counters
 
     @property
@@ -127,7 +137,9 @@ class Snapshot:
 
     @property
     def priorities(self) -> PriorityTable:
-        """On which rows there are pods of which priorities; only its reading half is for plugins."""
+        """On which rows there are pods of which priorities; only its reading half is for
+        plugins.
+        """
         return self._cache.priorities
 
     @property
@@ -136,7 +148,9 @@ class Snapshot:
         return self._cache.nominations
 
     def matching(self, query: PodQuery) -> RowCounter:
-        """The counter of the pods that a query speaks of; it takes a look at all of them where nobody asked lately."""
+        """The counter of the pods that a query speaks of; it takes a look at all of them where
+        nobody asked lately.
+        """
         new = not self.pod_counters.knows(query)
         counter = self.pod_counters.matching(query)
         if new:
@@ -150,7 +164,9 @@ class Snapshot:
 
     @contextlib.contextmanager
     def trial(self) -> Iterator[Trial]:
-        """Changes made through the yielded trial are undone at the end, whatever happens in between; one at a time."""
+        """Changes made through the yielded trial are undone at the end, whatever happens in
+        between; one at a time.
+        """
         if self._trial is not None:
             raise RuntimeError("a trial is going on")
         self._trial = Trial(self._cache.nodes, self._cache.volumes)

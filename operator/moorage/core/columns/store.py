@@ -1,7 +1,8 @@
 """The store: every object that decisions read and that is neither pod nor node, by kind.
 
-Each kind has a version counter, which moves with each change of an object of that kind, so that whoever computed something from objects
-knows that it is out of date. One writer, one thread; plugins read through ``snapshot.store``.
+Each kind has a version counter, which moves with each change of an object of that kind, so that
+whoever computed something from objects knows that it is out of date. One writer, one thread;
+plugins read through ``snapshot.store``.
 """
 
 from __future__ import annotations
@@ -26,10 +27,14 @@ class Lister(Protocol):
     """The store's reading half."""
 
     def __hash__(self) -> int:
-        """By identity: what follows from a store at a version of a counter may be remembered under these."""
+        """By identity: what follows from a store at a version of a counter may be remembered under
+        these.
+        """
 
     def objects(self, kind: type[T]) -> Mapping[str, T]:
-        """All objects of a kind by ``namespace/name`` (or name), in the order in which they came."""
+        """All objects of a kind by ``namespace/name`` (or name), in the order in which they
+        came.
+        """
 
     def version_counter(self, kind: type[HasMetadata]) -> VersionCounter:
         """Moves when an object of the kind comes, changes or goes."""
@@ -39,11 +44,15 @@ class Lister(Protocol):
         """What is left on nodes."""
 
     def index(self, make: Callable[[Store], KeptIndex]) -> KeptIndex:
-        """What ``make`` (a class, say) keeps of objects beside them, always the same one; made when first asked for."""
+        """What ``make`` (a class, say) keeps of objects beside them, always the same one; made when
+        first asked for.
+        """
 
 
 class Store:
-    """See the module's docstring. Kinds are the struct types of ``core``; any may be asked for, at any time."""
+    """See the module's docstring. Kinds are the struct types of ``core``; any may be asked for, at
+    any time.
+    """
 
     def __init__(self, room: FreedRoom | None = None) -> None:
         self.room = room or FreedRoom(NodeTable(), PriorityTable())
@@ -55,7 +64,9 @@ class Store:
         self._indexes: dict[Callable[[Store], Any], Any] = {}
 
     def objects(self, kind: type[T]) -> Mapping[str, T]:
-        """All objects of a kind by ``namespace/name`` (or name), in the order in which they came."""
+        """All objects of a kind by ``namespace/name`` (or name), in the order in which they
+        came.
+        """
         view = self._views.get(kind)
         if view is None:
             view = self._views[kind] = MappingProxyType(self._of(kind))
@@ -69,14 +80,18 @@ class Store:
         return clock
 
     def index(self, make: Callable[[Store], KeptIndex]) -> KeptIndex:
-        """What ``make`` keeps of objects beside them, always the same one; made when first asked for."""
+        """What ``make`` keeps of objects beside them, always the same one; made when first asked
+        for.
+        """
         if make not in self._indexes:
             self._indexes[make] = make(self)
         index: KeptIndex = self._indexes[make]
         return index
 
     def follow(self, kind: type[T], follower: Callable[[T | None, T | None], None]) -> None:
-        """Tell ``follower`` of each object of a kind, now and whenever one comes, changes or goes. One that raises now is told no more."""
+        """Tell ``follower`` of each object of a kind, now and whenever one comes, changes or goes.
+        One that raises now is told no more.
+        """
         for obj in self.objects(kind).values():
             follower(None, obj)
         self._followers.setdefault(kind, []).append(follower)
@@ -86,12 +101,16 @@ class Store:
         self._change(type(obj), key(obj), obj)
 
     def remove(self, kind: type[HasMetadata], name: str) -> None:
-        """Take an object out; unknown names are ignored. If a follower raises, nothing has changed."""
+        """Take an object out; unknown names are ignored. If a follower raises, nothing has
+        changed.
+        """
         if name in self._of(kind):
             self._change(kind, name, None)
 
     def _change(self, kind: type[HasMetadata], name: str, new: HasMetadata | None) -> None:
-        """Followers are told one after another; one that raises has changed nothing, and those before it are told to go back."""
+        """Followers are told one after another; one that raises has changed nothing, and those
+        before it are told to go back.
+        """
         self.version_counter(kind).increment()
         told: list[Follower] = []
         objects = self._of(kind)

@@ -1,8 +1,10 @@
-"""Volumes on nodes: which rows use which claims and disks, and how many volumes of each CSI driver a row can still hold.
+"""Volumes on nodes: which rows use which claims and disks, and how many volumes of each CSI driver
+a row can still hold.
 
-Kept up to date with pods that come and go (by the cache) and with claims, volumes, classes, attachments and CSINodes, so that a
-decision about a pod with volumes looks at what those use and not at all pods. A row whose answer may change is noted in the log of
-``Aspect.VOLUMES``; for pods that the cache charges, the cache does that.
+Kept up to date with pods that come and go (by the cache) and with claims, volumes, classes,
+attachments and CSINodes, so that a decision about a pod with volumes looks at what those use and
+not at all pods. A row whose answer may change is noted in the log of ``Aspect.VOLUMES``; for pods
+that the cache charges, the cache does that.
 """
 
 from __future__ import annotations
@@ -14,7 +16,13 @@ from moorage.core.columns.change_log import Aspect, VersionCounter
 from moorage.core.columns.nodes.node_table import NodeTable
 from moorage.core.columns.store import Lister, Store
 from moorage.core.objects.meta import HasMetadata, key
-from moorage.core.objects.storage import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass, VolumeAttachment
+from moorage.core.objects.storage import (
+    CSINode,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+)
 from moorage.core.structures.all_or_none import Step, all_or_none
 from moorage.core.structures.sparse import HAS, TAKEN, Amounts, SparseAmounts
 from moorage.core.volumes.claims import class_of
@@ -27,7 +35,9 @@ Source = tuple[type[HasMetadata], str]
 
 
 class ResolvedClaim(NamedTuple):
-    """A claim, the volume that it means to a CSI driver (None: it does not count), and the objects that this rests on."""
+    """A claim, the volume that it means to a CSI driver (None: it does not count), and the objects
+    that this rests on.
+    """
 
     claim: PersistentVolumeClaim | None
     volume: VolumeId | None
@@ -35,7 +45,9 @@ class ResolvedClaim(NamedTuple):
 
 
 def resolve_claim(claim_key: str, store: Lister) -> ResolvedClaim:
-    """Which volume a claim stands for: the one that it is bound to, or the one that is still to be made for it."""
+    """Which volume a claim stands for: the one that it is bound to, or the one that is still to be
+    made for it.
+    """
     claim = store.objects(PersistentVolumeClaim).get(claim_key)
     if claim is None:
         return ResolvedClaim(None, None)
@@ -50,7 +62,9 @@ def resolve_claim(claim_key: str, store: Lister) -> ResolvedClaim:
 
 
 class VolumeTable:
-    """See the module's docstring. ``uses`` moves when a pod begins or ceases to use a claim (the cache moves it)."""
+    """See the module's docstring. ``uses`` moves when a pod begins or ceases to use a claim (the
+    cache moves it).
+    """
 
     def __init__(self, store: Store, nodes: NodeTable) -> None:
         self.uses = VersionCounter()
@@ -65,14 +79,16 @@ class VolumeTable:
         self._attachments: dict[str, tuple[int, VolumeId]] = {}
         self._attachments_of: dict[Source, dict[str, None]] = {}
         self._drivers = SparseAmounts()
-        """For each row, how many volumes a CSI driver can hold there (less _NO_LIMIT, so that 0 is none), and how many it does."""
+        """For each row, how many volumes a CSI driver can hold there (less _NO_LIMIT, so that 0 is
+        none), and how many it does.
+        """
         store.follow(PersistentVolumeClaim, self._put_claim)
         for kind in (PersistentVolume, StorageClass):
             store.follow(kind, self._put_source)
         store.follow(CSINode, self._put_csi_node)
         store.follow(VolumeAttachment, self._put_attachment)
 
-    # ---- reading -----------------------------------------------------------------------------------------------------------
+    # ---- reading ---------------------------------------------------------------------------------
 
     def in_use(self, claim: ClaimUse) -> bool:
         """Whether a pod on a node uses a claim just so."""
@@ -88,11 +104,13 @@ class VolumeTable:
         return self._mounted.get(volume, {}).keys()
 
     def spare(self, driver: str) -> Amounts | None:
-        """How many more volumes of a driver each row can hold; None when no node has a limit for it. -> int64[rows]."""
+        """How many more volumes of a driver each row can hold; None when no node has a limit for
+        it. -> int64[rows].
+        """
         known = self._drivers.read(driver, self._nodes.all_rows, self._nodes.rows)
         return None if known is None else known[HAS] + _NO_LIMIT - known[TAKEN]
 
-    # ---- pods (the cache) --------------------------------------------------------------------------------------------------
+    # ---- pods (the cache) ------------------------------------------------------------------------
 
     def charge(self, row: int, volumes: PodVolumeUse, sign: int) -> None:
         """A pod with these came to the row (``sign`` 1) or left it (-1)."""
@@ -104,9 +122,15 @@ class VolumeTable:
         )
 
     def charge_node(self, row: int, name: str, sign: int) -> None:
-        """A node came (``sign`` 1; its pods come after it), or is about to go (-1; its pods have been taken off)."""
+        """A node came (``sign`` 1; its pods come after it), or is about to go (-1; its pods have
+        been taken off).
+        """
         attachments = self._attachments_of.get((CSINode, name), ())
-        attaching = (step for attachment in attachments for step in self._attaching(attachment, there=sign > 0))
+        attaching = (
+            step
+            for attachment in attachments
+            for step in self._attaching(attachment, there=sign > 0)
+        )
         all_or_none(1, (self._limit, row, self._store.objects(CSINode).get(name), sign), *attaching)
 
     def _use(self, row: int, use: ClaimUse, sign: int) -> None:
@@ -134,10 +158,14 @@ class VolumeTable:
                 if not rows:
                     del self._disks[disk.kind, disk.name]
 
-    # ---- claims ------------------------------------------------------------------------------------------------------------
+    # ---- claims ----------------------------------------------------------------------------------
 
-    def _rest(self, claim: str, old: ResolvedClaim | None, new: ResolvedClaim | None, sign: int) -> None:
-        """A claim that is in use rests on this now, and on that no longer; None: it is not in use."""
+    def _rest(
+        self, claim: str, old: ResolvedClaim | None, new: ResolvedClaim | None, sign: int
+    ) -> None:
+        """A claim that is in use rests on this now, and on that no longer; None: it is not in
+        use.
+        """
         gone, come = (old, new) if sign > 0 else (new, old)
         if gone is not None:
             del self._resolved[claim]
@@ -166,7 +194,9 @@ class VolumeTable:
             yield self._mount, old, row, use, -number
             yield self._mount, new, row, use, number
 
-    def _put_claim(self, old: PersistentVolumeClaim | None, new: PersistentVolumeClaim | None) -> None:
+    def _put_claim(
+        self, old: PersistentVolumeClaim | None, new: PersistentVolumeClaim | None
+    ) -> None:
         for claim in {key(one): None for one in (old, new) if one is not None}:
             all_or_none(1, *self._resolve_again(claim))
 
@@ -174,26 +204,59 @@ class VolumeTable:
         obj = new or old
         if obj is not None:
             source = type(obj), obj.metadata.name
-            looking = (step for claim in self._resting_on.get(source, ()) for step in self._resolve_again(claim))
-            attaching = (step for name in self._attachments_of.get(source, ()) for step in self._attaching(name, there=True))
+            looking = (
+                step
+                for claim in self._resting_on.get(source, ())
+                for step in self._resolve_again(claim)
+            )
+            attaching = (
+                step
+                for name in self._attachments_of.get(source, ())
+                for step in self._attaching(name, there=True)
+            )
             all_or_none(1, *looking, *attaching)
 
-    # ---- drivers -----------------------------------------------------------------------------------------------------------
+    # ---- drivers ---------------------------------------------------------------------------------
 
     def _put_csi_node(self, old: CSINode | None, new: CSINode | None) -> None:
-        there = [(self._nodes.row_of.get(one.metadata.name), one, sign) for one, sign in ((old, -1), (new, 1)) if one is not None]
-        all_or_none(1, *((self._limit, row, one, sign) for row, one, sign in there if row is not None))
+        there = [
+            (self._nodes.row_of.get(one.metadata.name), one, sign)
+            for one, sign in ((old, -1), (new, 1))
+            if one is not None
+        ]
+        all_or_none(
+            1, *((self._limit, row, one, sign) for row, one, sign in there if row is not None)
+        )
 
     def _limit(self, row: int, csi_node: CSINode | None, there: int, sign: int) -> None:
         """Write down (``there`` 1), or wipe out (-1), what a node's drivers say."""
         drivers = (csi_node.spec.drivers if csi_node is not None else None) or ()
-        counts = {one.name: one.allocatable.count for one in drivers if one.allocatable is not None and one.allocatable.count is not None}
+        counts = {
+            one.name: one.allocatable.count
+            for one in drivers
+            if one.allocatable is not None and one.allocatable.count is not None
+        }
         if counts:
             self._nodes.logs[Aspect.VOLUMES].add(row)
-            all_or_none(there * sign, *((self._drivers.charge, row, name, HAS, count - _NO_LIMIT) for name, count in counts.items()))
+            all_or_none(
+                there * sign,
+                *(
+                    (self._drivers.charge, row, name, HAS, count - _NO_LIMIT)
+                    for name, count in counts.items()
+                ),
+            )
 
-    def _hold(self, holders: dict[VolumeId, dict[int, int]], volume: VolumeId, row: int, number: int, sign: int) -> None:
-        """A volume counts once on a row, however many pods use it there and whether it is attached yet or not."""
+    def _hold(
+        self,
+        holders: dict[VolumeId, dict[int, int]],
+        volume: VolumeId,
+        row: int,
+        number: int,
+        sign: int,
+    ) -> None:
+        """A volume counts once on a row, however many pods use it there and whether it is attached
+        yet or not.
+        """
         there = holders.get(volume, {})
         left = there.get(row, 0) + sign * number
         others = self._attached if holders is self._mounted else self._mounted
@@ -206,7 +269,7 @@ class VolumeTable:
         if not there:
             del holders[volume]
 
-    # ---- attachments -------------------------------------------------------------------------------------------------------
+    # ---- attachments -----------------------------------------------------------------------------
 
     def _put_attachment(self, old: VolumeAttachment | None, new: VolumeAttachment | None) -> None:
         name = (new or old).metadata.name  # type: ignore[union-attr]  # one of them is there
@@ -220,7 +283,9 @@ class VolumeTable:
             self._attachments_of.setdefault(source, {})[name] = None
 
     def _attaching(self, name: str, *, there: bool) -> Iterator[Step]:
-        """What it takes to count an attachment as it is now, if its node and its volume are there; or (not ``there``) no longer."""
+        """What it takes to count an attachment as it is now, if its node and its volume are there;
+        or (not ``there``) no longer.
+        """
         before, after = self._attachments.get(name), self._attached_to(name) if there else None
         yield self._record_attachment, name, before, after
         for counted, number in ((before, -1), (after, 1)):
@@ -232,12 +297,20 @@ class VolumeTable:
     def _attached_to(self, name: str) -> tuple[int, VolumeId] | None:
         attachment = self._store.objects(VolumeAttachment)[name]
         row = self._nodes.row_of.get(attachment.spec.node_name)
-        pv = self._store.objects(PersistentVolume).get(attachment.spec.source.persistent_volume_name or "")
+        pv = self._store.objects(PersistentVolume).get(
+            attachment.spec.source.persistent_volume_name or ""
+        )
         if row is None or pv is None or pv.spec.csi is None or not attachment.spec.attacher:
             return None
         return row, VolumeId(attachment.spec.attacher, pv.spec.csi.volume_handle)
 
-    def _record_attachment(self, name: str, before: tuple[int, VolumeId] | None, after: tuple[int, VolumeId] | None, sign: int) -> None:
+    def _record_attachment(
+        self,
+        name: str,
+        before: tuple[int, VolumeId] | None,
+        after: tuple[int, VolumeId] | None,
+        sign: int,
+    ) -> None:
         counted = after if sign > 0 else before
         if counted is not None:
             self._attachments[name] = counted
@@ -249,4 +322,7 @@ def _sources(attachment: VolumeAttachment | None) -> tuple[Source, ...]:
     """What an attachment counts by: its node (which goes by its CSINode here) and its volume."""
     if attachment is None:
         return ()
-    return (CSINode, attachment.spec.node_name), (PersistentVolume, attachment.spec.source.persistent_volume_name or "")
+    return (CSINode, attachment.spec.node_name), (
+        PersistentVolume,
+        attachment.spec.source.persistent_volume_name or "",
+    )

@@ -1,1 +1,3 @@
-"""One decision: filters, scores, a node, or why none will do; with extenders and for groups of pods."""
+"""One decision: filters, scores, a node, or why none will do; with extenders and for groups of
+pods.
+"""

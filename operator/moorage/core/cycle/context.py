@@ -20,7 +20,9 @@ from moorage.core.objects.pods import Pod
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ScheduleResult:
-    """The pod goes to ``node``, decided by ``revision``; ``score`` is None when no other node was feasible."""
+    """The pod goes to ``node``, decided by ``revision``; ``score`` is None when no other node was
+    feasible.
+    """
 
     pod: Pod
     node: str
@@ -34,7 +36,8 @@ class ScheduleResult:
 class Diagnosis:
     """The pod goes nowhere now.
 
-    ``code`` ERROR: a fault, else a rejection by ``unschedulable_plugins``. ``message`` is for the pod's condition.
+    ``code`` ERROR: a fault, else a rejection by ``unschedulable_plugins``. ``message`` is for the
+    pod's condition.
     """
 
     pod: Pod
@@ -56,7 +59,9 @@ class Diagnosis:
 
 
 class CycleContext:
-    """What a cycle works on: the cache, the evaluator over it, the sampler's place, the tie-break's seed."""
+    """What a cycle works on: the cache, the evaluator over it, the sampler's place, the tie-break's
+    seed.
+    """
 
     def __init__(self, cache: Cache, seed: int = 0, observer: Observer | None = None) -> None:
         self.cache = cache

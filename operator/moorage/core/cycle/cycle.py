@@ -1,7 +1,7 @@
 """The scheduling cycle: one pod, all nodes, one synchronous call.
 
-``decide`` looks and changes nothing; ``assume_and_reserve`` takes the decision for done, all or nothing. The engine does the
-rest: it binds what was placed and tells why what was not.
+``decide`` looks and changes nothing; ``assume_and_reserve`` takes the decision for done, all or
+nothing. The engine does the rest: it binds what was placed and tells why what was not.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ NO_NODES = "no nodes available to schedule pods"
 
 
 def decide(pod: Pod, revision: Revision, context: CycleContext) -> ScheduleResult | Diagnosis:
-    """Where the pod should go, or why it cannot go anywhere. Changes nothing but what the evaluator keeps."""
+    """Where the pod should go, or why it cannot go anywhere. Changes nothing but what the evaluator
+    keeps.
+    """
     # 1. preFilter and filter: catch up with what changed since this template was last looked at.
     evaluation = run_filters(pod, revision, context)
     if isinstance(evaluation, Diagnosis):
@@ -39,7 +41,8 @@ def decide(pod: Pod, revision: Revision, context: CycleContext) -> ScheduleResul
         room = run_post_filters(pod, revision, context, evaluation)
         return fit_error(evaluation, snapshot).diagnosis(pod, revision, room)
 
-    # 3. A nominated node that still fits is taken; a lone feasible node needs no score; a sampling profile sees only some.
+    # 3. A nominated node that still fits is taken; a lone feasible node needs no score; a sampling
+    #   profile sees only some.
     nominated = snapshot.nodes.row_of.get(snapshot.nominations.nominated_node(pod.metadata.uid))
     if nominated is not None and evaluation.rejected_by[nominated] == PASSES:
         return ScheduleResult(pod, snapshot.nodes.names[nominated], revision, 1)
@@ -57,12 +60,16 @@ def decide(pod: Pod, revision: Revision, context: CycleContext) -> ScheduleResul
 
     # 5. The best total; ties by (seed, pod, node).
     best = int(totals.max())
-    row = pick(np.flatnonzero(totals == best), snapshot.nodes.tie_break, pod.metadata.uid, context.seed)
+    row = pick(
+        np.flatnonzero(totals == best), snapshot.nodes.tie_break, pod.metadata.uid, context.seed
+    )
     return ScheduleResult(pod, snapshot.nodes.names[row], revision, candidates, best)
 
 
 def run_filters(pod: Pod, revision: Revision, context: CycleContext) -> Evaluation | Diagnosis:
-    """What filters say of all nodes as they are now; a diagnosis where there are no nodes, or a plugin failed."""
+    """What filters say of all nodes as they are now; a diagnosis where there are no nodes, or a
+    plugin failed.
+    """
     snapshot, observer = context.snapshot, context.observer
     if not len(snapshot.nodes):
         return Diagnosis(pod, revision, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, NO_NODES)
@@ -80,15 +87,21 @@ def run_filters(pod: Pod, revision: Revision, context: CycleContext) -> Evaluati
 
 
 def run_scores(evaluation: Evaluation, revision: Revision, context: CycleContext) -> Status:
-    """Have plugins score the nodes that filters let through, after ``run_filters``; ERROR when one failed."""
+    """Have plugins score the nodes that filters let through, after ``run_filters``; ERROR when one
+    failed.
+    """
     context.observer.begin(ExtensionPoint.SCORE)
     status = evaluation.refresh_scores(context.snapshot)
     context.observer.end(ExtensionPoint.SCORE, status.code.value, revision.scheduler_name)
     return status
 
 
-def assume_and_reserve(placement: ScheduleResult, context: CycleContext) -> ScheduleResult | Diagnosis:
-    """Assume the pod on its node (or raise with nothing changed), let plugins reserve; if one rejects or fails, all is taken back."""
+def assume_and_reserve(
+    placement: ScheduleResult, context: CycleContext
+) -> ScheduleResult | Diagnosis:
+    """Assume the pod on its node (or raise with nothing changed), let plugins reserve; if one
+    rejects or fails, all is taken back.
+    """
     pod, revision = placement.pod, placement.revision
     context.cache.assume(on_node(pod, placement.node), placement.node, pod_requests(pod))
     if not revision.points[ExtensionPoint.RESERVE]:
@@ -112,8 +125,9 @@ def assume_and_reserve(placement: ScheduleResult, context: CycleContext) -> Sche
 def recheck_node(placement: ScheduleResult, context: CycleContext) -> str:
     """Why the node would not take the pod any more, "" when it would.
 
-    Asked where the node has changed since the decision by somebody else's doing (``Cache.node_generation``). The pod itself, which is
-    assumed there, is left out of account; a plugin that reserved something for it is not asked, as that would be in its own way.
+    Asked where the node has changed since the decision by somebody else's doing
+    (``Cache.node_generation``). The pod itself, which is assumed there, is left out of account; a
+    plugin that reserved something for it is not asked, as that would be in its own way.
     """
     pod, node, snapshot = placement.pod, placement.node, context.snapshot
     record, row = context.cache.pod_info(pod.metadata.uid), snapshot.nodes.row_of.get(node)
@@ -123,7 +137,9 @@ def recheck_node(placement: ScheduleResult, context: CycleContext) -> str:
         return ""
     evaluation = context.evaluator.evaluation(pod, placement.revision)
     evaluation.refresh_filters(snapshot)
-    reserving = {name for name, reserved in placement.reservations.items() if reserved.value is not None}
+    reserving = {
+        name for name, reserved in placement.reservations.items() if reserved.value is not None
+    }
     with evaluation.dry_run(snapshot, without=reserving) as what_if:
         what_if.remove(PodBatch([record], snapshot.nodes), np.array([0]))
         refusal = what_if.run_filters(np.array([row])).get(row)

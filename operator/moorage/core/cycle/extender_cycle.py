@@ -1,12 +1,14 @@
-"""The cycle of a pod whose profile asks extenders about it: a generator, as answers take their time.
+"""The cycle of a pod whose profile asks extenders about it: a generator, as answers take their
+time.
 
-It yields what is to be asked and is resumed with the answer; meanwhile other pods are decided and watches write. So what lives
-across a question are names of nodes, and whatever is decided is decided by the nodes as they are then: scores are added up after
-the last filter has answered, and of the best nodes the first is taken that plugins still let through. When none of them does any
+It yields what is to be asked and is resumed with the answer; meanwhile other pods are decided and
+watches write. So what lives across a question are names of nodes, and whatever is decided is
+decided by the nodes as they are then: scores are added up after the last filter has answered, and
+of the best nodes the first is taken that plugins still let through. When none of them does any
 more, the cycle begins anew.
-Source: kube-scheduler's findNodesThatPassExtenders, prioritizeNodes and callExtenders (v1.36), in words of our own.
-Different on purpose: a node that an extender leaves out without a word has a reason all the same; of nodes that
-an extender was not asked about nothing is believed.
+Source: kube-scheduler's findNodesThatPassExtenders, prioritizeNodes and callExtenders (v1.36), in
+words of our own. Different on purpose: a node that an extender leaves out without a word has a
+reason all the same; of nodes that an extender was not asked about nothing is believed.
 """
 
 from __future__ import annotations
@@ -36,7 +38,14 @@ from moorage.core.framework.extenders import (
     ExtenderQuestion,
     MetaVictims,
 )
-from moorage.core.framework.interfaces import MAX_NODE_SCORE, ExtensionPoint, PostFilterResult, PreemptionPlugin, Victims, is_a
+from moorage.core.framework.interfaces import (
+    MAX_NODE_SCORE,
+    ExtensionPoint,
+    PostFilterResult,
+    PreemptionPlugin,
+    Victims,
+    is_a,
+)
 from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import Code, Reason, error_status, texts
 from moorage.core.framework.tie_breaking import pick
@@ -46,25 +55,35 @@ T = TypeVar("T")
 Steps: TypeAlias = Generator[ExtenderQuestion, Any, T]
 
 _MAX_STARTS = 3
-"""How often the nodes that extenders let through may be lost to others before the pod waits for a while."""
+"""How often the nodes that extenders let through may be lost to others before the pod waits for a
+while.
+"""
 _TAKEN_MEANWHILE = "the nodes that extenders let through were taken by others while they were asked"
 _FITS_NOW = "a node has room now that had none when extenders were asked about victims"
 
 FAILED_BY_EXTENDER = Reason("ExtenderFailed", "{}", Code.UNSCHEDULABLE)
 UNRESOLVABLE_BY_EXTENDER = Reason("ExtenderUnresolvable", "{}", Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
-LEFT_OUT_BY_EXTENDER = Reason("ExtenderSilent", 'node(s) were left out by extender "{}"', Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+LEFT_OUT_BY_EXTENDER = Reason(
+    "ExtenderSilent", 'node(s) were left out by extender "{}"', Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+)
 REASONS = (FAILED_BY_EXTENDER, UNRESOLVABLE_BY_EXTENDER, LEFT_OUT_BY_EXTENDER)
 
 
 def extenders_interested(pod: Pod, revision: Revision) -> tuple[Extender, ...]:
     """The extenders that have a say about this pod before it has its node."""
-    return tuple(extender for extender in revision.extenders if extender.decides and extender.is_interested(pod))
+    return tuple(
+        extender
+        for extender in revision.extenders
+        if extender.decides and extender.is_interested(pod)
+    )
 
 
 def extender_cycle(
     pod: Pod, revision: Revision, context: CycleContext
 ) -> Generator[ExtenderQuestion, ExtenderAnswer, ScheduleResult | Diagnosis]:
-    """As ``cycle.decide``: yields questions, is sent the answers, returns what is decided; to be committed at once."""
+    """As ``cycle.decide``: yields questions, is sent the answers, returns what is decided; to be
+    committed at once.
+    """
     cycle = _ExtenderCycle(pod, revision, context, extenders_interested(pod, revision))
     for _ in range(_MAX_STARTS):
         outcome = yield from cycle.decide()
@@ -113,7 +132,11 @@ class _ExtenderCycle:
         # 4. Score what is left now; a lone node needs none.
         rows = self._feasible_among(left)
         if rows.size < 2:
-            return ScheduleResult(self.pod, self._names(rows)[0], self.revision, 1) if rows.size else None
+            return (
+                ScheduleResult(self.pod, self._names(rows)[0], self.revision, 1)
+                if rows.size
+                else None
+            )
         totals = self._totals(evaluation, rows)
         if isinstance(totals, Diagnosis):
             return totals
@@ -122,7 +145,7 @@ class _ExtenderCycle:
         # 5. The best that still fits.
         return self._best(totals)
 
-    # ---- the nodes as they are now -----------------------------------------------------------------------------------------
+    # ---- the nodes as they are now ---------------------------------------------------------------
 
     def _run_filters(self) -> Evaluation | Diagnosis:
         return run_filters(self.pod, self.revision, self.context)
@@ -144,7 +167,7 @@ class _ExtenderCycle:
         sample = self.context.sampler.choose(evaluation, self.revision, self.context.snapshot)
         return evaluation.feasible() if sample is None else sample
 
-    # ---- filter ------------------------------------------------------------------------------------------------------------
+    # ---- filter ----------------------------------------------------------------------------------
 
     def _ask_filters(self, names: tuple[str, ...]) -> Steps[tuple[str, ...] | ExtenderFailure]:
         """Those of the nodes that all extenders let through; the others are ``rejected``."""
@@ -158,7 +181,9 @@ class _ExtenderCycle:
                 return answer
         return names
 
-    def _apply_answer(self, extender: Extender, names: tuple[str, ...], answer: ExtenderFilterResult) -> tuple[str, ...]:
+    def _apply_answer(
+        self, extender: Extender, names: tuple[str, ...], answer: ExtenderFilterResult
+    ) -> tuple[str, ...]:
         """The nodes that an extender lets through; what it says of the others is remembered."""
         passed = set(answer.passed)
         for name in names:
@@ -170,14 +195,18 @@ class _ExtenderCycle:
                 self.rejected[name] = LEFT_OUT_BY_EXTENDER, extender.url
         return tuple(name for name in names if name in passed)
 
-    # ---- score -------------------------------------------------------------------------------------------------------------
+    # ---- score -----------------------------------------------------------------------------------
 
-    def _totals(self, evaluation: Evaluation, rows: npt.NDArray[np.intp]) -> dict[str, int] | Diagnosis:
+    def _totals(
+        self, evaluation: Evaluation, rows: npt.NDArray[np.intp]
+    ) -> dict[str, int] | Diagnosis:
         """What plugins give these rows, as if no others were feasible."""
         status = run_scores(evaluation, self.revision, self.context)
         if status.code is not Code.SUCCESS:
             return Diagnosis(self.pod, self.revision, Code.ERROR, status.message)
-        return dict(zip(self._names(rows), evaluation.totals_among(rows)[rows].tolist(), strict=True))
+        return dict(
+            zip(self._names(rows), evaluation.totals_among(rows)[rows].tolist(), strict=True)
+        )
 
     def _prioritize(self, totals: dict[str, int]) -> Steps[None]:
         """Add what extenders give these nodes; one that fails gives nothing."""
@@ -198,10 +227,12 @@ class _ExtenderCycle:
         names = self.context.snapshot.nodes.names
         best = max(totals[names[row]] for row in rows.tolist())
         equals = np.array([row for row in rows.tolist() if totals[names[row]] == best], np.intp)
-        row = pick(equals, self.context.snapshot.nodes.tie_break, self.pod.metadata.uid, self.context.seed)
+        row = pick(
+            equals, self.context.snapshot.nodes.tie_break, self.pod.metadata.uid, self.context.seed
+        )
         return ScheduleResult(self.pod, names[row], self.revision, len(totals), best)
 
-    # ---- when nobody fits --------------------------------------------------------------------------------------------------
+    # ---- when nobody fits ------------------------------------------------------------------------
 
     def _diagnose(self, evaluation: Evaluation) -> Steps[Diagnosis]:
         """Why the pod goes nowhere, and whom postFilter would have go."""
@@ -209,8 +240,18 @@ class _ExtenderCycle:
         if self.rejected:
             counts = Counter(dict(said.reason_counts))
             # What plugins refuse by now has a reason of theirs.
-            counts.update(texts(tuple(self.rejected[name] for name in self._names(self._feasible_among(self.rejected)))))
-            said = said._replace(unschedulable_plugins=said.unschedulable_plugins | {EXTENDER}, reason_counts=list(counts.items()))
+            counts.update(
+                texts(
+                    tuple(
+                        self.rejected[name]
+                        for name in self._names(self._feasible_among(self.rejected))
+                    )
+                )
+            )
+            said = said._replace(
+                unschedulable_plugins=said.unschedulable_plugins | {EXTENDER},
+                reason_counts=list(counts.items()),
+            )
         room = yield from self._run_post_filters()
         return said.diagnosis(self.pod, self.revision, room)
 
@@ -222,7 +263,11 @@ class _ExtenderCycle:
             if isinstance(evaluation, Diagnosis):
                 return PostFilterResult(error_status(evaluation.message), action={})
             attempt = make_attempt(self.context, evaluation, self._node_codes(evaluation))
-            found = plugin.find_candidates(self.pod, attempt) if is_a(plugin, PreemptionPlugin) else plugin.post_filter(self.pod, attempt)
+            found = (
+                plugin.find_candidates(self.pod, attempt)
+                if is_a(plugin, PreemptionPlugin)
+                else plugin.post_filter(self.pod, attempt)
+            )
             if not isinstance(found, PostFilterResult):
                 found = yield from self._process_preemption(found)
                 if not passing.issuperset(self._feasible()):
@@ -237,8 +282,13 @@ class _ExtenderCycle:
         return heard.merged()
 
     def _node_codes(self, evaluation: Evaluation) -> npt.NDArray[np.int64]:
-        """``FailedAttempt.node_codes``: those of plugins, and on the nodes that these let through those of extenders."""
-        codes, row_of = evaluation.node_codes(self.context.snapshot), self.context.snapshot.nodes.row_of
+        """``FailedAttempt.node_codes``: those of plugins, and on the nodes that these let through
+        those of extenders.
+        """
+        codes, row_of = (
+            evaluation.node_codes(self.context.snapshot),
+            self.context.snapshot.nodes.row_of,
+        )
         for name in self._feasible():
             reason, _ = self.rejected.get(name, (UNRESOLVABLE_BY_EXTENDER, ""))
             codes[row_of[name]] = 1 if reason.code is Code.UNSCHEDULABLE else 2
@@ -247,15 +297,25 @@ class _ExtenderCycle:
     def _feasible(self) -> tuple[str, ...]:
         """All nodes that plugins let through."""
         evaluation = self._run_filters()
-        return () if isinstance(evaluation, Diagnosis) or not evaluation.fits else self._names(evaluation.feasible())
+        return (
+            ()
+            if isinstance(evaluation, Diagnosis) or not evaluation.fits
+            else self._names(evaluation.feasible())
+        )
 
-    def _process_preemption(self, candidates: Mapping[str, Victims]) -> Steps[Mapping[str, Victims] | ExtenderFailure]:
+    def _process_preemption(
+        self, candidates: Mapping[str, Victims]
+    ) -> Steps[Mapping[str, Victims] | ExtenderFailure]:
         """What extenders make of candidates for preemption, one after another."""
         for extender in self.extenders:
             if not candidates or not extender.preempt_verb:
                 continue
             answer = yield AskVictims(extender, candidates)
-            spared = answer if isinstance(answer, ExtenderFailure) else self._to_victims(extender, candidates, answer)
+            spared = (
+                answer
+                if isinstance(answer, ExtenderFailure)
+                else self._to_victims(extender, candidates, answer)
+            )
             if not isinstance(spared, ExtenderFailure):
                 candidates = spared
             elif not extender.ignorable:
@@ -266,20 +326,37 @@ class _ExtenderCycle:
     def _to_victims(
         self, extender: Extender, proposed: Mapping[str, Victims], answer: Mapping[str, MetaVictims]
     ) -> dict[str, Victims] | ExtenderFailure:
-        """What an extender says, with pods for their UIDs: those that were proposed, or others that are there now."""
+        """What an extender says, with pods for their UIDs: those that were proposed, or others that
+        are there now.
+        """
         found: dict[str, Victims] = {}
-        for node in [*(node for node in proposed if node in answer), *sorted(answer.keys() - proposed.keys())]:
+        for node in [
+            *(node for node in proposed if node in answer),
+            *sorted(answer.keys() - proposed.keys()),
+        ]:
             if not answer[node].uids and extender.ignorable:
                 continue
             if not answer[node].uids:
                 return ExtenderFailure(f'expected at least one victim pod on node "{node}"')
-            pods = {record.pod.metadata.uid: record.pod for record in self.context.snapshot.pods_on(node)}
-            pods |= {pod.metadata.uid: pod for pod in proposed[node].pods} if node in proposed else {}
+            pods = {
+                record.pod.metadata.uid: record.pod
+                for record in self.context.snapshot.pods_on(node)
+            }
+            pods |= (
+                {pod.metadata.uid: pod for pod in proposed[node].pods} if node in proposed else {}
+            )
             victims = [pods.get(uid) for uid in answer[node].uids]
-            if (i := next((i for i, pod in enumerate(victims) if not isinstance(pod, Pod)), None)) is not None:
-                text = f"claims to preempt pod (UID: {answer[node].uids[i]}) on node: {node}, but the pod is not found on that node"
+            if (
+                i := next((i for i, pod in enumerate(victims) if not isinstance(pod, Pod)), None)
+            ) is not None:
+                text = (
+                    f"claims to preempt pod (UID: {answer[node].uids[i]}) on node: {node}, but "
+                    f"the pod is not found on that node"
+                )
                 return ExtenderFailure(f"extender: {extender.url} {text}")
-            there = sorted((pod for pod in victims if isinstance(pod, Pod)), key=lambda pod: -priority(pod))
+            there = sorted(
+                (pod for pod in victims if isinstance(pod, Pod)), key=lambda pod: -priority(pod)
+            )
             found[node] = Victims(tuple(there), answer[node].num_pdb_violations)
         return found
 
@@ -294,4 +371,7 @@ def _checked_answer(
     strange = next((name for name in answer.passed if name not in known), None)
     if strange is None:
         return answer
-    return ExtenderFailure(f'extender "{extender.url}" claims a filtered node "{strange}" which is not found in the input node list')
+    return ExtenderFailure(
+        f'extender "{extender.url}" claims a filtered node "{strange}" which is not found in '
+        f"the input node list"
+    )

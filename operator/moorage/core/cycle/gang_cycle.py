@@ -1,12 +1,14 @@
 """Gangs: the members of a pod group that must be placed at once, or not at all.
 
-Members are placed one after another, for real: each sees what those before it took, whatever kind of thing that is. When fewer fit
-than are needed everything is taken back, in reverse order, so a group that does not fit holds nothing while it waits. A large group is
-placed in slices, beside groups of other profiles (``engine/scheduling/loop.py`` says which of them goes first where they are in each
-other's way); what others did to its nodes meanwhile is looked at before anything is bound.
+Members are placed one after another, for real: each sees what those before it took, whatever kind
+of thing that is. When fewer fit than are needed everything is taken back, in reverse order, so a
+group that does not fit holds nothing while it waits. A large group is placed in slices, beside
+groups of other profiles (``engine/scheduling/loop.py`` says which of them goes first where they are
+in each other's way); what others did to its nodes meanwhile is looked at before anything is bound.
 
-No room is made for a group that does not fit: what would be evicted for one member helps nobody if the next one finds no room. For one
-that has waited for long, room is held (``engine/scheduling/gang_holds.py`` says for whom and how long): its members are nominated.
+No room is made for a group that does not fit: what would be evicted for one member helps nobody if
+the next one finds no room. For one that has waited for long, room is held
+(``engine/scheduling/gang_holds.py`` says for whom and how long): its members are nominated.
 """
 
 from __future__ import annotations
@@ -32,7 +34,9 @@ NO_POST_FILTER = PostFilterResult(SUCCESS, "", action={})
 
 PlaceFn: TypeAlias = Callable[[Pod], ScheduleResult | Diagnosis]
 PlacingSteps: TypeAlias = Generator[bool, bool | None, list[ScheduleResult | Diagnosis]]
-"""Yields whether it is a piece further, else it ran out of time; is sent whether others have had their turn since."""
+"""Yields whether it is a piece further, else it ran out of time; is sent whether others have had
+their turn since.
+"""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -48,34 +52,59 @@ class GangAttempt:
     """Said then where room is held for it; "" where none may be."""
 
 
-def place_member(pod: Pod, revision: Revision, context: CycleContext, holds: bool = False) -> ScheduleResult | Diagnosis:
-    """Decide and commit; a pod that fits nowhere has no room made for it, but where it ``holds`` room it is nominated."""
+def place_member(
+    pod: Pod, revision: Revision, context: CycleContext, holds: bool = False
+) -> ScheduleResult | Diagnosis:
+    """Decide and commit; a pod that fits nowhere has no room made for it, but where it ``holds``
+    room it is nominated.
+    """
     evaluation = cycle.run_filters(pod, revision, context)
     if isinstance(evaluation, Diagnosis):
         return evaluation
     if not evaluation.fits:
         said = fit_error(evaluation, context.snapshot)
-        return said.diagnosis(pod, revision, _nominate_only(pod, revision, context, evaluation) if holds else NO_POST_FILTER)
+        return said.diagnosis(
+            pod,
+            revision,
+            _nominate_only(pod, revision, context, evaluation) if holds else NO_POST_FILTER,
+        )
     placement = cycle.decide(pod, revision, context)
-    return cycle.assume_and_reserve(placement, context) if isinstance(placement, ScheduleResult) else placement
+    return (
+        cycle.assume_and_reserve(placement, context)
+        if isinstance(placement, ScheduleResult)
+        else placement
+    )
 
 
-def _nominate_only(pod: Pod, revision: Revision, context: CycleContext, evaluation: Evaluation) -> PostFilterResult:
-    """The node that the pod would fit without pods of lower priority; they stay, but nobody follows them there."""
+def _nominate_only(
+    pod: Pod, revision: Revision, context: CycleContext, evaluation: Evaluation
+) -> PostFilterResult:
+    """The node that the pod would fit without pods of lower priority; they stay, but nobody follows
+    them there.
+    """
     nominations, nodes = context.cache.nominations, context.snapshot.nodes
     node = nominations.nominated_node(pod.metadata.uid)
     if node not in nodes.row_of or evaluation.node_codes(context.snapshot)[nodes.row_of[node]] != 1:
         node = run_post_filters(pod, revision, context, evaluation).nominated_node or ""
     if node:
-        nominations.add(pod, node, pod_requests(pod), held=True)  # its siblings look for other places
+        # its siblings look for other places
+        nominations.add(pod, node, pod_requests(pod), held=True)
     return dataclasses.replace(NO_POST_FILTER, nominated_node=node)
 
 
-def place_gang(gang: GangAttempt, pods: Sequence[Pod], place: PlaceFn, context: CycleContext, broken: Callable[[], str]) -> PlacingSteps:
-    """The outcome of each pod, in the order given: at least ``needed`` placements, or none. There are at least so many pods.
+def place_gang(
+    gang: GangAttempt,
+    pods: Sequence[Pod],
+    place: PlaceFn,
+    context: CycleContext,
+    broken: Callable[[], str],
+) -> PlacingSteps:
+    """The outcome of each pod, in the order given: at least ``needed`` placements, or none. There
+    are at least so many pods.
 
-    ``place`` places one pod for real. Where enough are placed, the diagnoses of the others are their own: they go on as pods of
-    which nobody depends. ``broken``: what has become of the members or the profile meanwhile, that makes all of it vain.
+    ``place`` places one pod for real. Where enough are placed, the diagnoses of the others are
+    their own: they go on as pods of which nobody depends. ``broken``: what has become of the
+    members or the profile meanwhile, that makes all of it vain.
     """
     outcomes: list[ScheduleResult | Diagnosis] = []
     try:
@@ -83,16 +112,24 @@ def place_gang(gang: GangAttempt, pods: Sequence[Pod], place: PlaceFn, context: 
         enough = sum(isinstance(outcome, ScheduleResult) for outcome in outcomes) >= gang.needed
         why = (yield from _recheck_members(outcomes, news, context, broken)) if enough else ""
         if enough and not why:
-            return [outcome if isinstance(outcome, ScheduleResult) else _with_nomination(outcome, "") for outcome in outcomes]
-        explained = _member_errors(gang, outcomes, why) if why else list(_member_diagnoses(gang, outcomes))
+            return [
+                outcome if isinstance(outcome, ScheduleResult) else _with_nomination(outcome, "")
+                for outcome in outcomes
+            ]
+        explained = (
+            _member_errors(gang, outcomes, why) if why else list(_member_diagnoses(gang, outcomes))
+        )
         for outcome, instead in zip(reversed(outcomes), reversed(explained), strict=True):
             if isinstance(outcome, ScheduleResult):
                 cycle.unreserve_and_forget(outcome, context.cache)
                 if instead.held:
-                    context.cache.nominations.add(outcome.pod, outcome.node, pod_requests(outcome.pod), held=True)
+                    context.cache.nominations.add(
+                        outcome.pod, outcome.node, pod_requests(outcome.pod), held=True
+                    )
                 yield True
     except BaseException:
-        with contextlib.ExitStack() as stack:  # each is taken back, in reverse order, whatever another one raises
+        # each is taken back, in reverse order, whatever another one raises
+        with contextlib.ExitStack() as stack:
             for outcome in outcomes:
                 if isinstance(outcome, ScheduleResult):
                     stack.callback(cycle.unreserve_and_forget, outcome, context.cache)
@@ -101,9 +138,14 @@ def place_gang(gang: GangAttempt, pods: Sequence[Pod], place: PlaceFn, context: 
 
 
 def _place_all(
-    pods: Sequence[Pod], place: PlaceFn, context: CycleContext, outcomes: list[ScheduleResult | Diagnosis]
+    pods: Sequence[Pod],
+    place: PlaceFn,
+    context: CycleContext,
+    outcomes: list[ScheduleResult | Diagnosis],
 ) -> Generator[bool, bool | None, list[int]]:
-    """Place one after another; the ``news`` of each one's node when it was chosen, none where nobody could do anything meanwhile."""
+    """Place one after another; the ``news`` of each one's node when it was chosen, none where
+    nobody could do anything meanwhile.
+    """
     news: list[int] = []
     paused = False
     for pod in pods:
@@ -113,22 +155,34 @@ def _place_all(
             except OutOfTime:
                 paused |= bool((yield False))
         outcome = outcomes[-1]
-        news.append(context.cache.node_generation(outcome.node) if isinstance(outcome, ScheduleResult) else 0)
+        news.append(
+            context.cache.node_generation(outcome.node)
+            if isinstance(outcome, ScheduleResult)
+            else 0
+        )
         paused |= bool((yield True))
     return news if paused else []
 
 
 def _recheck_members(
-    outcomes: Sequence[ScheduleResult | Diagnosis], news: list[int], context: CycleContext, broken: Callable[[], str]
+    outcomes: Sequence[ScheduleResult | Diagnosis],
+    news: list[int],
+    context: CycleContext,
+    broken: Callable[[], str],
 ) -> Generator[bool, bool | None, str]:
-    """Why what was placed does not hold any more, as others had their turn meanwhile; "" when it does."""
+    """Why what was placed does not hold any more, as others had their turn meanwhile; "" when it
+    does.
+    """
     paused = bool(news)
     while paused:
         paused = False
         if why := broken():
             return why
         for i, outcome in enumerate(outcomes):
-            if isinstance(outcome, ScheduleResult) and context.cache.node_generation(outcome.node) != news[i]:
+            if (
+                isinstance(outcome, ScheduleResult)
+                and context.cache.node_generation(outcome.node) != news[i]
+            ):
                 now = context.cache.node_generation(outcome.node)
                 try:
                     if why := cycle.recheck_node(outcome, context):
@@ -140,38 +194,61 @@ def _recheck_members(
     return ""
 
 
-def _member_errors(gang: GangAttempt, outcomes: Sequence[ScheduleResult | Diagnosis], why: str) -> list[Diagnosis]:
+def _member_errors(
+    gang: GangAttempt, outcomes: Sequence[ScheduleResult | Diagnosis], why: str
+) -> list[Diagnosis]:
     """Everybody is tried again."""
     text = f'pod group "{gang.name}" was overtaken while its members were placed: {why}'
     return [Diagnosis(outcome.pod, outcome.revision, Code.ERROR, text) for outcome in outcomes]
 
 
-def _member_diagnoses(gang: GangAttempt, outcomes: Sequence[ScheduleResult | Diagnosis]) -> list[Diagnosis]:
-    """Why nobody was placed: those that did not fit for their own reason, the others for the first of these.
+def _member_diagnoses(
+    gang: GangAttempt, outcomes: Sequence[ScheduleResult | Diagnosis]
+) -> list[Diagnosis]:
+    """Why nobody was placed: those that did not fit for their own reason, the others for the first
+    of these.
 
-    Whatever may free one of them may free them all: everybody that was not at fault is rejected by all who rejected one.
+    Whatever may free one of them may free them all: everybody that was not at fault is rejected by
+    all who rejected one.
     """
     refusals = [outcome for outcome in outcomes if isinstance(outcome, Diagnosis)]
     first = refusals[0]
-    rejectors = frozenset[str]().union(*(refusal.unschedulable_plugins for refusal in refusals if refusal.code in REJECTED))
+    rejectors = frozenset[str]().union(
+        *(refusal.unschedulable_plugins for refusal in refusals if refusal.code in REJECTED)
+    )
     fit = len(outcomes) - len(refusals)
-    head = f'pod group "{gang.name}": {fit} of {len(outcomes)} waiting members fit, {gang.needed} must (minMember {gang.min_member})'
-    seats = [outcome.node if isinstance(outcome, ScheduleResult) else outcome.nominated_node or "" for outcome in outcomes]
+    head = (
+        f'pod group "{gang.name}": {fit} of {len(outcomes)} waiting members fit, {gang.needed} '
+        f"must (minMember {gang.min_member})"
+    )
+    seats = [
+        outcome.node if isinstance(outcome, ScheduleResult) else outcome.nominated_node or ""
+        for outcome in outcomes
+    ]
     holds = bool(gang.hold_message_suffix) and len(seats) - seats.count("") >= gang.needed
     note = gang.message_suffix + (gang.hold_message_suffix if holds else "")
     explained = []
     for outcome, seat in zip(outcomes, seats, strict=True):
         if isinstance(outcome, ScheduleResult):
-            text = f"{head}; this one fits and waits for others such as {first.pod.metadata.name!r}: {first.message}"
-            diagnosis = Diagnosis(outcome.pod, outcome.revision, Code.UNSCHEDULABLE, text + note, rejectors)
+            text = (
+                f"{head}; this one fits and waits for others such as "
+                f"{first.pod.metadata.name!r}: {first.message}"
+            )
+            diagnosis = Diagnosis(
+                outcome.pod, outcome.revision, Code.UNSCHEDULABLE, text + note, rejectors
+            )
         else:
             blamed = rejectors if outcome.code in REJECTED else outcome.unschedulable_plugins
-            diagnosis = dataclasses.replace(outcome, message=f"{head}: {outcome.message}{note}", unschedulable_plugins=blamed)
+            diagnosis = dataclasses.replace(
+                outcome, message=f"{head}: {outcome.message}{note}", unschedulable_plugins=blamed
+            )
         explained.append(_with_nomination(diagnosis, seat if holds else "", holds))
     return explained
 
 
 def _with_nomination(diagnosis: Diagnosis, seat: str, holds: bool = False) -> Diagnosis:
-    """Room is held for it there ("": nowhere). A gang that holds some is tried again without backoff, ahead of whom it is held from."""
+    """Room is held for it there ("": nowhere). A gang that holds some is tried again without
+    backoff, ahead of whom it is held from.
+    """
     code = Code.PENDING if holds and diagnosis.code in REJECTED else diagnosis.code
     return dataclasses.replace(diagnosis, code=code, nominated_node=seat, held=bool(seat))

@@ -1,4 +1,6 @@
-"""PostFilter: when no node takes a pod, who rejected it, and what the plugins that may make room for it say."""
+"""PostFilter: when no node takes a pod, who rejected it, and what the plugins that may make room
+for it say.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ from moorage.core.objects.pods import Pod
 
 
 class FitError(NamedTuple):
-    """Who rejected a pod on how many of the ``num_all_nodes``, and with which reasons; ``pre_filter_message``: one for all of them."""
+    """Who rejected a pod on how many of the ``num_all_nodes``, and with which reasons;
+    ``pre_filter_message``: one for all of them.
+    """
 
     code: Code
     unschedulable_plugins: frozenset[str]
@@ -33,10 +37,22 @@ class FitError(NamedTuple):
 
     def diagnosis(self, pod: Pod, revision: Revision, room: PostFilterResult) -> Diagnosis:
         """These rejections, and what plugins that make room say."""
-        message = fit_error_message(self.num_all_nodes, self.reason_counts, self.pre_filter_message, room.status.message)
+        message = fit_error_message(
+            self.num_all_nodes, self.reason_counts, self.pre_filter_message, room.status.message
+        )
         rejectors = self.unschedulable_plugins | room.unschedulable_plugins
         made = room.nominated_node, room.victims, room.by_eviction
-        return Diagnosis(pod, revision, self.code, message, rejectors, *made, False, self.blocking_nominated_pods, room.action)
+        return Diagnosis(
+            pod,
+            revision,
+            self.code,
+            message,
+            rejectors,
+            *made,
+            False,
+            self.blocking_nominated_pods,
+            room.action,
+        )
 
 
 def fit_error(evaluation: Evaluation, snapshot: Snapshot) -> FitError:
@@ -44,25 +60,43 @@ def fit_error(evaluation: Evaluation, snapshot: Snapshot) -> FitError:
     plugin, status = evaluation.pre_filter_status
     if status.code is not Code.SUCCESS:
         return FitError(status.code, frozenset({plugin}), len(snapshot.nodes), (), status.message)
-    counts, kept_by = list(evaluation.reason_counts(snapshot)), tuple(evaluation.blocking_nominated_pods(snapshot))
-    return FitError(Code.UNSCHEDULABLE, evaluation.unschedulable_plugins(), len(snapshot.nodes), counts, blocking_nominated_pods=kept_by)
+    counts, kept_by = (
+        list(evaluation.reason_counts(snapshot)),
+        tuple(evaluation.blocking_nominated_pods(snapshot)),
+    )
+    return FitError(
+        Code.UNSCHEDULABLE,
+        evaluation.unschedulable_plugins(),
+        len(snapshot.nodes),
+        counts,
+        blocking_nominated_pods=kept_by,
+    )
 
 
-def run_post_filters(pod: Pod, revision: Revision, context: CycleContext, evaluation: Evaluation) -> PostFilterResult:
-    """What the first postFilter plugin that makes room says, or else all of them; without any, a nomination is cleared.
+def run_post_filters(
+    pod: Pod, revision: Revision, context: CycleContext, evaluation: Evaluation
+) -> PostFilterResult:
+    """What the first postFilter plugin that makes room says, or else all of them; without any, a
+    nomination is cleared.
 
     ``action`` has the actions of all plugins, by name.
     """
     heard = PostFilterResults(context.observer)
     plugins = list(revision.at(ExtensionPoint.POST_FILTER))
-    attempt = make_attempt(context, evaluation, evaluation.node_codes(context.snapshot)) if plugins else None
+    attempt = (
+        make_attempt(context, evaluation, evaluation.node_codes(context.snapshot))
+        if plugins
+        else None
+    )
     for name, plugin in plugins:
         if (result := heard.add(name, plugin.post_filter(pod, attempt))) is not None:
             return result
     return heard.merged()
 
 
-def make_attempt(context: CycleContext, evaluation: Evaluation, refused: npt.NDArray[np.int64]) -> FailedAttempt:
+def make_attempt(
+    context: CycleContext, evaluation: Evaluation, refused: npt.NDArray[np.int64]
+) -> FailedAttempt:
     """What postFilter plugins are shown; ``refused`` as in ``FailedAttempt.node_codes``."""
     snapshot, memories = context.snapshot, context.row_caches
     beyond = (snapshot.nominations,) if evaluation.depends_on_far_nominations else ()
@@ -70,7 +104,9 @@ def make_attempt(context: CycleContext, evaluation: Evaluation, refused: npt.NDA
         snapshot,
         refused,
         lambda: evaluation.dry_run(snapshot),
-        lambda plugin, depends: memories.of(evaluation, plugin).catch_up(snapshot, (*depends, *beyond)),
+        lambda plugin, depends: memories.of(evaluation, plugin).catch_up(
+            snapshot, (*depends, *beyond)
+        ),
         context.seed,
     )
 
@@ -96,7 +132,9 @@ class PostFilterResults:
             return dataclasses.replace(result, action=self._actions)
         self._messages += result.status.reasons
         self._unschedulable_plugins |= result.unschedulable_plugins
-        self._nominated = self._nominated if result.nominated_node is None else result.nominated_node
+        self._nominated = (
+            self._nominated if result.nominated_node is None else result.nominated_node
+        )
         return None
 
     def merged(self) -> PostFilterResult:
@@ -104,4 +142,9 @@ class PostFilterResults:
         if not self._any_ran:
             return PostFilterResult(SUCCESS, "", action=self._actions)
         status = Status(Code.UNSCHEDULABLE, tuple(self._messages))
-        return PostFilterResult(status, self._nominated, action=self._actions, unschedulable_plugins=self._unschedulable_plugins)
+        return PostFilterResult(
+            status,
+            self._nominated,
+            action=self._actions,
+            unschedulable_plugins=self._unschedulable_plugins,
+        )

@@ -1,7 +1,8 @@
 """Sampling: looking at only some nodes, for profiles that ask for it (percentageOfNodesToScore).
 
-Columns make looking at all nodes cheap, so that is the default. With a percentage below 100, or with kube-scheduler's adaptive
-rule (0), the first so many feasible nodes are taken, round the zones, from where the last pod's search ended.
+Columns make looking at all nodes cheap, so that is the default. With a percentage below 100, or
+with kube-scheduler's adaptive rule (0), the first so many feasible nodes are taken, round the
+zones, from where the last pod's search ended.
 Source: kube-scheduler's numFeasibleNodesToFind (v1.36), in words of our own.
 """
 
@@ -20,7 +21,9 @@ _LOWEST_PERCENTAGE = 5
 
 
 def feasible_nodes_to_find(percentage: int, nodes: int) -> int:
-    """How many feasible nodes are enough among ``nodes``; percentage 0 is the adaptive rule: 50 %, less in large clusters, at least 5 %."""
+    """How many feasible nodes are enough among ``nodes``; percentage 0 is the adaptive rule: 50 %,
+    less in large clusters, at least 5 %.
+    """
     if nodes < MIN_NODES or percentage >= 100:
         return nodes
     chosen = percentage or max(_LOWEST_PERCENTAGE, 50 - nodes // 125)
@@ -28,15 +31,21 @@ def feasible_nodes_to_find(percentage: int, nodes: int) -> int:
 
 
 class NodeSampler:
-    """Remembers where the last search ended, and the rows in visiting order for as long as no node comes, goes or moves."""
+    """Remembers where the last search ended, and the rows in visiting order for as long as no node
+    comes, goes or moves.
+    """
 
     def __init__(self) -> None:
         self._start = 0
         self._names: tuple[str, ...] = ()
         self._rows: npt.NDArray[np.intp] = np.empty(0, np.intp)
 
-    def choose(self, evaluation: Evaluation, revision: Revision, snapshot: Snapshot) -> npt.NDArray[np.intp] | None:
-        """The feasible rows that a sampling profile gets to see, in visiting order; None for all of them."""
+    def choose(
+        self, evaluation: Evaluation, revision: Revision, snapshot: Snapshot
+    ) -> npt.NDArray[np.intp] | None:
+        """The feasible rows that a sampling profile gets to see, in visiting order; None for all of
+        them.
+        """
         nodes = snapshot.nodes
         wanted = feasible_nodes_to_find(revision.percentage_of_nodes_to_score, len(nodes))
         if wanted >= len(nodes):

@@ -1,6 +1,7 @@
 """Allocations: what was found, as it is written into a claim.
 
-Source: Kubernetes dynamic-resource-allocation/structured, ``Allocate`` and ``createNodeSelector`` (v1.36).
+Source: Kubernetes dynamic-resource-allocation/structured, ``Allocate`` and ``createNodeSelector``
+(v1.36).
 """
 
 from __future__ import annotations
@@ -29,7 +30,10 @@ def allocation_of(claim: ResourceClaim, answer: ClaimAssignment, node: str) -> A
     """The claim's allocation on this node. Raises AllocationError."""
     results = tuple(_result(claim, i, given) for i, given in enumerate(answer.devices))
     config = _of_classes(answer) + _of_claim(claim, answer)
-    return Allocation(DeviceAllocation(results or None, tuple(config) or None), _node_selector(claim, answer.devices, node))
+    return Allocation(
+        DeviceAllocation(results or None, tuple(config) or None),
+        _node_selector(claim, answer.devices, node),
+    )
 
 
 def made_at(allocation: Allocation, when: str) -> Allocation:
@@ -55,7 +59,9 @@ def _result(claim: ResourceClaim, place: int, given: DeviceAssignment) -> Alloca
 
 
 def _share_id(claim: str, place: int) -> str:
-    """What tells the shares of a device apart. Drawn by chance in kube-scheduler; here nothing is."""
+    """What tells the shares of a device apart. Drawn by chance in kube-scheduler; here nothing
+    is.
+    """
     digest = hashlib.blake2b(f"{claim}/{place}".encode(), digest_size=16).hexdigest()
     return f"{digest[:8]}-{digest[8:12]}-8{digest[13:16]}-8{digest[17:20]}-{digest[20:]}"
 
@@ -78,13 +84,19 @@ def _of_claim(claim: ResourceClaim, answer: ClaimAssignment) -> list[AllocatedCo
     """What the claim says: for all of its requests, or once for each request that is meant."""
     found: list[AllocatedConfiguration] = []
     for config in claim.spec.devices.config or ():
-        times = sum(wish.named_in(config.requests) for wish in answer.chosen) if config.requests else 1
+        times = (
+            sum(wish.named_in(config.requests) for wish in answer.chosen) if config.requests else 1
+        )
         found += [AllocatedConfiguration("FromClaim", config.requests, config.opaque)] * times
     return found
 
 
-def _node_selector(claim: ResourceClaim, given: Sequence[DeviceAssignment], node: str) -> NodeSelector | None:
-    """Where all of the devices can be used: on one node, on those that all their selectors match, or (None) everywhere."""
+def _node_selector(
+    claim: ResourceClaim, given: Sequence[DeviceAssignment], node: str
+) -> NodeSelector | None:
+    """Where all of the devices can be used: on one node, on those that all their selectors match,
+    or (None) everywhere.
+    """
     fields: list[Requirement] = []
     expressions: list[Requirement] = []
     for one in given:
@@ -93,7 +105,9 @@ def _node_selector(claim: ResourceClaim, given: Sequence[DeviceAssignment], node
         if reach.node_name is not None or one.candidate.device.binds_to_node:
             only = Requirement(NODE_NAME, "In", (node,))
             return NodeSelector((NodeSelectorTerm(match_fields=(only,)),))
-        terms = (reach.node_selector.node_selector_terms if reach.node_selector is not None else None) or ()
+        terms = (
+            reach.node_selector.node_selector_terms if reach.node_selector is not None else None
+        ) or ()
         if len(terms) > 1:
             text = f"unsupported ResourceSlice.NodeSelector with {len(terms)} terms"
             raise AllocationError(f"create NodeSelector for claim {claim.metadata.name}: {text}")
@@ -108,4 +122,6 @@ def _node_selector(claim: ResourceClaim, given: Sequence[DeviceAssignment], node
 def _add(found: list[Requirement], more: Sequence[Requirement]) -> None:
     """Requirements that are not there yet; the order of their values tells nothing."""
     known = {(one.key, one.operator, frozenset(one.values or ())) for one in found}
-    found += [one for one in more if (one.key, one.operator, frozenset(one.values or ())) not in known]
+    found += [
+        one for one in more if (one.key, one.operator, frozenset(one.values or ())) not in known
+    ]

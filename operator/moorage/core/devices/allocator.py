@@ -1,8 +1,10 @@
 """The search for devices: the first way to give every claim all that it wants.
 
-Claims, requests and devices are gone through in order, and whatever leads nowhere is taken back: an exhaustive search whose first
-answer counts. Each request is a generator of the ways to fulfil it, so that the search is a stack of generators.
-Source: Kubernetes dynamic-resource-allocation/structured, incubating allocator (v1.36). What is not kept of it: docs/adr/0006.
+Claims, requests and devices are gone through in order, and whatever leads nowhere is taken back: an
+exhaustive search whose first answer counts. Each request is a generator of the ways to fulfil it,
+so that the search is a stack of generators.
+Source: Kubernetes dynamic-resource-allocation/structured, incubating allocator (v1.36). What is not
+kept of it: docs/adr/0006.
 """
 
 from __future__ import annotations
@@ -12,7 +14,15 @@ from typing import Any, NamedTuple, TypeAlias
 
 from moorage.core.devices.capacity import added, consumed, fits, total
 from moorage.core.devices.claim_requests import MAX_DEVICES_PER_CLAIM, DeviceQuery, queries_of
-from moorage.core.devices.pools import AllocationError, AlternativesFailed, CandidateDevice, CounterId, DeviceId, PoolId, PoolState
+from moorage.core.devices.pools import (
+    AllocationError,
+    AlternativesFailed,
+    CandidateDevice,
+    CounterId,
+    DeviceId,
+    PoolId,
+    PoolState,
+)
 from moorage.core.devices.uses import AvailableDevices
 from moorage.core.objects.meta import ResourceList, key
 from moorage.core.objects.resource_claims import DeviceAttribute, DeviceConstraint, ResourceClaim
@@ -22,7 +32,9 @@ UndoFn = Callable[[], None]
 
 
 class DeviceAssignment(NamedTuple):
-    """A device that is given to a request; ``consumes`` is what it takes of a device that is shared, None for one that is not."""
+    """A device that is given to a request; ``consumes`` is what it takes of a device that is
+    shared, None for one that is not.
+    """
 
     query: DeviceQuery
     candidate: CandidateDevice
@@ -30,7 +42,9 @@ class DeviceAssignment(NamedTuple):
 
 
 class ClaimAssignment(NamedTuple):
-    """What one claim gets: devices in the order of its requests, and the alternative chosen of each request."""
+    """What one claim gets: devices in the order of its requests, and the alternative chosen of each
+    request.
+    """
 
     devices: tuple[DeviceAssignment, ...]
     chosen: tuple[DeviceQuery, ...]
@@ -61,15 +75,24 @@ PauseFn: TypeAlias = Callable[[], bool]
 class Allocator:
     """A search that can be set down and gone on with, as long as the offer is the same.
 
-    ``tries``: how many devices are looked at before AllocationTimeout is raised, 0 for as many as it takes. Raises AllocationError for a
-    fault. One in an alternative excludes that alternative only, and is told (AlternativesFailed) where no other way is found.
+    ``tries``: how many devices are looked at before AllocationTimeout is raised, 0 for as many as
+    it takes. Raises AllocationError for a fault. One in an alternative excludes that alternative
+    only, and is told (AlternativesFailed) where no other way is found.
     """
 
-    def __init__(self, claims: Sequence[ResourceClaim], offer: AvailableDevices, tries: int = 0) -> None:
+    def __init__(
+        self, claims: Sequence[ResourceClaim], offer: AvailableDevices, tries: int = 0
+    ) -> None:
         self.available = offer
         self._claim_queries = [queries_of(claim, offer) for claim in claims]
-        self._slots = [RequestSlot(i, alternatives) for i, wishes in enumerate(self._claim_queries) for alternatives in wishes.requests]
-        self._attempt = _Attempt(claims, [wishes.constraints for wishes in self._claim_queries], offer, tries)
+        self._slots = [
+            RequestSlot(i, alternatives)
+            for i, wishes in enumerate(self._claim_queries)
+            for alternatives in wishes.requests
+        ]
+        self._attempt = _Attempt(
+            claims, [wishes.constraints for wishes in self._claim_queries], offer, tries
+        )
         self._stack: list[Iterator[DeviceQuery | None]] = []
         self._chosen: list[DeviceQuery] = []
         self.succeeded = False
@@ -89,7 +112,10 @@ class Allocator:
                 continue
             self._stack.pop()
             if not self._stack:
-                if faults := [*(fault for wishes in self._claim_queries for fault in wishes.faults), *self._attempt.faults]:
+                if faults := [
+                    *(fault for wishes in self._claim_queries for fault in wishes.faults),
+                    *self._attempt.faults,
+                ]:
                     raise AlternativesFailed(str(faults[0]))
                 return True
             self._chosen.pop()
@@ -101,14 +127,21 @@ class Allocator:
         by_claim: list[list[DeviceQuery]] = [[] for _ in self._claim_queries]
         for place, wish in zip(self._slots, self._chosen, strict=True):
             by_claim[place.claim].append(wish)
-        return tuple(ClaimAssignment(tuple(given), tuple(mine)) for given, mine in zip(self._attempt.assigned, by_claim, strict=True))
+        return tuple(
+            ClaimAssignment(tuple(given), tuple(mine))
+            for given, mine in zip(self._attempt.assigned, by_claim, strict=True)
+        )
 
 
 class _Attempt:
     """What is given so far."""
 
     def __init__(
-        self, claims: Sequence[ResourceClaim], constraints: Sequence[Sequence[DeviceConstraint]], offer: AvailableDevices, tries: int
+        self,
+        claims: Sequence[ResourceClaim],
+        constraints: Sequence[Sequence[DeviceConstraint]],
+        offer: AvailableDevices,
+        tries: int,
     ) -> None:
         self.assigned: list[list[DeviceAssignment]] = [[] for _ in claims]
         self.faults: list[AllocationError] = []
@@ -121,13 +154,17 @@ class _Attempt:
         self._tries = tries
         self.pause: PauseFn = _never
         self._pools = {pool.id: pool for pool in offer.pools}
-        self._candidates = [one for pool in offer.pools if pool.state is PoolState.USABLE for one in pool.devices]
+        self._candidates = [
+            one for pool in offer.pools if pool.state is PoolState.USABLE for one in pool.devices
+        ]
         self._holders: dict[DeviceId, list[int]] = {}
         self._consumed: dict[DeviceId, dict[str, int]] = {}
         self._counters: dict[PoolId, dict[CounterId, int] | None] = {}
 
     def alternatives(self, place: RequestSlot) -> Iterator[DeviceQuery | None]:
-        """Each way to fulfil a request; when the next one is asked for, the one before is taken back. None: to be set down."""
+        """Each way to fulfil a request; when the next one is asked for, the one before is taken
+        back. None: to be set down.
+        """
         before = len(self._undos)
         for wish in place.alternatives:
             if len(self.assigned[place.claim]) + wish.count > MAX_DEVICES_PER_CLAIM:
@@ -145,12 +182,16 @@ class _Attempt:
     def _everything(self, claim: int, wish: DeviceQuery) -> Iterator[bool]:
         """All of the devices, if there is one and nobody has any of them."""
         before = len(self._undos)
-        if wish.all_devices and all(self._assign(claim, wish, candidate) for candidate in wish.all_devices):
+        if wish.all_devices and all(
+            self._assign(claim, wish, candidate) for candidate in wish.all_devices
+        ):
             yield True
         self._undo_to(before)
 
     def _combinations(self, claim: int, wish: DeviceQuery) -> Iterator[bool]:
-        """Every set of as many devices, in order; the same devices in another order are no other way. False: to be set down."""
+        """Every set of as many devices, in order; the same devices in another order are no other
+        way. False: to be set down.
+        """
         taken: list[int] = []
         at = 0
         while True:
@@ -178,7 +219,7 @@ class _Attempt:
         while len(self._undos) > kept:
             self._undos.pop()()
 
-    # ---- one device --------------------------------------------------------------------------------------------------------
+    # ---- one device ------------------------------------------------------------------------------
 
     def _assign(self, claim: int, wish: DeviceQuery, candidate: CandidateDevice) -> bool:
         """Give a device to a request, if it can be given. Raises AllocationError."""
@@ -187,37 +228,59 @@ class _Attempt:
             raise AllocationTimeout
         id_, device = candidate.id, candidate.device
         shared = bool(device.allow_multiple_allocations)
-        if self._in_use(claim, wish, id_, shared) or (wish.all_devices is None and not wish.selects(candidate)):
+        if self._in_use(claim, wish, id_, shared) or (
+            wish.all_devices is None and not wish.selects(candidate)
+        ):
             return False
-        if any(untolerated_taints(device.taints or (), wish.tolerations)) or not self._has_counters(candidate, shared):
+        if any(untolerated_taints(device.taints or (), wish.tolerations)) or not self._has_counters(
+            candidate, shared
+        ):
             return False
         if not self._satisfies(claim, wish, candidate):
             if wish.all_devices is not None and wish.alternative is None:
                 where = f"claim {key(self._claims[claim])}, request {wish.own_name}"
-                raise AllocationError(f"{where}: cannot add device {id_} because a claim constraint would not be satisfied")
+                raise AllocationError(
+                    f"{where}: cannot add device {id_} because a claim constraint would not "
+                    f"be satisfied"
+                )
             return False
         used = added(self._consumed.get(id_, {}), self._available.uses.of(id_).consumed)
         if not fits(device, wish.request.capacity, used):
             return False
-        self._record(claim, DeviceAssignment(wish, candidate, consumed(device, wish.request.capacity) if shared else None))
+        self._record(
+            claim,
+            DeviceAssignment(
+                wish, candidate, consumed(device, wish.request.capacity) if shared else None
+            ),
+        )
         return True
 
     def _in_use(self, claim: int, wish: DeviceQuery, device: DeviceId, shared: bool) -> bool:
-        """Who only looks on shares a device with anybody but its own claim; shares go with other shares."""
+        """Who only looks on shares a device with anybody but its own claim; shares go with other
+        shares.
+        """
         holders = self._holders.get(device, ())
         if wish.admin:
             return claim in holders
-        return bool(holders) or (self._available.uses.of(device).whole > 0 if shared else device in self._available.uses)
+        return bool(holders) or (
+            self._available.uses.of(device).whole > 0 if shared else device in self._available.uses
+        )
 
     def _has_counters(self, candidate: CandidateDevice, shared: bool) -> bool:
-        """Whether the pool's counters allow for one more device; one that is in use already, and shared, is paid for."""
-        if not candidate.counters or (shared and (candidate.id in self._available.uses or candidate.id in self._consumed)):
+        """Whether the pool's counters allow for one more device; one that is in use already, and
+        shared, is paid for.
+        """
+        if not candidate.counters or (
+            shared and (candidate.id in self._available.uses or candidate.id in self._consumed)
+        ):
             return True
         pool = _pool_of(candidate)
         if pool not in self._counters:
             self._counters[pool] = self._available.uses.remaining_counters(self._pools[pool])
         left = self._counters[pool]
-        return left is not None and all(amount >= candidate.counters.get(counted, 0) for counted, amount in left.items())
+        return left is not None and all(
+            amount >= candidate.counters.get(counted, 0) for counted, amount in left.items()
+        )
 
     def _satisfies(self, claim: int, wish: DeviceQuery, candidate: CandidateDevice) -> bool:
         """Whether the claim's constraints allow for the device beside those that it got so far."""
@@ -228,7 +291,11 @@ class _Attempt:
             value = attribute_of(candidate, name)
             if value is None:
                 return False
-            others = [attribute_of(one.candidate, name) for one in self.assigned[claim] if one.query.named_in(constraint.requests)]
+            others = [
+                attribute_of(one.candidate, name)
+                for one in self.assigned[claim]
+                if one.query.named_in(constraint.requests)
+            ]
             if constraint.match_attribute is not None:
                 if others and others[0] != value:
                     return False
@@ -278,4 +345,6 @@ def attribute_of(candidate: CandidateDevice, name: str) -> DeviceAttribute | Non
     attributes = candidate.device.attributes or {}
     found = attributes.get(name)
     domain, slash, own = name.partition("/")
-    return attributes.get(own) if found is None and slash and domain == candidate.id.driver else found
+    return (
+        attributes.get(own) if found is None and slash and domain == candidate.id.driver else found
+    )

@@ -1,4 +1,5 @@
-"""Consumable capacity: how much of a device a request takes, and whether that much is left. Amounts in nano-units.
+"""Consumable capacity: how much of a device a request takes, and whether that much is left. Amounts
+in nano-units.
 
 Source: Kubernetes dynamic-resource-allocation/structured, ``consumable_capacity`` (v1.36).
 """
@@ -9,14 +10,21 @@ from collections.abc import Mapping
 
 from kubefacts.quantities import canonical, nanos, to_units
 from moorage.core.objects.meta import ResourceList
-from moorage.core.objects.resource_claims import CapacityPolicy, CapacityRequirements, Device, DeviceCapacity
+from moorage.core.objects.resource_claims import (
+    CapacityPolicy,
+    CapacityRequirements,
+    Device,
+    DeviceCapacity,
+)
 
 Used = Mapping[str, int]
 """Capacity -> what is taken of it."""
 
 
 def fits(device: Device, asked: CapacityRequirements | None, used: Used) -> bool:
-    """Whether the device has all that is asked for, beside what is used; a capacity that it does not have at all never fits."""
+    """Whether the device has all that is asked for, beside what is used; a capacity that it does
+    not have at all never fits.
+    """
     capacity = device.capacity or {}
     requests = _requests(asked)
     if any(name not in capacity for name in requests):
@@ -29,9 +37,14 @@ def fits(device: Device, asked: CapacityRequirements | None, used: Used) -> bool
 
 
 def consumed(device: Device, asked: CapacityRequirements | None) -> ResourceList:
-    """What a request takes of each capacity of a device that can be shared, as Kubernetes writes quantities."""
+    """What a request takes of each capacity of a device that can be shared, as Kubernetes writes
+    quantities.
+    """
     requests = _requests(asked)
-    return {name: canonical(_taken(requests.get(name), has)) for name, has in (device.capacity or {}).items()}
+    return {
+        name: canonical(_taken(requests.get(name), has))
+        for name, has in (device.capacity or {}).items()
+    }
 
 
 def _requests(asked: CapacityRequirements | None) -> ResourceList:
@@ -39,7 +52,9 @@ def _requests(asked: CapacityRequirements | None) -> ResourceList:
 
 
 def _taken(asked: str | int | None, has: DeviceCapacity) -> str | int:
-    """An unasked capacity is taken by its default, or as a whole; an amount is rounded up to one that the policy knows."""
+    """An unasked capacity is taken by its default, or as a whole; an amount is rounded up to one
+    that the policy knows.
+    """
     policy = has.request_policy
     if asked is None:
         return has.value if policy is None or policy.default is None else policy.default
@@ -48,7 +63,9 @@ def _taken(asked: str | int | None, has: DeviceCapacity) -> str | int:
     span = policy.valid_range
     if span is not None and span.min is not None:
         return _rounded_up(asked, span.min, span.step)
-    return next((value for value in policy.valid_values or () if nanos(asked) <= nanos(value)), asked)
+    return next(
+        (value for value in policy.valid_values or () if nanos(asked) <= nanos(value)), asked
+    )
 
 
 def _rounded_up(asked: str | int, least: str | int, step: str | int | None) -> str | int:

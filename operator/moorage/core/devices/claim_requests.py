@@ -1,6 +1,8 @@
-"""What claims want: their requests, read once and checked against the classes and pools that there are.
+"""What claims want: their requests, read once and checked against the classes and pools that there
+are.
 
-Source: Kubernetes dynamic-resource-allocation/structured, ``validateDeviceRequest`` (v1.36), texts included.
+Source: Kubernetes dynamic-resource-allocation/structured, ``validateDeviceRequest`` (v1.36), texts
+included.
 """
 
 from __future__ import annotations
@@ -41,8 +43,8 @@ class ClaimSelector(NamedTuple):
 class DeviceQuery:
     """A request, or one alternative of it, that devices are looked for.
 
-    ``name`` is that of the request; ``alternative`` its place among the alternatives, None for a request that has none.
-    ``all_devices``: the devices wanted, where all that match are.
+    ``name`` is that of the request; ``alternative`` its place among the alternatives, None for a
+    request that has none. ``all_devices``: the devices wanted, where all that match are.
     """
 
     name: str
@@ -70,7 +72,9 @@ class DeviceQuery:
         return self.request.tolerations or ()
 
     def selects(self, candidate: CandidateDevice) -> bool:
-        """Whether a device is of the right kind and within the node's reach. Raises AllocationError."""
+        """Whether a device is of the right kind and within the node's reach. Raises
+        AllocationError.
+        """
         for expression, whose in self.selectors:
             try:
                 if not holds(expression, candidate.facts):
@@ -85,7 +89,8 @@ class DeviceQuery:
 
 
 class ClaimQueries(NamedTuple):
-    """What one claim wants: for each request its alternatives, the best first; and what all of it must fulfil.
+    """What one claim wants: for each request its alternatives, the best first; and what all of it
+    must fulfil.
 
     ``faults``: of alternatives that are left out.
     """
@@ -96,21 +101,35 @@ class ClaimQueries(NamedTuple):
 
 
 def queries_of(claim: ResourceClaim, offer: AvailableDevices) -> ClaimQueries:
-    """Read a claim. Raises AllocationError when it, or a class or pool that it needs, can't be used."""
+    """Read a claim. Raises AllocationError when it, or a class or pool that it needs, can't be
+    used.
+    """
     devices = claim.spec.devices
     faults: list[AllocationError] = []
-    requests = tuple(_alternatives(claim, request, offer, faults) for request in devices.requests or ())
+    requests = tuple(
+        _alternatives(claim, request, offer, faults) for request in devices.requests or ()
+    )
     least = sum(min((wish.count for wish in alternatives), default=0) for alternatives in requests)
     if least > MAX_DEVICES_PER_CLAIM:
-        raise AllocationError(f"claim {key(claim)}: number of requested devices {least} exceeds the claim limit of {MAX_DEVICES_PER_CLAIM}")
+        raise AllocationError(
+            f"claim {key(claim)}: number of requested devices {least} exceeds the claim "
+            f"limit of {MAX_DEVICES_PER_CLAIM}"
+        )
     for i, constraint in enumerate(devices.constraints or ()):
         if constraint.match_attribute is None and constraint.distinct_attribute is None:
-            raise AllocationError(f"claim {key(claim)}, constraint #{i}: empty constraint (unsupported constraint type?)")
+            raise AllocationError(
+                f"claim {key(claim)}, constraint #{i}: empty constraint (unsupported "
+                f"constraint type?)"
+            )
     return ClaimQueries(requests, devices.constraints or (), tuple(faults))
 
 
-def evaluate_all(claims: Iterable[ResourceClaim], offer: AvailableDevices, check: Callable[[], None]) -> None:
-    """Have expressions judge all devices where all that match are wanted; ``check`` is called after each answer that is new."""
+def evaluate_all(
+    claims: Iterable[ResourceClaim], offer: AvailableDevices, check: Callable[[], None]
+) -> None:
+    """Have expressions judge all devices where all that match are wanted; ``check`` is called after
+    each answer that is new.
+    """
     for claim in claims:
         for request in claim.spec.devices.requests or ():
             for option in request.first_available or (request.exactly or ExactDeviceRequest(),):
@@ -118,7 +137,12 @@ def evaluate_all(claims: Iterable[ResourceClaim], offer: AvailableDevices, check
                     _evaluate_claim(claim, option, offer, check)
 
 
-def _evaluate_claim(claim: ResourceClaim, option: DeviceSubRequest, offer: AvailableDevices, check: Callable[[], None]) -> None:
+def _evaluate_claim(
+    claim: ResourceClaim,
+    option: DeviceSubRequest,
+    offer: AvailableDevices,
+    check: Callable[[], None],
+) -> None:
     try:
         selecting = _selectors(option, _class_of(option, "", offer), claim, "")
     except AllocationError:
@@ -134,15 +158,28 @@ def _evaluate_claim(claim: ResourceClaim, option: DeviceSubRequest, offer: Avail
 
 
 def _alternatives(
-    claim: ResourceClaim, request: DeviceRequest, offer: AvailableDevices, faults: list[AllocationError]
+    claim: ResourceClaim,
+    request: DeviceRequest,
+    offer: AvailableDevices,
+    faults: list[AllocationError],
 ) -> tuple[DeviceQuery, ...]:
-    """The best first, without those that have a fault, unless all have, or can't be now; a request without alternatives is one."""
+    """The best first, without those that have a fault, unless all have, or can't be now; a request
+    without alternatives is one.
+    """
     if not request.first_available:
         asked = request.exactly or ExactDeviceRequest()
         where = f"claim {key(claim)}, request {request.name}"
         class_ = _class_of(asked, where, offer)
         selecting = _selectors(asked, class_, claim, where)
-        return (_counted(DeviceQuery(request.name, request.name, asked, class_, selecting, None, asked.count), where, offer),)
+        return (
+            _counted(
+                DeviceQuery(
+                    request.name, request.name, asked, class_, selecting, None, asked.count
+                ),
+                where,
+                offer,
+            ),
+        )
     wishes: list[DeviceQuery] = []
     mine: list[AllocationError] = []
     for place, option in enumerate(request.first_available):
@@ -150,7 +187,15 @@ def _alternatives(
         try:
             class_ = _class_of(option, where, offer)
             selecting = _selectors(option, class_, claim, where)
-            wish = DeviceQuery(request.name, f"{request.name}/{option.name}", option, class_, selecting, place, option.count)
+            wish = DeviceQuery(
+                request.name,
+                f"{request.name}/{option.name}",
+                option,
+                class_,
+                selecting,
+                place,
+                option.count,
+            )
             wishes.append(_counted(wish, where, offer))
         except PoolNotUsable:
             continue
@@ -168,22 +213,31 @@ def _class_of(asked: DeviceSubRequest, where: str, offer: AvailableDevices) -> D
         raise AllocationError(f"{where}: missing device class name (unsupported request type?)")
     class_ = offer.classes.get(name)
     if class_ is None:
-        raise AllocationError(f'{where}: could not retrieve device class {name}: deviceclass.resource.k8s.io "{name}" not found')
+        raise AllocationError(
+            f"{where}: could not retrieve device class {name}: deviceclass.resource.k8s.io "
+            f'"{name}" not found'
+        )
     return class_
 
 
-def _selectors(asked: DeviceSubRequest, class_: DeviceClass, claim: ResourceClaim, where: str) -> tuple[ClaimSelector, ...]:
+def _selectors(
+    asked: DeviceSubRequest, class_: DeviceClass, claim: ResourceClaim, where: str
+) -> tuple[ClaimSelector, ...]:
     """The class's expressions before the request's own."""
     name = f"class {class_.metadata.name}"
     mine = _expressions(asked.selectors, f"claim {key(claim)}", where)
     return _expressions(class_.spec.selectors, name, name) + mine
 
 
-def _expressions(selectors: Iterable[DeviceSelector] | None, whose: str, where: str) -> tuple[ClaimSelector, ...]:
+def _expressions(
+    selectors: Iterable[DeviceSelector] | None, whose: str, where: str
+) -> tuple[ClaimSelector, ...]:
     found: list[ClaimSelector] = []
     for i, selector in enumerate(selectors or ()):
         if selector.cel is None:
-            raise AllocationError(f"{where}, selector #{i}: CEL expression empty (unsupported selector type?)")
+            raise AllocationError(
+                f"{where}, selector #{i}: CEL expression empty (unsupported selector type?)"
+            )
         found.append(ClaimSelector(selector.cel.expression, f"{whose}: selector #{i}"))
     return tuple(found)
 
@@ -198,7 +252,14 @@ def _counted(wish: DeviceQuery, where: str, offer: AvailableDevices) -> DeviceQu
     found: list[CandidateDevice] = []
     for pool in offer.pools:
         if pool.state is not PoolState.USABLE:
-            raise PoolNotUsable(f"{where}: asks for all devices, but resource pool {pool.id} is currently {pool.state.value}")
+            raise PoolNotUsable(
+                f"{where}: asks for all devices, but resource pool {pool.id} is currently "
+                f"{pool.state.value}"
+            )
         matching = (one for one in pool.devices if wish.selects(one))
-        found += [one for one in matching if fits(one.device, wish.request.capacity, offer.uses.of(one.id).consumed)]
+        found += [
+            one
+            for one in matching
+            if fits(one.device, wish.request.capacity, offer.uses.of(one.id).consumed)
+        ]
     return dataclasses.replace(wish, count=len(found), all_devices=tuple(found))

@@ -1,6 +1,8 @@
-"""Extended resources that stand for devices: a pod asks for them as for cpu, and gets devices of the class that they belong to.
+"""Extended resources that stand for devices: a pod asks for them as for cpu, and gets devices of
+the class that they belong to.
 
-Source: kube-scheduler ``extendeddynamicresources`` and dynamic-resource-allocation/deviceclass/extendedresourcecache (v1.36).
+Source: kube-scheduler ``extendeddynamicresources`` and
+dynamic-resource-allocation/deviceclass/extendedresourcecache (v1.36).
 """
 
 from __future__ import annotations
@@ -31,7 +33,9 @@ TO_BE_CREATED = "<extended-resources>"
 
 
 def classes_by_resource(classes: Iterable[DeviceClass]) -> dict[str, DeviceClass]:
-    """The class that each resource stands for. Of two with the same resource the younger counts, then the first by name."""
+    """The class that each resource stands for. Of two with the same resource the younger counts,
+    then the first by name.
+    """
     found: dict[str, DeviceClass] = {}
     by_name = sorted(classes, key=lambda one: one.metadata.name, reverse=True)
     for one in sorted(by_name, key=lambda one: one.metadata.creation_timestamp or ""):
@@ -47,12 +51,16 @@ def is_extended_claim(claim: ResourceClaim) -> bool:
 
 def owner_of(claim: ResourceClaim) -> str:
     """The uid of the object that controls the claim, "" for none."""
-    return next((owner.uid for owner in claim.metadata.owner_references or () if owner.controller), "")
+    return next(
+        (owner.uid for owner in claim.metadata.owner_references or () if owner.controller), ""
+    )
 
 
 def claim_to_create(pod: Pod, requests: tuple[DeviceRequest, ...] = ()) -> ResourceClaim:
     """The claim for a pod's extended resources, as it will be created once the pod has a node."""
-    owner = OwnerReference(api_version="v1", kind="Pod", name=pod.metadata.name, uid=pod.metadata.uid, controller=True)
+    owner = OwnerReference(
+        api_version="v1", kind="Pod", name=pod.metadata.name, uid=pod.metadata.uid, controller=True
+    )
     meta = ClaimMeta(
         TO_BE_CREATED,
         pod.metadata.namespace,
@@ -64,17 +72,22 @@ def claim_to_create(pod: Pod, requests: tuple[DeviceRequest, ...] = ()) -> Resou
 
 
 class ExtendedResourceRequests(NamedTuple):
-    """The requests that stand for a pod's extended resources, and which of them serves which container."""
+    """The requests that stand for a pod's extended resources, and which of them serves which
+    container.
+    """
 
     requests: tuple[DeviceRequest, ...] = ()
     mappings: tuple[ContainerExtendedResourceRequest, ...] = ()
 
 
-def requests_for(pod: Pod, resources: Iterable[str], classes: Mapping[str, DeviceClass]) -> ExtendedResourceRequests:
+def requests_for(
+    pod: Pod, resources: Iterable[str], classes: Mapping[str, DeviceClass]
+) -> ExtendedResourceRequests:
     """Requests for these resources of a pod, by name.
 
-    App containers and sidecars get devices of their own. Init containers use those of long-lived ones after them first; what they
-    need beyond is one more request, as large as the neediest asks for.
+    App containers and sidecars get devices of their own. Init containers use those of long-lived
+    ones after them first; what they need beyond is one more request, as large as the neediest asks
+    for.
     """
     requests: list[DeviceRequest] = []
     mappings: list[ContainerExtendedResourceRequest] = []
@@ -82,7 +95,9 @@ def requests_for(pod: Pod, resources: Iterable[str], classes: Mapping[str, Devic
         one = _requests_for(pod, resource, classes[resource].metadata.name)
         requests += one.requests
         mappings += one.mappings
-    return ExtendedResourceRequests(tuple(sorted(requests, key=lambda request: request.name)), tuple(mappings))
+    return ExtendedResourceRequests(
+        tuple(sorted(requests, key=lambda request: request.name)), tuple(mappings)
+    )
 
 
 def _requests_for(pod: Pod, resource: str, class_: str) -> ExtendedResourceRequests:
@@ -98,20 +113,28 @@ def _requests_for(pod: Pod, resource: str, class_: str) -> ExtendedResourceReque
     extra: list[DeviceRequest] = []
     shared: list[ContainerExtendedResourceRequest] = []
     for i in brief:
-        request, found = _request(i, containers[i], resource, class_, [one for one in lasting[i:] if one is not None])
+        request, found = _request(
+            i, containers[i], resource, class_, [one for one in lasting[i:] if one is not None]
+        )
         extra += [request] if request is not None else []
         shared += found
     if not extra:
-        return ExtendedResourceRequests(tuple(one for one in lasting if one is not None), (*mappings, *shared))
+        return ExtendedResourceRequests(
+            tuple(one for one in lasting if one is not None), (*mappings, *shared)
+        )
     most = max(extra, key=_count)  # the first of equals
     replaced = {request.name for request in extra}
     shared = [
         ContainerExtendedResourceRequest(
-            one.container_name, one.resource_name, most.name if one.request_name in replaced else one.request_name
+            one.container_name,
+            one.resource_name,
+            most.name if one.request_name in replaced else one.request_name,
         )
         for one in shared
     ]
-    return ExtendedResourceRequests((most, *(one for one in lasting if one is not None)), (*mappings, *shared))
+    return ExtendedResourceRequests(
+        (most, *(one for one in lasting if one is not None)), (*mappings, *shared)
+    )
 
 
 def _request(
@@ -130,18 +153,24 @@ def _request(
         count -= _count(request)
     own = None
     if count > 0:
-        exactly = ExactDeviceRequest(device_class_name=class_, allocation_mode="ExactCount", count=count)
+        exactly = ExactDeviceRequest(
+            device_class_name=class_, allocation_mode="ExactCount", count=count
+        )
         own = DeviceRequest(f"container-{i}-request-{sorted(asked).index(resource)}", exactly)
         uses.append(own.name)
     return own, [ContainerExtendedResourceRequest(container.name, resource, name) for name in uses]
 
 
 def _count_of(quantity: str | int) -> int:
-    """How many devices, as kube-scheduler reads it: none, where a fraction is spelt (``1000m``). An API server spells none."""
+    """How many devices, as kube-scheduler reads it: none, where a fraction is spelt (``1000m``). An
+    API server spells none.
+    """
     spelling = _SPELLING.fullmatch(str(quantity))
     if spelling is None:
         return 0
-    scale = int(spelling["power"] or _POWERS.get(spelling["suffix"], 0)) - len(spelling["fraction"] or "")
+    scale = int(spelling["power"] or _POWERS.get(spelling["suffix"], 0)) - len(
+        spelling["fraction"] or ""
+    )
     return nanos(quantity) // NANO if scale >= 0 else 0
 
 

@@ -1,10 +1,12 @@
 """The ledger of devices: who has which, and what each node can reach.
 
-Kept up to date with slices and claims, and with the allocations that were decided but are not yet in the claims' status: those
-count from ``assume`` until ``release``, or until the API server shows the claim allocated. One of these per store, made when first
-asked for: ``store.index(DeviceLedger)``.
+Kept up to date with slices and claims, and with the allocations that were decided but are not yet
+in the claims' status: those count from ``assume`` until ``release``, or until the API server shows
+the claim allocated. One of these per store, made when first asked for:
+``store.index(DeviceLedger)``.
 
-Nodes that offer the same, in whatever state, have the same *shape*: whether claims can be allocated is asked once for each.
+Nodes that offer the same, in whatever state, have the same *shape*: whether claims can be allocated
+is asked once for each.
 """
 
 from __future__ import annotations
@@ -20,8 +22,25 @@ from moorage.core.columns.nodes.node_table import NodeTable
 from moorage.core.columns.store import Store
 from moorage.core.devices.allocator import Allocator
 from moorage.core.devices.extended_resources import is_extended_claim, owner_of
-from moorage.core.devices.pools import AllocationError, DeviceId, Pool, PoolId, PoolState, check_slice, devices_near, gather_pools, pool_of
-from moorage.core.devices.uses import AvailableDevices, DevicesInUse, DevicesInUseWith, DeviceUse, UseCounts, device_uses_of
+from moorage.core.devices.pools import (
+    AllocationError,
+    DeviceId,
+    Pool,
+    PoolId,
+    PoolState,
+    check_slice,
+    devices_near,
+    gather_pools,
+    pool_of,
+)
+from moorage.core.devices.uses import (
+    AvailableDevices,
+    DevicesInUse,
+    DevicesInUseWith,
+    DeviceUse,
+    UseCounts,
+    device_uses_of,
+)
 from moorage.core.expressions import DeviceFacts, holds
 from moorage.core.objects.meta import Labels, version
 from moorage.core.objects.nodes import Node
@@ -40,7 +59,9 @@ _MAX_DEVICES_LEFT = 16
 
 
 class KeptDevices(NamedTuple):
-    """What is kept for a pod: claims (UIDs) that only it may have allocated, and the devices that they will get."""
+    """What is kept for a pod: claims (UIDs) that only it may have allocated, and the devices that
+    they will get.
+    """
 
     claims: frozenset[str]
     taken: tuple[DeviceUse, ...]
@@ -65,7 +86,9 @@ class DeviceSupply(Protocol):
 
 @dataclasses.dataclass(slots=True)
 class _Seen:
-    """What a node was found to reach, with which labels; its shape and all devices near it are None until somebody asks."""
+    """What a node was found to reach, with which labels; its shape and all devices near it are None
+    until somebody asks.
+    """
 
     labels: Labels | None
     pools: tuple[Pool, ...]
@@ -76,8 +99,9 @@ class _Seen:
 class DeviceLedger:
     """See the module's docstring.
 
-    When a device comes, goes, changes, is taken or given back, ``version_counter`` moves and the nodes that reach it are noted in
-    ``nodes``, once that is set: whoever asks about nodes does so before.
+    When a device comes, goes, changes, is taken or given back, ``version_counter`` moves and the
+    nodes that reach it are noted in ``nodes``, once that is set: whoever asks about nodes does so
+    before.
     """
 
     def __init__(self, store: Store) -> None:
@@ -100,7 +124,7 @@ class DeviceLedger:
         store.follow(ResourceSlice, self._put_slice)
         store.follow(ResourceClaim, self._put_claim)
 
-    # ---- reading -----------------------------------------------------------------------------------------------------------
+    # ---- reading ---------------------------------------------------------------------------------
 
     def available(self, node: Node) -> AvailableDevices:
         """What there is for a node. Raises AllocationError when a slice can't be used."""
@@ -109,7 +133,11 @@ class DeviceLedger:
     def is_shape_known(self, node: Node) -> bool:
         """Whether the node's shape is known, so that it costs nothing now."""
         seen, labels = self._seen.get(node.metadata.name), node.metadata.labels
-        return seen is not None and seen.shape is not None and (seen.labels is labels or seen.labels == labels)
+        return (
+            seen is not None
+            and seen.shape is not None
+            and (seen.labels is labels or seen.labels == labels)
+        )
 
     def shape(self, node: Node) -> int:
         """The same for nodes that offer the same, names aside. Raises AllocationError."""
@@ -120,7 +148,11 @@ class DeviceLedger:
 
     def number(self, pools: Iterable[Pool], uses: DevicesInUse) -> int:
         """The number of what is offered by these pools, so used."""
-        shape = tuple(_shape_of(pool, uses) for pool in pools if pool.devices or pool.state is not PoolState.USABLE)
+        shape = tuple(
+            _shape_of(pool, uses)
+            for pool in pools
+            if pool.devices or pool.state is not PoolState.USABLE
+        )
         if shape not in self._shapes:
             self._forget_spare_shapes()
             self._shapes[shape] = self._next_shape
@@ -135,7 +167,9 @@ class DeviceLedger:
         found = self._beside.get(which)
         if found is None:
             found = self._beside[which] = DevicesLeft(
-                self, DevicesInUseWith(self._uses, (one for each in kept for one in each.taken)), kept
+                self,
+                DevicesInUseWith(self._uses, (one for each in kept for one in each.taken)),
+                kept,
             )
             if len(self._beside) > _MAX_DEVICES_LEFT:
                 self._beside.popitem(last=False)
@@ -143,14 +177,24 @@ class DeviceLedger:
         return found
 
     def count(self, node: Node, class_: DeviceClass) -> tuple[int, int]:
-        """How many devices of a class a node can reach, and how many of them are in use; none if that can't be told."""
-        expressions = [one.cel.expression for one in class_.spec.selectors or () if one.cel is not None]
+        """How many devices of a class a node can reach, and how many of them are in use; none if
+        that can't be told.
+        """
+        expressions = [
+            one.cel.expression for one in class_.spec.selectors or () if one.cel is not None
+        ]
         try:
             seen = self._reach_of(node)
             if seen.near is None:
-                pieces = (piece for pool in self._pools_near(node) for piece in self._pools[pool].values())
+                pieces = (
+                    piece for pool in self._pools_near(node) for piece in self._pools[pool].values()
+                )
                 seen.near = tuple(devices_near(pieces, node))
-            found = [device for device, facts in seen.near if all(holds(expression, facts) for expression in expressions)]
+            found = [
+                device
+                for device, facts in seen.near
+                if all(holds(expression, facts) for expression in expressions)
+            ]
         except (AllocationError, CELExpressionError):
             return 0, 0
         return len(found), sum(device in self._uses for device in found)
@@ -163,7 +207,7 @@ class DeviceLedger:
         """The claim that was made for the extended resources of a pod."""
         return self._for_pods.get(pod.metadata.uid)
 
-    # ---- assuming ----------------------------------------------------------------------------------------------------------
+    # ---- assuming --------------------------------------------------------------------------------
 
     def assume(self, claim: ResourceClaim) -> None:
         """Take the claim to be allocated as its status says."""
@@ -175,7 +219,8 @@ class DeviceLedger:
         self._written.pop(identity, None)
 
     def confirm(self, claim: ResourceClaim) -> None:
-        """What was assumed is written, as ``claim`` is now: it stays so until the API server shows this state or a newer one.
+        """What was assumed is written, as ``claim`` is now: it stays so until the API server shows
+        this state or a newer one.
 
         Nothing if it has come to be seen already.
         """
@@ -192,13 +237,24 @@ class DeviceLedger:
             del self._assumed[identity]
             self._written.pop(identity, None)
 
-    # ---- claims ------------------------------------------------------------------------------------------------------------
+    # ---- claims ----------------------------------------------------------------------------------
 
     def _put_claim(self, old: ResourceClaim | None, new: ResourceClaim | None) -> None:
-        changes = [(claim, sign, device_uses_of(claim)) for claim, sign in ((old, -1), (new, 1)) if claim is not None]  # all, or it raises
+        # all, or it raises
+        changes = [
+            (claim, sign, device_uses_of(claim))
+            for claim, sign in ((old, -1), (new, 1))
+            if claim is not None
+        ]
         over = self._ended_by(old, new)
-        owners = [(owner_of(claim), claim, sign) for claim, sign, _ in changes if is_extended_claim(claim)]
-        ended = ((self._charge, device_uses_of(self._assumed[identity]), -1) for identity in over if identity in self._assumed)
+        owners = [
+            (owner_of(claim), claim, sign) for claim, sign, _ in changes if is_extended_claim(claim)
+        ]
+        ended = (
+            (self._charge, device_uses_of(self._assumed[identity]), -1)
+            for identity in over
+            if identity in self._assumed
+        )
         all_or_none(1, *((self._charge, taken, sign) for _, sign, taken in changes), *ended)
         for owner, claim, sign in owners:
             self._for_pods[owner] = claim
@@ -215,7 +271,9 @@ class DeviceLedger:
             over.append(_identity(old))
         if new is not None:
             written = self._written.get(_identity(new))
-            if new.status.allocation is not None or (written is not None and version(new.metadata) >= written):
+            if new.status.allocation is not None or (
+                written is not None and version(new.metadata) >= written
+            ):
                 over.append(_identity(new))
         return over
 
@@ -228,13 +286,20 @@ class DeviceLedger:
         self._forget_shapes(PoolId(taken.device.driver, taken.device.pool))
         self._uses.count(taken, sign)
 
-    # ---- slices ------------------------------------------------------------------------------------------------------------
+    # ---- slices ----------------------------------------------------------------------------------
 
     def _put_slice(self, old: ResourceSlice | None, new: ResourceSlice | None) -> None:
         if new is not None:
             check_slice(new)
         self.version_counter.increment()
-        all_or_none(1, *((self._enter, piece, sign) for piece, sign in ((old, -1), (new, 1)) if piece is not None))
+        all_or_none(
+            1,
+            *(
+                (self._enter, piece, sign)
+                for piece, sign in ((old, -1), (new, 1))
+                if piece is not None
+            ),
+        )
 
     def _enter(self, piece: ResourceSlice, came: int, sign: int) -> None:
         """A slice came (1) or went (-1)."""
@@ -256,7 +321,9 @@ class DeviceLedger:
             del self._of_node[node or ""]
 
     def _forget(self, pool: PoolId, node: str | None) -> None:
-        """What was seen of a pool is out of date, and nodes that did not see it may do now: this one, or (None) any."""
+        """What was seen of a pool is out of date, and nodes that did not see it may do now: this
+        one, or (None) any.
+        """
         if node is None:
             self._seen.clear()
             self._reached_by.clear()
@@ -276,7 +343,7 @@ class DeviceLedger:
         if self.nodes is not None:
             self.nodes.mark_devices_changed(names)
 
-    # ---- nodes -------------------------------------------------------------------------------------------------------------
+    # ---- nodes -----------------------------------------------------------------------------------
 
     def _reach_of(self, node: Node) -> _Seen:
         name, labels = node.metadata.name, node.metadata.labels
@@ -284,7 +351,10 @@ class DeviceLedger:
         if seen is None or (seen.labels is not labels and seen.labels != labels):
             self._forget_dead_nodes()
             near = self._pools_near(node)
-            pieces = {pool: [self._pools[pool][piece] for piece in sorted(self._pools[pool])] for pool in near}
+            pieces = {
+                pool: [self._pools[pool][piece] for piece in sorted(self._pools[pool])]
+                for pool in near
+            }
             seen = self._seen[name] = _Seen(labels, gather_pools(pieces, node))
             for pool in near:
                 self._reached_by.setdefault(pool, set()).add(name)
@@ -294,28 +364,44 @@ class DeviceLedger:
         """A shape that comes back gets another number: it is asked about once more, that is all."""
         if len(self._shapes) > 2 * len(self._seen) + _MAX_SPARE_SHAPES:
             used = {seen.shape for seen in self._seen.values()}
-            self._shapes = {shape: number for shape, number in self._shapes.items() if number in used}
+            self._shapes = {
+                shape: number for shape, number in self._shapes.items() if number in used
+            }
 
     def _forget_dead_nodes(self) -> None:
         """What was seen of nodes that are gone goes, once that is about half of all."""
-        if self.nodes is not None and len(self._seen) > 2 * len(self.nodes.row_of) + _MIN_DEAD_NODES:
+        if (
+            self.nodes is not None
+            and len(self._seen) > 2 * len(self.nodes.row_of) + _MIN_DEAD_NODES
+        ):
             there = self.nodes.row_of.keys()
             self._seen = {name: seen for name, seen in self._seen.items() if name in there}
-            self._reached_by = {pool: reached & there for pool, reached in self._reached_by.items() if reached & there}
+            self._reached_by = {
+                pool: reached & there
+                for pool, reached in self._reached_by.items()
+                if reached & there
+            }
 
     def _pools_near(self, node: Node) -> list[PoolId]:
         return list(self._of_node.get(node.metadata.name, {}) | self._for_many)
 
 
 class DevicesLeft:
-    """What a ledger has for nodes when what is kept for some pods is theirs. The numbers of shapes are the ledger's."""
+    """What a ledger has for nodes when what is kept for some pods is theirs. The numbers of shapes
+    are the ledger's.
+    """
 
-    def __init__(self, ledger: DeviceLedger, uses: DevicesInUse, kept: Sequence[KeptDevices]) -> None:
+    def __init__(
+        self, ledger: DeviceLedger, uses: DevicesInUse, kept: Sequence[KeptDevices]
+    ) -> None:
         self.searches = PausedAllocations(self)
         self._ledger = ledger
         self._uses = uses
-        self._kept = kept  # while this is there, they are what ``DeviceLedger.without_kept`` knows it by
-        self._pools = {PoolId(one.device.driver, one.device.pool) for each in kept for one in each.taken}
+        # while this is there, they are what ``DeviceLedger.without_kept`` knows it by
+        self._kept = kept
+        self._pools = {
+            PoolId(one.device.driver, one.device.pool) for each in kept for one in each.taken
+        }
         self._shapes: dict[str, tuple[Sequence[Pool], int, int]] = {}
 
     def available(self, node: Node) -> AvailableDevices:
@@ -328,12 +414,18 @@ class DevicesLeft:
         known = self._known(node)
         if known is None:
             pools, shape = self._ledger.available(node).pools, self._ledger.shape(node)
-            known = shape if self._pools.isdisjoint(pool.id for pool in pools) else self._ledger.number(pools, self._uses)
+            known = (
+                shape
+                if self._pools.isdisjoint(pool.id for pool in pools)
+                else self._ledger.number(pools, self._uses)
+            )
             self._shapes[node.metadata.name] = pools, shape, known
         return known
 
     def _known(self, node: Node) -> int | None:
-        """The shape, if it was found and nothing has changed since in what the ledger has for the node."""
+        """The shape, if it was found and nothing has changed since in what the ledger has for the
+        node.
+        """
         pools, shape, known = self._shapes.get(node.metadata.name, ((), -1, -1))
         same = shape == self._ledger.shape(node) and pools is self._ledger.available(node).pools
         return known if same else None
@@ -343,7 +435,12 @@ def _shape_of(pool: Pool, uses: DevicesInUse) -> tuple[object, ...]:
     """All of a pool that the search looks at, names left out."""
     devices = tuple((one.equivalence_key, _content(uses.of(one.id))) for one in pool.devices)
     left = uses.remaining_counters(pool)
-    return pool.id.driver, pool.state, devices, None if left is None else tuple(sorted(left.items()))
+    return (
+        pool.id.driver,
+        pool.state,
+        devices,
+        None if left is None else tuple(sorted(left.items())),
+    )
 
 
 def _content(use: UseCounts) -> tuple[object, ...]:
@@ -352,7 +449,9 @@ def _content(use: UseCounts) -> tuple[object, ...]:
 
 
 class PausedAllocations:
-    """Searches that were set down, by what they are for and where; one is gone on with only if all that it looks at is as it was."""
+    """Searches that were set down, by what they are for and where; one is gone on with only if all
+    that it looks at is as it was.
+    """
 
     def __init__(self, ledger: DeviceSupply) -> None:
         self._ledger = ledger
@@ -367,10 +466,20 @@ class PausedAllocations:
     def take(self, what: Hashable, node: Node) -> Allocator | None:
         """The search, if it can be gone on with."""
         shape, search = self._kept.pop((what, node.metadata.name), (None, None))
-        same = search is not None and shape == self._ledger.shape(node) and search.available.pools is self._ledger.available(node).pools
+        same = (
+            search is not None
+            and shape == self._ledger.shape(node)
+            and search.available.pools is self._ledger.available(node).pools
+        )
         return search if same else None
 
 
 def _identity(claim: ResourceClaim) -> str:
-    """A claim's uid. What stands for extended resources is one for each pod, also before it is created."""
-    return f"extended resources of {owner_of(claim)}" if is_extended_claim(claim) else claim.metadata.uid
+    """A claim's uid. What stands for extended resources is one for each pod, also before it is
+    created.
+    """
+    return (
+        f"extended resources of {owner_of(claim)}"
+        if is_extended_claim(claim)
+        else claim.metadata.uid
+    )

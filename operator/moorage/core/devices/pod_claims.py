@@ -1,6 +1,7 @@
 """The claims of a pod: which ResourceClaims it uses, and whether they can be used as they are.
 
-Source: Kubernetes dynamic-resource-allocation/resourceclaim and kube-scheduler ``foreachPodResourceClaim`` (v1.36), texts included.
+Source: Kubernetes dynamic-resource-allocation/resourceclaim and kube-scheduler
+``foreachPodResourceClaim`` (v1.36), texts included.
 """
 
 from __future__ import annotations
@@ -9,11 +10,19 @@ from collections.abc import Iterator, Mapping
 
 from moorage.core.objects.meta import key
 from moorage.core.objects.pods import Pod, PodResourceClaim
-from moorage.core.objects.resource_claims import AllocatedDevice, DeviceClass, DeviceCondition, DeviceSubRequest, ResourceClaim
+from moorage.core.objects.resource_claims import (
+    AllocatedDevice,
+    DeviceClass,
+    DeviceCondition,
+    DeviceSubRequest,
+    ResourceClaim,
+)
 
 
 class ClaimError(ValueError):
-    """A claim that can't be used now. The message is for people, and says nothing of what would help since an event will tell."""
+    """A claim that can't be used now. The message is for people, and says nothing of what would
+    help since an event will tell.
+    """
 
 
 def claim_names(pod: Pod) -> Iterator[tuple[str, bool]]:
@@ -21,7 +30,10 @@ def claim_names(pod: Pod) -> Iterator[tuple[str, bool]]:
 
     Nothing stands for a claim that was not generated because it is not needed.
     """
-    generated = {status.name: status.resource_claim_name for status in pod.status.resource_claim_statuses or ()}
+    generated = {
+        status.name: status.resource_claim_name
+        for status in pod.status.resource_claim_statuses or ()
+    }
     for use in pod.spec.resource_claims or ():
         if use.resource_claim_name is not None:
             yield use.resource_claim_name, False
@@ -33,12 +45,17 @@ def claim_names(pod: Pod) -> Iterator[tuple[str, bool]]:
 
 def _not_there(pod: Pod, use: PodResourceClaim) -> str:
     if use.resource_claim_template_name is None:
-        return f'pod "{key(pod)}", spec.resourceClaim "{use.name}": none of the supported fields are set'
+        return (
+            f'pod "{key(pod)}", spec.resourceClaim "{use.name}": none of the supported fields '
+            f"are set"
+        )
     return f'pod "{key(pod)}": ResourceClaim not created yet'
 
 
 def claims_of(pod: Pod, claims: Mapping[str, ResourceClaim]) -> tuple[ResourceClaim, ...]:
-    """The pod's claims. Raises ClaimError for one that is missing, on its way out, or somebody else's."""
+    """The pod's claims. Raises ClaimError for one that is missing, on its way out, or somebody
+    else's.
+    """
     found: list[ResourceClaim] = []
     for name, generated in claim_names(pod):
         place = f"{pod.metadata.namespace}/{name}"
@@ -48,13 +65,18 @@ def claims_of(pod: Pod, claims: Mapping[str, ResourceClaim]) -> tuple[ResourceCl
         if claim.metadata.deletion_timestamp is not None:
             raise ClaimError(f'resourceclaim "{name}" is being deleted')
         if generated and not _controls(pod, claim):
-            raise ClaimError(f"ResourceClaim {place} was not created for Pod {key(pod)} (Pod is not owner)")
+            raise ClaimError(
+                f"ResourceClaim {place} was not created for Pod {key(pod)} (Pod is not owner)"
+            )
         found.append(claim)
     return tuple(found)
 
 
 def _controls(pod: Pod, claim: ResourceClaim) -> bool:
-    return any(owner.controller and owner.uid == pod.metadata.uid for owner in claim.metadata.owner_references or ())
+    return any(
+        owner.controller and owner.uid == pod.metadata.uid
+        for owner in claim.metadata.owner_references or ()
+    )
 
 
 def check_classes(claim: ResourceClaim, classes: Mapping[str, DeviceClass]) -> None:
@@ -66,13 +88,17 @@ def check_classes(claim: ResourceClaim, classes: Mapping[str, DeviceClass]) -> N
         else:
             named = [(f"{request.name}/{one.name}", one) for one in request.first_available or ()]
         if not named:
-            raise ClaimError(f"resource claim {key(claim)}, request {request.name}: unknown request type")
+            raise ClaimError(
+                f"resource claim {key(claim)}, request {request.name}: unknown request type"
+            )
         for name, asked in named:
             if asked.device_class_name not in classes:
-                raise ClaimError(f"request {name}: device class {asked.device_class_name} does not exist")
+                raise ClaimError(
+                    f"request {name}: device class {asked.device_class_name} does not exist"
+                )
 
 
-# ---- allocated claims ----------------------------------------------------------------------------------------------------------
+# ---- allocated claims ----------------------------------------------------------------------------
 
 
 def binding_failed(claim: ResourceClaim) -> bool:
@@ -92,7 +118,11 @@ def binding_failure(claim: ResourceClaim) -> DeviceCondition | None:
 
 def binding_pending(claim: ResourceClaim) -> bool:
     """Whether a device that the claim got is still to become usable."""
-    return any(condition not in _met(result, claim) for result in _to_be_bound(claim) for condition in result.binding_conditions or ())
+    return any(
+        condition not in _met(result, claim)
+        for result in _to_be_bound(claim)
+        for condition in result.binding_conditions or ()
+    )
 
 
 def _to_be_bound(claim: ResourceClaim) -> Iterator[AllocatedDevice]:
@@ -105,8 +135,15 @@ def _to_be_bound(claim: ResourceClaim) -> Iterator[AllocatedDevice]:
 def _met(result: AllocatedDevice, claim: ResourceClaim) -> dict[str, DeviceCondition]:
     """The conditions that are true of a device, by type."""
     place = (result.driver, result.pool, result.device)
-    status = next((one for one in claim.status.devices or () if (one.driver, one.pool, one.device) == place), None)
-    return {one.type: one for one in (status.conditions if status is not None else None) or () if one.status == "True"}
+    status = next(
+        (one for one in claim.status.devices or () if (one.driver, one.pool, one.device) == place),
+        None,
+    )
+    return {
+        one.type: one
+        for one in (status.conditions if status is not None else None) or ()
+        if one.status == "True"
+    }
 
 
 def is_reserved(claim: ResourceClaim, pod: Pod) -> bool:

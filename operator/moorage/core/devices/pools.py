@@ -1,7 +1,7 @@
 """Pools of devices, as far as a node can reach them.
 
-A driver publishes a pool as slices of one generation; older ones are out of date. Until all slices of a generation are there the
-pool is being updated, and nothing is taken from it.
+A driver publishes a pool as slices of one generation; older ones are out of date. Until all slices
+of a generation are there the pool is being updated, and nothing is taken from it.
 Source: Kubernetes dynamic-resource-allocation/structured, ``GatherPools`` (v1.36).
 """
 
@@ -20,18 +20,29 @@ from kubefacts.labels import SelectorError
 from kubefacts.quantities import nanos
 from moorage.core.expressions import DeviceFacts, semver
 from moorage.core.objects.nodes import Node
-from moorage.core.objects.resource_claims import CounterConsumption, CounterSet, Device, DeviceAttribute, Reach, ResourceSlice
+from moorage.core.objects.resource_claims import (
+    CounterConsumption,
+    CounterSet,
+    Device,
+    DeviceAttribute,
+    Reach,
+    ResourceSlice,
+)
 from moorage.core.objects.selector_terms import NodeSelector
 from moorage.core.pods.node_selection import NodeTerms, compile_node_selector, extent, matches_any
 from moorage.core.structures.remembering import byte_size, memoized
 
 
 class AllocationError(ValueError):
-    """Claims, classes or slices that nothing can be decided by: a fault, whatever the node. The message is for people."""
+    """Claims, classes or slices that nothing can be decided by: a fault, whatever the node. The
+    message is for people.
+    """
 
 
 class AlternativesFailed(AllocationError):
-    """Nothing was found on a node, and an alternative of a request has a fault; the message, the fault's, is the same for all nodes."""
+    """Nothing was found on a node, and an alternative of a request has a fault; the message, the
+    fault's, is the same for all nodes.
+    """
 
 
 class PoolNotUsable(AllocationError):
@@ -91,7 +102,8 @@ class PoolState(enum.Enum):
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Pool:
-    """A pool as one node sees it; ``counters`` are what it has, ``takes`` what each of its devices takes of them, in nano-units.
+    """A pool as one node sees it; ``counters`` are what it has, ``takes`` what each of its devices
+    takes of them, in nano-units.
 
     A pool with counters knows all of its devices, also those that this node can't reach.
     """
@@ -100,11 +112,15 @@ class Pool:
     state: PoolState
     devices: tuple[CandidateDevice, ...] = ()
     counters: Mapping[CounterId, int] = dataclasses.field(default_factory=dict)
-    consumed_counters: Mapping[DeviceId, Mapping[CounterId, int]] = dataclasses.field(default_factory=dict)
+    consumed_counters: Mapping[DeviceId, Mapping[CounterId, int]] = dataclasses.field(
+        default_factory=dict
+    )
 
     @property
     def binds_late(self) -> bool:
-        """Whether a device is usable only once something has been done for it: such pools come last."""
+        """Whether a device is usable only once something has been done for it: such pools come
+        last.
+        """
         return any(one.device.binding_conditions is not None for one in self.devices)
 
 
@@ -125,26 +141,44 @@ def check_slice(piece: ResourceSlice) -> None:
 def gather_pools(pools: Mapping[PoolId, Sequence[ResourceSlice]], node: Node) -> tuple[Pool, ...]:
     """The pools that a node can reach, in the order in which devices are taken from them.
 
-    ``pools`` has all slices of each, by name. Raises AllocationError for a node selector that can't be read.
+    ``pools`` has all slices of each, by name. Raises AllocationError for a node selector that can't
+    be read.
     """
-    found = [pool for name in sorted(pools) if (pool := _gather_pool(name, pools[name], node)) is not None]
+    found = [
+        pool
+        for name in sorted(pools)
+        if (pool := _gather_pool(name, pools[name], node)) is not None
+    ]
     return tuple(sorted(found, key=lambda pool: pool.binds_late))
 
 
-def devices_near(pieces: Iterable[ResourceSlice], node: Node) -> Iterator[tuple[DeviceId, DeviceFacts]]:
-    """Every device that a node can reach, also in pools that nothing is taken from now. Raises AllocationError."""
+def devices_near(
+    pieces: Iterable[ResourceSlice], node: Node
+) -> Iterator[tuple[DeviceId, DeviceFacts]]:
+    """Every device that a node can reach, also in pools that nothing is taken from now. Raises
+    AllocationError.
+    """
     for piece in pieces:
         spec = piece.spec
         whole = not spec.per_device_node_selection
-        if whole and (spec.node_name or spec.node_selector is not None) and not node_can_reach(spec, node, piece):
+        if (
+            whole
+            and (spec.node_name or spec.node_selector is not None)
+            and not node_can_reach(spec, node, piece)
+        ):
             continue
         for device in spec.devices or ():
             if whole or node_can_reach(device, node, piece):
-                yield DeviceId(spec.driver, spec.pool.name, device.name), facts_of(spec.driver, device)
+                yield (
+                    DeviceId(spec.driver, spec.pool.name, device.name),
+                    facts_of(spec.driver, device),
+                )
 
 
 def node_can_reach(reach: Reach, node: Node, piece: ResourceSlice) -> bool:
-    """Whether a node can use what says this of itself, a slice or a device in it. Raises AllocationError."""
+    """Whether a node can use what says this of itself, a slice or a device in it. Raises
+    AllocationError.
+    """
     if reach.node_name:
         return reach.node_name == node.metadata.name
     if reach.all_nodes or reach.node_selector is None:
@@ -153,7 +187,9 @@ def node_can_reach(reach: Reach, node: Node, piece: ResourceSlice) -> bool:
         return matches_any(_terms(reach.node_selector), node)
     except SelectorError as error:
         name = piece.metadata.name
-        raise AllocationError(f"gather pool information: failed to perform node selection for slice {name}: {error}") from error
+        raise AllocationError(
+            f"gather pool information: failed to perform node selection for slice {name}: {error}"
+        ) from error
 
 
 @memoized(lambda terms, _: extent(terms), most=1024)
@@ -179,21 +215,39 @@ def _gather_pool(name: PoolId, pieces: Sequence[ResourceSlice], node: Node) -> P
 
 
 def _relevant(piece: ResourceSlice, node: Node) -> bool:
-    """Slices with counters are needed wherever the pool is used; one that says nothing about nodes is from another time than ours."""
+    """Slices with counters are needed wherever the pool is used; one that says nothing about nodes
+    is from another time than ours.
+    """
     spec = piece.spec
     if spec.shared_counters:
         return True
-    if spec.node_name or spec.all_nodes or spec.node_selector is not None or not spec.per_device_node_selection:
+    if (
+        spec.node_name
+        or spec.all_nodes
+        or spec.node_selector is not None
+        or not spec.per_device_node_selection
+    ):
         return node_can_reach(spec, node, piece)
     return any(node_can_reach(device, node, piece) for device in spec.devices or ())
 
 
-def _build(name: PoolId, current: Sequence[ResourceSlice], everywhere: Sequence[ResourceSlice], node: Node) -> Pool:
-    devices = tuple(candidate for piece in current if not piece.spec.shared_counters for candidate in _candidates(piece, node))
+def _build(
+    name: PoolId, current: Sequence[ResourceSlice], everywhere: Sequence[ResourceSlice], node: Node
+) -> Pool:
+    devices = tuple(
+        candidate
+        for piece in current
+        if not piece.spec.shared_counters
+        for candidate in _candidates(piece, node)
+    )
     sets = [counters for piece in current for counters in piece.spec.shared_counters or ()]
     counters = {counted: amount for one in sets for counted, amount in _amounts(one).items()}
     names = [one.id.device for one in devices]
-    takes = {DeviceId(*name, one.name): _takes(one.consumes_counters) for piece in everywhere for one in piece.spec.devices or ()}
+    takes = {
+        DeviceId(*name, one.name): _takes(one.consumes_counters)
+        for piece in everywhere
+        for one in piece.spec.devices or ()
+    }
     sound = (
         len(set(names)) == len(names)
         and len({one.name for one in sets}) == len(sets)
@@ -211,11 +265,22 @@ def _candidates(piece: ResourceSlice, node: Node) -> Iterator[CandidateDevice]:
         facts, takes = facts_of(spec.driver, device), _takes(device.consumes_counters)
         policies = msgspec.json.encode(device.capacity) if device.capacity else b""
         look = facts, here, policies, tuple(takes.items()), device.taints or ()
-        yield CandidateDevice(DeviceId(spec.driver, spec.pool.name, device.name), device, piece, facts, here, takes, look)
+        yield CandidateDevice(
+            DeviceId(spec.driver, spec.pool.name, device.name),
+            device,
+            piece,
+            facts,
+            here,
+            takes,
+            look,
+        )
 
 
 def _amounts(counters: CounterSet) -> dict[CounterId, int]:
-    return {CounterId(counters.name, name): nanos(counter.value) for name, counter in (counters.counters or {}).items()}
+    return {
+        CounterId(counters.name, name): nanos(counter.value)
+        for name, counter in (counters.counters or {}).items()
+    }
 
 
 def _takes(consumptions: Iterable[CounterConsumption] | None) -> dict[CounterId, int]:
@@ -227,7 +292,7 @@ def _takes(consumptions: Iterable[CounterConsumption] | None) -> dict[CounterId,
     return taken
 
 
-# ---- what expressions see of a device ------------------------------------------------------------------------------------------
+# ---- what expressions see of a device ------------------------------------------------------------
 
 _Content = tuple[str, bool, dict[str, DeviceAttribute], dict[str, str | int]]
 
@@ -235,7 +300,12 @@ _Content = tuple[str, bool, dict[str, DeviceAttribute], dict[str, str | int]]
 def facts_of(driver: str, device: Device) -> DeviceFacts:
     """The same value for all devices that look the same to expressions."""
     capacity = {name: one.value for name, one in (device.capacity or {}).items()}
-    content: _Content = driver, bool(device.allow_multiple_allocations), device.attributes or {}, capacity
+    content: _Content = (
+        driver,
+        bool(device.allow_multiple_allocations),
+        device.attributes or {},
+        capacity,
+    )
     return _facts(msgspec.json.encode(content))
 
 

@@ -1,7 +1,9 @@
-"""Which devices are in use, and what of them: the one definition that everything which gives devices asks.
+"""Which devices are in use, and what of them: the one definition that everything which gives
+devices asks.
 
-A device is in use while a claim's allocation names it, be it as a whole or as a share, and whether or not a slice still describes it.
-Then nobody gets it as a whole; its shares count against its capacity, and it has its part of its pool's counters, once.
+A device is in use while a claim's allocation names it, be it as a whole or as a share, and whether
+or not a slice still describes it. Then nobody gets it as a whole; its shares count against its
+capacity, and it has its part of its pool's counters, once.
 """
 
 from __future__ import annotations
@@ -15,7 +17,9 @@ from moorage.core.objects.resource_claims import DeviceClass, ResourceClaim
 
 
 class DeviceUse(NamedTuple):
-    """A device that a claim has; ``consumed``: its share, in nano-units, None if it has the whole device."""
+    """A device that a claim has; ``consumed``: its share, in nano-units, None if it has the whole
+    device.
+    """
 
     device: DeviceId
     consumed: Mapping[str, int] | None
@@ -25,14 +29,19 @@ def device_uses_of(claim: ResourceClaim) -> tuple[DeviceUse, ...]:
     """What a claim's allocation takes; nothing where it only looks on. Raises QuantityError."""
     allocation = claim.status.allocation
     return tuple(
-        DeviceUse(DeviceId(one.driver, one.pool, one.device), None if one.share_id is None else total(one.consumed_capacity or {}, {}))
+        DeviceUse(
+            DeviceId(one.driver, one.pool, one.device),
+            None if one.share_id is None else total(one.consumed_capacity or {}, {}),
+        )
         for one in (allocation.devices.results if allocation is not None else None) or ()
         if not one.admin_access
     )
 
 
 class UseCounts(NamedTuple):
-    """How many claims have a device as a whole (more than one only by a fault), how many a share, and what the shares take."""
+    """How many claims have a device as a whole (more than one only by a fault), how many a share,
+    and what the shares take.
+    """
 
     whole: int = 0
     shares: int = 0
@@ -43,7 +52,10 @@ class UseCounts(NamedTuple):
         if consumed is None:
             return self._replace(whole=self.whole + sign)
         both = added({name: sign * amount for name, amount in consumed.items()}, self.consumed)
-        return self._replace(shares=self.shares + sign, consumed={name: amount for name, amount in both.items() if amount})
+        return self._replace(
+            shares=self.shares + sign,
+            consumed={name: amount for name, amount in both.items() if amount},
+        )
 
 
 _NO_USE = UseCounts()
@@ -78,7 +90,9 @@ class DevicesInUse:
         return device in self._of
 
     def remaining_counters(self, pool: Pool) -> dict[CounterId, int] | None:
-        """What is left of a pool's counters. None: that can't be told, as a device in use is in none of its slices any more."""
+        """What is left of a pool's counters. None: that can't be told, as a device in use is in
+        none of its slices any more.
+        """
         left = dict(pool.counters)
         for device in self.used_in(pool.id) if pool.counters else ():
             if device not in pool.consumed_counters:
@@ -104,7 +118,9 @@ class DevicesInUseWith(DevicesInUse):
     def of(self, device: DeviceId) -> UseCounts:
         """What is used of a device."""
         mine, its = super().of(device), self._others.of(device)
-        return UseCounts(mine.whole + its.whole, mine.shares + its.shares, added(mine.consumed, its.consumed))
+        return UseCounts(
+            mine.whole + its.whole, mine.shares + its.shares, added(mine.consumed, its.consumed)
+        )
 
     def __contains__(self, device: DeviceId) -> bool:
         """Whether anybody uses a device."""

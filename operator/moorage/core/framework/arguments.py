@@ -1,7 +1,9 @@
-"""Arguments of plugins: how their dataclasses look to whoever reads a document into them, and what they can check themselves.
+"""Arguments of plugins: how their dataclasses look to whoever reads a document into them, and what
+they can check themselves.
 
-Types and bounds stand in the annotations; the reader enforces them. Rules that span fields are the dataclass's own ``validate``.
-``ARGUMENTS`` is for a class's ``__pydantic_config__``: core imports no pydantic, it only says what the documents look like.
+Types and bounds stand in the annotations; the reader enforces them. Rules that span fields are the
+dataclass's own ``validate``. ``ARGUMENTS`` is for a class's ``__pydantic_config__``: core imports
+no pydantic, it only says what the documents look like.
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ class FieldErrorType(enum.Enum):
 
 
 class Violation(NamedTuple):
-    """A rule that arguments break: where (``shape[1].score``, relative to the arguments), with what value, and what is wrong."""
+    """A rule that arguments break: where (``shape[1].score``, relative to the arguments), with what
+    value, and what is wrong.
+    """
 
     path: str
     value: object
@@ -54,7 +58,9 @@ class Validated(Protocol):
 
 
 class TimedTrial(NamedTuple):
-    """Something that will be done once per node: how to do it for a made-up one, and how many seconds that may take."""
+    """Something that will be done once per node: how to do it for a made-up one, and how many
+    seconds that may take.
+    """
 
     path: str
     value: object
@@ -64,7 +70,9 @@ class TimedTrial(NamedTuple):
 
 @runtime_checkable
 class TimedArguments(Protocol):
-    """Arguments of which nobody can tell how long they will take: whoever reads them tries that, as core has no clock."""
+    """Arguments of which nobody can tell how long they will take: whoever reads them tries that, as
+    core has no clock.
+    """
 
     def trials(self) -> Iterable[TimedTrial]:
         """What to try, once ``validate`` has nothing to say."""

@@ -1,7 +1,9 @@
-"""Cluster events: what changed in the cluster, as the queue sees it, and which of them can free a waiting pod.
+"""Cluster events: what changed in the cluster, as the queue sees it, and which of them can free a
+waiting pod.
 
-A plugin registers the events (``ClusterEventWithHint``) that may make a pod fit which it rejected. Source: kube-scheduler framework
-``ClusterEvent`` and ``EventsToRegister`` (v1.36), in words of our own.
+A plugin registers the events (``ClusterEventWithHint``) that may make a pod fit which it rejected.
+Source: kube-scheduler framework ``ClusterEvent`` and ``EventsToRegister`` (v1.36), in words of our
+own.
 """
 
 from __future__ import annotations
@@ -51,7 +53,9 @@ class EventResource(enum.Enum):
 
 
 class ActionType(enum.Flag):
-    """How it changed. Each update flag names the aspect; a change that is none of them is UPDATE as a whole."""
+    """How it changed. Each update flag names the aspect; a change that is none of them is UPDATE as
+    a whole.
+    """
 
     ADD = enum.auto()
     DELETE = enum.auto()
@@ -87,9 +91,11 @@ class ActionType(enum.Flag):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ClusterEvent:
-    """One change. ``old`` and ``new`` are the object (of the resource's kind) before and after, None where there is none.
+    """One change. ``old`` and ``new`` are the object (of the resource's kind) before and after,
+    None where there is none.
 
-    A resource that a plugin from outside the tree declared is a string, ``<plural>.<version>.<group>``.
+    A resource that a plugin from outside the tree declared is a string,
+    ``<plural>.<version>.<group>``.
     """
 
     resource: EventResource | str
@@ -99,28 +105,37 @@ class ClusterEvent:
 
     @property
     def label(self) -> str:
-        """The event's name in metrics, as kube-scheduler spells it: ``NodeAdd``, ``AssignedPodDelete``."""
+        """The event's name in metrics, as kube-scheduler spells it: ``NodeAdd``,
+        ``AssignedPodDelete``.
+        """
         resource = self.resource if isinstance(self.resource, str) else self.resource.value
-        return resource + "".join(part.title() for part in (self.action.name or "Update").split("_"))
+        return resource + "".join(
+            part.title() for part in (self.action.name or "Update").split("_")
+        )
 
 
 QueueingHintFn = Callable[[Pod, ClusterEvent, Lister], bool]
-"""Whether this event may make this waiting pod fit, with the store as it is after the event; pure and cheap."""
+"""Whether this event may make this waiting pod fit, with the store as it is after the event; pure
+and cheap.
+"""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ClusterEventWithHint:
-    """A registration: these actions on this resource may free a pod, if ``hint`` (None: always) says so.
+    """A registration: these actions on this resource may free a pod, if ``hint`` (None: always)
+    says so.
 
-    ``shared_by_signature``: the hint goes by the pod's namespace, labels, spec and resource status alone
-    (``signatures.waiting_signature``), or by what its plugin says that its hints see of a pod
-    (``interfaces.HintSignaturePlugin.hint_signature``), so that it is asked once for all waiting pods that agree in these. It may tell
-    the pod that the event is about from others, as that is asked about alone. A hint that looks at anything else of the pod must not be
-    shared, or pods would be left waiting.
+    ``shared_by_signature``: the hint goes by the pod's namespace, labels, spec and resource status
+    alone (``signatures.waiting_signature``), or by what its plugin says that its hints see of a pod
+    (``interfaces.HintSignaturePlugin.hint_signature``), so that it is asked once for all waiting
+    pods that agree in these. It may tell the pod that the event is about from others, as that is
+    asked about alone. A hint that looks at anything else of the pod must not be shared, or pods
+    would be left waiting.
 
-    ``pod_selectors``, for events about pods: the hint says no unless one of these selectors, of the waiting pod's, selects the labels that
-    the event's pod has or had. ``event_selectors``: waiting pods that one of these selectors, of the event's, selects are asked
-    about alone, so that the plugin's ``hint_signature`` may leave out labels. Both only save questions; the hint decides.
+    ``pod_selectors``, for events about pods: the hint says no unless one of these selectors, of the
+    waiting pod's, selects the labels that the event's pod has or had. ``event_selectors``: waiting
+    pods that one of these selectors, of the event's, selects are asked about alone, so that the
+    plugin's ``hint_signature`` may leave out labels. Both only save questions; the hint decides.
     """
 
     resource: EventResource | str
@@ -133,14 +148,17 @@ class ClusterEventWithHint:
     def matches(self, event: ClusterEvent) -> bool:
         """Whether the event is one that was registered for; the hint is not asked.
 
-        An update that is none of the named aspects (UPDATE) is for those alone who registered for every update. An event of any
-        resource is for everybody.
+        An update that is none of the named aspects (UPDATE) is for those alone who registered for
+        every update. An event of any resource is for everybody.
         """
         if event.resource is EventResource.ANY:
             return True
         mine = (
             self.resource == event.resource
             or self.resource is EventResource.ANY
-            or (self.resource is EventResource.POD and event.resource in (EventResource.ASSIGNED_POD, EventResource.UNSCHEDULED_POD))
+            or (
+                self.resource is EventResource.POD
+                and event.resource in (EventResource.ASSIGNED_POD, EventResource.UNSCHEDULED_POD)
+            )
         )
         return mine and event.action in self.actions

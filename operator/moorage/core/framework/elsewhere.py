@@ -1,11 +1,25 @@
-"""Plugins that people have from elsewhere, or had: what there is here instead of each, for who names one."""
+"""Plugins that people have from elsewhere, or had: what there is here instead of each, for who
+names one.
+"""
 
 from __future__ import annotations
 
-_GANGS = "the pods of a group are placed together by their label scheduling.x-k8s.io/pod-group, without a plugin (docs/gangs.md)"
-_QUOTA = "there are no elastic quotas here: use ResourceQuota, or admit whole workloads before, as Kueue does"
-_NUMA = "zones within nodes are not looked at here: leave that to the kubelet's topology manager, or ask an extender (docs/extenders.md)"
-_LOAD = "nothing here measures load: score by what is requested, by an annotation of nodes in CEL (docs/cel.md), or ask an extender"
+_GANGS = (
+    "the pods of a group are placed together by their label scheduling.x-k8s.io/pod-group, "
+    "without a plugin (docs/gangs.md)"
+)
+_QUOTA = (
+    "there are no elastic quotas here: use ResourceQuota, or admit whole workloads before, as "
+    "Kueue does"
+)
+_NUMA = (
+    "zones within nodes are not looked at here: leave that to the kubelet's topology manager, or "
+    "ask an extender (docs/extenders.md)"
+)
+_LOAD = (
+    "nothing here measures load: score by what is requested, by an annotation of nodes in CEL "
+    "(docs/cel.md), or ask an extender"
+)
 _FIT = "NodeResourcesFit does that, with scoringStrategy in its arguments"
 _SPREAD = "PodTopologySpread's default constraints do that"
 _LABELS = "NodeAffinity's addedAffinity does that"
@@ -42,7 +56,10 @@ REPLACEMENTS = {
     "GCEPDLimits": _LIMITS,
     "QOSSort": _QUEUE,
     "TopologicalSort": _QUEUE,
-    "NetworkOverhead": "costs of networks are not known here: use topology labels with PodTopologySpread or pod affinity",
+    "NetworkOverhead": (
+        "costs of networks are not known here: use topology labels with PodTopologySpread or pod "
+        "affinity"
+    ),
     "PreemptionToleration": "who may not be preempted gets a higher priority (docs/preemption.md)",
     "DeviceShare": "DynamicResources gives parts of devices that their drivers offer",
     "Reservation": "room is kept for pods by pods of low priority, which are preempted",

@@ -16,8 +16,12 @@ from moorage.core.framework.registry import RequiredAccess
 from moorage.core.objects.pods import Pod
 
 EXTENDER = "Extender"
-"""The name under which pods that extenders rejected wait, beside names of plugins: in the queue and in metrics."""
-EVENTS_TO_REGISTER: tuple[ClusterEventWithHint, ...] = (ClusterEventWithHint(EventResource.ANY, ActionType.ALL),)
+"""The name under which pods that extenders rejected wait, beside names of plugins: in the queue and
+in metrics.
+"""
+EVENTS_TO_REGISTER: tuple[ClusterEventWithHint, ...] = (
+    ClusterEventWithHint(EventResource.ANY, ActionType.ALL),
+)
 """What may free such a pod: nobody knows, so anything."""
 SECRETS = RequiredAccess(("get",), "", "secrets", own_namespace_only=True)
 """What it takes to have an extender's certificates."""
@@ -28,7 +32,9 @@ DEFAULT_TIMEOUT_SECONDS = 5.0
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Extender:
-    """One extender. A verb that is empty is not asked; ``timeout`` in seconds; ``managed_resources`` names extended resources."""
+    """One extender. A verb that is empty is not asked; ``timeout`` in seconds;
+    ``managed_resources`` names extended resources.
+    """
 
     url: str
     filter_verb: str = ""
@@ -48,7 +54,9 @@ class Extender:
     secret: str = ""
 
     def is_interested(self, pod: Pod) -> bool:
-        """Whether the pod is its business. What is in limits an API server has put into requests too."""
+        """Whether the pod is its business. What is in limits an API server has put into requests
+        too.
+        """
         containers = (*(pod.spec.containers or ()), *(pod.spec.init_containers or ()))
         return not self.managed_resources or any(
             name in self.managed_resources
@@ -64,7 +72,9 @@ class Extender:
 
 
 class ExtenderFilterResult(NamedTuple):
-    """Which of the nodes pass, and what is said of others: removing pods may help (``failed_nodes``), or not (``unresolvable_nodes``)."""
+    """Which of the nodes pass, and what is said of others: removing pods may help
+    (``failed_nodes``), or not (``unresolvable_nodes``).
+    """
 
     passed: tuple[str, ...]
     failed_nodes: Mapping[str, str]
@@ -72,7 +82,9 @@ class ExtenderFilterResult(NamedTuple):
 
 
 class MetaVictims(NamedTuple):
-    """What an extender makes of the victims on a node: their UIDs, and how many of them a disruption budget protects."""
+    """What an extender makes of the victims on a node: their UIDs, and how many of them a
+    disruption budget protects.
+    """
 
     uids: tuple[str, ...]
     num_pdb_violations: int
@@ -85,7 +97,7 @@ class ExtenderFailure:
     text: str
 
 
-# ---- questions --------------------------------------------------------------------------------------------------------------
+# ---- questions -----------------------------------------------------------------------------------
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -98,7 +110,9 @@ class AskFilter:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AskPriorities:
-    """How good is each of these nodes? All extenders side by side. Answer: for each (node, priority) pairs, or ExtenderFailure."""
+    """How good is each of these nodes? All extenders side by side. Answer: for each (node,
+    priority) pairs, or ExtenderFailure.
+    """
 
     extenders: tuple[Extender, ...]
     nodes: tuple[str, ...]
@@ -106,7 +120,9 @@ class AskPriorities:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AskVictims:
-    """Which of these pods may go, and from which nodes? Answer: node -> MetaVictims, or ExtenderFailure."""
+    """Which of these pods may go, and from which nodes? Answer: node -> MetaVictims, or
+    ExtenderFailure.
+    """
 
     extender: Extender
     victims: Mapping[str, Victims]
@@ -114,5 +130,8 @@ class AskVictims:
 
 ExtenderQuestion = AskFilter | AskPriorities | AskVictims
 ExtenderAnswer = (
-    ExtenderFilterResult | tuple[Sequence[tuple[str, int]] | ExtenderFailure, ...] | Mapping[str, MetaVictims] | ExtenderFailure
+    ExtenderFilterResult
+    | tuple[Sequence[tuple[str, int]] | ExtenderFailure, ...]
+    | Mapping[str, MetaVictims]
+    | ExtenderFailure
 )

@@ -1,8 +1,9 @@
 """Guarding: what stands between a plugin from outside the tree and everybody else.
 
-``guarded`` makes a class with exactly the methods of the plugin's own. Each passes the call on between the guard's ``enter`` and
-``leave``, so that a watchdog can tell which plugin holds up the process, and looks at the answer: whatever is not what the contract
-(``framework.interfaces``) says, and whatever the plugin raises, becomes a ``PluginFault``, which ends that pod's attempt and names
+``guarded`` makes a class with exactly the methods of the plugin's own. Each passes the call on
+between the guard's ``enter`` and ``leave``, so that a watchdog can tell which plugin holds up the
+process, and looks at the answer: whatever is not what the contract (``framework.interfaces``) says,
+and whatever the plugin raises, becomes a ``PluginFault``, which ends that pod's attempt and names
 the plugin. Plugins of the tree are never wrapped, so they pay nothing for it.
 """
 
@@ -37,7 +38,9 @@ HINT = "hint"
 
 
 class PluginFault(Exception):
-    """A plugin from outside the tree failed; the text names it, its version, where it was and what was wrong."""
+    """A plugin from outside the tree failed; the text names it, its version, where it was and what
+    was wrong.
+    """
 
     def __init__(self, guard: Guard, point: str, wrong: str) -> None:
         version = f" {guard.version}" if guard.version else ""
@@ -73,8 +76,12 @@ class Guard(Protocol):
         """The plugin failed: log it and count it."""
 
 
-def call(guard: Guard, point: str, function: Callable[[], T], passes: tuple[type[Exception], ...] = ()) -> T:
-    """What the function gives. Raises PluginFault for whatever it raises but ``passes``, SystemExit included."""
+def call(
+    guard: Guard, point: str, function: Callable[[], T], passes: tuple[type[Exception], ...] = ()
+) -> T:
+    """What the function gives. Raises PluginFault for whatever it raises but ``passes``, SystemExit
+    included.
+    """
     guard.enter(point)
     try:
         return function()
@@ -83,7 +90,9 @@ def call(guard: Guard, point: str, function: Callable[[], T], passes: tuple[type
     except passes:
         raise
     except (Exception, SystemExit) as error:
-        raise recorded(PluginFault(guard, point, f"{type(error).__name__}: {error}"), guard) from error
+        raise recorded(
+            PluginFault(guard, point, f"{type(error).__name__}: {error}"), guard
+        ) from error
     finally:
         guard.leave()
 
@@ -96,36 +105,65 @@ def recorded(fault: PluginFault, guard: Guard) -> PluginFault:
 
 def guarded(decider: type[Plugin], guard: Guard) -> type[Plugin]:
     """A class that makes the decider's plugins, each between the guard's hands."""
-    methods = {name: _method(name, point, check) for name, (point, check) in _METHODS.items() if hasattr(decider, name)}
+    methods = {
+        name: _method(name, point, check)
+        for name, (point, check) in _METHODS.items()
+        if hasattr(decider, name)
+    }
     if "score" in methods and "normalize_score" not in methods:
-        methods["normalize_score"] = _method("normalize_score", ExtensionPoint.SCORE, _normalized, lambda state, raw: raw)
-    constants = {name: getattr(decider, name) for name in ("name", "reads", "required_kinds", "may_fail") if hasattr(decider, name)}
-    made: type[Plugin] = type(decider.__name__, (_Guarded,), {**constants, **methods, "decider": decider, "guard": guard})
+        methods["normalize_score"] = _method(
+            "normalize_score", ExtensionPoint.SCORE, _normalized, lambda state, raw: raw
+        )
+    constants = {
+        name: getattr(decider, name)
+        for name in ("name", "reads", "required_kinds", "may_fail")
+        if hasattr(decider, name)
+    }
+    made: type[Plugin] = type(
+        decider.__name__, (_Guarded,), {**constants, **methods, "decider": decider, "guard": guard}
+    )
     return made
 
 
 class _Guarded:
-    """A plugin behind its guard. Equal plugins are equal here too, so that profiles share their columns."""
+    """A plugin behind its guard. Equal plugins are equal here too, so that profiles share their
+    columns.
+    """
 
     decider: type[Any]
     guard: Guard
 
     def __init__(self, *args: Any) -> None:
-        self.plugin, self.events_to_register, self._hash = call(self.guard, ARGUMENTS, functools.partial(self._make, *args))
+        self.plugin, self.events_to_register, self._hash = call(
+            self.guard, ARGUMENTS, functools.partial(self._make, *args)
+        )
 
     def _make(self, *args: Any) -> tuple[Any, tuple[ClusterEventWithHint, ...], int]:
         plugin: Any = self.decider(*args)
         if plugin.__hash__ is None:
-            raise TypeError(f"{self.decider.__qualname__} is no hashable value: make it a frozen dataclass")
+            raise TypeError(
+                f"{self.decider.__qualname__} is no hashable value: make it a frozen dataclass"
+            )
         number = int(plugin.__hash__())  # nor may its fields be lists, say
         wakes = plugin.events_to_register
-        if not isinstance(wakes, tuple) or not all(isinstance(wake, ClusterEventWithHint) for wake in wakes):
+        if not isinstance(wakes, tuple) or not all(
+            isinstance(wake, ClusterEventWithHint) for wake in wakes
+        ):
             raise TypeError("events_to_register is no tuple of ClusterEventWithHint")
-        declared = {getattr(kind, "resource", "") for kind in getattr(self.decider, "required_kinds", ())}
+        declared = {
+            getattr(kind, "resource", "") for kind in getattr(self.decider, "required_kinds", ())
+        }
         for wake in wakes:
             if isinstance(wake.resource, str) and wake.resource not in declared:
-                raise ValueError(f"it wakes on {wake.resource!r}, and has no struct of that resource in its required_kinds")
-        return plugin, tuple(dataclasses.replace(wake, hint=_hint(self.guard, wake.hint)) for wake in wakes), number
+                raise ValueError(
+                    f"it wakes on {wake.resource!r}, and has no struct of that resource in "
+                    f"its required_kinds"
+                )
+        return (
+            plugin,
+            tuple(dataclasses.replace(wake, hint=_hint(self.guard, wake.hint)) for wake in wakes),
+            number,
+        )
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, _Guarded) or self.decider is not other.decider:
@@ -139,7 +177,9 @@ class _Guarded:
         return self._hash
 
 
-def _method(name: str, point: str, check: Check, own: Callable[..., Any] | None = None) -> Callable[..., Any]:
+def _method(
+    name: str, point: str, check: Check, own: Callable[..., Any] | None = None
+) -> Callable[..., Any]:
     """The method of this name, guarded; ``own`` stands for a method that the plugin lacks."""
 
     def method(self: _Guarded, *args: Any) -> Any:
@@ -160,14 +200,18 @@ def _hint(guard: Guard, hint: QueueingHintFn | None) -> QueueingHintFn | None:
     def asked(pod: Pod, event: ClusterEvent, store: Lister) -> bool:
         answer = call(guard, HINT, lambda: hint(pod, event, store))
         if not isinstance(answer, (bool, np.bool_)):
-            raise recorded(PluginFault(guard, HINT, f"gave {_shown(answer)} instead of True or False"), guard)
+            raise recorded(
+                PluginFault(guard, HINT, f"gave {_shown(answer)} instead of True or False"), guard
+            )
         return bool(answer)
 
     return asked
 
 
 def _safe_unreserve(reserved: ReserveResult, guard: Guard) -> ReserveResult:
-    """An undo that fails is told and stops nobody else's: what the others reserved must be taken back too."""
+    """An undo that fails is told and stops nobody else's: what the others reserved must be taken
+    back too.
+    """
     undo = reserved.unreserve
     if undo is None:
         return reserved
@@ -181,7 +225,7 @@ def _safe_unreserve(reserved: ReserveResult, guard: Guard) -> ReserveResult:
     return dataclasses.replace(reserved, unreserve=safely)
 
 
-# ---- what answers must be: "" where one is as it should be, else what is wrong -----------------------------------------------
+# ---- what answers must be: "" where one is as it should be, else what is wrong -------------------
 
 Check = Callable[[_Guarded, tuple[Any, ...], Any], str]
 _EXPLAINING = frozenset({Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.ERROR})
@@ -204,7 +248,9 @@ def _prepared(_plugin: _Guarded, _args: tuple[Any, ...], answer: Any) -> str:
         return f"gave {_shown(answer)} instead of a PreFilterResult"
     if answer.node_names is not None and not _many(answer.node_names, frozenset, str):
         return f"gave node_names that are no frozenset of str: {_shown(answer.node_names)}"
-    return _status(answer.status, {Code.SUCCESS, Code.SKIP, Code.ERROR, *REJECTED}) or _versioned(answer.depends_on)
+    return _status(answer.status, {Code.SUCCESS, Code.SKIP, Code.ERROR, *REJECTED}) or _versioned(
+        answer.depends_on
+    )
 
 
 def _depends_on(_plugin: _Guarded, _args: tuple[Any, ...], answer: Any) -> str:
@@ -215,7 +261,10 @@ def _codes(plugin: _Guarded, args: tuple[Any, ...], answer: Any) -> str:
     if wrong := _integers(answer, args[1].nodes.live[args[2]].size):
         return wrong
     if answer.size and answer.min() < 0 and not getattr(plugin, "may_fail", False):
-        return f"gave the code {answer.min()}: only a plugin with may_fail = True may give codes below 0"
+        return (
+            f"gave the code {answer.min()}: only a plugin with may_fail = True may give codes "
+            f"below 0"
+        )
     return ""
 
 
@@ -226,7 +275,9 @@ def _why(_plugin: _Guarded, _args: tuple[Any, ...], answer: Any) -> str:
 
 
 def _reasoned(item: Any) -> bool:
-    """A code below 0, of a plugin that ``may_fail``, is explained by a Reason whose code is ERROR."""
+    """A code below 0, of a plugin that ``may_fail``, is explained by a Reason whose code is
+    ERROR.
+    """
     if not isinstance(item, tuple) or len(item) != 2 or not isinstance(item[0], Reason):
         return False
     return item[0].code in _EXPLAINING and _many((item[0].text, item[1]), tuple, str)
@@ -243,7 +294,11 @@ def _normalized(_plugin: _Guarded, args: tuple[Any, ...], answer: Any) -> str:
 def _node_scores(_plugin: _Guarded, args: tuple[Any, ...], answer: Any) -> str:
     if not isinstance(answer, NodeScores):
         return f"gave {_shown(answer)} instead of a NodeScores"
-    return _integers(answer.raw, args[1].size) or _integers(answer.normalized, args[1].size) or _in_range(answer.normalized)
+    return (
+        _integers(answer.raw, args[1].size)
+        or _integers(answer.normalized, args[1].size)
+        or _in_range(answer.normalized)
+    )
 
 
 def _reserve_result(_plugin: _Guarded, _args: tuple[Any, ...], answer: Any) -> str:
@@ -284,7 +339,9 @@ _METHODS: dict[str, tuple[str, Check]] = {
     "score_feasible": (ExtensionPoint.SCORE, _node_scores),
     "reserve": (ExtensionPoint.RESERVE, _reserve_result),
 }
-"""The methods that plugins from outside may have, where each runs and what it must answer. The queue's order is the operator's."""
+"""The methods that plugins from outside may have, where each runs and what it must answer. The
+queue's order is the operator's.
+"""
 
 
 def _many(values: Any, container: type[Any], kind: type[Any]) -> bool:
@@ -297,7 +354,11 @@ def _status(answer: Any, codes: Iterable[Code]) -> str:
         return f"gave {_shown(answer)} instead of a Status"
     if not _many(answer.reasons, tuple, str):
         return f"gave reasons that are no tuple of str: {_shown(answer.reasons)}"
-    return "" if answer.code in codes else f"gave the status {answer.code!s}, which means nothing there"
+    return (
+        ""
+        if answer.code in codes
+        else f"gave the status {answer.code!s}, which means nothing there"
+    )
 
 
 def _versioned(answer: Any) -> str:
@@ -316,7 +377,10 @@ def _integers(answer: Any, size: int) -> str:
 def _in_range(scores: Any) -> str:
     if not scores.size or (scores.min() >= 0 and scores.max() <= MAX_NODE_SCORE):
         return ""
-    return f"gave the score {int(scores[(scores < 0) | (scores > MAX_NODE_SCORE)][0])}, which is not in 0..{MAX_NODE_SCORE}"
+    return (
+        f"gave the score {int(scores[(scores < 0) | (scores > MAX_NODE_SCORE)][0])}, which is "
+        f"not in 0..{MAX_NODE_SCORE}"
+    )
 
 
 def _shown(answer: Any) -> str:

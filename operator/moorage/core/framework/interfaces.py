@@ -1,31 +1,41 @@
-"""The plugin contract: what a plugin may do at each extension point, in the order in which a pod meets them.
+"""The plugin contract: what a plugin may do at each extension point, in the order in which a pod
+meets them.
 
-A plugin is a frozen dataclass whose fields are its arguments; it opts into an extension point by having that method.
-The contract is columnar: ``filter`` and ``score`` answer for many nodes (rows of the node table) in one call with one integer
-array; text is made late, by ``explain``. The evaluator keeps these arrays and asks again only for rows that changed in an aspect
-that the plugin reads. Deciders live here in core: pure, synchronous, no clock, no I/O. What has to be *done* at permit, preBind,
-bind and postBind is the plugin's other half, an actor (``moorage.engine.binding.actors``), registered under the same name.
+A plugin is a frozen dataclass whose fields are its arguments; it opts into an extension point by
+having that method. The contract is columnar: ``filter`` and ``score`` answer for many nodes (rows
+of the node table) in one call with one integer array; text is made late, by ``explain``. The
+evaluator keeps these arrays and asks again only for rows that changed in an aspect that the plugin
+reads. Deciders live here in core: pure, synchronous, no clock, no I/O. What has to be *done* at
+permit, preBind, bind and postBind is the plugin's other half, an actor
+(``moorage.engine.binding.actors``), registered under the same name.
 
-========================  ======================  =========================================================================
+========================  ======================  =================================================
 extension point           method                  runs
-========================  ======================  =========================================================================
+========================  ======================  =================================================
 preEnqueue                ``pre_enqueue``         before a pod enters the active queue
 queueSort                 ``sort_key``            when a pod enters the active queue
-preFilter                 ``pre_filter``          once per pod template, again when what it depends on changed
+preFilter                 ``pre_filter``          once per pod template, again when what it depends
+                                                  on changed
 filter                    ``filter``/``explain``  for rows that changed since last time
 postFilter                ``post_filter``         when no node fits
-preScore                  ``pre_score``           once per pod template, again when what it depends on changed
+preScore                  ``pre_score``           once per pod template, again when what it depends
+                                                  on changed
 score                     ``score``               for rows that changed since last time
-normalizeScore            ``normalize_score``     over the feasible rows, when they or their raw scores changed
-score and normalizeScore  ``score_feasible``      instead of both, where a raw score depends on which other rows are feasible
-reserve                   ``reserve``             after assume; gives a value for the actor and how to undo it
+normalizeScore            ``normalize_score``     over the feasible rows, when they or their raw
+                                                  scores changed
+score and normalizeScore  ``score_feasible``      instead of both, where a raw score depends on
+                                                  which other rows are feasible
+reserve                   ``reserve``             after assume; gives a value for the actor and how
+                                                  to undo it
 permit … postBind         (actors)                asynchronously, after the decision
-========================  ======================  =========================================================================
+========================  ======================  =================================================
 
-Methods must be functions of their arguments alone, and states are values: whoever has one may keep it while another is made.
-Whatever ``pre_filter`` or ``pre_score`` returns as state is shared between all pods of one template (same namespace, spec and
-status as ``core.pods.signatures.pod_signature`` sees them), so it must not depend on the pod's name, uid or labels, unless the plugin
-tells such pods apart by ``sign_pod``. Answers that depend on more than the pod and the row say so: ``depends_on``.
+Methods must be functions of their arguments alone, and states are values: whoever has one may keep
+it while another is made. Whatever ``pre_filter`` or ``pre_score`` returns as state is shared
+between all pods of one template (same namespace, spec and status as
+``core.pods.signatures.pod_signature`` sees them), so it must not depend on the pod's name, uid or
+labels, unless the plugin tells such pods apart by ``sign_pod``. Answers that depend on more than
+the pod and the row say so: ``depends_on``.
 
 Source: kube-scheduler framework interfaces (v1.36).
 """
@@ -36,7 +46,16 @@ import contextlib
 import dataclasses
 import enum
 from collections.abc import Callable, Hashable, Mapping
-from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias, TypeGuard, TypeVar, runtime_checkable
+from typing import (
+    Any,
+    ClassVar,
+    NamedTuple,
+    Protocol,
+    TypeAlias,
+    TypeGuard,
+    TypeVar,
+    runtime_checkable,
+)
 
 import numpy as np
 import numpy.typing as npt
@@ -52,9 +71,12 @@ from moorage.core.objects.meta import HasMetadata
 from moorage.core.objects.pods import Pod
 
 Codes: TypeAlias = npt.NDArray[np.int64]
-"""int64[len(rows)]: 0 where the node passes, else a code of the plugin's own that its ``explain`` can read.
+"""int64[len(rows)]: 0 where the node passes, else a code of the plugin's own that its ``explain``
+can read.
 
-Below 0 (``FallibleFilterPlugin``) the node could not be judged: that is a fault, and the attempt ends."""
+Below 0 (``FallibleFilterPlugin``) the node could not be judged: that is a fault, and the attempt
+ends.
+"""
 Scores: TypeAlias = npt.NDArray[np.int64]
 """int64[len(rows)]: a score per row; within 0..100 once normalised."""
 SortKey: TypeAlias = tuple[float, ...]
@@ -85,21 +107,28 @@ class ExtensionPoint(enum.StrEnum):
 
 @runtime_checkable
 class Plugin(Protocol):
-    """What every decider is: a hashable value with a name (equal plugins have equal arguments and share their results)."""
+    """What every decider is: a hashable value with a name (equal plugins have equal arguments and
+    share their results).
+    """
 
     name: ClassVar[str]
 
     @property
     def events_to_register(self) -> tuple[ClusterEventWithHint, ...]:
-        """The cluster events that may free a pod which this plugin rejected; a ClassVar, unless hints need the arguments."""
+        """The cluster events that may free a pod which this plugin rejected; a ClassVar, unless
+        hints need the arguments.
+        """
 
 
 @runtime_checkable
 class HintSignaturePlugin(Plugin, Protocol):
-    """A plugin whose shared hints see little of a waiting pod, so that few questions are enough for many that differ elsewhere."""
+    """A plugin whose shared hints see little of a waiting pod, so that few questions are enough for
+    many that differ elsewhere.
+    """
 
     def hint_signature(self, pod: Pod, /) -> Hashable:
-        """Equal for pods that no shared hint tells apart, unless the event is about one of them or selects one by its labels.
+        """Equal for pods that no shared hint tells apart, unless the event is about one of them or
+        selects one by its labels.
 
         Must be quick. Without this it is ``core.pods.signatures.waiting_signature``.
         """
@@ -133,9 +162,10 @@ class QueueSortPlugin(Plugin, Protocol):
 class PreFilterResult:
     """What ``pre_filter`` or ``pre_score`` found out once per template.
 
-    ``status``: SUCCESS; SKIP (the plugin's later method is left out); from pre_filter also a rejection of all nodes, or ERROR.
-    ``state``: handed to ``filter``/``explain`` or ``score``. ``node_names`` (pre_filter): the only nodes that can fit, None for
-    all. ``depends_on``: what the status, the state or the answers depend on beyond pod and row. When one of these moves, the
+    ``status``: SUCCESS; SKIP (the plugin's later method is left out); from pre_filter also a
+    rejection of all nodes, or ERROR. ``state``: handed to ``filter``/``explain`` or ``score``.
+    ``node_names`` (pre_filter): the only nodes that can fit, None for all. ``depends_on``: what the
+    status, the state or the answers depend on beyond pod and row. When one of these moves, the
     template is prepared again and every row asked again.
     """
 
@@ -150,7 +180,8 @@ class SignPlugin(Plugin, Protocol):
     """A plugin to which pods of the same namespace and spec may not be the same."""
 
     def sign_pod(self, pod: Pod, snapshot: Snapshot) -> bytes:
-        """What tells pods apart that this plugin would answer differently (say, which of its selectors match the pod's labels).
+        """What tells pods apart that this plugin would answer differently (say, which of its
+        selectors match the pod's labels).
 
         Asked for each pod at each decision: must be quick, and b"" where there is nothing to tell.
         """
@@ -169,13 +200,19 @@ class FilterPlugin(Plugin, Protocol):
     """Tells which nodes a pod cannot run on."""
 
     reads: ClassVar[frozenset[Aspect]]
-    """Aspects of a node that the answers depend on: a row is asked again when one of them changed."""
+    """Aspects of a node that the answers depend on: a row is asked again when one of them
+    changed.
+    """
 
     def filter(self, state: Any, snapshot: Snapshot, rows: Rows) -> Codes:
-        """A code per row, 0 = passes. ``state`` is pre_filter's, or the pod itself when the plugin has no pre_filter."""
+        """A code per row, 0 = passes. ``state`` is pre_filter's, or the pod itself when the plugin
+        has no pre_filter.
+        """
 
     def explain(self, state: Any, code: int) -> Why:
-        """The reasons behind a code that ``filter`` gave, each with its detail ("" where its text has none), in text order."""
+        """The reasons behind a code that ``filter`` gave, each with its detail ("" where its text
+        has none), in text order.
+        """
 
 
 @runtime_checkable
@@ -186,7 +223,8 @@ class FallibleFilterPlugin(FilterPlugin, Protocol):
 
 
 class NodeRejection(NamedTuple):
-    """One filter plugin's no to one row: what it said (``code``) and from which state, so that text can be made late.
+    """One filter plugin's no to one row: what it said (``code``) and from which state, so that text
+    can be made late.
 
     ``filter_index`` is the plugin's place among the profile's filters.
     """
@@ -203,7 +241,9 @@ class NodeRejection(NamedTuple):
 
 
 class DryRun(Protocol):
-    """Asks nodes as they would be with other pods on them; what was tried is undone when its ``with`` block ends."""
+    """Asks nodes as they would be with other pods on them; what was tried is undone when its
+    ``with`` block ends.
+    """
 
     def remove(self, batch: PodBatch, which: npt.NDArray[np.intp]) -> None:
         """Without these pods of the batch (by place)."""
@@ -212,16 +252,20 @@ class DryRun(Protocol):
         """With them there (again)."""
 
     def run_filters(self, rows: npt.NDArray[np.intp]) -> Mapping[int, NodeRejection]:
-        """Who rejects these rows first; rows that pass are missing. Pods nominated there are taken into account."""
+        """Who rejects these rows first; rows that pass are missing. Pods nominated there are taken
+        into account.
+        """
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FailedAttempt:
     """What became of a pod that no node takes, for whoever may make room.
 
-    ``node_codes``: int64[rows] of 0 not rejected, 1 unschedulable, 2 unresolvable. ``dry_run`` begins a dry run; in its ``with`` block
-    nothing else may be asked. ``seed`` is the tie-break's. ``row_cache(plugin, depends_on)``: what the plugin has put there by row in
-    earlier attempts for pods of this template; what no longer holds, as the row or one of ``depends_on`` changed, is gone from it.
+    ``node_codes``: int64[rows] of 0 not rejected, 1 unschedulable, 2 unresolvable. ``dry_run``
+    begins a dry run; in its ``with`` block nothing else may be asked. ``seed`` is the tie-break's.
+    ``row_cache(plugin, depends_on)``: what the plugin has put there by row in earlier attempts for
+    pods of this template; what no longer holds, as the row or one of ``depends_on`` changed, is
+    gone from it.
     """
 
     snapshot: Snapshot
@@ -235,10 +279,12 @@ class FailedAttempt:
 class PostFilterResult:
     """What a postFilter plugin proposes.
 
-    ``nominated_node``: None leaves a nomination alone, "" clears it. ``victims`` are the pods that must go before the pod fits
-    there, the most important one first. ``action`` is what else has to be done, by the plugin's own actor. ``unschedulable_plugins``:
-    plugins, beside those that rejected nodes, whose events may help the pod (the plugin itself, by its name). ``by_eviction``: the API
-    server is to be asked to evict the victims, and may refuse for a disruption budget's sake.
+    ``nominated_node``: None leaves a nomination alone, "" clears it. ``victims`` are the pods that
+    must go before the pod fits there, the most important one first. ``action`` is what else has to
+    be done, by the plugin's own actor. ``unschedulable_plugins``: plugins, beside those that
+    rejected nodes, whose events may help the pod (the plugin itself, by its name). ``by_eviction``:
+    the API server is to be asked to evict the victims, and may refuse for a disruption budget's
+    sake.
     """
 
     status: Status
@@ -254,11 +300,15 @@ class PostFilterPlugin(Plugin, Protocol):
     """Runs when nothing fits; may make room."""
 
     def post_filter(self, pod: Pod, attempt: FailedAttempt) -> PostFilterResult:
-        """SUCCESS with a node that will have room, or UNSCHEDULABLE, which leaves it to the next plugin; all other codes end it."""
+        """SUCCESS with a node that will have room, or UNSCHEDULABLE, which leaves it to the next
+        plugin; all other codes end it.
+        """
 
 
 class Victims(NamedTuple):
-    """The pods that would have to go from a node, and how many of them a disruption budget protects."""
+    """The pods that would have to go from a node, and how many of them a disruption budget
+    protects.
+    """
 
     pods: tuple[Pod, ...]
     num_pdb_violations: int
@@ -266,12 +316,20 @@ class Victims(NamedTuple):
 
 @runtime_checkable
 class PreemptionPlugin(PostFilterPlugin, Protocol):
-    """A postFilter plugin that extenders have a say with: ``find_candidates``, then ``select_candidate`` among them."""
+    """A postFilter plugin that extenders have a say with: ``find_candidates``, then
+    ``select_candidate`` among them.
+    """
 
-    def find_candidates(self, pod: Pod, attempt: FailedAttempt) -> Mapping[str, Victims] | PostFilterResult:
-        """Nodes that could take the pod without some pods, in an order that decides between equals; or why there are none."""
+    def find_candidates(
+        self, pod: Pod, attempt: FailedAttempt
+    ) -> Mapping[str, Victims] | PostFilterResult:
+        """Nodes that could take the pod without some pods, in an order that decides between equals;
+        or why there are none.
+        """
 
-    def select_candidate(self, candidates: Mapping[str, Victims], attempt: FailedAttempt) -> PostFilterResult:
+    def select_candidate(
+        self, candidates: Mapping[str, Victims], attempt: FailedAttempt
+    ) -> PostFilterResult:
         """One of these nodes; there may be none left, or others than those that were found."""
 
 
@@ -280,7 +338,9 @@ class PreScorePlugin(Plugin, Protocol):
     """Compiles what a template prefers, once."""
 
     def pre_score(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
-        """The state for ``score``; SKIP leaves the plugin's score out; a rejection is a fault here."""
+        """The state for ``score``; SKIP leaves the plugin's score out; a rejection is a fault
+        here.
+        """
 
 
 @runtime_checkable
@@ -290,12 +350,16 @@ class ScorePlugin(Plugin, Protocol):
     reads: ClassVar[frozenset[Aspect]]
 
     def score(self, state: Any, snapshot: Snapshot, rows: Rows) -> Scores:
-        """A raw score per row; ``state`` is pre_score's, or the pod itself when the plugin has no pre_score."""
+        """A raw score per row; ``state`` is pre_score's, or the pod itself when the plugin has no
+        pre_score.
+        """
 
 
 @runtime_checkable
 class PreparingScorePlugin(Plugin, Protocol):
-    """A score plugin that has no preScore to be enabled at (in kube-scheduler it uses what its preFilter found), and yet prepares."""
+    """A score plugin that has no preScore to be enabled at (in kube-scheduler it uses what its
+    preFilter found), and yet prepares.
+    """
 
     def prepare_score(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
         """As ``pre_score`` does for other plugins."""
@@ -318,26 +382,35 @@ class NodeScores(NamedTuple):
 
 @runtime_checkable
 class ResumableScorePlugin(ScorePlugin, Protocol):
-    """A score plugin that may not get to all nodes in one attempt, and goes on with the rest in the next one."""
+    """A score plugin that may not get to all nodes in one attempt, and goes on with the rest in the
+    next one.
+    """
 
     def unfinished(self, state: Any) -> str:
-        """Why the scores are not complete, which ends the attempt; "" when they are. Then ``state`` depends on something that moved."""
+        """Why the scores are not complete, which ends the attempt; "" when they are. Then ``state``
+        depends on something that moved.
+        """
 
 
 @runtime_checkable
 class FeasibleScorePlugin(Plugin, Protocol):
-    """A score plugin whose raw scores depend on which nodes are feasible; it has this instead of ``score`` and ``normalize_score``."""
+    """A score plugin whose raw scores depend on which nodes are feasible; it has this instead of
+    ``score`` and ``normalize_score``.
+    """
 
     def score_feasible(self, state: Any, rows: npt.NDArray[np.intp]) -> NodeScores:
         """Scores of the feasible rows; ``state`` is pre_score's.
 
-        Asked again when other rows are feasible, or ``state`` is made anew; the state must hold, or depend on, all else.
+        Asked again when other rows are feasible, or ``state`` is made anew; the state must hold, or
+        depend on, all else.
         """
 
 
 @runtime_checkable
 class DependentPlugin(Plugin, Protocol):
-    """A filter or score plugin that prepares nothing, and yet answers for a row by more than that row."""
+    """A filter or score plugin that prepares nothing, and yet answers for a row by more than that
+    row.
+    """
 
     def depends_on(self, snapshot: Snapshot) -> tuple[Versioned, ...]:
         """What else the result goes by, as ``PreFilterResult.depends_on``."""
@@ -345,19 +418,25 @@ class DependentPlugin(Plugin, Protocol):
 
 @runtime_checkable
 class PreFilterExtensions(Plugin, Protocol):
-    """A filter plugin whose state spans nodes, and which can tell what it would be with a pod more or less."""
+    """A filter plugin whose state spans nodes, and which can tell what it would be with a pod more
+    or less.
+    """
 
     def adjust(self, state: Any, other: Pod, row: int, sign: int, snapshot: Snapshot) -> Any:
-        """The state if ``other`` came to this row (``sign`` 1) or left it (-1); ``state`` itself stays as it is.
+        """The state if ``other`` came to this row (``sign`` 1) or left it (-1); ``state`` itself
+        stays as it is.
 
-        Gives ``state`` itself back if ``other`` on this row is of no concern to any state of the template.
+        Gives ``state`` itself back if ``other`` on this row is of no concern to any state of the
+        template.
         Source: kube-scheduler PreFilterExtensions AddPod and RemovePod.
         """
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ReserveResult:
-    """``value`` goes, frozen, to the plugin's own actor; ``unreserve`` takes the reservation back (idempotent)."""
+    """``value`` goes, frozen, to the plugin's own actor; ``unreserve`` takes the reservation back
+    (idempotent).
+    """
 
     status: Status
     value: Any = None
@@ -369,7 +448,9 @@ class ReservePlugin(Plugin, Protocol):
     """Keeps something of its own for the pod on the chosen node."""
 
     def reserve(self, pod: Pod, node: str, snapshot: Snapshot) -> ReserveResult:
-        """SUCCESS with a value and ``unreserve``, or a rejection: all reservations of this pod are undone in reverse order."""
+        """SUCCESS with a value and ``unreserve``, or a rejection: all reservations of this pod are
+        undone in reverse order.
+        """
 
 
 P = TypeVar("P")
@@ -377,7 +458,9 @@ _KNOWN: dict[tuple[type, Any], bool] = {}
 
 
 def is_a(plugin: object, protocol: Callable[..., P]) -> TypeGuard[P]:
-    """``isinstance``, remembered for the plugin's class: Python compares attribute by attribute, each time anew."""
+    """``isinstance``, remembered for the plugin's class: Python compares attribute by attribute,
+    each time anew.
+    """
     kind: Any = protocol
     known = _KNOWN.get((type(plugin), kind))
     if known is None:
@@ -395,13 +478,16 @@ PROTOCOLS: dict[ExtensionPoint, tuple[type[Any], ...]] = {
     ExtensionPoint.SCORE: (ScorePlugin, FeasibleScorePlugin),
     ExtensionPoint.RESERVE: (ReservePlugin,),
 }
-"""The protocols of each extension point that a decider can have; the remaining points belong to actors."""
+"""The protocols of each extension point that a decider can have; the remaining points belong to
+actors.
+"""
 
 
 def default_normalize_score(raw: Scores, *, reverse: bool = False) -> Scores:
     """Scale so that the highest raw score becomes 100 (``reverse``: 0). int64[n] -> int64[n].
 
-    All scores 0 or below: unchanged, or all 100 in reverse. Source: kube-scheduler DefaultNormalizeScore.
+    All scores 0 or below: unchanged, or all 100 in reverse. Source: kube-scheduler
+    DefaultNormalizeScore.
     """
     top = int(raw.max(initial=0))
     if top <= 0:

@@ -1,7 +1,9 @@
 """Object changes: which cluster events an update of a pod or a node stands for.
 
-An update says only that something differs; what differs decides whom it may wake, so that a heartbeat wakes nobody.
-Source: kube-scheduler ``PodSchedulingPropertiesChange`` and ``NodeSchedulingPropertiesChange`` (v1.36), order included.
+An update says only that something differs; what differs decides whom it may wake, so that a
+heartbeat wakes nobody.
+Source: kube-scheduler ``PodSchedulingPropertiesChange`` and ``NodeSchedulingPropertiesChange``
+(v1.36), order included.
 """
 
 from __future__ import annotations
@@ -18,12 +20,16 @@ from moorage.core.pods.requests import USED, pod_amounts, takes_alike
 
 
 def pod_changes(old: Pod, new: Pod) -> list[ClusterEvent]:
-    """The events of a pod's update, at least one: UPDATE when no aspect that has a name changed. Raises QuantityError."""
+    """The events of a pod's update, at least one: UPDATE when no aspect that has a name changed.
+    Raises QuantityError.
+    """
     changed = {
         ActionType.UPDATE_POD_LABEL: (old.metadata.labels or {}) != (new.metadata.labels or {}),
         ActionType.UPDATE_POD_SCALE_DOWN: _is_scaled_down(old, new),
-        ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED: bool(old.spec.scheduling_gates) and not new.spec.scheduling_gates,
-        ActionType.UPDATE_POD_TOLERATION: len(old.spec.tolerations or ()) != len(new.spec.tolerations or ()),
+        ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED: bool(old.spec.scheduling_gates)
+        and not new.spec.scheduling_gates,
+        ActionType.UPDATE_POD_TOLERATION: len(old.spec.tolerations or ())
+        != len(new.spec.tolerations or ()),
         ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM: (old.status.resource_claim_statuses or ())
         != (new.status.resource_claim_statuses or ())
         or old.status.extended_resource_claim_status != new.status.extended_resource_claim_status,
@@ -34,26 +40,40 @@ def pod_changes(old: Pod, new: Pod) -> list[ClusterEvent]:
 
 
 def node_changes(old: Node, new: Node) -> list[ClusterEvent]:
-    """The events of a node's update; none for a heartbeat. UPDATE_NODE_TAINT comes twice when both causes of it are there."""
+    """The events of a node's update; none for a heartbeat. UPDATE_NODE_TAINT comes twice when both
+    causes of it are there.
+    """
     changed = (
         (ActionType.UPDATE_NODE_TAINT, bool(old.spec.unschedulable) and not new.spec.unschedulable),
         (ActionType.UPDATE_NODE_ALLOCATABLE, _amounts(old) != _amounts(new)),
         (ActionType.UPDATE_NODE_LABEL, (old.metadata.labels or {}) != (new.metadata.labels or {})),
         (ActionType.UPDATE_NODE_TAINT, (old.spec.taints or ()) != (new.spec.taints or ())),
         (ActionType.UPDATE_NODE_CONDITION, _conditions(old) != _conditions(new)),
-        (ActionType.UPDATE_NODE_ANNOTATION, (old.metadata.annotations or {}) != (new.metadata.annotations or {})),
-        (ActionType.UPDATE_NODE_DECLARED_FEATURE, (old.status.declared_features or ()) != (new.status.declared_features or ())),
+        (
+            ActionType.UPDATE_NODE_ANNOTATION,
+            (old.metadata.annotations or {}) != (new.metadata.annotations or {}),
+        ),
+        (
+            ActionType.UPDATE_NODE_DECLARED_FEATURE,
+            (old.status.declared_features or ()) != (new.status.declared_features or ()),
+        ),
     )
-    return [ClusterEvent(EventResource.NODE, action, old, new) for action, differs in changed if differs]
+    return [
+        ClusterEvent(EventResource.NODE, action, old, new) for action, differs in changed if differs
+    ]
 
 
 def resources_freed(pod: Pod) -> ClusterEvent:
-    """The event of what a pod takes on its spec.nodeName being free again: it is gone, or is to go there no more."""
+    """The event of what a pod takes on its spec.nodeName being free again: it is gone, or is to go
+    there no more.
+    """
     return ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE, old=pod)
 
 
 def _is_scaled_down(old: Pod, new: Pod) -> bool:
-    """Whether the pod asks for less of something than before, or not at all; what its kubelet has given counts."""
+    """Whether the pod asks for less of something than before, or not at all; what its kubelet has
+    given counts.
+    """
     if takes_alike(old, new):
         return False
     after = pod_amounts(new, USED)
@@ -61,7 +81,9 @@ def _is_scaled_down(old: Pod, new: Pod) -> bool:
 
 
 def _amounts(node: Node) -> Mapping[str, int | str]:
-    """Allocatable in nano-units; "1" and "1000m" are the same, and what cannot be read stands for itself."""
+    """Allocatable in nano-units; "1" and "1000m" are the same, and what cannot be read stands for
+    itself.
+    """
     return {name: _amount(quantity) for name, quantity in (node.status.allocatable or {}).items()}
 
 
@@ -77,7 +99,13 @@ def _conditions(node: Node) -> dict[str, str]:
 
 
 def only_status_changed(old: Pod, new: Pod) -> bool:
-    """Whether nothing differs but what schedulers write to say why a pod waits: that is no reason to try it again."""
-    told = msgspec.structs.replace(new.status, conditions=old.status.conditions, nominated_node_name=old.status.nominated_node_name)
+    """Whether nothing differs but what schedulers write to say why a pod waits: that is no reason
+    to try it again.
+    """
+    told = msgspec.structs.replace(
+        new.status,
+        conditions=old.status.conditions,
+        nominated_node_name=old.status.nominated_node_name,
+    )
     metadata = msgspec.structs.replace(new.metadata, resource_version=old.metadata.resource_version)
     return old.spec == new.spec and old.metadata == metadata and old.status == told

@@ -1,4 +1,6 @@
-"""Presets: named starting points of a profile, with contents that stay as they are within an API version."""
+"""Presets: named starting points of a profile, with contents that stay as they are within an API
+version.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,8 @@ from moorage.core.framework.interfaces import ExtensionPoint
 class Preset:
     """A preset.
 
-    ``plugins``: (name, score weight) in order, enabled at every point they have, less what ``without`` names for a point.
-    ``args``: arguments that differ from the plugins' own defaults.
+    ``plugins``: (name, score weight) in order, enabled at every point they have, less what
+    ``without`` names for a point. ``args``: arguments that differ from the plugins' own defaults.
     """
 
     name: str

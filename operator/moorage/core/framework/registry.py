@@ -1,4 +1,6 @@
-"""The registry: plugin name -> how it is made and where it takes part. A plain mapping, filled by one list, with no side effects."""
+"""The registry: plugin name -> how it is made and where it takes part. A plain mapping, filled by
+one list, with no side effects.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ from moorage.core.framework.interfaces import PROTOCOLS, ExtensionPoint, Plugin
 
 
 class RequiredAccess(NamedTuple):
-    """What is done at the API server: verbs, API group and resource (with its subresource), as roles name them."""
+    """What is done at the API server: verbs, API group and resource (with its subresource), as
+    roles name them.
+    """
 
     verbs: tuple[str, ...]
     group: str
@@ -24,10 +28,12 @@ class RequiredAccess(NamedTuple):
 class PluginSpec:
     """One plugin as it can be enabled.
 
-    ``decider`` is the plugin's class (None: it only acts, as DefaultBinder does); ``args`` the frozen dataclass of its arguments
-    (None: it takes none), given to ``decider`` as its only argument; ``acts_at`` the extension points of its actor.
-    ``weight`` is the score weight that presets give it. A plugin from outside the tree has the ``guard`` that stands around its calls.
-    ``writes``: what its actor needs beyond what every profile needs; the condition Permitted names what is missing of it.
+    ``decider`` is the plugin's class (None: it only acts, as DefaultBinder does); ``args`` the
+    frozen dataclass of its arguments (None: it takes none), given to ``decider`` as its only
+    argument; ``acts_at`` the extension points of its actor. ``weight`` is the score weight that
+    presets give it. A plugin from outside the tree has the ``guard`` that stands around its calls.
+    ``writes``: what its actor needs beyond what every profile needs; the condition Permitted names
+    what is missing of it.
     """
 
     name: str
@@ -43,7 +49,11 @@ class PluginSpec:
         """Every extension point that the plugin has, decider and actor together."""
         if self.decider is None:
             return self.acts_at
-        mine = (point for point, protocols in PROTOCOLS.items() if any(_has(self.decider, protocol) for protocol in protocols))
+        mine = (
+            point
+            for point, protocols in PROTOCOLS.items()
+            if any(_has(self.decider, protocol) for protocol in protocols)
+        )
         return self.acts_at | frozenset(mine)
 
     def make(self, args: Any) -> Plugin | None:
@@ -68,5 +78,9 @@ def build_registry(*lists: Iterable[PluginSpec]) -> Registry:
 
 
 def _has(decider: type[Plugin], protocol: type[Any]) -> bool:
-    methods = [name for name, value in vars(protocol).items() if callable(value) and not name.startswith("_")]
+    methods = [
+        name
+        for name, value in vars(protocol).items()
+        if callable(value) and not name.startswith("_")
+    ]
     return all(hasattr(decider, name) for name in methods)

@@ -1,7 +1,9 @@
-"""Revisions of profiles: from what a user asks for to what runs, or to the list of everything that is wrong with it.
+"""Revisions of profiles: from what a user asks for to what runs, or to the list of everything that
+is wrong with it.
 
-``resolve`` merges a profile with its preset, expands multiPoint, sets weights, makes the plugins and checks that the result can
-run. Nothing live is touched: the outcome is a new ``Revision``, or ``ProfileErrors`` with every fault found.
+``resolve`` merges a profile with its preset, expands multiPoint, sets weights, makes the plugins
+and checks that the result can run. Nothing live is touched: the outcome is a new ``Revision``, or
+``ProfileErrors`` with every fault found.
 Source: kube-scheduler's defaulting and multiPoint expansion (v1.36), in words of our own.
 """
 
@@ -16,7 +18,12 @@ from typing import Any
 from moorage.core.framework.elsewhere import REPLACEMENTS
 from moorage.core.framework.extenders import EXTENDER, Extender
 from moorage.core.framework.guard import PluginFault
-from moorage.core.framework.interfaces import ExtensionPoint, ObjectReadingPlugin, Plugin, SignPlugin
+from moorage.core.framework.interfaces import (
+    ExtensionPoint,
+    ObjectReadingPlugin,
+    Plugin,
+    SignPlugin,
+)
 from moorage.core.framework.presets import Preset
 from moorage.core.framework.registry import Registry, RequiredAccess
 from moorage.core.objects.meta import HasMetadata
@@ -29,7 +36,9 @@ _REQUIRED_POINTS = (
     (ExtensionPoint.RESERVE, ExtensionPoint.PRE_BIND),
     (ExtensionPoint.PRE_BIND, ExtensionPoint.RESERVE),
 )
-"""A plugin that prepares at the second point cannot run at the first without it, and what it reserves has to be written."""
+"""A plugin that prepares at the second point cannot run at the first without it, and what it
+reserves has to be written.
+"""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -42,7 +51,9 @@ class PluginRef:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class EnabledPlugins:
-    """What a user enables and disables at one extension point; ``*`` disables all that is not enabled here."""
+    """What a user enables and disables at one extension point; ``*`` disables all that is not
+    enabled here.
+    """
 
     enabled: tuple[PluginRef, ...] = ()
     disabled: tuple[str, ...] = ()
@@ -50,7 +61,9 @@ class EnabledPlugins:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RequestedProfile:
-    """A profile as asked for. ``plugins`` is keyed by "multiPoint" or an ExtensionPoint; ``args`` maps a plugin to its arguments."""
+    """A profile as asked for. ``plugins`` is keyed by "multiPoint" or an ExtensionPoint; ``args``
+    maps a plugin to its arguments.
+    """
 
     scheduler_name: str
     preset: str = "Default"
@@ -63,7 +76,9 @@ class RequestedProfile:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FieldError:
-    """One fault: where (below ``spec``), what stands there, what is wrong and which condition reason that is."""
+    """One fault: where (below ``spec``), what stands there, what is wrong and which condition
+    reason that is.
+    """
 
     path: str
     value: object
@@ -71,7 +86,9 @@ class FieldError:
     reason: str = "InvalidSpec"
 
     def __str__(self) -> str:
-        path = self.path if self.path.startswith("metadata") else f"spec.{self.path}".removesuffix(".")
+        path = (
+            self.path if self.path.startswith("metadata") else f"spec.{self.path}".removesuffix(".")
+        )
         return f"{path}: {self.value!r}: {self.message}"
 
 
@@ -85,7 +102,9 @@ class ProfileErrors(ValueError):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Revision:
-    """A profile that can run: what really is enabled, in order, with weights and arguments. Equal only to itself."""
+    """A profile that can run: what really is enabled, in order, with weights and arguments. Equal
+    only to itself.
+    """
 
     scheduler_name: str
     points: Mapping[ExtensionPoint, tuple[str, ...]]
@@ -107,7 +126,10 @@ class Revision:
     def required_kinds(self) -> frozenset[type[HasMetadata]]:
         """What the plugins read beside pods, nodes and namespaces."""
         return frozenset(
-            kind for plugin in self.deciders.values() if isinstance(plugin, ObjectReadingPlugin) for kind in plugin.required_kinds
+            kind
+            for plugin in self.deciders.values()
+            if isinstance(plugin, ObjectReadingPlugin)
+            for kind in plugin.required_kinds
         )
 
     def at(self, point: ExtensionPoint) -> Iterator[tuple[str, Any]]:
@@ -115,19 +137,28 @@ class Revision:
         return ((name, self.deciders[name]) for name in self.points[point])
 
     def changed_since(self, old: Revision) -> frozenset[str]:
-        """Plugins whose arguments or places differ between two revisions, either way; of extenders, all count as one."""
+        """Plugins whose arguments or places differ between two revisions, either way; of extenders,
+        all count as one.
+        """
         names = {*self.deciders, *old.deciders}
         changed = frozenset(
-            name for name in names if self.deciders.get(name) != old.deciders.get(name) or _points_of(self, name) != _points_of(old, name)
+            name
+            for name in names
+            if self.deciders.get(name) != old.deciders.get(name)
+            or _points_of(self, name) != _points_of(old, name)
         )
         return changed | {EXTENDER} if self.extenders != old.extenders else changed
 
 
-def resolve(spec: RequestedProfile, registry: Registry, presets: Mapping[str, Preset], revision: str = "") -> Revision:
+def resolve(
+    spec: RequestedProfile, registry: Registry, presets: Mapping[str, Preset], revision: str = ""
+) -> Revision:
     """The revision that this profile stands for. Raises ProfileErrors with all faults."""
     preset = presets.get(spec.preset)
     if preset is None:
-        raise ProfileErrors([FieldError("preset", spec.preset, f"unknown preset{suggest(spec.preset, presets)}")])
+        raise ProfileErrors(
+            [FieldError("preset", spec.preset, f"unknown preset{suggest(spec.preset, presets)}")]
+        )
     errors = list(_name_errors(spec, registry))
     if errors:
         raise ProfileErrors(errors)
@@ -138,7 +169,9 @@ def resolve(spec: RequestedProfile, registry: Registry, presets: Mapping[str, Pr
         points[point] = chosen
         errors += faults
     weights = _weights(spec, multi, points[ExtensionPoint.SCORE])
-    points[ExtensionPoint.SCORE] = tuple(name for name in points[ExtensionPoint.SCORE] if weights[name])
+    points[ExtensionPoint.SCORE] = tuple(
+        name for name in points[ExtensionPoint.SCORE] if weights[name]
+    )
     if not points[ExtensionPoint.SCORE]:
         points[ExtensionPoint.PRE_SCORE] = ()
     names = dict.fromkeys(name for point in ExtensionPoint for name in points[point])
@@ -151,35 +184,57 @@ def resolve(spec: RequestedProfile, registry: Registry, presets: Mapping[str, Pr
     scores = {name: weights[name] for name in points[ExtensionPoint.SCORE]}
     extenders = tuple(sorted(spec.extenders, key=lambda extender: extender.ignorable))
     writes = tuple(one for name in names for one in registry[name].writes)
-    return Revision(spec.scheduler_name, points, scores, deciders, spec.percentage_of_nodes_to_score, revision, extenders, writes)
+    return Revision(
+        spec.scheduler_name,
+        points,
+        scores,
+        deciders,
+        spec.percentage_of_nodes_to_score,
+        revision,
+        extenders,
+        writes,
+    )
 
 
 def merged(defaults: Iterable[tuple[str, int]], user: EnabledPlugins) -> list[PluginRef]:
-    """The default multiPoint list with the user's laid over it: replaced in place, the rest appended in order."""
+    """The default multiPoint list with the user's laid over it: replaced in place, the rest
+    appended in order.
+    """
     places = {ref.name: i for i, ref in enumerate(user.enabled)}
     kept: list[PluginRef] = []
     used: set[int] = set()
     if "*" not in user.disabled:
         for name, weight in defaults:
             if name not in user.disabled:
-                kept.append(user.enabled[places[name]] if name in places else PluginRef(name, weight))
+                kept.append(
+                    user.enabled[places[name]] if name in places else PluginRef(name, weight)
+                )
                 used.add(places.get(name, -1))
     return kept + [ref for i, ref in enumerate(user.enabled) if i not in used]
 
 
-def in_order(here: Sequence[str], everywhere: Iterable[str], disabled: Collection[str]) -> tuple[str, ...]:
-    """The plugins of one extension point: ``here`` those that are enabled at it, ``everywhere`` those of multiPoint that have it.
+def in_order(
+    here: Sequence[str], everywhere: Iterable[str], disabled: Collection[str]
+) -> tuple[str, ...]:
+    """The plugins of one extension point: ``here`` those that are enabled at it, ``everywhere``
+    those of multiPoint that have it.
 
-    First what stands in both, as ``here`` has it; then the others of multiPoint; then the others of ``here``. One that is also
-    disabled here counts as named here only.
+    First what stands in both, as ``here`` has it; then the others of multiPoint; then the others of
+    ``here``. One that is also disabled here counts as named here only.
     """
     expanded = [] if "*" in disabled else [name for name in everywhere if name not in disabled]
     overrides = [name for name in here if name in expanded]
-    return (*overrides, *(name for name in expanded if name not in here), *(name for name in here if name not in expanded))
+    return (
+        *overrides,
+        *(name for name in expanded if name not in here),
+        *(name for name in here if name not in expanded),
+    )
 
 
 MIN_SIMILARITY = 0.7
-"""Of names that are likely to be meant for each other: GangScheduling is no misspelt Coscheduling (0.69)."""
+"""Of names that are likely to be meant for each other: GangScheduling is no misspelt Coscheduling
+(0.69).
+"""
 
 
 def replacement_hint(name: str) -> str:
@@ -193,25 +248,35 @@ def suggest(name: str, known: Iterable[str]) -> str:
     return f'; did you mean "{close[0]}"?' if close else ""
 
 
-# ---- the steps of resolve ---------------------------------------------------------------------------------------------------
+# ---- the steps of resolve ------------------------------------------------------------------------
 
 
 def _name_errors(spec: RequestedProfile, registry: Registry) -> Iterator[FieldError]:
-    """Names that no plugin has or that come twice. Unlike kube-scheduler, disabling an unknown name is a fault too: a misspelling."""
+    """Names that no plugin has or that come twice. Unlike kube-scheduler, disabling an unknown name
+    is a fault too: a misspelling.
+    """
     for place, plugin_set in spec.plugins.items():
         for i, ref in enumerate(plugin_set.enabled):
             if ref.name not in registry:
                 yield unknown_plugin(f"plugins.{place}.enabled[{i}].name", ref.name, registry)
             elif not 0 <= ref.weight <= MAX_WEIGHT:
-                yield FieldError(f"plugins.{place}.enabled[{i}].weight", ref.weight, f"must be between 0 and {MAX_WEIGHT}")
+                yield FieldError(
+                    f"plugins.{place}.enabled[{i}].weight",
+                    ref.weight,
+                    f"must be between 0 and {MAX_WEIGHT}",
+                )
             elif any(ref.name == other.name for other in plugin_set.enabled[:i]):
-                yield FieldError(f"plugins.{place}.enabled[{i}].name", ref.name, "is enabled twice here")
+                yield FieldError(
+                    f"plugins.{place}.enabled[{i}].name", ref.name, "is enabled twice here"
+                )
         for i, name in enumerate(plugin_set.disabled):
             if name != "*" and name not in registry:
                 yield unknown_plugin(f"plugins.{place}.disabled[{i}].name", name, registry)
     for name in [*spec.weights, *spec.args]:
         if name not in registry:
-            yield unknown_plugin(f"{'weights' if name in spec.weights else 'pluginConfig'}[{name}]", name, registry)
+            yield unknown_plugin(
+                f"{'weights' if name in spec.weights else 'pluginConfig'}[{name}]", name, registry
+            )
 
 
 def unknown_plugin(path: str, name: str, registry: Registry) -> FieldError:
@@ -219,7 +284,10 @@ def unknown_plugin(path: str, name: str, registry: Registry) -> FieldError:
     advice = (
         replacement_hint(name)
         or suggest(name, registry)
-        or "; if a package has it, name the package under the OperatorConfiguration's plugins.packages"
+        or (
+            "; if a package has it, name the package under the OperatorConfiguration's "
+            "plugins.packages"
+        )
     )
     return FieldError(path, name, f"no plugin has this name{advice}", "UnknownPlugin")
 
@@ -240,13 +308,19 @@ def _expand(
             here.append(ref.name)
         else:
             path = f"plugins.{point.value}.enabled[{i}].name"
-            faults.append(FieldError(path, ref.name, f"this plugin does not take part at {point.value}"))
+            faults.append(
+                FieldError(path, ref.name, f"this plugin does not take part at {point.value}")
+            )
     everywhere = [ref.name for ref in multi if point in registry[ref.name].points]
     return in_order(here, everywhere, user.disabled), faults
 
 
-def _weights(spec: RequestedProfile, multi: list[PluginRef], scoring: tuple[str, ...]) -> dict[str, int]:
-    """The weight of each score plugin: ``weights`` first, then score.enabled, then multiPoint; unset is 1."""
+def _weights(
+    spec: RequestedProfile, multi: list[PluginRef], scoring: tuple[str, ...]
+) -> dict[str, int]:
+    """The weight of each score plugin: ``weights`` first, then score.enabled, then multiPoint;
+    unset is 1.
+    """
     named = [*spec.plugins.get(ExtensionPoint.SCORE.value, EnabledPlugins()).enabled, *multi]
     first: dict[str, int] = {}
     for ref in named:
@@ -254,19 +328,29 @@ def _weights(spec: RequestedProfile, multi: list[PluginRef], scoring: tuple[str,
     return {name: spec.weights.get(name, first.get(name, 1)) for name in scoring}
 
 
-def _weight_errors(spec: RequestedProfile, points: Mapping[ExtensionPoint, tuple[str, ...]]) -> list[FieldError]:
+def _weight_errors(
+    spec: RequestedProfile, points: Mapping[ExtensionPoint, tuple[str, ...]]
+) -> list[FieldError]:
     faults = []
     for name, weight in spec.weights.items():
         if not 0 <= weight <= MAX_WEIGHT:
-            faults.append(FieldError(f"weights[{name}]", weight, f"must be between 0 and {MAX_WEIGHT}"))
+            faults.append(
+                FieldError(f"weights[{name}]", weight, f"must be between 0 and {MAX_WEIGHT}")
+            )
         elif weight and name not in points[ExtensionPoint.SCORE]:
             faults.append(
-                FieldError(f"weights[{name}]", weight, "this plugin is not enabled at score: enable it there, or leave its weight out")
+                FieldError(
+                    f"weights[{name}]",
+                    weight,
+                    "this plugin is not enabled at score: enable it there, or leave its weight out",
+                )
             )
     return faults
 
 
-def _missing_plugins(points: Mapping[ExtensionPoint, tuple[str, ...]], registry: Registry) -> Iterator[FieldError]:
+def _missing_plugins(
+    points: Mapping[ExtensionPoint, tuple[str, ...]], registry: Registry
+) -> Iterator[FieldError]:
     """What the result lacks to be able to run."""
     if len(points[ExtensionPoint.QUEUE_SORT]) != 1:
         yield FieldError(
@@ -283,19 +367,30 @@ def _missing_plugins(points: Mapping[ExtensionPoint, tuple[str, ...]], registry:
                 yield FieldError(
                     f"plugins.{earlier.value}",
                     name,
-                    f"this plugin is enabled at {later.value}, which needs it at {earlier.value} too: enable both or neither",
+                    (
+                        f"this plugin is enabled at {later.value}, which needs it at "
+                        f"{earlier.value} too: enable both or neither"
+                    ),
                 )
 
 
-def _make_deciders(names: Iterable[str], registry: Registry, args: Mapping[str, Any]) -> tuple[dict[str, Plugin], list[FieldError]]:
-    """The deciders with their arguments, and those from outside the tree that cannot be made with theirs."""
+def _make_deciders(
+    names: Iterable[str], registry: Registry, args: Mapping[str, Any]
+) -> tuple[dict[str, Plugin], list[FieldError]]:
+    """The deciders with their arguments, and those from outside the tree that cannot be made with
+    theirs.
+    """
     deciders = {}
     faults = []
     for name in names:
         try:
-            plugin = registry[name].make(args[name] if name in args else _default_args(registry, name))
+            plugin = registry[name].make(
+                args[name] if name in args else _default_args(registry, name)
+            )
         except PluginFault as fault:
-            faults.append(FieldError(f"pluginConfig[{name}]", name, str(fault), "InvalidPluginArgs"))
+            faults.append(
+                FieldError(f"pluginConfig[{name}]", name, str(fault), "InvalidPluginArgs")
+            )
         else:
             if plugin is not None:
                 deciders[name] = plugin

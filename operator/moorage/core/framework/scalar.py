@@ -1,8 +1,9 @@
 """Scalar plugins: one pod, one node at a time, for authors who need no more.
 
-``as_columnar`` makes of such a class one that the evaluator knows, by looping over the rows that it is asked for. A row is asked again
-when anything of the node's own object changed, or (``kinds``) an object of a kind that the plugin reads. Between two nodes the loop
-looks at the time: a plugin that takes too long fails that pod's attempt.
+``as_columnar`` makes of such a class one that the evaluator knows, by looping over the rows that it
+is asked for. A row is asked again when anything of the node's own object changed, or (``kinds``) an
+object of a kind that the plugin reads. Between two nodes the loop looks at the time: a plugin that
+takes too long fails that pod's attempt.
 """
 
 from __future__ import annotations
@@ -27,15 +28,19 @@ from moorage.core.objects.pods import Pod
 MAX_CALL_SECONDS = 1.0
 """Seconds that one call over all nodes may take."""
 MAX_REASONS = 1000
-"""Distinct reasons that a plugin may give for one template of pods; more are names or numbers that do not belong there."""
+"""Distinct reasons that a plugin may give for one template of pods; more are names or numbers that
+do not belong there.
+"""
 
 
 class ScalarPlugin(Protocol):
-    """What every scalar plugin has beside one or both of ``filter_node`` and ``score_node``: a value, as ``Plugin`` is.
+    """What every scalar plugin has beside one or both of ``filter_node`` and ``score_node``: a
+    value, as ``Plugin`` is.
 
-    ``filter_node(pod, node)`` gives None where the node will do, else why not: a text (removing pods may help) or a ``Reason``.
-    ``score_node(pod, node)`` gives an integer, 0..100. With ``prepare(pod, store)``, what that returns is their third argument.
-    Pods of one namespace, spec, owners and labels are taken for the same: whoever looks at more of them has ``sign_pod``.
+    ``filter_node(pod, node)`` gives None where the node will do, else why not: a text (removing
+    pods may help) or a ``Reason``. ``score_node(pod, node)`` gives an integer, 0..100. With
+    ``prepare(pod, store)``, what that returns is their third argument. Pods of one namespace, spec,
+    owners and labels are taken for the same: whoever looks at more of them has ``sign_pod``.
     """
 
     name: ClassVar[str]
@@ -50,7 +55,9 @@ class TooSlow(Exception):
 
 
 class _State:
-    """What one template's answers are made from, and the reasons that were given: code 1 is the first of them."""
+    """What one template's answers are made from, and the reasons that were given: code 1 is the
+    first of them.
+    """
 
     def __init__(self, pod: Pod, more: tuple[Any, ...]) -> None:
         self.pod = pod
@@ -63,12 +70,21 @@ class _State:
         if answer is None:
             return 0
         if not isinstance(answer, (str, Reason)):
-            raise TypeError(f"filter_node gave {type(answer).__name__} instead of None, a text or a Reason")
+            raise TypeError(
+                f"filter_node gave {type(answer).__name__} instead of None, a text or a Reason"
+            )
         code = self._code_of.get(answer)
         if code is None:
             if len(self.reasons) == MAX_REASONS:
-                raise ValueError(f"filter_node gave more than {MAX_REASONS} different reasons: name no nodes and no numbers in them")
-            self.reasons.append((answer, "") if isinstance(answer, Reason) else (Reason(plugin, "{}", Code.UNSCHEDULABLE), answer))
+                raise ValueError(
+                    f"filter_node gave more than {MAX_REASONS} different reasons: name no "
+                    f"nodes and no numbers in them"
+                )
+            self.reasons.append(
+                (answer, "")
+                if isinstance(answer, Reason)
+                else (Reason(plugin, "{}", Code.UNSCHEDULABLE), answer)
+            )
             code = self._code_of[answer] = len(self.reasons)
         return code
 
@@ -88,7 +104,11 @@ class _Scalar:
         return wakes
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Scalar) and self.decider is other.decider and bool(self.plugin == other.plugin)
+        return (
+            isinstance(other, _Scalar)
+            and self.decider is other.decider
+            and bool(self.plugin == other.plugin)
+        )
 
     def __hash__(self) -> int:
         return int(self.plugin.__hash__())
@@ -96,13 +116,25 @@ class _Scalar:
 
 def as_columnar(decider: type[Any], guard: Guard) -> type[Plugin]:
     """A class of columnar plugins that ask the scalar ones which ``decider`` makes."""
-    methods: dict[str, Any] = {"sign_pod": _own_sign_pod if hasattr(decider, "sign_pod") else _sign_pod}
+    methods: dict[str, Any] = {
+        "sign_pod": _own_sign_pod if hasattr(decider, "sign_pod") else _sign_pod
+    }
     if hasattr(decider, "filter_node"):
         methods |= {"pre_filter": _prepare, "filter": _filter, "explain": _explain}
     if hasattr(decider, "score_node"):
         methods |= {"prepare_score": _prepare, "score": _score}
-    constants = {name: getattr(decider, name) for name in ("name", "required_kinds") if hasattr(decider, name)}
-    body = {"reads": frozenset({Aspect.OBJECT}), **constants, **methods, "decider": decider, "guard": guard}
+    constants = {
+        name: getattr(decider, name)
+        for name in ("name", "required_kinds")
+        if hasattr(decider, name)
+    }
+    body = {
+        "reads": frozenset({Aspect.OBJECT}),
+        **constants,
+        **methods,
+        "decider": decider,
+        "guard": guard,
+    }
     made: type[Plugin] = type(decider.__name__, (_Scalar,), body)
     return made
 
@@ -115,7 +147,9 @@ def is_scalar(decider: type[Any]) -> bool:
 def _sign_pod(_self: _Scalar, pod: Pod, _snapshot: Snapshot) -> bytes:
     """What a plugin may look at beside what makes a template anyway."""
     metadata = pod.metadata
-    return msgspec.msgpack.encode((sorted((metadata.labels or {}).items()), metadata.owner_references))
+    return msgspec.msgpack.encode(
+        (sorted((metadata.labels or {}).items()), metadata.owner_references)
+    )
 
 
 def _own_sign_pod(self: _Scalar, pod: Pod, snapshot: Snapshot) -> bytes:
@@ -127,14 +161,24 @@ def _prepare(self: _Scalar, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
     prepare = getattr(self.plugin, "prepare", None)
     kinds = getattr(self.decider, "required_kinds", ())
     depends: tuple[Versioned, ...] = tuple(
-        snapshot.store.version_counter(kind) for kind in sorted(kinds, key=lambda kind: kind.__qualname__)
+        snapshot.store.version_counter(kind)
+        for kind in sorted(kinds, key=lambda kind: kind.__qualname__)
     )
-    return PreFilterResult(SUCCESS, _State(pod, () if prepare is None else (prepare(pod, snapshot.store),)), depends_on=depends)
+    return PreFilterResult(
+        SUCCESS,
+        _State(pod, () if prepare is None else (prepare(pod, snapshot.store),)),
+        depends_on=depends,
+    )
 
 
 def _filter(self: _Scalar, state: _State, snapshot: Snapshot, rows: Rows) -> Codes:
     name = self.decider.name
-    return _ask_each(self, snapshot, rows, lambda node: state.code(self.plugin.filter_node(state.pod, node, *state.more), name))
+    return _ask_each(
+        self,
+        snapshot,
+        rows,
+        lambda node: state.code(self.plugin.filter_node(state.pod, node, *state.more), name),
+    )
 
 
 def _explain(_self: _Scalar, state: _State, code: int) -> Why:
@@ -142,19 +186,29 @@ def _explain(_self: _Scalar, state: _State, code: int) -> Why:
 
 
 def _score(self: _Scalar, state: _State, snapshot: Snapshot, rows: Rows) -> Scores:
-    return _ask_each(self, snapshot, rows, lambda node: operator.index(self.plugin.score_node(state.pod, node, *state.more)))
+    return _ask_each(
+        self,
+        snapshot,
+        rows,
+        lambda node: operator.index(self.plugin.score_node(state.pod, node, *state.more)),
+    )
 
 
 def _ask_each(self: _Scalar, snapshot: Snapshot, rows: Rows, ask: Callable[[Node], int]) -> Codes:
     """The answer for each row, 0 for rows without a node."""
     guard = self.guard
-    which: Iterable[int] = range(*rows.indices(snapshot.nodes.live.size)) if isinstance(rows, slice) else rows.tolist()
+    which: Iterable[int] = (
+        range(*rows.indices(snapshot.nodes.live.size)) if isinstance(rows, slice) else rows.tolist()
+    )
     nodes = [snapshot.nodes.nodes[row] for row in which]
     answers = np.zeros(len(nodes), np.int64)
     for i, node in enumerate(nodes):
         if node is None:
             continue
         if (seconds := guard.seconds) > MAX_CALL_SECONDS:
-            raise TooSlow(f"it took {seconds:.1f} s for {i} of {len(nodes)} nodes; it may take {MAX_CALL_SECONDS:g} s for all")
+            raise TooSlow(
+                f"it took {seconds:.1f} s for {i} of {len(nodes)} nodes; it may take "
+                f"{MAX_CALL_SECONDS:g} s for all"
+            )
         answers[i] = ask(node)
     return answers

@@ -1,7 +1,8 @@
 """Tie-break: which of the nodes with the best score is taken.
 
-A function of (seed, pod uid, node name): the same for any order of rows, different from pod to pod, so that equal pods spread
-over equal nodes. kube-scheduler draws at random instead, which cannot be replayed.
+A function of (seed, pod uid, node name): the same for any order of rows, different from pod to pod,
+so that equal pods spread over equal nodes. kube-scheduler draws at random instead, which cannot be
+replayed.
 """
 
 from __future__ import annotations
@@ -22,14 +23,20 @@ def pick(rows: npt.NDArray[np.intp], tie_break: npt.NDArray[np.uint64], uid: str
     return int(rows[_mixed(rows, tie_break, uid, seed).argmin()])
 
 
-def in_order(rows: npt.NDArray[np.intp], tie_break: npt.NDArray[np.uint64], uid: str, seed: int) -> npt.NDArray[np.intp]:
+def in_order(
+    rows: npt.NDArray[np.intp], tie_break: npt.NDArray[np.uint64], uid: str, seed: int
+) -> npt.NDArray[np.intp]:
     """All of ``rows``, the one that ``pick`` would take first."""
     return rows[_mixed(rows, tie_break, uid, seed).argsort(kind="stable")]
 
 
-def _mixed(rows: npt.NDArray[np.intp], tie_break: npt.NDArray[np.uint64], uid: str, seed: int) -> npt.NDArray[np.uint64]:
+def _mixed(
+    rows: npt.NDArray[np.intp], tie_break: npt.NDArray[np.uint64], uid: str, seed: int
+) -> npt.NDArray[np.uint64]:
     digest = hashlib.blake2b(uid.encode(), digest_size=8, key=seed.to_bytes(8, "little")).digest()
-    mixed: npt.NDArray[np.uint64] = (tie_break[rows] ^ np.uint64(int.from_bytes(digest, "little"))) * _ODD
+    mixed: npt.NDArray[np.uint64] = (
+        tie_break[rows] ^ np.uint64(int.from_bytes(digest, "little"))
+    ) * _ODD
     mixed ^= mixed >> _SHIFT
     mixed *= _ODD
     return mixed

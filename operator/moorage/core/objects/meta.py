@@ -14,7 +14,7 @@ class Struct(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_default
     """Base of all objects: frozen, camelCase on the wire, defaults left out when encoded."""
 
 
-# ---- metadata ----------------------------------------------------------------------------------------------------------
+# ---- metadata ------------------------------------------------------------------------------------
 
 
 class OwnerReference(Struct, frozen=True):
@@ -43,12 +43,16 @@ class ObjectMeta(Struct, frozen=True):
 
 
 def version(metadata: ObjectMeta) -> int:
-    """The state of an object: a later one has a greater number. 0 where an object was never stored."""
+    """The state of an object: a later one has a greater number. 0 where an object was never
+    stored.
+    """
     return int(metadata.resource_version) if metadata.resource_version.isdecimal() else 0
 
 
 class PartialObject(Struct, frozen=True):
-    """An object of which only the metadata could be, or had to be, read (metav1.PartialObjectMetadata)."""
+    """An object of which only the metadata could be, or had to be, read
+    (metav1.PartialObjectMetadata).
+    """
 
     metadata: ObjectMeta = ObjectMeta()
 

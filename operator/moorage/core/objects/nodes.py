@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from moorage.core.objects.meta import Labels, ObjectMeta, ResourceList, Struct
 
-# ---- nodes and namespaces --------------------------------------------------------------------------------------------------
+# ---- nodes and namespaces ------------------------------------------------------------------------
 
 
 class NodeMeta(ObjectMeta, frozen=True):

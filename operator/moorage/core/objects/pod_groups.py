@@ -1,8 +1,8 @@
 """Pod groups: pods that are of use only together, and how many of them that takes.
 
-A pod belongs to a group by its label. How many members must be placed together says the PodGroup of that name and namespace, or
-where there is none an annotation of the pods.
-Source of label and kind: scheduler-plugins (sigs.k8s.io, v1alpha1).
+A pod belongs to a group by its label. How many members must be placed together says the PodGroup of
+that name and namespace, or where there is none an annotation of the pods. Source of label and kind:
+scheduler-plugins (sigs.k8s.io, v1alpha1).
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ API = "scheduling.x-k8s.io/v1alpha1"
 
 
 class PodGroupSpec(Struct, frozen=True):
-    """How many members must be placed together, and after how many seconds in vain that is to be told."""
+    """How many members must be placed together, and after how many seconds in vain that is to be
+    told.
+    """
 
     min_member: int = 0
     schedule_timeout_seconds: int | None = None
@@ -30,7 +32,9 @@ class PodGroup(Struct, frozen=True):
 
 
 def group_of(pod: Pod | PartialObject) -> str:
-    """``namespace/name`` of the group that the pod is a member of, else "". A pod that is being deleted is no member any more."""
+    """``namespace/name`` of the group that the pod is a member of, else "". A pod that is being
+    deleted is no member any more.
+    """
     meta = pod.metadata
     name = (meta.labels or {}).get(LABEL)
     return f"{meta.namespace}/{name}" if name and meta.deletion_timestamp is None else ""

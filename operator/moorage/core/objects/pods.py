@@ -22,13 +22,17 @@ class NodeAffinity(Struct, frozen=True):
     """Which nodes a pod needs and which it prefers."""
 
     required_during_scheduling_ignored_during_execution: NodeSelector | None = None
-    preferred_during_scheduling_ignored_during_execution: tuple[PreferredSchedulingTerm, ...] | None = None
+    preferred_during_scheduling_ignored_during_execution: (
+        tuple[PreferredSchedulingTerm, ...] | None
+    ) = None
 
 
 class PodAffinityTerm(Struct, frozen=True):
-    """Pods (by labels and namespace) beside which, or away from which, a pod is to run within a topology domain.
+    """Pods (by labels and namespace) beside which, or away from which, a pod is to run within a
+    topology domain.
 
-    matchLabelKeys and mismatchLabelKeys are not read: the API server has merged them into the selector.
+    matchLabelKeys and mismatchLabelKeys are not read: the API server has merged them into the
+    selector.
     """
 
     label_selector: LabelSelector | None = None
@@ -48,7 +52,9 @@ class PodAffinity(Struct, frozen=True):
     """Terms of podAffinity or of podAntiAffinity."""
 
     required_during_scheduling_ignored_during_execution: tuple[PodAffinityTerm, ...] | None = None
-    preferred_during_scheduling_ignored_during_execution: tuple[WeightedPodAffinityTerm, ...] | None = None
+    preferred_during_scheduling_ignored_during_execution: (
+        tuple[WeightedPodAffinityTerm, ...] | None
+    ) = None
 
 
 class Affinity(Struct, frozen=True):
@@ -72,7 +78,7 @@ class TopologySpreadConstraint(Struct, frozen=True):
     match_label_keys: tuple[str, ...] | None = None
 
 
-# ---- pods ----------------------------------------------------------------------------------------------------------------
+# ---- pods ----------------------------------------------------------------------------------------
 
 
 class ResourceClaimRef(Struct, frozen=True):
@@ -99,7 +105,9 @@ class ContainerPort(Struct, frozen=True):
 
 
 class RestartRule(Struct, frozen=True):
-    """What happens when a container ends in some way (ContainerRestartRule). Of when, nothing is read."""
+    """What happens when a container ends in some way (ContainerRestartRule). Of when, nothing is
+    read.
+    """
 
     action: str = ""
 
@@ -141,7 +149,9 @@ class ClaimVolume(Struct, frozen=True):
 
 
 class EphemeralVolume(Struct, frozen=True):
-    """A volume whose claim is made for the pod: ``<pod>-<volume>``. Of its template nothing is read."""
+    """A volume whose claim is made for the pod: ``<pod>-<volume>``. Of its template nothing is
+    read.
+    """
 
 
 class CSIVolume(Struct, frozen=True):
@@ -199,7 +209,9 @@ class RBD(Struct, frozen=True):
 
 
 class Volume(Struct, frozen=True):
-    """A volume of one of the kinds that placement depends on; one of another kind has a name alone."""
+    """A volume of one of the kinds that placement depends on; one of another kind has a name
+    alone.
+    """
 
     name: str = ""
     image: ImageVolume | None = None

@@ -1,4 +1,5 @@
-"""The objects of dynamic resource allocation, as ``core.objects`` has pods and nodes: claims, classes and slices of devices.
+"""The objects of dynamic resource allocation, as ``core.objects`` has pods and nodes: claims,
+classes and slices of devices.
 
 Allocations are read and written: what is decided becomes a claim's ``status.allocation``.
 Source of names and meanings: Kubernetes API reference v1.36, resource.k8s.io/v1.
@@ -15,7 +16,7 @@ from moorage.core.objects.nodes import Taint
 from moorage.core.objects.pods import Toleration
 from moorage.core.objects.selector_terms import NodeSelector
 
-# ---- selecting ---------------------------------------------------------------------------------------------------------------
+# ---- selecting -----------------------------------------------------------------------------------
 
 
 class CELSelector(Struct, frozen=True):
@@ -36,7 +37,7 @@ class DeviceToleration(Toleration, frozen=True):
     toleration_seconds: int | None = None
 
 
-# ---- classes -----------------------------------------------------------------------------------------------------------------
+# ---- classes -------------------------------------------------------------------------------------
 
 
 class DeviceConfiguration(Struct, frozen=True):
@@ -61,7 +62,7 @@ class DeviceClass(Struct, frozen=True):
     spec: DeviceClassSpec = DeviceClassSpec()
 
 
-# ---- claims ------------------------------------------------------------------------------------------------------------------
+# ---- claims --------------------------------------------------------------------------------------
 
 
 class CapacityRequirements(Struct, frozen=True):
@@ -97,7 +98,9 @@ class DeviceRequest(Struct, frozen=True):
 
 
 class DeviceConstraint(Struct, frozen=True):
-    """What the devices of some requests (none named: all) must have in common, or not have in common."""
+    """What the devices of some requests (none named: all) must have in common, or not have in
+    common.
+    """
 
     requests: tuple[str, ...] | None = None
     match_attribute: str | None = None
@@ -149,7 +152,9 @@ class DeviceAllocation(Struct, frozen=True):
 
 
 class Allocation(Struct, frozen=True):
-    """What a claim got, and on which nodes that can be used (AllocationResult); without a selector, on all."""
+    """What a claim got, and on which nodes that can be used (AllocationResult); without a selector,
+    on all.
+    """
 
     devices: DeviceAllocation = DeviceAllocation()
     node_selector: NodeSelector | None = None
@@ -205,7 +210,7 @@ class ResourceClaim(Struct, frozen=True):
     status: ResourceClaimStatus = ResourceClaimStatus()
 
 
-# ---- slices ------------------------------------------------------------------------------------------------------------------
+# ---- slices --------------------------------------------------------------------------------------
 
 
 class ResourcePool(Struct, frozen=True):
@@ -254,7 +259,9 @@ class CapacityRange(Struct, frozen=True):
 
 
 class CapacityPolicy(Struct, frozen=True):
-    """How a request for a capacity is rounded, and what is taken where none is made (CapacityRequestPolicy)."""
+    """How a request for a capacity is rounded, and what is taken where none is made
+    (CapacityRequestPolicy).
+    """
 
     default: str | int | None = None
     valid_values: tuple[str | int, ...] | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from moorage.core.objects.meta import Labels, Struct
 
-# ---- selectors -----------------------------------------------------------------------------------------------------------
+# ---- selectors -----------------------------------------------------------------------------------
 
 
 class Requirement(Struct, frozen=True):

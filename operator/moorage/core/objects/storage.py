@@ -6,7 +6,13 @@ Source of names and meanings: Kubernetes API reference v1.36, core/v1, storage/v
 from __future__ import annotations
 
 from moorage.core.objects.meta import Labels, ObjectMeta, ResourceList, Struct
-from moorage.core.objects.pods import AWSElasticBlockStore, AzureDisk, Cinder, GCEPersistentDisk, PortworxVolume
+from moorage.core.objects.pods import (
+    AWSElasticBlockStore,
+    AzureDisk,
+    Cinder,
+    GCEPersistentDisk,
+    PortworxVolume,
+)
 from moorage.core.objects.selector_terms import LabelSelector, NodeSelector, Requirement
 
 
@@ -16,7 +22,7 @@ class AnnotatedMeta(ObjectMeta, frozen=True):
     annotations: Labels | None = None
 
 
-# ---- volumes and claims ------------------------------------------------------------------------------------------------------
+# ---- volumes and claims --------------------------------------------------------------------------
 
 
 class CSISource(Struct, frozen=True):
@@ -101,7 +107,7 @@ class PersistentVolumeClaim(Struct, frozen=True):
     status: StoragePhase = StoragePhase()
 
 
-# ---- classes -----------------------------------------------------------------------------------------------------------------
+# ---- classes -------------------------------------------------------------------------------------
 
 
 class TopologyTerm(Struct, frozen=True):
@@ -119,7 +125,7 @@ class StorageClass(Struct, frozen=True):
     allowed_topologies: tuple[TopologyTerm, ...] | None = None
 
 
-# ---- drivers -----------------------------------------------------------------------------------------------------------------
+# ---- drivers -------------------------------------------------------------------------------------
 
 
 class VolumeNodeResources(Struct, frozen=True):

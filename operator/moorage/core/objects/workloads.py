@@ -1,4 +1,5 @@
-"""Services, controllers and disruption budgets, as far as placement reads them: whose pods belong together.
+"""Services, controllers and disruption budgets, as far as placement reads them: whose pods belong
+together.
 
 Source of names and meanings: Kubernetes API reference v1.36, core/v1, apps/v1, policy/v1.
 """
@@ -63,7 +64,8 @@ class PodDisruptionBudgetSpec(Struct, frozen=True):
 
 
 class PodDisruptionBudgetStatus(Struct, frozen=True):
-    """How many of them may go now; ``disrupted_pods`` are already counted as gone (pod name -> time).
+    """How many of them may go now; ``disrupted_pods`` are already counted as gone (pod name ->
+    time).
 
     It speaks of the spec with the generation ``observed_generation``.
     """

@@ -1,1 +1,3 @@
-"""The plugins in the tree, one module each with the same face; none knows another. ``intree`` lists them and the presets."""
+"""The plugins in the tree, one module each with the same face; none knows another. ``intree`` lists
+them and the presets.
+"""

@@ -1,7 +1,9 @@
 """ImageLocality: prefers nodes that hold the pod's images already, the more so the larger they are.
 
-An image that few nodes hold counts for less, so that pods of one image do not all gather where it was pulled first.
-Cost: nothing until images or the number of nodes change; then an addition per node that holds an image of the pod.
+An image that few nodes hold counts for less, so that pods of one image do not all gather where it
+was pulled first.
+Cost: nothing until images or the number of nodes change; then an addition per node that holds an
+image of the pod.
 Source: kube-scheduler ImageLocality (v1.36).
 """
 
@@ -30,7 +32,9 @@ MAX_BYTES_PER_CONTAINER = 1000 * 2**20
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ImageLocality:
-    """Scores 0 for 23 MiB or less of images present, 100 for 1000 MiB per container or more, linear in between."""
+    """Scores 0 for 23 MiB or less of images present, 100 for 1000 MiB per container or more, linear
+    in between.
+    """
 
     name: ClassVar[str] = NAME
     reasons: ClassVar[tuple[Reason, ...]] = ()
@@ -42,7 +46,9 @@ class ImageLocality:
         return snapshot.nodes.images, snapshot.nodes.logs[Aspect.MEMBERSHIP]
 
     def score(self, state: Pod, snapshot: Snapshot, rows: Rows) -> Scores:
-        """The share of the pod's image bytes that a node holds, each image weighed by the share of nodes that hold it."""
+        """The share of the pod's image bytes that a node holds, each image weighed by the share of
+        nodes that hold it.
+        """
         nodes = snapshot.nodes
         spec = state.spec
         most = MAX_BYTES_PER_CONTAINER * len((spec.containers or ()) + (spec.init_containers or ()))
@@ -52,7 +58,11 @@ class ImageLocality:
             if holders:
                 worth = int(size * (len(holders) / len(nodes)))
                 held[np.fromiter(holders, np.intp, len(holders))] += min(worth, most)
-        return (np.clip(held[rows], MIN_BYTES, most) - MIN_BYTES) * MAX_NODE_SCORE // (most - MIN_BYTES)
+        return (
+            (np.clip(held[rows], MIN_BYTES, most) - MIN_BYTES)
+            * MAX_NODE_SCORE
+            // (most - MIN_BYTES)
+        )
 
 
 def _images(pod: Pod) -> Iterator[str]:

@@ -1,4 +1,5 @@
-"""The plugins in the tree, in kube-scheduler's default order, those that only we have last, and the presets made of them.
+"""The plugins in the tree, in kube-scheduler's default order, those that only we have last, and the
+presets made of them.
 
 Plugins that are not built yet are missing from both; docs/limits.md names them.
 """
@@ -38,7 +39,12 @@ from moorage.core.plugins.volume_binding.offers import StorageCapacities, Volume
 
 DEFAULT_BINDER = "DefaultBinder"
 
-INDEXES: tuple[Callable[[Store], object], ...] = (DeviceLedger, ServiceSelectors, StorageCapacities, VolumeOffers)
+INDEXES: tuple[Callable[[Store], object], ...] = (
+    DeviceLedger,
+    ServiceSelectors,
+    StorageCapacities,
+    VolumeOffers,
+)
 """What these plugins keep of objects beside the store."""
 
 INTREE: tuple[PluginSpec, ...] = (
@@ -47,7 +53,12 @@ INTREE: tuple[PluginSpec, ...] = (
     PluginSpec(node_unschedulable.NAME, node_unschedulable.NodeUnschedulable),
     PluginSpec(node_name.NAME, node_name.NodeName),
     PluginSpec(taint_toleration.NAME, taint_toleration.TaintToleration, weight=3),
-    PluginSpec(node_affinity.NAME, node_affinity.NodeAffinityPlugin, node_affinity.NodeAffinityArgs, weight=2),
+    PluginSpec(
+        node_affinity.NAME,
+        node_affinity.NodeAffinityPlugin,
+        node_affinity.NodeAffinityArgs,
+        weight=2,
+    ),
     PluginSpec(node_ports.NAME, node_ports.NodePorts),
     PluginSpec(fit.NAME, fit.NodeResourcesFit, fit.NodeResourcesFitArgs),
     PluginSpec(volume_restrictions.NAME, volume_restrictions.VolumeRestrictions),
@@ -57,11 +68,24 @@ INTREE: tuple[PluginSpec, ...] = (
         volume_binding.VolumeBinding,
         volume_binding.VolumeBindingArgs,
         acts_at=frozenset({ExtensionPoint.PRE_BIND}),
-        writes=(RequiredAccess(("patch",), "", "persistentvolumes"), RequiredAccess(("patch",), "", "persistentvolumeclaims")),
+        writes=(
+            RequiredAccess(("patch",), "", "persistentvolumes"),
+            RequiredAccess(("patch",), "", "persistentvolumeclaims"),
+        ),
     ),
     PluginSpec(volume_zone.NAME, volume_zone.VolumeZone),
-    PluginSpec(pod_topology_spread.NAME, pod_topology_spread.PodTopologySpread, pod_topology_spread.PodTopologySpreadArgs, weight=2),
-    PluginSpec(inter_pod_affinity.NAME, inter_pod_affinity.InterPodAffinity, inter_pod_affinity.InterPodAffinityArgs, weight=2),
+    PluginSpec(
+        pod_topology_spread.NAME,
+        pod_topology_spread.PodTopologySpread,
+        pod_topology_spread.PodTopologySpreadArgs,
+        weight=2,
+    ),
+    PluginSpec(
+        inter_pod_affinity.NAME,
+        inter_pod_affinity.InterPodAffinity,
+        inter_pod_affinity.InterPodAffinityArgs,
+        weight=2,
+    ),
     PluginSpec(
         dynamic_resources.NAME,
         dynamic_resources.DynamicResources,
@@ -69,13 +93,19 @@ INTREE: tuple[PluginSpec, ...] = (
         acts_at=frozenset({ExtensionPoint.PRE_BIND}),
         weight=2,
         writes=(
-            RequiredAccess(("create", "delete", "get", "patch"), "resource.k8s.io", "resourceclaims"),
+            RequiredAccess(
+                ("create", "delete", "get", "patch"), "resource.k8s.io", "resourceclaims"
+            ),
             RequiredAccess(("patch",), "resource.k8s.io", "resourceclaims/status"),
             # Kubernetes 1.36 asks for this one too where a claim's devices or users change.
             RequiredAccess(("patch",), "resource.k8s.io", "resourceclaims/binding"),
         ),
     ),
-    PluginSpec(default_preemption.NAME, default_preemption.DefaultPreemption, default_preemption.DefaultPreemptionArgs),
+    PluginSpec(
+        default_preemption.NAME,
+        default_preemption.DefaultPreemption,
+        default_preemption.DefaultPreemptionArgs,
+    ),
     PluginSpec(
         balanced_allocation.NAME,
         balanced_allocation.NodeResourcesBalancedAllocation,
@@ -87,7 +117,9 @@ INTREE: tuple[PluginSpec, ...] = (
     PluginSpec(cel.NAME, cel.CEL, cel.CELArgs),
 )
 OURS = frozenset({cel.NAME})
-"""Plugins that kube-scheduler does not have. They do nothing without arguments, so no preset has them."""
+"""Plugins that kube-scheduler does not have. They do nothing without arguments, so no preset has
+them.
+"""
 
 _ALL = tuple((spec.name, spec.weight) for spec in INTREE if spec.name not in OURS)
 _LEADING = 20
@@ -96,7 +128,11 @@ _LEADING = 20
 
 def _led_by_resources(*without: str) -> tuple[tuple[str, int], ...]:
     """All plugins but some, with NodeResourcesFit's score above the others'."""
-    return tuple((name, _LEADING if name == fit.NAME else weight) for name, weight in _ALL if name not in without)
+    return tuple(
+        (name, _LEADING if name == fit.NAME else weight)
+        for name, weight in _ALL
+        if name not in without
+    )
 
 
 _ONLY_OWN_CONSTRAINTS = pod_topology_spread.PodTopologySpreadArgs(defaulting_type="List")
@@ -107,8 +143,9 @@ PRESETS: Mapping[str, Preset] = {
     for preset in (
         # As kube-scheduler without a configuration.
         Preset("Default", _ALL),
-        # Fill nodes up, so that others empty. What draws pods elsewhere is left out: evenness, images that are there already, and
-        # default topology constraints; those that a pod has itself, hard or soft, are its owner's wish and stay.
+        # Fill nodes up, so that others empty. What draws pods elsewhere is left out: evenness,
+        # images that are there already, and default topology constraints; those that a pod has
+        # itself, hard or soft, are its owner's wish and stay.
         Preset(
             "BinPack",
             _led_by_resources(balanced_allocation.NAME, image_locality.NAME),

@@ -1,6 +1,8 @@
-"""NodeAffinity: a node must have the labels that the pod, or the administrator for all pods, requires; preferred terms rank nodes.
+"""NodeAffinity: a node must have the labels that the pod, or the administrator for all pods,
+requires; preferred terms rank nodes.
 
-Cost: each distinct value of a label is judged once; a node that changed costs a look-up per requirement.
+Cost: each distinct value of a label is judged once; a node that changed costs a look-up per
+requirement.
 Source: kube-scheduler NodeAffinity (v1.36).
 """
 
@@ -20,8 +22,18 @@ from moorage.core.columns.nodes.row_selection import rows_matching
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.store import Lister
 from moorage.core.framework.arguments import ARGUMENTS, Violation
-from moorage.core.framework.cluster_events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
-from moorage.core.framework.interfaces import Codes, PreFilterResult, Scores, default_normalize_score
+from moorage.core.framework.cluster_events import (
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    EventResource,
+)
+from moorage.core.framework.interfaces import (
+    Codes,
+    PreFilterResult,
+    Scores,
+    default_normalize_score,
+)
 from moorage.core.framework.status import SKIP, SUCCESS, Code, Reason, error_status, rejected
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import NodeAffinity as Affinity
@@ -42,15 +54,23 @@ from moorage.core.structures.remembering import memoized, text_size
 _encode = msgspec.msgpack.Encoder().encode
 
 NAME = "NodeAffinity"
-NOT_WANTED = Reason("NodeAffinityMismatch", "node(s) didn't match Pod's node affinity/selector", Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
-NOT_ALLOWED = Reason(
-    "EnforcedNodeAffinityMismatch", "node(s) didn't match scheduler-enforced node affinity", Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+NOT_WANTED = Reason(
+    "NodeAffinityMismatch",
+    "node(s) didn't match Pod's node affinity/selector",
+    Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
 )
-CONFLICT = Reason("NodeAffinityConflict", "pod affinity terms conflict", Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+NOT_ALLOWED = Reason(
+    "EnforcedNodeAffinityMismatch",
+    "node(s) didn't match scheduler-enforced node affinity",
+    Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
+)
+CONFLICT = Reason(
+    "NodeAffinityConflict", "pod affinity terms conflict", Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+)
 """The terms name nodes in a way that no node can meet."""
 
 
-# ---- arguments -----------------------------------------------------------------------------------------------------------
+# ---- arguments -----------------------------------------------------------------------------------
 # The same as in a pod's spec, read strictly: what an administrator misspells must not be ignored.
 
 
@@ -113,17 +133,31 @@ class NodeAffinityArgs:
     added_affinity: AddedAffinity | None = None
 
     def validate(self) -> list[Violation]:
-        """Every term must be readable: in a pod an unreadable one matches nothing, but here that would be nobody's wish."""
+        """Every term must be readable: in a pod an unreadable one matches nothing, but here that
+        would be nobody's wish.
+        """
         added = _affinity_of(self)
         required = added.required_during_scheduling_ignored_during_execution or NodeSelector()
         preferred = added.preferred_during_scheduling_ignored_during_execution or ()
-        faults = _faults(lambda: compile_node_selector(required, "addedAffinity.requiredDuringSchedulingIgnoredDuringExecution"))
-        faults += _faults(lambda: compile_preferences(preferred, "addedAffinity.preferredDuringSchedulingIgnoredDuringExecution"))
+        faults = _faults(
+            lambda: compile_node_selector(
+                required, "addedAffinity.requiredDuringSchedulingIgnoredDuringExecution"
+            )
+        )
+        faults += _faults(
+            lambda: compile_preferences(
+                preferred, "addedAffinity.preferredDuringSchedulingIgnoredDuringExecution"
+            )
+        )
         return [Violation(*fault) for fault in faults]
 
 
 def _affinity_of(args: NodeAffinityArgs) -> Affinity:
-    return msgspec.convert(args.added_affinity, Affinity, from_attributes=True) if args.added_affinity is not None else Affinity()
+    return (
+        msgspec.convert(args.added_affinity, Affinity, from_attributes=True)
+        if args.added_affinity is not None
+        else Affinity()
+    )
 
 
 def _faults(compile_terms: Callable[[], object]) -> tuple[RequirementFault, ...]:
@@ -146,10 +180,13 @@ def _added_terms(args: NodeAffinityArgs) -> AddedTerms:
     affinity = _affinity_of(args)
     required = affinity.required_during_scheduling_ignored_during_execution
     preferred = affinity.preferred_during_scheduling_ignored_during_execution
-    return AddedTerms(compile_node_selector(required) if required is not None else None, compile_preferences(preferred or ()))
+    return AddedTerms(
+        compile_node_selector(required) if required is not None else None,
+        compile_preferences(preferred or ()),
+    )
 
 
-# ---- the plugin ----------------------------------------------------------------------------------------------------------
+# ---- the plugin ----------------------------------------------------------------------------------
 
 _FAILS_ADDED = 1
 _FAILS_OWN = 2
@@ -164,7 +201,9 @@ class NodeAffinityState(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class NodeAffinityPlugin:
-    """Passes nodes that match both the added and the pod's own required terms; adds up the weights of matching preferred terms."""
+    """Passes nodes that match both the added and the pod's own required terms; adds up the weights
+    of matching preferred terms.
+    """
 
     name: ClassVar[str] = NAME
     reasons: ClassVar[tuple[Reason, ...]] = (NOT_ALLOWED, NOT_WANTED, CONFLICT)
@@ -177,7 +216,10 @@ class NodeAffinityPlugin:
         """A node that is new or has other labels; the hint needs the arguments."""
         return (
             ClusterEventWithHint(
-                EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL, self._matches_now, shared_by_signature=True
+                EventResource.NODE,
+                ActionType.ADD | ActionType.UPDATE_NODE_LABEL,
+                self._matches_now,
+                shared_by_signature=True,
             ),
         )
 
@@ -186,7 +228,9 @@ class NodeAffinityPlugin:
         return _encode((pod.spec.node_selector, required_node_selector(pod)))
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
-        """The compiled terms, and the only nodes that they can mean when they go by name; a pod without any skips this plugin."""
+        """The compiled terms, and the only nodes that they can mean when they go by name; a pod
+        without any skips this plugin.
+        """
         required, added = required_node_selector(pod), _added_terms(self.args).required
         if required is None and added is None and pod.spec.node_selector is None:
             return PreFilterResult(SKIP)
@@ -206,9 +250,15 @@ class NodeAffinityPlugin:
         return ((NOT_ALLOWED if code == _FAILS_ADDED else NOT_WANTED, ""),)
 
     def pre_score(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
-        """The added and the pod's own preferences; neither: skipped. An unreadable one is a fault, as in kube-scheduler."""
+        """The added and the pod's own preferences; neither: skipped. An unreadable one is a fault,
+        as in kube-scheduler.
+        """
         affinity = pod.spec.affinity.node_affinity if pod.spec.affinity is not None else None
-        own = affinity.preferred_during_scheduling_ignored_during_execution if affinity is not None else None
+        own = (
+            affinity.preferred_during_scheduling_ignored_during_execution
+            if affinity is not None
+            else None
+        )
         added = _added_terms(self.args).preferred
         if own is None and not added:
             return PreFilterResult(SKIP)
@@ -231,23 +281,35 @@ class NodeAffinityPlugin:
     def _matches_now(self, pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
         """Whether the node matches and, if it was there before, did not.
 
-        kube-scheduler looks at the old node with the pod's own terms alone, so there a pod waits on when a node begins to match the
-        added ones.
+        kube-scheduler looks at the old node with the pod's own terms alone, so there a pod waits on
+        when a node begins to match the added ones.
         """
         old, new = event.old, event.new
         wanted = NodeAffinityState(_added_terms(self.args).required, required_node_terms(pod))
-        return isinstance(new, Node) and _matches(wanted, new) and not (isinstance(old, Node) and _matches(wanted, old))
+        return (
+            isinstance(new, Node)
+            and _matches(wanted, new)
+            and not (isinstance(old, Node) and _matches(wanted, old))
+        )
 
 
 def _matches(wanted: NodeAffinityState, node: Node) -> bool:
-    return (wanted.added is None or matches_any(wanted.added, node)) and matches_any(wanted.own, node)
+    return (wanted.added is None or matches_any(wanted.added, node)) and matches_any(
+        wanted.own, node
+    )
 
 
 def _named_nodes(required: NodeSelector) -> frozenset[str] | None:
-    """The only nodes that these terms can match; None when a term does not go by name, or there are no terms."""
+    """The only nodes that these terms can match; None when a term does not go by name, or there are
+    no terms.
+    """
     names: frozenset[str] = frozenset()
     for term in required.node_selector_terms or ():
-        named = [frozenset(one.values or ()) for one in term.match_fields or () if one.key == NODE_NAME and one.operator == "In"]
+        named = [
+            frozenset(one.values or ())
+            for one in term.match_fields or ()
+            if one.key == NODE_NAME and one.operator == "In"
+        ]
         if not named:
             return None
         names |= frozenset.intersection(*named)

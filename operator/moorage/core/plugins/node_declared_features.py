@@ -1,4 +1,5 @@
-"""NodeDeclaredFeatures: a pod that needs something which not every kubelet can do goes where the kubelet says that it can.
+"""NodeDeclaredFeatures: a pod that needs something which not every kubelet can do goes where the
+kubelet says that it can.
 
 Cost: nothing for pods that need no feature; else one look-up for each node that changed.
 Source: kube-scheduler NodeDeclaredFeatures and component-helpers/nodedeclaredfeatures (v1.36).
@@ -15,14 +16,23 @@ import numpy as np
 from moorage.core.columns.nodes.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.store import Lister
-from moorage.core.framework.cluster_events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
+from moorage.core.framework.cluster_events import (
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    EventResource,
+)
 from moorage.core.framework.interfaces import Codes, PreFilterResult
 from moorage.core.framework.status import SKIP, SUCCESS, Code, Reason, Why
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
 
 NAME = "NodeDeclaredFeatures"
-NOT_DECLARED = Reason("FeatureNotDeclared", "node(s) didn't match Pod's required features", Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+NOT_DECLARED = Reason(
+    "FeatureNotDeclared",
+    "node(s) didn't match Pod's required features",
+    Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
+)
 
 
 def required_features(pod: Pod) -> frozenset[str]:
@@ -31,7 +41,9 @@ def required_features(pod: Pod) -> frozenset[str]:
     containers = (spec.containers or ()) + (spec.init_containers or ())
     needs = {
         "RestartAllContainersOnContainerExits": any(
-            rule.action == "RestartAllContainers" for container in containers for rule in container.restart_policy_rules or ()
+            rule.action == "RestartAllContainers"
+            for container in containers
+            for rule in container.restart_policy_rules or ()
         ),
         "UserNamespacesHostNetworkSupport": spec.host_network and spec.host_users is False,
     }
@@ -63,9 +75,14 @@ class NodeDeclaredFeatures:
     reads: ClassVar[frozenset[Aspect]] = frozenset({Aspect.FEATURES})
     events_to_register: ClassVar[tuple[ClusterEventWithHint, ...]] = (
         ClusterEventWithHint(
-            EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_DECLARED_FEATURE, _declares_anew, shared_by_signature=True
+            EventResource.NODE,
+            ActionType.ADD | ActionType.UPDATE_NODE_DECLARED_FEATURE,
+            _declares_anew,
+            shared_by_signature=True,
         ),
-        ClusterEventWithHint(EventResource.POD, ActionType.UPDATE, _needs_something_else, shared_by_signature=True),
+        ClusterEventWithHint(
+            EventResource.POD, ActionType.UPDATE, _needs_something_else, shared_by_signature=True
+        ),
     )
 
     def hint_signature(self, pod: Pod) -> Hashable:
@@ -81,7 +98,13 @@ class NodeDeclaredFeatures:
         """1 where something is missing."""
         found = np.arange(snapshot.nodes.rows)[rows].tolist()
         nodes = (snapshot.nodes.nodes[row] for row in found)
-        return np.array([node is None or not state.issubset(node.status.declared_features or ()) for node in nodes], np.int64)
+        return np.array(
+            [
+                node is None or not state.issubset(node.status.declared_features or ())
+                for node in nodes
+            ],
+            np.int64,
+        )
 
     def explain(self, state: frozenset[str], code: int) -> Why:
         return ((NOT_DECLARED, ""),)

@@ -19,7 +19,11 @@ from moorage.core.framework.status import Code, Reason
 from moorage.core.objects.pods import Pod
 
 NAME = "NodeName"
-OTHER_NODE = Reason("NodeNameMismatch", "node(s) didn't match the requested node name", Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+OTHER_NODE = Reason(
+    "NodeNameMismatch",
+    "node(s) didn't match the requested node name",
+    Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
+)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -29,7 +33,9 @@ class NodeName:
     name: ClassVar[str] = NAME
     reasons: ClassVar[tuple[Reason, ...]] = (OTHER_NODE,)
     reads: ClassVar[frozenset[Aspect]] = frozenset({Aspect.MEMBERSHIP})
-    events_to_register: ClassVar[tuple[ClusterEventWithHint, ...]] = (ClusterEventWithHint(EventResource.NODE, ActionType.ADD),)
+    events_to_register: ClassVar[tuple[ClusterEventWithHint, ...]] = (
+        ClusterEventWithHint(EventResource.NODE, ActionType.ADD),
+    )
 
     def filter(self, state: Pod, snapshot: Snapshot, rows: Rows) -> Codes:
         """1 for every row but the requested node's."""

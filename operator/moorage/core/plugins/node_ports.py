@@ -15,7 +15,12 @@ import numpy as np
 from moorage.core.columns.nodes.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.store import Lister
-from moorage.core.framework.cluster_events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
+from moorage.core.framework.cluster_events import (
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    EventResource,
+)
 from moorage.core.framework.interfaces import Codes, PreFilterResult
 from moorage.core.framework.status import SKIP, SUCCESS, Code, Reason
 from moorage.core.objects.pods import Pod
@@ -23,7 +28,11 @@ from moorage.core.pods.host_ports import HostPort, clash
 from moorage.core.pods.requests import host_ports
 
 NAME = "NodePorts"
-PORT_TAKEN = Reason("HostPortTaken", "node(s) didn't have free ports for the requested pod ports", Code.UNSCHEDULABLE)
+PORT_TAKEN = Reason(
+    "HostPortTaken",
+    "node(s) didn't have free ports for the requested pod ports",
+    Code.UNSCHEDULABLE,
+)
 
 
 def _frees_a_port(pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
@@ -43,7 +52,9 @@ class NodePorts:
     reasons: ClassVar[tuple[Reason, ...]] = (PORT_TAKEN,)
     reads: ClassVar[frozenset[Aspect]] = frozenset({Aspect.PORTS})
     events_to_register: ClassVar[tuple[ClusterEventWithHint, ...]] = (
-        ClusterEventWithHint(EventResource.POD, ActionType.DELETE, _frees_a_port, shared_by_signature=True),
+        ClusterEventWithHint(
+            EventResource.POD, ActionType.DELETE, _frees_a_port, shared_by_signature=True
+        ),
         ClusterEventWithHint(EventResource.NODE, ActionType.ADD),
     )
 
@@ -59,7 +70,9 @@ class NodePorts:
         """1 where a port is taken."""
         table = snapshot.nodes.ports
         if not isinstance(rows, slice):
-            return np.array([any(table.taken(row, port) for port in state) for row in rows.tolist()], np.int64)
+            return np.array(
+                [any(table.taken(row, port) for port in state) for row in rows.tolist()], np.int64
+            )
         codes = np.zeros(snapshot.nodes.rows, np.int64)
         for port in state:
             codes[table.conflicts(port)] = 1

@@ -15,7 +15,12 @@ import numpy as np
 from moorage.core.columns.nodes.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.store import Lister
-from moorage.core.framework.cluster_events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
+from moorage.core.framework.cluster_events import (
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    EventResource,
+)
 from moorage.core.framework.interfaces import Codes
 from moorage.core.framework.status import Code, Reason
 from moorage.core.objects.nodes import Node, Taint
@@ -23,9 +28,13 @@ from moorage.core.objects.pods import Pod
 from moorage.core.pods.node_selection import tolerates
 
 NAME = "NodeUnschedulable"
-CORDONED = Reason("NodeUnschedulable", "node(s) were unschedulable", Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+CORDONED = Reason(
+    "NodeUnschedulable", "node(s) were unschedulable", Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+)
 CORDON = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
-"""What a pod has to tolerate to go to a cordoned node, whether the node carries this taint or not."""
+"""What a pod has to tolerate to go to a cordoned node, whether the node carries this taint or
+not.
+"""
 
 
 def _tolerates_cordon(pod: Pod) -> bool:
@@ -54,8 +63,18 @@ class NodeUnschedulable:
     reasons: ClassVar[tuple[Reason, ...]] = (CORDONED,)
     reads: ClassVar[frozenset[Aspect]] = frozenset({Aspect.TAINTS})
     events_to_register: ClassVar[tuple[ClusterEventWithHint, ...]] = (
-        ClusterEventWithHint(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_TAINT, _is_uncordoned, shared_by_signature=True),
-        ClusterEventWithHint(EventResource.POD, ActionType.UPDATE_POD_TOLERATION, _tolerates_now, shared_by_signature=True),
+        ClusterEventWithHint(
+            EventResource.NODE,
+            ActionType.ADD | ActionType.UPDATE_NODE_TAINT,
+            _is_uncordoned,
+            shared_by_signature=True,
+        ),
+        ClusterEventWithHint(
+            EventResource.POD,
+            ActionType.UPDATE_POD_TOLERATION,
+            _tolerates_now,
+            shared_by_signature=True,
+        ),
     )
 
     def hint_signature(self, pod: Pod) -> Hashable:

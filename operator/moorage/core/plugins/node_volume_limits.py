@@ -1,6 +1,7 @@
 """NodeVolumeLimits: a node can hold only so many volumes of a CSI driver.
 
-Cost: nothing for pods without claims; else an array operation per driver over the nodes that changed.
+Cost: nothing for pods without claims; else an array operation per driver over the nodes that
+changed.
 Source: kube-scheduler NodeVolumeLimits (v1.36); docs/adr/0007 on claims that a pod does not own.
 """
 
@@ -16,20 +17,42 @@ from moorage.core.columns.nodes.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.store import Lister
 from moorage.core.columns.volume_table import resolve_claim
-from moorage.core.framework.cluster_events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
+from moorage.core.framework.cluster_events import (
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    EventResource,
+)
 from moorage.core.framework.interfaces import Codes, PreFilterResult
 from moorage.core.framework.status import SKIP, SUCCESS, Code, Reason, Why
 from moorage.core.objects.meta import HasMetadata, key
 from moorage.core.objects.pods import Pod
-from moorage.core.objects.storage import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass, VolumeAttachment
+from moorage.core.objects.storage import (
+    CSINode,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+)
 from moorage.core.volumes.csi_migration import VolumeId, inline_volumes
-from moorage.core.volumes.pod_volumes import claim_uses, identity_for_claims, not_owner, seen_of_volumes
+from moorage.core.volumes.pod_volumes import (
+    claim_uses,
+    identity_for_claims,
+    not_owner,
+    seen_of_volumes,
+)
 
 NAME = "NodeVolumeLimits"
 TOO_MANY = Reason("TooManyVolumes", "node(s) exceed max volume count", Code.UNSCHEDULABLE)
 NO_CLAIM = Reason("LimitedClaimNotFound", "looking up PVC {}", Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
-NOT_OWNER = Reason("LimitedClaimNotOwned", "PVC {} (pod is not owner)", Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
-NAMELESS = Reason("LimitedClaimWithoutName", "PersistentVolumeClaim had no name", Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+NOT_OWNER = Reason(
+    "LimitedClaimNotOwned", "PVC {} (pod is not owner)", Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+)
+NAMELESS = Reason(
+    "LimitedClaimWithoutName",
+    "PersistentVolumeClaim had no name",
+    Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
+)
 
 _TOO_MANY, _UNKNOWN = 1, 2
 
@@ -47,12 +70,17 @@ def _has_more(_pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
     if not isinstance(new, CSINode) or not isinstance(old, CSINode):
         return True
     before, after = _limits(old), _limits(new)
-    return not before.keys() <= after.keys() or any(limit > before.get(driver, 0) for driver, limit in after.items())
+    return not before.keys() <= after.keys() or any(
+        limit > before.get(driver, 0) for driver, limit in after.items()
+    )
 
 
 def _limits(node: CSINode) -> dict[str, int]:
     """The drivers that have a limit."""
-    said = ((one.name, one.allocatable.count if one.allocatable is not None else None) for one in node.spec.drivers or ())
+    said = (
+        (one.name, one.allocatable.count if one.allocatable is not None else None)
+        for one in node.spec.drivers or ()
+    )
     return {driver: count for driver, count in said if count is not None}
 
 
@@ -65,7 +93,9 @@ def _frees(_pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
 
 
 def _is_used(pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
-    """Whether the new claim is one that this pod uses; or, of any pod, one that counts otherwise since it has its volume."""
+    """Whether the new claim is one that this pod uses; or, of any pod, one that counts otherwise
+    since it has its volume.
+    """
     old, claim = event.old, event.new
     if isinstance(old, PersistentVolumeClaim) and isinstance(claim, PersistentVolumeClaim):
         return old.spec.volume_name != claim.spec.volume_name
@@ -73,9 +103,13 @@ def _is_used(pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
 
 
 def _brings_a_volume(pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
-    """Whether a pod that came to a node has a volume there that this pod needs too, so that it counts no more."""
+    """Whether a pod that came to a node has a volume there that this pod needs too, so that it
+    counts no more.
+    """
     came = event.new
-    return isinstance(came, Pod) and not {use.key for use in claim_uses(pod)}.isdisjoint(use.key for use in claim_uses(came))
+    return isinstance(came, Pod) and not {use.key for use in claim_uses(pod)}.isdisjoint(
+        use.key for use in claim_uses(came)
+    )
 
 
 def _is_detached(pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
@@ -83,7 +117,9 @@ def _is_detached(pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
     gone = event.old
     if any(volume.persistent_volume_claim is not None for volume in pod.spec.volumes or ()):
         return True
-    return isinstance(gone, VolumeAttachment) and any(volume.driver == gone.spec.attacher for volume in inline_volumes(pod))
+    return isinstance(gone, VolumeAttachment) and any(
+        volume.driver == gone.spec.attacher for volume in inline_volumes(pod)
+    )
 
 
 def _counts_volumes(pod: Pod) -> bool:
@@ -102,15 +138,31 @@ class NodeVolumeLimits:
     )
     events_to_register: ClassVar[tuple[ClusterEventWithHint, ...]] = (
         ClusterEventWithHint(EventResource.CSI_NODE, ActionType.ADD | ActionType.DELETE),
-        ClusterEventWithHint(EventResource.CSI_NODE, ActionType.UPDATE, _has_more, shared_by_signature=True),
-        ClusterEventWithHint(EventResource.POD, ActionType.DELETE, _frees, shared_by_signature=True),
-        ClusterEventWithHint(EventResource.ASSIGNED_POD, ActionType.ADD, _brings_a_volume, shared_by_signature=True),
-        ClusterEventWithHint(EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD | ActionType.UPDATE, _is_used, shared_by_signature=True),
+        ClusterEventWithHint(
+            EventResource.CSI_NODE, ActionType.UPDATE, _has_more, shared_by_signature=True
+        ),
+        ClusterEventWithHint(
+            EventResource.POD, ActionType.DELETE, _frees, shared_by_signature=True
+        ),
+        ClusterEventWithHint(
+            EventResource.ASSIGNED_POD, ActionType.ADD, _brings_a_volume, shared_by_signature=True
+        ),
+        ClusterEventWithHint(
+            EventResource.PERSISTENT_VOLUME_CLAIM,
+            ActionType.ADD | ActionType.UPDATE,
+            _is_used,
+            shared_by_signature=True,
+        ),
         # Of what is gone nobody knows any more which driver it counts for.
         ClusterEventWithHint(EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.DELETE),
         ClusterEventWithHint(EventResource.PERSISTENT_VOLUME, ActionType.DELETE),
         ClusterEventWithHint(EventResource.STORAGE_CLASS, ActionType.DELETE),
-        ClusterEventWithHint(EventResource.VOLUME_ATTACHMENT, ActionType.DELETE, _is_detached, shared_by_signature=True),
+        ClusterEventWithHint(
+            EventResource.VOLUME_ATTACHMENT,
+            ActionType.DELETE,
+            _is_detached,
+            shared_by_signature=True,
+        ),
     )
 
     def hint_signature(self, pod: Pod) -> Hashable:
@@ -121,10 +173,15 @@ class NodeVolumeLimits:
         return identity_for_claims(pod)
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
-        """The pod's volumes as CSI drivers know them; a pod that has no claims and none of these skips this plugin."""
+        """The pod's volumes as CSI drivers know them; a pod that has no claims and none of these
+        skips this plugin.
+        """
         if not _counts_volumes(pod):
             return PreFilterResult(SKIP)
-        depends = tuple(snapshot.store.version_counter(kind) for kind in (PersistentVolumeClaim, PersistentVolume, StorageClass))
+        depends = tuple(
+            snapshot.store.version_counter(kind)
+            for kind in (PersistentVolumeClaim, PersistentVolume, StorageClass)
+        )
         return PreFilterResult(SUCCESS, _state_of(pod, snapshot), depends_on=depends)
 
     def filter(self, state: NodeVolumeLimitsState, snapshot: Snapshot, rows: Rows) -> Codes:
@@ -152,7 +209,9 @@ def _state_of(pod: Pod, snapshot: Snapshot) -> NodeVolumeLimitsState:
             return NodeVolumeLimitsState({}, ((NAMELESS, ""),))
         claim, volume, _ = resolve_claim(use.key, snapshot.store)
         if claim is None:
-            return NodeVolumeLimitsState({}, ((NO_CLAIM, f'{use.key}: persistentvolumeclaim "{use.name}" not found'),))
+            return NodeVolumeLimitsState(
+                {}, ((NO_CLAIM, f'{use.key}: persistentvolumeclaim "{use.name}" not found'),)
+            )
         if not use.owns(claim):
             return NodeVolumeLimitsState({}, ((NOT_OWNER, not_owner(pod, use)),))
         if volume is not None:

@@ -1,4 +1,5 @@
-"""SchedulingGates: a pod with scheduling gates stays out of the queue until the last of them is gone.
+"""SchedulingGates: a pod with scheduling gates stays out of the queue until the last of them is
+gone.
 
 Cost: one look at the pod when it comes, none at nodes.
 Source: kube-scheduler (v1.36).
@@ -11,12 +12,19 @@ from collections.abc import Hashable
 from typing import ClassVar
 
 from moorage.core.columns.store import Lister
-from moorage.core.framework.cluster_events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
+from moorage.core.framework.cluster_events import (
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    EventResource,
+)
 from moorage.core.framework.status import SUCCESS, Code, Reason, Status
 from moorage.core.objects.pods import Pod
 
 NAME = "SchedulingGates"
-GATED = Reason("SchedulingGated", "waiting for scheduling gates: [{}]", Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+GATED = Reason(
+    "SchedulingGated", "waiting for scheduling gates: [{}]", Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+)
 
 
 def _is_about(pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
@@ -31,7 +39,12 @@ class SchedulingGates:
     name: ClassVar[str] = NAME
     reasons: ClassVar[tuple[Reason, ...]] = (GATED,)
     events_to_register: ClassVar[tuple[ClusterEventWithHint, ...]] = (
-        ClusterEventWithHint(EventResource.POD, ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED, _is_about, shared_by_signature=True),
+        ClusterEventWithHint(
+            EventResource.POD,
+            ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED,
+            _is_about,
+            shared_by_signature=True,
+        ),
     )
 
     def hint_signature(self, pod: Pod) -> Hashable:

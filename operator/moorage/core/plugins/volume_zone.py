@@ -18,7 +18,12 @@ from moorage.core.columns.nodes.node_table import Aspect, Rows
 from moorage.core.columns.nodes.row_selection import judge_each
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.store import Lister
-from moorage.core.framework.cluster_events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
+from moorage.core.framework.cluster_events import (
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    EventResource,
+)
 from moorage.core.framework.interfaces import Codes, PreFilterResult
 from moorage.core.framework.status import SKIP, SUCCESS, Code, Reason, Why, rejected_for
 from moorage.core.objects.meta import HasMetadata, Labels
@@ -29,16 +34,40 @@ from moorage.core.volumes.csi_migration import BETA_REGION, BETA_ZONE, REGION, Z
 from moorage.core.volumes.pod_volumes import seen_of_volumes
 
 NAME = "VolumeZone"
-ELSEWHERE = Reason("VolumeZoneMismatch", "node(s) had no available volume zone", Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
-NAMELESS = Reason("ClaimWithoutName", "PersistentVolumeClaim had no name", Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
-NO_CLAIM = Reason("ZonedClaimNotFound", 'persistentvolumeclaim "{}" not found', Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
-NO_VOLUME = Reason("ZonedVolumeNotFound", 'persistentvolume "{}" not found', Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
-NO_CLASS = Reason("ZonedClassNotFound", 'storageclass.storage.k8s.io "{}" not found', Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
-CLASSLESS = Reason(
-    "ClaimWithoutVolumeAndClass", "PersistentVolumeClaim had no pv name and storageClass name", Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+ELSEWHERE = Reason(
+    "VolumeZoneMismatch",
+    "node(s) had no available volume zone",
+    Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
 )
-NO_MODE = Reason("BindingModeNotSet", 'VolumeBindingMode not set for StorageClass "{}"', Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
-UNBOUND = Reason("ClaimWithoutVolume", "PersistentVolume had no name", Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+NAMELESS = Reason(
+    "ClaimWithoutName", "PersistentVolumeClaim had no name", Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+)
+NO_CLAIM = Reason(
+    "ZonedClaimNotFound",
+    'persistentvolumeclaim "{}" not found',
+    Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
+)
+NO_VOLUME = Reason(
+    "ZonedVolumeNotFound", 'persistentvolume "{}" not found', Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+)
+NO_CLASS = Reason(
+    "ZonedClassNotFound",
+    'storageclass.storage.k8s.io "{}" not found',
+    Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
+)
+CLASSLESS = Reason(
+    "ClaimWithoutVolumeAndClass",
+    "PersistentVolumeClaim had no pv name and storageClass name",
+    Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
+)
+NO_MODE = Reason(
+    "BindingModeNotSet",
+    'VolumeBindingMode not set for StorageClass "{}"',
+    Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
+)
+UNBOUND = Reason(
+    "ClaimWithoutVolume", "PersistentVolume had no name", Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+)
 
 _SUCCESSOR = {BETA_ZONE: ZONE, BETA_REGION: REGION, ZONE: ZONE, REGION: REGION}
 """Labels that bind a volume to a place, with the label that a node may have instead."""
@@ -69,7 +98,10 @@ def _waits(_pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
 def _is_used(pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
     """Whether this pod uses the claim."""
     claim = event.new
-    if not isinstance(claim, PersistentVolumeClaim) or claim.metadata.namespace != pod.metadata.namespace:
+    if (
+        not isinstance(claim, PersistentVolumeClaim)
+        or claim.metadata.namespace != pod.metadata.namespace
+    ):
         return False
     used = (volume.persistent_volume_claim for volume in pod.spec.volumes or ())
     return any(one is not None and one.claim_name == claim.metadata.name for one in used)
@@ -78,33 +110,71 @@ def _is_used(pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
 def _is_elsewhere(_pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
     """Whether the volume is new, or labelled otherwise."""
     old, new = event.old, event.new
-    return not isinstance(old, PersistentVolume) or new is None or _topologies(old.metadata.labels) != _topologies(new.metadata.labels)
+    return (
+        not isinstance(old, PersistentVolume)
+        or new is None
+        or _topologies(old.metadata.labels) != _topologies(new.metadata.labels)
+    )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class VolumeZone:
-    """Passes nodes in the zones and regions of the pod's volumes, and nodes without any such label."""
+    """Passes nodes in the zones and regions of the pod's volumes, and nodes without any such
+    label.
+    """
 
     name: ClassVar[str] = NAME
-    reasons: ClassVar[tuple[Reason, ...]] = (ELSEWHERE, NAMELESS, NO_CLAIM, NO_VOLUME, NO_CLASS, CLASSLESS, NO_MODE, UNBOUND)
+    reasons: ClassVar[tuple[Reason, ...]] = (
+        ELSEWHERE,
+        NAMELESS,
+        NO_CLAIM,
+        NO_VOLUME,
+        NO_CLASS,
+        CLASSLESS,
+        NO_MODE,
+        UNBOUND,
+    )
     reads: ClassVar[frozenset[Aspect]] = frozenset({Aspect.LABELS})
-    required_kinds: ClassVar[frozenset[type[HasMetadata]]] = frozenset({PersistentVolume, PersistentVolumeClaim, StorageClass})
+    required_kinds: ClassVar[frozenset[type[HasMetadata]]] = frozenset(
+        {PersistentVolume, PersistentVolumeClaim, StorageClass}
+    )
     events_to_register: ClassVar[tuple[ClusterEventWithHint, ...]] = (
-        ClusterEventWithHint(EventResource.STORAGE_CLASS, ActionType.ADD, _waits, shared_by_signature=True),
+        ClusterEventWithHint(
+            EventResource.STORAGE_CLASS, ActionType.ADD, _waits, shared_by_signature=True
+        ),
         ClusterEventWithHint(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL),
-        ClusterEventWithHint(EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD | ActionType.UPDATE, _is_used, shared_by_signature=True),
-        ClusterEventWithHint(EventResource.PERSISTENT_VOLUME, ActionType.ADD | ActionType.UPDATE, _is_elsewhere, shared_by_signature=True),
+        ClusterEventWithHint(
+            EventResource.PERSISTENT_VOLUME_CLAIM,
+            ActionType.ADD | ActionType.UPDATE,
+            _is_used,
+            shared_by_signature=True,
+        ),
+        ClusterEventWithHint(
+            EventResource.PERSISTENT_VOLUME,
+            ActionType.ADD | ActionType.UPDATE,
+            _is_elsewhere,
+            shared_by_signature=True,
+        ),
     )
 
     def hint_signature(self, pod: Pod) -> Hashable:
         return seen_of_volumes(pod)
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
-        """Where the volumes of the pod's claims are; a pod without any that is bound to a place skips this plugin."""
-        names = [one.persistent_volume_claim.claim_name for one in pod.spec.volumes or () if one.persistent_volume_claim is not None]
+        """Where the volumes of the pod's claims are; a pod without any that is bound to a place
+        skips this plugin.
+        """
+        names = [
+            one.persistent_volume_claim.claim_name
+            for one in pod.spec.volumes or ()
+            if one.persistent_volume_claim is not None
+        ]
         if not names:
             return PreFilterResult(SKIP)
-        depends = tuple(snapshot.store.version_counter(kind) for kind in (PersistentVolumeClaim, PersistentVolume, StorageClass))
+        depends = tuple(
+            snapshot.store.version_counter(kind)
+            for kind in (PersistentVolumeClaim, PersistentVolume, StorageClass)
+        )
         places: dict[VolumeTopology, None] = {}
         for name in names:
             found, why = _topologies_of(pod.metadata.namespace, name, snapshot.store)
@@ -132,10 +202,14 @@ class VolumeZone:
 
 def _inside(place: VolumeTopology, column: LabelColumn, rows: Rows) -> npt.NDArray[np.bool_]:
     """Which rows have one of the values; bool[len(rows)]."""
-    return judge_each(column.codes[rows], lambda code: code != ABSENT and column.values[code] in place.values).astype(bool)
+    return judge_each(
+        column.codes[rows], lambda code: code != ABSENT and column.values[code] in place.values
+    ).astype(bool)
 
 
-def _topologies_of(namespace: str, name: str, store: Lister) -> tuple[tuple[VolumeTopology, ...], Why]:
+def _topologies_of(
+    namespace: str, name: str, store: Lister
+) -> tuple[tuple[VolumeTopology, ...], Why]:
     """Where the volume of a claim is, or why the pod can't be placed."""
     if not name:
         return (), ((NAMELESS, ""),)
@@ -145,11 +219,17 @@ def _topologies_of(namespace: str, name: str, store: Lister) -> tuple[tuple[Volu
     if not claim.spec.volume_name:
         return (), _why_unbound(claim, store)
     pv = store.objects(PersistentVolume).get(claim.spec.volume_name)
-    return ((), ((NO_VOLUME, claim.spec.volume_name),)) if pv is None else (_topologies(pv.metadata.labels), ())
+    return (
+        ((), ((NO_VOLUME, claim.spec.volume_name),))
+        if pv is None
+        else (_topologies(pv.metadata.labels), ())
+    )
 
 
 def _why_unbound(claim: PersistentVolumeClaim, store: Lister) -> Why:
-    """Why a claim without a volume keeps its pod waiting; nothing when the claim itself waits for the pod."""
+    """Why a claim without a volume keeps its pod waiting; nothing when the claim itself waits for
+    the pod.
+    """
     name = class_of(claim)
     if not name:
         return ((CLASSLESS, ""),)

@@ -1,1 +1,3 @@
-"""What the spec of one pod means: what it asks for, where it may go, with whom. Pure functions of one pod."""
+"""What the spec of one pod means: what it asks for, where it may go, with whom. Pure functions of
+one pod.
+"""

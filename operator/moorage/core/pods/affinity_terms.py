@@ -1,7 +1,8 @@
 """Pod affinity terms, compiled: which pods a term speaks of, and in which topology.
 
 Compiling is remembered by content, as the pods of one controller share their terms.
-Source: kube-scheduler framework ``AffinityTerm`` and ``PodInfo`` (v1.36), KEP-2249 (namespaceSelector).
+Source: kube-scheduler framework ``AffinityTerm`` and ``PodInfo`` (v1.36), KEP-2249
+(namespaceSelector).
 """
 
 from __future__ import annotations
@@ -13,7 +14,13 @@ import msgspec
 
 from kubefacts.labels import Selector, SelectorError, compile_selector
 from moorage.core.objects.meta import Labels
-from moorage.core.objects.pods import Affinity, Pod, PodAffinity, PodAffinityTerm, WeightedPodAffinityTerm
+from moorage.core.objects.pods import (
+    Affinity,
+    Pod,
+    PodAffinity,
+    PodAffinityTerm,
+    WeightedPodAffinityTerm,
+)
 from moorage.core.pods.ceilings import MAX_UNCHECKED_BYTES, terms_within
 from moorage.core.structures.remembering import byte_size, memoized
 
@@ -23,7 +30,8 @@ _affinity = msgspec.msgpack.Decoder(Affinity | None)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AffinityTerm:
-    """A compiled term. ``namespaces`` are those that it names; ``namespace_selector`` adds others by their labels.
+    """A compiled term. ``namespaces`` are those that it names; ``namespace_selector`` adds others
+    by their labels.
 
     ``weight`` is 0 for a required term, negative for a preferred one of anti-affinity.
     """
@@ -34,7 +42,9 @@ class AffinityTerm:
     topology_key: str
     weight: int = 0
 
-    def matches(self, namespace: str, namespace_labels: Mapping[str, str] | None, labels: Labels | None) -> bool:
+    def matches(
+        self, namespace: str, namespace_labels: Mapping[str, str] | None, labels: Labels | None
+    ) -> bool:
         """Whether the term speaks of a pod with these labels in this namespace."""
         there = namespace in self.namespaces or self.namespace_selector.matches(namespace_labels)
         return there and self.selector.matches(labels)
@@ -45,7 +55,9 @@ AffinityTerms = tuple[AffinityTerm, ...]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PodAffinityTerms:
-    """A pod's terms. A list with a term that cannot be read is empty, and ``error`` says why (the first such error)."""
+    """A pod's terms. A list with a term that cannot be read is empty, and ``error`` says why (the
+    first such error).
+    """
 
     affinity: AffinityTerms = ()
     anti_affinity: AffinityTerms = ()
@@ -73,14 +85,19 @@ def _compile(namespace: str, encoded: bytes) -> PodAffinityTerms:
     affinity = _affinity.decode(encoded) or Affinity()
     errors: list[str] = []
 
-    def read(terms: Iterable[PodAffinityTerm | WeightedPodAffinityTerm] | None, sign: int = 1) -> AffinityTerms:
+    def read(
+        terms: Iterable[PodAffinityTerm | WeightedPodAffinityTerm] | None, sign: int = 1
+    ) -> AffinityTerms:
         try:
             return tuple(_term(term, namespace, sign) for term in terms or ())
         except SelectorError as error:
             errors.append(str(error))
             return ()
 
-    towards, away = affinity.pod_affinity or PodAffinity(), affinity.pod_anti_affinity or PodAffinity()
+    towards, away = (
+        affinity.pod_affinity or PodAffinity(),
+        affinity.pod_anti_affinity or PodAffinity(),
+    )
     return PodAffinityTerms(
         read(towards.required_during_scheduling_ignored_during_execution),
         read(away.required_during_scheduling_ignored_during_execution),
@@ -90,7 +107,9 @@ def _compile(namespace: str, encoded: bytes) -> PodAffinityTerms:
     )
 
 
-def _term(term: PodAffinityTerm | WeightedPodAffinityTerm, namespace: str, sign: int) -> AffinityTerm:
+def _term(
+    term: PodAffinityTerm | WeightedPodAffinityTerm, namespace: str, sign: int
+) -> AffinityTerm:
     weight = 0
     if isinstance(term, WeightedPodAffinityTerm):
         weight, term = sign * term.weight, term.pod_affinity_term

@@ -16,6 +16,8 @@ class HostPort(NamedTuple):
 
 
 def clash(one: HostPort, other: HostPort) -> bool:
-    """Whether two host ports can't be held on one node: same protocol and port, under the same address or either under the wildcard."""
+    """Whether two host ports can't be held on one node: same protocol and port, under the same
+    address or either under the wildcard.
+    """
     same = one.protocol == other.protocol and one.port == other.port
     return same and (one.ip == other.ip or WILDCARD in (one.ip, other.ip))

@@ -1,6 +1,8 @@
-"""Predicates on nodes that several plugins share: taints against tolerations, node selectors and node affinity.
+"""Predicates on nodes that several plugins share: taints against tolerations, node selectors and
+node affinity.
 
-Here a node is its labels and its name, one at a time; ``columns.nodes.row_selection`` asks the same of many rows at once.
+Here a node is its labels and its name, one at a time; ``columns.nodes.row_selection`` asks the same
+of many rows at once.
 Sources: Kubernetes component-helpers ``nodeaffinity`` and core/v1 ``ToleratesTaint`` (v1.36).
 """
 
@@ -23,10 +25,15 @@ from kubefacts.labels import (
 )
 from moorage.core.objects.nodes import Node, Taint
 from moorage.core.objects.pods import Pod, Toleration
-from moorage.core.objects.selector_terms import NodeSelector, NodeSelectorTerm, PreferredSchedulingTerm, Requirement
+from moorage.core.objects.selector_terms import (
+    NodeSelector,
+    NodeSelectorTerm,
+    PreferredSchedulingTerm,
+    Requirement,
+)
 from moorage.core.structures.remembering import WORD_BYTES, memoized
 
-# ---- taints ----------------------------------------------------------------------------------------------------------------
+# ---- taints --------------------------------------------------------------------------------------
 
 HARD = ("NoSchedule", "NoExecute")
 """Effects that keep pods away."""
@@ -35,7 +42,9 @@ SOFT = ("PreferNoSchedule",)
 
 
 def tolerates(toleration: Toleration, taint: Taint) -> bool:
-    """Whether this toleration covers this taint. An empty effect or key covers any; operators other than Equal and Exists cover none."""
+    """Whether this toleration covers this taint. An empty effect or key covers any; operators other
+    than Equal and Exists cover none.
+    """
     if toleration.effect not in ("", taint.effect) or toleration.key not in ("", taint.key):
         return False
     if toleration.operator in ("", "Equal"):
@@ -43,14 +52,18 @@ def tolerates(toleration: Toleration, taint: Taint) -> bool:
     return toleration.operator == "Exists"
 
 
-def untolerated_taints(taints: Iterable[Taint], tolerations: Iterable[Toleration], effects: tuple[str, ...] = HARD) -> Iterator[Taint]:
+def untolerated_taints(
+    taints: Iterable[Taint], tolerations: Iterable[Toleration], effects: tuple[str, ...] = HARD
+) -> Iterator[Taint]:
     """The taints with one of these effects that no toleration covers, in the taints' order."""
     for taint in taints:
-        if taint.effect in effects and not any(tolerates(toleration, taint) for toleration in tolerations):
+        if taint.effect in effects and not any(
+            tolerates(toleration, taint) for toleration in tolerations
+        ):
             yield taint
 
 
-# ---- node selectors ----------------------------------------------------------------------------------------------------------
+# ---- node selectors ------------------------------------------------------------------------------
 
 NODE_NAME = "metadata.name"
 """The only field that matchFields can tell nodes apart by."""
@@ -67,7 +80,9 @@ class NodeTerm:
         """Whether a node matches; for a node without a name the fields are not looked at."""
         if not all_match(self.labels, labels):
             return False
-        return not name or all(field.matches(name if field.key == NODE_NAME else "") for field in self.fields)
+        return not name or all(
+            field.matches(name if field.key == NODE_NAME else "") for field in self.fields
+        )
 
 
 NodeTerms = tuple[NodeTerm, ...]
@@ -88,25 +103,43 @@ def matches_any(terms: NodeTerms, node: Node) -> bool:
 
 
 def compile_node_selector(selector: NodeSelector, path: str = "") -> NodeTerms:
-    """Terms without requirements match nothing and are left out. Raises SelectorError with the faults of all terms."""
+    """Terms without requirements match nothing and are left out. Raises SelectorError with the
+    faults of all terms.
+    """
     terms = selector.node_selector_terms or ()
-    compiled, faults = _compile([(at(path, f"nodeSelectorTerms[{i}]"), term) for i, term in enumerate(terms) if not _is_empty(term)])
+    compiled, faults = _compile(
+        [
+            (at(path, f"nodeSelectorTerms[{i}]"), term)
+            for i, term in enumerate(terms)
+            if not _is_empty(term)
+        ]
+    )
     if faults:
         raise SelectorError(faults)
     return tuple(compiled)
 
 
-def compile_preferences(terms: Iterable[PreferredSchedulingTerm], path: str = "") -> tuple[Preference, ...]:
-    """Terms that weigh nothing or have no requirements are left out unread. Raises SelectorError with the faults of all others."""
-    counted = [(i, term) for i, term in enumerate(terms) if term.weight and not _is_empty(term.preference)]
+def compile_preferences(
+    terms: Iterable[PreferredSchedulingTerm], path: str = ""
+) -> tuple[Preference, ...]:
+    """Terms that weigh nothing or have no requirements are left out unread. Raises SelectorError
+    with the faults of all others.
+    """
+    counted = [
+        (i, term) for i, term in enumerate(terms) if term.weight and not _is_empty(term.preference)
+    ]
     compiled, faults = _compile([(f"{path}[{i}]", term.preference) for i, term in counted])
     if faults:
         raise SelectorError(faults)
-    return tuple(Preference(term.weight, ready) for (_, term), ready in zip(counted, compiled, strict=True))
+    return tuple(
+        Preference(term.weight, ready) for (_, term), ready in zip(counted, compiled, strict=True)
+    )
 
 
 def required_node_terms(pod: Pod) -> NodeTerms:
-    """Where a pod can run by its nodeSelector and required node affinity. A term with a fault matches nothing, silently."""
+    """Where a pod can run by its nodeSelector and required node affinity. A term with a fault
+    matches nothing, silently.
+    """
     pairs = equality(pod.spec.node_selector or {})
     required = required_node_selector(pod)
     if required is None:
@@ -124,7 +157,9 @@ def required_node_selector(pod: Pod) -> NodeSelector | None:
 
 def extent(terms: NodeTerms) -> int:
     """The size of compiled terms, for ``memoized``."""
-    return WORD_BYTES * sum(1 + len(one.values) for term in terms for one in term.labels + term.fields)
+    return WORD_BYTES * sum(
+        1 + len(one.values) for term in terms for one in term.labels + term.fields
+    )
 
 
 @memoized(lambda terms, _: extent(terms))
@@ -141,16 +176,24 @@ def _is_empty(term: NodeSelectorTerm) -> bool:
     return not term.match_expressions and not term.match_fields
 
 
-def _compile(terms: Iterable[tuple[str, NodeSelectorTerm]]) -> tuple[list[NodeTerm], list[RequirementFault]]:
+def _compile(
+    terms: Iterable[tuple[str, NodeSelectorTerm]],
+) -> tuple[list[NodeTerm], list[RequirementFault]]:
     """The terms without faults, and the faults of the others; each term comes with its path."""
     compiled: list[NodeTerm] = []
     faults: list[RequirementFault] = []
     for path, term in terms:
         labels, fields = term.match_expressions or (), term.match_fields or ()
         found = [
-            fault for i, one in enumerate(labels) for fault in requirement_faults(one, at(path, f"matchExpressions[{i}]"), NODE_OPERATORS)
+            fault
+            for i, one in enumerate(labels)
+            for fault in requirement_faults(one, at(path, f"matchExpressions[{i}]"), NODE_OPERATORS)
         ]
-        found += [fault for i, one in enumerate(fields) for fault in _field_faults(one, at(path, f"matchFields[{i}]"))]
+        found += [
+            fault
+            for i, one in enumerate(fields)
+            for fault in _field_faults(one, at(path, f"matchFields[{i}]"))
+        ]
         if found:
             faults += found
         else:
@@ -162,4 +205,6 @@ def _field_faults(requirement: Requirement, path: str) -> Iterator[RequirementFa
     if requirement.operator not in ("In", "NotIn"):
         yield RequirementFault(at(path, "operator"), requirement.operator, "must be In or NotIn")
     elif len(requirement.values or ()) != 1:
-        yield RequirementFault(at(path, "values"), requirement.values or (), "must have one element")
+        yield RequirementFault(
+            at(path, "values"), requirement.values or (), "must have one element"
+        )

@@ -1,14 +1,17 @@
-"""What pods ask for and what nodes have, in the units of the node table: cpu in millicores, all else in whole units (bytes, pieces).
+"""What pods ask for and what nodes have, in the units of the node table: cpu in millicores, all
+else in whole units (bytes, pieces).
 
-A pod's amounts are the sum over its containers, or the most that its init containers need at a time, whichever is more; each
-init container runs beside the sidecars (init containers that restart always) before it. Requests of the pod itself replace that
-sum, overhead is added. All of it is exact; the result is rounded up once per pod and resource. ``RequestRules`` says what counts.
+A pod's amounts are the sum over its containers, or the most that its init containers need at a
+time, whichever is more; each init container runs beside the sidecars (init containers that restart
+always) before it. Requests of the pod itself replace that sum, overhead is added. All of it is
+exact; the result is rounded up once per pod and resource. ``RequestRules`` says what counts.
 
-Amounts lie within 0..MAX_AMOUNT = 2**53, a node's below it, so that a request cut down to the maximum fits nowhere. No real request
-or machine is beyond (8 PiB); a float64 holds each exactly; a hundredfold fits int64, and so does the sum over 1,023 pods on a node
-that all ask for the maximum.
+Amounts lie within 0..MAX_AMOUNT = 2**53, a node's below it, so that a request cut down to the
+maximum fits nowhere. No real request or machine is beyond (8 PiB); a float64 holds each exactly; a
+hundredfold fits int64, and so does the sum over 1,023 pods on a node that all ask for the maximum.
 
-Pods of one template have the same shape, so results are remembered by shape: a pod costs about a microsecond after the first.
+Pods of one template have the same shape, so results are remembered by shape: a pod costs about a
+microsecond after the first.
 Source: kube-scheduler ``NodeInfo`` and component-helpers ``PodRequests`` (v1.36).
 """
 
@@ -30,7 +33,12 @@ CPU = 0
 MEMORY = 1
 EPHEMERAL_STORAGE = 2
 PODS = 3
-BASIC: Mapping[str, int] = {"cpu": CPU, "memory": MEMORY, "ephemeral-storage": EPHEMERAL_STORAGE, "pods": PODS}
+BASIC: Mapping[str, int] = {
+    "cpu": CPU,
+    "memory": MEMORY,
+    "ephemeral-storage": EPHEMERAL_STORAGE,
+    "pods": PODS,
+}
 """The resources that every node has, with their places in the node table's arrays."""
 MAX_AMOUNT = 2**53
 
@@ -64,8 +72,9 @@ def basic_amounts(requests: Requests) -> tuple[int, int, int, int]:
 class RequestRules:
     """What counts as a pod's request; each use in the scheduler has its own answer.
 
-    ``status``: what the kubelet has given to containers counts too, until a resize is done. ``pod_level``: spec.resources
-    replaces what the containers ask for. ``defaults``: containers that don't say get 100 millicores, 200 MiB.
+    ``status``: what the kubelet has given to containers counts too, until a resize is done.
+    ``pod_level``: spec.resources replaces what the containers ask for. ``defaults``: containers
+    that don't say get 100 millicores, 200 MiB.
     """
 
     status: bool = False
@@ -78,17 +87,23 @@ FIT = RequestRules()
 USED = RequestRules(status=True)
 """What a pod takes from its node."""
 SCORED = RequestRules(pod_level=False, defaults=True)
-"""What NodeResourcesFit scores by; kube-scheduler leaves pod-level requests and status out here, and so do we."""
+"""What NodeResourcesFit scores by; kube-scheduler leaves pod-level requests and status out here,
+and so do we.
+"""
 
 _Defaults: TypeAlias = Mapping[str, tuple[str, int]]
-"""Under which name a resource is counted in each container, and how much of it in one that does not name it. (Resource, default)."""
+"""Under which name a resource is counted in each container, and how much of it in one that does not
+name it. (Resource, default).
+"""
 _DEFAULTS = {"cpu": 100 * 10**6, "memory": 200 * 2**20 * 10**9}
 _INSTEAD: _Defaults = {name: (name, amount) for name, amount in _DEFAULTS.items()}
-_BESIDE: _Defaults = {f"{name} or its default": (name, amount) for name, amount in _DEFAULTS.items()}
+_BESIDE: _Defaults = {
+    f"{name} or its default": (name, amount) for name, amount in _DEFAULTS.items()
+}
 _NO_REQUESTS = Requests(0, 0, 0, 0)
 
 
-# ---- pods ----------------------------------------------------------------------------------------------------------------
+# ---- pods ----------------------------------------------------------------------------------------
 
 
 def pod_requests(pod: Pod) -> Requests:
@@ -107,7 +122,9 @@ def unreadable_requests() -> Requests:
 
 
 def pod_amounts(pod: Pod, counting: RequestRules) -> Amounts:
-    """What a pod asks for, by tracked resource; a resource that it does not name is missing. Raises QuantityError."""
+    """What a pod asks for, by tracked resource; a resource that it does not name is missing. Raises
+    QuantityError.
+    """
     try:
         return _amounts(_shape(pod, counting), counting.defaults)
     except QuantityError as error:
@@ -132,15 +149,19 @@ def host_ports(pod: Pod) -> tuple[HostPort, ...]:
 
 def _ports_of(container: Container) -> list[HostPort]:
     return [
-        HostPort(port.protocol or "TCP", port.host_port, port.host_ip or WILDCARD) for port in container.ports or () if port.host_port > 0
+        HostPort(port.protocol or "TCP", port.host_port, port.host_ip or WILDCARD)
+        for port in container.ports or ()
+        if port.host_port > 0
     ]
 
 
-# ---- nodes ---------------------------------------------------------------------------------------------------------------
+# ---- nodes ---------------------------------------------------------------------------------------
 
 
 def allocatable_amounts(node: Node) -> dict[str, int]:
-    """What a node has for pods, by tracked resource and "pods". Raises QuantityError with the field's path."""
+    """What a node has for pods, by tracked resource and "pods". Raises QuantityError with the
+    field's path.
+    """
     allocatable = node.status.allocatable or {}
     try:
         return {
@@ -152,7 +173,7 @@ def allocatable_amounts(node: Node) -> dict[str, int]:
         raise _located(error, [("status.allocatable", allocatable)]) from None
 
 
-# ---- inside: from a pod to its shape, from a shape to amounts ---------------------------------------------------------------
+# ---- inside: from a pod to its shape, from a shape to amounts ------------------------------------
 
 _Items: TypeAlias = tuple[tuple[str, str | int], ...]
 
@@ -168,7 +189,9 @@ _APP, _INIT, _SIDECAR = _Kind(False, False), _Kind(True, False), _Kind(True, Tru
 
 
 class _Shape(NamedTuple):
-    """All of a pod that its amounts depend on, hashable. Of several lists for one thing, the larger amounts count."""
+    """All of a pod that its amounts depend on, hashable. Of several lists for one thing, the larger
+    amounts count.
+    """
 
     containers: tuple[tuple[_Kind, tuple[_Items, ...]], ...]
     pod_level: tuple[_Items, ...]
@@ -179,14 +202,21 @@ class _Shape(NamedTuple):
     def words(self) -> int:
         """About how many names and quantities stand in it."""
         lists = (items for _, lists in self.containers for items in lists)
-        return 2 * (len(self.containers) + len(self.overhead) + sum(map(len, lists)) + sum(map(len, self.pod_level)))
+        return 2 * (
+            len(self.containers)
+            + len(self.overhead)
+            + sum(map(len, lists))
+            + sum(map(len, self.pod_level))
+        )
 
 
 def _shape(pod: Pod, counting: RequestRules) -> _Shape:
     spec, status = pod.spec, pod.status
     stated = _stated(pod) if counting.status else {}
     infeasible = bool(stated) and _resize_is_infeasible(pod)
-    containers = [(_APP, _lists(container, stated, infeasible)) for container in spec.containers or ()]
+    containers = [
+        (_APP, _lists(container, stated, infeasible)) for container in spec.containers or ()
+    ]
     for container in spec.init_containers or ():
         if container.restart_policy == "Always":
             containers.append((_SIDECAR, _lists(container, stated, infeasible)))
@@ -195,7 +225,11 @@ def _shape(pod: Pod, counting: RequestRules) -> _Shape:
     pod_level: tuple[_Items, ...] = ()
     replaced: tuple[str, ...] = ()
     if counting.pod_level and spec.resources is not None and spec.resources.requests:
-        replaced = tuple(name for name in spec.resources.requests if name in _DEFAULTS or name.startswith("hugepages-"))
+        replaced = tuple(
+            name
+            for name in spec.resources.requests
+            if name in _DEFAULTS or name.startswith("hugepages-")
+        )
         pod_level = (_items(spec.resources.requests),)
         if counting.status and status.resources is not None:
             given = (_items(status.resources.requests), _items(status.allocated_resources))
@@ -215,11 +249,17 @@ def _stated(pod: Pod) -> dict[str, ContainerStatus]:
 
 
 def _resize_is_infeasible(pod: Pod) -> bool:
-    pending = [condition for condition in pod.status.conditions or () if condition.type == "PodResizePending"]
+    pending = [
+        condition
+        for condition in pod.status.conditions or ()
+        if condition.type == "PodResizePending"
+    ]
     return bool(pending) and pending[0].reason == "Infeasible"
 
 
-def _lists(container: Container, stated: Mapping[str, ContainerStatus], infeasible: bool) -> tuple[_Items, ...]:
+def _lists(
+    container: Container, stated: Mapping[str, ContainerStatus], infeasible: bool
+) -> tuple[_Items, ...]:
     """What a container asks for and has; when its resize can't be done, only what it has."""
     asked = _items(container.resources.requests) if container.resources is not None else ()
     status = stated.get(container.name)
@@ -240,13 +280,20 @@ def _requests(shape: _Shape) -> Requests:
     nonzero = {}
     for beside, (name, _) in _BESIDE.items():
         nonzero[name] = total.pop(beside, 0) + nanos(overhead.get(name, 0))
-        if shape.replaced and name in total:  # with pod-level requests, only what nobody named gets a default; else each container does
+        # with pod-level requests, only what nobody named gets a default; else each container does
+        if shape.replaced and name in total:
             nonzero[name] = total[name]
     cpu, memory, nonzero_cpu, nonzero_memory = (
-        _in_units(name, amounts.get(name, 0)) for amounts in (total, nonzero) for name in ("cpu", "memory")
+        _in_units(name, amounts.get(name, 0))
+        for amounts in (total, nonzero)
+        for name in ("cpu", "memory")
     )
     # Names that are not tracked do no harm here: no node has them, no pod is asked about them.
-    others = [(name, min(-(-amount // NANO), MAX_AMOUNT) if amount > 0 else 0) for name, amount in total.items() if name not in _DEFAULTS]
+    others = [
+        (name, min(-(-amount // NANO), MAX_AMOUNT) if amount > 0 else 0)
+        for name, amount in total.items()
+        if name not in _DEFAULTS
+    ]
     return Requests(cpu, memory, nonzero_cpu, nonzero_memory, tuple(sorted(others)))
 
 
@@ -257,12 +304,16 @@ def _amounts(shape: _Shape, defaults: bool) -> Amounts:
 
 def _tracked(total: Mapping[str, int]) -> dict[str, int]:
     return {
-        name: _in_units(name, amount) for name, amount in total.items() if name in ("cpu", "memory", "ephemeral-storage") or is_scalar(name)
+        name: _in_units(name, amount)
+        for name, amount in total.items()
+        if name in ("cpu", "memory", "ephemeral-storage") or is_scalar(name)
     }
 
 
 def _in_units(resource: str, amount: int) -> int:
-    """Nano-units in the node table's unit and range. The API server lets no negative amount in; one would count as 0."""
+    """Nano-units in the node table's unit and range. The API server lets no negative amount in; one
+    would count as 0.
+    """
     units = to_milli(amount) if resource == "cpu" else to_units(amount)
     return max(0, min(units, MAX_AMOUNT))
 
@@ -276,7 +327,8 @@ def _sum(shape: _Shape, defaults: _Defaults) -> dict[str, int]:
         amounts = _largest(lists)
         for counted_as, (name, default) in defaults.items():
             amounts[counted_as] = amounts.get(name, default)
-        if kind is _INIT:  # of what it does not name, the sidecars take no more now than they all do together
+        # of what it does not name, the sidecars take no more now than they all do together
+        if kind is _INIT:
             for name, amount in amounts.items():
                 peak[name] = max(peak.get(name, 0), amount + sidecars.get(name, 0))
             continue
@@ -313,10 +365,12 @@ def _raise_to(target: dict[str, int], amounts: Mapping[str, int]) -> None:
             target[name] = amount
 
 
-# ---- inside: naming the field that could not be read --------------------------------------------------------------------
+# ---- inside: naming the field that could not be read ---------------------------------------------
 
 
-def _located(error: QuantityError, lists: Iterable[tuple[str, ResourceList | None]]) -> QuantityError:
+def _located(
+    error: QuantityError, lists: Iterable[tuple[str, ResourceList | None]]
+) -> QuantityError:
     """The same error with the path of the first field that has this text."""
     for path, resources in lists:
         for name, quantity in (resources or {}).items():
@@ -328,7 +382,10 @@ def _located(error: QuantityError, lists: Iterable[tuple[str, ResourceList | Non
 def _lists_of(pod: Pod) -> Iterator[tuple[str, ResourceList | None]]:
     """Every list of resources that a pod has, with its path."""
     spec, status = pod.spec, pod.status
-    for field, containers in (("containers", spec.containers), ("initContainers", spec.init_containers)):
+    for field, containers in (
+        ("containers", spec.containers),
+        ("initContainers", spec.init_containers),
+    ):
         for i, container in enumerate(containers or ()):
             if container.resources is not None:
                 yield f"spec.{field}[{i}].resources.requests", container.resources.requests

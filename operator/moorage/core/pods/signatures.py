@@ -1,11 +1,13 @@
 """Pod signatures: what makes two pods the same to the scheduler.
 
-Pods of one controller differ in name, uid and often in labels, but ask for the same. The signature of a template is the encoded part of
-the pod that placement depends on; ``objects.pods.PodSpec`` declares nothing else, so the whole spec goes in, less the volumes that
-placement does not depend on: an API server gives each pod's token volume a random name. Plugins whose answers depend on names or
-labels add to it (``framework.interfaces.SignPlugin``).
+Pods of one controller differ in name, uid and often in labels, but ask for the same. The signature
+of a template is the encoded part of the pod that placement depends on; ``objects.pods.PodSpec``
+declares nothing else, so the whole spec goes in, less the volumes that placement does not depend
+on: an API server gives each pod's token volume a random name. Plugins whose answers depend on names
+or labels add to it (``framework.interfaces.SignPlugin``).
 
-A waiting pod is asked about more coarsely, by hints (``ClusterEventWithHint.shared_by_signature``), for which its labels count too.
+A waiting pod is asked about more coarsely, by hints (``ClusterEventWithHint.shared_by_signature``),
+for which its labels count too.
 """
 
 from __future__ import annotations
@@ -19,11 +21,20 @@ _NOTHING = PodStatus()
 
 
 def pod_signature(pod: Pod) -> bytes:
-    """Equal for pods that may share masks and scores: namespace, spec, and what a kubelet said of resources."""
+    """Equal for pods that may share masks and scores: namespace, spec, and what a kubelet said of
+    resources.
+    """
     spec, status = pod.spec, pod.status
     if spec.volumes is not None:
-        spec = msgspec.structs.replace(spec, volumes=tuple(volume for volume in spec.volumes if volume != Volume(volume.name)))
-    if status.container_statuses or status.init_container_statuses or status.allocated_resources or status.resources:
+        spec = msgspec.structs.replace(
+            spec, volumes=tuple(volume for volume in spec.volumes if volume != Volume(volume.name))
+        )
+    if (
+        status.container_statuses
+        or status.init_container_statuses
+        or status.allocated_resources
+        or status.resources
+    ):
         said: PodStatus = PodStatus(
             container_statuses=status.container_statuses,
             init_container_statuses=status.init_container_statuses,
@@ -37,7 +48,11 @@ def pod_signature(pod: Pod) -> bytes:
 
 
 def waiting_signature(pod: Pod) -> bytes:
-    """Equal for pods that hints may not tell apart: template and labels. A pod that has objects named after it is one of its own."""
+    """Equal for pods that hints may not tell apart: template and labels. A pod that has objects
+    named after it is one of its own.
+    """
     spec, metadata = pod.spec, pod.metadata
-    named_after = bool(spec.resource_claims) or any(volume.ephemeral is not None for volume in spec.volumes or ())
+    named_after = bool(spec.resource_claims) or any(
+        volume.ephemeral is not None for volume in spec.volumes or ()
+    )
     return pod_signature(pod) + _encode((metadata.labels, metadata.uid if named_after else ""))

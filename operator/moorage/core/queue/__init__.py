@@ -1,1 +1,3 @@
-"""The scheduling queue: active, backoff, unschedulable, gated; which event moves whom. The time is an argument."""
+"""The scheduling queue: active, backoff, unschedulable, gated; which event moves whom. The time is
+an argument.
+"""

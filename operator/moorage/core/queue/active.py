@@ -16,13 +16,19 @@ class ActiveQueue:
         self._heap = TurnHeap()
 
     def add(self, entry: QueuedPodInfo) -> None:
-        """Put a pod in its place, or in the one that its newest state gives it; urgent ones come first."""
+        """Put a pod in its place, or in the one that its newest state gives it; urgent ones come
+        first.
+        """
         self._heap.push((not entry.prioritised, *self._sort(entry.pod, entry.timestamp)), entry)
 
     def discard(self, entry: QueuedPodInfo) -> None:
         """Take a pod out."""
         self._heap.discard(entry)
 
-    def first(self, full: Collection[str] = (), late: Mapping[str, float] = NONE_LATE) -> QueuedPodInfo | None:
-        """The pod whose turn it is, of profiles that are none of the full ones; of late ones when there is nobody else. It stays in."""
+    def first(
+        self, full: Collection[str] = (), late: Mapping[str, float] = NONE_LATE
+    ) -> QueuedPodInfo | None:
+        """The pod whose turn it is, of profiles that are none of the full ones; of late ones when
+        there is nobody else. It stays in.
+        """
         return self._heap.first(full, late)

@@ -1,7 +1,9 @@
-"""The backoff queue: pods that are worth another try, but not at once, so that they take no turns from others.
+"""The backoff queue: pods that are worth another try, but not at once, so that they take no turns
+from others.
 
-A rejected pod waits the longer the more often it was rejected; it may be tried early when nobody else is ready. A pod whose attempt
-failed by a fault (an API server that does not answer, say) waits on a count of its own and is never tried early.
+A rejected pod waits the longer the more often it was rejected; it may be tried early when nobody
+else is ready. A pod whose attempt failed by a fault (an API server that does not answer, say) waits
+on a count of its own and is never tried early.
 Source: kube-scheduler's ``backoffQueue`` (v1.36), in words of our own.
 """
 
@@ -16,9 +18,11 @@ from moorage.core.queue.queued_pod import QueuedPodInfo, QueueSortFn
 
 
 def backoff_end(entry: QueuedPodInfo, config: ProfileQueueConfig) -> float:
-    """When the pod's backoff is over: initial, twice that, … up to the maximum after ``timestamp``, then up to the next whole second.
+    """When the pod's backoff is over: initial, twice that, … up to the maximum after ``timestamp``,
+    then up to the next whole second.
 
-    Whole seconds, so that pods which are due about together go by the queue's order, not by milliseconds.
+    Whole seconds, so that pods which are due about together go by the queue's order, not by
+    milliseconds.
     """
     failures = entry.consecutive_errors_count or entry.unschedulable_count
     if not failures:
@@ -47,9 +51,13 @@ class BackoffQueue:
 
     def first(self) -> QueuedPodInfo | None:
         """The pod whose backoff ends first; it stays in."""
-        heads = [entry for heap in (self._refused, self._failed) if (entry := heap.first()) is not None]
+        heads = [
+            entry for heap in (self._refused, self._failed) if (entry := heap.first()) is not None
+        ]
         return min(heads, key=lambda entry: entry.backoff_expiration, default=None)
 
     def first_refused(self, full: Collection[str] = ()) -> QueuedPodInfo | None:
-        """The first of those that may be tried early, of profiles that are none of these; it stays in."""
+        """The first of those that may be tried early, of profiles that are none of these; it stays
+        in.
+        """
         return self._refused.first(full)

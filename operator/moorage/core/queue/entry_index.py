@@ -1,4 +1,6 @@
-"""Entry indexes: which pods of a profile, or of all profiles, are in the queue, and how many of them are in which state."""
+"""Entry indexes: which pods of a profile, or of all profiles, are in the queue, and how many of
+them are in which state.
+"""
 
 from __future__ import annotations
 

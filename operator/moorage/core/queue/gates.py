@@ -16,7 +16,9 @@ OTHER_GATES = "other"
 
 
 class GatedPodCounts:
-    """Kept up to date with each move. A pod counts once, at the first of the gates that it has left."""
+    """Kept up to date with each move. A pod counts once, at the first of the gates that it has
+    left.
+    """
 
     def __init__(self) -> None:
         self.failed = LazyHeap()

@@ -1,4 +1,6 @@
-"""Heaps of entries from which any one can be taken out: lazily, so that everything costs O(log n)."""
+"""Heaps of entries from which any one can be taken out: lazily, so that everything costs O(log
+n).
+"""
 
 from __future__ import annotations
 
@@ -17,10 +19,12 @@ NONE_LATE: Mapping[str, float] = {}
 
 
 class LazyHeap:
-    """Entries by key; equal keys in the order they came, which ``numbers`` give, so that several heaps can share it.
+    """Entries by key; equal keys in the order they came, which ``numbers`` give, so that several
+    heaps can share it.
 
-    An entry that leaves or gets another key leaves a dead item behind, which is dropped when it reaches the top. When dead items
-    outnumber live ones all of them are dropped, so memory stays in proportion.
+    An entry that leaves or gets another key leaves a dead item behind, which is dropped when it
+    reaches the top. When dead items outnumber live ones all of them are dropped, so memory stays in
+    proportion.
     """
 
     def __init__(self, numbers: Iterator[int] | None = None) -> None:
@@ -66,7 +70,9 @@ class LazyHeap:
 
 
 class TurnHeap:
-    """A ``LazyHeap`` for each profile that has entries, so that those of some can be passed over, for as long as they can take no pod."""
+    """A ``LazyHeap`` for each profile that has entries, so that those of some can be passed over,
+    for as long as they can take no pod.
+    """
 
     def __init__(self) -> None:
         self._heaps: dict[str, LazyHeap] = {}
@@ -87,10 +93,18 @@ class TurnHeap:
             if not len(heap):
                 del self._heaps[entry.scheduler_name]
 
-    def first(self, full: Collection[str] = (), late: Mapping[str, float] = NONE_LATE) -> QueuedPodInfo | None:
-        """The entry with the lowest key whose profile is none of the full ones; it stays in. Looks at one entry of each profile.
+    def first(
+        self, full: Collection[str] = (), late: Mapping[str, float] = NONE_LATE
+    ) -> QueuedPodInfo | None:
+        """The entry with the lowest key whose profile is none of the full ones; it stays in. Looks
+        at one entry of each profile.
 
-        ``late``: profiles that stand back as long as there is anybody else, and by how much; the least comes first.
+        ``late``: profiles that stand back as long as there is anybody else, and by how much; the
+        least comes first.
         """
-        heads = [(late.get(name, 0.0), *head) for name, heap in self._heaps.items() if name not in full and (head := heap.head())]
+        heads = [
+            (late.get(name, 0.0), *head)
+            for name, heap in self._heaps.items()
+            if name not in full and (head := heap.head())
+        ]
         return min(heads)[3] if heads else None

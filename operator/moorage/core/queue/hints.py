@@ -1,4 +1,5 @@
-"""Queueing hints: what a live profile means to the queue, and the questions that the queue puts to its plugins.
+"""Queueing hints: what a live profile means to the queue, and the questions that the queue puts to
+its plugins.
 
 A plugin that fails harms nobody but the pod it was asked about, and is reported.
 """
@@ -40,19 +41,25 @@ class PreEnqueueGate(Protocol):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ProfileQueueConfig:
-    """A live profile. ``hints``: plugin -> the events that may free a pod which it rejected or gated. Backoffs in seconds.
+    """A live profile. ``hints``: plugin -> the events that may free a pod which it rejected or
+    gated. Backoffs in seconds.
 
-    ``hint_signatures``: plugin -> all that its shared hints see of a pod, where that is less than ``waiting_signature``.
+    ``hint_signatures``: plugin -> all that its shared hints see of a pod, where that is less than
+    ``waiting_signature``.
     """
 
     pre_enqueue: tuple[PreEnqueueGate, ...] = ()
     hints: Mapping[str, tuple[ClusterEventWithHint, ...]] = dataclasses.field(default_factory=dict)
     initial_backoff: float = 1.0
     max_backoff: float = 10.0
-    hint_signatures: Mapping[str, Callable[[Pod], Hashable]] = dataclasses.field(default_factory=dict)
+    hint_signatures: Mapping[str, Callable[[Pod], Hashable]] = dataclasses.field(
+        default_factory=dict
+    )
 
     def backoff(self, failures: int) -> float:
-        """Seconds after so many failures, at least one: the initial ones, twice that, … up to the maximum."""
+        """Seconds after so many failures, at least one: the initial ones, twice that, … up to the
+        maximum.
+        """
         return min(self.initial_backoff * 2.0 ** min(failures - 1, _DOUBLINGS), self.max_backoff)
 
 
@@ -65,19 +72,25 @@ class QueueingHints:
         self._report = report
 
     def gating_plugin(self, entry: QueuedPodInfo, now: float) -> str:
-        """The preEnqueue plugin that does not let the pod in, "" when all do; the one that gates it now is asked first.
+        """The preEnqueue plugin that does not let the pod in, "" when all do; the one that gates it
+        now is asked first.
 
         One that fails does not, and is to be asked again.
         """
         config = self.configs[entry.scheduler_name]
-        for plugin in sorted(config.pre_enqueue, key=lambda plugin: plugin.name != entry.gating_plugin):
+        for plugin in sorted(
+            config.pre_enqueue, key=lambda plugin: plugin.name != entry.gating_plugin
+        ):
             try:
                 status = plugin.pre_enqueue(entry.pod, self._store)
                 if status.code is Code.ERROR:
                     raise RuntimeError(status.message)
-            except Exception as error:  # noqa: BLE001  # reported; a plugin's bug gates this pod and no other
+            except Exception as error:  # noqa: BLE001 - see below
+                # reported; a plugin's bug gates this pod and no other
                 entry.gate_error_count += 1
-                entry.gate_retry_at = now + max(config.backoff(entry.gate_error_count), _MIN_GATE_RETRY_SECONDS)
+                entry.gate_retry_at = now + max(
+                    config.backoff(entry.gate_error_count), _MIN_GATE_RETRY_SECONDS
+                )
                 self._report(plugin.name, entry.pod, error)
                 return plugin.name
             if status.code is not Code.SUCCESS:
@@ -86,39 +99,74 @@ class QueueingHints:
         entry.gate_error_count = 0
         return ""
 
-    def matching_hints(self, scheduler_name: str, plugin: str, event: ClusterEvent) -> list[ClusterEventWithHint]:
+    def matching_hints(
+        self, scheduler_name: str, plugin: str, event: ClusterEvent
+    ) -> list[ClusterEventWithHint]:
         """The registrations of a plugin that this event meets."""
-        return [wake for wake in self.configs[scheduler_name].hints.get(plugin, ()) if wake.matches(event)]
+        return [
+            wake
+            for wake in self.configs[scheduler_name].hints.get(plugin, ())
+            if wake.matches(event)
+        ]
 
-    def run_hints(self, wakes: Iterable[ClusterEventWithHint], plugin: str, event: ClusterEvent, entry: QueuedPodInfo) -> bool:
-        """Whether one of a plugin's registrations, all of which the event meets, says yes for the pod. A failing hint does."""
+    def run_hints(
+        self,
+        wakes: Iterable[ClusterEventWithHint],
+        plugin: str,
+        event: ClusterEvent,
+        entry: QueuedPodInfo,
+    ) -> bool:
+        """Whether one of a plugin's registrations, all of which the event meets, says yes for the
+        pod. A failing hint does.
+        """
         if event.resource is EventResource.ANY:
             return any(wakes)
         try:
-            return any(wake.hint is None or wake.hint(entry.pod, event, self._store) for wake in wakes)
-        except Exception as error:  # noqa: BLE001  # reported; better one attempt too many than a pod left behind
+            return any(
+                wake.hint is None or wake.hint(entry.pod, event, self._store) for wake in wakes
+            )
+        except Exception as error:  # noqa: BLE001 - see below
+            # reported; better one attempt too many than a pod left behind
             self._report(plugin, entry.pod, error)
             return True
 
     def equivalence_class_of(self, entry: QueuedPodInfo, plugin: str) -> EquivalenceClass:
-        """What a plugin's hints see of a pod. One that cannot be said anything of is a kind of its own."""
+        """What a plugin's hints see of a pod. One that cannot be said anything of is a kind of its
+        own.
+        """
         config = self.configs[entry.scheduler_name]
-        wakes, heeds = config.hints.get(plugin, ()), config.hint_signatures.get(plugin, waiting_signature)
+        wakes, heeds = (
+            config.hints.get(plugin, ()),
+            config.hint_signatures.get(plugin, waiting_signature),
+        )
         listens: dict[Selector, None] = {}
         try:
             for wake in wakes:
-                listens.update(dict.fromkeys(wake.pod_selectors(entry.pod) if wake.pod_selectors is not None else ()))
+                listens.update(
+                    dict.fromkeys(
+                        wake.pod_selectors(entry.pod) if wake.pod_selectors is not None else ()
+                    )
+                )
             return EquivalenceClass(
-                (heeds(entry.pod), tuple(listens)), tuple(listens), any(wake.event_selectors is not None for wake in wakes)
+                (heeds(entry.pod), tuple(listens)),
+                tuple(listens),
+                any(wake.event_selectors is not None for wake in wakes),
             )
-        except Exception as error:  # reported; it is asked about alone, and its failing hint counts as yes  # noqa: BLE001  # reported; it is asked about alone, and its failing hint counts as yes
+        except Exception as error:  # noqa: BLE001 - see below
+            # reported; it is asked about alone, and its failing hint counts as yes
             self._report(plugin, entry.pod, error)
             return EquivalenceClass(entry.uid, (EVERYTHING,))
 
     def pods_to_queue(
-        self, wakes: list[ClusterEventWithHint], plugin: str, event: ClusterEvent, blocked: BlockedPods
+        self,
+        wakes: list[ClusterEventWithHint],
+        plugin: str,
+        event: ClusterEvent,
+        blocked: BlockedPods,
     ) -> list[tuple[EquivalentPods, Mapping[str, QueuedPodInfo]]]:
-        """The pods that a plugin blocks and says the event may free; shared hints are asked about one of those that are alike."""
+        """The pods that a plugin blocks and says the event may free; shared hints are asked about
+        one of those that are alike.
+        """
         asked = (
             (alike, self._pods_to_queue_of(wakes, plugin, event, alike, alone))
             for alike, alone in blocked.groups_to_ask(wakes, event).items()
@@ -126,7 +174,12 @@ class QueueingHints:
         return [(alike, which) for alike, which in asked if which]
 
     def _pods_to_queue_of(
-        self, wakes: list[ClusterEventWithHint], plugin: str, event: ClusterEvent, alike: EquivalentPods, alone: Mapping[str, QueuedPodInfo]
+        self,
+        wakes: list[ClusterEventWithHint],
+        plugin: str,
+        event: ClusterEvent,
+        alike: EquivalentPods,
+        alone: Mapping[str, QueuedPodInfo],
     ) -> Mapping[str, QueuedPodInfo]:
         """Those of some pods which are alike; some of them are asked about ``alone``."""
         one = next((entry for uid, entry in alike.entries.items() if uid not in alone), None)
@@ -134,7 +187,11 @@ class QueueingHints:
         own = [wake for wake in wakes if wake not in common]
         all_others = one is not None and self.run_hints(common, plugin, event, one)
         if not own and not all_others:
-            return {uid: entry for uid, entry in alone.items() if self.run_hints(wakes, plugin, event, entry)}
+            return {
+                uid: entry
+                for uid, entry in alone.items()
+                if self.run_hints(wakes, plugin, event, entry)
+            }
         if not alone and all_others:
             return alike.entries
 
@@ -146,14 +203,29 @@ class QueueingHints:
         return {uid: entry for uid, entry in alike.entries.items() if free(entry)}
 
     def is_worth_requeuing(self, event: ClusterEvent, entry: QueuedPodInfo) -> bool:
-        """Whether a plugin that blocks the pod says that this event may free it. That its own binding failed is no news to it."""
-        if event.resource is EventResource.ASSIGNED_POD and event.old is not None and event.old.metadata.uid == entry.uid:
+        """Whether a plugin that blocks the pod says that this event may free it. That its own
+        binding failed is no news to it.
+        """
+        if (
+            event.resource is EventResource.ASSIGNED_POD
+            and event.old is not None
+            and event.old.metadata.uid == entry.uid
+        ):
             return False
         name = entry.scheduler_name
-        return any(self.run_hints(self.matching_hints(name, plugin, event), plugin, event, entry) for plugin in entry.blocking_plugins)
+        return any(
+            self.run_hints(self.matching_hints(name, plugin, event), plugin, event, entry)
+            for plugin in entry.blocking_plugins
+        )
 
     def any_hint(self, entry: QueuedPodInfo, events: Iterable[ClusterEvent]) -> bool:
-        """Whether any plugin of the pod's profile, should it refuse the pod, would say that one of these events may free it."""
+        """Whether any plugin of the pod's profile, should it refuse the pod, would say that one of
+        these events may free it.
+        """
         name = entry.scheduler_name
         plugins = self.configs[name].hints if name in self.configs else ()
-        return any(self.run_hints(self.matching_hints(name, plugin, event), plugin, event, entry) for event in events for plugin in plugins)
+        return any(
+            self.run_hints(self.matching_hints(name, plugin, event), plugin, event, entry)
+            for event in events
+            for plugin in plugins
+        )

@@ -1,7 +1,8 @@
 """Pods in flight: those whose attempt is running, and the events that they might miss meanwhile.
 
-A pod that is rejected for a reason which an event removed during its attempt must not wait for the next such event. So events are
-noted while anything is in flight, the last few of them; a pod that was out for longer is taken to have missed everything.
+A pod that is rejected for a reason which an event removed during its attempt must not wait for the
+next such event. So events are noted while anything is in flight, the last few of them; a pod that
+was out for longer is taken to have missed everything.
 """
 
 from __future__ import annotations
@@ -16,15 +17,21 @@ from moorage.core.framework.cluster_events import ClusterEvent
 from moorage.core.queue.queued_pod import QueuedPodInfo
 
 MAX_EVENTS = 1024
-"""Events that are kept: at a thousand bindings a second those of about a second, many times what a binding takes."""
+"""Events that are kept: at a thousand bindings a second those of about a second, many times what a
+binding takes.
+"""
 MAX_EVENT_BYTES = 4 * 2**20
-"""What the objects of these events may come to, encoded: events hold on to objects that are gone."""
+"""What the objects of these events may come to, encoded: events hold on to objects that are
+gone.
+"""
 _LONG_AGO = -1
 _encode = msgspec.json.Encoder().encode  # as it came, whatever its numbers are
 
 
 class InFlightPods:
-    """See the module's docstring. ``QueuedPodInfo.events_seen`` is the number of events noted before its attempt began."""
+    """See the module's docstring. ``QueuedPodInfo.events_seen`` is the number of events noted
+    before its attempt began.
+    """
 
     def __init__(self) -> None:
         self._entries: dict[str, QueuedPodInfo] = {}
@@ -63,7 +70,9 @@ class InFlightPods:
         count = self._event_count - entry.events_seen
         if count > len(self._events):
             return None
-        return list(itertools.islice(self._events, len(self._events) - count, None)) if count else []
+        return (
+            list(itertools.islice(self._events, len(self._events) - count, None)) if count else []
+        )
 
     def counts(self) -> dict[str, int]:
         """How many events are kept, by their label, and under PodPopped how many pods are out."""

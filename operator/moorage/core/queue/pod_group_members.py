@@ -1,10 +1,13 @@
-"""Members of pod groups: which of them wait, which are away, and whether there are enough of them to begin.
+"""Members of pod groups: which of them wait, which are away, and whether there are enough of them
+to begin.
 
-Members count while they wait and nothing but their group keeps them out, while they are in flight, and while they are placed; each
-once. As long as fewer than the group's minimum count, those that wait are gated (``POD_GROUP_GATE``). A minimum that was met stays met: of
-a group that has a member on a node, or had one since it came, each goes by itself. Groups whose count or minimum may have changed are only
-noted; ``recheck``, which the queue calls before the next pod is taken, looks at each of them once. So a member that comes, changes or goes
-costs a few dictionary steps, and only a group that begins or ends to be complete moves its members.
+Members count while they wait and nothing but their group keeps them out, while they are in flight,
+and while they are placed; each once. As long as fewer than the group's minimum count, those that
+wait are gated (``POD_GROUP_GATE``). A minimum that was met stays met: of a group that has a member
+on a node, or had one since it came, each goes by itself. Groups whose count or minimum may have
+changed are only noted; ``recheck``, which the queue calls before the next pod is taken, looks at
+each of them once. So a member that comes, changes or goes costs a few dictionary steps, and only a
+group that begins or ends to be complete moves its members.
 
 Members that name different schedulerNames are counted apart: nobody could place them together.
 """
@@ -43,15 +46,21 @@ class PodGroupState:
     in_flight: dict[str, QueuedPodInfo] = dataclasses.field(default_factory=dict)
     """By UID: those in flight."""
     assigned: Counter[str] = dataclasses.field(default_factory=Counter)
-    """UIDs of members in flight, placed (assumed or on a node), or both: the count says how many of the two."""
+    """UIDs of members in flight, placed (assumed or on a node), or both: the count says how many of
+    the two.
+    """
     requested_minimums: Counter[str] = dataclasses.field(default_factory=Counter)
     """What members' annotations say about the minimum."""
     begun: bool = False
-    """Whether a member was seen on a node: then the minimum was met, and those that follow or replace others need nobody."""
+    """Whether a member was seen on a node: then the minimum was met, and those that follow or
+    replace others need nobody.
+    """
     complete: bool = False
     complete_since: float = 0.0
     needed: int = 0
-    """While it is complete: how many members had to be placed at once when that was last looked at."""
+    """While it is complete: how many members had to be placed at once when that was last looked
+    at.
+    """
 
     @property
     def present(self) -> int:
@@ -70,18 +79,22 @@ class PodGroupState:
 
 
 class PodGroupTracker:
-    """See the module's docstring. ``store`` has the PodGroups; until it has all of them (``listed``) no group is complete."""
+    """See the module's docstring. ``store`` has the PodGroups; until it has all of them
+    (``listed``) no group is complete.
+    """
 
     def __init__(self, store: Lister) -> None:
         self.listed = False
         self.changed: dict[PodGroupState, None] = {}
-        """Groups that are not complete and for which ``gating_message`` may have a new text; whoever reports it takes them out."""
+        """Groups that are not complete and for which ``gating_message`` may have a new text;
+        whoever reports it takes them out.
+        """
         self.dirty: dict[PodGroupState, None] = {}
         """Groups that ``recheck`` has to look at."""
         self._declared = store.objects(PodGroup)
         self._groups: dict[str, dict[str, PodGroupState]] = {}
 
-    # ---- what comes in -----------------------------------------------------------------------------------------------------
+    # ---- what comes in ---------------------------------------------------------------------------
 
     def record_move(self, entry: QueuedPodInfo) -> None:
         """A member of a group is somewhere else now, or is not in the queue any more."""
@@ -108,9 +121,14 @@ class PodGroupTracker:
     def placed(self, pod: AnyPod, sign: int) -> None:
         """A pod occupies a node from now on (1), or does not any more (-1)."""
         name = group_of(pod)
-        if name and isinstance(pod, Pod):  # the schedulerName of one that cannot be read is not known
+        # the schedulerName of one that cannot be read is not known
+        if name and isinstance(pod, Pod):
             group = self._group(name, pod.spec.scheduler_name)
-            all_or_none(sign, (_bump, group.assigned, pod.metadata.uid), (_bump, group.requested_minimums, asked_min_member(pod)))
+            all_or_none(
+                sign,
+                (_bump, group.assigned, pod.metadata.uid),
+                (_bump, group.requested_minimums, asked_min_member(pod)),
+            )
 
     def pod_bound(self, pod: Pod) -> None:
         """The API server shows a pod on a node."""
@@ -132,12 +150,14 @@ class PodGroupTracker:
         for name in self._groups:
             self.pod_group_changed(name)
 
-    # ---- what follows ------------------------------------------------------------------------------------------------------
+    # ---- what follows ----------------------------------------------------------------------------
 
     def recheck(self, now: float) -> Iterator[PodGroupState]:
-        """Look at the groups that have changed; those whose members may go on now, or may not any more.
+        """Look at the groups that have changed; those whose members may go on now, or may not any
+        more.
 
-        That is: those that are complete now, or are not any more, or need fewer members at once than when they were tried.
+        That is: those that are complete now, or are not any more, or need fewer members at once
+        than when they were tried.
         """
         while self.dirty:
             group = next(iter(self.dirty))
@@ -165,13 +185,19 @@ class PodGroupTracker:
         return "" if group is not None and group.complete else POD_GROUP_GATE
 
     def companions(self, entry: QueuedPodInfo) -> list[QueuedPodInfo]:
-        """The members that have to be placed together with this one; none when enough of them are placed or on their way."""
+        """The members that have to be placed together with this one; none when enough of them are
+        placed or on their way.
+        """
         group = self.group_of_entry(entry)
         if self.needed(group) <= 1:
             return []
-        return [other for other in group.waiting.values() if other is not entry and other.state in AVAILABLE_STATES]
+        return [
+            other
+            for other in group.waiting.values()
+            if other is not entry and other.state in AVAILABLE_STATES
+        ]
 
-    # ---- looking -----------------------------------------------------------------------------------------------------------
+    # ---- looking ---------------------------------------------------------------------------------
 
     def group_of_entry(self, entry: QueuedPodInfo) -> PodGroupState:
         """The group of a member."""
@@ -182,7 +208,9 @@ class PodGroupTracker:
         return self._declared.get(group.name)
 
     def min_member(self, group: PodGroupState) -> int | None:
-        """How many members must be placed together; None when nothing says so, or it is not known yet."""
+        """How many members must be placed together; None when nothing says so, or it is not known
+        yet.
+        """
         if not self.listed:
             return None
         declaration = self.declaration(group)
@@ -200,18 +228,28 @@ class PodGroupTracker:
         name = f'pod group "{group.name}"'
         least = self.min_member(group)
         if least is not None:
-            return f"waiting for {name}: {group.present} of {least} members are here{self._elsewhere(group)}"
+            return (
+                f"waiting for {name}: {group.present} of {least} members are "
+                f"here{self._elsewhere(group)}"
+            )
         if not self.listed:
-            return f"waiting for {name}: PodGroups are not listed yet (the operator lists and watches podgroups.scheduling.x-k8s.io)"
+            return (
+                f"waiting for {name}: PodGroups are not listed yet (the operator lists and "
+                f"watches podgroups.scheduling.x-k8s.io)"
+            )
         wrong = next((ask for ask in group.requested_minimums if ask and not _is_number(ask)), None)
         if wrong is not None:
-            return f'{name}: annotation {MIN_MEMBER} is {wrong[:_MAX_SHOWN_CHARACTERS]!r}; write a whole number, as in {MIN_MEMBER}: "3"'
+            return (
+                f"{name}: annotation {MIN_MEMBER} is {wrong[:_MAX_SHOWN_CHARACTERS]!r}; write a "
+                f'whole number, as in {MIN_MEMBER}: "3"'
+            )
         return (
-            f"{name}: nothing says how many members it takes; create the PodGroup {group.name} ({API}) with spec.minMember, "
+            f"{name}: nothing says how many members it takes; create the PodGroup {group.name} "
+            f"({API}) with spec.minMember, "
             f"or give its pods the annotation {MIN_MEMBER}"
         )
 
-    # ---- inside ------------------------------------------------------------------------------------------------------------
+    # ---- inside ----------------------------------------------------------------------------------
 
     def _group(self, name: str, scheduler_name: str) -> PodGroupState:
         """The group, which is looked at soon."""
@@ -233,8 +271,16 @@ class PodGroupTracker:
                 del self._groups[group.name]
 
     def _elsewhere(self, group: PodGroupState) -> str:
-        parts = [part for part in self._groups[group.name].values() if part is not group and part.present]
-        return "".join(f"; {part.present} more name the scheduler {part.scheduler_name!r}, and all must name the same" for part in parts)
+        parts = [
+            part for part in self._groups[group.name].values() if part is not group and part.present
+        ]
+        return "".join(
+            (
+                f"; {part.present} more name the scheduler {part.scheduler_name!r}, and all must "
+                f"name the same"
+            )
+            for part in parts
+        )
 
 
 def _bump(counter: Counter[str], what: str, by: int) -> None:

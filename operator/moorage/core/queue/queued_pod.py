@@ -17,7 +17,9 @@ QueueSortFn = Callable[[Pod, float], SortKey]
 SCHEDULING_GATES = "SchedulingGates"
 """The plugin that gates pods by their own gates."""
 BACKOFF_NOT_COMPUTED = -math.inf
-"""The end of a backoff that nobody has asked for since the last attempt: the profile that is live then decides."""
+"""The end of a backoff that nobody has asked for since the last attempt: the profile that is live
+then decides.
+"""
 
 
 class QueueState(enum.StrEnum):
@@ -61,8 +63,8 @@ ALLOWED_TRANSITIONS: Mapping[QueueState | None, tuple[QueueState | None, ...]] =
 class QueuedPodInfo:
     """A pod in the queue.
 
-    Times are seconds of the clock that gave ``now``. The engine writes ``attempt_started``, ``last_reported`` and
-    ``report_suppressed_until``; all else only the queue writes.
+    Times are seconds of the clock that gave ``now``. The engine writes ``attempt_started``,
+    ``last_reported`` and ``report_suppressed_until``; all else only the queue writes.
     """
 
     pod: Pod
@@ -71,7 +73,9 @@ class QueuedPodInfo:
     timestamp: float
     """When it came, or when its last attempt failed: the older goes first among equals."""
     initial_attempt_timestamp: float = math.inf
-    """When it could first have been tried; time spent gated or unserved before that does not count. inf: not yet."""
+    """When it could first have been tried; time spent gated or unserved before that does not count.
+    inf: not yet.
+    """
     state: QueueState | None = None
     """None: not in the queue (any more)."""
     attempts: int = 0
@@ -92,11 +96,15 @@ class QueuedPodInfo:
     gate_retry_at: float = math.inf
     """When the plugin that failed is asked again."""
     events_seen: int = 0
-    """While in flight: how many events there had been when its attempt began (see ``in_flight``)."""
+    """While in flight: how many events there had been when its attempt began (see
+    ``in_flight``).
+    """
     group: str = ""
     """The pod group that it is a member of, as ``namespace/name``."""
     companions: tuple[QueuedPodInfo, ...] = ()
-    """Members of its group that went in flight with it, in the queue's order: its attempt is theirs too."""
+    """Members of its group that went in flight with it, in the queue's order: its attempt is theirs
+    too.
+    """
     prioritised: bool = False
     """It goes ahead of everybody the next time."""
     attempt_started: float = 0.0
@@ -114,19 +122,33 @@ class QueuedPodInfo:
 
     @property
     def gate_name(self) -> str:
-        """The first of the pod's scheduling gates that are left, where these gate it; else the plugin that does."""
+        """The first of the pod's scheduling gates that are left, where these gate it; else the
+        plugin that does.
+        """
         gates = self.pod.spec.scheduling_gates
-        return gates[0].name if gates and self.gating_plugin == SCHEDULING_GATES else self.gating_plugin
+        return (
+            gates[0].name
+            if gates and self.gating_plugin == SCHEDULING_GATES
+            else self.gating_plugin
+        )
 
     @property
     def blocking_plugins(self) -> tuple[str, ...]:
-        """The plugins that can set it free: its gate, or else those that rejected it. In a fixed order."""
-        return (self.gating_plugin,) if self.gating_plugin else tuple(sorted(self.unschedulable_plugins))
+        """The plugins that can set it free: its gate, or else those that rejected it. In a fixed
+        order.
+        """
+        return (
+            (self.gating_plugin,)
+            if self.gating_plugin
+            else tuple(sorted(self.unschedulable_plugins))
+        )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class QueueCounts:
-    """How many pods are where, and since when the one that waits longest could have been tried (None: there is none)."""
+    """How many pods are where, and since when the one that waits longest could have been tried
+    (None: there is none).
+    """
 
     active: int
     backoff: int

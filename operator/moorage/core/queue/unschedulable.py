@@ -1,8 +1,10 @@
-"""Unschedulable pods: rejected or gated ones, found by what can set them free; those together that a plugin's hints see as one.
+"""Unschedulable pods: rejected or gated ones, found by what can set them free; those together that
+a plugin's hints see as one.
 
-An event asks only about pods that a plugin with an interest in it blocks, once for all that are alike; all others cost nothing.
-Of an event about a pod only those are asked that listen to pods with such labels (``ClusterEventWithHint.pod_selectors``), or whose own
-labels it selects (``ClusterEventWithHint.event_selectors``).
+An event asks only about pods that a plugin with an interest in it blocks, once for all that are
+alike; all others cost nothing. Of an event about a pod only those are asked that listen to pods
+with such labels (``ClusterEventWithHint.pod_selectors``), or whose own labels it selects
+(``ClusterEventWithHint.event_selectors``).
 """
 
 from __future__ import annotations
@@ -23,8 +25,8 @@ from moorage.core.queue.queued_pod import QueuedPodInfo
 class EquivalenceClass:
     """What a plugin's hints see of a pod.
 
-    ``key``: equal for pods that they cannot tell apart. ``listens``: pods with such labels concern it. ``selected``: whether events
-    may select it by its labels.
+    ``key``: equal for pods that they cannot tell apart. ``listens``: pods with such labels concern
+    it. ``selected``: whether events may select it by its labels.
     """
 
     key: Hashable
@@ -34,20 +36,26 @@ class EquivalenceClass:
 
 @dataclasses.dataclass(slots=True, eq=False)
 class EquivalentPods:
-    """Pods of a profile that one plugin blocks and that its hints cannot tell apart; by UID, longest in first."""
+    """Pods of a profile that one plugin blocks and that its hints cannot tell apart; by UID,
+    longest in first.
+    """
 
     scheduler_name: str
     plugin: str
     key: Hashable
     listens: tuple[Selector, ...] = ()
     freed: bool = False
-    """They are to go on as soon as there is time for it: nobody is asked about them any more, and no others join."""
+    """They are to go on as soon as there is time for it: nobody is asked about them any more, and
+    no others join.
+    """
     entries: OrderedDict[str, QueuedPodInfo] = dataclasses.field(default_factory=OrderedDict)
     """Not a dict: taking the first one out again and again stays O(1)."""
 
 
 class BlockedPods:
-    """The pods of one profile that one plugin blocks: the groups of those that are alike, and how they are found."""
+    """The pods of one profile that one plugin blocks: the groups of those that are alike, and how
+    they are found.
+    """
 
     def __init__(self) -> None:
         self.groups: dict[Hashable, EquivalentPods] = {}
@@ -58,8 +66,12 @@ class BlockedPods:
         self._labels: dict[str, Labels] = {}
         self._by_label: dict[tuple[str, str], dict[str, None]] = {}
 
-    def groups_to_ask(self, wakes: Iterable[ClusterEventWithHint], event: ClusterEvent) -> dict[EquivalentPods, dict[str, QueuedPodInfo]]:
-        """The groups that these registrations have to be asked about, and those of their pods that have to be asked about alone."""
+    def groups_to_ask(
+        self, wakes: Iterable[ClusterEventWithHint], event: ClusterEvent
+    ) -> dict[EquivalentPods, dict[str, QueuedPodInfo]]:
+        """The groups that these registrations have to be asked about, and those of their pods that
+        have to be asked about alone.
+        """
         labels = [one.metadata.labels for one in (event.old, event.new) if isinstance(one, Pod)]
         if labels and all(wake.pod_selectors is not None for wake in wakes):
             asked: dict[EquivalentPods, dict[str, QueuedPodInfo]] = {
@@ -117,7 +129,8 @@ class BlockedPods:
 
 
 class UnschedulablePods:
-    """Pods by age and by blocker. A pod's blockers and scheduler name must not change while it is in.
+    """Pods by age and by blocker. A pod's blockers and scheduler name must not change while it is
+    in.
 
     ``kind_of(entry, plugin)`` says what a plugin's hints see of a pod.
     """
@@ -149,13 +162,17 @@ class UnschedulablePods:
         self._file(entry)
 
     def free(self, alike: EquivalentPods, which: Mapping[str, QueuedPodInfo]) -> EquivalentPods:
-        """Set these of some pods free (by UID, at least one): they stay in until they are taken out, but are not found any more."""
+        """Set these of some pods free (by UID, at least one): they stay in until they are taken
+        out, but are not found any more.
+        """
         blocked = self._by_blocker[alike.scheduler_name, alike.plugin]
         if len(which) == len(alike.entries):
             blocked.remove_group(alike)
             alike.freed = True
             return alike
-        apart = EquivalentPods(alike.scheduler_name, alike.plugin, alike.key, freed=True, entries=OrderedDict(which))
+        apart = EquivalentPods(
+            alike.scheduler_name, alike.plugin, alike.key, freed=True, entries=OrderedDict(which)
+        )
         for uid in which:
             blocked.remove_pod(uid)
             del alike.entries[uid]
@@ -168,7 +185,9 @@ class UnschedulablePods:
 
     def blocked_counts(self) -> list[tuple[str, str, int]]:
         """(scheduler name, plugin, how many pods it blocks), for those that block any."""
-        return [(name, plugin, blocked.size) for (name, plugin), blocked in self._by_blocker.items()]
+        return [
+            (name, plugin, blocked.size) for (name, plugin), blocked in self._by_blocker.items()
+        ]
 
     def blocked_by(self, scheduler_name: str, plugin: str) -> BlockedPods:
         """The pods of a profile that this plugin blocks."""
@@ -179,7 +198,9 @@ class UnschedulablePods:
         for plugin in entry.blocking_plugins:
             blocked = self._by_blocker.setdefault((entry.scheduler_name, plugin), BlockedPods())
             kind = self._equivalence_class_of(entry, plugin)
-            alike = blocked.groups.get(kind.key) or EquivalentPods(entry.scheduler_name, plugin, kind.key, kind.listens)
+            alike = blocked.groups.get(kind.key) or EquivalentPods(
+                entry.scheduler_name, plugin, kind.key, kind.listens
+            )
             alike.entries[entry.uid] = entry
             blocked.add_pod(alike, entry, kind.selected)
             blocked.size += 1

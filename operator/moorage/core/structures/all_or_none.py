@@ -1,7 +1,7 @@
 """All or none: several changes that count as one.
 
-A step that raises has changed nothing itself, so whoever takes several steps takes back those before it. ``charge`` of every table of
-the cache is such a step, and is made of such steps.
+A step that raises has changed nothing itself, so whoever takes several steps takes back those
+before it. ``charge`` of every table of the cache is such a step, and is made of such steps.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 Step: TypeAlias = tuple[Callable[..., object], *tuple[Any, ...]]
-"""A function and its arguments but for the last, the sign. With -1 it takes back what it did with 1."""
+"""A function and its arguments but for the last, the sign. With -1 it takes back what it did with
+1.
+"""
 
 
 def all_or_none(sign: int, *steps: Step) -> None:

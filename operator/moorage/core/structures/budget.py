@@ -1,7 +1,9 @@
-"""The budget of an attempt: own time, after which the attempt is set down so that others have their turn.
+"""The budget of an attempt: own time, after which the attempt is set down so that others have their
+turn.
 
-Whoever works asks it after each piece of work whose result is kept, and only then: so each slice gets at least one piece further,
-and an attempt that is begun again goes through what is kept already without asking.
+Whoever works asks it after each piece of work whose result is kept, and only then: so each slice
+gets at least one piece further, and an attempt that is begun again goes through what is kept
+already without asking.
 """
 
 from __future__ import annotations
@@ -14,13 +16,17 @@ SLICE_SECONDS = 0.02
 
 
 class OutOfTime(BaseException):
-    """The slice is over. No fault, so that nothing on its way takes it for one: whoever began the slice catches it."""
+    """The slice is over. No fault, so that nothing on its way takes it for one: whoever began the
+    slice catches it.
+    """
 
 
 class TimeBudget:
-    """See the module's docstring. A ``with`` block is a slice, and outside of one there is no end to it.
+    """See the module's docstring. A ``with`` block is a slice, and outside of one there is no end
+    to it.
 
-    ``now`` gives seconds; core has no clock of its own. ``slice`` is how long one lasts: less where many want one.
+    ``now`` gives seconds; core has no clock of its own. ``slice`` is how long one lasts: less where
+    many want one.
     """
 
     def __init__(self, now: Callable[[], float]) -> None:
@@ -41,6 +47,8 @@ class TimeBudget:
         return self._now() > self._until
 
     def check(self) -> None:
-        """A piece of work is done and its result kept: raises OutOfTime when the slice's time is over."""
+        """A piece of work is done and its result kept: raises OutOfTime when the slice's time is
+        over.
+        """
         if self._now() > self._until:
             raise OutOfTime

@@ -1,7 +1,7 @@
 """Catching: what is raised inside a block is handed to somebody and ends there.
 
-A class, not a generator with ``contextlib.contextmanager``: such blocks stand around every step of every pod, and this is the cheaper
-one by far.
+A class, not a generator with ``contextlib.contextmanager``: such blocks stand around every step of
+every pod, and this is the cheaper one by far.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ ExceptionTypes: TypeAlias = type[BaseException] | tuple[type[BaseException], ...
 
 
 class Catching:
-    """Stands around a block in a ``with``: if one of these kinds is raised, calls ``told`` with it and these arguments."""
+    """Stands around a block in a ``with``: if one of these kinds is raised, calls ``told`` with it
+    and these arguments.
+    """
 
     __slots__ = ("_arguments", "_handler", "_kinds")
 

@@ -14,7 +14,9 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 def grown(array: npt.NDArray[Scalar], size: int, fill: int = 0) -> npt.NDArray[Scalar]:
-    """The array if its last axis has at least this size; else a longer copy, at least twice as long, filled up with ``fill``."""
+    """The array if its last axis has at least this size; else a longer copy, at least twice as
+    long, filled up with ``fill``.
+    """
     now = array.shape[-1]
     if size <= now:
         return array

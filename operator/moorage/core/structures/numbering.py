@@ -1,4 +1,6 @@
-"""Numbering: small numbers in place of values that many rows share. A value has its number as long as a row uses it."""
+"""Numbering: small numbers in place of values that many rows share. A value has its number as long
+as a row uses it.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,9 @@ T = TypeVar("T")
 
 
 class Numbering(Generic[T]):
-    """``values[number]``; number 0 is always there and stands for ``nothing``. Numbers that are free stand for it, too."""
+    """``values[number]``; number 0 is always there and stands for ``nothing``. Numbers that are
+    free stand for it, too.
+    """
 
     __slots__ = ("_free", "_number_of", "_uses", "values", "version")
 

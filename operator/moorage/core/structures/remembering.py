@@ -1,7 +1,8 @@
 """Remembering: the results of a pure function by what it was asked, the latest ones.
 
-Pods of one controller say the same, so most of what is asked was asked before. ``functools.lru_cache`` bounds how many answers are kept;
-who writes pods decides how large each of them is, so here the sum of their sizes is bounded as well.
+Pods of one controller say the same, so most of what is asked was asked before.
+``functools.lru_cache`` bounds how many answers are kept; who writes pods decides how large each of
+them is, so here the sum of their sizes is bounded as well.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from typing import Any, Generic, ParamSpec, TypeVar
 MAX_ENTRIES = 4096
 """Answers of one function that are kept."""
 MAX_BYTES = 2**20
-"""What these may come to by their sizes, as the function's ``size`` puts them: about the bytes of what was asked."""
+"""What these may come to by their sizes, as the function's ``size`` puts them: about the bytes of
+what was asked.
+"""
 WORD_BYTES = 64
 """Bytes of a name or a number in what is asked, where bytes are not at hand."""
 
@@ -32,9 +35,13 @@ class _Answer(Generic[R]):
 
 
 class MemoizedFunction(Generic[P, R]):
-    """A function that remembers. ``size`` of the result and the arguments, which must be positional and hashable."""
+    """A function that remembers. ``size`` of the result and the arguments, which must be positional
+    and hashable.
+    """
 
-    def __init__(self, function: Callable[P, R], size: Callable[..., int], most: int, budget: int) -> None:
+    def __init__(
+        self, function: Callable[P, R], size: Callable[..., int], most: int, budget: int
+    ) -> None:
         self.__wrapped__ = function
         self.__doc__ = function.__doc__
         self._size = size
@@ -58,7 +65,9 @@ class MemoizedFunction(Generic[P, R]):
         return result
 
     def _make_room(self) -> None:
-        """Forget the oldest answer, or let it be the newest if it was given again: to note that costs less than to keep an order."""
+        """Forget the oldest answer, or let it be the newest if it was given again: to note that
+        costs less than to keep an order.
+        """
         asked, oldest = next(iter(self._kept.items()))
         del self._kept[asked]
         if oldest.used:

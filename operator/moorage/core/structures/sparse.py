@@ -1,8 +1,10 @@
-"""Sparse amounts: two numbers for a name and a row of the node table, kept where one of them is not 0.
+"""Sparse amounts: two numbers for a name and a row of the node table, kept where one of them is not
+0.
 
-Names come from whoever writes pods, nodes and drivers: extended resources, volume drivers. One that a single node has costs as much
-as one node, not as all; one that nobody uses any more costs nothing. What is asked of many rows is answered by NumPy all the same.
-What a pod takes of very many names is one lump, which costs nothing until somebody asks for one of them.
+Names come from whoever writes pods, nodes and drivers: extended resources, volume drivers. One that
+a single node has costs as much as one node, not as all; one that nobody uses any more costs
+nothing. What is asked of many rows is answered by NumPy all the same. What a pod takes of very many
+names is one lump, which costs nothing until somebody asks for one of them.
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ _NOWHERE = -1
 
 
 class _Name:
-    """The rows that have an amount, by place, and the amounts: intp[places], int64[2, places]. ``size`` places are taken."""
+    """The rows that have an amount, by place, and the amounts: intp[places], int64[2, places].
+    ``size`` places are taken.
+    """
 
     __slots__ = ("amounts", "rows", "size")
 
@@ -48,7 +52,9 @@ class SparseAmounts:
 
     def __contains__(self, name: str) -> bool:
         """Whether any row has an amount."""
-        return name in self._names or any(name in lump for lumps in self._lumps.values() for lump in lumps)
+        return name in self._names or any(
+            name in lump for lumps in self._lumps.values() for lump in lumps
+        )
 
     def __len__(self) -> int:
         """How many names there are, but for those that only lumps have."""
@@ -83,11 +89,18 @@ class SparseAmounts:
 
     def had(self, row: int) -> dict[str, int]:
         """What a row has, by name."""
-        had = {name: int(self._names[name].amounts[HAS, place]) for name, place in self._places.get(row, {}).items()}
+        had = {
+            name: int(self._names[name].amounts[HAS, place])
+            for name, place in self._places.get(row, {}).items()
+        }
         return {name: amount for name, amount in had.items() if amount}
 
-    def read(self, name: str, rows: npt.NDArray[np.intp] | slice, count: int) -> tuple[Amounts, Amounts] | None:
-        """What each of these rows has, and what is taken; None when that is nothing anywhere. ``count`` rows are in use."""
+    def read(
+        self, name: str, rows: npt.NDArray[np.intp] | slice, count: int
+    ) -> tuple[Amounts, Amounts] | None:
+        """What each of these rows has, and what is taken; None when that is nothing anywhere.
+        ``count`` rows are in use.
+        """
         found, lumped = self._names.get(name), self._lumped(name, count)
         if found is None and lumped is None:
             return None
@@ -98,7 +111,7 @@ class SparseAmounts:
             has, taken = found.amounts[:, self._places_of(name, found, rows, count)]
         return has, taken if lumped is None else taken + lumped[rows]
 
-    # ---- writing -----------------------------------------------------------------------------------------------------------
+    # ---- writing ---------------------------------------------------------------------------------
 
     def charge(self, row: int, name: str, which: int, amount: int, sign: int) -> None:
         """Add (``sign`` 1) or take away (-1) an amount."""
@@ -113,7 +126,10 @@ class SparseAmounts:
                 self._vacate(row, name, place)
         elif amount:
             found = self._names.get(name) or _Name()
-            found.rows, found.amounts = grown(found.rows, found.size + 2), grown(found.amounts, found.size + 2)
+            found.rows, found.amounts = (
+                grown(found.rows, found.size + 2),
+                grown(found.amounts, found.size + 2),
+            )
             found.rows[found.size], found.amounts[which, found.size] = row, sign * amount
             self._names[name] = found
             self._places.setdefault(row, {})[name] = found.size
@@ -128,10 +144,16 @@ class SparseAmounts:
         if not self._lumps[row]:
             del self._lumps[row]
 
-    def charge_many(self, name: str, rows: npt.NDArray[np.intp], amounts: Amounts, count: int) -> None:
+    def charge_many(
+        self, name: str, rows: npt.NDArray[np.intp], amounts: Amounts, count: int
+    ) -> None:
         """Add to what is taken on these rows (repeated for several on one)."""
         found = self._names.get(name)
-        places = self._places_of(name, found, rows, count) if found is not None else np.full(rows.size, _NOWHERE)
+        places = (
+            self._places_of(name, found, rows, count)
+            if found is not None
+            else np.full(rows.size, _NOWHERE)
+        )
         there = places != _NOWHERE
         if found is not None:
             np.add.at(found.amounts[TAKEN], places[there], amounts[there])
@@ -141,21 +163,28 @@ class SparseAmounts:
         for row, amount in zip(rows[~there].tolist(), amounts[~there].tolist(), strict=True):
             self.charge(row, name, TAKEN, amount, 1)
 
-    # ---- inside ------------------------------------------------------------------------------------------------------------
+    # ---- inside ----------------------------------------------------------------------------------
 
     def _lumped(self, name: str, count: int) -> Amounts | None:
         """What lumps take of a name, by row; None when that is nothing."""
-        found = {row: sum(lump.get(name, 0) for lump in lumps) for row, lumps in self._lumps.items()}
+        found = {
+            row: sum(lump.get(name, 0) for lump in lumps) for row, lumps in self._lumps.items()
+        }
         if not any(found.values()):
             return None
         taken = np.zeros(count, np.int64)
         taken[list(found)] = list(found.values())
         return taken
 
-    def _places_of(self, name: str, found: _Name, rows: npt.NDArray[np.intp], count: int) -> npt.NDArray[np.intp]:
+    def _places_of(
+        self, name: str, found: _Name, rows: npt.NDArray[np.intp], count: int
+    ) -> npt.NDArray[np.intp]:
         if rows.size <= _FEW:
             nothing: dict[str, int] = {}
-            return np.array([self._places.get(row, nothing).get(name, _NOWHERE) for row in rows.tolist()], np.intp)
+            return np.array(
+                [self._places.get(row, nothing).get(name, _NOWHERE) for row in rows.tolist()],
+                np.intp,
+            )
         places = np.full(count, _NOWHERE)
         places[found.rows[: found.size]] = np.arange(found.size)
         return places[rows]
@@ -165,7 +194,10 @@ class SparseAmounts:
         found = self._names[name]
         last = found.size - 1
         if 4 * found.size < found.rows.size:
-            found.rows, found.amounts = found.rows[: 2 * found.size].copy(), found.amounts[:, : 2 * found.size].copy()
+            found.rows, found.amounts = (
+                found.rows[: 2 * found.size].copy(),
+                found.amounts[:, : 2 * found.size].copy(),
+            )
         moved = int(found.rows[last])
         found.rows[place], found.amounts[:, place] = moved, found.amounts[:, last]
         found.amounts[:, last] = 0

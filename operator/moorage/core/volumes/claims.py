@@ -1,4 +1,6 @@
-"""PersistentVolumeClaims and PersistentVolumes: what is bound to what, what a claim asks for and where a volume is."""
+"""PersistentVolumeClaims and PersistentVolumes: what is bound to what, what a claim asks for and
+where a volume is.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ _BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
 _CLASS = "volume.beta.kubernetes.io/storage-class"
 
 
-# ---- claims and volumes ------------------------------------------------------------------------------------------------------
+# ---- claims and volumes --------------------------------------------------------------------------
 
 
 def class_of(obj: PersistentVolumeClaim | PersistentVolume) -> str:
@@ -38,7 +40,11 @@ def is_bound(claim: PersistentVolumeClaim) -> bool:
 def is_for(pv: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
     """Whether a volume is set aside for this claim."""
     ref, meta = pv.spec.claim_ref, claim.metadata
-    return ref is not None and (ref.namespace, ref.name) == (meta.namespace, meta.name) and ref.uid in ("", meta.uid)
+    return (
+        ref is not None
+        and (ref.namespace, ref.name) == (meta.namespace, meta.name)
+        and ref.uid in ("", meta.uid)
+    )
 
 
 def requested(claim: PersistentVolumeClaim) -> int | None:
@@ -55,5 +61,9 @@ def size(pv: PersistentVolume) -> int:
 
 def capacity_bytes(capacity: CSIStorageCapacity) -> int:
     """The largest volume in bytes that can be made there; -1 when that is not said."""
-    limit = capacity.maximum_volume_size if capacity.maximum_volume_size is not None else capacity.capacity
+    limit = (
+        capacity.maximum_volume_size
+        if capacity.maximum_volume_size is not None
+        else capacity.capacity
+    )
     return min(value(limit), _MOST) if limit is not None else -1

@@ -6,7 +6,15 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from moorage.core.objects.meta import Labels
-from moorage.core.objects.pods import AWSElasticBlockStore, AzureDisk, Cinder, GCEPersistentDisk, Pod, PortworxVolume, Volume
+from moorage.core.objects.pods import (
+    AWSElasticBlockStore,
+    AzureDisk,
+    Cinder,
+    GCEPersistentDisk,
+    Pod,
+    PortworxVolume,
+    Volume,
+)
 from moorage.core.objects.storage import (
     CSINode,
     PersistentVolume,
@@ -24,11 +32,13 @@ BETA_ZONE = "failure-domain.beta.kubernetes.io/zone"
 BETA_REGION = "failure-domain.beta.kubernetes.io/region"
 
 
-# ---- volumes of CSI drivers --------------------------------------------------------------------------------------------------
+# ---- volumes of CSI drivers ----------------------------------------------------------------------
 
 
 class VolumeId(NamedTuple):
-    """A volume as a CSI driver knows it. One that is still to be made has its claim's key as ``wanted_by`` and no handle."""
+    """A volume as a CSI driver knows it. One that is still to be made has its claim's key as
+    ``wanted_by`` and no handle.
+    """
 
     driver: str
     handle: str
@@ -36,7 +46,9 @@ class VolumeId(NamedTuple):
 
 
 class _Successor(NamedTuple):
-    """The CSI driver that took over, and its label for a node's zone ("": its volumes' affinity needs no translation)."""
+    """The CSI driver that took over, and its label for a node's zone ("": its volumes' affinity
+    needs no translation).
+    """
 
     driver: str
     zone_key: str = ""
@@ -46,13 +58,17 @@ _SUCCESSORS: Mapping[str, _Successor] = {
     "kubernetes.io/aws-ebs": _Successor("ebs.csi.aws.com", "topology.ebs.csi.aws.com/zone"),
     "kubernetes.io/gce-pd": _Successor("pd.csi.storage.gke.io", "topology.gke.io/zone"),
     "kubernetes.io/azure-disk": _Successor("disk.csi.azure.com"),
-    "kubernetes.io/cinder": _Successor("cinder.csi.openstack.org", "topology.cinder.csi.openstack.org/zone"),
+    "kubernetes.io/cinder": _Successor(
+        "cinder.csi.openstack.org", "topology.cinder.csi.openstack.org/zone"
+    ),
     "kubernetes.io/portworx-volume": _Successor("pxd.portworx.com"),
 }
 
 
 def inline_volumes(pod: Pod) -> tuple[VolumeId, ...]:
-    """The volumes in a pod's spec that were in-tree; those that can't be translated are left out."""
+    """The volumes in a pod's spec that were in-tree; those that can't be translated are left
+    out.
+    """
     found = (_in_tree(volume) for volume in volumes_within(pod))
     return tuple(VolumeId(_SUCCESSORS[plugin].driver, handle) for plugin, handle in found if handle)
 
@@ -74,14 +90,24 @@ def wanted_volume(storage_class: StorageClass, claim: str) -> VolumeId | None:
 
 
 def _in_tree(source: Volume | PersistentVolumeSpec, zones: tuple[str, ...] = ()) -> tuple[str, str]:
-    """The in-tree plugin of a volume and the handle that its successor knows it by; ("", "") or no handle where there is none."""
-    match source.gce_persistent_disk, source.aws_elastic_block_store, source.azure_disk, source.cinder, source.portworx_volume:
+    """The in-tree plugin of a volume and the handle that its successor knows it by; ("", "") or no
+    handle where there is none.
+    """
+    match (
+        source.gce_persistent_disk,
+        source.aws_elastic_block_store,
+        source.azure_disk,
+        source.cinder,
+        source.portworx_volume,
+    ):
         case GCEPersistentDisk() as gce, _, _, _, _:
             return "kubernetes.io/gce-pd", _gce_handle(gce.pd_name, zones)
         case _, AWSElasticBlockStore() as ebs, _, _, _:
             return "kubernetes.io/aws-ebs", _ebs_handle(ebs.volume_id)
         case _, _, AzureDisk() as azure, _, _:
-            return "kubernetes.io/azure-disk", azure.disk_uri if (azure.kind or "managed").lower() == "managed" else ""
+            return "kubernetes.io/azure-disk", azure.disk_uri if (
+                azure.kind or "managed"
+            ).lower() == "managed" else ""
         case _, _, _, Cinder() as cinder, _:
             return "kubernetes.io/cinder", cinder.volume_id
         case _, _, _, _, PortworxVolume() as portworx:

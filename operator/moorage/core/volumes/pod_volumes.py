@@ -1,4 +1,6 @@
-"""The volumes of a pod: which claims it uses, and which disks and volumes it carries to its node."""
+"""The volumes of a pod: which claims it uses, and which disks and volumes it carries to its
+node.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +19,13 @@ from moorage.core.volumes.csi_migration import VolumeId, inline_volumes
 _encode = msgspec.msgpack.Encoder().encode
 
 
-# ---- claims of pods ----------------------------------------------------------------------------------------------------------
+# ---- claims of pods ------------------------------------------------------------------------------
 
 
 class ClaimUse(NamedTuple):
-    """A pod's use of a claim of its namespace. ``owner``: the pod's UID where the claim must be its own (an ephemeral volume's)."""
+    """A pod's use of a claim of its namespace. ``owner``: the pod's UID where the claim must be its
+    own (an ephemeral volume's).
+    """
 
     namespace: str
     name: str
@@ -34,7 +38,10 @@ class ClaimUse(NamedTuple):
 
     def owns(self, claim: PersistentVolumeClaim) -> bool:
         """Whether this claim may be used so."""
-        return not self.owner or any(ref.controller and ref.uid == self.owner for ref in claim.metadata.owner_references or ())
+        return not self.owner or any(
+            ref.controller and ref.uid == self.owner
+            for ref in claim.metadata.owner_references or ()
+        )
 
 
 def claim_uses(pod: Pod) -> Iterator[ClaimUse]:
@@ -60,17 +67,21 @@ def identity_for_claims(pod: Pod) -> bytes:
 
 
 def not_owner(pod: Pod, use: ClaimUse) -> str:
-    """What is said of a pod whose ephemeral volume's claim is somebody else's, between "PVC" and "(pod is not owner)"."""
+    """What is said of a pod whose ephemeral volume's claim is somebody else's, between "PVC" and
+    "(pod is not owner)".
+    """
     return f"{use.key} was not created for pod {pod.metadata.namespace}/{pod.metadata.name}"
 
 
-# ---- disks that can't be shared ----------------------------------------------------------------------------------------------
+# ---- disks that can't be shared ------------------------------------------------------------------
 
 
 class Disk(NamedTuple):
-    """A disk that stands in a pod's spec and that pods on one node may share only if all read (``read_only``).
+    """A disk that stands in a pod's spec and that pods on one node may share only if all read
+    (``read_only``).
 
-    ``monitors``: an RBD image is the same one only if it is reached by one of the same monitors; None for others.
+    ``monitors``: an RBD image is the same one only if it is reached by one of the same monitors;
+    None for others.
     """
 
     kind: str
@@ -80,9 +91,13 @@ class Disk(NamedTuple):
 
     def clashes(self, other: Disk) -> bool:
         """Whether both can't be used on one node."""
-        if (self.kind, self.name) != (other.kind, other.name) or (self.read_only and other.read_only):
+        if (self.kind, self.name) != (other.kind, other.name) or (
+            self.read_only and other.read_only
+        ):
             return False
-        return self.monitors is None or any(monitor in (other.monitors or ()) for monitor in self.monitors)
+        return self.monitors is None or any(
+            monitor in (other.monitors or ()) for monitor in self.monitors
+        )
 
 
 def disks(pod: Pod) -> tuple[Disk, ...]:
@@ -101,7 +116,7 @@ def _disks_of(volume: Volume) -> Iterator[Disk]:
         yield Disk("rbd", (rbd.pool, rbd.image), rbd.read_only, rbd.monitors or ())
 
 
-# ---- all of a pod ------------------------------------------------------------------------------------------------------------
+# ---- all of a pod --------------------------------------------------------------------------------
 
 
 class PodVolumeUse(NamedTuple):

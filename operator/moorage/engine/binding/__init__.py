@@ -1,1 +1,3 @@
-"""From a node chosen to a pod bound: permit, preBind, the binding itself, postBind, and taking back what fails."""
+"""From a node chosen to a pod bound: permit, preBind, the binding itself, postBind, and taking back
+what fails.
+"""

@@ -1,8 +1,9 @@
 """The binder: what happens to a pod between the decision and the API server's yes.
 
-Each placement is bound in a task of its own while the loop decides the next ones; a bound number of them run at a time of each
-profile. A placement was assumed, so exactly one of three things must happen here: it is confirmed (the watch will show it), it is
-taken back, or the pod turns out to be gone or bound by somebody else.
+Each placement is bound in a task of its own while the loop decides the next ones; a bound number of
+them run at a time of each profile. A placement was assumed, so exactly one of three things must
+happen here: it is confirmed (the watch will show it), it is taken back, or the pod turns out to be
+gone or bound by somebody else.
 """
 
 from __future__ import annotations
@@ -26,7 +27,13 @@ from moorage.core.queue.queued_pod import QueuedPodInfo
 from moorage.engine.background_tasks import BackgroundTasks, uninterrupted
 from moorage.engine.binding.actors.contract import Actor, PermitWait, UndoPreBind
 from moorage.engine.binding.permit import WaitingPods
-from moorage.engine.binding.sender import GONE, BindingOutcome, BindingSender, actors_at, failed_outcome
+from moorage.engine.binding.sender import (
+    GONE,
+    BindingOutcome,
+    BindingSender,
+    actors_at,
+    failed_outcome,
+)
 from moorage.engine.binding.slots import BindingSlots
 from moorage.engine.scheduling.slices import DecisionTimeout, SliceRunner
 from moorage.ports.bundle import Ports
@@ -36,7 +43,9 @@ from moorage.ports.guards import FAULTS, guard
 log = logging.getLogger(__name__)
 
 STEP_LIMIT_SECONDS = 3600.0
-"""Seconds that one plugin may take to prepare a binding; those in the tree have shorter limits of their own."""
+"""Seconds that one plugin may take to prepare a binding; those in the tree have shorter limits of
+their own.
+"""
 CALL_LIMIT_SECONDS = 120.0
 """Seconds that one plugin or extender may take to bind a pod, or to be told that it is bound."""
 OutcomeT = TypeVar("OutcomeT", bound=BindingOutcome | None)
@@ -69,7 +78,9 @@ STAGE_LIMIT_SECONDS = {
 
 @dataclasses.dataclass(slots=True, eq=False)
 class Binding:
-    """One placement on its way. ``node_generation`` is the node's at the decision; ``since`` when the present step began, in seconds."""
+    """One placement on its way. ``node_generation`` is the node's at the decision; ``since`` when
+    the present step began, in seconds.
+    """
 
     entry: QueuedPodInfo
     placement: ScheduleResult
@@ -88,7 +99,8 @@ class Binding:
 
 
 class _AtStage:
-    """A stage that may be broken off: it ends there then, and goes on behind the block. ``interruption`` says so, and why.
+    """A stage that may be broken off: it ends there then, and goes on behind the block.
+    ``interruption`` says so, and why.
 
     It says so, too, where whoever was broken off went on all the same.
     """
@@ -113,7 +125,14 @@ class _AtStage:
 class Binder:
     """Carries decisions out, from permit to postBind."""
 
-    def __init__(self, context: CycleContext, actors: Mapping[str, Actor], waiting: WaitingPods, ports: Ports, slots: BindingSlots) -> None:
+    def __init__(
+        self,
+        context: CycleContext,
+        actors: Mapping[str, Actor],
+        waiting: WaitingPods,
+        ports: Ports,
+        slots: BindingSlots,
+    ) -> None:
         self.tasks = BackgroundTasks("a binding")
         self.waiting_pods = waiting
         self._actors = actors
@@ -138,10 +157,14 @@ class Binder:
         """How many of them were decided by this revision."""
         return sum(binding.placement.revision is revision for binding in self._bindings.values())
 
-    def start(self, entry: QueuedPodInfo, placement: ScheduleResult, finish: BindingCallback) -> None:
+    def start(
+        self, entry: QueuedPodInfo, placement: ScheduleResult, finish: BindingCallback
+    ) -> None:
         """Bind this in the background."""
         news = self._context.cache.node_generation(placement.node)
-        binding = self._bindings[placement.pod.metadata.uid] = Binding(entry, placement, finish, news, self._clock.boottime())
+        binding = self._bindings[placement.pod.metadata.uid] = Binding(
+            entry, placement, finish, news, self._clock.boottime()
+        )
         self._slots.take(placement.revision.scheduler_name)
         binding.task = self.tasks.start(self._run(binding))
 
@@ -160,7 +183,12 @@ class Binder:
         """What is prepared for pods on this node is in vain."""
         for binding in list(self._bindings.values()):
             if binding.placement.node == node:
-                self._interrupt(binding, BindingOutcome(False, error_status(f"node {node!r} has been deleted since it was chosen")))
+                self._interrupt(
+                    binding,
+                    BindingOutcome(
+                        False, error_status(f"node {node!r} has been deleted since it was chosen")
+                    ),
+                )
 
     def interrupt_profile(self, scheduler_name: str, why: str) -> None:
         """Break off what is prepared for this profile's pods: they go back to the queue."""
@@ -169,7 +197,9 @@ class Binder:
                 self._interrupt(binding, BindingOutcome(False, error_status(why)))
 
     def preempt(self, uid: str, why: str) -> bool:
-        """Break off what is prepared for a pod whose room another one needs: it goes back to the queue. Whether it could be."""
+        """Break off what is prepared for a pod whose room another one needs: it goes back to the
+        queue. Whether it could be.
+        """
         binding = self._bindings.get(uid)
         if binding is None or binding.stage is not BindingStage.PREPARING:
             return False
@@ -198,7 +228,10 @@ class Binder:
             binding.task.cancel()
 
     async def _run(self, binding: Binding) -> None:
-        placement, outcome = binding.placement, BindingOutcome(False, error_status("the binding was interrupted"))
+        placement, outcome = (
+            binding.placement,
+            BindingOutcome(False, error_status("the binding was interrupted")),
+        )
         self._slots.release(placement.revision.scheduler_name)
         try:
             try:
@@ -215,12 +248,16 @@ class Binder:
             del self._bindings[placement.pod.metadata.uid]
 
     async def _permit_and_pre_bind(self, binding: Binding) -> BindingOutcome | None:
-        """Permit and preBind, unless they are broken off: why the pod is not to be bound, None when it is."""
+        """Permit and preBind, unless they are broken off: why the pod is not to be bound, None when
+        it is.
+        """
         outcome = binding.withdrawn
         if outcome is not None:
             return outcome
         with _AtStage(binding, BindingStage.PREPARING):
-            outcome = await self._permit(binding) or await self._timed(ExtensionPoint.PRE_BIND, binding.placement, self._pre_bind(binding))
+            outcome = await self._permit(binding) or await self._timed(
+                ExtensionPoint.PRE_BIND, binding.placement, self._pre_bind(binding)
+            )
         return binding.interruption or outcome
 
     async def _permit(self, binding: Binding) -> BindingOutcome | None:
@@ -230,7 +267,8 @@ class Binder:
             self._begin(binding, f'Permit plugin "{name}"')
             try:
                 answer: Status | PermitWait = await permit.permit(pod, node, reserved)
-            except FAULTS as error:  # told with the pod's name; an actor's bug fails this pod and no other
+            except FAULTS as error:
+                # told with the pod's name; an actor's bug fails this pod and no other
                 return failed_outcome(placement, binding.step, error)
             if isinstance(answer, PermitWait):
                 holds[name] = answer.seconds
@@ -242,7 +280,11 @@ class Binder:
         rejection = await self.waiting_pods.wait_on_permit(pod, node, holds)
         status = SUCCESS if rejection is None else rejection.status
         self._ports.telemetry.permit_wait(status.code.value, self._clock.boottime() - began)
-        return BindingOutcome(False, status, unschedulable_plugin=rejection.plugin) if rejection is not None else None
+        return (
+            BindingOutcome(False, status, unschedulable_plugin=rejection.plugin)
+            if rejection is not None
+            else None
+        )
 
     async def _pre_bind(self, binding: Binding) -> BindingOutcome | None:
         placement = binding.placement
@@ -269,12 +311,16 @@ class Binder:
         except DecisionTimeout as error:
             return str(error)
 
-    async def _timed(self, point: ExtensionPoint, placement: ScheduleResult, step: Awaitable[OutcomeT]) -> OutcomeT:
+    async def _timed(
+        self, point: ExtensionPoint, placement: ScheduleResult, step: Awaitable[OutcomeT]
+    ) -> OutcomeT:
         """Go through the plugins of an extension point, and tell how long that took."""
         began = self._clock.boottime()
         outcome = await step
         if placement.revision.points[point]:
-            status = outcome.status if outcome is not None and outcome.status is not None else SUCCESS
+            status = (
+                outcome.status if outcome is not None and outcome.status is not None else SUCCESS
+            )
             profile, seconds = placement.revision.scheduler_name, self._clock.boottime() - began
             self._ports.telemetry.extension_point(point.label, status.code.value, profile, seconds)
         return outcome
@@ -283,7 +329,9 @@ class Binder:
         binding.step, binding.since = step, self._clock.boottime()
 
     async def _send(self, binding: Binding) -> BindingOutcome:
-        """Have it bound, as soon as its profile has room for another request, if the node still takes it."""
+        """Have it bound, as soon as its profile has room for another request, if the node still
+        takes it.
+        """
         placement = binding.placement
         async with self._slots.request_turn(placement.revision.scheduler_name):
             if binding.withdrawn is not None:
@@ -294,19 +342,35 @@ class Binder:
                 return BindingOutcome(False, error_status(why), node_changed=True)
             with _AtStage(binding, BindingStage.SENDING):
                 begin = functools.partial(self._begin, binding)
-                return await self._timed(ExtensionPoint.BIND, placement, self._sender.send(placement, begin))
+                return await self._timed(
+                    ExtensionPoint.BIND, placement, self._sender.send(placement, begin)
+                )
             # It may have been done all the same.
             late = Retryable(f"not done within {CALL_LIMIT_SECONDS:g} s", outcome_unknown=True)
-            log.error("%s has not bound a pod within %g s: broken off", binding.step, CALL_LIMIT_SECONDS, extra={"pod": key(placement.pod)})
+            log.error(
+                "%s has not bound a pod within %g s: broken off",
+                binding.step,
+                CALL_LIMIT_SECONDS,
+                extra={"pod": key(placement.pod)},
+            )
             return await self._sender.settle(placement, binding.step, late)
 
     async def _post_bind(self, binding: Binding) -> None:
         """PostBind; the pod stays bound, whatever happens here."""
         placement = binding.placement
-        for name, post_bind, reserved in actors_at(self._actors, placement, ExtensionPoint.POST_BIND):
+        for name, post_bind, reserved in actors_at(
+            self._actors, placement, ExtensionPoint.POST_BIND
+        ):
             self._begin(binding, f'PostBind plugin "{name}"')
             extra = {"pod": key(placement.pod), "plugin": name}
-            with guard("postBind, whose pod stays bound,", **extra), _AtStage(binding, BindingStage.POST_BIND):
+            with (
+                guard("postBind, whose pod stays bound,", **extra),
+                _AtStage(binding, BindingStage.POST_BIND),
+            ):
                 await post_bind.post_bind(placement.pod, placement.node, reserved)
             if binding.interruption is not None:
-                log.error("postBind was not done within %g s, so it was broken off; the pod stays bound", CALL_LIMIT_SECONDS, extra=extra)
+                log.error(
+                    "postBind was not done within %g s, so it was broken off; the pod stays bound",
+                    CALL_LIMIT_SECONDS,
+                    extra=extra,
+                )

@@ -1,4 +1,6 @@
-"""The object waiter: shows the objects that the watches bring, and waits until one of them changes."""
+"""The object waiter: shows the objects that the watches bring, and waits until one of them
+changes.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ KindAndName: TypeAlias = tuple[type[HasMetadata], str]
 
 
 class ObjectWaiter:
-    """The cache's newest states, for whoever has to wait for them. Belongs to the event loop's thread."""
+    """The cache's newest states, for whoever has to wait for them. Belongs to the event loop's
+    thread.
+    """
 
     def __init__(self, cache: Cache) -> None:
         self._store = cache.store
@@ -40,7 +44,9 @@ class ObjectWaiter:
         return self._nodes.nodes[row] if row is not None else None
 
     def next_change(self, *names: KindAndName) -> asyncio.Future[None]:
-        """Done when one of these objects comes, changes or goes the next time, counted from now. Cancel it to stop waiting."""
+        """Done when one of these objects comes, changes or goes the next time, counted from now.
+        Cancel it to stop waiting.
+        """
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         for kind, name in names:
             if kind not in self._waiting:
@@ -50,8 +56,16 @@ class ObjectWaiter:
         future.add_done_callback(lambda _: self._forget(future, names))
         return future
 
-    async def wait_until(self, done: Callable[[], bool], names: Callable[[], Iterable[KindAndName]], clock: Clock, seconds: float) -> bool:
-        """Wait, at most so long, until ``done`` says so, which is asked now and at each change of these objects; whether it did."""
+    async def wait_until(
+        self,
+        done: Callable[[], bool],
+        names: Callable[[], Iterable[KindAndName]],
+        clock: Clock,
+        seconds: float,
+    ) -> bool:
+        """Wait, at most so long, until ``done`` says so, which is asked now and at each change of
+        these objects; whether it did.
+        """
         timer = asyncio.ensure_future(clock.sleep(seconds))
         try:
             while not done():

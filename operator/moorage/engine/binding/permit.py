@@ -1,8 +1,9 @@
 """Permit: pods that have their node and are held back until plugins let them go on.
 
-A permit actor that answers with a ``PermitWait`` makes the pod wait, its node reserved. It goes on when every plugin that holds it has
-allowed it; the first rejection, or the first hold that is over, sends it back to the queue. Whoever has the registry may allow or
-reject: actors (``ActorTools.waiting_pods``), preemption, a profile that is suspended.
+A permit actor that answers with a ``PermitWait`` makes the pod wait, its node reserved. It goes on
+when every plugin that holds it has allowed it; the first rejection, or the first hold that is over,
+sends it back to the queue. Whoever has the registry may allow or reject: actors
+(``ActorTools.waiting_pods``), preemption, a profile that is suspended.
 Source: kube-scheduler WaitingPod, WaitOnPermit (v1.36).
 """
 
@@ -22,7 +23,9 @@ MAX_PERMIT_SECONDS = 900.0
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PermitRejection:
-    """Why a pod waits no longer at permit: the plugin that rejected it, or whose hold was over, and what it says."""
+    """Why a pod waits no longer at permit: the plugin that rejected it, or whose hold was over, and
+    what it says.
+    """
 
     plugin: str
     status: Status
@@ -71,12 +74,17 @@ class WaitingPods:
             pod.reject(plugin, message)
         return pod is not None
 
-    async def wait_on_permit(self, pod: Pod, node: str, holds: Mapping[str, float]) -> PermitRejection | None:
-        """Keep the pod until it is allowed (None) or rejected. ``holds``: plugin -> seconds that it may be held for it."""
+    async def wait_on_permit(
+        self, pod: Pod, node: str, holds: Mapping[str, float]
+    ) -> PermitRejection | None:
+        """Keep the pod until it is allowed (None) or rejected. ``holds``: plugin -> seconds that it
+        may be held for it.
+        """
         waiting = WaitingPod(pod, node, set(holds), asyncio.get_running_loop().create_future())
         self._pods[pod.metadata.uid] = waiting
         timers = [
-            asyncio.ensure_future(self._expire(waiting, plugin, min(seconds, MAX_PERMIT_SECONDS))) for plugin, seconds in holds.items()
+            asyncio.ensure_future(self._expire(waiting, plugin, min(seconds, MAX_PERMIT_SECONDS)))
+            for plugin, seconds in holds.items()
         ]
         try:
             return await waiting.answer
@@ -88,4 +96,6 @@ class WaitingPods:
     async def _expire(self, waiting: WaitingPod, plugin: str, seconds: float) -> None:
         await self._clock.sleep(seconds)
         if plugin in waiting.pending_plugins:
-            waiting.reject(plugin, f"rejected due to timeout after waiting {seconds:g}s at plugin {plugin}")
+            waiting.reject(
+                plugin, f"rejected due to timeout after waiting {seconds:g}s at plugin {plugin}"
+            )

@@ -1,7 +1,8 @@
 """The sender: makes the request that binds a pod, and finds out what became of it.
 
-An answer that never came (time-out, reset), or that says what one answer cannot know (the pod is bound, or gone: a proxy may have
-said so), is settled by reading the pod, for as long as that takes: until then it may be on its node, so its place there is kept.
+An answer that never came (time-out, reset), or that says what one answer cannot know (the pod is
+bound, or gone: a proxy may have said so), is settled by reading the pod, for as long as that takes:
+until then it may be on its node, so its place there is kept.
 """
 
 from __future__ import annotations
@@ -30,14 +31,20 @@ RETRY_DELAY_SECONDS = Backoff(0.2, 3.0)
 ASKED = 4
 """How often a pod is looked at that an extender says it has bound, after the first time."""
 MAX_REFUSED_SECONDS = 30.0
-"""Seconds of refused reads until that is believed: an API server that has just started refuses what it allows a moment later."""
+"""Seconds of refused reads until that is believed: an API server that has just started refuses what
+it allows a moment later.
+"""
 MAX_RETRIES = 5
-"""How often a binding is asked for again when the API server has too much to do, before the pod goes back to the queue."""
+"""How often a binding is asked for again when the API server has too much to do, before the pod
+goes back to the queue.
+"""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class BindingOutcome:
-    """How a binding ended: bound to our node; refused or failed with ``status``; or not ours any more (gone, bound elsewhere)."""
+    """How a binding ended: bound to our node; refused or failed with ``status``; or not ours any
+    more (gone, bound elsewhere).
+    """
 
     bound: bool
     status: Status | None = None
@@ -46,7 +53,9 @@ class BindingOutcome:
     unschedulable_plugin: str = ""
     """The plugin that refused it at permit."""
     node_changed: bool = False
-    """The node changed under the decision, by somebody else's doing, and does not take the pod any more."""
+    """The node changed under the decision, by somebody else's doing, and does not take the pod any
+    more.
+    """
 
 
 BOUND = BindingOutcome(True)
@@ -62,7 +71,8 @@ class BindingSender:
         self._clock = ports.clock
 
     async def send(self, placement: ScheduleResult, begin: Callable[[str], None]) -> BindingOutcome:
-        """Have it bound by the extender or the first bind plugin that takes the pod; how that ended, for sure.
+        """Have it bound by the extender or the first bind plugin that takes the pod; how that
+        ended, for sure.
 
         ``begin`` is told of each of them before it is asked.
         """
@@ -73,7 +83,8 @@ class BindingSender:
             begin(running)
             try:
                 status = await self._bind_with_retries(bind, placement, reserved)
-            except FAULTS as error:  # told with the pod's name; an actor's bug fails this pod and no other
+            except FAULTS as error:
+                # told with the pod's name; an actor's bug fails this pod and no other
                 return await self.settle(placement, running, error)
             if status.code is Code.SUCCESS:
                 return BOUND
@@ -81,10 +92,14 @@ class BindingSender:
                 return BindingOutcome(False, status)
         return BindingOutcome(False, error_status("no bind plugin took the pod"))
 
-    async def settle(self, placement: ScheduleResult, running: str, error: BaseException) -> BindingOutcome:
+    async def settle(
+        self, placement: ScheduleResult, running: str, error: BaseException
+    ) -> BindingOutcome:
         """What became of a pod whose binding was not answered with a plain yes."""
         failure = failed_outcome(placement, running, error)
-        unknown = isinstance(error, Conflict | NotFound) or (isinstance(error, Retryable) and error.outcome_unknown)
+        unknown = isinstance(error, Conflict | NotFound) or (
+            isinstance(error, Retryable) and error.outcome_unknown
+        )
         if isinstance(error, EdgeError) and not unknown:
             return failure
         failures, began = 0, self._clock.boottime()
@@ -92,8 +107,15 @@ class BindingSender:
             try:
                 node = await self._ports.reads.pod_node(pod_ref(placement.pod))
             except EdgeError as unread:
-                if isinstance(unread, Refused) and self._clock.boottime() - began >= MAX_REFUSED_SECONDS:
-                    log.error("the outcome of a binding cannot be read: %s", unread, extra={"pod": key(placement.pod)})
+                if (
+                    isinstance(unread, Refused)
+                    and self._clock.boottime() - began >= MAX_REFUSED_SECONDS
+                ):
+                    log.error(
+                        "the outcome of a binding cannot be read: %s",
+                        unread,
+                        extra={"pod": key(placement.pod)},
+                    )
                     return failure
                 failures += 1
                 await self._clock.sleep(RETRY_DELAY_SECONDS.seconds(failures))
@@ -102,10 +124,14 @@ class BindingSender:
                 return failure
             return BOUND if node == placement.node else GONE
 
-    # ---- inside ------------------------------------------------------------------------------------------------------------
+    # ---- inside ----------------------------------------------------------------------------------
 
-    async def _by_extender(self, placement: ScheduleResult, begin: Callable[[str], None]) -> BindingOutcome | None:
-        """The profile's extender that binds, if the pod is its business; None leaves the pod to plugins."""
+    async def _by_extender(
+        self, placement: ScheduleResult, begin: Callable[[str], None]
+    ) -> BindingOutcome | None:
+        """The profile's extender that binds, if the pod is its business; None leaves the pod to
+        plugins.
+        """
         for extender in placement.revision.extenders:
             if not extender.bind_verb or not extender.is_interested(placement.pod):
                 continue
@@ -119,12 +145,23 @@ class BindingSender:
                 outcome = await self.settle(placement, "", error)
             if outcome.status is None or outcome.fenced or not extender.ignorable:
                 return outcome
-            log.warning("an extender did not bind a pod: %s", outcome.status.message, extra={"pod": key(placement.pod)})
+            log.warning(
+                "an extender did not bind a pod: %s",
+                outcome.status.message,
+                extra={"pod": key(placement.pod)},
+            )
         return None
 
-    async def _is_bound_by_extender(self, placement: ScheduleResult, extender: Extender) -> BindingOutcome:
-        """Whether an extender that says so has bound the pod; one that answers first and binds then has a few seconds."""
-        said = Retryable(f"extender {extender.url} said that it has bound the pod, and it has not", outcome_unknown=True)
+    async def _is_bound_by_extender(
+        self, placement: ScheduleResult, extender: Extender
+    ) -> BindingOutcome:
+        """Whether an extender that says so has bound the pod; one that answers first and binds then
+        has a few seconds.
+        """
+        said = Retryable(
+            f"extender {extender.url} said that it has bound the pod, and it has not",
+            outcome_unknown=True,
+        )
         outcome = await self.settle(placement, "", said)
         for look in range(1, ASKED + 1):
             if outcome.status is None:
@@ -133,8 +170,12 @@ class BindingSender:
             outcome = await self.settle(placement, "", said)
         return outcome
 
-    async def _bind_with_retries(self, bind: BindActor, placement: ScheduleResult, reserved: Any) -> Status:
-        """Ask it, and again when the API server has too much to do: events and conditions of the pod would only be more of that."""
+    async def _bind_with_retries(
+        self, bind: BindActor, placement: ScheduleResult, reserved: Any
+    ) -> Status:
+        """Ask it, and again when the API server has too much to do: events and conditions of the
+        pod would only be more of that.
+        """
         for _ in range(MAX_RETRIES):
             try:
                 return await bind.bind(placement.pod, placement.node, reserved)
@@ -145,8 +186,12 @@ class BindingSender:
         return await bind.bind(placement.pod, placement.node, reserved)
 
 
-def actors_at(actors: Mapping[str, Actor], placement: ScheduleResult, point: ExtensionPoint) -> Iterator[tuple[str, Any, Any]]:
-    """The plugins of an extension point by name, each with its actor and what it has reserved for the pod."""
+def actors_at(
+    actors: Mapping[str, Actor], placement: ScheduleResult, point: ExtensionPoint
+) -> Iterator[tuple[str, Any, Any]]:
+    """The plugins of an extension point by name, each with its actor and what it has reserved for
+    the pod.
+    """
     for name in placement.revision.points[point]:
         reserved = placement.reservations.get(name)
         yield name, actors[name], reserved.value if reserved is not None else None
@@ -156,6 +201,13 @@ def failed_outcome(placement: ScheduleResult, running: str, error: BaseException
     """The outcome when a plugin raised this; a bug of it is logged with where it is."""
     known = isinstance(error, EdgeError)
     if not known:
-        log.error("%s failed with a bug", running, exc_info=error, extra=once_per_bug(error, pod=key(placement.pod), node=placement.node))
-    text = f"binding rejected: {running and f'running {running}: '}{error if known else repr(error)}"
+        log.error(
+            "%s failed with a bug",
+            running,
+            exc_info=error,
+            extra=once_per_bug(error, pod=key(placement.pod), node=placement.node),
+        )
+    text = (
+        f"binding rejected: {running and f'running {running}: '}{error if known else repr(error)}"
+    )
     return BindingOutcome(False, error_status(text), fenced=isinstance(error, Fenced))

@@ -10,12 +10,15 @@ from collections.abc import Callable, Mapping
 class RequestTurn:
     """See ``BindingSlots.request_turn``.
 
-    A class, as it stands around every binding: an asynchronous generator costs several times as much.
+    A class, as it stands around every binding: an asynchronous generator costs several times as
+    much.
     """
 
     __slots__ = ("_asking", "_name", "_slots", "_turn")
 
-    def __init__(self, slots: BindingSlots, name: str, asking: Mapping[str, asyncio.Semaphore]) -> None:
+    def __init__(
+        self, slots: BindingSlots, name: str, asking: Mapping[str, asyncio.Semaphore]
+    ) -> None:
         self._slots = slots
         self._name = name
         self._asking = asking
@@ -38,11 +41,12 @@ class RequestTurn:
 
 
 class BindingSlots:
-    """So many bindings at a time of each profile: one whose bindings do not end keeps nobody else from binding.
+    """So many bindings at a time of each profile: one whose bindings do not end keeps nobody else
+    from binding.
 
-    A binding takes a slot when it is decided, so that nobody is decided whom nobody can bind yet; while it is prepared (at permit, for
-    a volume) it needs none, or a few slow volumes would hold up the profile. ``freed`` is called when a profile that was full may
-    start another one.
+    A binding takes a slot when it is decided, so that nobody is decided whom nobody can bind yet;
+    while it is prepared (at permit, for a volume) it needs none, or a few slow volumes would hold
+    up the profile. ``freed`` is called when a profile that was full may start another one.
     """
 
     def __init__(self, limit: int, freed: Callable[[], None]) -> None:
@@ -51,7 +55,9 @@ class BindingSlots:
         """The profiles that have none left, by schedulerName."""
         self._freed = freed
         self._taken = Counter[str]()
-        self._asking: defaultdict[str, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(limit))
+        self._asking: defaultdict[str, asyncio.Semaphore] = defaultdict(
+            lambda: asyncio.Semaphore(limit)
+        )
 
     def take(self, name: str) -> None:
         """One more of this profile's is to start, asks, or is ready to."""
@@ -70,5 +76,7 @@ class BindingSlots:
             self._asking.pop(name, None)
 
     def request_turn(self, name: str) -> RequestTurn:
-        """A block that waits until another one of this profile's may ask; no more than its slots do at a time."""
+        """A block that waits until another one of this profile's may ask; no more than its slots do
+        at a time.
+        """
         return RequestTurn(self, name, self._asking)

@@ -1,8 +1,11 @@
-"""The comparison: what the watches have told, beside what the API server has, and what they did not tell put right.
+"""The comparison: what the watches have told, beside what the API server has, and what they did not
+tell put right.
 
-The leader goes through all kinds, slowly: a list by pages of metadata, one after another, then a rest. What differs is looked at again
-a moment later, where it may have come by the watch; what differs still is read by name, and what is read goes into the sink as a line
-of the watch would. Nothing is deleted, or believed to be there, but by such a read; whatever the sink has that is newer stays.
+The leader goes through all kinds, slowly: a list by pages of metadata, one after another, then a
+rest. What differs is looked at again a moment later, where it may have come by the watch; what
+differs still is read by name, and what is read goes into the sink as a line of the watch would.
+Nothing is deleted, or believed to be there, but by such a read; whatever the sink has that is newer
+stays.
 """
 
 from __future__ import annotations
@@ -26,7 +29,9 @@ log = logging.getLogger(__name__)
 ROUND_INTERVAL_SECONDS = 60.0
 """Seconds between two rounds."""
 PAGE_INTERVAL_SECONDS = 0.5
-"""Seconds from one page (500 objects) to the next: 150,000 pods take two and a half minutes, while their list can be gone on with."""
+"""Seconds from one page (500 objects) to the next: 150,000 pods take two and a half minutes, while
+their list can be gone on with.
+"""
 RECHECK_DELAY_SECONDS = 3.0
 """Seconds until what differs is looked at again."""
 READ_INTERVAL_SECONDS = 0.02
@@ -39,7 +44,9 @@ Compared: TypeAlias = tuple[UncachedReader[Any], ObjectSink[Any]]
 
 
 class SuspectedDifference(NamedTuple):
-    """An object that we may have otherwise than the API server: its identity in the sink, and its state there, None for none."""
+    """An object that we may have otherwise than the API server: its identity in the sink, and its
+    state there, None for none.
+    """
 
     identity: str
     metadata: ObjectMeta
@@ -75,9 +82,13 @@ class CacheComparison:
             doubts = await self._suspected(look, sink)
         except EdgeError as error:
             if isinstance(error, NotFound) and not sink.known():
-                return  # neither has the kind: PodGroups, where nobody has installed their definition
+                # neither has the kind: PodGroups, where nobody has installed their definition
+                return
             log.info(
-                "%s could not be compared with the API server, next time more: %s", look.resource, error, extra=once_per_failure(error)
+                "%s could not be compared with the API server, next time more: %s",
+                look.resource,
+                error,
+                extra=once_per_failure(error),
             )
             return
         if doubts:
@@ -91,19 +102,31 @@ class CacheComparison:
                 return
             await self._clock.sleep(READ_INTERVAL_SECONDS)
 
-    async def _resolve(self, doubt: SuspectedDifference, look: UncachedReader[Any], sink: ObjectSink[Any]) -> bool:
-        """Read one object, and put right what differs; False where it cannot be read now, which costs no other its turn."""
+    async def _resolve(
+        self, doubt: SuspectedDifference, look: UncachedReader[Any], sink: ObjectSink[Any]
+    ) -> bool:
+        """Read one object, and put right what differs; False where it cannot be read now, which
+        costs no other its turn.
+        """
         try:
             found = await look.read(doubt.metadata.namespace, doubt.metadata.name)
         except EdgeError as error:
             named = key(PartialObject(doubt.metadata))
-            log.info("%s %s could not be read, next time more: %s", look.resource, named, error, extra=once_per_failure(error))
+            log.info(
+                "%s %s could not be read, next time more: %s",
+                look.resource,
+                named,
+                error,
+                extra=once_per_failure(error),
+            )
             return False
         if difference := put_right(doubt, found, sink):
             self._report(look.resource, difference, doubt.metadata)
         return True
 
-    async def _suspected(self, look: UncachedReader[Any], sink: ObjectSink[Any]) -> list[SuspectedDifference]:
+    async def _suspected(
+        self, look: UncachedReader[Any], sink: ObjectSink[Any]
+    ) -> list[SuspectedDifference]:
         """What differs from a list of one moment."""
         unseen, doubts, token = sink.known(), list[SuspectedDifference](), ""
         while True:
@@ -118,19 +141,38 @@ class CacheComparison:
             token = page.token
             if not token:
                 break
-        gone = (SuspectedDifference(identity, obj.metadata, sink.state(identity)) for identity, obj in unseen.items())
-        return doubts + [doubt for doubt in gone if doubt.ours is not None and doubt.ours <= page.version]
+        gone = (
+            SuspectedDifference(identity, obj.metadata, sink.state(identity))
+            for identity, obj in unseen.items()
+        )
+        return doubts + [
+            doubt for doubt in gone if doubt.ours is not None and doubt.ours <= page.version
+        ]
 
     def _report(self, resource: str, difference: str, metadata: ObjectMeta) -> None:
         self._telemetry.repaired(resource, difference)
         extra = {"object": key(PartialObject(metadata)), "difference": difference}
-        log.warning("the watch of %s has not told of an object, which is put right now", resource, extra=extra)
+        log.warning(
+            "the watch of %s has not told of an object, which is put right now",
+            resource,
+            extra=extra,
+        )
 
 
-def put_right(doubt: SuspectedDifference, found: ObjectAtVersion[Any], sink: ObjectSink[Any]) -> str:
-    """Have the sink hear what was read, if it is news; which difference that mends: missed, stale or redundant, "" for none."""
+def put_right(
+    doubt: SuspectedDifference, found: ObjectAtVersion[Any], sink: ObjectSink[Any]
+) -> str:
+    """Have the sink hear what was read, if it is news; which difference that mends: missed, stale
+    or redundant, "" for none.
+    """
     theirs, ours = found.object, sink.state(doubt.identity)
-    metadata = ObjectMeta() if theirs is None else theirs.partial.metadata if isinstance(theirs, UnreadableObject) else theirs.metadata
+    metadata = (
+        ObjectMeta()
+        if theirs is None
+        else theirs.partial.metadata
+        if isinstance(theirs, UnreadableObject)
+        else theirs.metadata
+    )
     if ours != doubt.ours:
         return ""
     if sink.identity(metadata) != doubt.identity:  # it is not there, or another one has its name

@@ -32,7 +32,11 @@ class NodeSink(ObjectSink[Node]):
         """Write it down and wake whom it may help; both, or none."""
         self._cache.put_node(new)
         try:
-            events = [ClusterEvent(EventResource.NODE, ActionType.ADD, new=new)] if old is None else object_changes.node_changes(old, new)
+            events = (
+                [ClusterEvent(EventResource.NODE, ActionType.ADD, new=new)]
+                if old is None
+                else object_changes.node_changes(old, new)
+            )
             for event in events:
                 self._queue.move_on_event(event, self._now())
         except BaseException:
@@ -57,4 +61,6 @@ class NodeSink(ObjectSink[Node]):
         self._cache.remove_node(old.metadata.name)
         self.left(old.metadata.name)
         if isinstance(old, Node):
-            self._queue.move_on_event(ClusterEvent(EventResource.NODE, ActionType.DELETE, old=old), self._now())
+            self._queue.move_on_event(
+                ClusterEvent(EventResource.NODE, ActionType.DELETE, old=old), self._now()
+            )

@@ -1,4 +1,6 @@
-"""The object sink: keeps objects as a watch brings them, compares each with what was there, and sets aside what cannot be used."""
+"""The object sink: keeps objects as a watch brings them, compares each with what was there, and
+sets aside what cannot be used.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ _EXPECTED_ERRORS = (QuantityError, ceilings.TooLarge)
 
 
 class ObjectSink(Generic[T]):
-    """Keeps the newest readable state of each object, so that a relist can tell what is gone, and calls the hooks below."""
+    """Keeps the newest readable state of each object, so that a relist can tell what is gone, and
+    calls the hooks below.
+    """
 
     resource = kind_name = ""
     api = "v1"
@@ -49,7 +53,11 @@ class ObjectSink(Generic[T]):
         if self._unseen is not None:
             self._unseen.pop(name, None)
         old = self.objects.get(name)
-        if old is not None and old.metadata.resource_version == obj.metadata.resource_version and not self.lost(old):
+        if (
+            old is not None
+            and old.metadata.resource_version == obj.metadata.resource_version
+            and not self.lost(old)
+        ):
             return
         self.take(old, obj)
 
@@ -64,12 +72,23 @@ class ObjectSink(Generic[T]):
             del self.objects[name]
             if old is not None:
                 self.objects[name] = old
-            self._set_aside(UnreadableObject(PartialObject(obj.metadata), node_of(obj), _error_text(error), obj), error)
+            self._set_aside(
+                UnreadableObject(
+                    PartialObject(obj.metadata), node_of(obj), _error_text(error), obj
+                ),
+                error,
+            )
         else:
             self._in_order(name)
             if uncounted := self.uncounted(old, obj):
-                log.warning("not all of an object counts: %s", uncounted, extra=once_per_cause(f"{name} {uncounted}", object=key(obj)))
-                self.unreported[name] = UnreadableObject(PartialObject(obj.metadata), node_of(obj), uncounted)
+                log.warning(
+                    "not all of an object counts: %s",
+                    uncounted,
+                    extra=once_per_cause(f"{name} {uncounted}", object=key(obj)),
+                )
+                self.unreported[name] = UnreadableObject(
+                    PartialObject(obj.metadata), node_of(obj), uncounted
+                )
 
     def delete(self, obj: T | PartialObject) -> None:
         """Gone. Where that cannot be written down now, the next list tells it again."""
@@ -81,7 +100,13 @@ class ObjectSink(Generic[T]):
             self.on_delete(old or obj)
         except FAULTS as error:
             node = node_of(obj) if isinstance(obj, Pod) else ""
-            self._set_aside(UnreadableObject(PartialObject(obj.metadata), node, f"it is gone: {_error_text(error)}"), error, gone=True)
+            self._set_aside(
+                UnreadableObject(
+                    PartialObject(obj.metadata), node, f"it is gone: {_error_text(error)}"
+                ),
+                error,
+                gone=True,
+            )
         else:
             self._in_order(name)
 
@@ -94,12 +119,20 @@ class ObjectSink(Generic[T]):
             self._unseen.pop(self.identity(obj.partial.metadata), None)
         self._set_aside(obj)
 
-    def _set_aside(self, obj: UnreadableObject, error: BaseException | None = None, *, gone: bool = False) -> None:
-        """Leave it out of account, but for its place; told once with what failed, and once for each object."""
+    def _set_aside(
+        self, obj: UnreadableObject, error: BaseException | None = None, *, gone: bool = False
+    ) -> None:
+        """Leave it out of account, but for its place; told once with what failed, and once for each
+        object.
+        """
         name, named = self.identity(obj.partial.metadata), key(obj.partial)
         if error is not None and not isinstance(error, _EXPECTED_ERRORS):
             log_bug("taking in an object", error, resource=self.resource, object=named)
-        log.error("an object is set aside: %s", obj.error, extra=once_per_cause(f"{self.resource} {named} {obj.error}", object=named))
+        log.error(
+            "an object is set aside: %s",
+            obj.error,
+            extra=once_per_cause(f"{self.resource} {named} {obj.error}", object=named),
+        )
         before = self.aside.get(name)
         self.aside[name] = obj
         if before is None or before.error != obj.error or name in self.unreported:
@@ -129,7 +162,9 @@ class ObjectSink(Generic[T]):
         return {**{name: aside.partial for name, aside in self.aside.items()}, **self.objects}
 
     def state(self, identity: str) -> int | None:
-        """The newest version of an object that is known; None when there is none, or it was lost since."""
+        """The newest version of an object that is known; None when there is none, or it was lost
+        since.
+        """
         obj, aside = self.objects.get(identity), self.aside.get(identity)
         if aside is not None:
             return max(version(aside.partial.metadata), 0 if obj is None else version(obj.metadata))
@@ -141,15 +176,21 @@ class ObjectSink(Generic[T]):
         return metadata.uid
 
     def lost(self, obj: T) -> bool:
-        """Whether an object that was put is not where its state says that it is: a bug, which the next ``put`` of it mends."""
+        """Whether an object that was put is not where its state says that it is: a bug, which the
+        next ``put`` of it mends.
+        """
         return False
 
     def uncounted(self, old: T | None, new: T) -> str:
-        """What of an object is left out of account though the rest of it counts, where that is to be told now; else ""."""
+        """What of an object is left out of account though the rest of it counts, where that is to
+        be told now; else "".
+        """
         return ""
 
     def on_added_or_updated(self, old: T | None, new: T) -> None:
-        """An object is there for the first time (``old`` None) or anew. What it raises sets the object aside."""
+        """An object is there for the first time (``old`` None) or anew. What it raises sets the
+        object aside.
+        """
 
     def on_delete(self, old: T | PartialObject) -> None:
         """An object is gone."""

@@ -1,7 +1,8 @@
-"""Set aside: objects that could not be decoded, or that something failed on, are told of; by the leader, each once.
+"""Set aside: objects that could not be decoded, or that something failed on, are told of; by the
+leader, each once.
 
-Intake leaves them out of account until they change. A waiting pod of ours has an event and a condition that say so, everything else
-an event.
+Intake leaves them out of account until they change. A waiting pod of ours has an event and a
+condition that say so, everything else an event.
 """
 
 from __future__ import annotations
@@ -12,7 +13,11 @@ from typing import Any
 from moorage.core.objects.pods import Pod
 from moorage.engine.intake.object_sink import ObjectSink
 from moorage.engine.intake.pod_sink import PodSink
-from moorage.engine.reports.pod_conditions import SCHEDULER_ERROR, PodConditionUpdate, PodConditionWriter
+from moorage.engine.reports.pod_conditions import (
+    SCHEDULER_ERROR,
+    PodConditionUpdate,
+    PodConditionWriter,
+)
 from moorage.ports.event_recorder import Event, EventRecorder, ObjectRef
 from moorage.ports.kube import UnreadableObject
 
@@ -45,11 +50,17 @@ class UnreadableObjects:
     def waiting(self, uid: str) -> Pod | None:
         """The pod with this UID, if it is set aside and waits for a node."""
         aside = self._pods.aside.get(uid)
-        return aside.whole if aside is not None and isinstance(aside.whole, Pod) and not aside.node_name else None
+        return (
+            aside.whole
+            if aside is not None and isinstance(aside.whole, Pod) and not aside.node_name
+            else None
+        )
 
     def profiles_reconciled(self) -> None:
         """Profiles were reconciled: waiting pods may be ours from now on."""
-        self._pods.unreported.update({uid: aside for uid, aside in self._pods.aside.items() if self.waiting(uid) is not None})
+        self._pods.unreported.update(
+            {uid: aside for uid, aside in self._pods.aside.items() if self.waiting(uid) is not None}
+        )
 
     def report_due(self) -> None:
         """Tell of those that were not told of yet, some at a time."""
@@ -62,6 +73,8 @@ class UnreadableObjects:
         pod = self.waiting(meta.uid)
         if pod is None:
             regarding = ObjectRef(sink.kind_name, meta.name, meta.uid, meta.namespace, sink.api)
-            self._events.record(Event(regarding, "SetAside", text, "Scheduling", controller="moorage", warning=True))
+            self._events.record(
+                Event(regarding, "SetAside", text, "Scheduling", controller="moorage", warning=True)
+            )
         elif self._owns(pod.spec.scheduler_name):
             self._pod_conditions.report_if_new(PodConditionUpdate(pod, SCHEDULER_ERROR, text))

@@ -15,7 +15,9 @@ from moorage.ports.stored_kinds import StoredKind
 class StoredObjectSink(ObjectSink[HasMetadata]):
     """Objects of another kind: kept in the store, for whoever decides by them."""
 
-    def __init__(self, kind: StoredKind, cache: Cache, queue: SchedulingQueue, now: Callable[[], float]) -> None:
+    def __init__(
+        self, kind: StoredKind, cache: Cache, queue: SchedulingQueue, now: Callable[[], float]
+    ) -> None:
         super().__init__()
         self.kind = kind
         self.resource, self.kind_name, self.api = kind.name, kind.struct.__name__, kind.api
@@ -53,6 +55,8 @@ class StoredObjectSink(ObjectSink[HasMetadata]):
             self.listed()
         return more
 
-    def _move_on_event(self, action: ActionType, old: HasMetadata | None, new: HasMetadata | None) -> None:
+    def _move_on_event(
+        self, action: ActionType, old: HasMetadata | None, new: HasMetadata | None
+    ) -> None:
         if self.kind.event is not None:
             self._queue.move_on_event(ClusterEvent(self.kind.event, action, old, new), self._now())

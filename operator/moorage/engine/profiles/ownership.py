@@ -1,10 +1,11 @@
 """Ownership: profiles that somebody outside this installation has a better right to.
 
-A profile's status says which installation serves it. That is a hint where to look: whoever may write the status may say anything
-there. What is believed is that installation's own Leases, if they are where tenants have none: in a namespace with the label
-``moorage.dev/home``, which only those who may write namespaces can give, in our own, or in kube-system. While the Lease named is
-being renewed, and its holder announces that it serves the profile, the profile is left to it. The name default-scheduler is left to
-kube-scheduler while that is running.
+A profile's status says which installation serves it. That is a hint where to look: whoever may
+write the status may say anything there. What is believed is that installation's own Leases, if they
+are where tenants have none: in a namespace with the label ``moorage.dev/home``, which only those
+who may write namespaces can give, in our own, or in kube-system. While the Lease named is being
+renewed, and its holder announces that it serves the profile, the profile is left to it. The name
+default-scheduler is left to kube-scheduler while that is running.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ KUBE_SCHEDULER = "kube-system/kube-scheduler"
 
 
 class ProfileOwnership:
-    """Looks at other installations' Leases. ``ours`` is namespace/lease of this installation, as status.claimedBy writes it.
+    """Looks at other installations' Leases. ``ours`` is namespace/lease of this installation, as
+    status.claimedBy writes it.
 
     ``home(namespace)``: whether installations may be at home there.
     """
@@ -42,17 +44,35 @@ class ProfileOwnership:
         """Who else serves this profile, as a fault of it; None when it is ours to serve."""
         theirs = _claimant(record)
         if await self._serves(theirs, record.name):
-            text = f"the installation with Lease {theirs} serves this profile; delete it there, or stop that installation"
-            return FieldError("controllerName", bodies.controller_name(record.body), text, ConditionReason.CLAIMED_BY_ANOTHER)
+            text = (
+                f"the installation with Lease {theirs} serves this profile; delete it there, or "
+                f"stop that installation"
+            )
+            return FieldError(
+                "controllerName",
+                bodies.controller_name(record.body),
+                text,
+                ConditionReason.CLAIMED_BY_ANOTHER,
+            )
         name = bodies.scheduler_name(record.body)
-        if name == DEFAULT_SCHEDULER and self._is_foreign(KUBE_SCHEDULER) and await self._is_renewed(KUBE_SCHEDULER):
-            text = "kube-scheduler is running and serves this name; stop it first, or choose another name"
+        if (
+            name == DEFAULT_SCHEDULER
+            and self._is_foreign(KUBE_SCHEDULER)
+            and await self._is_renewed(KUBE_SCHEDULER)
+        ):
+            text = (
+                "kube-scheduler is running and serves this name; stop it first, or choose "
+                "another name"
+            )
             return FieldError("schedulerName", name, text, ConditionReason.DEFAULT_SCHEDULER_ACTIVE)
         return None
 
     def is_contested(self, record: ProfileRecord) -> bool:
         """Whether the answer depends on somebody else's Lease, so that it may change with time."""
-        return self._is_foreign(_claimant(record)) or bodies.scheduler_name(record.body) == DEFAULT_SCHEDULER
+        return (
+            self._is_foreign(_claimant(record))
+            or bodies.scheduler_name(record.body) == DEFAULT_SCHEDULER
+        )
 
     def _is_foreign(self, lease: str) -> bool:
         return lease not in ("", self.own_lease)
@@ -64,9 +84,15 @@ class ProfileOwnership:
             return False
         if not self._may_hold_leases(namespace):
             extra = once_per_cause(f"claim {lease} {profile}", profile=profile)
-            log.warning("status.claimedBy is %r, where no installation is at home: not believed", lease, extra=extra)
+            log.warning(
+                "status.claimedBy is %r, where no installation is at home: not believed",
+                lease,
+                extra=extra,
+            )
             return False
-        return await self._is_renewed(lease) and await self._true_if_unreadable(self._reads.serves(namespace, name, profile), lease)
+        return await self._is_renewed(lease) and await self._true_if_unreadable(
+            self._reads.serves(namespace, name, profile), lease
+        )
 
     async def _is_renewed(self, lease: str) -> bool:
         """Whether somebody renews this Lease."""
@@ -79,7 +105,10 @@ class ProfileOwnership:
             return await answer
         except EdgeError as error:
             log.warning(
-                "Lease %s cannot be read, so it is taken for held: %s", lease, error, extra=once_per_cause(f"lease {lease} {error}")
+                "Lease %s cannot be read, so it is taken for held: %s",
+                lease,
+                error,
+                extra=once_per_cause(f"lease {lease} {error}"),
             )
             return True
         except FAULTS as error:
@@ -88,5 +117,7 @@ class ProfileOwnership:
 
 
 def _claimant(record: ProfileRecord) -> str:
-    """namespace/lease of the installation that serves the profile, as its status says; "" for none."""
+    """namespace/lease of the installation that serves the profile, as its status says; "" for
+    none.
+    """
     return str(bodies.status(record.body).get("claimedBy") or "")

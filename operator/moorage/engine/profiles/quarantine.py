@@ -1,7 +1,8 @@
-"""Quarantine: keeps plugins that hung out of the profiles, as the record says, until it no longer does or they are of another version.
+"""Quarantine: keeps plugins that hung out of the profiles, as the record says, until it no longer
+does or they are of another version.
 
-Read before this replica decides, and again at every look around, by standbys too: a plugin that hung in one replica would hang in
-the next.
+Read before this replica decides, and again at every look around, by standbys too: a plugin that
+hung in one replica would hang in the next.
 """
 
 from __future__ import annotations
@@ -18,12 +19,21 @@ log = logging.getLogger(__name__)
 
 
 class PluginQuarantine:
-    """``plugins`` maps the plugins that are out to why, and is the resolver's own; ``heed`` is told of those that came or went."""
+    """``plugins`` maps the plugins that are out to why, and is the resolver's own; ``heed`` is told
+    of those that came or went.
+    """
 
     def __init__(
-        self, registry: Registry, reads: KubeReader, lease: str, plugins: dict[str, str], heed: Callable[[Collection[str]], None]
+        self,
+        registry: Registry,
+        reads: KubeReader,
+        lease: str,
+        plugins: dict[str, str],
+        heed: Callable[[Collection[str]], None],
     ) -> None:
-        self._versions = {name: spec.guard.version for name, spec in registry.items() if spec.guard is not None}
+        self._versions = {
+            name: spec.guard.version for name, spec in registry.items() if spec.guard is not None
+        }
         self._reads = reads
         self._lease = lease
         self._plugins = plugins
@@ -39,18 +49,27 @@ class PluginQuarantine:
             log.error("the record of plugins that hung cannot be read: %s", error)
 
     def _apply(self, record: Mapping[str, str]) -> None:
-        now = {name: self._why(version) for name, version in record.items() if self._versions.get(name) == version}
+        now = {
+            name: self._why(version)
+            for name, version in record.items()
+            if self._versions.get(name) == version
+        }
         changed = now.keys() ^ self._plugins.keys()
         if not changed:
             return
         for name in sorted(changed):
-            log.warning("plugin %s is quarantined" if name in now else "plugin %s is quarantined no longer", name)
+            log.warning(
+                "plugin %s is quarantined" if name in now else "plugin %s is quarantined no longer",
+                name,
+            )
         self._plugins.clear()
         self._plugins.update(now)
         self._on_changed(changed)
 
     def _why(self, version: str) -> str:
         return (
-            f"version {version} of this plugin hung in a call, so it is not called any more: install another version of its package,"
-            f" or take it out of the annotation {QUARANTINE_ANNOTATION} of Lease {self._lease} to try it again"
+            f"version {version} of this plugin hung in a call, so it is not called any more: "
+            f"install another version of its package,"
+            f" or take it out of the annotation {QUARANTINE_ANNOTATION} of Lease {self._lease} "
+            f"to try it again"
         )

@@ -1,4 +1,5 @@
-"""Profile records: what is known of each SchedulerProfile, from its object to the revision that decides for it.
+"""Profile records: what is known of each SchedulerProfile, from its object to the revision that
+decides for it.
 
 Only ``swap`` writes these records; ``profile_status`` turns them into status.
 """
@@ -17,7 +18,9 @@ from moorage.core.framework.revisions import FieldError, Revision
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ActiveRevision:
-    """The revision that decides, what it was made of and since when; ``last_good`` when the object's spec is not what it is."""
+    """The revision that decides, what it was made of and since when; ``last_good`` when the
+    object's spec is not what it is.
+    """
 
     revision: Revision
     resolution: Resolution
@@ -39,7 +42,9 @@ class ProfileRecord:
     resolution: Resolution | None = None
     """Of ``reconciled``; None before the first."""
     conflicts: tuple[FieldError, ...] = ()
-    """Why another profile or another scheduler serves its pods; while there are any, no revision of it decides."""
+    """Why another profile or another scheduler serves its pods; while there are any, no revision of
+    it decides.
+    """
     active: ActiveRevision | None = None
     superseded: list[Revision] = dataclasses.field(default_factory=list)
     """Revisions that may still have bindings in flight."""
@@ -93,5 +98,8 @@ def name_conflicts(records: Iterable[ProfileRecord]) -> Iterator[tuple[ProfileRe
         name = record.resolution.scheduler_name
         owner = owners.setdefault(name, record)
         if owner is not record:
-            text = f"SchedulerProfile {owner.name!r} is older and has this schedulerName already; choose another one"
+            text = (
+                f"SchedulerProfile {owner.name!r} is older and has this schedulerName already; "
+                f"choose another one"
+            )
             yield record, FieldError("schedulerName", name, text, "NameConflict")

@@ -1,4 +1,6 @@
-"""The replica monitor: what a replica finds out, and tells, at its own pace: the other replicas and its own rights."""
+"""The replica monitor: what a replica finds out, and tells, at its own pace: the other replicas and
+its own rights.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,11 @@ from collections.abc import Awaitable, Callable
 from typing import NamedTuple, ParamSpec
 
 from moorage.core.framework.registry import RequiredAccess
-from moorage.engine.profiles.profile_conditions import RequiredRight, StatusInputs, rights_required_by
+from moorage.engine.profiles.profile_conditions import (
+    RequiredRight,
+    StatusInputs,
+    rights_required_by,
+)
 from moorage.engine.profiles.profile_status import ProfileStatusWriter
 from moorage.engine.profiles.swap import ProfileSwapper
 from moorage.ports.bundle import Ports
@@ -26,7 +32,9 @@ ROUND_INTERVAL_SECONDS = 2.0
 
 
 class AccessRight(NamedTuple):
-    """What the service account may do: everywhere, or with ``home`` in the namespace of the Lease."""
+    """What the service account may do: everywhere, or with ``home`` in the namespace of the
+    Lease.
+    """
 
     verb: str
     group: str
@@ -34,7 +42,8 @@ class AccessRight(NamedTuple):
     home: bool
 
     def __str__(self) -> str:
-        return f"{self.verb} {self.resource}{self.group and f'.{self.group}'}{' in its own namespace' if self.home else ''}"
+        where = " in its own namespace" if self.home else ""
+        return f"{self.verb} {self.resource}{self.group and f'.{self.group}'}{where}"
 
 
 _NEEDED = (
@@ -55,15 +64,24 @@ _NEEDED = (
     ("create delete get list patch update", "coordination.k8s.io", "leases", True),
     ("create delete list", "apps", "controllerrevisions", True),
 )
-RIGHTS = tuple(AccessRight(verb, group, resource, home) for verbs, group, resource, home in _NEEDED for verb in verbs.split())
+RIGHTS = tuple(
+    AccessRight(verb, group, resource, home)
+    for verbs, group, resource, home in _NEEDED
+    for verb in verbs.split()
+)
 """What every profile needs, whatever its plugins."""
 
 
 def rights_to(need: RequiredRight) -> tuple[AccessRight, ...]:
     """What it takes to decide by objects of a kind, or to do what an actor does."""
     if isinstance(need, RequiredAccess):
-        return tuple(AccessRight(verb, need.group, need.resource, need.own_namespace_only) for verb in need.verbs)
-    return tuple(AccessRight(verb, need.group, need.resource, home=False) for verb in ("list", "watch"))
+        return tuple(
+            AccessRight(verb, need.group, need.resource, need.own_namespace_only)
+            for verb in need.verbs
+        )
+    return tuple(
+        AccessRight(verb, need.group, need.resource, home=False) for verb in ("list", "watch")
+    )
 
 
 class ReplicaMonitor:
@@ -86,7 +104,8 @@ class ReplicaMonitor:
     async def run(self, swapper: ProfileSwapper, reconciler: ProfileStatusWriter) -> None:
         """Go round until cancelled; take back the announcement at the end.
 
-        A change is followed by two rounds: the other replicas need a moment to follow it, and the second shows that they did.
+        A change is followed by two rounds: the other replicas need a moment to follow it, and the
+        second shows that they did.
         """
         settled = False
         try:
@@ -94,7 +113,11 @@ class ReplicaMonitor:
                 self._changed.clear()
                 await self.check_once(swapper, reconciler)
                 await self._clock.sleep(ROUND_INTERVAL_SECONDS)
-                changed = await self._changed_within(REPLICA_PERIOD_SECONDS) if settled else self._changed.is_set()
+                changed = (
+                    await self._changed_within(REPLICA_PERIOD_SECONDS)
+                    if settled
+                    else self._changed.is_set()
+                )
                 settled = not changed
         finally:
             await self._withdraw()
@@ -108,7 +131,11 @@ class ReplicaMonitor:
 
     async def check_once(self, swapper: ProfileSwapper, reconciler: ProfileStatusWriter) -> None:
         """One look around. What fails is looked at again next time."""
-        live = {record.name: record.active.revision.id for record in swapper.records.values() if record.active is not None}
+        live = {
+            record.name: record.active.revision.id
+            for record in swapper.records.values()
+            if record.active is not None
+        }
         await self._try(self._announcer.announce, self._identity, live)
         await self._try(self._refresh_quarantine)
         if swapper.leading:
@@ -116,13 +143,19 @@ class ReplicaMonitor:
             await self._try(self._check_rights, reconciler.inputs, swapper)
             reconciler.notify()
 
-    async def _try(self, look: Callable[P, Awaitable[None]], *args: P.args, **kwargs: P.kwargs) -> None:
+    async def _try(
+        self, look: Callable[P, Awaitable[None]], *args: P.args, **kwargs: P.kwargs
+    ) -> None:
         """One failing look, as for want of a right, must not hide what the others see."""
         with guard("looking around"):
             try:
                 await look(*args, **kwargs)
             except EdgeError as error:
-                log.warning("looking around failed, next time more: %s", error, extra=once_per_failure(error))
+                log.warning(
+                    "looking around failed, next time more: %s",
+                    error,
+                    extra=once_per_failure(error),
+                )
 
     async def _check_replicas(self, inputs: StatusInputs) -> None:
         inputs.replicas = tuple(await self._reads.replicas())
@@ -133,8 +166,17 @@ class ReplicaMonitor:
         if self._clock.boottime() < self._rights_due:
             return
         inputs.missing_rights = await self._missing(RIGHTS)
-        made = [record.resolution.made for record in swapper.records.values() if record.resolution is not None]
-        needs = {need: rights_to(need) for revision in made if revision is not None for need in rights_required_by(revision)}
+        made = [
+            record.resolution.made
+            for record in swapper.records.values()
+            if record.resolution is not None
+        ]
+        needs = {
+            need: rights_to(need)
+            for revision in made
+            if revision is not None
+            for need in rights_required_by(revision)
+        }
         inputs.missing_for = {need: await self._missing(rights) for need, rights in needs.items()}
         self._rights_due = self._clock.boottime() + REPLICA_PERIOD_SECONDS
 

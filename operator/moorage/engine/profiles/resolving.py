@@ -1,4 +1,6 @@
-"""Resolving: what the engine knows of the resolver, and that its bugs are a fault of the profile which it was asked about."""
+"""Resolving: what the engine knows of the resolver, and that its bugs are a fault of the profile
+which it was asked about.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ from moorage.ports.guards import FAULTS, log_bug
 class ProfileResolver(Protocol):
     """Turns a profile's object and the PluginConfigs into a revision or a list of errors; pure."""
 
-    def __call__(self, profile: Body, configs: dict[str, Body], *, trusted: bool = False) -> Resolution:
+    def __call__(
+        self, profile: Body, configs: dict[str, Body], *, trusted: bool = False
+    ) -> Resolution:
         """Never raises for what the objects hold. ``trusted``: all of it was good before."""
 
     def config_errors(self, body: Body) -> tuple[FieldError, ...]:
@@ -39,7 +43,11 @@ class PluginConfigResults:
         version = (metadata.get("uid"), metadata.get("generation"))
         known = self._known.get(name)
         if known is None or known[0] != version:
-            known = self._known[name] = version, self._resolver.config_errors(body), bodies.config_hash(body)
+            known = self._known[name] = (
+                version,
+                self._resolver.config_errors(body),
+                bodies.config_hash(body),
+            )
         return known[1:]
 
     def forget(self, *names: str) -> None:
@@ -48,7 +56,9 @@ class PluginConfigResults:
             self._known.pop(name, None)
 
 
-def resolve(record: ProfileRecord, resolver: ProfileResolver, configs: dict[str, Body]) -> Resolution:
+def resolve(
+    record: ProfileRecord, resolver: ProfileResolver, configs: dict[str, Body]
+) -> Resolution:
     """What becomes of its spec; where a bug ends that, its last good revision goes on."""
     try:
         return resolver(record.reconciled, configs)

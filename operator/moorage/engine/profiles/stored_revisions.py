@@ -1,6 +1,8 @@
-"""Stored revisions: of each profile the newest few, kept by the API server, so that a bad spec finds its last good one after a restart.
+"""Stored revisions: of each profile the newest few, kept by the API server, so that a bad spec
+finds its last good one after a restart.
 
-In memory is no more of them than what they are called: what they are made of is read when it is asked for.
+In memory is no more of them than what they are called: what they are made of is read when it is
+asked for.
 """
 
 from __future__ import annotations
@@ -50,14 +52,22 @@ class StoredRevisions:
         if any(stored.data.get("revision") == resolution.id for stored in kept):
             return
         number = max((stored.number for stored in kept), default=0) + 1
-        name = f"{shortened(record.name, MAX_NAME_CHARACTERS - len(resolution.id) - 1)}-{resolution.id}"
-        stored = StoredRevision(name, record.name, number, {**resolution.document, "revision": resolution.id, "uid": record.uid})
+        profile = shortened(record.name, MAX_NAME_CHARACTERS - len(resolution.id) - 1)
+        name = f"{profile}-{resolution.id}"
+        stored = StoredRevision(
+            name,
+            record.name,
+            number,
+            {**resolution.document, "revision": resolution.id, "uid": record.uid},
+        )
         await self._create(stored)
         kept.append(named(stored))
         await self._prune(kept)
 
     async def last_good(self, record: ProfileRecord) -> Resolution | None:
-        """The newest one that can be used, None where there is none; ``record.lost`` says why. Raises EdgeError when it is not known."""
+        """The newest one that can be used, None where there is none; ``record.lost`` says why.
+        Raises EdgeError when it is not known.
+        """
         known = list(reversed(self.known.get(record.uid, [])))
         names = tuple(stored.name for stored in known)
         if names == record.useless:
@@ -65,22 +75,50 @@ class StoredRevisions:
         record.lost = ""
         for each in known:
             stored = await self._reads.revision(each.name)
-            profile, configs = (None, None) if stored is None else (stored.data.get("profile"), stored.data.get("pluginConfigs"))
-            if isinstance(profile, Mapping) and isinstance(configs, Mapping) and all(isinstance(c, Mapping) for c in configs.values()):
-                resolution = self._resolver(bodies.kept(profile), {name: bodies.kept(c) for name, c in configs.items()}, trusted=True)
-                if not resolution.errors and resolution.scheduler_name == bodies.scheduler_name(record.body):
+            profile, configs = (
+                (None, None)
+                if stored is None
+                else (stored.data.get("profile"), stored.data.get("pluginConfigs"))
+            )
+            if (
+                isinstance(profile, Mapping)
+                and isinstance(configs, Mapping)
+                and all(isinstance(c, Mapping) for c in configs.values())
+            ):
+                resolution = self._resolver(
+                    bodies.kept(profile),
+                    {name: bodies.kept(c) for name, c in configs.items()},
+                    trusted=True,
+                )
+                if not resolution.errors and resolution.scheduler_name == bodies.scheduler_name(
+                    record.body
+                ):
                     record.lost = ""
                     return resolution
                 faults = "; ".join(map(str, resolution.errors))
-                record.lost = record.lost or f"revision {each.data.get('revision')} decided before and cannot be used now: {faults}"
-                log.error("stored revision %s cannot be used: %s", each.name, faults, extra={"profile": record.name})
+                record.lost = record.lost or (
+                    f"revision {each.data.get('revision')} decided before and cannot be used "
+                    f"now: {faults}"
+                )
+                log.error(
+                    "stored revision %s cannot be used: %s",
+                    each.name,
+                    faults,
+                    extra={"profile": record.name},
+                )
             else:
-                log.error("stored revision %s is not as it was written, so it cannot be used", each.name, extra={"profile": record.name})
+                log.error(
+                    "stored revision %s is not as it was written, so it cannot be used",
+                    each.name,
+                    extra={"profile": record.name},
+                )
         record.useless = names
         return None
 
     async def _create(self, stored: StoredRevision) -> None:
-        """Store it, unless it is there as it is to be, as when an answer was lost; another one of that name makes room first."""
+        """Store it, unless it is there as it is to be, as when an answer was lost; another one of
+        that name makes room first.
+        """
         try:
             await self._writes.create_revision(stored)
         except Conflict:
@@ -105,7 +143,9 @@ class StoredRevisions:
 
 def named(stored: StoredRevision) -> StoredRevision:
     """The same less what it is made of."""
-    return dataclasses.replace(stored, data={key: stored.data[key] for key in NAMED_BY if key in stored.data})
+    return dataclasses.replace(
+        stored, data={key: stored.data[key] for key in NAMED_BY if key in stored.data}
+    )
 
 
 def by_profile(revisions: Sequence[StoredRevision]) -> dict[str, list[StoredRevision]]:

@@ -1,10 +1,12 @@
-"""The swap: from changed objects to one new live revision, or to a refusal that leaves the last good one deciding.
+"""The swap: from changed objects to one new live revision, or to a refusal that leaves the last
+good one deciding.
 
-Objects that change within the debounce are reconciled together. Reconciling resolves every profile that may be concerned beside the live
-ones (nothing live is touched), stores what is new (the leader, as a ControllerRevision), and then swaps: one reference per profile
-and what follows from it, in one synchronous step. A profile whose spec is bad goes on with its last good revision, after a restart
-with the newest stored one. One whose pods are somebody else's to place (an older profile of that schedulerName, another
-installation, kube-scheduler) stands back.
+Objects that change within the debounce are reconciled together. Reconciling resolves every profile
+that may be concerned beside the live ones (nothing live is touched), stores what is new (the
+leader, as a ControllerRevision), and then swaps: one reference per profile and what follows from
+it, in one synchronous step. A profile whose spec is bad goes on with its last good revision, after
+a restart with the newest stored one. One whose pods are somebody else's to place (an older profile
+of that schedulerName, another installation, kube-scheduler) stands back.
 """
 
 from __future__ import annotations
@@ -42,7 +44,13 @@ CONTROLLER = "moorage"
 class ProfileSwapper:
     """Keeps the profile records and the live revisions in step with the objects."""
 
-    def __init__(self, loop: SchedulingLoop, resolver: ProfileResolver, ports: Ports, claims: ProfileOwnership) -> None:
+    def __init__(
+        self,
+        loop: SchedulingLoop,
+        resolver: ProfileResolver,
+        ports: Ports,
+        claims: ProfileOwnership,
+    ) -> None:
         self.records: dict[str, ProfileRecord] = {}
         self.configs: dict[str, Body] = {}
         self.stored = StoredRevisions(ports.reads, ports.writes, resolver)
@@ -52,7 +60,9 @@ class ProfileSwapper:
         self.orphaned: Callable[[str, str], None] = lambda scheduler_name, profile: None
         """Called when a profile is gone and no other one has its schedulerName."""
         self.lacking: Callable[[Revision], tuple[str, ...]] = lambda revision: ()
-        """The resources that a revision would decide by and that are not listed yet, or not caught up since this replica leads."""
+        """The resources that a revision would decide by and that are not listed yet, or not caught
+        up since this replica leads.
+        """
         self._loop = loop
         self._resolver = resolver
         self.config_facts = PluginConfigResults(resolver)
@@ -65,7 +75,7 @@ class ProfileSwapper:
         self._dirty = asyncio.Event()
         self._ownership_due = 0.0
 
-    # ---- what comes in -----------------------------------------------------------------------------------------------------
+    # ---- what comes in ---------------------------------------------------------------------------
 
     def profile_changed(self, name: str, body: Body | None) -> None:
         """A SchedulerProfile of this installation is in this state; None when it is gone."""
@@ -108,7 +118,7 @@ class ProfileSwapper:
             self._emit(record, "LeaderChanged", f"{identity} leads", warning=False)
         self._dirty.set()
 
-    # ---- reconciling -------------------------------------------------------------------------------------------------------
+    # ---- reconciling -----------------------------------------------------------------------------
 
     async def run(self, debounce: float) -> None:
         """Reconcile what changed, each time the debounce (seconds) has passed, until cancelled."""
@@ -121,11 +131,17 @@ class ProfileSwapper:
                 self._dirty.set()
 
     def quarantine(self, plugins: Collection[str]) -> None:
-        """These plugins must not be called from now on, or may be again: no revision that has one of them goes on deciding."""
+        """These plugins must not be called from now on, or may be again: no revision that has one
+        of them goes on deciding.
+        """
         self.config_facts.forget()
         for record in self.records.values():
             record.stale = True
-            if record.active is not None and any(name in plugins for names in record.active.revision.points.values() for name in names):
+            if record.active is not None and any(
+                name in plugins
+                for names in record.active.revision.points.values()
+                for name in names
+            ):
                 self._deactivate(record)
         self._dirty.set()
 
@@ -140,7 +156,10 @@ class ProfileSwapper:
 
     def recheck_ownership(self) -> None:
         """Look again at profiles that somebody else may serve, now or no longer."""
-        if any(record.conflicts or self._ownership.is_contested(record) for record in self.records.values()):
+        if any(
+            record.conflicts or self._ownership.is_contested(record)
+            for record in self.records.values()
+        ):
             self._dirty.set()
 
     def recheck_kinds(self) -> None:
@@ -149,7 +168,9 @@ class ProfileSwapper:
             self._dirty.set()
 
     async def reconcile(self) -> bool:
-        """Resolve, store, swap; False when something could not be stored and is to be tried again."""
+        """Resolve, store, swap; False when something could not be stored and is to be tried
+        again.
+        """
         for record in list(self.records.values()):
             if record.stale:
                 record.stale, record.reconciled, record.useless = False, record.body, ()
@@ -170,7 +191,9 @@ class ProfileSwapper:
         self.changed()
         return done
 
-    async def _conflicts(self, records: Sequence[ProfileRecord]) -> dict[str, tuple[FieldError, ...]]:
+    async def _conflicts(
+        self, records: Sequence[ProfileRecord]
+    ) -> dict[str, tuple[FieldError, ...]]:
         """By profile: why its pods are another profile's or another scheduler's to place."""
         found: dict[str, tuple[FieldError, ...]] = {record.name: () for record in records}
         for record, conflict in name_conflicts(records):
@@ -202,9 +225,15 @@ class ProfileSwapper:
         return True
 
     def _misses_kinds(self, record: ProfileRecord, resolution: Resolution) -> bool:
-        """Whether a revision would decide by objects that are not up to date yet; then it waits for them, and says so."""
+        """Whether a revision would decide by objects that are not up to date yet; then it waits for
+        them, and says so.
+        """
         record.missing_kinds = self.lacking(resolution.revision)
-        record.waiting_reason = f"{', '.join(record.missing_kinds)} are not up to date yet" if record.missing_kinds else ""
+        record.waiting_reason = (
+            f"{', '.join(record.missing_kinds)} are not up to date yet"
+            if record.missing_kinds
+            else ""
+        )
         return bool(record.missing_kinds)
 
     async def _store(self, record: ProfileRecord, resolution: Resolution) -> bool:
@@ -212,16 +241,23 @@ class ProfileSwapper:
         try:
             await self.stored.store(record, resolution)
         except EdgeError as error:
-            log.warning("revision %s was not stored, so it is not swapped in yet: %s", resolution.id, error, extra={"profile": record.name})
+            log.warning(
+                "revision %s was not stored, so it is not swapped in yet: %s",
+                resolution.id,
+                error,
+                extra={"profile": record.name},
+            )
             record.waiting_reason = f"it could not be stored: {error}"
             return False
         record.waiting_reason = ""
         return True
 
-    # ---- the swap ----------------------------------------------------------------------------------------------------------
+    # ---- the swap --------------------------------------------------------------------------------
 
     def swap(self, record: ProfileRecord, resolution: Resolution, last_good: bool = False) -> None:
-        """Make this revision decide, from the next pod on. One synchronous step: nobody sees half of it."""
+        """Make this revision decide, from the next pod on. One synchronous step: nobody sees half
+        of it.
+        """
         revision = resolution.revision
         started = self._clock.boottime()
         old = record.active.revision if record.active is not None else None
@@ -248,14 +284,23 @@ class ProfileSwapper:
             self._emit(
                 record,
                 "Activated",
-                f"Revision {revision.id} decides for pods with schedulerName {revision.scheduler_name!r}",
+                (
+                    f"Revision {revision.id} decides for pods with schedulerName "
+                    f"{revision.scheduler_name!r}"
+                ),
                 warning=False,
             )
 
     def requeue_due(self, record: ProfileRecord) -> None:
-        """Move the pods that changed plugins had refused, at most once per initial backoff of the profile."""
+        """Move the pods that changed plugins had refused, at most once per initial backoff of the
+        profile.
+        """
         now = self._clock.boottime()
-        if record.active is None or not record.pending_requeue or now < record.requeued_at + record.active.resolution.initial_backoff:
+        if (
+            record.active is None
+            or not record.pending_requeue
+            or now < record.requeued_at + record.active.resolution.initial_backoff
+        ):
             return
         queue: SchedulingQueue = self._loop.queue
         queue.move_rejected_by(record.active.revision.scheduler_name, record.pending_requeue, now)
@@ -269,18 +314,25 @@ class ProfileSwapper:
         return sum(counts.values())
 
     def _supersede(self, record: ProfileRecord, revision: Revision) -> None:
-        """Remember who may have bindings in flight, and forget who has none left: on a standby nobody else does."""
+        """Remember who may have bindings in flight, and forget who has none left: on a standby
+        nobody else does.
+        """
         record.superseded.append(revision)
         self.prune_superseded(record)
 
-    # ---- refusals ----------------------------------------------------------------------------------------------------------
+    # ---- refusals --------------------------------------------------------------------------------
 
     async def _reject_spec(self, record: ProfileRecord) -> bool:
-        """The spec is bad: the last good revision goes on, or the newest stored one is taken up; False when that is to be tried again.
+        """The spec is bad: the last good revision goes on, or the newest stored one is taken up;
+        False when that is to be tried again.
 
         Where somebody else serves the pods, nothing of it goes on.
         """
-        known = record.active is not None or bool(record.conflicts) or await self._restore_stored(record)
+        known = (
+            record.active is not None
+            or bool(record.conflicts)
+            or await self._restore_stored(record)
+        )
         if self.records.get(record.name) is not record:  # it went while it was looked for
             return True
         self._apply_suspension(record)
@@ -288,19 +340,34 @@ class ProfileSwapper:
         if self.leading and record.last_rejection != f"{record.generation} {text}":
             record.last_rejection = f"{record.generation} {text}"
             self._telemetry.swap(record.name, "refused", 0.0)
-            good = f"; revision {record.active.revision.id} goes on deciding" if record.active is not None else ""
+            good = (
+                f"; revision {record.active.revision.id} goes on deciding"
+                if record.active is not None
+                else ""
+            )
             self._emit(record, "Rejected", text + good, warning=True)
         return known
 
     async def _restore_stored(self, record: ProfileRecord) -> bool:
-        """Let the last good revision decide, if there is one; False when it could not be read for now."""
+        """Let the last good revision decide, if there is one; False when it could not be read for
+        now.
+        """
         try:
             resolution = await self.stored.last_good(record)
         except EdgeError as error:
             record.lost = f"the revision that decided before could not be read: {error}"
-            log.warning("profile %s: %s", record.name, record.lost, extra={"profile": record.name, **once_per_failure(error)})
+            log.warning(
+                "profile %s: %s",
+                record.name,
+                record.lost,
+                extra={"profile": record.name, **once_per_failure(error)},
+            )
             return False
-        if resolution is not None and self.records.get(record.name) is record and not self._misses_kinds(record, resolution):
+        if (
+            resolution is not None
+            and self.records.get(record.name) is record
+            and not self._misses_kinds(record, resolution)
+        ):
             self.swap(record, resolution, last_good=True)
         return True
 
@@ -310,11 +377,19 @@ class ProfileSwapper:
             return
         revision = record.active.revision
         record.waits_for = self.lacking(revision)
-        config = None if record.suspended or record.waits_for else record.active.resolution.queue_config
+        config = (
+            None if record.suspended or record.waits_for else record.active.resolution.queue_config
+        )
         self._loop.queue.set_profile(revision.scheduler_name, config, self._clock.boottime())
         if config is None:
-            why = "is suspended" if record.suspended else f"waits until {', '.join(record.waits_for)} are up to date"
-            self._loop.interrupt_profile(revision.scheduler_name, f"SchedulerProfile {record.name!r} {why}")
+            why = (
+                "is suspended"
+                if record.suspended
+                else f"waits until {', '.join(record.waits_for)} are up to date"
+            )
+            self._loop.interrupt_profile(
+                revision.scheduler_name, f"SchedulerProfile {record.name!r} {why}"
+            )
 
     def _deleted(self, record: ProfileRecord) -> None:
         """The object is gone."""
@@ -324,7 +399,9 @@ class ProfileSwapper:
             self._gone[bodies.scheduler_name(record.body)] = record.name
 
     def _deactivate(self, record: ProfileRecord) -> None:
-        """It decides no more: pods of its schedulerName are held until a profile of that name decides."""
+        """It decides no more: pods of its schedulerName are held until a profile of that name
+        decides.
+        """
         active, record.active = record.active, None
         if active is None:
             return
@@ -332,7 +409,10 @@ class ProfileSwapper:
         self._supersede(record, revision)
         del self._loop.live[revision.scheduler_name]
         self._loop.queue.set_profile(revision.scheduler_name, None, self._clock.boottime())
-        self._loop.interrupt_profile(revision.scheduler_name, f"SchedulerProfile {record.name!r} serves this schedulerName no more")
+        self._loop.interrupt_profile(
+            revision.scheduler_name,
+            f"SchedulerProfile {record.name!r} serves this schedulerName no more",
+        )
         self._loop.context.evaluator.retire(revision)
 
     def _report_orphaned(self) -> None:
@@ -343,12 +423,18 @@ class ProfileSwapper:
                 self.orphaned(scheduler_name, profile)
 
     def _emit(self, record: ProfileRecord, reason: str, note: str, *, warning: bool) -> None:
-        self._events.record(Event(profile_object(record), reason, note, reason, controller=CONTROLLER, warning=warning))
+        self._events.record(
+            Event(
+                profile_object(record), reason, note, reason, controller=CONTROLLER, warning=warning
+            )
+        )
 
 
 def profile_object(record: ProfileRecord) -> ObjectRef:
     """The profile as events name it."""
-    return ObjectRef("SchedulerProfile", record.name, record.uid, api_version="moorage.dev/v1alpha1")
+    return ObjectRef(
+        "SchedulerProfile", record.name, record.uid, api_version="moorage.dev/v1alpha1"
+    )
 
 
 def _identity(body: Body) -> tuple[object, str]:

@@ -1,4 +1,6 @@
-"""Unmatched pods, whose profile is missing: nobody has its name, it was deleted, or it has never been valid."""
+"""Unmatched pods, whose profile is missing: nobody has its name, it was deleted, or it has never
+been valid.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +16,21 @@ from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
 from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.engine.profiles.records import ProfileRecord
 from moorage.engine.profiles.swap import ProfileSwapper
-from moorage.engine.reports.pod_conditions import SCHEDULER_ERROR, PodConditionUpdate, PodConditionWriter, pod_object
+from moorage.engine.reports.pod_conditions import (
+    SCHEDULER_ERROR,
+    PodConditionUpdate,
+    PodConditionWriter,
+    pod_object,
+)
 from moorage.ports.clock import Clock
 from moorage.ports.event_recorder import Event, EventRecorder
 
 REPORT_AFTER_SECONDS = 60.0
 """Seconds without a node after which a pod's schedulerName is looked at."""
 MIN_SIMILARITY = 0.8
-"""How alike two names are (difflib's ratio) that are taken for one and its misspelling: schedulers' names have endings in common."""
+"""How alike two names are (difflib's ratio) that are taken for one and its misspelling: schedulers'
+names have endings in common.
+"""
 DEFAULT_SCHEDULER = "default-scheduler"
 """Never told: what pods have that ask for nobody in particular."""
 SLICE_SECONDS = 0.004
@@ -38,10 +47,17 @@ class DeletedProfile(NamedTuple):
 
 
 class UnmatchedPods:
-    """See the module's docstring. ``tell(pod, text)`` gives a pod an event and a condition, unless it has just these."""
+    """See the module's docstring. ``tell(pod, text)`` gives a pod an event and a condition, unless
+    it has just these.
+    """
 
     def __init__(
-        self, queue: SchedulingQueue, clock: Clock, events: EventRecorder, foreign: Collection[str], tell: Callable[[Pod, str], None]
+        self,
+        queue: SchedulingQueue,
+        clock: Clock,
+        events: EventRecorder,
+        foreign: Collection[str],
+        tell: Callable[[Pod, str], None],
     ) -> None:
         self._queue = queue
         self._clock = clock
@@ -61,10 +77,12 @@ class UnmatchedPods:
         self._explanations: dict[str, str] = {}
         """What is wrong with a schedulerName; "": nothing that we know of."""
 
-    # ---- what happens --------------------------------------------------------------------------------------------------------
+    # ---- what happens ----------------------------------------------------------------------------
 
     def profile_changed(self, profile: str, scheduler_name: str | None) -> None:
-        """A SchedulerProfile, of whatever installation, has this schedulerName; None: it is gone."""
+        """A SchedulerProfile, of whatever installation, has this schedulerName; None: it is
+        gone.
+        """
         before = self._names.pop(profile, None)
         if scheduler_name is not None:
             self._names[profile] = scheduler_name
@@ -91,9 +109,17 @@ class UnmatchedPods:
         """From now on this replica tells; the leader before it may have left some untold."""
         self._leading = True
         for name in self._deleted:
-            self._orphans.extend(entry.uid for entry in self._queue.entries(name) if self._is_orphan(entry))
-        others = (entry for entry in self._queue.entries() if self._is_unmatched(entry.scheduler_name) and not self._is_orphan(entry))
-        self._waiting = deque(sorted((entry.timestamp + REPORT_AFTER_SECONDS, entry.uid) for entry in others))
+            self._orphans.extend(
+                entry.uid for entry in self._queue.entries(name) if self._is_orphan(entry)
+            )
+        others = (
+            entry
+            for entry in self._queue.entries()
+            if self._is_unmatched(entry.scheduler_name) and not self._is_orphan(entry)
+        )
+        self._waiting = deque(
+            sorted((entry.timestamp + REPORT_AFTER_SECONDS, entry.uid) for entry in others)
+        )
 
     def tick(self) -> None:
         """Tell those whose time has come, for as long as a slice."""
@@ -105,13 +131,15 @@ class UnmatchedPods:
         while self._waiting and self._waiting[0][0] <= self._clock.boottime() < until:
             self._check(self._waiting.popleft()[1])
 
-    # ---- inside ------------------------------------------------------------------------------------------------------------
+    # ---- inside ----------------------------------------------------------------------------------
 
     def _is_unmatched(self, scheduler_name: str) -> bool:
         return scheduler_name not in self._served and scheduler_name not in self._foreign
 
     def _is_orphan(self, entry: QueuedPodInfo) -> bool:
-        """Whether it was there when its profile went; asked before this replica has tried any pod."""
+        """Whether it was there when its profile went; asked before this replica has tried any
+        pod.
+        """
         gone = self._deleted.get(entry.scheduler_name)
         return gone is not None and entry.timestamp <= gone.at
 
@@ -124,17 +152,33 @@ class UnmatchedPods:
             self._orphans.append(uid)  # it may yet be bound
         elif entry.state is QueueState.UNSERVED:
             self._report(
-                entry.pod, f"{_deleted_profile_text(gone.profile)}, and no other one has the schedulerName {entry.scheduler_name!r}"
+                entry.pod,
+                (
+                    f"{_deleted_profile_text(gone.profile)}, and no other one has the "
+                    f"schedulerName {entry.scheduler_name!r}"
+                ),
             )
 
     def _check(self, uid: str) -> None:
         entry = self._queue.get(uid)
-        if entry is None or entry.state is not QueueState.UNSERVED or not self._leading or not self._is_unmatched(entry.scheduler_name):
+        if (
+            entry is None
+            or entry.state is not QueueState.UNSERVED
+            or not self._leading
+            or not self._is_unmatched(entry.scheduler_name)
+        ):
             return
         if entry.pod.spec.scheduling_gates:  # it has the API server's own word on why it waits
             self._waiting.append((self._clock.boottime() + REPORT_AFTER_SECONDS, uid))
         elif text := self._explanation(entry):
-            event = Event(pod_object(entry.pod), "UnknownScheduler", text, "Scheduling", controller="moorage", warning=True)
+            event = Event(
+                pod_object(entry.pod),
+                "UnknownScheduler",
+                text,
+                "Scheduling",
+                controller="moorage",
+                warning=True,
+            )
             self._events.record(event)
 
     def _explanation(self, entry: QueuedPodInfo) -> str:
@@ -147,10 +191,17 @@ class UnmatchedPods:
 
     def _explain(self, name: str) -> str:
         if (gone := self._deleted.get(name)) is not None:
-            return f"no SchedulerProfile has the schedulerName {name!r}: {_deleted_profile_text(gone.profile)}"
+            return (
+                f"no SchedulerProfile has the schedulerName {name!r}: "
+                f"{_deleted_profile_text(gone.profile)}"
+            )
         alike = {served.lower(): served for served in sorted(self._served)}
         close = difflib.get_close_matches(name.lower(), alike, n=1, cutoff=MIN_SIMILARITY)
-        return f"no SchedulerProfile has the schedulerName {name!r}; did you mean {alike[close[0]]!r}?" if close else ""
+        return (
+            f"no SchedulerProfile has the schedulerName {name!r}; did you mean {alike[close[0]]!r}?"
+            if close
+            else ""
+        )
 
 
 def _deleted_profile_text(profile: str) -> str:
@@ -160,7 +211,9 @@ def _deleted_profile_text(profile: str) -> str:
 class PodsOfInvalidProfiles:
     """See the module's docstring."""
 
-    def __init__(self, swapper: ProfileSwapper, queue: SchedulingQueue, failures: PodConditionWriter) -> None:
+    def __init__(
+        self, swapper: ProfileSwapper, queue: SchedulingQueue, failures: PodConditionWriter
+    ) -> None:
         self._swapper = swapper
         self._queue = queue
         self._pod_conditions = failures
@@ -179,7 +232,9 @@ class PodsOfInvalidProfiles:
                 self._explain(pod, record)
 
     def report(self, pod: Pod, text: str) -> None:
-        """Say to a waiting pod that its profile is what it lacks; a gated one has the API server's own word on why it waits."""
+        """Say to a waiting pod that its profile is what it lacks; a gated one has the API server's
+        own word on why it waits.
+        """
         if not pod.spec.scheduling_gates:
             self._pod_conditions.report_if_new(PodConditionUpdate(pod, SCHEDULER_ERROR, text))
 
@@ -192,4 +247,6 @@ class PodsOfInvalidProfiles:
     def _explain(self, pod: Pod, record: ProfileRecord) -> None:
         hung = any(error.reason == ConditionReason.PLUGIN_QUARANTINED for error in record.errors)
         what = "cannot be served any more" if hung or record.lost else "has never been valid"
-        self.report(pod, f"SchedulerProfile {record.name!r} {what}: {'; '.join(map(str, record.errors))}")
+        self.report(
+            pod, f"SchedulerProfile {record.name!r} {what}: {'; '.join(map(str, record.errors))}"
+        )

@@ -1,7 +1,9 @@
-"""Inspection: what cache and queue hold, as plain data, and where that differs from what the API server has.
+"""Inspection: what cache and queue hold, as plain data, and where that differs from what the API
+server has.
 
-Everything is given a few items at a time, so that a large cluster holds up nobody. What is found to differ is looked at again a
-moment later, with a new list: what only one side had not yet heard of is the same on both by then.
+Everything is given a few items at a time, so that a large cluster holds up nobody. What is found to
+differ is looked at again a moment later, with a new list: what only one side had not yet heard of
+is the same on both by then.
 """
 
 from __future__ import annotations
@@ -52,16 +54,26 @@ _IN_LOG = {"message": "condition"}
 """What a log record has a field of its own for."""
 
 DIFFERENCE_KINDS = ("missed node", "redundant node", "missed pod", "redundant pod", "misplaced pod")
-"""Missed: the API server alone has it; redundant: we alone have it; misplaced: on another node than we think."""
+"""Missed: the API server alone has it; redundant: we alone have it; misplaced: on another node than
+we think.
+"""
 
 
 class CacheInspector:
-    """Looks at cache and queue; changes nothing. ``run`` it to have ``request`` answered in the log.
+    """Looks at cache and queue; changes nothing. ``run`` it to have ``request`` answered in the
+    log.
 
     What it gives has no names that a log record has already (name, message).
     """
 
-    def __init__(self, cache: Cache, queue: SchedulingQueue, reads: KubeReader, clock: Clock, telemetry: Telemetry) -> None:
+    def __init__(
+        self,
+        cache: Cache,
+        queue: SchedulingQueue,
+        reads: KubeReader,
+        clock: Clock,
+        telemetry: Telemetry,
+    ) -> None:
         self._cache = cache
         self._queue = queue
         self._reads = reads
@@ -70,12 +82,17 @@ class CacheInspector:
         self._requested = asyncio.Event()
         self._comparing = asyncio.Lock()
 
-    # ---- plain data --------------------------------------------------------------------------------------------------------
+    # ---- plain data ------------------------------------------------------------------------------
 
     async def nodes(self) -> AsyncGenerator[Mapping[str, Any], None]:
-        """The nodes, with what is on them and nominated to them, and at the end pods on nodes that are not there."""
+        """The nodes, with what is on them and nominated to them, and at the end pods on nodes that
+        are not there.
+        """
         table = self._cache.nodes
-        async for name in _paced(sorted({*table.row_of, *self._cache.occupied, *self._cache.nominations.nodes}), ITEMS_PER_STEP):
+        async for name in _paced(
+            sorted({*table.row_of, *self._cache.occupied, *self._cache.nominations.nodes}),
+            ITEMS_PER_STEP,
+        ):
             row = table.row_of.get(name)
             amounts = {} if row is None else table.amounts_on(row)
             yield {
@@ -84,7 +101,9 @@ class CacheInspector:
                 "allocatable": _quantities(amounts, HAS),
                 "requested": _quantities(amounts, TAKEN),
                 "pods": [_on_node(record) for record in self._cache.pods_on(name)],
-                "nominatedPods": [_on_node(record) for record in self._cache.nominations.nominated_pods(name)],
+                "nominatedPods": [
+                    _on_node(record) for record in self._cache.nominations.nominated_pods(name)
+                ],
             }
 
     async def pods(self) -> AsyncGenerator[Mapping[str, Any], None]:
@@ -98,16 +117,20 @@ class CacheInspector:
         for difference in await self.compare():
             yield difference._asdict()
 
-    # ---- the comparison ----------------------------------------------------------------------------------------------------
+    # ---- the comparison --------------------------------------------------------------------------
 
     async def compare(self) -> list[CacheDifference]:
-        """Where we differ from the API server, twice in a row. Raises EdgeError when it does not answer."""
+        """Where we differ from the API server, twice in a row. Raises EdgeError when it does not
+        answer.
+        """
         async with self._comparing:
             found = await self._compare_once()
             if found:
                 await self._clock.sleep(RECHECK_DELAY_SECONDS)
                 before = set(found)
-                found = [difference for difference in await self._compare_once() if difference in before]
+                found = [
+                    difference for difference in await self._compare_once() if difference in before
+                ]
             counts = collections.Counter(difference.kind for difference in found)
             self._telemetry.differences({kind: counts[kind] for kind in DIFFERENCE_KINDS})
             return found
@@ -124,11 +147,19 @@ class CacheInspector:
         known: list[PodInfo | QueuedPodInfo] = [*self._cache.pod_infos(), *self._queue.entries()]
         async for one in _paced(known, PLACES_PER_STEP):
             if one.pod.metadata.uid not in places:
-                found.append(CacheDifference("redundant pod", key(one.pod), ours=one.node if isinstance(one, PodInfo) else ""))
+                found.append(
+                    CacheDifference(
+                        "redundant pod",
+                        key(one.pod),
+                        ours=one.node if isinstance(one, PodInfo) else "",
+                    )
+                )
         return found
 
     def _compare_pod(self, place: PodNode) -> Iterator[CacheDifference]:
-        """A pod of the API server's, and ours. One that we have just assumed on a node has none there yet."""
+        """A pod of the API server's, and ours. One that we have just assumed on a node has none
+        there yet.
+        """
         record = self._cache.pod_info(place.uid)
         if record is not None:
             if record.node != place.node and (place.node or record.state is PodState.OBSERVED):
@@ -136,10 +167,11 @@ class CacheInspector:
         elif self._queue.get(place.uid) is not None:
             if place.node:
                 yield CacheDifference("misplaced pod", place.name, "", place.node)
-        elif place.node or not place.terminating:  # one that is going is not placed any more, and so not queued
+        elif place.node or not place.terminating:
+            # one that is going is not placed any more, and so not queued
             yield CacheDifference("missed pod", place.name, "", place.node)
 
-    # ---- to the log --------------------------------------------------------------------------------------------------------
+    # ---- to the log ------------------------------------------------------------------------------
 
     def request(self) -> None:
         """Have everything logged, soon."""
@@ -160,12 +192,23 @@ class CacheInspector:
         await self._log_each("cached node", self.nodes())
         await self._log_each("waiting pod", self.pods())
         total = self._queue.totals()
-        log.info("the cache holds %d nodes and %d pods", len(self._cache.nodes), len(self._cache), extra=dataclasses.asdict(total))
+        log.info(
+            "the cache holds %d nodes and %d pods",
+            len(self._cache.nodes),
+            len(self._cache),
+            extra=dataclasses.asdict(total),
+        )
         differences = await self.compare()
-        await self._log_each("the cache differs from the API server", _each(d._asdict() for d in differences), logging.WARNING)
+        await self._log_each(
+            "the cache differs from the API server",
+            _each(d._asdict() for d in differences),
+            logging.WARNING,
+        )
         log.info("compared with the API server: %d differences", len(differences))
 
-    async def _log_each(self, message: str, items: AsyncIterator[Mapping[str, Any]], level: int = logging.INFO) -> None:
+    async def _log_each(
+        self, message: str, items: AsyncIterator[Mapping[str, Any]], level: int = logging.INFO
+    ) -> None:
         count = 0
         async for item in items:
             fields = {_IN_LOG.get(name, name): value for name, value in item.items()}
@@ -174,7 +217,7 @@ class CacheInspector:
             if count % LINES == 0:
                 await self._clock.sleep(LINES_EVERY)
 
-    # ---- inside ------------------------------------------------------------------------------------------------------------
+    # ---- inside ----------------------------------------------------------------------------------
 
     def _waiting(self, entry: QueuedPodInfo, place: QueueState) -> dict[str, Any]:
         conditions = entry.pod.status.conditions or ()
@@ -187,7 +230,9 @@ class CacheInspector:
             "unschedulablePlugins": sorted(entry.unschedulable_plugins),
             "gatingPlugin": entry.gate_name,
             "timestamp": self._time(entry.timestamp),
-            "backoffExpiration": self._time(entry.backoff_expiration) if place is QueueState.BACKOFF else "",
+            "backoffExpiration": self._time(entry.backoff_expiration)
+            if place is QueueState.BACKOFF
+            else "",
             "nominatedNodeName": entry.pod.status.nominated_node_name,
             "message": next((c.message for c in conditions if c.type == "PodScheduled"), ""),
         }
@@ -199,7 +244,11 @@ class CacheInspector:
 
 def _quantities(amounts: Mapping[str, tuple[int, int]], which: int) -> dict[str, str]:
     """Amounts by resource, as quantities; what is 0 is left out."""
-    return {resource: f"{pair[which]}m" if resource == "cpu" else str(pair[which]) for resource, pair in amounts.items() if pair[which]}
+    return {
+        resource: f"{pair[which]}m" if resource == "cpu" else str(pair[which])
+        for resource, pair in amounts.items()
+        if pair[which]
+    }
 
 
 def _on_node(record: PodInfo) -> dict[str, str]:
@@ -207,7 +256,9 @@ def _on_node(record: PodInfo) -> dict[str, str]:
 
 
 async def _paced(items: Collection[T], at_once: int) -> AsyncIterator[T]:
-    """The items, with a turn for others after so many. What they were taken from may change meanwhile."""
+    """The items, with a turn for others after so many. What they were taken from may change
+    meanwhile.
+    """
     for i, item in enumerate(items):
         if i % at_once == at_once - 1:
             await asyncio.sleep(0)

@@ -1,8 +1,8 @@
 """Kubelet rejections: pods that a kubelet refused after they were bound to its node.
 
-Such a pod has failed, so the watch of live pods only says that it is gone; a second, small watch brings the failed ones. Each is
-counted once. Those that failed before this replica's first list are nobody's news; those that fail while a watch is broken come
-with the next list.
+Such a pod has failed, so the watch of live pods only says that it is gone; a second, small watch
+brings the failed ones. Each is counted once. Those that failed before this replica's first list are
+nobody's news; those that fail while a watch is broken come with the next list.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from moorage.ports.telemetry import Telemetry
 log = logging.getLogger(__name__)
 
 EVENT_INTERVAL_SECONDS = 300.0
-"""Seconds between two events on a profile about the same reason: no more than an object may have."""
+"""Seconds between two events on a profile about the same reason: no more than an object may
+have.
+"""
 OTHER_REASON = "Other"
 
 _REASONS = frozenset(
@@ -48,7 +50,9 @@ _REASONS = frozenset(
 """status.reason of a refusal, lacking resources aside (kubelet 1.36, ``pkg/kubelet/lifecycle``)."""
 _OUT_OF_PREFIX = "OutOf"
 _REJECTED_PREFIX = "Pod was rejected"
-"""Begins the message of every refusal of newer kubelets, those with a reason that running pods have too (Evicted) among them."""
+"""Begins the message of every refusal of newer kubelets, those with a reason that running pods have
+too (Evicted) among them.
+"""
 
 
 class FailedSpec(Struct, frozen=True):
@@ -75,10 +79,12 @@ class FailedPod(Struct, frozen=True):
 
 
 class KubeletRejections:
-    """``ports.kube.ReflectorSink`` for failed pods. It counts while ``leading``; of those that were refused it keeps the UIDs.
+    """``ports.kube.ReflectorSink`` for failed pods. It counts while ``leading``; of those that were
+    refused it keeps the UIDs.
 
-    ``profile(scheduler_name)`` gives the profile that has this schedulerName, None for a name of somebody else's;
-    ``resources`` are the names of resources that nodes have, so that the reasons in metrics are bounded.
+    ``profile(scheduler_name)`` gives the profile that has this schedulerName, None for a name of
+    somebody else's; ``resources`` are the names of resources that nodes have, so that the reasons
+    in metrics are bounded.
     """
 
     def __init__(
@@ -139,19 +145,34 @@ class KubeletRejections:
             return
         reason = status.reason if self._is_known(status.reason) else OTHER_REASON
         self._telemetry.kubelet_rejected(name, reason)
-        log.warning("a kubelet refused a pod: %s", status.message, extra={"pod": key(pod), "node": node, "profile": name, "reason": reason})
+        log.warning(
+            "a kubelet refused a pod: %s",
+            status.message,
+            extra={"pod": key(pod), "node": node, "profile": name, "reason": reason},
+        )
         now = self._clock.boottime()
-        if now >= self._last_event.get((name, reason), now - EVENT_INTERVAL_SECONDS) + EVENT_INTERVAL_SECONDS:
+        if (
+            now
+            >= self._last_event.get((name, reason), now - EVENT_INTERVAL_SECONDS)
+            + EVENT_INTERVAL_SECONDS
+        ):
             self._last_event[name, reason] = now
             why = ": ".join(filter(None, (status.reason, status.message)))
             note = f"The kubelet of node {node} refused pod {key(pod)}: {why}"
-            self._events.record(Event(profile, "KubeletRejected", note, "Binding", controller="moorage", warning=True))
+            self._events.record(
+                Event(
+                    profile, "KubeletRejected", note, "Binding", controller="moorage", warning=True
+                )
+            )
 
     def _is_known(self, reason: str) -> bool:
         return (
             reason in _REASONS
             or reason == "Evicted"
-            or (reason.startswith(_OUT_OF_PREFIX) and self._is_resource(reason[len(_OUT_OF_PREFIX) :]))
+            or (
+                reason.startswith(_OUT_OF_PREFIX)
+                and self._is_resource(reason[len(_OUT_OF_PREFIX) :])
+            )
         )
 
 
@@ -159,5 +180,7 @@ def _is_rejected(pod: FailedPod) -> bool:
     """Whether a kubelet would not have it; else it ran, and ended badly."""
     reason, message = pod.status.reason, pod.status.message
     return pod.status.phase == "Failed" and (
-        reason in _REASONS or reason.startswith(_OUT_OF_PREFIX) or message.startswith(_REJECTED_PREFIX)
+        reason in _REASONS
+        or reason.startswith(_OUT_OF_PREFIX)
+        or message.startswith(_REJECTED_PREFIX)
     )

@@ -38,29 +38,51 @@ class MetricsReporter:
 
     def end(self, point: ExtensionPoint, status: str, profile: str) -> None:
         """Measure the calls that ``begin`` has announced."""
-        self._telemetry.extension_point(point.label, status, profile, self._clock.boottime() - self._began)
+        self._telemetry.extension_point(
+            point.label, status, profile, self._clock.boottime() - self._began
+        )
 
     def post_filter_ran(self, plugin: str) -> None:
         """A postFilter plugin was asked to make room for a pod."""
         if plugin == default_preemption.NAME:
             self._telemetry.preemption_attempt()
 
-    def gauges(self, queue: SchedulingQueue, cache: Cache, records: Iterable[ProfileRecord], set_aside: Mapping[str, int]) -> None:
+    def gauges(
+        self,
+        queue: SchedulingQueue,
+        cache: Cache,
+        records: Iterable[ProfileRecord],
+        set_aside: Mapping[str, int],
+    ) -> None:
         """Sizes, once a second."""
         now = self._clock.boottime()
         if now < self._gauged_at + GAUGES_INTERVAL_SECONDS:
             return
         self._gauged_at = now
         total = queue.totals()
-        pending = {"active": total.active, "backoff": total.backoff, "unschedulable": total.unschedulable, "gated": total.gated}
-        self._telemetry.unschedulable((plugin, profile, count) for profile, plugin, count in queue.unschedulable_counts())
+        pending = {
+            "active": total.active,
+            "backoff": total.backoff,
+            "unschedulable": total.unschedulable,
+            "gated": total.gated,
+        }
+        self._telemetry.unschedulable(
+            (plugin, profile, count) for profile, plugin, count in queue.unschedulable_counts()
+        )
         self._telemetry.gated(queue.gated_counts())
         self._telemetry.in_flight(queue.in_flight_events())
         self._telemetry.revisions(
-            (record.name, record.active.revision.id if record.active is not None else "", len(record.superseded)) for record in records
+            (
+                record.name,
+                record.active.revision.id if record.active is not None else "",
+                len(record.superseded),
+            )
+            for record in records
         )
         self._telemetry.set_aside(set_aside)
-        self._telemetry.cache_sizes(pending, {"nodes": len(cache.nodes), "pods": len(cache), "assumed_pods": cache.assumed})
+        self._telemetry.cache_sizes(
+            pending, {"nodes": len(cache.nodes), "pods": len(cache), "assumed_pods": cache.assumed}
+        )
 
     async def watch_lag(self) -> None:
         """Measure how late the loop wakes this task."""
@@ -72,5 +94,7 @@ class MetricsReporter:
             self._telemetry.event_loop_lag(max(lag, 0.0))
             if lag > LAG_LIMIT_SECONDS:
                 log.warning(
-                    "the event loop was %.0f ms late", lag * 1000, extra={"seconds": round(lag, 4), "at": round(self.last_heartbeat, 4)}
+                    "the event loop was %.0f ms late",
+                    lag * 1000,
+                    extra={"seconds": round(lag, 4), "at": round(self.last_heartbeat, 4)},
                 )

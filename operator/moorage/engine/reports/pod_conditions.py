@@ -1,11 +1,12 @@
 """Pod conditions: what is said and written when a pod could not be placed.
 
-The pod is back in the queue at once; the event and the PodScheduled condition follow off the critical path. A condition is written
-only where it differs from what the pod has, the newest one wins, and a few are in flight at a time, never two of one pod. Of a pod
-that is gone or bound meanwhile nothing is said.
+The pod is back in the queue at once; the event and the PodScheduled condition follow off the
+critical path. A condition is written only where it differs from what the pod has, the newest one
+wins, and a few are in flight at a time, never two of one pod. Of a pod that is gone or bound
+meanwhile nothing is said.
 
-Nominations are written here too, and nowhere else: what goes out is the node that the pod is nominated to at that moment, so that writes
-of one pod cannot overtake each other.
+Nominations are written here too, and nowhere else: what goes out is the node that the pod is
+nominated to at that moment, so that writes of one pod cannot overtake each other.
 """
 
 from __future__ import annotations
@@ -36,16 +37,22 @@ log = logging.getLogger(__name__)
 UNSCHEDULABLE = "Unschedulable"
 SCHEDULER_ERROR = "SchedulerError"
 GATED = "SchedulingGated"
-"""Not to be tried yet, so nothing that an autoscaler could add would help: those act on Unschedulable alone."""
+"""Not to be tried yet, so nothing that an autoscaler could add would help: those act on
+Unschedulable alone.
+"""
 _MAX_ATTEMPTS = 4
 _AGAIN = Backoff(0.1)
 MAX_MESSAGE_LENGTH = 4096
-"""Characters of a message: what pods ask for decides how long texts become, and they are kept until they are written."""
+"""Characters of a message: what pods ask for decides how long texts become, and they are kept until
+they are written.
+"""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PodConditionUpdate:
-    """What a pod's condition should say; without a ``reason`` only its nomination has to be looked after."""
+    """What a pod's condition should say; without a ``reason`` only its nomination has to be looked
+    after.
+    """
 
     pod: Pod
     reason: str = ""
@@ -54,7 +61,9 @@ class PodConditionUpdate:
     def __post_init__(self) -> None:
         """Cut its message to what is written."""
         if len(self.message) > MAX_MESSAGE_LENGTH:
-            object.__setattr__(self, "message", f"{self.message[: MAX_MESSAGE_LENGTH - 1]}\N{HORIZONTAL ELLIPSIS}")
+            object.__setattr__(
+                self, "message", f"{self.message[: MAX_MESSAGE_LENGTH - 1]}\N{HORIZONTAL ELLIPSIS}"
+            )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -70,12 +79,20 @@ def _unknown_nomination(_uid: str) -> str | None:
 
 
 class PodConditionWriter:
-    """Says why pods wait. ``current(uid)`` gives the pod's newest state, None when it is gone or bound.
+    """Says why pods wait. ``current(uid)`` gives the pod's newest state, None when it is gone or
+    bound.
 
-    ``nominated(uid)`` gives the node that it is nominated to now, "" for none, None when its status is to be left as it is.
+    ``nominated(uid)`` gives the node that it is nominated to now, "" for none, None when its status
+    is to be left as it is.
     """
 
-    def __init__(self, writes: KubeWriter, events: EventRecorder, clock: Clock, current: Callable[[str], Pod | None]) -> None:
+    def __init__(
+        self,
+        writes: KubeWriter,
+        events: EventRecorder,
+        clock: Clock,
+        current: Callable[[str], Pod | None],
+    ) -> None:
         self._writes = writes
         self._events = events
         self._clock = clock
@@ -111,22 +128,30 @@ class PodConditionWriter:
         return True
 
     def write_nomination(self, pod: Pod) -> None:
-        """The pod is nominated to another node, or to none any more: have that written, and whatever else is yet to be said of it."""
+        """The pod is nominated to another node, or to none any more: have that written, and
+        whatever else is yet to be said of it.
+        """
         last = self._newest(pod.metadata.uid)
         self.write(last if last is not None else PodConditionUpdate(pod))
 
     def is_written(self, update: PodConditionUpdate) -> bool:
         """Whether the pod's condition says this already, or soon will."""
         last = self._newest(update.pod.metadata.uid)
-        return not _differs(update.pod, update) or (last is not None and last.message == update.message)
+        return not _differs(update.pod, update) or (
+            last is not None and last.message == update.message
+        )
 
     def report_if_new(self, update: PodConditionUpdate) -> None:
-        """The same, unless the pod was told exactly this before and has heard nothing else since."""
+        """The same, unless the pod was told exactly this before and has heard nothing else
+        since.
+        """
         if not self.is_written(update):
             self.report(update)
 
     async def flush(self, uid: str) -> None:
-        """Return when all that is to be written of this pod has been written, or given up; no other pod is waited for."""
+        """Return when all that is to be written of this pod has been written, or given up; no other
+        pod is waited for.
+        """
         while True:
             if (writing := self._writing.get(uid)) is not None:
                 await writing.done.wait()
@@ -171,23 +196,37 @@ class PodConditionWriter:
                 node = None
             try:
                 if _differs(pod, update):
-                    await self._writes.pod_condition(pod_ref(pod), _condition(pod, update, self._clock.now()), node)
+                    await self._writes.pod_condition(
+                        pod_ref(pod), _condition(pod, update, self._clock.now()), node
+                    )
                 elif node is not None:
                     await self._writes.pod_nomination(pod_ref(pod), node)
             except (Conflict, NotFound, Retryable) as error:  # that it is gone the watch will tell
                 await self._clock.sleep(_AGAIN.seconds(failures, error))
                 continue
             except (Fenced, Refused) as error:
-                log.info("a pod's condition was not written: %s", error, extra={"pod": pod.metadata.name})
+                log.info(
+                    "a pod's condition was not written: %s", error, extra={"pod": pod.metadata.name}
+                )
             except EdgeError as error:
-                log.warning("a pod's condition was not written: %s", error, extra={"pod": pod.metadata.name})
+                log.warning(
+                    "a pod's condition was not written: %s", error, extra={"pod": pod.metadata.name}
+                )
             return
-        log.warning("a pod's condition was given up after %d attempts", _MAX_ATTEMPTS, extra={"pod": update.pod.metadata.name})
+        log.warning(
+            "a pod's condition was given up after %d attempts",
+            _MAX_ATTEMPTS,
+            extra={"pod": update.pod.metadata.name},
+        )
 
 
 def attempt_error(pod: Pod, revision: Revision, error: BaseException) -> Diagnosis:
     """The outcome of an attempt that a bug has ended."""
-    log.error("an attempt failed with a bug", exc_info=error, extra=once_per_bug(error, pod=key(pod), profile=revision.scheduler_name))
+    log.error(
+        "an attempt failed with a bug",
+        exc_info=error,
+        extra=once_per_bug(error, pod=key(pod), profile=revision.scheduler_name),
+    )
     return Diagnosis(pod, revision, Code.ERROR, f"scheduling failed: {error!r}")
 
 
@@ -196,18 +235,32 @@ def pod_object(pod: Pod) -> ObjectRef:
     return ObjectRef("Pod", pod.metadata.name, pod.metadata.uid, pod.metadata.namespace)
 
 
-def pod_condition(pod: Pod, said: Mapping[str, str], now: datetime.datetime) -> dict[str, str | int]:
-    """The condition to merge into the pod's status, with the generation that it is about and the time.
+def pod_condition(
+    pod: Pod, said: Mapping[str, str], now: datetime.datetime
+) -> dict[str, str | int]:
+    """The condition to merge into the pod's status, with the generation that it is about and the
+    time.
 
     ``said`` has type, status, reason and message.
     """
-    observed = {"observedGeneration": pod.metadata.generation} if pod.metadata.generation is not None else {}
+    observed = (
+        {"observedGeneration": pod.metadata.generation}
+        if pod.metadata.generation is not None
+        else {}
+    )
     return {**said, **observed, "lastTransitionTime": timestamp(now)}
 
 
-def _condition(pod: Pod, update: PodConditionUpdate, now: datetime.datetime) -> dict[str, str | int]:
+def _condition(
+    pod: Pod, update: PodConditionUpdate, now: datetime.datetime
+) -> dict[str, str | int]:
     """Its transition time only where the status changes, else the one that stands there stays."""
-    said = {"type": "PodScheduled", "status": "False", "reason": update.reason, "message": update.message}
+    said = {
+        "type": "PodScheduled",
+        "status": "False",
+        "reason": update.reason,
+        "message": update.message,
+    }
     condition = pod_condition(pod, said, now)
     if any(c.type == "PodScheduled" and c.status == "False" for c in pod.status.conditions or ()):
         del condition["lastTransitionTime"]
@@ -217,6 +270,9 @@ def _condition(pod: Pod, update: PodConditionUpdate, now: datetime.datetime) -> 
 def _differs(pod: Pod, update: PodConditionUpdate) -> bool:
     """Whether the pod's condition does not say this already."""
     return bool(update.reason) and not any(
-        c.type == "PodScheduled" and c.status == "False" and c.reason == update.reason and c.message == update.message
+        c.type == "PodScheduled"
+        and c.status == "False"
+        and c.reason == update.reason
+        and c.message == update.message
         for c in pod.status.conditions or ()
     )

@@ -1,1 +1,3 @@
-"""From the next pod to what becomes of it: the loop, attempts, groups, extenders, preemption, nominations."""
+"""From the next pod to what becomes of it: the loop, attempts, groups, extenders, preemption,
+nominations.
+"""

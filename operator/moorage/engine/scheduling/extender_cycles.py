@@ -1,8 +1,10 @@
-"""Extender cycles: runs the cycles of pods that extenders have a say about, while other pods are decided.
+"""Extender cycles: runs the cycles of pods that extenders have a say about, while other pods are
+decided.
 
-The decision is core's (``core.cycle.extender_cycle``); here its questions are put, each with the pod, and for extenders without a cache of
-their own the nodes, in full as the API server has them. A pod stays in flight until its cycle ends. So many of a profile are asked
-about at a time; the others of that profile wait in the queue's order, and one profile's slow extender holds up nobody else.
+The decision is core's (``core.cycle.extender_cycle``); here its questions are put, each with the
+pod, and for extenders without a cache of their own the nodes, in full as the API server has them. A
+pod stays in flight until its cycle ends. So many of a profile are asked about at a time; the others
+of that profile wait in the queue's order, and one profile's slow extender holds up nobody else.
 """
 
 from __future__ import annotations
@@ -50,15 +52,18 @@ T = TypeVar("T")
 MAX_CYCLES_PER_PROFILE = 16
 """Pods of one profile that extenders are asked about at a time."""
 REQUEUE_INTERVAL_SECONDS = 30.0
-"""Seconds after which pods that extenders refused are tried again although nothing has happened: of what an extender decides by
-there are no events."""
+"""Seconds after which pods that extenders refused are tried again although nothing has happened: of
+what an extender decides by there are no events.
+"""
 _MAX_READS = 16
 _EXTENDER_UPDATED = ClusterEvent(EventResource.EXTENDER, ActionType.UPDATE)
 
 
 @dataclasses.dataclass(slots=True, eq=False)
 class _RunningCycle:
-    """One cycle; ``pod`` and ``nodes`` are JSON as the API server had it when it was first needed."""
+    """One cycle; ``pod`` and ``nodes`` are JSON as the API server had it when it was first
+    needed.
+    """
 
     entry: QueuedPodInfo
     revision: Revision
@@ -71,7 +76,9 @@ class _RunningCycle:
     nodes: Mapping[str, bytes] | None = None
 
     def interrupt(self, why: str) -> None:
-        """End it; "": the pod is gone. A task that has not begun must not be cancelled: it would not even tell that it has ended."""
+        """End it; "": the pod is gone. A task that has not begun must not be cancelled: it would
+        not even tell that it has ended.
+        """
         self.interruption, self.ended = why, True
         if self.running and self.task is not None:
             self.task.cancel()
@@ -80,8 +87,12 @@ class _RunningCycle:
 class ExtenderCycleListener(Protocol):
     """Whose pods these are: the loop."""
 
-    def extender_cycle_done(self, entry: QueuedPodInfo, outcome: ScheduleResult | Diagnosis | None, started: float) -> None:
-        """A cycle has ended, whatever happened. Its outcome is to be committed at once; None: the pod is gone."""
+    def extender_cycle_done(
+        self, entry: QueuedPodInfo, outcome: ScheduleResult | Diagnosis | None, started: float
+    ) -> None:
+        """A cycle has ended, whatever happened. Its outcome is to be committed at once; None: the
+        pod is gone.
+        """
 
     def attempt_again(self, entry: QueuedPodInfo) -> None:
         """A pod that waited has its turn."""
@@ -90,7 +101,13 @@ class ExtenderCycleListener(Protocol):
 class ExtenderCycles:
     """Runs such cycles, and tells the listener on the loop's thread."""
 
-    def __init__(self, context: CycleContext, queue: SchedulingQueue, ports: Ports, decider: ExtenderCycleListener) -> None:
+    def __init__(
+        self,
+        context: CycleContext,
+        queue: SchedulingQueue,
+        ports: Ports,
+        decider: ExtenderCycleListener,
+    ) -> None:
         self._context = context
         self._queue = queue
         self._decider = decider
@@ -106,7 +123,9 @@ class ExtenderCycles:
         self._again_at = 0.0
 
     def start_if_interested(self, entry: QueuedPodInfo, revision: Revision) -> bool:
-        """Begin the pod's cycle, or have it wait for its turn; False when no extender has a say about it."""
+        """Begin the pod's cycle, or have it wait for its turn; False when no extender has a say
+        about it.
+        """
         if not extender_cycle.extenders_interested(entry.pod, revision):
             return False
         name = entry.scheduler_name
@@ -123,14 +142,18 @@ class ExtenderCycles:
         return sum(asking.revision is revision for asking in self._cycles.values())
 
     def requeue_rejected(self, live: Iterable[Revision]) -> None:
-        """Have refused pods tried again from time to time, where any of these revisions asks extenders."""
+        """Have refused pods tried again from time to time, where any of these revisions asks
+        extenders.
+        """
         now = self._clock.boottime()
         if now >= self._again_at and any(revision.extenders for revision in live):
             self._again_at = now + REQUEUE_INTERVAL_SECONDS
             self._queue.move_on_event(_EXTENDER_UPDATED, now)
 
     def interrupt_profile(self, scheduler_name: str, why: str) -> None:
-        """Break off the cycles of this profile's pods: they go back to the queue, and so do those that wait for their turn."""
+        """Break off the cycles of this profile's pods: they go back to the queue, and so do those
+        that wait for their turn.
+        """
         waiting = self._waiting.pop(scheduler_name, LazyHeap())
         while (entry := waiting.first()) is not None:
             waiting.discard(entry)
@@ -151,7 +174,7 @@ class ExtenderCycles:
             asking.interrupt("this replica stops")
         await self._work.settle()
 
-    # ---- one cycle ---------------------------------------------------------------------------------------------------------
+    # ---- one cycle -------------------------------------------------------------------------------
 
     async def _run(self, asking: _RunningCycle) -> None:
         entry, name = asking.entry, asking.entry.scheduler_name
@@ -214,30 +237,52 @@ class ExtenderCycles:
 
         await self._slices.run(look)
 
-    # ---- questions ---------------------------------------------------------------------------------------------------------
+    # ---- questions -------------------------------------------------------------------------------
 
-    async def _ask(self, asking: _RunningCycle, question: ExtenderQuestion) -> ExtenderAnswer | None:
-        """The answer, None when the pod is gone. Raises EdgeError where the API server fails, not where an extender does."""
+    async def _ask(
+        self, asking: _RunningCycle, question: ExtenderQuestion
+    ) -> ExtenderAnswer | None:
+        """The answer, None when the pod is gone. Raises EdgeError where the API server fails, not
+        where an extender does.
+        """
         asking.pod = asking.pod or await self._reads.pod_json(pod_ref(asking.entry.pod)) or b""
         if not asking.pod:
             return None
         if isinstance(question, AskFilter):
             candidates = await self._candidates(asking, question.extender, question.nodes)
-            return await self._try(question.extender, asking, self._extenders.filter(question.extender, asking.pod, candidates))
+            return await self._try(
+                question.extender,
+                asking,
+                self._extenders.filter(question.extender, asking.pod, candidates),
+            )
         if isinstance(question, AskPriorities):
-            asked = [(extender, await self._candidates(asking, extender, question.nodes)) for extender in question.extenders]
-            questions = [self._try(one, asking, self._extenders.prioritize(one, asking.pod, nodes)) for one, nodes in asked]
+            asked = [
+                (extender, await self._candidates(asking, extender, question.nodes))
+                for extender in question.extenders
+            ]
+            questions = [
+                self._try(one, asking, self._extenders.prioritize(one, asking.pod, nodes))
+                for one, nodes in asked
+            ]
             return tuple(await asyncio.gather(*questions))
         return await self._process_preemption(asking, question)
 
-    async def _process_preemption(self, asking: _RunningCycle, question: AskVictims) -> Mapping[str, MetaVictims] | ExtenderFailure:
+    async def _process_preemption(
+        self, asking: _RunningCycle, question: AskVictims
+    ) -> Mapping[str, MetaVictims] | ExtenderFailure:
         extender = question.extender
         proposals: dict[str, NodeVictims] = {}
         for node, victims in question.victims.items():
             whole = await asyncio.gather(*(self._pod_json(pod, extender) for pod in victims.pods))
-            known = {pod.metadata.uid: text for pod, text in zip(victims.pods, whole, strict=True) if text is not None}
+            known = {
+                pod.metadata.uid: text
+                for pod, text in zip(victims.pods, whole, strict=True)
+                if text is not None
+            }
             proposals[node] = NodeVictims(known, victims.num_pdb_violations)
-        return await self._try(extender, asking, self._extenders.preempt(extender, asking.pod, proposals))
+        return await self._try(
+            extender, asking, self._extenders.preempt(extender, asking.pod, proposals)
+        )
 
     async def _pod_json(self, pod: Pod, extender: Extender) -> bytes | None:
         """The pod's JSON where its UID is not enough; None when it is gone."""
@@ -246,7 +291,9 @@ class ExtenderCycles:
         async with self._reading:
             return await self._reads.pod_json(pod_ref(pod))
 
-    async def _candidates(self, asking: _RunningCycle, extender: Extender, names: Iterable[str]) -> CandidateNodes:
+    async def _candidates(
+        self, asking: _RunningCycle, extender: Extender, names: Iterable[str]
+    ) -> CandidateNodes:
         """The nodes to ask about; of those in full the ones that are gone by now are left out."""
         if extender.node_cache_capable:
             return CandidateNodes(tuple(names), {})
@@ -255,12 +302,18 @@ class ExtenderCycles:
         there = tuple(name for name in names if name in asking.nodes)
         return CandidateNodes(there, {name: asking.nodes[name] for name in there})
 
-    async def _try(self, extender: Extender, asking: _RunningCycle, asked: Awaitable[T]) -> T | ExtenderFailure:
+    async def _try(
+        self, extender: Extender, asking: _RunningCycle, asked: Awaitable[T]
+    ) -> T | ExtenderFailure:
         """The answer, or why there is none."""
         try:
             return await asked
         except EdgeError as error:
-            log.warning("an extender failed: %s", error, extra={"pod": key(asking.entry.pod), "extender": extender.url})
+            log.warning(
+                "an extender failed: %s",
+                error,
+                extra={"pod": key(asking.entry.pod), "extender": extender.url},
+            )
             return ExtenderFailure(str(error))
 
 

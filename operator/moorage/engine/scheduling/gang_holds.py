@@ -1,10 +1,12 @@
-"""Gang holds: room that is kept free of pods of lower priority for the first gang that waits, so that a stream of these cannot starve it.
+"""Gang holds: room that is kept free of pods of lower priority for the first gang that waits, so
+that a stream of these cannot starve it.
 
-A gang holds nothing at first. One that has waited in vain for ``HOLD_AFTER_SECONDS`` seconds may hold room, one gang at a time, the most
-important one, the one that waits longest among equals; for ``MAX_HOLD_SECONDS`` seconds at most, and not again for as long. Its members are
-nominated: those that fit to where they do, the others to nodes where they would without pods of lower priority, which stay until they end.
-Pods of its own priority or a higher one are not kept out, so that who may not choose a priority cannot hold up others. A gang that would
-not fit even then holds nothing.
+A gang holds nothing at first. One that has waited in vain for ``HOLD_AFTER_SECONDS`` seconds may
+hold room, one gang at a time, the most important one, the one that waits longest among equals; for
+``MAX_HOLD_SECONDS`` seconds at most, and not again for as long. Its members are nominated: those
+that fit to where they do, the others to nodes where they would without pods of lower priority,
+which stay until they end. Pods of its own priority or a higher one are not kept out, so that who
+may not choose a priority cannot hold up others. A gang that would not fit even then holds nothing.
 """
 
 from __future__ import annotations
@@ -20,14 +22,26 @@ from moorage.engine.reports.pod_conditions import PodConditionWriter
 HOLD_AFTER_SECONDS = 30.0
 MAX_HOLD_SECONDS = 300.0
 MAX_GANG_SIZE = 200
-"""Members of a gang that room is held for, at most: it is tried without backoff while it holds some."""
-HOLD_MESSAGE = f" Room is held for the group against pods of lower priority, for {MAX_HOLD_SECONDS:g} s at most."
+"""Members of a gang that room is held for, at most: it is tried without backoff while it holds
+some.
+"""
+HOLD_MESSAGE = (
+    f" Room is held for the group against pods of lower priority, for {MAX_HOLD_SECONDS:g} s at "
+    f"most."
+)
 
 
 class GangNominations:
-    """See the module's docstring. ``vain``: the groups that are complete and did not fit, with what was said of it."""
+    """See the module's docstring. ``vain``: the groups that are complete and did not fit, with what
+    was said of it.
+    """
 
-    def __init__(self, nominations: Nominator, failures: PodConditionWriter, vain: Mapping[PodGroupState, Sequence[Diagnosis]]) -> None:
+    def __init__(
+        self,
+        nominations: Nominator,
+        failures: PodConditionWriter,
+        vain: Mapping[PodGroupState, Sequence[Diagnosis]],
+    ) -> None:
         self._nominations = nominations
         self._pod_conditions = failures
         self._unplaced = vain
@@ -40,13 +54,24 @@ class GangNominations:
         """Whether a group whose attempt begins may hold room."""
         if self._holder is not None:
             return self._holder is group
-        due = [other for other in self._unplaced if other is group or (other.complete and other.waiting)]
-        due = [other for other in due if now - other.complete_since >= HOLD_AFTER_SECONDS and now >= self._resting.get(other, 0.0)]
+        due = [
+            other
+            for other in self._unplaced
+            if other is group or (other.complete and other.waiting)
+        ]
+        due = [
+            other
+            for other in due
+            if now - other.complete_since >= HOLD_AFTER_SECONDS
+            and now >= self._resting.get(other, 0.0)
+        ]
         due = [other for other in due if other.present <= MAX_GANG_SIZE]
         return group in due and group is min(due, key=self._rank)
 
     def attempted(self, group: PodGroupState, refusals: Sequence[Diagnosis], now: float) -> bool:
-        """The attempt of a group that might hold room ended so; whether it holds some from now on and did not before."""
+        """The attempt of a group that might hold room ended so; whether it holds some from now on
+        and did not before.
+        """
         if any(refusal.held for refusal in refusals):
             begins = self._holder is not group
             if begins:
@@ -57,9 +82,15 @@ class GangNominations:
         return False
 
     def end_if_due(self, now: float) -> None:
-        """Let go of what is held for too long, or by a group that cannot be placed any more. An attempt is waited for."""
+        """Let go of what is held for too long, or by a group that cannot be placed any more. An
+        attempt is waited for.
+        """
         group = self._holder
-        if group is None or group.in_flight or (now < self._until and group.complete and group.waiting):
+        if (
+            group is None
+            or group.in_flight
+            or (now < self._until and group.complete and group.waiting)
+        ):
             return
         self._holder = None
         self._rest(group, now + MAX_HOLD_SECONDS, now)
@@ -69,7 +100,9 @@ class GangNominations:
                 self._pod_conditions.write_nomination(entry.pod)
 
     def _rest(self, group: PodGroupState, until: float, now: float) -> None:
-        self._resting = {other: end for other, end in self._resting.items() if end > now} | {group: until}
+        self._resting = {other: end for other, end in self._resting.items() if end > now} | {
+            group: until
+        }
 
     def _rank(self, group: PodGroupState) -> tuple[int, float]:
         return -max(map(priority, self._pods(group)), default=0), group.complete_since

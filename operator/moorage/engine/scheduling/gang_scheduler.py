@@ -1,6 +1,7 @@
 """The gang scheduler: attempts of pod groups, and what their members and their PodGroups are told.
 
-``core.queue.pod_group_members`` says which members go together, ``core.cycle.gang_cycle`` places them; here both are joined to the engine.
+``core.queue.pod_group_members`` says which members go together, ``core.cycle.gang_cycle`` places
+them; here both are joined to the engine.
 """
 
 from __future__ import annotations
@@ -17,13 +18,21 @@ from moorage.core.objects.pods import Pod
 from moorage.core.queue.pod_group_members import PodGroupState
 from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
 from moorage.core.queue.scheduling_queue import SchedulingQueue
-from moorage.engine.reports.pod_conditions import GATED, UNSCHEDULABLE, PodConditionUpdate, PodConditionWriter, pod_object
+from moorage.engine.reports.pod_conditions import (
+    GATED,
+    UNSCHEDULABLE,
+    PodConditionUpdate,
+    PodConditionWriter,
+    pod_object,
+)
 from moorage.engine.scheduling.gang_holds import HOLD_MESSAGE, GangNominations
 from moorage.ports.bundle import Ports
 from moorage.ports.event_recorder import Event, ObjectRef
 
 SETTLE_SECONDS = 1.0
-"""Seconds between a change of a group that is not complete and what its members are told: more of them may be coming."""
+"""Seconds between a change of a group that is not complete and what its members are told: more of
+them may be coming.
+"""
 REPORT_INTERVAL_SECONDS = 10.0
 """Seconds, at least, between two such tellings: with each one all gated members are written to."""
 
@@ -42,7 +51,13 @@ class MemberPlacer(Protocol):
 class GangScheduler:
     """See the module's docstring."""
 
-    def __init__(self, context: CycleContext, queue: SchedulingQueue, failures: PodConditionWriter, ports: Ports) -> None:
+    def __init__(
+        self,
+        context: CycleContext,
+        queue: SchedulingQueue,
+        failures: PodConditionWriter,
+        ports: Ports,
+    ) -> None:
         self._context = context
         self._queue = queue
         self._groups = queue.groups
@@ -56,7 +71,9 @@ class GangScheduler:
         self._unplaced: dict[PodGroupState, list[Diagnosis]] = {}
         """Groups that are complete and did not fit, and what was said of it."""
         self._overdue: dict[PodGroupState, float] = {}
-        """Groups of which it was told that they did not fit in time, and since when they had been complete."""
+        """Groups of which it was told that they did not fit in time, and since when they had been
+        complete.
+        """
         self._holds = GangNominations(context.cache.nominations, failures, self._unplaced)
         context.cache.placed = self._groups.placed
         context.cache.store.follow(PodGroup, self._declared)
@@ -64,15 +81,22 @@ class GangScheduler:
     def attempt(
         self, entry: QueuedPodInfo, place: MemberPlacer, broken: Callable[[], str]
     ) -> Generator[bool, bool | None, list[MemberOutcome]]:
-        """Place the group of a pod that came with companions, as ``core.cycle.gang_cycle.place_gang`` does; what became of each."""
+        """Place the group of a pod that came with companions, as
+        ``core.cycle.gang_cycle.place_gang`` does; what became of each.
+        """
         members = (entry, *entry.companions)
         group = self._groups.group_of_entry(entry)
-        needed = self._groups.needed(group) + len(members)  # as they are in flight, they count as on their way
+        # as they are in flight, they count as on their way
+        needed = self._groups.needed(group) + len(members)
         least, now = self._groups.min_member(group) or 0, self._clock.boottime()
         holds = self._holds.may_hold(group, now)
-        gang = GangAttempt(group.name, needed, least, self._overdue_note(group, now), HOLD_MESSAGE if holds else "")
+        gang = GangAttempt(
+            group.name, needed, least, self._overdue_note(group, now), HOLD_MESSAGE if holds else ""
+        )
         pods, place_one = [member.pod for member in members], functools.partial(place, holds=holds)
-        outcomes = yield from place_gang(gang, pods, place_one, self._context, lambda: _gone(members) or broken())
+        outcomes = yield from place_gang(
+            gang, pods, place_one, self._context, lambda: _gone(members) or broken()
+        )
         refusals = [outcome for outcome in outcomes if isinstance(outcome, Diagnosis)]
         if holds and self._holds.attempted(group, refusals, self._clock.boottime()):
             note = f'pod group "{group.name}" has waited in vain.{HOLD_MESSAGE}'
@@ -86,7 +110,9 @@ class GangScheduler:
         return list(zip(members, outcomes, strict=True))
 
     def binding_failed(self, entry: QueuedPodInfo, diagnosis: Diagnosis) -> None:
-        """A pod that was placed could not be bound. A member of a group goes first the next time, and its group is told."""
+        """A pod that was placed could not be bound. A member of a group goes first the next time,
+        and its group is told.
+        """
         if not entry.group or entry.state is not QueueState.IN_FLIGHT:
             return
         self._queue.prioritise(entry)
@@ -94,7 +120,10 @@ class GangScheduler:
         least = self._groups.min_member(group) or 0
         if least > 1:
             pod, name = diagnosis.pod, diagnosis.pod.metadata.name
-            note = f'pod group "{group.name}": {group.bound} members are bound (minMember {least}), {name!r} is not: {diagnosis.message}'
+            note = (
+                f'pod group "{group.name}": {group.bound} members are bound (minMember {least}), '
+                f"{name!r} is not: {diagnosis.message}"
+            )
             self._emit(pod_object(pod), "GangIncomplete", note, group)
             self._emit_on_declaration(group, "GangIncomplete", note, pod_object(pod))
 
@@ -104,30 +133,47 @@ class GangScheduler:
         self._report_gated(now)
         self._report_overdue(now)
 
-    # ---- inside ------------------------------------------------------------------------------------------------------------
+    # ---- inside ----------------------------------------------------------------------------------
 
     def _report_gated(self, now: float) -> None:
         for group in self._groups.changed:
             self._due.setdefault(
-                group, max(now + SETTLE_SECONDS, self._last_report.get(group, -REPORT_INTERVAL_SECONDS) + REPORT_INTERVAL_SECONDS)
+                group,
+                max(
+                    now + SETTLE_SECONDS,
+                    self._last_report.get(group, -REPORT_INTERVAL_SECONDS)
+                    + REPORT_INTERVAL_SECONDS,
+                ),
             )
         self._groups.changed.clear()
         for group in [group for group, due in self._due.items() if due <= now]:
             del self._due[group]
-            self._last_report = {other: at for other, at in self._last_report.items() if at + REPORT_INTERVAL_SECONDS > now} | {group: now}
+            self._last_report = {
+                other: at
+                for other, at in self._last_report.items()
+                if at + REPORT_INTERVAL_SECONDS > now
+            } | {group: now}
             for entry in group.gated:
-                self._pod_conditions.write(PodConditionUpdate(entry.pod, GATED, self._groups.gating_message(group)))
+                self._pod_conditions.write(
+                    PodConditionUpdate(entry.pod, GATED, self._groups.gating_message(group))
+                )
 
     def _report_overdue(self, now: float) -> None:
         for group, diagnoses in list(self._unplaced.items()):
             if not group.complete or not group.waiting:
                 del self._unplaced[group]
                 self._overdue.pop(group, None)
-            elif self._overdue.get(group) != group.complete_since and (reproach := self._overdue_note(group, now)):
+            elif self._overdue.get(group) != group.complete_since and (
+                reproach := self._overdue_note(group, now)
+            ):
                 self._overdue[group] = group.complete_since
                 self._emit_on_declaration(group, "GangOverdue", diagnoses[0].message + reproach)
                 for diagnosis in diagnoses:
-                    self._pod_conditions.write(PodConditionUpdate(diagnosis.pod, UNSCHEDULABLE, diagnosis.message + reproach))
+                    self._pod_conditions.write(
+                        PodConditionUpdate(
+                            diagnosis.pod, UNSCHEDULABLE, diagnosis.message + reproach
+                        )
+                    )
 
     def _declared(self, old: PodGroup | None, new: PodGroup | None) -> None:
         declaration = new or old
@@ -135,22 +181,47 @@ class GangScheduler:
             self._groups.pod_group_changed(key(declaration))
 
     def _overdue_note(self, group: PodGroupState, now: float) -> str:
-        """What is added to messages once the group has been complete for longer than its PodGroup allows."""
+        """What is added to messages once the group has been complete for longer than its PodGroup
+        allows.
+        """
         declaration = self._groups.declaration(group)
         limit = declaration.spec.schedule_timeout_seconds if declaration is not None else None
         if not limit or now - group.complete_since < limit:
             return ""
         return f" All members have been here for longer than scheduleTimeoutSeconds, {limit}."
 
-    def _emit(self, regarding: ObjectRef, reason: str, note: str, group: PodGroupState, related: ObjectRef | None = None) -> None:
-        event = Event(regarding, reason, note, "Scheduling", controller=group.scheduler_name, warning=True, related=related)
+    def _emit(
+        self,
+        regarding: ObjectRef,
+        reason: str,
+        note: str,
+        group: PodGroupState,
+        related: ObjectRef | None = None,
+    ) -> None:
+        event = Event(
+            regarding,
+            reason,
+            note,
+            "Scheduling",
+            controller=group.scheduler_name,
+            warning=True,
+            related=related,
+        )
         self._events.record(event)
 
-    def _emit_on_declaration(self, group: PodGroupState, reason: str, note: str, related: ObjectRef | None = None) -> None:
+    def _emit_on_declaration(
+        self, group: PodGroupState, reason: str, note: str, related: ObjectRef | None = None
+    ) -> None:
         declaration = self._groups.declaration(group)
         if declaration is not None:
             meta = declaration.metadata
-            self._emit(ObjectRef("PodGroup", meta.name, meta.uid, meta.namespace, API), reason, note, group, related)
+            self._emit(
+                ObjectRef("PodGroup", meta.name, meta.uid, meta.namespace, API),
+                reason,
+                note,
+                group,
+                related,
+            )
 
 
 def _gone(members: Sequence[QueuedPodInfo]) -> str:

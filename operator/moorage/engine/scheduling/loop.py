@@ -1,13 +1,15 @@
 """The loop: takes the next pod, decides, hands over, and again.
 
-Decisions are made one after another on the event loop's thread; between slices of a few milliseconds the loop lets watches and
-bindings have their turn. A pod is decided by the revision that is live at that moment and keeps it to the end of its binding.
+Decisions are made one after another on the event loop's thread; between slices of a few
+milliseconds the loop lets watches and bindings have their turn. A pod is decided by the revision
+that is live at that moment and keeps it to the end of its binding.
 
-An attempt that takes longer than its slice is set down; it goes on when others have had as long a turn, with what is kept of it. A
-pod is then decided from the start; of a group what is placed stays placed. Each profile has one group at a time that is being placed.
-Those of several profiles are placed side by side, and see what each other's members take. So that two of them cannot keep each other
-out for ever, the one that was begun first goes first: when one of its members fits nowhere, those begun later are taken back and begin
-anew, and that member is tried again.
+An attempt that takes longer than its slice is set down; it goes on when others have had as long a
+turn, with what is kept of it. A pod is then decided from the start; of a group what is placed stays
+placed. Each profile has one group at a time that is being placed. Those of several profiles are
+placed side by side, and see what each other's members take. So that two of them cannot keep each
+other out for ever, the one that was begun first goes first: when one of its members fits nowhere,
+those begun later are taken back and begin anew, and that member is tried again.
 """
 
 from __future__ import annotations
@@ -39,32 +41,44 @@ from moorage.ports.bundle import Ports
 from moorage.ports.event_recorder import Event
 from moorage.ports.guards import FAULTS, guard
 
-NO_EXTENDERS_FOR_GROUPS = "extenders can only be asked about pods that are placed one by one, not about a pod group"
+NO_EXTENDERS_FOR_GROUPS = (
+    "extenders can only be asked about pods that are placed one by one, not about a pod group"
+)
 SLICE_SECONDS = 0.004
 """Seconds of deciding before others get their turn."""
 
 
 @dataclasses.dataclass(slots=True, eq=False)
 class SchedulingAttempt:
-    """An attempt that is under way. ``spent``: seconds of its own time. ``placing``: what is placed of a group so far."""
+    """An attempt that is under way. ``spent``: seconds of its own time. ``placing``: what is placed
+    of a group so far.
+    """
 
     entry: QueuedPodInfo
     started: float
     spent: float = 0.0
     placing: Generator[bool, bool | None, list[MemberOutcome]] | None = None
     others_restarted: bool = False
-    """Whether groups that were begun later have been taken back, and wait until the member that is being placed is."""
+    """Whether groups that were begun later have been taken back, and wait until the member that is
+    being placed is.
+    """
     restart_was_futile: bool = False
     """Whether that has helped nobody: it is not done again."""
 
 
 class SchedulingLoop:
-    """See the module's docstring. ``live`` maps a schedulerName to the revision that decides; ``ProfileSwapper`` writes it."""
+    """See the module's docstring. ``live`` maps a schedulerName to the revision that decides;
+    ``ProfileSwapper`` writes it.
+    """
 
-    def __init__(self, context: CycleContext, queue: SchedulingQueue, ports: Ports, outcomes: CycleOutcomes) -> None:
+    def __init__(
+        self, context: CycleContext, queue: SchedulingQueue, ports: Ports, outcomes: CycleOutcomes
+    ) -> None:
         self.live: dict[str, Revision] = {}
         self.deciding = False
-        """Whether this replica leads and may decide; set once it may, cleared for good when it stops."""
+        """Whether this replica leads and may decide; set once it may, cleared for good when it
+        stops.
+        """
         self.context = context
         self.queue = queue
         self.outcomes = outcomes
@@ -81,11 +95,17 @@ class SchedulingLoop:
         self._next_turn = 0.0
         """When the first of them may go on although others are ready."""
         self._groups: dict[str, SchedulingAttempt] = {}
-        """By schedulerName, the group of which some members may be placed, or handed over, and others not yet; who began first is first."""
+        """By schedulerName, the group of which some members may be placed, or handed over, and
+        others not yet; who began first is first.
+        """
         self._kept_out: list[str] = []
-        """Pods (UIDs) that were refused meanwhile, perhaps for the room that one of these may give back."""
+        """Pods (UIDs) that were refused meanwhile, perhaps for the room that one of these may give
+        back.
+        """
         self._ending: deque[tuple[QueuedPodInfo, ScheduleResult | Diagnosis, float]] = deque()
-        """Members of these that were decided about and are to be handed over, and how long it took."""
+        """Members of these that were decided about and are to be handed over, and how long it
+        took.
+        """
 
     def wake_up(self) -> None:
         """There may be something to do."""
@@ -94,14 +114,22 @@ class SchedulingLoop:
     async def run(self) -> None:
         """Make decisions until cancelled."""
         while True:
-            # 1. Whom was decided about in a group is handed over, and what was set down goes on, in its turn.
-            if self._ending or (self._paused and self._may_decide and self._clock.boottime() >= self._next_turn):
+            # 1. Whom was decided about in a group is handed over, and what was set down goes on, in
+            #   its turn.
+            if self._ending or (
+                self._paused and self._may_decide and self._clock.boottime() >= self._next_turn
+            ):
                 self._continue()
                 await asyncio.sleep(0)
 
-            # 2. Wait for the right to decide, and for a pod whose profile has room for another binding.
+            # 2. Wait for the right to decide, and for a pod whose profile has room for another
+            #   binding.
             entry = self._next()
-            if entry is None and self._may_decide and (self.queue.moves_pending or self._ending or self._paused):
+            if (
+                entry is None
+                and self._may_decide
+                and (self.queue.moves_pending or self._ending or self._paused)
+            ):
                 self._next_turn = 0.0
                 await asyncio.sleep(0)
                 continue
@@ -119,7 +147,8 @@ class SchedulingLoop:
             await asyncio.sleep(0)
 
     def attempt(self, entry: QueuedPodInfo) -> None:
-        """One scheduling attempt: a pod that is going is let go, a group is placed together, extenders are asked, or it is decided.
+        """One scheduling attempt: a pod that is going is let go, a group is placed together,
+        extenders are asked, or it is decided.
 
         A bug in it fails this pod, and its group, and nobody else.
         """
@@ -132,7 +161,9 @@ class SchedulingLoop:
         else:
             self.queue.requeue(entry, frozenset(), self._clock.boottime())
 
-    def extender_cycle_done(self, entry: QueuedPodInfo, outcome: ScheduleResult | Diagnosis | None, started: float) -> None:
+    def extender_cycle_done(
+        self, entry: QueuedPodInfo, outcome: ScheduleResult | Diagnosis | None, started: float
+    ) -> None:
         """Extenders have had their say; None: the pod is gone, is going, or has a node."""
         with self.outcomes.undoing_on_error(entry):
             if outcome is None:
@@ -149,7 +180,9 @@ class SchedulingLoop:
         self.binder.interrupt_profile(scheduler_name, why)
 
     def interrupt_pod(self, uid: str) -> None:
-        """The pod is gone, is going, or has a node: what is under way for it is broken off, as far as it can be."""
+        """The pod is gone, is going, or has a node: what is under way for it is broken off, as far
+        as it can be.
+        """
         self.extender_cycles.interrupt_pod(uid)
         self.binder.interrupt_pod(uid)
 
@@ -170,7 +203,7 @@ class SchedulingLoop:
         await self.extender_cycles.settle()
         await self.outcomes.settle(seconds)
 
-    # ---- inside ------------------------------------------------------------------------------------------------------------
+    # ---- inside ----------------------------------------------------------------------------------
 
     @property
     def _may_decide(self) -> bool:
@@ -183,15 +216,19 @@ class SchedulingLoop:
             return None
         entry = None
         with guard("taking the next pod from the queue"):
-            entry = self.queue.pop(self._clock.boottime(), full=self.binder.full, late=self._turns.late)
+            entry = self.queue.pop(
+                self._clock.boottime(), full=self.binder.full, late=self._turns.late
+            )
             if entry is not None:
                 self._turns.begins(entry.scheduler_name)
         return entry
 
-    # ---- in slices ---------------------------------------------------------------------------------------------------------
+    # ---- in slices -------------------------------------------------------------------------------
 
     def _continue(self) -> None:
-        """A slice for what was begun: members to be handed over first, then an attempt of a profile whose turn it is."""
+        """A slice for what was begun: members to be handed over first, then an attempt of a profile
+        whose turn it is.
+        """
         if self._ending:
             self._hand_over()
             return
@@ -202,8 +239,12 @@ class SchedulingLoop:
         self._next_turn = 2 * self._clock.boottime() - began
 
     def _waits(self, attempt: SchedulingAttempt) -> tuple[bool, float]:
-        """Who is first goes on first. A group that has to wait for another one would only take the turns of that one."""
-        waits_for_group = bool(attempt.entry.companions) and attempt.placing is None and self._must_wait(attempt)
+        """Who is first goes on first. A group that has to wait for another one would only take the
+        turns of that one.
+        """
+        waits_for_group = (
+            bool(attempt.entry.companions) and attempt.placing is None and self._must_wait(attempt)
+        )
         return waits_for_group, self._turns.late.get(attempt.entry.scheduler_name, 0.0)
 
     def _run_slice(self, attempt: SchedulingAttempt) -> None:
@@ -211,7 +252,10 @@ class SchedulingLoop:
         began = self._clock.boottime()
         try:
             self._budget.slice = self._turns.slice
-            with self._budget, self.outcomes.undoing_on_error(attempt.entry, *attempt.entry.companions):
+            with (
+                self._budget,
+                self.outcomes.undoing_on_error(attempt.entry, *attempt.entry.companions),
+            ):
                 self._work_on(attempt)
         except OutOfTime:
             attempt.spent += self._clock.boottime() - began
@@ -228,7 +272,11 @@ class SchedulingLoop:
         revision = self._deciding_for(entry.scheduler_name)
         if attempt.placing is not None:
             self._place(attempt)
-        elif revision is None or entry.state is not QueueState.IN_FLIGHT or self._is_of_group(attempt):
+        elif (
+            revision is None
+            or entry.state is not QueueState.IN_FLIGHT
+            or self._is_of_group(attempt)
+        ):
             self._drop(entry)
         elif entry.pod.metadata.deletion_timestamp is not None:
             self._skip(entry)
@@ -241,18 +289,24 @@ class SchedulingLoop:
         """What becomes of a single pod. Raises OutOfTime, but not for ever."""
         pod = attempt.entry.pod
         try:
-            return _tried(pod, revision, lambda: self._committed(cycle.decide(pod, revision, self.context)))
+            return _tried(
+                pod, revision, lambda: self._committed(cycle.decide(pod, revision, self.context))
+            )
         except OutOfTime:
             if attempt.spent < MAX_DECISION_SECONDS:
                 raise
             return Diagnosis(pod, revision, Code.ERROR, TOO_LONG_MESSAGE)
 
     def _deciding_for(self, scheduler_name: str) -> Revision | None:
-        """By which revision such pods are decided about now; None also where the profile is suspended."""
+        """By which revision such pods are decided about now; None also where the profile is
+        suspended.
+        """
         return self.live.get(scheduler_name) if self.queue.serves(scheduler_name) else None
 
     def _is_of_group(self, attempt: SchedulingAttempt) -> bool:
-        """Whether its group is being placed or handed over just now, so that who of it is on its way cannot be told: it is tried later."""
+        """Whether its group is being placed or handed over just now, so that who of it is on its
+        way cannot be told: it is tried later.
+        """
         entry = attempt.entry
         now = self._groups.get(entry.scheduler_name, attempt)
         return now is not attempt and now.entry.group == entry.group
@@ -263,12 +317,14 @@ class SchedulingLoop:
             if each.state is QueueState.IN_FLIGHT:
                 self.queue.requeue(each, frozenset(), self._clock.boottime())
 
-    def _handle(self, entry: QueuedPodInfo, outcome: ScheduleResult | Diagnosis, started: float) -> None:
+    def _handle(
+        self, entry: QueuedPodInfo, outcome: ScheduleResult | Diagnosis, started: float
+    ) -> None:
         if self._groups and isinstance(outcome, Diagnosis):
             self._kept_out.append(entry.uid)
         self.outcomes.handle(entry, outcome, started)
 
-    # ---- groups ------------------------------------------------------------------------------------------------------------
+    # ---- groups ----------------------------------------------------------------------------------
 
     def _begin_group(self, attempt: SchedulingAttempt, revision: Revision) -> None:
         """One attempt of a whole pod group. Raises OutOfTime where another one goes first."""
@@ -286,38 +342,63 @@ class SchedulingLoop:
         attempt.placing = self.outcomes.gang_scheduler.attempt(attempt.entry, place, broken)
         self._place(attempt, first=True)
 
-    def _place_one(self, attempt: SchedulingAttempt, pod: Pod, revision: Revision, holds: bool) -> ScheduleResult | Diagnosis:
+    def _place_one(
+        self, attempt: SchedulingAttempt, pod: Pod, revision: Revision, holds: bool
+    ) -> ScheduleResult | Diagnosis:
         """A member of a group. Raises OutOfTime."""
         if revision.extenders and extenders_interested(pod, revision):
-            return Diagnosis(pod, revision, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, NO_EXTENDERS_FOR_GROUPS, frozenset({EXTENDER}))
+            return Diagnosis(
+                pod,
+                revision,
+                Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
+                NO_EXTENDERS_FOR_GROUPS,
+                frozenset({EXTENDER}),
+            )
         if attempt.spent > MAX_DECISION_SECONDS:
             return Diagnosis(pod, revision, Code.ERROR, TOO_LONG_MESSAGE)
         while True:
-            outcome = _tried(pod, revision, lambda: gang_cycle.place_member(pod, revision, self.context, holds))
+            outcome = _tried(
+                pod, revision, lambda: gang_cycle.place_member(pod, revision, self.context, holds)
+            )
             alone, attempt.others_restarted = attempt.others_restarted, False
             if isinstance(outcome, ScheduleResult) or len(self._groups) == 1:
                 return outcome
             self._kept_out.append(pod.metadata.uid)
             attempt.restart_was_futile |= alone
-            if attempt.restart_was_futile or outcome.code not in REJECTED or not self._restart_later_groups(attempt):
+            if (
+                attempt.restart_was_futile
+                or outcome.code not in REJECTED
+                or not self._restart_later_groups(attempt)
+            ):
                 return outcome
 
     def _must_wait(self, attempt: SchedulingAttempt) -> bool:
-        """Whether a group may not begin: another one of its profile is under way, or it would be in the way of one that goes first."""
+        """Whether a group may not begin: another one of its profile is under way, or it would be in
+        the way of one that goes first.
+        """
         if self._groups.get(attempt.entry.scheduler_name, attempt) is not attempt:
             return True
-        return any(other.others_restarted for other in itertools.takewhile(lambda other: other is not attempt, self._groups.values()))
+        return any(
+            other.others_restarted
+            for other in itertools.takewhile(
+                lambda other: other is not attempt, self._groups.values()
+            )
+        )
 
     def _restart_later_groups(self, attempt: SchedulingAttempt) -> bool:
         """Have the groups that were begun after this one begin anew. Whether there were any."""
-        later = list(itertools.dropwhile(lambda other: other is not attempt, self._groups.values()))[1:]
+        later = list(
+            itertools.dropwhile(lambda other: other is not attempt, self._groups.values())
+        )[1:]
         for other in later:
             with guard("taking back a group that was begun later", pod=key(other.entry.pod)):
                 attempt.others_restarted |= _undo_placing(other)
         return attempt.others_restarted
 
     def _place(self, attempt: SchedulingAttempt, first: bool = False) -> None:
-        """Go on with a group; at its end each of its members is handed over, or goes back. Raises OutOfTime."""
+        """Go on with a group; at its end each of its members is handed over, or goes back. Raises
+        OutOfTime.
+        """
         placing = attempt.placing
         if placing is None:
             return
@@ -341,7 +422,10 @@ class SchedulingLoop:
         while self._ending:
             member, outcome, share = self._ending.popleft()
             with self.outcomes.undoing_on_error(member):
-                if member.state is QueueState.IN_FLIGHT and self._deciding_for(member.scheduler_name) is not None:
+                if (
+                    member.state is QueueState.IN_FLIGHT
+                    and self._deciding_for(member.scheduler_name) is not None
+                ):
                     self.outcomes.handle(member, outcome, self._clock.boottime() - share)
                 else:
                     if isinstance(outcome, ScheduleResult):
@@ -352,8 +436,12 @@ class SchedulingLoop:
                 return
 
     def _end_group(self, name: str) -> None:
-        """Once the last member of this profile's group is handed over, those that it may have kept out are tried again."""
-        if name not in self._groups or any(member.scheduler_name == name for member, _, _ in self._ending):
+        """Once the last member of this profile's group is handed over, those that it may have kept
+        out are tried again.
+        """
+        if name not in self._groups or any(
+            member.scheduler_name == name for member, _, _ in self._ending
+        ):
             return
         attempt = self._groups.pop(name)
         with guard("taking back what is left of a group", pod=key(attempt.entry.pod)):
@@ -364,17 +452,32 @@ class SchedulingLoop:
                 self.queue.retry(uid, self._clock.boottime())
 
     def _committed(self, outcome: ScheduleResult | Diagnosis) -> ScheduleResult | Diagnosis:
-        return cycle.assume_and_reserve(outcome, self.context) if isinstance(outcome, ScheduleResult) else outcome
+        return (
+            cycle.assume_and_reserve(outcome, self.context)
+            if isinstance(outcome, ScheduleResult)
+            else outcome
+        )
 
     def _skip(self, entry: QueuedPodInfo) -> None:
         """A pod that is being deleted is not placed any more; the watch takes it out."""
         self.queue.done(entry.uid)
         self._drop(entry)
         regarding, note = pod_object(entry.pod), f"skip schedule deleting pod: {key(entry.pod)}"
-        self._events.record(Event(regarding, "FailedScheduling", note, "Scheduling", controller=entry.scheduler_name, warning=True))
+        self._events.record(
+            Event(
+                regarding,
+                "FailedScheduling",
+                note,
+                "Scheduling",
+                controller=entry.scheduler_name,
+                warning=True,
+            )
+        )
 
 
-def _tried(pod: Pod, revision: Revision, step: Callable[[], ScheduleResult | Diagnosis]) -> ScheduleResult | Diagnosis:
+def _tried(
+    pod: Pod, revision: Revision, step: Callable[[], ScheduleResult | Diagnosis]
+) -> ScheduleResult | Diagnosis:
     """What the step gives. A plugin's bug fails this pod's attempt, never the process."""
     try:
         return step()

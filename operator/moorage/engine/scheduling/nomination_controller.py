@@ -1,13 +1,16 @@
-"""The nomination controller keeps nominations true: a pod that preemption nominated to a node gets there, or is let go in bounded time.
+"""The nomination controller keeps nominations true: a pod that preemption nominated to a node gets
+there, or is let go in bounded time.
 
-What ends a nomination: the pod has its place or is gone; its next attempt finds otherwise; a pod of higher priority takes the node, or so
-much of it that the rest is not enough; the node is deleted. What makes the pod be tried again before its victims are gone: its node
-changes (a taint, another size); somebody else nominates it; victims do not die. Those who should have been gone
-``NOMINATION_TIMEOUT_SECONDS`` ago, their grace over, are given up: nobody counts on their room any more, and the pod looks for another one.
+What ends a nomination: the pod has its place or is gone; its next attempt finds otherwise; a pod of
+higher priority takes the node, or so much of it that the rest is not enough; the node is deleted.
+What makes the pod be tried again before its victims are gone: its node changes (a taint, another
+size); somebody else nominates it; victims do not die. Those who should have been gone
+``NOMINATION_TIMEOUT_SECONDS`` ago, their grace over, are given up: nobody counts on their room any
+more, and the pod looks for another one.
 
-Statuses follow through ``PodConditionWriter``. Pods of schedulers that are not ours are nominated as well; their statuses are left
-alone. Nobody else ends such a nomination, nor that of a pod which is gated: it lapses after ``NOMINATION_TIMEOUT_SECONDS``, and the grace
-of those that go there.
+Statuses follow through ``PodConditionWriter``. Pods of schedulers that are not ours are nominated
+as well; their statuses are left alone. Nobody else ends such a nomination, nor that of a pod which
+is gated: it lapses after ``NOMINATION_TIMEOUT_SECONDS``, and the grace of those that go there.
 """
 
 from __future__ import annotations
@@ -31,14 +34,23 @@ from moorage.ports.clock import Clock
 log = logging.getLogger(__name__)
 
 NOMINATION_TIMEOUT_SECONDS = 60.0
-"""Seconds that a victim may take to be gone, beyond its grace. A kubelet needs a few to kill and clean up."""
+"""Seconds that a victim may take to be gone, beyond its grace. A kubelet needs a few to kill and
+clean up.
+"""
 CHECK_INTERVAL_SECONDS = 1.0
 REWRITE_INTERVAL_SECONDS = 10.0
-"""Seconds after which a status that could not be written, or is not seen to be, is written again."""
+"""Seconds after which a status that could not be written, or is not seen to be, is written
+again.
+"""
 DEFAULT_GRACE_SECONDS = 30
 _MAX_NAMED = 3
 """Pods that a message names at most."""
-_TRIED_STATES = (QueueState.ACTIVE, QueueState.BACKOFF, QueueState.UNSCHEDULABLE, QueueState.IN_FLIGHT)
+_TRIED_STATES = (
+    QueueState.ACTIVE,
+    QueueState.BACKOFF,
+    QueueState.UNSCHEDULABLE,
+    QueueState.IN_FLIGHT,
+)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -60,7 +72,9 @@ class NominationController:
         self.pod_conditions.nominated = self._nominated
 
     def nominate(self, pod: Pod, node: str, held: bool = False) -> None:
-        """The pod is nominated to this node, or to none (""); its status follows with the next word on it. ``held`` as in ``PodInfo``."""
+        """The pod is nominated to this node, or to none (""); its status follows with the next word
+        on it. ``held`` as in ``PodInfo``.
+        """
         entry = self.queue.get(pod.metadata.uid)
         if entry is not None:  # else it is gone meanwhile, or has a node
             self.cache.nominations.nominate(entry.pod, node, held)
@@ -77,15 +91,28 @@ class NominationController:
             self._end(pod)
 
     def pod_placed(self, node: str) -> None:
-        """A pod has come to a node: nominations end for which there is no room there any more, even when all have gone that go.
+        """A pod has come to a node: nominations end for which there is no room there any more, even
+        when all have gone that go.
 
         A pod in flight is left out: those that are to go for it may not have been told yet.
         """
         for pod in self._ours_on(node):
-            record, entry = self.cache.nominations.get(pod.metadata.uid), self.queue.get(pod.metadata.uid)
-            if record is None or entry is None or entry.state is QueueState.IN_FLIGHT or node not in self.cache.nodes.row_of:
+            record, entry = (
+                self.cache.nominations.get(pod.metadata.uid),
+                self.queue.get(pod.metadata.uid),
+            )
+            if (
+                record is None
+                or entry is None
+                or entry.state is QueueState.IN_FLIGHT
+                or node not in self.cache.nodes.row_of
+            ):
                 continue
-            if not fits_with(record, [other for other in self.cache.pods_on(node) if not _is_leaving(other)], self.cache.nodes):
+            if not fits_with(
+                record,
+                [other for other in self.cache.pods_on(node) if not _is_leaving(other)],
+                self.cache.nodes,
+            ):
                 self._end(pod)
 
     def node_changed(self, node: str) -> None:
@@ -95,7 +122,9 @@ class NominationController:
             self.queue.retry(pod.metadata.uid, self.clock.boottime())
 
     def check(self) -> None:
-        """Look for victims that do not die, for pods that will not come, and for statuses that lag; only a leader does."""
+        """Look for victims that do not die, for pods that will not come, and for statuses that lag;
+        only a leader does.
+        """
         now, since = self.clock.boottime(), dict[str, tuple[str, float]]()
         for record in list(self.cache.nominations):
             uid, node = record.pod.metadata.uid, record.node
@@ -112,7 +141,7 @@ class NominationController:
         self._since.update(since)
         self._rewrite_status(now)
 
-    # ---- inside ------------------------------------------------------------------------------------------------------------
+    # ---- inside ----------------------------------------------------------------------------------
 
     def _ours_on(self, node: str) -> list[Pod]:
         there = [record.pod for record in self.cache.nominations.nominated_pods(node)]
@@ -127,7 +156,11 @@ class NominationController:
         lagging = self.cache.nominations.unwritten
         since = {uid: self._lagging.get(uid, now) for uid in lagging}
         for uid, entry in [(uid, self.queue.get(uid)) for uid in lagging]:
-            if now - since[uid] >= REWRITE_INTERVAL_SECONDS and entry is not None and self.owns(entry.scheduler_name):
+            if (
+                now - since[uid] >= REWRITE_INTERVAL_SECONDS
+                and entry is not None
+                and self.owns(entry.scheduler_name)
+            ):
                 self.pod_conditions.write_nomination(entry.pod)
                 since[uid] = now
         self._lagging.clear()
@@ -136,21 +169,43 @@ class NominationController:
     def _is_tried(self, pod: Pod) -> bool:
         """Whether the pod has its turns with us, each of which says what it is nominated to."""
         entry = self.queue.get(pod.metadata.uid)
-        return entry is not None and entry.state in _TRIED_STATES and self.owns(pod.spec.scheduler_name)
+        return (
+            entry is not None
+            and entry.state in _TRIED_STATES
+            and self.owns(pod.spec.scheduler_name)
+        )
 
     def _grace_on(self, node: str) -> float:
         """The longest grace of the pods that go from a node."""
-        return max((_grace(record) for record in self.cache.pods_on(node) if record.pod.metadata.deletion_timestamp is not None), default=0)
+        return max(
+            (
+                _grace(record)
+                for record in self.cache.pods_on(node)
+                if record.pod.metadata.deletion_timestamp is not None
+            ),
+            default=0,
+        )
 
     def _lapse(self, pod: Pod, node: str, waited: float) -> None:
-        extra = {"pod": key(pod), "node": node, "scheduler": pod.spec.scheduler_name, "seconds": round(waited)}
-        log.warning("room is not kept any more for a pod that is nominated to a node and does not come", extra=extra)
+        extra = {
+            "pod": key(pod),
+            "node": node,
+            "scheduler": pod.spec.scheduler_name,
+            "seconds": round(waited),
+        }
+        log.warning(
+            "room is not kept any more for a pod that is nominated to a node and does not come",
+            extra=extra,
+        )
         self.cache.nominations.lapse(pod.metadata.uid)
 
     def _give_up_victims(self, pod: Pod, node: str, waited: float) -> None:
         stuck = [other for other in self.cache.pods_on(node) if _should_be_gone(other, pod, waited)]
         for other in stuck:
-            log.warning("a pod that was told to go does not", extra={"pod": key(other.pod), "node": node, "for": key(pod)})
+            log.warning(
+                "a pod that was told to go does not",
+                extra={"pod": key(other.pod), "node": node, "for": key(pod)},
+            )
             self.cache.mark_stuck(other.pod.metadata.uid)
         if stuck:
             self.queue.retry(pod.metadata.uid, self.clock.boottime())
@@ -161,18 +216,34 @@ class NominationController:
 
     def _nominated(self, uid: str) -> str | None:
         """A pod that has its place, as far as we know, keeps the status that it has."""
-        return None if self.cache.pod_info(uid) is not None else self.cache.nominations.nominated_node(uid)
+        return (
+            None
+            if self.cache.pod_info(uid) is not None
+            else self.cache.nominations.nominated_node(uid)
+        )
 
 
 def preemption_message(diagnosis: Diagnosis) -> str:
-    """That preemption found a node, for the pod's message, as kube-scheduler 1.37 says it; "" when it did not."""
+    """That preemption found a node, for the pod's message, as kube-scheduler 1.37 says it; "" when
+    it did not.
+    """
     node, victims = diagnosis.nominated_node, len(diagnosis.victims)
-    return f" preemption: found a potential placement for pod on node {node}, preempting {victims} victims" if node and victims else ""
+    return (
+        (
+            f" preemption: found a potential placement for pod on node {node}, preempting "
+            f"{victims} victims"
+        )
+        if node and victims
+        else ""
+    )
 
 
 def nominated_message(records: Sequence[PodInfo]) -> str:
     """Who keeps room that a pod would fit in, for its message; "" when nobody does."""
-    each = [f"{record.node} for {key(record.pod)} {_known_by(record.pod)}" for record in records[:_MAX_NAMED]]
+    each = [
+        f"{record.node} for {key(record.pod)} {_known_by(record.pod)}"
+        for record in records[:_MAX_NAMED]
+    ]
     more = f" and {len(records) - _MAX_NAMED} more" if len(records) > _MAX_NAMED else ""
     return f" Room is kept on {', '.join(each)}{more}." if each else ""
 
@@ -180,18 +251,29 @@ def nominated_message(records: Sequence[PodInfo]) -> str:
 def _known_by(pod: Pod | PartialObject) -> str:
     if isinstance(pod, Pod) and (group := group_of(pod)):
         return f"(pod group {group}, priority {priority(pod)})"
-    return f"(schedulerName {pod.spec.scheduler_name}, priority {priority(pod)})" if isinstance(pod, Pod) else ""
+    return (
+        f"(schedulerName {pod.spec.scheduler_name}, priority {priority(pod)})"
+        if isinstance(pod, Pod)
+        else ""
+    )
 
 
 def _is_leaving(record: PodInfo) -> bool:
     """Whether somebody may count on its room."""
-    return not record.stuck and (record.preempted or record.pod.metadata.deletion_timestamp is not None)
+    return not record.stuck and (
+        record.preempted or record.pod.metadata.deletion_timestamp is not None
+    )
 
 
 def _should_be_gone(record: PodInfo, pod: Pod, waited: float) -> bool:
     """Whether a pod of lower priority is terminating for longer than it may take."""
     other = record.pod
-    if record.stuck or not isinstance(other, Pod) or other.metadata.deletion_timestamp is None or priority(other) >= priority(pod):
+    if (
+        record.stuck
+        or not isinstance(other, Pod)
+        or other.metadata.deletion_timestamp is None
+        or priority(other) >= priority(pod)
+    ):
         return False
     return waited > NOMINATION_TIMEOUT_SECONDS + _grace(record)
 

@@ -1,7 +1,8 @@
 """Outcomes: what becomes of a pod once its cycle has ended.
 
-A placement is bound; of the others, some have actions run or room made for them first, and all end in the queue, with a word on why.
-Whatever takes time runs beside the loop and comes back here when it has ended. The pod is in flight until then.
+A placement is bound; of the others, some have actions run or room made for them first, and all end
+in the queue, with a word on why. Whatever takes time runs beside the loop and comes back here when
+it has ended. The pod is in flight until then.
 """
 
 from __future__ import annotations
@@ -24,9 +25,19 @@ from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.core.structures.catching import Catching
 from moorage.engine.binding.binder import Binder
 from moorage.engine.binding.sender import BindingOutcome
-from moorage.engine.reports.pod_conditions import SCHEDULER_ERROR, UNSCHEDULABLE, PodConditionUpdate, PodConditionWriter, pod_object
+from moorage.engine.reports.pod_conditions import (
+    SCHEDULER_ERROR,
+    UNSCHEDULABLE,
+    PodConditionUpdate,
+    PodConditionWriter,
+    pod_object,
+)
 from moorage.engine.scheduling.gang_scheduler import GangScheduler
-from moorage.engine.scheduling.nomination_controller import NominationController, nominated_message, preemption_message
+from moorage.engine.scheduling.nomination_controller import (
+    NominationController,
+    nominated_message,
+    preemption_message,
+)
 from moorage.engine.scheduling.post_filter_actions import PostFilterAction, PostFilterActions
 from moorage.engine.scheduling.preemption import PreemptionTask, Preemptor
 from moorage.ports.bundle import Ports
@@ -54,11 +65,17 @@ class CycleOutcomes:
     unbound: Callable[[str], None] = lambda _: None
     """Called with the UID of each pod that still waits after its binding failed."""
 
-    def handle(self, entry: QueuedPodInfo, outcome: ScheduleResult | Diagnosis, started: float) -> None:
-        """The cycle that began at ``started`` is over: the pod is bound, has room made for it, or goes back to the queue."""
+    def handle(
+        self, entry: QueuedPodInfo, outcome: ScheduleResult | Diagnosis, started: float
+    ) -> None:
+        """The cycle that began at ``started`` is over: the pod is bound, has room made for it, or
+        goes back to the queue.
+        """
         seconds = self.ports.clock.boottime() - started
         self.ports.telemetry.algorithm(seconds)
-        with self.undoing_on_error(entry, placement=outcome if isinstance(outcome, ScheduleResult) else None):
+        with self.undoing_on_error(
+            entry, placement=outcome if isinstance(outcome, ScheduleResult) else None
+        ):
             if isinstance(outcome, ScheduleResult):
                 entry.attempt_started = started
                 self.binder.start(entry, outcome, self.on_binding_done)
@@ -69,27 +86,53 @@ class CycleOutcomes:
             else:
                 self._requeue_rejected(entry, outcome, seconds)
         if decisions.isEnabledFor(logging.INFO):
-            pod, revision, node = outcome.pod, outcome.revision, outcome.node if isinstance(outcome, ScheduleResult) else ""
+            pod, revision, node = (
+                outcome.pod,
+                outcome.revision,
+                outcome.node if isinstance(outcome, ScheduleResult) else "",
+            )
             decisions.info(
                 "decided",
-                extra={"pod": key(pod), "uid": pod.metadata.uid, "profile": revision.scheduler_name, "revision": revision.id, "node": node},
+                extra={
+                    "pod": key(pod),
+                    "uid": pod.metadata.uid,
+                    "profile": revision.scheduler_name,
+                    "revision": revision.id,
+                    "node": node,
+                },
             )
 
-    def undoing_on_error(self, *entries: QueuedPodInfo, placement: ScheduleResult | None = None) -> Catching:
-        """A bug that ends what is done inside takes the placement back; of these pods those in flight go to the queue, and say so."""
+    def undoing_on_error(
+        self, *entries: QueuedPodInfo, placement: ScheduleResult | None = None
+    ) -> Catching:
+        """A bug that ends what is done inside takes the placement back; of these pods those in
+        flight go to the queue, and say so.
+        """
         return Catching(FAULTS, self._ended_by_bug, entries, placement)
 
     async def settle(self, seconds: float) -> None:
-        """Wait, at most so long, for what is under way to end; bindings that are only being prepared are broken off."""
+        """Wait, at most so long, for what is under way to end; bindings that are only being
+        prepared are broken off.
+        """
         self.binder.interrupt_all("this replica stops")
-        settling = {"bindings": self.binder.tasks, "evictions": self.preemptor.tasks, "postFilter actions": self.actions.tasks}
-        for what, left in zip(settling, await asyncio.gather(*(work.settle(seconds) for work in settling.values())), strict=True):
+        settling = {
+            "bindings": self.binder.tasks,
+            "evictions": self.preemptor.tasks,
+            "postFilter actions": self.actions.tasks,
+        }
+        for what, left in zip(
+            settling,
+            await asyncio.gather(*(work.settle(seconds) for work in settling.values())),
+            strict=True,
+        ):
             if left:
                 log.warning("%d %s were not answered within %.1f s", left, what, seconds)
 
-    # ---- what has ended ----------------------------------------------------------------------------------------------------
+    # ---- what has ended --------------------------------------------------------------------------
 
-    def on_binding_done(self, entry: QueuedPodInfo, placement: ScheduleResult, outcome: BindingOutcome) -> None:
+    def on_binding_done(
+        self, entry: QueuedPodInfo, placement: ScheduleResult, outcome: BindingOutcome
+    ) -> None:
         """A binding: confirm it, or take the assumption back and wake whom that frees."""
         with self.undoing_on_error(entry, placement=None if outcome.bound else placement):
             if outcome.bound:
@@ -98,41 +141,74 @@ class CycleOutcomes:
                 self._not_bound(entry, placement, outcome)
 
     def on_actions_done(self, action: PostFilterAction, error: str) -> None:
-        """What a plugin wanted to be done for a pod is done, or could not be: either way the pod is tried again after its backoff."""
-        entry, diagnosis = action.entry, dataclasses.replace(action.diagnosis, post_filter_actions={})
+        """What a plugin wanted to be done for a pod is done, or could not be: either way the pod is
+        tried again after its backoff.
+        """
+        entry, diagnosis = (
+            action.entry,
+            dataclasses.replace(action.diagnosis, post_filter_actions={}),
+        )
         with self.undoing_on_error(entry):
             if error:
-                text = f"running PostFilter plugin {', '.join(action.diagnosis.post_filter_actions)}: {error}"
+                text = (
+                    f"running PostFilter plugin "
+                    f"{', '.join(action.diagnosis.post_filter_actions)}: {error}"
+                )
                 self._requeue_rejected(
-                    entry, dataclasses.replace(diagnosis, code=Code.ERROR, message=text, nominated_node=None), action.seconds
+                    entry,
+                    dataclasses.replace(
+                        diagnosis, code=Code.ERROR, message=text, nominated_node=None
+                    ),
+                    action.seconds,
                 )
             elif diagnosis.victims:
                 self._preempt(entry, diagnosis, action.seconds)
             else:
-                self._requeue_rejected(entry, dataclasses.replace(diagnosis, unschedulable_plugins=frozenset()), action.seconds)
+                self._requeue_rejected(
+                    entry,
+                    dataclasses.replace(diagnosis, unschedulable_plugins=frozenset()),
+                    action.seconds,
+                )
 
     def on_evicted(self, eviction: PreemptionTask, error: EdgeError | None) -> None:
-        """The victims of a pod were told to go, so it waits for their room; or could not be, so it is tried again."""
+        """The victims of a pod were told to go, so it waits for their room; or could not be, so it
+        is tried again.
+        """
         entry, diagnosis = eviction.entry, eviction.diagnosis
         with self.undoing_on_error(entry):
-            if isinstance(error, EvictionBlocked):  # there will be no room: whoever may take what there is
+            # there will be no room: whoever may take what there is
+            if isinstance(error, EvictionBlocked):
                 self.nomination_controller.nominate(diagnosis.pod, "")
-            self.queue.requeue(entry, frozenset() if error else diagnosis.unschedulable_plugins, self.ports.clock.boottime())
+            self.queue.requeue(
+                entry,
+                frozenset() if error else diagnosis.unschedulable_plugins,
+                self.ports.clock.boottime(),
+            )
             if error is not None:
                 reason = UNSCHEDULABLE if isinstance(error, EvictionBlocked) else SCHEDULER_ERROR
-                self.pod_conditions.report(PodConditionUpdate(diagnosis.pod, reason, f"preemption: {error}"))
+                self.pod_conditions.report(
+                    PodConditionUpdate(diagnosis.pod, reason, f"preemption: {error}")
+                )
 
-    # ---- inside ------------------------------------------------------------------------------------------------------------
+    # ---- inside ----------------------------------------------------------------------------------
 
     def _bound(self, entry: QueuedPodInfo, placement: ScheduleResult) -> None:
-        now, pod, profile = self.ports.clock.boottime(), placement.pod, placement.revision.scheduler_name
+        now, pod, profile = (
+            self.ports.clock.boottime(),
+            placement.pod,
+            placement.revision.scheduler_name,
+        )
         self.queue.done(entry.uid)
         self.ports.telemetry.attempt("scheduled", profile, now - entry.attempt_started)
         self.ports.telemetry.bound(entry.attempts, now - entry.initial_attempt_timestamp)
         note = f"Successfully assigned {key(pod)} to {placement.node}"
-        self.ports.events.record(Event(pod_object(pod), "Scheduled", note, "Binding", controller=profile))
+        self.ports.events.record(
+            Event(pod_object(pod), "Scheduled", note, "Binding", controller=profile)
+        )
 
-    def _not_bound(self, entry: QueuedPodInfo, placement: ScheduleResult, outcome: BindingOutcome) -> None:
+    def _not_bound(
+        self, entry: QueuedPodInfo, placement: ScheduleResult, outcome: BindingOutcome
+    ) -> None:
         now, pod = self.ports.clock.boottime(), placement.pod
         self._undo(placement)
         if outcome.node_changed:
@@ -144,13 +220,22 @@ class CycleOutcomes:
         if outcome.fenced:
             self.queue.requeue(entry, frozenset(), now)
         else:
-            rejectors = frozenset({outcome.unschedulable_plugin} if outcome.unschedulable_plugin else ())
-            diagnosis = Diagnosis(pod, placement.revision, outcome.status.code, outcome.status.message, rejectors)
+            rejectors = frozenset(
+                {outcome.unschedulable_plugin} if outcome.unschedulable_plugin else ()
+            )
+            diagnosis = Diagnosis(
+                pod, placement.revision, outcome.status.code, outcome.status.message, rejectors
+            )
             self.gang_scheduler.binding_failed(entry, diagnosis)
             self._requeue_rejected(entry, diagnosis, now - entry.attempt_started)
         self.unbound(entry.uid)
 
-    def _ended_by_bug(self, error: BaseException, entries: Sequence[QueuedPodInfo], placement: ScheduleResult | None) -> None:
+    def _ended_by_bug(
+        self,
+        error: BaseException,
+        entries: Sequence[QueuedPodInfo],
+        placement: ScheduleResult | None,
+    ) -> None:
         if placement is not None:
             self._undo(placement)
         for entry in entries:
@@ -158,7 +243,11 @@ class CycleOutcomes:
             if entry.state is QueueState.IN_FLIGHT:
                 with guard("sending a pod back to the queue", pod=key(entry.pod)):
                     self.queue.requeue(entry, frozenset(), self.ports.clock.boottime())
-                    self.pod_conditions.report(PodConditionUpdate(entry.pod, SCHEDULER_ERROR, f"scheduling failed: {error!r}"))
+                    self.pod_conditions.report(
+                        PodConditionUpdate(
+                            entry.pod, SCHEDULER_ERROR, f"scheduling failed: {error!r}"
+                        )
+                    )
 
     def _undo(self, placement: ScheduleResult) -> None:
         with guard("taking back a placement", pod=key(placement.pod), node=placement.node):
@@ -175,26 +264,46 @@ class CycleOutcomes:
     def _requeue_rejected(self, entry: QueuedPodInfo, diagnosis: Diagnosis, seconds: float) -> None:
         """Back to the queue, and say why."""
         rejectors = diagnosis.unschedulable_plugins if diagnosis.code in REJECTED else frozenset()
-        self.queue.requeue(entry, rejectors, self.ports.clock.boottime(), diagnosis.code is Code.PENDING)
+        self.queue.requeue(
+            entry, rejectors, self.ports.clock.boottime(), diagnosis.code is Code.PENDING
+        )
         self._report(entry, diagnosis, seconds)
 
     def _report(self, entry: QueuedPodInfo, diagnosis: Diagnosis, seconds: float) -> None:
         """Say why, and keep the nomination, or end it; the pod's status follows."""
         refused = diagnosis.code in REJECTED
-        pod, profile, node = diagnosis.pod, diagnosis.revision.scheduler_name, diagnosis.nominated_node
+        pod, profile, node = (
+            diagnosis.pod,
+            diagnosis.revision.scheduler_name,
+            diagnosis.nominated_node,
+        )
         if node is not None:
             self.nomination_controller.nominate(pod, node, diagnosis.held)
         self.ports.telemetry.attempt("unschedulable" if refused else "error", profile, seconds)
-        text = diagnosis.message + preemption_message(diagnosis) + nominated_message(diagnosis.blocking_nominated_pods)
+        text = (
+            diagnosis.message
+            + preemption_message(diagnosis)
+            + nominated_message(diagnosis.blocking_nominated_pods)
+        )
         update = PodConditionUpdate(pod, UNSCHEDULABLE if refused else SCHEDULER_ERROR, text)
-        (self.pod_conditions.report if self._is_news(entry, diagnosis, update) else self.pod_conditions.write)(update)
+        (
+            self.pod_conditions.report
+            if self._is_news(entry, diagnosis, update)
+            else self.pod_conditions.write
+        )(update)
 
-    def _is_news(self, entry: QueuedPodInfo, diagnosis: Diagnosis, update: PodConditionUpdate) -> bool:
-        """Whether an event is due: once for refusals of one kind in the backoff of the pod, however often something has it tried again.
+    def _is_news(
+        self, entry: QueuedPodInfo, diagnosis: Diagnosis, update: PodConditionUpdate
+    ) -> bool:
+        """Whether an event is due: once for refusals of one kind in the backoff of the pod, however
+        often something has it tried again.
 
         Extenders are asked again and again without any event: what they repeat is no news at all.
         """
-        now, said = self.ports.clock.boottime(), diagnosis.unschedulable_plugins or diagnosis.message
+        now, said = (
+            self.ports.clock.boottime(),
+            diagnosis.unschedulable_plugins or diagnosis.message,
+        )
         kind = update.reason, said, bool(diagnosis.victims)
         if (kind == entry.last_reported and now < entry.report_suppressed_until) or (
             EXTENDER in diagnosis.unschedulable_plugins and self.pod_conditions.is_written(update)

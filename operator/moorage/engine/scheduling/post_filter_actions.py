@@ -1,7 +1,8 @@
-"""Post-filter actions: what postFilter plugins want to be done for a pod that no node takes, beside evictions.
+"""Post-filter actions: what postFilter plugins want to be done for a pod that no node takes, beside
+evictions.
 
-The plugin decides, its actor does it, off the loop. The pod stays in flight meanwhile: what the action changes wakes it when it is
-back in the queue, and not before.
+The plugin decides, its actor does it, off the loop. The pod stays in flight meanwhile: what the
+action changes wakes it when it is back in the queue, and not before.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ from moorage.ports.guards import FAULTS, log_bug
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PostFilterAction:
-    """What is under way for a pod: all the actions of its diagnosis. ``seconds``: how long the decision took."""
+    """What is under way for a pod: all the actions of its diagnosis. ``seconds``: how long the
+    decision took.
+    """
 
     entry: QueuedPodInfo
     diagnosis: Diagnosis
@@ -29,7 +32,9 @@ class PostFilterAction:
 
 
 ActionsCallback: TypeAlias = Callable[[PostFilterAction, str], None]
-"""Called on the loop's thread when a pod's actions have ended, whatever happened; "" when all are done, else why not."""
+"""Called on the loop's thread when a pod's actions have ended, whatever happened; "" when all are
+done, else why not.
+"""
 
 
 class PostFilterActions:

@@ -1,17 +1,20 @@
 """Preemption: evicts the pods that must go so that another one fits.
 
-The decision is made (which victims, which node); here it is carried out, off the loop, while the pod itself stays in flight so that it
-is not tried again in between. First its status names the node, so that a replica that takes over in the middle knows whom the room is
-for. Then the victims go, all but the last at once and the last one when all others were told, as in kube-scheduler: when one of them
-cannot be told, at least one is spared.
+The decision is made (which victims, which node); here it is carried out, off the loop, while the
+pod itself stays in flight so that it is not tried again in between. First its status names the
+node, so that a replica that takes over in the middle knows whom the room is for. Then the victims
+go, all but the last at once and the last one when all others were told, as in kube-scheduler: when
+one of them cannot be told, at least one is spared.
 
-How a victim goes: one that is only being prepared for its binding is sent back to the queue. Of the others each gets a condition that
-says why and is deleted with its usual grace; or, where disruption budgets are to be respected, the API server is asked to evict it,
-and the condition follows once it did. What is written twice, after an answer that got lost or by a pod that is tried again, does no
-harm: a victim that is on its way is left alone, and when the pod that they go for needs no room any more nobody else is told to go.
+How a victim goes: one that is only being prepared for its binding is sent back to the queue. Of the
+others each gets a condition that says why and is deleted with its usual grace; or, where disruption
+budgets are to be respected, the API server is asked to evict it, and the condition follows once it
+did. What is written twice, after an answer that got lost or by a pod that is tried again, does no
+harm: a victim that is on its way is left alone, and when the pod that they go for needs no room any
+more nobody else is told to go.
 
-The pod stays in flight until the watch has told what became of them. Those without grace are gone by then, and it is tried again once,
-not for each of them.
+The pod stays in flight until the watch has told what became of them. Those without grace are gone
+by then, and it is tried again once, not for each of them.
 """
 
 from __future__ import annotations
@@ -56,13 +59,17 @@ class PreemptionTask:
 
 
 PreemptionCallback: TypeAlias = Callable[[PreemptionTask, EdgeError | None], None]
-"""Called on the loop's thread when an eviction has ended, whatever happened; None when all victims were told."""
+"""Called on the loop's thread when an eviction has ended, whatever happened; None when all victims
+were told.
+"""
 
 
 class Preemptor:
     """Carries out preemptions: victims are deleted or evicted."""
 
-    def __init__(self, ports: Ports, cache: Cache, failures: PodConditionWriter, binder: Binder) -> None:
+    def __init__(
+        self, ports: Ports, cache: Cache, failures: PodConditionWriter, binder: Binder
+    ) -> None:
         self.tasks = BackgroundTasks("an eviction")
         self._reads = ports.reads
         self._writes = ports.writes
@@ -92,7 +99,9 @@ class Preemptor:
     async def _carry_out(self, eviction: PreemptionTask) -> None:
         await self._pod_conditions.flush(eviction.entry.uid)
         *most, last = eviction.diagnosis.victims
-        told = await asyncio.gather(*(self._evict(victim, eviction) for victim in most), return_exceptions=True)
+        told = await asyncio.gather(
+            *(self._evict(victim, eviction) for victim in most), return_exceptions=True
+        )
         for failure in told:
             if failure is not None:
                 raise failure
@@ -101,26 +110,48 @@ class Preemptor:
     async def _wait_for_victims(self, victims: Sequence[Pod]) -> None:
         """Wait a moment until each is seen to be gone, or going with a grace."""
         for look in range(1, _MAX_CHECKS + 1):
-            left = [record.pod.metadata for victim in victims if (record := self._cache.pod_info(victim.metadata.uid)) is not None]
-            if all(metadata.deletion_timestamp is not None and metadata.deletion_grace_period_seconds != 0 for metadata in left):
+            left = [
+                record.pod.metadata
+                for victim in victims
+                if (record := self._cache.pod_info(victim.metadata.uid)) is not None
+            ]
+            if all(
+                metadata.deletion_timestamp is not None
+                and metadata.deletion_grace_period_seconds != 0
+                for metadata in left
+            ):
                 return
             await self._clock.sleep(_BETWEEN_LOOKS.seconds(look))
 
     async def _evict(self, victim: Pod, eviction: PreemptionTask) -> None:
         """Have a victim go, unless it goes anyway or nobody needs its room any more."""
         record, entry = self._cache.pod_info(victim.metadata.uid), eviction.entry
-        needed = entry.state is QueueState.IN_FLIGHT and entry.pod.metadata.deletion_timestamp is None
+        needed = (
+            entry.state is QueueState.IN_FLIGHT and entry.pod.metadata.deletion_timestamp is None
+        )
         if not needed or record is None or _is_leaving(record):
             return
         pod, node = eviction.diagnosis.pod, eviction.diagnosis.nominated_node
         note = f"Preempted by pod {pod.metadata.uid} on node {node}"
-        if self._binder.preempt(victim.metadata.uid, f"preempted to make room for pod {key(pod)} of higher priority on node {node!r}"):
+        if self._binder.preempt(
+            victim.metadata.uid,
+            f"preempted to make room for pod {key(pod)} of higher priority on node {node!r}",
+        ):
             note += " (in kube-scheduler memory)."
-        elif not await (self._ask_to_evict if eviction.diagnosis.by_eviction else self._delete)(victim, eviction):
+        elif not await (self._ask_to_evict if eviction.diagnosis.by_eviction else self._delete)(
+            victim, eviction
+        ):
             return
         record.preempted = True
         self._events.record(
-            Event(pod_object(victim), "Preempted", note, "Preempting", controller=pod.spec.scheduler_name, related=pod_object(pod))
+            Event(
+                pod_object(victim),
+                "Preempted",
+                note,
+                "Preempting",
+                controller=pod.spec.scheduler_name,
+                related=pod_object(pod),
+            )
         )
 
     async def _delete(self, victim: Pod, eviction: PreemptionTask) -> bool:
@@ -130,27 +161,46 @@ class Preemptor:
         )
 
     async def _ask_to_evict(self, victim: Pod, eviction: PreemptionTask) -> bool:
-        """Likewise. Only then the condition: a pod that stays must not have it, and the API server sets one of its own."""
-        done = await self._write_with_retries(lambda: self._writes.evict_pod(pod_ref(victim)), victim)
+        """Likewise. Only then the condition: a pod that stays must not have it, and the API server
+        sets one of its own.
+        """
+        done = await self._write_with_retries(
+            lambda: self._writes.evict_pod(pod_ref(victim)), victim
+        )
         if done:
             try:
                 await self._write_condition(victim, eviction)
             except EdgeError as error:
-                log.info("a pod was evicted, and its condition does not say for whom: %s", error, extra={"pod": key(victim)})
+                log.info(
+                    "a pod was evicted, and its condition does not say for whom: %s",
+                    error,
+                    extra={"pod": key(victim)},
+                )
         return done
 
     async def _write_condition(self, victim: Pod, eviction: PreemptionTask) -> bool:
-        condition = pod_condition(victim, _preemption_condition(eviction.diagnosis.pod.spec.scheduler_name), self._clock.now())
-        return await self._write_with_retries(lambda: self._writes.pod_condition(pod_ref(victim), condition), victim)
+        condition = pod_condition(
+            victim,
+            _preemption_condition(eviction.diagnosis.pod.spec.scheduler_name),
+            self._clock.now(),
+        )
+        return await self._write_with_retries(
+            lambda: self._writes.pod_condition(pod_ref(victim), condition), victim
+        )
 
     async def _write_with_retries(self, write: Callable[[], Awaitable[None]], pod: Pod) -> bool:
-        """Write it, again if need be: True when it is done, False when the pod was gone. Raises what cannot be helped."""
+        """Write it, again if need be: True when it is done, False when the pod was gone. Raises
+        what cannot be helped.
+        """
         perhaps = False
         for failures in range(1, _MAX_ATTEMPTS + 1):
             try:
                 await write()
             except (NotFound, Conflict, Retryable) as error:
-                if not isinstance(error, Retryable) and await self._reads.pod_node(pod_ref(pod)) is None:
+                if (
+                    not isinstance(error, Retryable)
+                    and await self._reads.pod_node(pod_ref(pod)) is None
+                ):
                     return perhaps  # gone by what was sent before, or by itself
                 perhaps |= isinstance(error, Retryable) and error.outcome_unknown
                 if failures == _MAX_ATTEMPTS:

@@ -1,4 +1,6 @@
-"""Slices: work beside the loop, which a binding or an extender's answer makes necessary, done while others have their turn in between."""
+"""Slices: work beside the loop, which a binding or an extender's answer makes necessary, done while
+others have their turn in between.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ T = TypeVar("T")
 MAX_DECISION_SECONDS = 10.0
 """Seconds of its own time that an attempt may take; of a group's, for one member."""
 TOO_LONG_MESSAGE = (
-    f"deciding took longer than {MAX_DECISION_SECONDS:g} s of the scheduler's own time, so it was given up: "
+    f"deciding took longer than {MAX_DECISION_SECONDS:g} s of the scheduler's own time, so it "
+    f"was given up: "
     "the pod's spec asks for too much work"
 )
 SHORT_SECONDS = 0.001
@@ -25,7 +28,9 @@ class DecisionTimeout(Exception):
 
 
 class SliceRunner:
-    """Those that want a slice have one after another, and everybody else a turn in between, however many they are."""
+    """Those that want a slice have one after another, and everybody else a turn in between, however
+    many they are.
+    """
 
     def __init__(self, budget: TimeBudget, now: Callable[[], float]) -> None:
         self._budget = budget
@@ -35,7 +40,9 @@ class SliceRunner:
         """Whether the last one took its time."""
 
     async def run(self, step: Callable[[], T]) -> T:
-        """What the step gives, which is called until it comes to its end within a slice. Raises DecisionTimeout."""
+        """What the step gives, which is called until it comes to its end within a slice. Raises
+        DecisionTimeout.
+        """
         spent = 0.0
         while spent <= MAX_DECISION_SECONDS:
             async with self._turn:

@@ -1,8 +1,8 @@
 """Turns: no profile has the loop to itself while pods of others are ready.
 
-The queue's order is that of all profiles. But one whose pods are many, or take long, would have everybody else wait for all of them;
-so each has a turn of own time, and then stands back until those that are ready have had theirs. What it took beyond its turn counts
-against it the next time.
+The queue's order is that of all profiles. But one whose pods are many, or take long, would have
+everybody else wait for all of them; so each has a turn of own time, and then stands back until
+those that are ready have had theirs. What it took beyond its turn counts against it the next time.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ class ProfileTurns:
 
     @property
     def slice(self) -> float:
-        """How long an attempt may take before it is set down, so that a round is not longer where many profiles are busy."""
+        """How long an attempt may take before it is set down, so that a round is not longer where
+        many profiles are busy.
+        """
         return min(SLICE_SECONDS, max(MIN_SLICE_SECONDS, ROUND_SECONDS / max(1, len(self._used))))
 
     def used(self, name: str, seconds: float) -> None:
@@ -35,9 +37,13 @@ class ProfileTurns:
             self.late[name] = total
 
     def begins(self, name: str) -> None:
-        """A pod of this profile is next. If it is late nobody else was ready, so all are let off what it has used."""
+        """A pod of this profile is next. If it is late nobody else was ready, so all are let off
+        what it has used.
+        """
         off = self.late.get(name)
         if off is not None:
-            self._used = {other: left for other, total in self._used.items() if (left := total - off) > 0}
+            self._used = {
+                other: left for other, total in self._used.items() if (left := total - off) > 0
+            }
             turn = ROUND_SECONDS / max(1, len(self._used))
             self.late = {other: total for other, total in self._used.items() if total >= turn}

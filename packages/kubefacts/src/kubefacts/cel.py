@@ -1,8 +1,8 @@
 """CEL as Kubernetes has it: the one door to the CEL library.
 
 An environment has typed variables, CEL itself, and some of Kubernetes' libraries
-(``cel_functions``, ``cel_addresses``); it compiles texts to expressions, and those are evaluated. All that goes wrong
-is a ``CELExpressionError`` with the library's words.
+(``cel_functions``, ``cel_addresses``); it compiles texts to expressions, and those are evaluated.
+All that goes wrong is a ``CELExpressionError`` with the library's words.
 """
 
 from __future__ import annotations
@@ -31,7 +31,10 @@ _TYPES: Final[Mapping[str, CELType]] = {
     "string": cel.Type.STRING,
     "timestamp": cel.Type.TIMESTAMP,
 }
-_FUNCTIONS: Final[Mapping[str, Sequence[CELFunction]]] = {**cel_functions.FUNCTIONS, **cel_addresses.FUNCTIONS}
+_FUNCTIONS: Final[Mapping[str, Sequence[CELFunction]]] = {
+    **cel_functions.FUNCTIONS,
+    **cel_addresses.FUNCTIONS,
+}
 BOUNDED: Final = "bounded"
 """What stands in for functions of the CEL library: an environment has it when it is asked for."""
 LIBRARIES: Final = frozenset(_FUNCTIONS) - {BOUNDED}

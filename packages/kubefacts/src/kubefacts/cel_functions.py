@@ -1,4 +1,5 @@
-"""What Kubernetes' CEL has beyond CEL: quantities, versions, lists, sets, patterns (others: ``cel_addresses``).
+"""What Kubernetes' CEL has beyond CEL: quantities, versions, lists, sets, patterns (others:
+``cel_addresses``).
 
 The library takes functions and no types of ours, so a quantity, a version, a URL, an address and a
 network are maps with one entry, whose key says which. Numbers are text, since CEL's end at 64 bits.
@@ -26,7 +27,15 @@ CELValue: TypeAlias = Any
 """What the library takes and gives: None, bool, int, float, str, list, dict."""
 MarkedMap: TypeAlias = Mapping[str, str]
 
-_DYN, _BOOL, _INT, _DOUBLE, _TEXT, _LIST, _MAP = "dyn", "bool", "int", "double", "string", "list", "map"
+_DYN, _BOOL, _INT, _DOUBLE, _TEXT, _LIST, _MAP = (
+    "dyn",
+    "bool",
+    "int",
+    "double",
+    "string",
+    "list",
+    "map",
+)
 
 
 class CELFunction(NamedTuple):
@@ -141,7 +150,9 @@ def semver_value(version: str) -> dict[str, str]:
     """A version as expressions see it: build metadata does not count. Raises ValueError."""
     if not _SEMVER.fullmatch(version):
         few = version.count(".") < 2
-        raise ValueError("No Major.Minor.Patch elements found" if few else f"{version} is no semantic version")
+        raise ValueError(
+            "No Major.Minor.Patch elements found" if few else f"{version} is no semantic version"
+        )
     return {"semver": version.partition("+")[0]}
 
 
@@ -155,11 +166,17 @@ def _normal(text: str, normalize: bool) -> str:
 
 
 def _precedence(value: MarkedMap) -> tuple[Any, ...]:
-    """What orders versions: a release is after its pre-releases, their numbers before their words."""
+    """What orders versions: a release is after its pre-releases, their numbers before their
+    words.
+    """
     parts = _SEMVER.fullmatch(text_behind(value, "semver"))
     if parts is None:  # a map of the object that looks like one of ours
         raise ValueError("no such overload")
-    words = tuple((0, int(w), "") if w.isdigit() else (1, 0, w) for w in parts["pre"].split(".")) if parts["pre"] else ()
+    words = (
+        tuple((0, int(w), "") if w.isdigit() else (1, 0, w) for w in parts["pre"].split("."))
+        if parts["pre"]
+        else ()
+    )
     return int(parts["major"]), int(parts["minor"]), int(parts["patch"]), not parts["pre"], words
 
 
@@ -170,7 +187,7 @@ def _compare(left: MarkedMap, right: MarkedMap) -> int:
     return int(one > other) - int(one < other)
 
 
-# ---- lists and texts -------------------------------------------------------------------------------------------------------
+# ---- lists and texts -----------------------------------------------------------------------------
 
 _LONGEST: Final = 1_000_000
 
@@ -213,7 +230,11 @@ def _distinct(items: Sequence[Any]) -> list[Any]:
 
 
 def _flat(items: Iterable[Any], depth: int = 1) -> list[Any]:
-    return [leaf for one in items for leaf in (_flat(one, depth - 1) if isinstance(one, list) and depth > 0 else [one])]
+    return [
+        leaf
+        for one in items
+        for leaf in (_flat(one, depth - 1) if isinstance(one, list) and depth > 0 else [one])
+    ]
 
 
 def _slice(items: Sequence[Any], start: int, end: int) -> Sequence[Any]:
@@ -239,7 +260,12 @@ def _squared(lengths: Iterable[int]) -> int:
 
 def _find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
     try:
-        return [text[start:end] for start, end in itertools.islice(patterns.spans(pattern, text), limit if limit >= 0 else None)]
+        return [
+            text[start:end]
+            for start, end in itertools.islice(
+                patterns.spans(pattern, text), limit if limit >= 0 else None
+            )
+        ]
     except patterns.PatternError as error:
         raise ValueError(f"Illegal regex: {error}") from error
 
@@ -263,17 +289,33 @@ FUNCTIONS: Final[Mapping[str, Sequence[CELFunction]]] = {
     ),
     "semver": (
         CELFunction("semver", _MAP, (_TEXT,), semver_value, member=False),
-        CELFunction("semver", _MAP, (_TEXT, _BOOL), lambda text, normalize: semver_value(_normal(text, normalize)), member=False),
+        CELFunction(
+            "semver",
+            _MAP,
+            (_TEXT, _BOOL),
+            lambda text, normalize: semver_value(_normal(text, normalize)),
+            member=False,
+        ),
         CELFunction("isSemver", _BOOL, (_TEXT,), reads(semver_value), member=False),
-        CELFunction("isSemver", _BOOL, (_TEXT, _BOOL), lambda text, normalize: reads(semver_value)(_normal(text, normalize)), member=False),
+        CELFunction(
+            "isSemver",
+            _BOOL,
+            (_TEXT, _BOOL),
+            lambda text, normalize: reads(semver_value)(_normal(text, normalize)),
+            member=False,
+        ),
         CELFunction("major", _INT, (_MAP,), lambda value: _precedence(value)[0]),
         CELFunction("minor", _INT, (_MAP,), lambda value: _precedence(value)[1]),
         CELFunction("patch", _INT, (_MAP,), lambda value: _precedence(value)[2]),
     ),
     "comparison": (
         CELFunction("compareTo", _INT, (_MAP, _MAP), _compare),
-        CELFunction("isLessThan", _BOOL, (_MAP, _MAP), lambda left, right: _compare(left, right) < 0),
-        CELFunction("isGreaterThan", _BOOL, (_MAP, _MAP), lambda left, right: _compare(left, right) > 0),
+        CELFunction(
+            "isLessThan", _BOOL, (_MAP, _MAP), lambda left, right: _compare(left, right) < 0
+        ),
+        CELFunction(
+            "isGreaterThan", _BOOL, (_MAP, _MAP), lambda left, right: _compare(left, right) > 0
+        ),
     ),
     "lists": (
         CELFunction("isSorted", _BOOL, (_LIST,), _sorted),
@@ -289,8 +331,22 @@ FUNCTIONS: Final[Mapping[str, Sequence[CELFunction]]] = {
     ),
     "sets": (
         CELFunction("sets.contains", _BOOL, (_LIST, _LIST), _includes, False, math.prod),
-        CELFunction("sets.equivalent", _BOOL, (_LIST, _LIST), lambda a, b: _includes(a, b) and _includes(b, a), False, math.prod),
-        CELFunction("sets.intersects", _BOOL, (_LIST, _LIST), lambda a, b: any(one in b for one in a), False, math.prod),
+        CELFunction(
+            "sets.equivalent",
+            _BOOL,
+            (_LIST, _LIST),
+            lambda a, b: _includes(a, b) and _includes(b, a),
+            False,
+            math.prod,
+        ),
+        CELFunction(
+            "sets.intersects",
+            _BOOL,
+            (_LIST, _LIST),
+            lambda a, b: any(one in b for one in a),
+            False,
+            math.prod,
+        ),
     ),
     "regex": (
         CELFunction("find", _TEXT, (_TEXT, _TEXT), _find, cost=math.prod),

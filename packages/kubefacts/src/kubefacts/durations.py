@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import re
 
-_NANOSECONDS = {"ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9}
+_NANOSECONDS = {
+    "ns": 1,
+    "us": 10**3,
+    "µs": 10**3,
+    "μs": 10**3,
+    "ms": 10**6,
+    "s": 10**9,
+    "m": 60 * 10**9,
+    "h": 3600 * 10**9,
+}
 _TERM = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)")
 _WHOLE = re.compile(rf"0|({_TERM.pattern})+")
 MAX_CHARACTERS = 40
@@ -19,7 +28,9 @@ def parse(text: object) -> float:
 
 
 def parse_signed(text: object) -> float:
-    """The same with a sign, which Go takes too, and refuses later with other words or not at all."""
+    """The same with a sign, which Go takes too, and refuses later with other words or not at
+    all.
+    """
     if isinstance(text, str) and text[:1] in ("+", "-"):
         return parse(text[1:]) * (-1 if text[0] == "-" else 1)
     return parse(text)
@@ -36,4 +47,6 @@ def text_of(seconds: float) -> str:
     minutes, rest = divmod(nanoseconds, _NANOSECONDS["m"])
     hours, minutes = divmod(minutes, 60)
     seconds_text = f"{rest // 10**9}.{rest % 10**9:09d}".rstrip("0").rstrip(".") + "s"
-    return (f"{hours}h" if hours else "") + (f"{minutes}m" if hours or minutes else "") + seconds_text
+    return (
+        (f"{hours}h" if hours else "") + (f"{minutes}m" if hours or minutes else "") + seconds_text
+    )

@@ -1,9 +1,10 @@
 """Label selectors: requirements on labels, checked and compiled once, then asked often.
 
-A selector is given as an object holds it (``SelectorLike``: any struct with these attributes; ``from_body`` makes one of plain JSON), or
-as a text of a query (``a in (x,y),!b``). A compiled requirement is a ``LabelRequirementCheck`` on the value of one label; it serves label
-selectors and node selectors alike (those also know Gt and Lt). Source: Kubernetes apimachinery ``labels`` (v1.36), whose messages
-administrators and tools know.
+A selector is given as an object holds it (``SelectorLike``: any struct with these attributes;
+``from_body`` makes one of plain JSON), or as a text of a query (``a in (x,y),!b``). A compiled
+requirement is a ``LabelRequirementCheck`` on the value of one label; it serves label selectors and
+node selectors alike (those also know Gt and Lt). Source: Kubernetes apimachinery ``labels``
+(v1.36), whose messages administrators and tools know.
 """
 
 from __future__ import annotations
@@ -73,12 +74,17 @@ def from_body(body: Mapping[str, Any] | None) -> LabelSelector | None:
     if body is None:
         return None
     listed = body.get("matchExpressions") or ()
-    requirements = tuple(Requirement(one.get("key", ""), one.get("operator", ""), tuple(one.get("values") or ())) for one in listed)
+    requirements = tuple(
+        Requirement(one.get("key", ""), one.get("operator", ""), tuple(one.get("values") or ()))
+        for one in listed
+    )
     return LabelSelector(body.get("matchLabels"), requirements)
 
 
 class RequirementFault(NamedTuple):
-    """What is wrong with a selector: where (``matchExpressions[0].key``, relative to the selector), with what value, and why."""
+    """What is wrong with a selector: where (``matchExpressions[0].key``, relative to the selector),
+    with what value, and why.
+    """
 
     path: str
     value: object
@@ -118,12 +124,16 @@ class LabelRequirementCheck:
             case "DoesNotExist":
                 return value is None
         number = integer(value or "")
-        return number is not None and (number > self.bound if self.operator == "Gt" else number < self.bound)
+        return number is not None and (
+            number > self.bound if self.operator == "Gt" else number < self.bound
+        )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Selector:
-    """A compiled label selector: all conditions must hold. None for ``conditions``: it selects nothing."""
+    """A compiled label selector: all conditions must hold. None for ``conditions``: it selects
+    nothing.
+    """
 
     conditions: tuple[LabelRequirementCheck, ...] | None
 
@@ -143,26 +153,40 @@ NOTHING = Selector(None)
 EVERYTHING = Selector(())
 
 
-def compile_selector(selector: SelectorLike | None, path: str = "", *, empty: Selector = EVERYTHING) -> Selector:
-    """A missing selector selects nothing, an empty one what ``empty`` says. Raises SelectorError with all faults."""
+def compile_selector(
+    selector: SelectorLike | None, path: str = "", *, empty: Selector = EVERYTHING
+) -> Selector:
+    """A missing selector selects nothing, an empty one what ``empty`` says. Raises SelectorError
+    with all faults.
+    """
     if selector is None:
         return NOTHING
     pairs = sorted((selector.match_labels or {}).items())
     if not pairs and not selector.match_expressions:
         return empty
     equalities = [Requirement(key, "In", (value,)) for key, value in pairs]
-    faults = [fault._replace(path=at(path, "matchLabels")) for one in equalities for fault in requirement_faults(one, "", LABEL_OPERATORS)]
+    faults = [
+        fault._replace(path=at(path, "matchLabels"))
+        for one in equalities
+        for fault in requirement_faults(one, "", LABEL_OPERATORS)
+    ]
     expressions = selector.match_expressions or ()
     for i, expression in enumerate(expressions):
-        faults += requirement_faults(expression, at(path, f"matchExpressions[{i}]"), LABEL_OPERATORS)
+        faults += requirement_faults(
+            expression, at(path, f"matchExpressions[{i}]"), LABEL_OPERATORS
+        )
     if faults:
         raise SelectorError(faults)
     return Selector(tuple(condition(one) for one in (*equalities, *expressions)))
 
 
 def equality(labels: Mapping[str, str]) -> tuple[LabelRequirementCheck, ...]:
-    """The conditions of a plain map (nodeSelector, a Service's selector): each label with just this value, whatever its syntax."""
-    return tuple(LabelRequirementCheck(key, "In", frozenset((value,))) for key, value in labels.items())
+    """The conditions of a plain map (nodeSelector, a Service's selector): each label with just this
+    value, whatever its syntax.
+    """
+    return tuple(
+        LabelRequirementCheck(key, "In", frozenset((value,))) for key, value in labels.items()
+    )
 
 
 def all_match(conditions: Iterable[LabelRequirementCheck], labels: Mapping[str, str]) -> bool:
@@ -170,38 +194,54 @@ def all_match(conditions: Iterable[LabelRequirementCheck], labels: Mapping[str, 
     return all(condition.matches(labels.get(condition.key)) for condition in conditions)
 
 
-# ---- one requirement -----------------------------------------------------------------------------------------------------
+# ---- one requirement -----------------------------------------------------------------------------
 
 
 def condition(requirement: RequirementLike) -> LabelRequirementCheck:
     """A requirement without faults, compiled."""
     values = requirement.values or ()
     bound = integer(values[0]) if requirement.operator in ("Gt", "Lt") else None
-    return LabelRequirementCheck(requirement.key, requirement.operator, frozenset(values), bound or 0)
+    return LabelRequirementCheck(
+        requirement.key, requirement.operator, frozenset(values), bound or 0
+    )
 
 
-def requirement_faults(requirement: RequirementLike, path: str, operators: tuple[str, ...]) -> Iterator[RequirementFault]:
+def requirement_faults(
+    requirement: RequirementLike, path: str, operators: tuple[str, ...]
+) -> Iterator[RequirementFault]:
     """What is wrong with a requirement that may use these operators."""
     if wrong := qualified_name(requirement.key):
         yield RequirementFault(at(path, "key"), requirement.key, "; ".join(wrong))
     if requirement.operator not in operators:
-        yield RequirementFault(at(path, "operator"), requirement.operator, f"must be one of {', '.join(operators)}")
+        yield RequirementFault(
+            at(path, "operator"), requirement.operator, f"must be one of {', '.join(operators)}"
+        )
         return
     values, values_path = requirement.values or (), at(path, "values")
     if problem := _wrong_count(requirement.operator, len(values)):
         yield RequirementFault(values_path, values, problem)
     for i, value in enumerate(values):
         if requirement.operator in ("Gt", "Lt") and integer(value) is None:
-            yield RequirementFault(f"{values_path}[{i}]", value, "for 'Gt', 'Lt' operators, the value must be an integer")
+            yield RequirementFault(
+                f"{values_path}[{i}]",
+                value,
+                "for 'Gt', 'Lt' operators, the value must be an integer",
+            )
     for i, value in enumerate(values if not _all_sound(values) else ()):
         if wrong := label_value(value):
-            yield RequirementFault(f"{values_path}[{i}][{requirement.key}]", value, "; ".join(wrong))
+            yield RequirementFault(
+                f"{values_path}[{i}][{requirement.key}]", value, "; ".join(wrong)
+            )
 
 
 def _all_sound(values: Sequence[str]) -> bool:
     """Whether no value has a problem, for many at once."""
     lines = "\n".join(("", *values, ""))
-    if lines.count("\n") != len(values) + 1 or _STRANGE.search(lines) or any(end in lines for end in _BAD_ENDS):
+    if (
+        lines.count("\n") != len(values) + 1
+        or _STRANGE.search(lines)
+        or any(end in lines for end in _BAD_ENDS)
+    ):
         return False
     return max(map(len, values), default=0) <= _MAX_VALUE_BYTES
 
@@ -232,12 +272,20 @@ def _json(value: object) -> str:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
-# ---- as text -------------------------------------------------------------------------------------------------------------
+# ---- as text -------------------------------------------------------------------------------------
 
 _TOKENS = re.compile(r"==|!=|[=!(),<>]|[^ \t\r\n=!(),<>]+")
 _SYMBOLS = frozenset({"==", "!=", "=", "!", "(", ")", ",", "<", ">", ""})
 _END = ""
-_OPERATORS = {"in": "In", "notin": "NotIn", "=": "In", "==": "In", "!=": "NotIn", ">": "Gt", "<": "Lt"}
+_OPERATORS = {
+    "in": "In",
+    "notin": "NotIn",
+    "=": "In",
+    "==": "In",
+    "!=": "NotIn",
+    ">": "Gt",
+    "<": "Lt",
+}
 
 
 class SelectorSyntaxError(ValueError):
@@ -245,7 +293,9 @@ class SelectorSyntaxError(ValueError):
 
 
 def parse_selector(text: str) -> Selector:
-    """``a=b``, ``a!=b``, ``a in (x, y)``, ``a``, ``!a``, ``a > 1``, with commas between. Raises SelectorSyntaxError."""
+    """``a=b``, ``a!=b``, ``a in (x, y)``, ``a``, ``!a``, ``a > 1``, with commas between. Raises
+    SelectorSyntaxError.
+    """
     return Selector(tuple(_Parser(text).requirements()))
 
 
@@ -260,7 +310,11 @@ def selector_text(selector: SelectorLike | None) -> str:
 
 def _requirement_text(requirement: RequirementLike) -> str:
     key, values = requirement.key, ",".join(sorted(requirement.values or ()))
-    texts = {"In": f"{key} in ({values})", "NotIn": f"{key} notin ({values})", "DoesNotExist": f"!{key}"}
+    texts = {
+        "In": f"{key} in ({values})",
+        "NotIn": f"{key} notin ({values})",
+        "DoesNotExist": f"!{key}",
+    }
     return texts.get(requirement.operator, key)
 
 
@@ -323,7 +377,9 @@ class _Parser:
         return "" if self._ahead in (_END, ",") else self._identifier()
 
     def _set(self) -> set[str]:
-        """``(x, y)``; what is missing beside a comma, or between the brackets, is the empty value."""
+        """``(x, y)``; what is missing beside a comma, or between the brackets, is the empty
+        value.
+        """
         opening = self._next()
         if opening != "(":
             raise _unparsed(f"found '{opening}' expected: '('")

@@ -1,4 +1,5 @@
-"""Regular expressions as the API server reads them: RE2's, in a time that is linear in the text. The one door to the RE2 library.
+"""Regular expressions as the API server reads them: RE2's, in a time that is linear in the text.
+The one door to the RE2 library.
 
 Python's own can take for ever over a pattern and a text that anybody may send.
 """
@@ -17,7 +18,10 @@ _WORDS: Final = tuple(
         (r"missing (.): (.*)", r"missing closing \1: `\2`"),
         (r"invalid perl operator: (.*)", r"invalid or unsupported Perl syntax: `\1`"),
         (r"invalid repetition size: (.*)", r"invalid repeat count: `\1`"),
-        (r"no argument for repetition operator: (.*)", r"missing argument to repetition operator: `\1`"),
+        (
+            r"no argument for repetition operator: (.*)",
+            r"missing argument to repetition operator: `\1`",
+        ),
         (r"bad repetition operator: (.*)", r"invalid nested repetition operator: `\1`"),
         (r"trailing \\", r"trailing backslash at end of expression: ``"),
         (r"(.*?): (.*)", r"\1: `\2`"),
@@ -39,7 +43,9 @@ def matches(pattern: str, text: str) -> bool:
 
 
 def spans(pattern: str, text: str) -> Iterator[tuple[int, int]]:
-    """All matches, from left to right, as Go finds them: none that is empty at the end of another. Raises PatternError."""
+    """All matches, from left to right, as Go finds them: none that is empty at the end of another.
+    Raises PatternError.
+    """
     last = -1
     for match in _found(pattern, text):
         start, end = match.span()
@@ -54,8 +60,12 @@ def _found(pattern: str, text: str) -> Iterator[Any]:
     except UnicodeEncodeError as error:  # half a surrogate pair is no text
         raise PatternError("error parsing regexp: invalid UTF-8") from error
     except re2.error as error:
-        raise PatternError(f"error parsing regexp: {_in_go(error.args[0].decode(errors='replace'))}") from error
+        raise PatternError(
+            f"error parsing regexp: {_in_go(error.args[0].decode(errors='replace'))}"
+        ) from error
 
 
 def _in_go(complaint: str) -> str:
-    return next((found.expand(go) for own, go in _WORDS if (found := own.fullmatch(complaint))), complaint)
+    return next(
+        (found.expand(go) for own, go in _WORDS if (found := own.fullmatch(complaint))), complaint
+    )

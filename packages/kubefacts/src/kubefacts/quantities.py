@@ -1,10 +1,12 @@
 """Quantities: amounts as Kubernetes writes them ("250m", "1.5Gi", "2e3"), read exactly.
 
-An amount is a Python int of nano-units (10^-9), the finest step that Kubernetes keeps; nothing is ever a float. Finer amounts
-are rounded up in magnitude, so that a little is never nothing. Sums and maxima are taken in nano-units; a cycle then works with
-whole units (``to_units``) or thousandths (``to_milli``), rounded once.
+An amount is a Python int of nano-units (10^-9), the finest step that Kubernetes keeps; nothing is
+ever a float. Finer amounts are rounded up in magnitude, so that a little is never nothing. Sums and
+maxima are taken in nano-units; a cycle then works with whole units (``to_units``) or thousandths
+(``to_milli``), rounded once.
 
-Source: Kubernetes apimachinery ``resource.Quantity`` (v1.36), including that ".", "+" and "e3" are 0.
+Source: Kubernetes apimachinery ``resource.Quantity`` (v1.36), including that ".", "+" and "e3" are
+0.
 """
 
 from __future__ import annotations
@@ -16,9 +18,13 @@ from fractions import Fraction
 NANO = 10**9
 """Nano-units in a unit."""
 MAX_NANOS = 10**50
-"""Nano-units beyond which an amount is taken to be just this: far more than any field can hold, small enough to calculate with."""
+"""Nano-units beyond which an amount is taken to be just this: far more than any field can hold,
+small enough to calculate with.
+"""
 
-_FORM = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?(?:[eE]([+-]?[0-9]{1,18})|([numkMGTPE]?)|([KMGTPE])i)")
+_FORM = re.compile(
+    r"([+-]?)([0-9]*)(?:\.([0-9]*))?(?:[eE]([+-]?[0-9]{1,18})|([numkMGTPE]?)|([KMGTPE])i)"
+)
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _SUFFIX_OF = {power: suffix for suffix, power in _DECIMAL.items()}
 _BINARY = "KMGTPE"
@@ -30,10 +36,14 @@ _PLAIN = {
     **{f"e{power}": 10 ** (9 + power) for power in _DECIMAL.values()},
     **{f"{suffix}i": NANO * 1024 ** (i + 1) for i, suffix in enumerate(_BINARY)},
 }
-"""Nano-units that a suffix stands for, as an API server writes nearly all quantities: digits and one of these."""
+"""Nano-units that a suffix stands for, as an API server writes nearly all quantities: digits and
+one of these.
+"""
 _SCANNED = re.compile(r"[+-]?[0-9]*(?:\.[0-9]*)?[eEinumkKMGTP]*[+-]?[0-9]*")
 """What an API server reads before it looks at the suffix."""
-_UNREADABLE = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+_UNREADABLE = (
+    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+)
 _UNKNOWN_SUFFIX = "unable to parse quantity's suffix"
 _DIGITS = 50
 """Of LIMIT."""
@@ -42,19 +52,29 @@ _MOST_DIGITS = 1100
 _LARGEST_EXPONENT = 999
 """Of these."""
 _MAX_EXPONENT = 10**8
-"""A decimal exponent that no number of digits in an API object can make up for; larger ones count as this."""
-_EXACT = decimal.Context(prec=100, rounding=decimal.ROUND_UP, Emin=-10 * _MAX_EXPONENT, Emax=10 * _MAX_EXPONENT, traps=[])
-"""100 digits: beyond LIMIT on the left, and far below nano on the right, where rounding up twice is the same as once."""
+"""A decimal exponent that no number of digits in an API object can make up for; larger ones count
+as this.
+"""
+_EXACT = decimal.Context(
+    prec=100, rounding=decimal.ROUND_UP, Emin=-10 * _MAX_EXPONENT, Emax=10 * _MAX_EXPONENT, traps=[]
+)
+"""100 digits: beyond LIMIT on the left, and far below nano on the right, where rounding up twice is
+the same as once.
+"""
 
 
 class QuantityError(ValueError):
-    """A text that is no quantity. The message names the text, and the field once somebody knows it."""
+    """A text that is no quantity. The message names the text, and the field once somebody knows
+    it.
+    """
 
     def __init__(self, text: str, path: str = "") -> None:
         self.text = text
         self.path = path
         where = f"{path}: " if path else ""
-        super().__init__(f"{where}{text!r} is not a quantity; write a number such as 2, 0.5, 250m, 1.5Gi or 2e3")
+        super().__init__(
+            f"{where}{text!r} is not a quantity; write a number such as 2, 0.5, 250m, 1.5Gi or 2e3"
+        )
 
     @property
     def problem(self) -> str:
@@ -75,7 +95,9 @@ def nanos(quantity: str | int) -> int:
 
 
 def exact(quantity: str | float) -> Fraction:
-    """The amount in units, whatever its size. Raises QuantityError, also for exponents over which an API server hangs."""
+    """The amount in units, whatever its size. Raises QuantityError, also for exponents over which
+    an API server hangs.
+    """
     text = str(quantity)
     exponent = _form(text)[4]
     if exponent and abs(int(exponent)) > _LARGEST_EXPONENT:
@@ -91,13 +113,23 @@ def _form(text: str) -> re.Match[str]:
 
 
 def _any(text: str, digits: int = _DIGITS) -> int:
-    """Any quantity, also one with a sign or a fraction, or of more digits than are calculated with."""
+    """Any quantity, also one with a sign or a fraction, or of more digits than are calculated
+    with.
+    """
     sign, whole, fraction, exponent, suffix, binary = _form(text).groups()
-    power = max(-_MAX_EXPONENT, min(int(exponent), _MAX_EXPONENT)) if exponent else _DECIMAL[suffix or ""]
+    power = (
+        max(-_MAX_EXPONENT, min(int(exponent), _MAX_EXPONENT))
+        if exponent
+        else _DECIMAL[suffix or ""]
+    )
     number = _EXACT.create_decimal(f"{whole or 0}.{fraction or 0}").scaleb(9 + power, _EXACT)
     if binary:
         number = _EXACT.multiply(number, decimal.Decimal(1024 ** (_BINARY.index(binary) + 1)))
-    amount = 10**digits if number and number.adjusted() >= digits else int(number.to_integral_value(context=_EXACT))
+    amount = (
+        10**digits
+        if number and number.adjusted() >= digits
+        else int(number.to_integral_value(context=_EXACT))
+    )
     if binary:
         amount = min(amount, _BINARY_LIMIT)
     return -amount if sign == "-" else amount
@@ -124,9 +156,11 @@ def milli_value(quantity: str | int) -> int:
 
 
 def canonical(quantity: str | float, finest: int = -9) -> str:
-    """The quantity as Kubernetes writes it back: an integer with the largest suffix, in the style that it came in.
+    """The quantity as Kubernetes writes it back: an integer with the largest suffix, in the style
+    that it came in.
 
-    What is finer than 10^``finest`` is rounded away from zero: resources are stored in thousandths (-3). Raises QuantityError.
+    What is finer than 10^``finest`` is rounded away from zero: resources are stored in thousandths
+    (-3). Raises QuantityError.
     """
     text = str(quantity)
     form, amount = _form(text), _any(text, _MOST_DIGITS)
@@ -136,7 +170,9 @@ def canonical(quantity: str | float, finest: int = -9) -> str:
     step = 10 ** (9 + finest)
     with_exponent = form[4] is not None
     number, place = _shortened(
-        -(-amount // step) if amount > 0 else amount // step, 1000, _MOST_DIGITS if with_exponent else (18 - finest) // 3
+        -(-amount // step) if amount > 0 else amount // step,
+        1000,
+        _MOST_DIGITS if with_exponent else (18 - finest) // 3,
     )
     power = finest + 3 * place if number else 0
     if with_exponent:
@@ -145,7 +181,9 @@ def canonical(quantity: str | float, finest: int = -9) -> str:
 
 
 def _shortened(number: int, step: int, most: int) -> tuple[int, int]:
-    """The number divided by ``step`` as often as that is exact, at most so many times; and how often that was."""
+    """The number divided by ``step`` as often as that is exact, at most so many times; and how
+    often that was.
+    """
     place = 0
     while number and number % step == 0 and place < most:
         number //= step

@@ -1,7 +1,9 @@
-"""A Kubernetes API server in memory, for the tests of operators, for demos and classrooms: the README says what it is and what it is not.
+"""A Kubernetes API server in memory, for the tests of operators, for demos and classrooms: the
+README says what it is and what it is not.
 
-``from towtank import Cluster`` is the way in; ``towtank.pytest_plugin`` has the fixtures, and the command ``towtank`` runs a cluster as a
-process of its own. Names are imported when they are first used: pytest reads this file in every run, and most need no cluster.
+``from towtank import Cluster`` is the way in; ``towtank.pytest_plugin`` has the fixtures, and the
+command ``towtank`` runs a cluster as a process of its own. Names are imported when they are first
+used: pytest reads this file in every run, and most need no cluster.
 """
 
 import importlib
@@ -13,7 +15,16 @@ if TYPE_CHECKING:
     from towtank.loop_thread import ServerFrozen
     from towtank.node_shapes import ShapeError, like_nodes, read_shape
 
-__all__ = ["Cluster", "ClusterSettings", "ControllerSettings", "ServerFrozen", "ShapeError", "ThreadedCluster", "like_nodes", "read_shape"]
+__all__ = [
+    "Cluster",
+    "ClusterSettings",
+    "ControllerSettings",
+    "ServerFrozen",
+    "ShapeError",
+    "ThreadedCluster",
+    "like_nodes",
+    "read_shape",
+]
 
 _HOMES: Final = {
     "Cluster": "cluster",

@@ -1,4 +1,6 @@
-"""A cluster without a process: its store, what answers requests, and what moves. ``cluster`` gives it sockets, tests ask it directly."""
+"""A cluster without a process: its store, what answers requests, and what moves. ``cluster`` gives
+it sockets, tests ask it directly.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +26,16 @@ from towtank.subresources.token_issuer import IssuedTokens
 
 
 class ApiServer:
-    """``clock`` gives the time, ``uids`` new UIDs; ``bodies`` are there besides what every cluster begins with."""
+    """``clock`` gives the time, ``uids`` new UIDs; ``bodies`` are there besides what every cluster
+    begins with.
+    """
 
     def __init__(
-        self, clock: Callable[[], datetime], uids: Callable[[], str], controllers: ControllerSettings, bodies: Iterable[Body] = ()
+        self,
+        clock: Callable[[], datetime],
+        uids: Callable[[], str],
+        controllers: ControllerSettings,
+        bodies: Iterable[Body] = (),
     ) -> None:
         self.catalogue: Final = Catalogue(kind_registry.resources())
         self.verbs: Final = Verbs(RevisionStore(), clock, uids)
@@ -37,8 +45,12 @@ class ApiServer:
         self.controllers: Final = ControllerManager(self.verbs, self.catalogue, controllers)
         self.verbs.store.subscribe_to_all(self.controllers.on_change)
         subresources = SubresourceTable(self.tokens)
-        discovery = DiscoveryHandler(self.catalogue, subresources, OpenAPIHandler(self.catalogue, self.verbs.find))
-        self.dispatcher: Final = RequestDispatcher(self.verbs, self.catalogue, subresources, discovery)
+        discovery = DiscoveryHandler(
+            self.catalogue, subresources, OpenAPIHandler(self.catalogue, self.verbs.find)
+        )
+        self.dispatcher: Final = RequestDispatcher(
+            self.verbs, self.catalogue, subresources, discovery
+        )
         for body in (*kind_registry.initial_objects(), *bodies):
             self.create(copy.deepcopy(body))  # who gave it may give it to another cluster
 
@@ -48,4 +60,6 @@ class ApiServer:
         if resource is None:
             raise ValueError(f"no resource serves {body['apiVersion']}/{body['kind']}")
         namespace = body["metadata"].get("namespace", "") if resource.namespaced else ""
-        return self.verbs.create(RequestTarget(resource, namespace), body, WriteOptions(manager="towtank"))
+        return self.verbs.create(
+            RequestTarget(resource, namespace), body, WriteOptions(manager="towtank")
+        )

@@ -25,22 +25,50 @@ _MAX_SECONDS: Final = 86_400
 
 
 def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser("python -m towtank", description="A small Kubernetes API server in memory, on loopback.")
+    parser = argparse.ArgumentParser(
+        "python -m towtank", description="A small Kubernetes API server in memory, on loopback."
+    )
     parser.add_argument("--port", type=_number(0, 65535), default=0, help="0 takes any")
-    parser.add_argument("--nodes", type=_number(0, node_shapes.MAX_NODES), default=0, help="how many like nodes there are at the start")
-    parser.add_argument("--zones", type=_number(1, node_shapes.MAX_NODES), default=3, help="over how many zones they are spread")
-    parser.add_argument("--shape", type=Path, help="a YAML file of nodes, or of groups of like nodes, instead")
+    parser.add_argument(
+        "--nodes",
+        type=_number(0, node_shapes.MAX_NODES),
+        default=0,
+        help="how many like nodes there are at the start",
+    )
+    parser.add_argument(
+        "--zones",
+        type=_number(1, node_shapes.MAX_NODES),
+        default=3,
+        help="over how many zones they are spread",
+    )
+    parser.add_argument(
+        "--shape", type=Path, help="a YAML file of nodes, or of groups of like nodes, instead"
+    )
     parser.add_argument("--kubeconfig-file", type=Path, help="write the kubeconfig here too")
-    parser.add_argument("--start-after", type=_seconds, default=1.0, help="seconds from a pod's binding until it runs")
-    parser.add_argument("--stop-after", type=_seconds, default=1.0, help="seconds from a pod's deletion until it is gone")
+    parser.add_argument(
+        "--start-after",
+        type=_seconds,
+        default=1.0,
+        help="seconds from a pod's binding until it runs",
+    )
+    parser.add_argument(
+        "--stop-after",
+        type=_seconds,
+        default=1.0,
+        help="seconds from a pod's deletion until it is gone",
+    )
     parser.add_argument("--no-kubelet", action="store_true", help="nobody starts pods")
-    parser.add_argument("--no-controllers", action="store_true", help="an API server alone: no kubelets either")
+    parser.add_argument(
+        "--no-controllers", action="store_true", help="an API server alone: no kubelets either"
+    )
     return parser.parse_args(words)
 
 
 def _number(least: int, most: int) -> Callable[[str], int]:
     def number(word: str) -> int:
-        if not (word.isascii() and word.isdigit() and len(word) < 10 and least <= int(word) <= most):
+        if not (
+            word.isascii() and word.isdigit() and len(word) < 10 and least <= int(word) <= most
+        ):
             raise argparse.ArgumentTypeError(f"{word!r} is no whole number from {least} to {most}")
         return int(word)
 
@@ -53,30 +81,42 @@ def _seconds(word: str) -> float:
     except ValueError:
         seconds = -1
     if not 0 <= seconds <= _MAX_SECONDS:
-        raise argparse.ArgumentTypeError(f"{word!r} is no number of seconds from 0 to {_MAX_SECONDS}")
+        raise argparse.ArgumentTypeError(
+            f"{word!r} is no number of seconds from 0 to {_MAX_SECONDS}"
+        )
     return seconds
 
 
 def _nodes(arguments: argparse.Namespace) -> list[Body]:
     if arguments.shape:
-        return node_shapes.read_shape(arguments.shape.read_text(encoding="utf-8"), str(arguments.shape))
+        return node_shapes.read_shape(
+            arguments.shape.read_text(encoding="utf-8"), str(arguments.shape)
+        )
     return node_shapes.like_nodes(arguments.nodes, arguments.zones) if arguments.nodes else []
 
 
 async def _run(arguments: argparse.Namespace, nodes: Sequence[Body]) -> None:
     stop, loop = asyncio.Event(), asyncio.get_running_loop()
-    with contextlib.suppress(NotImplementedError):  # on Windows: there, the end of input and Ctrl-C end us
+    # on Windows: there, the end of input and Ctrl-C end us
+    with contextlib.suppress(NotImplementedError):
         for signum in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(signum, stop.set)
-    if sys.stdin is not None:  # it is None where it was closed from the start: then a signal ends us
+    # it is None where it was closed from the start: then a signal ends us
+    if sys.stdin is not None:
         threading.Thread(target=_wait_for_end_of_input, args=(loop, stop), daemon=True).start()
-    controllers = manager.ControllerSettings(arguments.start_after, arguments.stop_after, kubelets=not arguments.no_kubelet)
+    controllers = manager.ControllerSettings(
+        arguments.start_after, arguments.stop_after, kubelets=not arguments.no_kubelet
+    )
     if arguments.no_controllers:
         controllers = manager.ControllerSettings.none()
     async with Cluster(ClusterSettings(arguments.port, nodes, controllers)) as cluster:
         if arguments.kubeconfig_file:
             _write_secret(arguments.kubeconfig_file, cluster.kubeconfig.read_text())
-        ready = {"server": cluster.server, "kubeconfig": str(cluster.kubeconfig), "pid": os.getpid()}
+        ready = {
+            "server": cluster.server,
+            "kubeconfig": str(cluster.kubeconfig),
+            "pid": os.getpid(),
+        }
         sys.stdout.write(json.dumps(ready) + "\n")
         sys.stdout.flush()
         await stop.wait()
@@ -96,14 +136,17 @@ def _write_secret(file: Path, text: str) -> None:
 
 def _wait_for_end_of_input(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
     """Whoever started this and dies closes our input, on every system."""
-    while os.read(sys.stdin.fileno(), 4096):  # not through Python's buffer, whose lock would be held when the process ends
+    # not through Python's buffer, whose lock would be held when the process ends
+    while os.read(sys.stdin.fileno(), 4096):
         pass
     with contextlib.suppress(RuntimeError):  # the loop has ended already
         loop.call_soon_threadsafe(stop.set)
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run; 2 where the command or the nodes' file is wrong, 1 where the system refuses something."""
+    """Run; 2 where the command or the nodes' file is wrong, 1 where the system refuses
+    something.
+    """
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     arguments = _arguments(words)
     try:

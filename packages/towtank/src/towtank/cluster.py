@@ -46,7 +46,9 @@ class ClusterSettings:
 
 
 class Cluster:
-    """``async with Cluster() as cluster:`` - then ``cluster.kubeconfig`` is a file and ``cluster.server`` an address."""
+    """``async with Cluster() as cluster:`` - then ``cluster.kubeconfig`` is a file and
+    ``cluster.server`` an address.
+    """
 
     def __init__(self, settings: ClusterSettings | None = None) -> None:
         self._settings = settings = settings or ClusterSettings()
@@ -64,11 +66,20 @@ class Cluster:
         api = self._api_server
         async with contextlib.AsyncExitStack() as stack:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="towtank-")))
-            runner = web.ServerRunner(HttpFrontend(api.dispatcher, api.watches, api.tokens.user).server(), shutdown_timeout=1.0)
+            runner = web.ServerRunner(
+                HttpFrontend(api.dispatcher, api.watches, api.tokens.user).server(),
+                shutdown_timeout=1.0,
+            )
             await runner.setup()
             stack.push_async_callback(runner.cleanup)
             stack.callback(api.watches.end_all)
-            site = web.TCPSite(runner, _HOST, self._settings.port, ssl_context=self._certificates.context(folder), backlog=1024)
+            site = web.TCPSite(
+                runner,
+                _HOST,
+                self._settings.port,
+                ssl_context=self._certificates.context(folder),
+                backlog=1024,
+            )
             await site.start()
             self.server = f"https://{_HOST}:{runner.addresses[0][1]}"
             self.kubeconfig = folder / "kubeconfig"
@@ -80,18 +91,27 @@ class Cluster:
             self._ending = stack.pop_all()
         return self
 
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         """Stop, and leave nothing."""
         await self._ending.aclose()
 
     @property
     def api(self) -> ApiServer:
-        """The API server itself, to be asked without sockets. It belongs to this cluster's event loop."""
+        """The API server itself, to be asked without sockets. It belongs to this cluster's event
+        loop.
+        """
         return self._api_server
 
     async def namespace(self, prefix: str = "test-") -> str:
         """A fresh namespace: its name, the prefix and five letters or digits."""
-        made = self._api_server.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"generateName": prefix}})
+        made = self._api_server.create(
+            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"generateName": prefix}}
+        )
         return str(made["metadata"]["name"])
 
     async def delete_namespace(self, name: str) -> None:
@@ -107,9 +127,14 @@ class Cluster:
     @classmethod
     @contextlib.contextmanager
     def in_thread(
-        cls, settings: ClusterSettings | None = None, frozen_after: float = 10.0, on_frozen: Callable[[str], None] = _log_frozen
+        cls,
+        settings: ClusterSettings | None = None,
+        frozen_after: float = 10.0,
+        on_frozen: Callable[[str], None] = _log_frozen,
     ) -> Iterator[ThreadedCluster]:
-        """A cluster in a thread of its own, for clients that block. ``on_frozen`` is called there when it has stood still for so long."""
+        """A cluster in a thread of its own, for clients that block. ``on_frozen`` is called there
+        when it has stood still for so long.
+        """
         cluster = cls(settings)
         thread = LoopThread("towtank-server", frozen_after, on_frozen)
         try:
@@ -122,14 +147,18 @@ class Cluster:
         finally:
             thread.stop()
 
-    # ---- what moves --------------------------------------------------------------------------------------------------------
+    # ---- what moves ------------------------------------------------------------------------------
 
     async def _run_controllers(self) -> None:
         """Let the controllers work, a slice at a time: requests come in between."""
         while True:
             self._work.clear()
             due = self._api_server.controllers.due()
-            wait = _MAX_SLEEP_SECONDS if due is None else min((due - _now()).total_seconds(), _MAX_SLEEP_SECONDS)
+            wait = (
+                _MAX_SLEEP_SECONDS
+                if due is None
+                else min((due - _now()).total_seconds(), _MAX_SLEEP_SECONDS)
+            )
             if wait > 0:
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._work.wait(), wait)
@@ -139,7 +168,9 @@ class Cluster:
 
 
 class ThreadedCluster:
-    """A cluster whose event loop runs in another thread. Its methods wait, and raise ServerFrozen when that loop stands still."""
+    """A cluster whose event loop runs in another thread. Its methods wait, and raise ServerFrozen
+    when that loop stands still.
+    """
 
     def __init__(self, cluster: Cluster, thread: LoopThread) -> None:
         self._cluster = cluster

@@ -1,7 +1,7 @@
 """Definitions at work: their names are accepted, and what they define is served from then on.
 
-A definition is created as it came. Within the same call it is told here, gets its names or is told who has them, by a write of the
-server's own, and is served: nobody comes in between.
+A definition is created as it came. Within the same call it is told here, gets its names or is told
+who has them, by a write of the server's own, and is served: nobody comes in between.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from towtank.strategies import crd
 
 
 class CRDRegistry:
-    """Follows the definitions of a store; ``ended`` is told the qualified names of resources that are not served any more."""
+    """Follows the definitions of a store; ``ended`` is told the qualified names of resources that
+    are not served any more.
+    """
 
     def __init__(self, verbs: Verbs, catalogue: Catalogue, ended: Callable[[str], None]) -> None:
         self._verbs: Final = verbs
@@ -39,13 +41,21 @@ class CRDRegistry:
         self._accept_names(group)
 
     def _accept_names(self, group: str) -> None:
-        """Write the status of a definition that can have other names now; who comes next is looked at when that is told."""
+        """Write the status of a definition that can have other names now; who comes next is looked
+        at when that is told.
+        """
         every, now = self._verbs.every(crd.KEY), times.timestamp(self._verbs.clock())
         for definition in every:
-            if definition["spec"]["group"] == group and (renamed := crd.renamed(definition, every, now)):
+            if definition["spec"]["group"] == group and (
+                renamed := crd.renamed(definition, every, now)
+            ):
                 self._write(renamed)
                 return
 
     def _write(self, definition: Body) -> None:
         target = RequestTarget(self._resource, "", definition["metadata"]["name"], "status")
-        self._verbs.patch(target, lambda old: {**old, "status": cloned(definition["status"])}, WriteOptions(manager=SERVER))
+        self._verbs.patch(
+            target,
+            lambda old: {**old, "status": cloned(definition["status"])},
+            WriteOptions(manager=SERVER),
+        )

@@ -1,4 +1,6 @@
-"""An event loop in a thread of its own. A second thread watches it, so that nobody waits for ever for a loop that stands still."""
+"""An event loop in a thread of its own. A second thread watches it, so that nobody waits for ever
+for a loop that stands still.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +16,15 @@ T = TypeVar("T")
 
 _PING_INTERVAL_SECONDS: Final = 0.5
 _SLICES: Final = 20
-"""The patience is waited for in so many parts: after the whole process was stopped for a while, the loop still gets most of it."""
+"""The patience is waited for in so many parts: after the whole process was stopped for a while, the
+loop still gets most of it.
+"""
 
 
 class ServerFrozen(Exception):
-    """The loop has answered nothing for longer than its patience. The message has the stack of its thread."""
+    """The loop has answered nothing for longer than its patience. The message has the stack of its
+    thread.
+    """
 
 
 class LoopThread:
@@ -45,7 +51,9 @@ class LoopThread:
         raise ServerFrozen(self._frozen)
 
     def stop(self) -> None:
-        """End loop and threads. A frozen thread can only be left behind: it ends with the process."""
+        """End loop and threads. A frozen thread can only be left behind: it ends with the
+        process.
+        """
         self._ended.set()
         self._watcher.join()
         if not self._frozen:
@@ -59,10 +67,14 @@ class LoopThread:
             answered.clear()
             self._loop.call_soon_threadsafe(answered.set)
             if not any(answered.wait(self._patience / _SLICES) for _ in range(_SLICES)):
-                self._frozen = f"{self._thread.name} has answered nothing for {self._patience:g} s. It is here:\n{self._stack()}"
+                self._frozen = (
+                    f"{self._thread.name} has answered nothing for {self._patience:g} s. It is "
+                    f"here:\n{self._stack()}"
+                )
                 self._on_frozen(self._frozen)
                 return
 
     def _stack(self) -> str:
-        frame = sys._current_frames().get(self._thread.ident or 0)  # noqa: SLF001 - documented, in spite of its name
+        # documented, in spite of its name
+        frame = sys._current_frames().get(self._thread.ident or 0)  # noqa: SLF001 - see above
         return "".join(traceback.format_stack(frame)) if frame else "  its thread has ended\n"

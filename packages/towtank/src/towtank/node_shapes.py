@@ -1,8 +1,11 @@
-"""The nodes of a cluster: by number and zones, or of a YAML file that has the shape of the user's own cluster.
+"""The nodes of a cluster: by number and zones, or of a YAML file that has the shape of the user's
+own cluster.
 
-A file holds Node objects, as ``kubectl get nodes -o yaml`` gives them, or a short form of which each item is a group of like nodes:
+A file holds Node objects, as ``kubectl get nodes -o yaml`` gives them, or a short form of which
+each item is a group of like nodes:
 
-    - {count: 10, name: gpu, zone: a, cpu: 16, memory: 64Gi, nvidia.com/gpu: 4, labels: {pool: gpu}, taints: ["gpu=yes:NoSchedule"]}
+    - {count: 10, name: gpu, zone: a, cpu: 16, memory: 64Gi, nvidia.com/gpu: 4, labels: {pool: gpu},
+      taints: ["gpu=yes:NoSchedule"]}
 """
 
 from __future__ import annotations
@@ -26,12 +29,36 @@ from towtank.wire import yaml_codec
 
 REGION = "local"
 PODS = 110
-_HOSTNAME, _ZONE, _REGION = "kubernetes.io/hostname", "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
+_HOSTNAME, _ZONE, _REGION = (
+    "kubernetes.io/hostname",
+    "topology.kubernetes.io/zone",
+    "topology.kubernetes.io/region",
+)
 MAX_NODES = 100_000
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
-_FIELDS = ("count", "name", "zone", "cpu", "memory", "ephemeral-storage", "pods", "labels", "taints")
-_VOLATILE_STATUS = ("images", "volumesInUse", "volumesAttached", "config", "daemonEndpoints", "phase")
-_VOLATILE_ANNOTATIONS = ("kubectl.kubernetes.io/last-applied-configuration", "node.alpha.kubernetes.io/ttl")
+_FIELDS = (
+    "count",
+    "name",
+    "zone",
+    "cpu",
+    "memory",
+    "ephemeral-storage",
+    "pods",
+    "labels",
+    "taints",
+)
+_VOLATILE_STATUS = (
+    "images",
+    "volumesInUse",
+    "volumesAttached",
+    "config",
+    "daemonEndpoints",
+    "phase",
+)
+_VOLATILE_ANNOTATIONS = (
+    "kubectl.kubernetes.io/last-applied-configuration",
+    "node.alpha.kubernetes.io/ttl",
+)
 _MAX_AMOUNT = 2**63 - 1
 _QUANTITY = "write a quantity such as 8, 500m or 64Gi"
 
@@ -40,7 +67,9 @@ class ShapeError(Exception):
     """A file of nodes is wrong: where, what, and what to write instead."""
 
 
-def like_nodes(count: int, zones: int = 3, cpu: str = "8", memory: str = "32Gi", pods: int = PODS) -> list[Body]:
+def like_nodes(
+    count: int, zones: int = 3, cpu: str = "8", memory: str = "32Gi", pods: int = PODS
+) -> list[Body]:
     """So many like nodes, spread over so many zones: node-a1, node-b1, node-a2 and so on."""
     room = {"cpu": cpu, "memory": memory, "pods": str(pods)}
     made = []
@@ -55,18 +84,25 @@ def read_shape(text: str, source: str) -> list[Body]:
     found: dict[str, Body] = {}
     server = ApiServer(lambda: datetime.now(UTC), lambda: "", ControllerSettings.none())
     for place, item in _items(text, source):
-        for number, node in enumerate(place.whole_node(item) if "kind" in item else place.group(item)):
+        for number, node in enumerate(
+            place.whole_node(item) if "kind" in item else place.group(item)
+        ):
             if not number:  # the others of a group are like it
                 place.require_valid(server, node)
             name = node["metadata"]["name"]
             if name in found:
-                place.refuse("name", name, "there is a node of this name already: give each its own")
+                place.refuse(
+                    "name", name, "there is a node of this name already: give each its own"
+                )
             found[name] = node
             if len(found) > MAX_NODES:
-                place.refuse("count", item.get("count"), f"these are more than {MAX_NODES} nodes: use fewer")
+                place.refuse(
+                    "count", item.get("count"), f"these are more than {MAX_NODES} nodes: use fewer"
+                )
     if not found:
         raise ShapeError(
-            f"{source}: there are no nodes in it: write Node objects, or a list such as [{{count: 3, name: small, cpu: 4, memory: 16Gi}}]"
+            f"{source}: there are no nodes in it: write Node objects, or a list such as "
+            f"[{{count: 3, name: small, cpu: 4, memory: 16Gi}}]"
         )
     return list(found.values())
 
@@ -78,11 +114,27 @@ def _items(text: str, source: str) -> Iterator[tuple[_ShapeEntry, Mapping[str, A
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ShapeError(f"{source}: this is no YAML: {error}") from error
     for number, document in enumerate(documents, 1):
-        listed = document.get("items") if isinstance(document, dict) and str(document.get("kind", "")).endswith("List") else document
-        for index, item in enumerate(listed if isinstance(listed, list) else [listed] if listed is not None else (), 1):
-            place = _ShapeEntry(source, f"document {number}" + (f", item {index}" if isinstance(listed, list) else ""))
+        listed = (
+            document.get("items")
+            if isinstance(document, dict) and str(document.get("kind", "")).endswith("List")
+            else document
+        )
+        for index, item in enumerate(
+            listed if isinstance(listed, list) else [listed] if listed is not None else (), 1
+        ):
+            place = _ShapeEntry(
+                source,
+                f"document {number}" + (f", item {index}" if isinstance(listed, list) else ""),
+            )
             if not isinstance(item, dict):
-                place.refuse("", item, "write a Node object or a group such as {count: 3, name: small, cpu: 4, memory: 16Gi}")
+                place.refuse(
+                    "",
+                    item,
+                    (
+                        "write a Node object or a group such as {count: 3, name: small, cpu: 4, "
+                        "memory: 16Gi}"
+                    ),
+                )
             yield place, item
 
 
@@ -103,10 +155,11 @@ class _ShapeEntry:
         try:
             server.create(copy.deepcopy(node))
         except ApiError as refusal:
-            if refusal.code != HTTPStatus.CONFLICT:  # a name that is there: said better by who collects them
+            # a name that is there: said better by who collects them
+            if refusal.code != HTTPStatus.CONFLICT:
                 raise ShapeError(f"{self.source}: {self.where}: {refusal.message}") from refusal
 
-    # ---- the short form --------------------------------------------------------------------------------------------------------
+    # ---- the short form --------------------------------------------------------------------------
 
     def group(self, item: Mapping[str, Any]) -> Iterator[Body]:
         """Like nodes, with numbers where there is a count."""
@@ -115,21 +168,38 @@ class _ShapeEntry:
                 known = f"{', '.join(_FIELDS)}, or a resource such as nvidia.com/gpu"
                 self.refuse(field, item.get(field), f"there is no such field: use one of {known}")
         zone = self._label("zone", self._text(item, "zone", "a"))
-        amounts = {"pods": PODS, **{field: value for field, value in item.items() if _is_amount(field)}}
+        amounts = {
+            "pods": PODS,
+            **{field: value for field, value in item.items() if _is_amount(field)},
+        }
         for field in ("cpu", "memory"):
             if field not in amounts:
                 self.refuse(field, None, f"it is missing: {_QUANTITY}")
         room = {field: self._quantity(field, value) for field, value in amounts.items()}
-        labels = {**_labels(zone, room["cpu"], room["memory"]), **self._checked_labels("labels", item.get("labels"))}
-        taints = [self._taint(f"taints[{index}]", taint) for index, taint in enumerate(self._list("taints", item.get("taints")))]
+        labels = {
+            **_labels(zone, room["cpu"], room["memory"]),
+            **self._checked_labels("labels", item.get("labels")),
+        }
+        taints = [
+            self._taint(f"taints[{index}]", taint)
+            for index, taint in enumerate(self._list("taints", item.get("taints")))
+        ]
         name = self._text(item, "name", None)
-        for each in [name] if "count" not in item else [f"{name}-{number}" for number in range(1, self._count(item["count"]) + 1)]:
+        for each in (
+            [name]
+            if "count" not in item
+            else [f"{name}-{number}" for number in range(1, self._count(item["count"]) + 1)]
+        ):
             yield _node(self._label("name", self._name("name", each)), room, labels, taints)
 
     def _text(self, item: Mapping[str, Any], field: str, default: str | None) -> str:
         value = item.get(field, default)
         if not isinstance(value, str) or not value:
-            self.refuse(field, value, "write a text, in quotes where it looks like a number or a truth value")
+            self.refuse(
+                field,
+                value,
+                "write a text, in quotes where it looks like a number or a truth value",
+            )
         return value
 
     def _label(self, field: str, value: str) -> str:
@@ -145,7 +215,11 @@ class _ShapeEntry:
 
     def _quantity(self, field: str, value: object) -> str:
         try:
-            amount = quantities.exact(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else -1
+            amount = (
+                quantities.exact(value)
+                if isinstance(value, str | int | float) and not isinstance(value, bool)
+                else -1
+            )
         except quantities.QuantityError:
             amount = -1
         if not 0 <= amount <= _MAX_AMOUNT:
@@ -176,9 +250,15 @@ class _ShapeEntry:
             key, _, value = pair.partition("=")
             taint = {"key": key, **({"value": value} if value else {}), "effect": effect}
         if not isinstance(taint, dict) or not isinstance(taint.get("key"), str) or not taint["key"]:
-            self.refuse(field, taint, 'write "key=value:NoSchedule" or {key: ..., value: ..., effect: NoSchedule}')
+            self.refuse(
+                field,
+                taint,
+                'write "key=value:NoSchedule" or {key: ..., value: ..., effect: NoSchedule}',
+            )
         if taint.get("effect") not in _EFFECTS:
-            self.refuse(f"{field}.effect", taint.get("effect"), f"write one of {', '.join(_EFFECTS)}")
+            self.refuse(
+                f"{field}.effect", taint.get("effect"), f"write one of {', '.join(_EFFECTS)}"
+            )
         self._checked_labels(field, {taint["key"]: taint.get("value", "")})
         return {key: taint[key] for key in ("key", "value", "effect") if key in taint}
 
@@ -189,24 +269,35 @@ class _ShapeEntry:
             self.refuse(field, name, text)
         return name
 
-    # ---- Node objects ----------------------------------------------------------------------------------------------------------
+    # ---- Node objects ----------------------------------------------------------------------------
 
     def whole_node(self, node: Mapping[str, Any]) -> Iterator[Body]:
         """A Node without what only its own cluster knows."""
         if node.get("kind") != "Node":
-            self.refuse("kind", node.get("kind"), "only objects of kind Node are read: leave out others")
+            self.refuse(
+                "kind", node.get("kind"), "only objects of kind Node are read: leave out others"
+            )
         if node.get("apiVersion", "v1") != "v1":
             self.refuse("apiVersion", node["apiVersion"], "that of nodes is v1")
-        metadata, spec, status = (self._map(field, node.get(field)) for field in ("metadata", "spec", "status"))
+        metadata, spec, status = (
+            self._map(field, node.get(field)) for field in ("metadata", "spec", "status")
+        )
         annotations = self._map("metadata.annotations", metadata.get("annotations"))
-        taints = [self._taint(f"spec.taints[{index}]", each) for index, each in enumerate(self._list("spec.taints", spec.get("taints")))]
+        taints = [
+            self._taint(f"spec.taints[{index}]", each)
+            for index, each in enumerate(self._list("spec.taints", spec.get("taints")))
+        ]
         kept = {key: value for key, value in status.items() if key not in _VOLATILE_STATUS}
         for field in {"capacity", "allocatable"} & kept.keys():
             amounts = self._map(f"status.{field}", kept[field])
-            kept[field] = {key: self._quantity(f"status.{field}.{key}", value) for key, value in amounts.items()}
+            kept[field] = {
+                key: self._quantity(f"status.{field}.{key}", value)
+                for key, value in amounts.items()
+            }
         if "conditions" in kept:
             kept["conditions"] = [
-                self._condition(index, each) for index, each in enumerate(self._list("status.conditions", kept["conditions"]))
+                self._condition(index, each)
+                for index, each in enumerate(self._list("status.conditions", kept["conditions"]))
             ]
         yield {
             "apiVersion": "v1",
@@ -214,7 +305,11 @@ class _ShapeEntry:
             "metadata": {
                 "name": self._name("metadata.name", metadata.get("name")),
                 "labels": self._checked_labels("metadata.labels", metadata.get("labels")),
-                "annotations": {key: value for key, value in annotations.items() if key not in _VOLATILE_ANNOTATIONS},
+                "annotations": {
+                    key: value
+                    for key, value in annotations.items()
+                    if key not in _VOLATILE_ANNOTATIONS
+                },
             },
             "spec": {**spec, **({"taints": taints} if taints else {})},
             "status": kept,
@@ -228,10 +323,16 @@ class _ShapeEntry:
     def _condition(self, index: int, condition: object) -> Body:
         """Without its times: they are another cluster's past."""
         said = self._map(f"status.conditions[{index}]", condition)
-        return {key: value for key, value in said.items() if key in ("type", "status", "reason", "message")}
+        return {
+            key: value
+            for key, value in said.items()
+            if key in ("type", "status", "reason", "message")
+        }
 
 
-def _node(name: str, room: Mapping[str, str], labels: Mapping[str, str], taints: list[Body] | None = None) -> Body:
+def _node(
+    name: str, room: Mapping[str, str], labels: Mapping[str, str], taints: list[Body] | None = None
+) -> Body:
     return {
         "apiVersion": "v1",
         "kind": "Node",
@@ -254,7 +355,11 @@ def _labels(zone: str, cpu: str, memory: str) -> dict[str, str]:
 
 
 def _is_amount(field: str) -> bool:
-    return field in ("cpu", "memory", "ephemeral-storage", "pods") or "/" in field or field.startswith("hugepages-")
+    return (
+        field in ("cpu", "memory", "ephemeral-storage", "pods")
+        or "/" in field
+        or field.startswith("hugepages-")
+    )
 
 
 def _letters(number: int) -> str:

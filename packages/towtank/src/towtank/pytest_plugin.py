@@ -2,13 +2,14 @@
 
 | fixture | scope | what a test gets |
 | --- | --- | --- |
-| ``towtank_settings`` | session | ClusterSettings; override it for anything that the options do not say |
+| ``towtank_settings`` | session | ClusterSettings; override it for what options do not say |
 | ``session_cluster`` | session | the cluster, a ThreadedCluster |
 | ``namespace`` | function | the name of a fresh namespace, that is deleted after the test |
 | ``kubeconfig`` | function | a file whose context is that namespace; KUBECONFIG names it |
 | ``cluster`` | function | all of that: ``server``, ``kubeconfig``, ``namespace`` |
 
-A server that stands still fails the test that waits for it, and every later one, with the stack of its thread.
+A server that stands still fails the test that waits for it, and every later one, with the stack of
+its thread.
 """
 
 from __future__ import annotations
@@ -31,14 +32,19 @@ _CONTROLLERS: Final = ("all", "none")
 _OPTIONS: Final = {
     "towtank_controllers": ("all", "which controllers the cluster has: all or none"),
     "towtank_nodes": ("3", "how many nodes the cluster has"),
-    "towtank_frozen_after": ("10", "after how many seconds without an answer the cluster's server counts as frozen"),
+    "towtank_frozen_after": (
+        "10",
+        "after how many seconds without an answer the cluster's server counts as frozen",
+    ),
 }
 _MAX_PATIENCE_SECONDS: Final = 86_400
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class NamespacedCluster:
-    """A cluster as one test sees it: ``namespace`` is the test's own, and the one that ``kubeconfig`` leads to."""
+    """A cluster as one test sees it: ``namespace`` is the test's own, and the one that
+    ``kubeconfig`` leads to.
+    """
 
     server: str
     kubeconfig: Path
@@ -46,9 +52,11 @@ class NamespacedCluster:
 
 
 class FrozenServerAlarm:
-    """Fails the test that waits for a server which stands still, even where it is blocked in a system call.
+    """Fails the test that waits for a server which stands still, even where it is blocked in a
+    system call.
 
-    It interrupts the main thread with SIGURG, which nobody else uses, and which does nothing where it has no handler.
+    It interrupts the main thread with SIGURG, which nobody else uses, and which does nothing where
+    it has no handler.
     """
 
     def __init__(self) -> None:
@@ -78,7 +86,10 @@ class FrozenServerAlarm:
     @contextlib.contextmanager
     def installed(self) -> Iterator[None]:
         """With the handler of the signal; without it where tests do not run in the main thread."""
-        if not hasattr(signal, "pthread_kill") or threading.current_thread() is not threading.main_thread():
+        if (
+            not hasattr(signal, "pthread_kill")
+            or threading.current_thread() is not threading.main_thread()
+        ):
             yield
             return
         before = signal.signal(signal.SIGURG, self._on_signal)
@@ -97,7 +108,7 @@ class FrozenServerAlarm:
 _ALARM: Final = pytest.StashKey[FrozenServerAlarm]()
 
 
-# ---- hooks -----------------------------------------------------------------------------------------------------------------
+# ---- hooks ---------------------------------------------------------------------------------------
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -146,34 +157,49 @@ def _uses_cluster(item: pytest.Item) -> bool:
     return "session_cluster" in getattr(item, "fixturenames", ())
 
 
-# ---- fixtures --------------------------------------------------------------------------------------------------------------
+# ---- fixtures ------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="session")
 def towtank_settings(pytestconfig: pytest.Config) -> ClusterSettings:
-    """How the session's cluster begins, by the options. Pods run, and end, as soon as they are bound or deleted."""
+    """How the session's cluster begins, by the options. Pods run, and end, as soon as they are
+    bound or deleted.
+    """
     from towtank import ClusterSettings, ControllerSettings, like_nodes
 
     controllers = _option(pytestconfig, "towtank_controllers")
     if controllers not in _CONTROLLERS:
-        raise pytest.UsageError(f"towtank_controllers: {controllers!r}: write one of {', '.join(_CONTROLLERS)}")
-    settings = ControllerSettings(start_after=0.0, stop_after=0.0) if controllers == "all" else ControllerSettings.none()
+        raise pytest.UsageError(
+            f"towtank_controllers: {controllers!r}: write one of {', '.join(_CONTROLLERS)}"
+        )
+    settings = (
+        ControllerSettings(start_after=0.0, stop_after=0.0)
+        if controllers == "all"
+        else ControllerSettings.none()
+    )
     return ClusterSettings(nodes=like_nodes(_node_count(pytestconfig)), controllers=settings)
 
 
 @pytest.fixture(scope="session")
-def session_cluster(towtank_settings: ClusterSettings, pytestconfig: pytest.Config) -> Iterator[ThreadedCluster]:
+def session_cluster(
+    towtank_settings: ClusterSettings, pytestconfig: pytest.Config
+) -> Iterator[ThreadedCluster]:
     """One cluster for all tests of the session."""
     from towtank import Cluster
 
     alarm = pytestconfig.stash[_ALARM]
-    with alarm.installed(), Cluster.in_thread(towtank_settings, _patience(pytestconfig), alarm.sound) as cluster:
+    with (
+        alarm.installed(),
+        Cluster.in_thread(towtank_settings, _patience(pytestconfig), alarm.sound) as cluster,
+    ):
         yield cluster
 
 
 @pytest.fixture
 def namespace(session_cluster: ThreadedCluster) -> Iterator[str]:
-    """The name of a fresh namespace. Its deletion begins when the test ends, and nobody waits for it."""
+    """The name of a fresh namespace. Its deletion begins when the test ends, and nobody waits for
+    it.
+    """
     from towtank import ServerFrozen
 
     name = session_cluster.namespace(prefix="test-")
@@ -183,8 +209,15 @@ def namespace(session_cluster: ThreadedCluster) -> Iterator[str]:
 
 
 @pytest.fixture
-def kubeconfig(session_cluster: ThreadedCluster, namespace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A kubeconfig whose context is the test's namespace. The environment's KUBECONFIG names it during the test."""
+def kubeconfig(
+    session_cluster: ThreadedCluster,
+    namespace: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Path:
+    """A kubeconfig whose context is the test's namespace. The environment's KUBECONFIG names it
+    during the test.
+    """
     file = tmp_path / "kubeconfig"
     file.touch(mode=0o600)
     file.write_text(session_cluster.kubeconfig_text(namespace), encoding="utf-8")
@@ -193,12 +226,14 @@ def kubeconfig(session_cluster: ThreadedCluster, namespace: str, tmp_path: Path,
 
 
 @pytest.fixture
-def cluster(session_cluster: ThreadedCluster, namespace: str, kubeconfig: Path) -> NamespacedCluster:
+def cluster(
+    session_cluster: ThreadedCluster, namespace: str, kubeconfig: Path
+) -> NamespacedCluster:
     """The session's cluster, with a namespace of the test's own."""
     return NamespacedCluster(session_cluster.server, kubeconfig, namespace)
 
 
-# ---- options ---------------------------------------------------------------------------------------------------------------
+# ---- options -------------------------------------------------------------------------------------
 
 
 def _option(config: pytest.Config, name: str) -> str:
@@ -211,7 +246,9 @@ def _node_count(config: pytest.Config) -> int:
 
     text = _option(config, "towtank_nodes")
     if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text) <= MAX_NODES):
-        raise pytest.UsageError(f"towtank_nodes: {text!r}: write a whole number from 0 to {MAX_NODES}")
+        raise pytest.UsageError(
+            f"towtank_nodes: {text!r}: write a whole number from 0 to {MAX_NODES}"
+        )
     return int(text)
 
 
@@ -222,5 +259,8 @@ def _patience(config: pytest.Config) -> float:
     except ValueError:
         seconds = 0.0
     if not 0 < seconds <= _MAX_PATIENCE_SECONDS:
-        raise pytest.UsageError(f"towtank_frozen_after: {text!r}: write a number of seconds, at most {_MAX_PATIENCE_SECONDS}")
+        raise pytest.UsageError(
+            f"towtank_frozen_after: {text!r}: write a number of seconds, at most "
+            f"{_MAX_PATIENCE_SECONDS}"
+        )
     return seconds

@@ -20,21 +20,32 @@ NAMESPACE = "default"
 _STEPS = 100_000
 
 
-RESOURCES = (*kind_registry.resources(), APIResource("example.com", "v1", "ships", "Ship", custom=True))
+RESOURCES = (
+    *kind_registry.resources(),
+    APIResource("example.com", "v1", "ships", "Ship", custom=True),
+)
 
 
 class ControllerHarness:
-    """What a test acts on. ``binds``: whether a stand-in for a scheduler puts every pod on the node ``node-1``."""
+    """What a test acts on. ``binds``: whether a stand-in for a scheduler puts every pod on the node
+    ``node-1``.
+    """
 
     def __init__(
-        self, settings: ControllerSettings | None = None, *, binds: bool = True, resources: Sequence[APIResource] = RESOURCES
+        self,
+        settings: ControllerSettings | None = None,
+        *,
+        binds: bool = True,
+        resources: Sequence[APIResource] = RESOURCES,
     ) -> None:
         self.now = datetime(2030, 1, 1, tzinfo=UTC)
         self.store = RevisionStore()
         numbers = itertools.count(1)
         self.verbs = Verbs(self.store, lambda: self.now, lambda: f"uid-{next(numbers)}")
         self.catalogue = Catalogue(resources)
-        self.controllers = ControllerManager(self.verbs, self.catalogue, settings or ControllerSettings())
+        self.controllers = ControllerManager(
+            self.verbs, self.catalogue, settings or ControllerSettings()
+        )
         self.store.subscribe_to_all(self.controllers.on_change)
         self._unbound: dict[str, None] = {}
         if binds:
@@ -43,7 +54,7 @@ class ControllerHarness:
         self.create("namespaces", "default")
         self.settle()
 
-    # ---- time ----------------------------------------------------------------------------------------------------------------
+    # ---- time ------------------------------------------------------------------------------------
 
     def settle(self) -> None:
         """Do all that is due now."""
@@ -57,7 +68,10 @@ class ControllerHarness:
                 self.controllers.work(self.now)
             for watcher in self.watchers:
                 watcher()
-        raise AssertionError(f"the controllers never rest: {[vars(each.queue) for each in self.controllers._all if each.due()]}")
+        raise AssertionError(
+            f"the controllers never rest: "
+            f"{[vars(each.queue) for each in self.controllers._all if each.due()]}"
+        )
 
     def run(self, seconds: float) -> None:
         """Let time pass, and do all that becomes due meanwhile."""
@@ -68,9 +82,11 @@ class ControllerHarness:
             self.settle()
         self.now = end
 
-    # ---- what a test does ------------------------------------------------------------------------------------------------------
+    # ---- what a test does ------------------------------------------------------------------------
 
-    def target(self, key: str, name: str, namespace: str = NAMESPACE, subresource: str = "") -> RequestTarget:
+    def target(
+        self, key: str, name: str, namespace: str = NAMESPACE, subresource: str = ""
+    ) -> RequestTarget:
         """Where something is."""
         resource = next(each for each in self.catalogue if each.key == key)
         return RequestTarget(resource, namespace if resource.namespaced else "", name, subresource)
@@ -79,19 +95,30 @@ class ControllerHarness:
         """Create; ``body`` has spec, status and so on, and metadata besides the name."""
         metadata = {"name": name, **body.pop("metadata", {})}
         target = self.target(key, name, namespace)
-        said = {"apiVersion": target.resource.api_version, "kind": target.resource.kind, "metadata": metadata, **body}
+        said = {
+            "apiVersion": target.resource.api_version,
+            "kind": target.resource.kind,
+            "metadata": metadata,
+            **body,
+        }
         return self.verbs.create(target, said, WriteOptions("test"))
 
-    def change(self, key: str, name: str, change: Callable[[Body], object], subresource: str = "") -> Body:
+    def change(
+        self, key: str, name: str, change: Callable[[Body], object], subresource: str = ""
+    ) -> Body:
         """Change a copy in place."""
 
         def changed(copy: Body) -> Body:
             change(copy)
             return copy
 
-        return self.verbs.patch(self.target(key, name, subresource=subresource), changed, WriteOptions("test"))
+        return self.verbs.patch(
+            self.target(key, name, subresource=subresource), changed, WriteOptions("test")
+        )
 
-    def delete(self, key: str, name: str, propagation: str = "Background", namespace: str = NAMESPACE) -> None:
+    def delete(
+        self, key: str, name: str, propagation: str = "Background", namespace: str = NAMESPACE
+    ) -> None:
         """Delete."""
         self.verbs.delete(self.target(key, name, namespace), DeleteOptions(propagation=propagation))
 
@@ -103,7 +130,7 @@ class ControllerHarness:
         """Of all, or of one namespace's."""
         return [stored.key[1] for stored in self.store.list(key, namespace)]
 
-    # ---- the scheduler ---------------------------------------------------------------------------------------------------------
+    # ---- the scheduler ---------------------------------------------------------------------------
 
     def _bind_later(self, change: StoreChange) -> None:
         if change.type == "ADDED" and not change.now.body["spec"].get("nodeName"):
@@ -119,17 +146,31 @@ class ControllerHarness:
     def bind(self, name: str, namespace: str = NAMESPACE) -> None:
         """Put a pod on the node."""
         binding = {"metadata": {"name": name}, "target": {"kind": "Node", "name": "node-1"}}
-        pod_binding.bind(self.verbs, self.target("pods", name, namespace), binding, WriteOptions("scheduler"))
+        pod_binding.bind(
+            self.verbs, self.target("pods", name, namespace), binding, WriteOptions("scheduler")
+        )
 
 
 def template(image: str = "app:1", labels: Mapping[str, str] | None = None) -> Body:
     """Of pods."""
-    return {"metadata": {"labels": dict(labels or {"app": "web"})}, "spec": {"containers": [{"name": "main", "image": image}]}}
+    return {
+        "metadata": {"labels": dict(labels or {"app": "web"})},
+        "spec": {"containers": [{"name": "main", "image": image}]},
+    }
 
 
 def deployment(replicas: int, image: str = "app:1", **more: Any) -> Body:
     """A spec."""
-    strategy = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": "25%"}}
+    strategy = {
+        "type": "RollingUpdate",
+        "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": "25%"},
+    }
     selector = {"matchLabels": {"app": "web"}}
-    spec = {"replicas": replicas, "selector": selector, "template": template(image), "strategy": strategy, "progressDeadlineSeconds": 600}
+    spec = {
+        "replicas": replicas,
+        "selector": selector,
+        "template": template(image),
+        "strategy": strategy,
+        "progressDeadlineSeconds": 600,
+    }
     return {**spec, **more}

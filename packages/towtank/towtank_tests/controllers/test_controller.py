@@ -38,9 +38,19 @@ def test_each_key_once_at_its_earliest_time(adds: list[tuple[Key, int]], now: in
 class _Refused(Controller):
     """Is refused so many times."""
 
-    def __init__(self, cluster: ControllerHarness, times: int, min_interval: float = 0.0, fault: Exception | None = None) -> None:
+    def __init__(
+        self,
+        cluster: ControllerHarness,
+        times: int,
+        min_interval: float = 0.0,
+        fault: Exception | None = None,
+    ) -> None:
         super().__init__(cluster.controllers._client)
-        self.left, self.looks, self.min_interval = times, list[datetime](), timedelta(seconds=min_interval)
+        self.left, self.looks, self.min_interval = (
+            times,
+            list[datetime](),
+            timedelta(seconds=min_interval),
+        )
         self._fault = fault or conflict("pods", "", "x", STALE)
 
     def keys_to_queue(self, resource: str, change: StoreChange) -> Iterable[Key]:
@@ -60,7 +70,10 @@ def run(cluster: ControllerHarness, controller: Controller, seconds: float) -> N
     cluster.run(seconds)
 
 
-@pytest.mark.parametrize(("fault", "told"), [(None, "the object has been modified"), (KeyError("type"), "KeyError: 'type'")])
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [(None, "the object has been modified"), (KeyError("type"), "KeyError: 'type'")],
+)
 def test_a_refusal_is_told_and_looked_at_again_later_and_later(
     fault: Exception | None, told: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -69,7 +82,10 @@ def test_a_refusal_is_told_and_looked_at_again_later_and_later(
     controller = _Refused(cluster, 4, fault=fault)
     with caplog.at_level(logging.WARNING):
         run(cluster, controller, 60)
-    waits = [(after - before).total_seconds() for before, after in zip(controller.looks, controller.looks[1:], strict=False)]
+    waits = [
+        (after - before).total_seconds()
+        for before, after in zip(controller.looks, controller.looks[1:], strict=False)
+    ]
     assert waits == pytest.approx([0.1, 0.2, 0.4, 0.8])
     assert len(caplog.records) == 4 and told in caplog.text
     assert controller.due() is None
@@ -96,10 +112,14 @@ def test_a_controller_may_rest_between_looks() -> None:
     controller = _Refused(cluster, 0, min_interval=1.0)
     run(cluster, controller, 0)
     for _ in range(5):
-        cluster.change("configmaps", "m", lambda body: body.setdefault("data", {}).update(x=str(cluster.now)))
+        cluster.change(
+            "configmaps", "m", lambda body: body.setdefault("data", {}).update(x=str(cluster.now))
+        )
         cluster.run(0.1)
     cluster.run(5)
-    assert len(controller.looks) == 2 and controller.looks[1] - controller.looks[0] == timedelta(seconds=1)
+    assert len(controller.looks) == 2 and controller.looks[1] - controller.looks[0] == timedelta(
+        seconds=1
+    )
 
 
 def test_who_starts_later_finds_what_is_there() -> None:
@@ -119,7 +139,11 @@ def test_work_comes_in_slices_and_turns() -> None:
     cluster = ControllerHarness()
     for name in ("many", "few"):
         selector = {"matchLabels": {"app": "web"}}
-        cluster.create("deployments.apps", name, spec=deployment(200 if name == "many" else 1, selector=selector))
+        cluster.create(
+            "deployments.apps",
+            name,
+            spec=deployment(200 if name == "many" else 1, selector=selector),
+        )
     sizes, when = [], 0
     while cluster.controllers.due() == AT_ONCE:
         before = cluster.store.revision

@@ -21,7 +21,11 @@ COST = "controller.kubernetes.io/pod-deletion-cost"
 
 def images(cluster: ControllerHarness) -> list[str]:
     """Of the pods that count, sorted."""
-    return sorted(stored.body["spec"]["containers"][0]["image"] for stored in cluster.store.list(PODS) if is_active(stored.body))
+    return sorted(
+        stored.body["spec"]["containers"][0]["image"]
+        for stored in cluster.store.list(PODS)
+        if is_active(stored.body)
+    )
 
 
 def roll_to(image: str) -> Any:
@@ -39,7 +43,11 @@ def rolled_out(body: dict[str, Any]) -> bool:
     status, wanted = body.get("status", {}), body["spec"]["replicas"]
     updated = status.get("updatedReplicas", 0)
     observed = status.get("observedGeneration", 0) >= body["metadata"]["generation"]
-    return bool(observed and updated >= wanted and status.get("replicas", 0) <= updated <= status.get("availableReplicas", 0))
+    return bool(
+        observed
+        and updated >= wanted
+        and status.get("replicas", 0) <= updated <= status.get("availableReplicas", 0)
+    )
 
 
 def test_pods_come_and_the_status_tells() -> None:
@@ -51,10 +59,18 @@ def test_pods_come_and_the_status_tells() -> None:
     pods = cluster.names(PODS)
     assert len(pods) == 3 and all(pod.startswith(f"{name}-") for pod in pods)
     before = cluster.get(DEPLOYMENTS, "web")
-    assert not rolled_out(before) and not conditions.holds(before, "Available") and before["status"]["unavailableReplicas"] == 3
+    assert (
+        not rolled_out(before)
+        and not conditions.holds(before, "Available")
+        and before["status"]["unavailableReplicas"] == 3
+    )
     cluster.run(2)
     after = cluster.get(DEPLOYMENTS, "web")
-    assert rolled_out(after) and conditions.holds(after, "Available") and conditions.holds(after, "Progressing")
+    assert (
+        rolled_out(after)
+        and conditions.holds(after, "Available")
+        and conditions.holds(after, "Progressing")
+    )
     assert conditions.find(after, "Progressing")["reason"] == "NewReplicaSetAvailable"
     assert after["metadata"]["annotations"]["deployment.kubernetes.io/revision"] == "1"
     assert "unavailableReplicas" not in after["status"]
@@ -85,10 +101,17 @@ def test_a_paused_deployment_is_scaled_and_does_not_roll() -> None:
     cluster = ControllerHarness()
     cluster.create(DEPLOYMENTS, "web", spec=deployment(2))
     cluster.run(2)
-    cluster.change(DEPLOYMENTS, "web", lambda body: body["spec"].update(paused=True, template=template("app:2")))
+    cluster.change(
+        DEPLOYMENTS,
+        "web",
+        lambda body: body["spec"].update(paused=True, template=template("app:2")),
+    )
     cluster.run(20)
     assert images(cluster) == ["app:1"] * 2
-    assert conditions.find(cluster.get(DEPLOYMENTS, "web"), "Progressing")["reason"] == "DeploymentPaused"
+    assert (
+        conditions.find(cluster.get(DEPLOYMENTS, "web"), "Progressing")["reason"]
+        == "DeploymentPaused"
+    )
     cluster.change(DEPLOYMENTS, "web", scale_to(4))
     cluster.run(20)
     assert images(cluster) == ["app:1"] * 4
@@ -104,7 +127,11 @@ def test_recreate_waits_until_the_old_pods_are_gone() -> None:
     cluster.create(DEPLOYMENTS, "web", spec=deployment(3, strategy={"type": "Recreate"}))
     cluster.run(2)
     seen = set()
-    cluster.watchers.append(lambda: seen.add(frozenset(body["spec"]["containers"][0]["image"] for body in cluster.verbs.every(PODS))))
+    cluster.watchers.append(
+        lambda: seen.add(
+            frozenset(body["spec"]["containers"][0]["image"] for body in cluster.verbs.every(PODS))
+        )
+    )
     cluster.change(DEPLOYMENTS, "web", roll_to("app:2"))
     cluster.run(20)
     assert images(cluster) == ["app:2"] * 3
@@ -121,7 +148,10 @@ def test_a_rollout_that_does_not_move_is_late_and_may_recover() -> None:
     for pod in cluster.names(PODS):
         cluster.bind(pod)
     cluster.run(5)
-    assert conditions.find(cluster.get(DEPLOYMENTS, "web"), "Progressing")["reason"] == "NewReplicaSetAvailable"
+    assert (
+        conditions.find(cluster.get(DEPLOYMENTS, "web"), "Progressing")["reason"]
+        == "NewReplicaSetAvailable"
+    )
 
 
 def test_early_templates_are_forgotten() -> None:
@@ -131,7 +161,10 @@ def test_early_templates_are_forgotten() -> None:
     for number in range(5):
         cluster.change(DEPLOYMENTS, "web", roll_to(f"app:{number}"))
         cluster.run(20)
-    kept = [cluster.get(SETS, name)["spec"]["template"]["spec"]["containers"][0]["image"] for name in cluster.names(SETS)]
+    kept = [
+        cluster.get(SETS, name)["spec"]["template"]["spec"]["containers"][0]["image"]
+        for name in cluster.names(SETS)
+    ]
     assert sorted(kept) == ["app:2", "app:3", "app:4"]
 
 
@@ -139,11 +172,21 @@ def test_what_cannot_be_read_is_no_hindrance() -> None:
     """A cost that is none is 0; a time that is none was long ago."""
     metadata = {"creationTimestamp": "2030-01-01T00:00:00Z"}
     unread = {"type": "Ready", "status": "True", "lastTransitionTime": "2030-13-01T00:00:00Z"}
-    odd = {"metadata": {**metadata, "annotations": {COST: "--5"}}, "spec": {}, "status": {"conditions": [unread]}}
+    odd = {
+        "metadata": {**metadata, "annotations": {COST: "--5"}},
+        "spec": {},
+        "status": {"conditions": [unread]},
+    }
     old = {"metadata": {**metadata, "creationTimestamp": "0000-01-01T00:00:00Z"}, "spec": {}}
     cheap = {"metadata": {**metadata, "annotations": {COST: "-1"}}, "spec": {}}
     assert replica_set.surplus([odd, old, cheap], 3) == [cheap, old, odd]
-    for text in ("0000-01-01T00:00:00Z", "2030-13-01T00:00:00Z", "0001-01-01T00:00:00+05:00", "2030-01-01", ""):
+    for text in (
+        "0000-01-01T00:00:00Z",
+        "2030-13-01T00:00:00Z",
+        "0001-01-01T00:00:00+05:00",
+        "2030-01-01",
+        "",
+    ):
         assert parse_time(text) < parse_time("9999-12-31T23:59:59Z")
 
 
@@ -191,10 +234,17 @@ def test_pods_that_cannot_be_made_are_reported() -> None:
 
 @pytest.mark.parametrize("key", [SETS, "replicationcontrollers"])
 def test_pods_are_adopted_and_let_go_by_their_labels(key: str) -> None:
-    """A pod that is relabelled is replaced and stays; one that fits is taken in place of a new one."""
+    """A pod that is relabelled is replaced and stays; one that fits is taken in place of a new
+    one.
+    """
     cluster = ControllerHarness()
     selector = {"matchLabels": {"app": "web"}} if key == SETS else {"app": "web"}
-    cluster.create(PODS, "stray", metadata={"labels": {"app": "web"}}, spec={"containers": [{"name": "main", "image": "app:1"}]})
+    cluster.create(
+        PODS,
+        "stray",
+        metadata={"labels": {"app": "web"}},
+        spec={"containers": [{"name": "main", "image": "app:1"}]},
+    )
     cluster.create(key, "web", spec={"replicas": 2, "selector": selector, "template": template()})
     cluster.run(2)
     assert len(cluster.names(PODS)) == 2
@@ -214,11 +264,18 @@ amounts = st.one_of(st.integers(0, 4), st.sampled_from(["0%", "25%", "50%", "100
 
 @settings(max_examples=25, deadline=None)
 @given(replicas=st.integers(0, 12), surge=amounts, unavailable=amounts, then=st.integers(0, 12))
-def test_a_rollout_keeps_its_bounds(replicas: int, surge: int | str, unavailable: int | str, then: int) -> None:
-    """At no step fewer are available than allowed, or more are there; scaled midway, it ends at the new size."""
+def test_a_rollout_keeps_its_bounds(
+    replicas: int, surge: int | str, unavailable: int | str, then: int
+) -> None:
+    """At no step fewer are available than allowed, or more are there; scaled midway, it ends at the
+    new size.
+    """
     assume(any(str(amount).strip("%") != "0" for amount in (surge, unavailable)))
     cluster = ControllerHarness()
-    strategy = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": surge, "maxUnavailable": unavailable}}
+    strategy = {
+        "type": "RollingUpdate",
+        "rollingUpdate": {"maxSurge": surge, "maxUnavailable": unavailable},
+    }
     cluster.create(DEPLOYMENTS, "web", spec=deployment(replicas, strategy=strategy))
     cluster.run(5)
     bounds = rollout_target(replicas, surge, unavailable)
@@ -226,7 +283,9 @@ def test_a_rollout_keeps_its_bounds(replicas: int, surge: int | str, unavailable
     def check() -> None:
         pods = [body for body in cluster.verbs.every(PODS) if is_active(body)]
         assert sum(conditions.holds(pod, "Ready") for pod in pods) >= bounds.min_available
-        assert sum(body["spec"]["replicas"] for body in cluster.verbs.every(SETS)) <= bounds.max_total
+        assert (
+            sum(body["spec"]["replicas"] for body in cluster.verbs.every(SETS)) <= bounds.max_total
+        )
 
     cluster.watchers.append(check)
     cluster.change(DEPLOYMENTS, "web", roll_to("app:2"))
@@ -248,7 +307,11 @@ actions = st.lists(
         st.tuples(st.just("scale"), st.sampled_from("ab"), st.integers(0, 6)),
         st.tuples(st.just("roll"), st.sampled_from("ab"), st.integers(1, 3)),
         st.tuples(st.just("kill"), st.sampled_from("ab"), st.integers(0, 9)),
-        st.tuples(st.sampled_from(["Background", "Foreground", "Orphan"]), st.sampled_from("ab"), st.just(0)),
+        st.tuples(
+            st.sampled_from(["Background", "Foreground", "Orphan"]),
+            st.sampled_from("ab"),
+            st.just(0),
+        ),
         st.tuples(st.just("wait"), st.just(""), st.integers(0, 5)),
     ),
     max_size=12,
@@ -263,11 +326,19 @@ def act(cluster: ControllerHarness, what: str, name: str, number: int) -> None:
         cluster.run(number)
     elif what == "create" and not present:
         pods = template("app:1", labels)
-        cluster.create(DEPLOYMENTS, name, spec=deployment(number, selector={"matchLabels": labels}, template=pods))
+        cluster.create(
+            DEPLOYMENTS,
+            name,
+            spec=deployment(number, selector={"matchLabels": labels}, template=pods),
+        )
     elif what == "scale" and present:
         cluster.change(DEPLOYMENTS, name, scale_to(number))
     elif what == "roll" and present:
-        cluster.change(DEPLOYMENTS, name, lambda body: body["spec"].update(template=template(f"app:{number}", labels)))
+        cluster.change(
+            DEPLOYMENTS,
+            name,
+            lambda body: body["spec"].update(template=template(f"app:{number}", labels)),
+        )
     elif what == "kill":
         for pod in cluster.names(PODS)[number : number + 1]:
             cluster.delete(PODS, pod)
@@ -286,10 +357,20 @@ def test_whatever_users_do_it_ends_as_they_want(sequence: list[tuple[str, str, i
     for stored in cluster.store.list(DEPLOYMENTS):
         wanted, app = stored.body["spec"], stored.key[1]
         image = wanted["template"]["spec"]["containers"][0]["image"]
-        pods = [body for body in cluster.verbs.every(PODS) if body["metadata"]["labels"]["app"] == app]
-        assert [pod["spec"]["containers"][0]["image"] for pod in pods] == [image] * wanted["replicas"]
+        pods = [
+            body for body in cluster.verbs.every(PODS) if body["metadata"]["labels"]["app"] == app
+        ]
+        assert [pod["spec"]["containers"][0]["image"] for pod in pods] == [image] * wanted[
+            "replicas"
+        ]
         assert rolled_out(stored.body)
-    uids = {stored.body["metadata"]["uid"] for key in (DEPLOYMENTS, SETS, PODS) for stored in cluster.store.list(key)}
+    uids = {
+        stored.body["metadata"]["uid"]
+        for key in (DEPLOYMENTS, SETS, PODS)
+        for stored in cluster.store.list(key)
+    }
     for key in (SETS, PODS):
         for body in cluster.verbs.every(key):
-            assert all(owner["uid"] in uids for owner in body["metadata"].get("ownerReferences", ()))
+            assert all(
+                owner["uid"] in uids for owner in body["metadata"].get("ownerReferences", ())
+            )

@@ -17,7 +17,10 @@ WEB = {"matchLabels": {"app": "web"}}
 def counted(cluster: ControllerHarness) -> tuple[int, ...]:
     """Expected, desired, healthy, allowed."""
     status = cluster.get(BUDGETS, "b")["status"]
-    return tuple(status[name] for name in ("expectedPods", "desiredHealthy", "currentHealthy", "disruptionsAllowed"))
+    return tuple(
+        status[name]
+        for name in ("expectedPods", "desiredHealthy", "currentHealthy", "disruptionsAllowed")
+    )
 
 
 @pytest.mark.parametrize(
@@ -29,8 +32,22 @@ def counted(cluster: ControllerHarness) -> tuple[int, ...]:
         ({"selector": WEB, "maxUnavailable": "30%"}, (4, 2, 4, 2)),
         ({"selector": {}, "minAvailable": 5}, (4, 5, 4, 0)),
         ({"minAvailable": 1}, (0, 1, 0, 0)),
-        ({"selector": {"matchExpressions": [{"key": "app", "operator": "NotIn", "values": ["web"]}]}, "minAvailable": 0}, (0, 0, 0, 0)),
-        ({"selector": {"matchExpressions": [{"key": "app", "operator": "Exists"}]}, "maxUnavailable": "100%"}, (4, 0, 4, 4)),
+        (
+            {
+                "selector": {
+                    "matchExpressions": [{"key": "app", "operator": "NotIn", "values": ["web"]}]
+                },
+                "minAvailable": 0,
+            },
+            (0, 0, 0, 0),
+        ),
+        (
+            {
+                "selector": {"matchExpressions": [{"key": "app", "operator": "Exists"}]},
+                "maxUnavailable": "100%",
+            },
+            (4, 0, 4, 4),
+        ),
     ],
 )
 def test_numbers(spec: dict[str, Any], expected: tuple[int, ...]) -> None:
@@ -73,7 +90,9 @@ def test_a_granted_eviction_counts_for_a_while() -> None:
     cluster.change(
         BUDGETS,
         "b",
-        lambda body: body["status"].update(disruptedPods={pod: timestamp(cluster.now), "no": "2030-01-01T00:00:00Z"}),
+        lambda body: body["status"].update(
+            disruptedPods={pod: timestamp(cluster.now), "no": "2030-01-01T00:00:00Z"}
+        ),
         "status",
     )
     cluster.run(0.1)
@@ -88,7 +107,9 @@ def test_many_pods_are_counted_together() -> None:
     """Not at each of their changes: that would cost their square."""
     cluster, counts = ControllerHarness(), list[int]()
     cluster.create(BUDGETS, "b", spec={"selector": WEB, "maxUnavailable": 1})
-    cluster.store.subscribe(BUDGETS, lambda change: counts.append(change.now.body["status"]["currentHealthy"]))
+    cluster.store.subscribe(
+        BUDGETS, lambda change: counts.append(change.now.body["status"]["currentHealthy"])
+    )
     cluster.create("deployments.apps", "web", spec=deployment(200))
     cluster.run(3)
     assert counts[-1] == 200 and len(counts) < 10

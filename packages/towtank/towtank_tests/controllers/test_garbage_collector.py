@@ -12,13 +12,23 @@ from hypothesis import strategies as st
 from towtank.model.requests import WriteOptions
 from towtank_tests.controllers.harness import ControllerHarness, template
 
-MAPS, DEFINITIONS, SHIPS = "configmaps", "customresourcedefinitions.apiextensions.k8s.io", "ships.example.com"
+MAPS, DEFINITIONS, SHIPS = (
+    "configmaps",
+    "customresourcedefinitions.apiextensions.k8s.io",
+    "ships.example.com",
+)
 
 
 def owned(*owners: dict[str, Any], block: bool = True) -> dict[str, Any]:
     """Metadata of a dependent."""
     references = [
-        {"apiVersion": "v1", "kind": owner["kind"], "name": owner["metadata"]["name"], "uid": owner["metadata"]["uid"]} for owner in owners
+        {
+            "apiVersion": "v1",
+            "kind": owner["kind"],
+            "name": owner["metadata"]["name"],
+            "uid": owner["metadata"]["uid"],
+        }
+        for owner in owners
     ]
     return {"ownerReferences": [{**each, "blockOwnerDeletion": block} for each in references]}
 
@@ -37,11 +47,19 @@ def test_dependents_go_with_their_owner(propagation: str) -> None:
     cluster = ControllerHarness()
     family(cluster)
     order: list[str] = []
-    cluster.store.subscribe(MAPS, lambda change: order.append(change.now.key[1]) if change.type == "DELETED" else None)
+    cluster.store.subscribe(
+        MAPS, lambda change: order.append(change.now.key[1]) if change.type == "DELETED" else None
+    )
     cluster.delete(MAPS, "elder", propagation)
-    assert bool(cluster.names(MAPS) == ["child", "elder", "parent"]) == (propagation == "Foreground")
+    assert bool(cluster.names(MAPS) == ["child", "elder", "parent"]) == (
+        propagation == "Foreground"
+    )
     cluster.settle()
-    assert order == (["elder", "parent", "child"] if propagation == "Background" else ["child", "parent", "elder"])
+    assert order == (
+        ["elder", "parent", "child"]
+        if propagation == "Background"
+        else ["child", "parent", "elder"]
+    )
 
 
 def test_orphans_stay_and_have_no_owner() -> None:
@@ -58,11 +76,17 @@ def test_an_owner_has_the_uid_and_not_only_the_name() -> None:
     """Nobody inherits from a namesake; an owner of a kind that is not served is left alone."""
     cluster = ControllerHarness()
     owner = cluster.create(MAPS, "owner")
-    cluster.create(MAPS, "child", metadata=owned(owner, {**owner, "metadata": {"name": "other", "uid": "gone"}}))
+    cluster.create(
+        MAPS,
+        "child",
+        metadata=owned(owner, {**owner, "metadata": {"name": "other", "uid": "gone"}}),
+    )
     stranger = {"kind": "Stranger", "metadata": {"name": "x", "uid": "y"}}
     cluster.create(MAPS, "strange", metadata=owned(stranger))
     cluster.settle()
-    assert [each["name"] for each in cluster.get(MAPS, "child")["metadata"]["ownerReferences"]] == ["owner"]
+    assert [each["name"] for each in cluster.get(MAPS, "child")["metadata"]["ownerReferences"]] == [
+        "owner"
+    ]
     cluster.delete(MAPS, "owner")
     cluster.create(MAPS, "owner")
     cluster.settle()
@@ -91,7 +115,9 @@ def _owned_too(said: dict[str, Any], body: dict[str, Any]) -> None:
 @pytest.mark.parametrize("size", [1, 2, 3, 5])
 @pytest.mark.parametrize("first", [0, -1])
 def test_a_circle_of_owners_goes(size: int, first: int) -> None:
-    """Each waits for the next in the foreground; who hangs on the circle goes before it, and what others keep keeps it."""
+    """Each waits for the next in the foreground; who hangs on the circle goes before it, and what
+    others keep keeps it.
+    """
     cluster = ControllerHarness()
     made = [cluster.create(MAPS, f"m{number}") for number in range(size)]
     for number in range(size):
@@ -119,7 +145,11 @@ def test_a_namespace_goes_with_all_that_is_in_it() -> None:
     cluster.settle()
     cluster.delete("namespaces", "team")
     cluster.settle()
-    assert [*cluster.names(MAPS, "team"), *cluster.names("pods", "team"), *cluster.names(SHIPS, "team")] == ["p", "s"]
+    assert [
+        *cluster.names(MAPS, "team"),
+        *cluster.names("pods", "team"),
+        *cluster.names(SHIPS, "team"),
+    ] == ["p", "s"]
     cluster.run(2)
     assert cluster.names("pods") == [] and "team" in cluster.names("namespaces")
     cluster.verbs.patch(cluster.target(SHIPS, "s", "team"), _let_go, WriteOptions("test"))
@@ -142,7 +172,11 @@ def test_a_definition_goes_when_its_objects_have_gone() -> None:
     names = {"kind": "Ship", "plural": "ships"}
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
     version = {"name": "v1", "served": True, "storage": True, "schema": schema}
-    cluster.create(DEFINITIONS, SHIPS, spec={"group": "example.com", "scope": "Namespaced", "names": names, "versions": [version]})
+    cluster.create(
+        DEFINITIONS,
+        SHIPS,
+        spec={"group": "example.com", "scope": "Namespaced", "names": names, "versions": [version]},
+    )
     for number in range(20):
         cluster.create(SHIPS, f"s{number}")
     cluster.create(SHIPS, "held", metadata={"finalizers": ["example.com/kept"]})
@@ -167,19 +201,30 @@ names = st.sampled_from("abcde")
     st.lists(
         st.one_of(
             st.tuples(st.just("create"), names, st.sets(names, max_size=2), st.booleans()),
-            st.tuples(st.sampled_from(["Background", "Foreground", "Orphan"]), names, st.just(set()), st.just(value=True)),
+            st.tuples(
+                st.sampled_from(["Background", "Foreground", "Orphan"]),
+                names,
+                st.just(set()),
+                st.just(value=True),
+            ),
             st.tuples(st.just("settle"), names, st.just(set()), st.just(value=True)),
         ),
         max_size=20,
     )
 )
-def test_in_the_end_nobody_depends_on_who_is_gone(sequence: list[tuple[str, str, set[str], bool]]) -> None:
+def test_in_the_end_nobody_depends_on_who_is_gone(
+    sequence: list[tuple[str, str, set[str], bool]],
+) -> None:
     """Nor waits for ever, whoever owns whom and is deleted when."""
     cluster = ControllerHarness()
     for what, name, owners, block in sequence:
         present = cluster.store.get(MAPS, "default", name)
         if what == "create" and not present:
-            found = [stored.body for owner in sorted(owners) if (stored := cluster.store.get(MAPS, "default", owner))]
+            found = [
+                stored.body
+                for owner in sorted(owners)
+                if (stored := cluster.store.get(MAPS, "default", owner))
+            ]
             cluster.create(MAPS, name, metadata=owned(*found, block=block) if found else {})
         elif what == "settle":
             cluster.settle()

@@ -15,7 +15,13 @@ from towtank_tests.controllers.harness import ControllerHarness
 PODS, NODES = "pods", "nodes"
 
 
-def a_pod(cluster: ControllerHarness, name: str = "p", *, metadata: dict[str, Any] | None = None, **spec: Any) -> None:
+def a_pod(
+    cluster: ControllerHarness,
+    name: str = "p",
+    *,
+    metadata: dict[str, Any] | None = None,
+    **spec: Any,
+) -> None:
     """Create one."""
     containers = [{"name": "main", "image": "app:1", "resources": {"requests": {"cpu": "1"}}}]
     cluster.create(PODS, name, metadata=metadata or {}, spec={"containers": containers, **spec})
@@ -25,17 +31,37 @@ def a_pod(cluster: ControllerHarness, name: str = "p", *, metadata: dict[str, An
 def test_a_node_becomes_ready_and_offers_what_it_has() -> None:
     """What it says itself stays; the taint of a new node goes."""
     cluster = ControllerHarness()
-    taints = [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}, {"key": "mine", "effect": "NoSchedule"}]
+    taints = [
+        {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"},
+        {"key": "mine", "effect": "NoSchedule"},
+    ]
     capacity = {"cpu": "8", "pods": "110"}
-    cluster.create(NODES, "new", spec={"taints": taints}, status={"capacity": capacity, "allocatable": {"cpu": "7"}})
-    cluster.create(NODES, "broken", status={"conditions": [{"type": "Ready", "status": "False", "reason": "Broken"}]})
+    cluster.create(
+        NODES,
+        "new",
+        spec={"taints": taints},
+        status={"capacity": capacity, "allocatable": {"cpu": "7"}},
+    )
+    cluster.create(
+        NODES,
+        "broken",
+        status={"conditions": [{"type": "Ready", "status": "False", "reason": "Broken"}]},
+    )
     cluster.settle()
     node = cluster.get(NODES, "new")
-    assert conditions.holds(node, "Ready") and node["status"]["allocatable"] == {"cpu": "7", "pods": "110"}
+    assert conditions.holds(node, "Ready") and node["status"]["allocatable"] == {
+        "cpu": "7",
+        "pods": "110",
+    }
     assert {each["type"] for each in node["status"]["addresses"]} == {"InternalIP", "Hostname"}
     assert [taint["key"] for taint in node["spec"]["taints"]] == ["mine"]
     assert conditions.find(cluster.get(NODES, "broken"), "Ready")["reason"] == "Broken"
-    cluster.change(NODES, "new", lambda body: body["status"]["capacity"].update({"example.com/gpu": "4"}), "status")
+    cluster.change(
+        NODES,
+        "new",
+        lambda body: body["status"]["capacity"].update({"example.com/gpu": "4"}),
+        "status",
+    )
     cluster.settle()
     assert cluster.get(NODES, "new")["status"]["allocatable"]["example.com/gpu"] == "4"
 
@@ -44,7 +70,13 @@ def test_a_bound_pod_runs_after_a_while() -> None:
     """And not before; the fields that kubectl and schedulers read."""
     cluster = ControllerHarness(ControllerSettings(start_after=5))
     cluster.create(NODES, "node-1")
-    a_pod(cluster, initContainers=[{"name": "first", "image": "i"}, {"name": "side", "image": "i", "restartPolicy": "Always"}])
+    a_pod(
+        cluster,
+        initContainers=[
+            {"name": "first", "image": "i"},
+            {"name": "side", "image": "i", "restartPolicy": "Always"},
+        ],
+    )
     cluster.run(4.9)
     assert cluster.get(PODS, "p")["status"]["phase"] == "Pending"
     cluster.run(0.2)
@@ -53,9 +85,20 @@ def test_a_bound_pod_runs_after_a_while() -> None:
     for type_ in ("PodReadyToStartContainers", "Initialized", "ContainersReady", "Ready"):
         assert conditions.find({"status": status}, type_)["status"] == "True"
     (container,) = status["containerStatuses"]
-    assert container["ready"] and "running" in container["state"] and container["allocatedResources"] == {"cpu": "1"}
-    assert [next(iter(each["state"])) for each in status["initContainerStatuses"]] == ["terminated", "running"]
-    assert status["hostIP"] == cluster.get(NODES, "node-1")["status"]["addresses"][0]["address"] != status["podIP"]
+    assert (
+        container["ready"]
+        and "running" in container["state"]
+        and container["allocatedResources"] == {"cpu": "1"}
+    )
+    assert [next(iter(each["state"])) for each in status["initContainerStatuses"]] == [
+        "terminated",
+        "running",
+    ]
+    assert (
+        status["hostIP"]
+        == cluster.get(NODES, "node-1")["status"]["addresses"][0]["address"]
+        != status["podIP"]
+    )
 
 
 def test_an_unbound_pod_waits() -> None:
@@ -75,7 +118,11 @@ def test_a_deleted_pod_goes_after_a_while(grace: int, hook: int, gone_after: int
     """At most its grace."""
     cluster = ControllerHarness(ControllerSettings(stop_after=3))
     sleep = {"lifecycle": {"preStop": {"sleep": {"seconds": hook}}}} if hook else {}
-    a_pod(cluster, terminationGracePeriodSeconds=grace, containers=[{"name": "main", "image": "i", **sleep}])
+    a_pod(
+        cluster,
+        terminationGracePeriodSeconds=grace,
+        containers=[{"name": "main", "image": "i", **sleep}],
+    )
     cluster.run(2)
     cluster.delete(PODS, "p")
     cluster.run(gone_after - 0.1)
@@ -134,7 +181,9 @@ def test_readiness_gates_are_waited_for() -> None:
         gate = {"type": "example.com/open", "status": value}
 
         def turn(body: dict[str, Any], gate: dict[str, str] = gate) -> None:
-            others = [each for each in body["status"]["conditions"] if each["type"] != "example.com/open"]
+            others = [
+                each for each in body["status"]["conditions"] if each["type"] != "example.com/open"
+            ]
             body["status"]["conditions"] = [*others, gate]
 
         cluster.change(PODS, "p", turn, "status")

@@ -9,24 +9,53 @@ import pytest
 from towtank.controllers.manager import ControllerSettings
 from towtank_tests.controllers.harness import ControllerHarness
 
-CLAIMS, VOLUMES, CLASSES = "persistentvolumeclaims", "persistentvolumes", "storageclasses.storage.k8s.io"
+CLAIMS, VOLUMES, CLASSES = (
+    "persistentvolumeclaims",
+    "persistentvolumes",
+    "storageclasses.storage.k8s.io",
+)
 SELECTED = "volume.kubernetes.io/selected-node"
 
 
-def a_class(cluster: ControllerHarness, name: str, mode: str = "Immediate", provisioner: str = "kubernetes.io/no-provisioner") -> None:
+def a_class(
+    cluster: ControllerHarness,
+    name: str,
+    mode: str = "Immediate",
+    provisioner: str = "kubernetes.io/no-provisioner",
+) -> None:
     """Create one."""
-    cluster.create(CLASSES, name, provisioner=provisioner, volumeBindingMode=mode, reclaimPolicy="Delete")
+    cluster.create(
+        CLASSES, name, provisioner=provisioner, volumeBindingMode=mode, reclaimPolicy="Delete"
+    )
 
 
-def a_claim(cluster: ControllerHarness, name: str, class_: str, size: str = "1Gi", **more: Any) -> None:
+def a_claim(
+    cluster: ControllerHarness, name: str, class_: str, size: str = "1Gi", **more: Any
+) -> None:
     """Create one."""
     resources = {"requests": {"storage": size}}
-    cluster.create(CLAIMS, name, spec={"accessModes": ["ReadWriteOnce"], "storageClassName": class_, "resources": resources, **more})
+    cluster.create(
+        CLAIMS,
+        name,
+        spec={
+            "accessModes": ["ReadWriteOnce"],
+            "storageClassName": class_,
+            "resources": resources,
+            **more,
+        },
+    )
 
 
-def a_volume(cluster: ControllerHarness, name: str, class_: str, size: str = "1Gi", **more: Any) -> None:
+def a_volume(
+    cluster: ControllerHarness, name: str, class_: str, size: str = "1Gi", **more: Any
+) -> None:
     """Create one."""
-    spec = {"accessModes": ["ReadWriteOnce"], "storageClassName": class_, "capacity": {"storage": size}, "hostPath": {"path": "/disk"}}
+    spec = {
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": class_,
+        "capacity": {"storage": size},
+        "hostPath": {"path": "/disk"},
+    }
     cluster.create(VOLUMES, name, spec={**spec, "persistentVolumeReclaimPolicy": "Retain", **more})
 
 
@@ -36,7 +65,10 @@ def bound_to(cluster: ControllerHarness, claim: str) -> str:
     if found["status"].get("phase") != "Bound":
         return ""
     volume = cluster.get(VOLUMES, found["spec"]["volumeName"])
-    assert volume["spec"]["claimRef"]["uid"] == found["metadata"]["uid"] and volume["status"]["phase"] == "Bound"
+    assert (
+        volume["spec"]["claimRef"]["uid"] == found["metadata"]["uid"]
+        and volume["status"]["phase"] == "Bound"
+    )
     assert found["metadata"]["annotations"]["pv.kubernetes.io/bind-completed"] == "yes"
     assert found["status"]["capacity"] == volume["spec"]["capacity"]
     return str(volume["metadata"]["name"])
@@ -75,7 +107,9 @@ def test_the_smallest_volume_that_fits_is_taken(claim_first: bool) -> None:
 
 
 def test_what_is_set_aside_is_bound() -> None:
-    """By the scheduler in the volume, by a user in the claim; a class that waits for pods does not find one itself."""
+    """By the scheduler in the volume, by a user in the claim; a class that waits for pods does not
+    find one itself.
+    """
     cluster = ControllerHarness()
     a_class(cluster, "local", "WaitForFirstConsumer")
     for name in "abc":
@@ -83,7 +117,13 @@ def test_what_is_set_aside_is_bound() -> None:
         a_claim(cluster, name, "local", **({"volumeName": "b"} if name == "b" else {}))
     cluster.settle()
     uid = cluster.get(CLAIMS, "a")["metadata"]["uid"]
-    reference = {"kind": "PersistentVolumeClaim", "apiVersion": "v1", "namespace": "default", "name": "a", "uid": uid}
+    reference = {
+        "kind": "PersistentVolumeClaim",
+        "apiVersion": "v1",
+        "namespace": "default",
+        "name": "a",
+        "uid": uid,
+    }
     cluster.change(VOLUMES, "c", lambda body: body["spec"].update(claimRef=reference))
     earlier = {**reference, "name": "c", "uid": "of an earlier claim of that name"}
     cluster.change(VOLUMES, "a", lambda body: body["spec"].update(claimRef=earlier))
@@ -102,12 +142,20 @@ def test_volumes_are_made_where_the_pod_goes() -> None:
         a_claim(cluster, "early", "at-once")
         cluster.settle()
         assert bound_to(cluster, "late") == "" and bool(bound_to(cluster, "early")) == make
-        cluster.change(CLAIMS, "late", lambda body: body["metadata"].setdefault("annotations", {}).update({SELECTED: "node-1"}))
+        cluster.change(
+            CLAIMS,
+            "late",
+            lambda body: (
+                body["metadata"].setdefault("annotations", {}).update({SELECTED: "node-1"})
+            ),
+        )
         cluster.settle()
         name = bound_to(cluster, "late")
         assert bool(name) == make
         if make:
-            (term,) = cluster.get(VOLUMES, name)["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"]
+            (term,) = cluster.get(VOLUMES, name)["spec"]["nodeAffinity"]["required"][
+                "nodeSelectorTerms"
+            ]
             assert term["matchExpressions"][0]["values"] == ["a"]
             cluster.delete(CLAIMS, "late")
             cluster.settle()

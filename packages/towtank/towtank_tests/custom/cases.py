@@ -24,7 +24,12 @@ def fields(properties: Body, **more: Any) -> Body:
 
 def ruled(schema: Body, *rules: str | Body) -> Body:
     """A schema with rules."""
-    return {**schema, "x-kubernetes-validations": [{"rule": rule} if isinstance(rule, str) else rule for rule in rules]}
+    return {
+        **schema,
+        "x-kubernetes-validations": [
+            {"rule": rule} if isinstance(rule, str) else rule for rule in rules
+        ],
+    }
 
 
 def rule(text: str, **more: Any) -> Body:
@@ -42,18 +47,31 @@ def mapping(values: Body) -> Body:
     return {"type": "object", "maxProperties": 10, "additionalProperties": values}
 
 
-def definition(schema: Body | None, plural: str = "things", kind: str = "Thing", **spec: Any) -> Body:
+def definition(
+    schema: Body | None, plural: str = "things", kind: str = "Thing", **spec: Any
+) -> Body:
     """A definition of one version."""
-    version = {"name": "v1", "served": True, "storage": True, **({} if schema is None else {"schema": {"openAPIV3Schema": schema}})}
+    version = {
+        "name": "v1",
+        "served": True,
+        "storage": True,
+        **({} if schema is None else {"schema": {"openAPIV3Schema": schema}}),
+    }
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
         "metadata": {"name": f"{plural}.{GROUP}"},
-        "spec": {"group": GROUP, "names": {"plural": plural, "kind": kind}, "scope": "Namespaced", "versions": [version], **spec},
+        "spec": {
+            "group": GROUP,
+            "names": {"plural": plural, "kind": kind},
+            "scope": "Namespaced",
+            "versions": [version],
+            **spec,
+        },
     }
 
 
-# ---- rules of objects ------------------------------------------------------------------------------------------------------
+# ---- rules of objects ----------------------------------------------------------------------------
 
 _KEYED: Final = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"]}
 _ITEM: Final = fields({"k": {**TEXT, "maxLength": 9}, "v": WHOLE}, required=["k"])
@@ -88,21 +106,41 @@ RULES: Final[dict[str, tuple[Body, list[Any]]]] = {
         [0.5, 1, 1.5, 1e21, 123456789, 123456789.5, 1e6, 1e5, 1e-4, 1.5e-5, 100000.5, 1e31],
     ),
     "flag": (ruled({"type": "boolean"}, "self"), [True, False]),
-    "either": (ruled({"x-kubernetes-int-or-string": True}, 'type(self) == int ? self > 0 : self == "x"'), [1, 0, "x", "y"]),
+    "either": (
+        ruled({"x-kubernetes-int-or-string": True}, 'type(self) == int ? self > 0 : self == "x"'),
+        [1, 0, "x", "y"],
+    ),
     "date": (
-        ruled({"type": "string", "format": "date-time"}, 'self > timestamp("2020-01-01T00:00:00Z")'),
+        ruled(
+            {"type": "string", "format": "date-time"}, 'self > timestamp("2020-01-01T00:00:00Z")'
+        ),
         ["2019-01-01T00:00:00Z", "2021-01-01T00:00:00Z"],
     ),
-    "duration": (ruled({"type": "string", "format": "duration"}, 'self > duration("1m")'), ["1s", "2m", "1h1s"]),
-    "durations": (ruled(array({"type": "string", "format": "duration"}), 'self.all(d, d > duration("1m"))'), [["2m", "1s"], ["2m"]]),
+    "duration": (
+        ruled({"type": "string", "format": "duration"}, 'self > duration("1m")'),
+        ["1s", "2m", "1h1s"],
+    ),
+    "durations": (
+        ruled(array({"type": "string", "format": "duration"}), 'self.all(d, d > duration("1m"))'),
+        [["2m", "1s"], ["2m"]],
+    ),
     "nullable": (ruled({**TEXT, "nullable": True}, 'self == "x"'), [None, "x", "y"]),
-    "null": (ruled(fields({"n": {**TEXT, "nullable": True}}), "has(self.n)"), [{"n": None}, {}, {"n": ""}]),
+    "null": (
+        ruled(fields({"n": {**TEXT, "nullable": True}}), "has(self.n)"),
+        [{"n": None}, {}, {"n": ""}],
+    ),
     "escaped": (
         ruled(
             fields({"namespace": WHOLE, "x-y": WHOLE, "a.b": WHOLE, "a/b": WHOLE, "a__b": WHOLE}),
-            "self.__namespace__ + self.x__dash__y + self.a__dot__b + self.a__slash__b + self.a__underscores__b == 10",
+            (
+                "self.__namespace__ + self.x__dash__y + self.a__dot__b + self.a__slash__b + "
+                "self.a__underscores__b == 10"
+            ),
         ),
-        [{"namespace": 1, "x-y": 2, "a.b": 3, "a/b": 4, "a__b": 0}, {"namespace": 1, "x-y": 2, "a.b": 3, "a/b": 4, "a__b": 5}],
+        [
+            {"namespace": 1, "x-y": 2, "a.b": 3, "a/b": 4, "a__b": 0},
+            {"namespace": 1, "x-y": 2, "a.b": 3, "a/b": 4, "a__b": 5},
+        ],
     ),
     "list": (
         ruled(
@@ -116,7 +154,11 @@ RULES: Final[dict[str, tuple[Body, list[Any]]]] = {
     ),
     "map": (
         ruled(
-            mapping(ruled(WHOLE, "self > 1")), "size(self) > 1", 'self.all(k, k != "a")', '"b" in self || self.a == 1', 'self["a b"] == 1'
+            mapping(ruled(WHOLE, "self > 1")),
+            "size(self) > 1",
+            'self.all(k, k != "a")',
+            '"b" in self || self.a == 1',
+            'self["a b"] == 1',
         ),
         [{"a": 1}, {"a": 2, "b": 3, "a b": 1}],
     ),
@@ -126,23 +168,46 @@ RULES: Final[dict[str, tuple[Body, list[Any]]]] = {
     ),
     "keyed": (
         array(ruled(_ITEM, "self.v > 0", "self.v >= oldSelf.v"), **_KEYED),
-        [([{"k": "a", "v": 5}], [{"k": "b", "v": 2}, {"k": "a", "v": 4}]), [{"k": "a"}], ([{"k": "a", "v": 2}], [{"k": "a", "v": 0}])],
+        [
+            ([{"k": "a", "v": 5}], [{"k": "b", "v": 2}, {"k": "a", "v": 4}]),
+            [{"k": "a"}],
+            ([{"k": "a", "v": 2}], [{"k": "a", "v": 0}]),
+        ],
     ),
     "keyedwhole": (
         ruled(array(_ITEM, **_KEYED), "oldSelf.all(x, self.exists(y, y.k == x.k))"),
-        [([{"k": "a"}, {"k": "b"}], [{"k": "b"}, {"k": "a"}]), ([{"k": "a"}, {"k": "b"}], [{"k": "b"}])],
+        [
+            ([{"k": "a"}, {"k": "b"}], [{"k": "b"}, {"k": "a"}]),
+            ([{"k": "a"}, {"k": "b"}], [{"k": "b"}]),
+        ],
     ),
     "loose": (
         ruled(array(ruled(fields({"v": WHOLE}), "self.v > 0")), "size(self) >= size(oldSelf)"),
         [([{"v": 1}, {"v": 2}], [{"v": 1}, {"v": 0}]), ([{"v": 1}], [])],
     ),
     "mapped": (
-        mapping(ruled(fields({"v": WHOLE}), rule("self.v < 5", fieldPath=".v"), rule("self.v >= oldSelf.v", message="no shrinking"))),
+        mapping(
+            ruled(
+                fields({"v": WHOLE}),
+                rule("self.v < 5", fieldPath=".v"),
+                rule("self.v >= oldSelf.v", message="no shrinking"),
+            )
+        ),
         [({"a": {"v": 3}}, {"a": {"v": 2}, "b": {"v": 1}, "c": {"v": 9}})],
     ),
-    "atomicmap": (fields({"z": ruled(WHOLE, "self >= oldSelf")}, **{"x-kubernetes-map-type": "atomic"}), [({"z": 1}, {"z": 0})]),
+    "atomicmap": (
+        fields({"z": ruled(WHOLE, "self >= oldSelf")}, **{"x-kubernetes-map-type": "atomic"}),
+        [({"z": 1}, {"z": 0})],
+    ),
     "optional": (
-        ruled(WHOLE, rule("oldSelf.hasValue() ? self > oldSelf.value() : self == 1", optionalOldSelf=True, message="must grow")),
+        ruled(
+            WHOLE,
+            rule(
+                "oldSelf.hasValue() ? self > oldSelf.value() : self == 1",
+                optionalOldSelf=True,
+                message="must grow",
+            ),
+        ),
         [1, 2, (1, 1), (1, 2), (1, 0), (1, None)],
     ),
     "expressed": (
@@ -211,7 +276,10 @@ RULES: Final[dict[str, tuple[Body, list[Any]]]] = {
             "isIP(self)",
             "isCIDR(self)",
             "isURL(self)",
-            'self.lowerAscii() == self.trim() && self.charAt(0) == "a" && self.split("a").size() == 3',
+            (
+                'self.lowerAscii() == self.trim() && self.charAt(0) == "a" && '
+                'self.split("a").size() == 3'
+            ),
             'self.replace("a", "b") == "bb"',
         ),
         ["aa", "1.2.3", "10.0.0.1", "10.0.0.0/8", "http://a.b/c", "5Gi", ""],
@@ -220,32 +288,66 @@ RULES: Final[dict[str, tuple[Body, list[Any]]]] = {
         ruled(
             WHOLE,
             'quantity("1Ki").add(quantity("1")).compareTo(quantity("1025")) == 0',
-            'quantity("500m").isLessThan(quantity("1")) && quantity("2").sub(1).isGreaterThan(quantity("0"))',
+            (
+                'quantity("500m").isLessThan(quantity("1")) && '
+                'quantity("2").sub(1).isGreaterThan(quantity("0"))'
+            ),
             'quantity("5").asInteger() == 5 && quantity("1500m").asApproximateFloat() == 1.5',
             'url("http://u@a.b:80/c%20d?e=f&e=g").getHost() == "a.b:80"',
-            'url("http://a.b:80/c?d=e").getHostname() == "a.b" && url("http://a.b:80/c?d=e").getPort() == "80"',
-            'url("http://a.b/c d").getEscapedPath() == "/c%20d" && url("http://a.b/?e=f&e=g").getQuery() == {"e": ["f", "g"]}',
-            'cidr("10.0.0.0/8").containsIP("10.1.2.3") && cidr("10.0.0.0/8").containsCIDR("10.1.0.0/16")',
-            'cidr("10.1.2.3/8").masked() == cidr("10.0.0.0/8") && cidr("10.1.2.3/8").prefixLength() == 8',
-            'cidr("10.1.2.3/8").ip() == ip("10.1.2.3") && cidr("10.0.0.0/8").containsIP(ip("10.0.0.1"))',
-            'ip("::1").isLoopback() && ip("::1").family() == 6 && !ip("10.0.0.1").isUnspecified() && ip("10.0.0.1").isGlobalUnicast()',
+            (
+                'url("http://a.b:80/c?d=e").getHostname() == "a.b" && '
+                'url("http://a.b:80/c?d=e").getPort() == "80"'
+            ),
+            (
+                'url("http://a.b/c d").getEscapedPath() == "/c%20d" && '
+                'url("http://a.b/?e=f&e=g").getQuery() == {"e": ["f", "g"]}'
+            ),
+            (
+                'cidr("10.0.0.0/8").containsIP("10.1.2.3") && '
+                'cidr("10.0.0.0/8").containsCIDR("10.1.0.0/16")'
+            ),
+            (
+                'cidr("10.1.2.3/8").masked() == cidr("10.0.0.0/8") && '
+                'cidr("10.1.2.3/8").prefixLength() == 8'
+            ),
+            (
+                'cidr("10.1.2.3/8").ip() == ip("10.1.2.3") && '
+                'cidr("10.0.0.0/8").containsIP(ip("10.0.0.1"))'
+            ),
+            (
+                'ip("::1").isLoopback() && ip("::1").family() == 6 && '
+                '!ip("10.0.0.1").isUnspecified() && ip("10.0.0.1").isGlobalUnicast()'
+            ),
             'ip.isCanonical("::1") && !ip.isCanonical("0::1")',
             'ip("224.0.0.1").isLinkLocalMulticast() && ip("fe80::1").isLinkLocalUnicast()',
-            'semver("1.2.3").minor() == 2 && semver("1.2.3-rc.1").isLessThan(semver("1.2.3")) && semver("v1.2", true).patch() == 0',
+            (
+                'semver("1.2.3").minor() == 2 && '
+                'semver("1.2.3-rc.1").isLessThan(semver("1.2.3")) && semver("v1.2", '
+                "true).patch() == 0"
+            ),
             '[1, 2].exists_one(x, x == 1) && [{"a": 1}].map(x, x.a) == [1]',
         ),
         [1],
     ),
     "embedded": (
         ruled(
-            {"type": "object", "x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True},
+            {
+                "type": "object",
+                "x-kubernetes-embedded-resource": True,
+                "x-kubernetes-preserve-unknown-fields": True,
+            },
             'self.kind == "Pod"',
             'self.metadata.name == "x"',
         ),
-        [{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "y"}}, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "x"}}],
+        [
+            {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "y"}},
+            {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "x"}},
+        ],
     ),
     "preserving": (
-        ruled({**fields({"i": WHOLE}), "x-kubernetes-preserve-unknown-fields": True}, "has(self.i)"),
+        ruled(
+            {**fields({"i": WHOLE}), "x-kubernetes-preserve-unknown-fields": True}, "has(self.i)"
+        ),
         [{"i": 1, "x": 2}, {"x": 2}],
     ),
 }
@@ -257,7 +359,7 @@ ROOTED: Final = ruled(
 )
 """The schema with all of these."""
 
-# ---- definitions -----------------------------------------------------------------------------------------------------------
+# ---- definitions ---------------------------------------------------------------------------------
 
 
 def _changed(path: str, value: Any) -> Body:
@@ -301,7 +403,10 @@ _CHANGES: Final[dict[str, tuple[str, Any]]] = {
     "preserving all": ("spec.preserveUnknownFields", True),
     "unknown conversion": ("spec.conversion", {"strategy": "Foo"}),
     "webhook without a place": ("spec.conversion", {"strategy": "Webhook"}),
-    "reviews without webhook": ("spec.conversion", {"strategy": "None", "webhook": {"conversionReviewVersions": ["v1"]}}),
+    "reviews without webhook": (
+        "spec.conversion",
+        {"strategy": "None", "webhook": {"conversionReviewVersions": ["v1"]}},
+    ),
     "columns": (
         f"{_FIRST}.additionalPrinterColumns",
         [
@@ -313,11 +418,20 @@ _CHANGES: Final[dict[str, tuple[str, Any]]] = {
     "empty scale": (f"{_FIRST}.subresources", {"scale": {}}),
     "scale elsewhere": (
         f"{_FIRST}.subresources",
-        {"scale": {"specReplicasPath": "spec.r", "statusReplicasPath": ".spec.x", "labelSelectorPath": ".foo"}},
+        {
+            "scale": {
+                "specReplicasPath": "spec.r",
+                "statusReplicasPath": ".spec.x",
+                "labelSelectorPath": ".foo",
+            }
+        },
     ),
     "selectable fields": (
         f"{_FIRST}.selectableFields",
-        [{"jsonPath": path} for path in (".spec.x", "spec.i", ".spec", ".metadata.name", ".spec.i", ".spec.i")],
+        [
+            {"jsonPath": path}
+            for path in (".spec.x", "spec.i", ".spec", ".metadata.name", ".spec.i", ".spec.i")
+        ],
     ),
     "warning without deprecation": (f"{_FIRST}.deprecationWarning", "x"),
 }
@@ -355,28 +469,41 @@ _WRITTEN: Final = ruled(
 
 DEFINITIONS: Final[dict[str, Body]] = {
     **{f"definition: {name}": _changed(path, value) for name, (path, value) in _CHANGES.items()},
-    **{f"schema: {name}": definition(schema, plural="schemas", kind="Schema") for name, schema in SCHEMAS.items()},
+    **{
+        f"schema: {name}": definition(schema, plural="schemas", kind="Schema")
+        for name, schema in SCHEMAS.items()
+    },
     "versions with different schemas": _changed(
         "spec.versions",
         [
             {**_VERSION, "schema": {"openAPIV3Schema": fields({"a": {}})}},
-            {**_VERSION, "name": "v2", "storage": False, "schema": {"openAPIV3Schema": fields({"b": {}})}},
+            {
+                **_VERSION,
+                "name": "v2",
+                "storage": False,
+                "schema": {"openAPIV3Schema": fields({"b": {}})},
+            },
         ],
     ),
     "versions of which one has a faulty column": _changed(
         "spec.versions",
         [
-            {**_VERSION, "additionalPrinterColumns": [{"name": "", "type": "foo", "jsonPath": ".x"}]},
+            {
+                **_VERSION,
+                "additionalPrinterColumns": [{"name": "", "type": "foo", "jsonPath": ".x"}],
+            },
             {**_VERSION, "name": "v2", "storage": False},
         ],
     ),
     "rules that do not compile": definition(fields({"spec": _COMPILED})),
     "rules that are written badly": definition(fields({"spec": _WRITTEN})),
-    "rules that look at what has no old value": definition(fields({"l": array(ruled(fields({"a": WHOLE}), "self.a == oldSelf.a"))})),
+    "rules that look at what has no old value": definition(
+        fields({"l": array(ruled(fields({"a": WHOLE}), "self.a == oldSelf.a"))})
+    ),
     "rules with all objects": definition(ROOTED),
 }
 
-# ---- large ones, of an operator -----------------------------------------------------------------------------------------------
+# ---- large ones, of an operator ------------------------------------------------------------------
 
 CRDS: Final = Path(__file__).parent / "definitions"
 _PROFILE: Final[Body] = {"controllerName": "c"}
@@ -385,19 +512,61 @@ _LONG: Final = "n" * 64
 OWN: Final[dict[str, tuple[str, str, Any, Any]]] = {
     "a profile": ("schedulerprofiles", "p", None, _PROFILE),
     "a profile with a long name": ("schedulerprofiles", _LONG, None, _PROFILE),
-    "a profile with a long name and another for pods": ("schedulerprofiles", _LONG, None, {**_PROFILE, "schedulerName": "s"}),
+    "a profile with a long name and another for pods": (
+        "schedulerprofiles",
+        _LONG,
+        None,
+        {**_PROFILE, "schedulerName": "s"},
+    ),
     "another controller": ("schedulerprofiles", "p", _PROFILE, {"controllerName": "d"}),
-    "the same controller": ("schedulerprofiles", "p", _PROFILE, {**_PROFILE, "percentageOfNodesToScore": 50}),
-    "a name for pods that was not there": ("schedulerprofiles", "p", _PROFILE, {**_PROFILE, "schedulerName": "s"}),
-    "another name for pods": ("schedulerprofiles", "p", {**_PROFILE, "schedulerName": "s"}, {**_PROFILE, "schedulerName": "t"}),
-    "backoffs in order": ("schedulerprofiles", "p", None, {**_PROFILE, "podInitialBackoffSeconds": 1, "podMaxBackoffSeconds": 1}),
-    "backoffs out of order": ("schedulerprofiles", "p", None, {**_PROFILE, "podInitialBackoffSeconds": 2, "podMaxBackoffSeconds": 1}),
-    "arguments of a plugin": ("schedulerprofiles", "p", None, {**_PROFILE, "pluginConfig": [{"name": "A", "args": {"x": 1}}]}),
+    "the same controller": (
+        "schedulerprofiles",
+        "p",
+        _PROFILE,
+        {**_PROFILE, "percentageOfNodesToScore": 50},
+    ),
+    "a name for pods that was not there": (
+        "schedulerprofiles",
+        "p",
+        _PROFILE,
+        {**_PROFILE, "schedulerName": "s"},
+    ),
+    "another name for pods": (
+        "schedulerprofiles",
+        "p",
+        {**_PROFILE, "schedulerName": "s"},
+        {**_PROFILE, "schedulerName": "t"},
+    ),
+    "backoffs in order": (
+        "schedulerprofiles",
+        "p",
+        None,
+        {**_PROFILE, "podInitialBackoffSeconds": 1, "podMaxBackoffSeconds": 1},
+    ),
+    "backoffs out of order": (
+        "schedulerprofiles",
+        "p",
+        None,
+        {**_PROFILE, "podInitialBackoffSeconds": 2, "podMaxBackoffSeconds": 1},
+    ),
+    "arguments of a plugin": (
+        "schedulerprofiles",
+        "p",
+        None,
+        {**_PROFILE, "pluginConfig": [{"name": "A", "args": {"x": 1}}]},
+    ),
     "arguments nowhere and twice": (
         "schedulerprofiles",
         "p",
         None,
-        {**_PROFILE, "pluginConfig": [{"name": "A"}, {"name": "B", "args": {}, "configRef": {"name": "b"}}, {"name": "C", "args": {}}]},
+        {
+            **_PROFILE,
+            "pluginConfig": [
+                {"name": "A"},
+                {"name": "B", "args": {}, "configRef": {"name": "b"}},
+                {"name": "C", "args": {}},
+            ],
+        },
     ),
     "a configuration": ("pluginconfigs", "c", None, {"plugin": "A", "args": {"x": 1}}),
     "other arguments": ("pluginconfigs", "c", {"plugin": "A"}, {"plugin": "A", "args": {"x": 2}}),

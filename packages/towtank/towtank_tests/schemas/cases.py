@@ -1,4 +1,6 @@
-"""What is asked: objects of one custom resource with a field for each word of a schema, and objects of built-in kinds."""
+"""What is asked: objects of one custom resource with a field for each word of a schema, and objects
+of built-in kinds.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,9 @@ SPEC: Final = fields(
         "boolean": {"type": "boolean"},
         "list": array(TEXT),
         "map": {"type": "object", "additionalProperties": WHOLE},
-        "object": fields({"inner": WHOLE, "deep": fields({"a": TEXT, "b": array(fields({"c": TEXT}))})}),
+        "object": fields(
+            {"inner": WHOLE, "deep": fields({"a": TEXT, "b": array(fields({"c": TEXT}))})}
+        ),
         "port": {"x-kubernetes-int-or-string": True},
         "limited-port": {"x-kubernetes-int-or-string": True, "pattern": "^[0-9]+%$", "minimum": 1},
         "choice": {"type": "string", "enum": ["one", "two"]},
@@ -63,21 +67,38 @@ SPEC: Final = fields(
         "set": array(TEXT, **{"x-kubernetes-list-type": "set"}),
         "number-set": array(WHOLE, **{"x-kubernetes-list-type": "set"}),
         "list-map": array(fields({"k": TEXT, "v": TEXT}, required=["k"]), **keyed("k")),
-        "two-keys": array(fields({"p": WHOLE, "q": {**TEXT, "default": "TCP"}}, required=["p"]), **keyed("p", "q")),
+        "two-keys": array(
+            fields({"p": WHOLE, "q": {**TEXT, "default": "TCP"}}, required=["p"]), **keyed("p", "q")
+        ),
         "nullable": {"type": "string", "nullable": True},
-        "default": fields({"a": {**TEXT, "default": "x"}, "b": {**WHOLE, "default": 3, "nullable": True}}),
+        "default": fields(
+            {"a": {**TEXT, "default": "x"}, "b": {**WHOLE, "default": 3, "nullable": True}}
+        ),
         "default-items": array(fields({"a": {**TEXT, "default": "x"}, "b": TEXT})),
-        "default-values": {"type": "object", "additionalProperties": fields({"a": {**WHOLE, "default": 1}})},
-        "default-nested": fields({"a": fields({"b": {**WHOLE, "default": 1}, "c": {**WHOLE, "default": 2}}, default={"b": 7})}),
+        "default-values": {
+            "type": "object",
+            "additionalProperties": fields({"a": {**WHOLE, "default": 1}}),
+        },
+        "default-nested": fields(
+            {
+                "a": fields(
+                    {"b": {**WHOLE, "default": 1}, "c": {**WHOLE, "default": 2}}, default={"b": 7}
+                )
+            }
+        ),
         "open": {"type": "object", **_OPEN},
         "open-object": fields({"a": fields({"b": WHOLE})}, **_OPEN),
         "embedded": {"type": "object", "x-kubernetes-embedded-resource": True, **_OPEN},
-        "closed-embedded": fields({"spec": fields({"a": WHOLE})}, **{"x-kubernetes-embedded-resource": True}),
+        "closed-embedded": fields(
+            {"spec": fields({"a": WHOLE})}, **{"x-kubernetes-embedded-resource": True}
+        ),
         "any-of": {"type": "string", "anyOf": [{"pattern": "^a"}, {"pattern": "b$"}]},
         "one-of": {"type": "integer", "oneOf": [{"minimum": 5}, {"maximum": 7}]},
         "all-of": {"type": "integer", "allOf": [{"minimum": 5}, {"maximum": 7}]},
         "not": {"type": "string", "not": {"pattern": "^a"}},
-        "one-required": fields({"a": TEXT, "b": TEXT}, oneOf=[{"required": ["a"]}, {"required": ["b"]}]),
+        "one-required": fields(
+            {"a": TEXT, "b": TEXT}, oneOf=[{"required": ["a"]}, {"required": ["b"]}]
+        ),
         **{
             f"format-{name}": {"type": "string", "format": name}
             for name in (
@@ -111,14 +132,22 @@ DEFINITION: Final[Body] = {
                 "name": "v1",
                 "served": True,
                 "storage": True,
-                "schema": {"openAPIV3Schema": fields({"spec": SPEC, "top": {**WHOLE, "default": 4}})},
+                "schema": {
+                    "openAPIV3Schema": fields({"spec": SPEC, "top": {**WHOLE, "default": 4}})
+                },
             }
         ],
     },
 }
 
 _DATES: Final = ("2024-02-30", "2024-02-03", "2024-2-3", "today", "")
-_TIMES: Final = ("2024-02-03T04:05:06Z", "2024-02-03T04:05:06.789+01:00", "2024-02-03 04:05:06Z", "2024-02-03T04:05:06", "2024-02-03")
+_TIMES: Final = (
+    "2024-02-03T04:05:06Z",
+    "2024-02-03T04:05:06.789+01:00",
+    "2024-02-03 04:05:06Z",
+    "2024-02-03T04:05:06",
+    "2024-02-03",
+)
 
 SPECS: Final[dict[str, tuple[Any, ...]]] = {
     "string": ("a", 1, 1.5, True, None, [], {}, ""),
@@ -157,7 +186,11 @@ SPECS: Final[dict[str, tuple[Any, ...]]] = {
     "items": ([{"a": 1}, {"b": "x"}, {"a": "y", "b": 1}], [1], [None]),
     "set": (["a", "b"], ["a", "b", "a", "a"]),
     "number-set": ([1, 2, 1],),
-    "list-map": ([{"k": "a"}, {"k": "b"}], [{"k": "a", "v": "x"}, {"k": "a"}], [{"v": "x"}, {"v": "y"}]),
+    "list-map": (
+        [{"k": "a"}, {"k": "b"}],
+        [{"k": "a", "v": "x"}, {"k": "a"}],
+        [{"v": "x"}, {"v": "y"}],
+    ),
     "two-keys": ([{"p": 1}, {"p": 1, "q": "UDP"}], [{"p": 1}, {"p": 1, "q": "TCP"}]),
     "nullable": (None, "a", 1),
     "default": ({}, {"a": None, "b": None}, {"a": "y"}, None),
@@ -173,7 +206,9 @@ SPECS: Final[dict[str, tuple[Any, ...]]] = {
         {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": 1}},
         {"apiVersion": 1, "kind": "Pod"},
     ),
-    "closed-embedded": ({"apiVersion": "v1", "kind": "Pod", "metadata": {}, "spec": {"a": 1, "b": 2}, "x": 1},),
+    "closed-embedded": (
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {}, "spec": {"a": 1, "b": 2}, "x": 1},
+    ),
     "any-of": ("a", "cb", "c"),
     "one-of": (4, 6, 8),
     "all-of": (4, 6, 8),
@@ -185,7 +220,11 @@ SPECS: Final[dict[str, tuple[Any, ...]]] = {
     "format-ipv4": ("1.2.3.4", "1.2.3", "::1"),
     "format-ipv6": ("::1", "1.2.3.4", "g"),
     "format-cidr": ("10.0.0.0/8", "10.1.0.0/8", "10.0.0.0", "::/0"),
-    "format-uuid": ("123e4567-e89b-12d3-a456-426614174000", "123e4567e89b12d3a456426614174000", "x"),
+    "format-uuid": (
+        "123e4567-e89b-12d3-a456-426614174000",
+        "123e4567e89b12d3a456426614174000",
+        "x",
+    ),
     "format-email": ("a@b.c", "a"),
     "format-hostname": ("a.b", "a_b", "-"),
     "format-uri": ("http://a/b", "a b"),
@@ -215,7 +254,11 @@ _PODS: Final = "/api/v1/namespaces/default/pods"
 
 
 def _pod(**spec: Any) -> tuple[str, Body]:
-    return _PODS, {"apiVersion": "v1", "kind": "Pod", "spec": {"containers": [{"name": "a", "image": "b"}], **spec}}
+    return _PODS, {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "spec": {"containers": [{"name": "a", "image": "b"}], **spec},
+    }
 
 
 def _container(**said: Any) -> tuple[str, Body]:
@@ -225,7 +268,10 @@ def _container(**said: Any) -> tuple[str, Body]:
 BUILT_IN: Final[dict[str, tuple[str, Body]]] = {
     "unknown": _pod(foo=1, affinity={"nodeAffinity": {"bar": {}}}),
     "unknown in items": _pod(
-        containers=[{"name": "a", "image": "b"}, {"name": "c", "image": "b", "imagee": "x", "env": [{"name": "A", "valu": 1}]}]
+        containers=[
+            {"name": "a", "image": "b"},
+            {"name": "c", "image": "b", "imagee": "x", "env": [{"name": "A", "valu": 1}]},
+        ]
     ),
     "priority": _pod(priority="high"),
     "priority fraction": _pod(priority=1.5),
@@ -256,7 +302,15 @@ BUILT_IN: Final[dict[str, tuple[str, Body]]] = {
     "probe port": _container(livenessProbe={"httpGet": {"port": []}}),
     "probe port fraction": _container(livenessProbe={"httpGet": {"port": 1.5}}),
     "affinity": _pod(affinity="a"),
-    "weight": _pod(affinity={"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": "1", "preference": {}}]}}),
+    "weight": _pod(
+        affinity={
+            "nodeAffinity": {
+                "preferredDuringSchedulingIgnoredDuringExecution": [
+                    {"weight": "1", "preference": {}}
+                ]
+            }
+        }
+    ),
     "tolerations": _pod(tolerations=[{"tolerationSeconds": "1"}]),
     "volume": _pod(volumes=[{"name": "v", "hostPath": "/"}]),
     "volume inlined": _pod(volumes=[{"name": "v", "emptyDir": {"sizeLimit": []}}]),
@@ -264,63 +318,149 @@ BUILT_IN: Final[dict[str, tuple[str, Body]]] = {
     "spec": (_PODS, {"apiVersion": "v1", "kind": "Pod", "spec": "a"}),
     "labels": (_PODS, {"apiVersion": "v1", "kind": "Pod", "metadata": {"labels": {"a": 1}}}),
     "labels list": (_PODS, {"apiVersion": "v1", "kind": "Pod", "metadata": {"labels": []}}),
-    "owner": (_PODS, {"apiVersion": "v1", "kind": "Pod", "metadata": {"ownerReferences": [{"controller": "yes"}]}}),
-    "timestamp": (_PODS, {"apiVersion": "v1", "kind": "Pod", "metadata": {"creationTimestamp": "x"}}),
-    "timestamp day": (_PODS, {"apiVersion": "v1", "kind": "Pod", "metadata": {"creationTimestamp": "2024-01-02"}}),
-    "timestamp zone": (_PODS, {"apiVersion": "v1", "kind": "Pod", "metadata": {"creationTimestamp": "2024-01-02T03:04:05"}}),
-    "timestamp micro": (_PODS, {"apiVersion": "v1", "kind": "Pod", "metadata": {"creationTimestamp": "2024-01-02T03:04:05.123Z"}}),
-    "timestamp number": (_PODS, {"apiVersion": "v1", "kind": "Pod", "metadata": {"creationTimestamp": 1}}),
+    "owner": (
+        _PODS,
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"ownerReferences": [{"controller": "yes"}]},
+        },
+    ),
+    "timestamp": (
+        _PODS,
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {"creationTimestamp": "x"}},
+    ),
+    "timestamp day": (
+        _PODS,
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {"creationTimestamp": "2024-01-02"}},
+    ),
+    "timestamp zone": (
+        _PODS,
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"creationTimestamp": "2024-01-02T03:04:05"},
+        },
+    ),
+    "timestamp micro": (
+        _PODS,
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"creationTimestamp": "2024-01-02T03:04:05.123Z"},
+        },
+    ),
+    "timestamp number": (
+        _PODS,
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {"creationTimestamp": 1}},
+    ),
     "replicas": (
         "/apis/apps/v1/namespaces/default/deployments",
         {"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"replicas": "3"}},
     ),
     "template": (
         "/apis/apps/v1/namespaces/default/deployments",
-        {"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"template": {"spec": {"containers": [{"name": 1}]}}}},
+        {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "spec": {"template": {"spec": {"containers": [{"name": 1}]}}},
+        },
     ),
     "selector": (
         "/apis/apps/v1/namespaces/default/deployments",
-        {"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"selector": {"matchExpressions": [{"values": "a"}]}}},
+        {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "spec": {"selector": {"matchExpressions": [{"values": "a"}]}},
+        },
     ),
     "max surge": (
         "/apis/apps/v1/namespaces/default/deployments",
-        {"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"strategy": {"rollingUpdate": {"maxSurge": True}}}},
+        {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "spec": {"strategy": {"rollingUpdate": {"maxSurge": True}}},
+        },
     ),
-    "value": ("/apis/scheduling.k8s.io/v1/priorityclasses", {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": "a"}),
+    "value": (
+        "/apis/scheduling.k8s.io/v1/priorityclasses",
+        {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": "a"},
+    ),
     "value fraction": (
         "/apis/scheduling.k8s.io/v1/priorityclasses",
         {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": 1.5},
     ),
-    "data": ("/api/v1/namespaces/default/configmaps", {"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": 1}}),
-    "secret": ("/api/v1/namespaces/default/secrets", {"apiVersion": "v1", "kind": "Secret", "data": {"a": "!"}}),
-    "secret cut": ("/api/v1/namespaces/default/secrets", {"apiVersion": "v1", "kind": "Secret", "data": {"a": "YWJjYQ"}}),
-    "secret number": ("/api/v1/namespaces/default/secrets", {"apiVersion": "v1", "kind": "Secret", "data": {"a": 1}}),
-    "capacity": ("/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", "status": {"capacity": {"cpu": "x"}}}),
+    "data": (
+        "/api/v1/namespaces/default/configmaps",
+        {"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": 1}},
+    ),
+    "secret": (
+        "/api/v1/namespaces/default/secrets",
+        {"apiVersion": "v1", "kind": "Secret", "data": {"a": "!"}},
+    ),
+    "secret cut": (
+        "/api/v1/namespaces/default/secrets",
+        {"apiVersion": "v1", "kind": "Secret", "data": {"a": "YWJjYQ"}},
+    ),
+    "secret number": (
+        "/api/v1/namespaces/default/secrets",
+        {"apiVersion": "v1", "kind": "Secret", "data": {"a": 1}},
+    ),
+    "capacity": (
+        "/api/v1/nodes",
+        {"apiVersion": "v1", "kind": "Node", "status": {"capacity": {"cpu": "x"}}},
+    ),
     "renew": (
         "/apis/coordination.k8s.io/v1/namespaces/default/leases",
         {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "spec": {"renewTime": "x"}},
     ),
     "renew whole": (
         "/apis/coordination.k8s.io/v1/namespaces/default/leases",
-        {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "spec": {"renewTime": "2024-01-02T03:04:05Z"}},
+        {
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "spec": {"renewTime": "2024-01-02T03:04:05Z"},
+        },
     ),
     "renew milliseconds": (
         "/apis/coordination.k8s.io/v1/namespaces/default/leases",
-        {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "spec": {"renewTime": "2024-01-02T03:04:05.123Z"}},
+        {
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "spec": {"renewTime": "2024-01-02T03:04:05.123Z"},
+        },
     ),
     "lease seconds": (
         "/apis/coordination.k8s.io/v1/namespaces/default/leases",
-        {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "spec": {"leaseDurationSeconds": "x"}},
+        {
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "spec": {"leaseDurationSeconds": "x"},
+        },
     ),
     "storage": (
         "/api/v1/namespaces/default/persistentvolumeclaims",
-        {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "spec": {"resources": {"requests": {"storage": "x"}}}},
+        {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "spec": {"resources": {"requests": {"storage": "x"}}},
+        },
     ),
-    "volume of claim": ("/api/v1/persistentvolumes", {"apiVersion": "v1", "kind": "PersistentVolume", "spec": {"claimRef": "a"}}),
-    "csi": ("/api/v1/persistentvolumes", {"apiVersion": "v1", "kind": "PersistentVolume", "spec": {"csi": {"driver": 1}}}),
+    "volume of claim": (
+        "/api/v1/persistentvolumes",
+        {"apiVersion": "v1", "kind": "PersistentVolume", "spec": {"claimRef": "a"}},
+    ),
+    "csi": (
+        "/api/v1/persistentvolumes",
+        {"apiVersion": "v1", "kind": "PersistentVolume", "spec": {"csi": {"driver": 1}}},
+    ),
     "rules": (
         "/apis/rbac.authorization.k8s.io/v1/clusterroles",
-        {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "rules": [{"verbs": "get"}]},
+        {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "ClusterRole",
+            "rules": [{"verbs": "get"}],
+        },
     ),
 }
 """A path, and what is posted there beyond a name."""

@@ -1,4 +1,6 @@
-"""No pattern, rule or number takes long, whoever writes it: one request must not stop all others."""
+"""No pattern, rule or number takes long, whoever writes it: one request must not stop all
+others.
+"""
 
 from __future__ import annotations
 
@@ -25,17 +27,29 @@ def soon(seconds: float = 5) -> Iterator[None]:
 
 
 def _ruled(kind: dict[str, Any], *texts: str) -> Any:
-    schema = {"type": "object", "properties": {"x": {**kind, "x-kubernetes-validations": [{"rule": text} for text in texts]}}}
+    schema = {
+        "type": "object",
+        "properties": {
+            "x": {**kind, "x-kubernetes-validations": [{"rule": text} for text in texts]}
+        },
+    }
     return schema_parser.parse(schema)
 
 
 def test_patterns_are_linear() -> None:
     """Of a schema, and in rules."""
-    node = schema_parser.parse({"type": "object", "properties": {"x": {"type": "string", "pattern": EVIL}}})
+    node = schema_parser.parse(
+        {"type": "object", "properties": {"x": {"type": "string", "pattern": EVIL}}}
+    )
     with soon():
         (cause,) = pruning.validate({"x": LETTERS}, node, "")
         assert cause.text == f"Invalid value: \"{LETTERS}\": x in body should match '{EVIL}'"
-        node = _ruled({"type": "string"}, f"self.find('{EVIL}') == ''", f"self.findAll('{EVIL}') == []", f"!self.matches('{EVIL}')")
+        node = _ruled(
+            {"type": "string"},
+            f"self.find('{EVIL}') == ''",
+            f"self.findAll('{EVIL}') == []",
+            f"!self.matches('{EVIL}')",
+        )
         assert validation_rules.check({"x": LETTERS}, None, node) == []
 
 
@@ -69,14 +83,25 @@ def test_what_is_no_pattern_is_refused_in_the_api_servers_words(pattern: str, wh
         "self.all(a, sets.contains(self, self))",
         "self.all(a, sets.contains(self, self)) || true",
         "self.all(a, lists.range(100000).size() > 0)",
-        "self.map(a, string(a)).all(a, 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'.find('(a*)*(a*)*(a*)*b' + a) == '')",
+        (
+            "self.map(a, string(a)).all(a, "
+            "'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'.find('(a*)*(a*)*(a*)*b' "
+            "+ a) == '')"
+        ),
     ],
 )
 def test_rules_end(rule: str) -> None:
     """With the API server's words for those that cost too much."""
     with soon(20):
-        (cause,) = validation_rules.check({"x": list(range(2000))}, None, _ruled({"type": "array", "items": {"type": "integer"}}, rule))
-    assert "no further validation rules will be run due to call cost exceeds limit for rule" in cause.text
+        (cause,) = validation_rules.check(
+            {"x": list(range(2000))},
+            None,
+            _ruled({"type": "array", "items": {"type": "integer"}}, rule),
+        )
+    assert (
+        "no further validation rules will be run due to call cost exceeds limit for rule"
+        in cause.text
+    )
 
 
 _REPLACED: Final = 'self.replace("a", self.replace("a", self.replace("a", self)))'
@@ -97,7 +122,10 @@ def test_texts_do_not_multiply(rule: str) -> None:
     assert "call cost exceeds limit" in cause.text
 
 
-_MANY_TEXTS: Final = {"type": "object", "properties": {"a": {"type": "array", "items": {"type": "string"}}, "b": {"type": "string"}}}
+_MANY_TEXTS: Final = {
+    "type": "object",
+    "properties": {"a": {"type": "array", "items": {"type": "string"}}, "b": {"type": "string"}},
+}
 
 
 @pytest.mark.parametrize(
@@ -106,8 +134,14 @@ _MANY_TEXTS: Final = {"type": "object", "properties": {"a": {"type": "array", "i
         ("self.a.map(x, self.b + x).size() > 0", {"a": ["x"] * 5000, "b": "b" * 200_000}),
         ("self.a.map(x, [self.b, x]).size() > 0", {"a": ["x"] * 5000, "b": "b" * 200_000}),
         ("self.b.split('').map(x, self.b + x).size() > 0", {"a": [], "b": "b" * 100_000}),
-        ("[self.b].map(b, self.a.map(x, b + x)).size() > 0", {"a": ["x"] * 5000, "b": "b" * 200_000}),
-        ("self.a.all(x, self.a.distinct().size() > 0) || true", {"a": [str(number) for number in range(9000)], "b": ""}),
+        (
+            "[self.b].map(b, self.a.map(x, b + x)).size() > 0",
+            {"a": ["x"] * 5000, "b": "b" * 200_000},
+        ),
+        (
+            "self.a.all(x, self.a.distinct().size() > 0) || true",
+            {"a": [str(number) for number in range(9000)], "b": ""},
+        ),
         ("self.a.all(x, self.a.all(y, sets.contains(self.a, [x])))", {"a": ["x"] * 1000, "b": ""}),
     ],
 )
@@ -130,13 +164,24 @@ def test_loops_do_not_multiply_what_is_around_them(rule: str, value: dict[str, A
 )
 def test_other_loops_are_free(rule: str) -> None:
     """Those that see their own items, however many, or little of the rest."""
-    assert validation_rules.check({"x": {"a": ["x"] * 3000, "b": "b" * 100}}, None, _ruled(_MANY_TEXTS, rule)) == []
+    assert (
+        validation_rules.check(
+            {"x": {"a": ["x"] * 3000, "b": "b" * 100}}, None, _ruled(_MANY_TEXTS, rule)
+        )
+        == []
+    )
 
 
 @pytest.mark.parametrize(
     ("rule", "why"),
     [
-        ("[self].map(x, x + x + x + x).map(x, x + x + x + x).map(x, x + x + x + x).map(x, x + x + x + x).size() > 0", "exceeds budget"),
+        (
+            (
+                "[self].map(x, x + x + x + x).map(x, x + x + x + x).map(x, x + x + x + x).map(x, "
+                "x + x + x + x).size() > 0"
+            ),
+            "exceeds budget",
+        ),
         ("cel.bind(x, self, x + x) != ''", "undeclared reference to 'cel'"),
         ("self.boundedJoin() != ''", "boundedJoin"),
         ("self.replace('a', 'b').replace('+', 'c') + self + self + self + self != 'x.map('", ""),
@@ -151,7 +196,10 @@ def test_rules_whose_cost_nobody_bounds_are_refused(rule: str, why: str) -> None
 
 def test_a_rule_is_not_charged_for_others() -> None:
     """Nor for what it cost before."""
-    node = _ruled({"type": "array", "items": {"type": "integer"}}, *["self.distinct().size() == self.size()"] * 5)
+    node = _ruled(
+        {"type": "array", "items": {"type": "integer"}},
+        *["self.distinct().size() == self.size()"] * 5,
+    )
     assert validation_rules.check({"x": list(range(1000))}, None, node) == []
 
 
@@ -159,9 +207,14 @@ def test_defaults_do_not_multiply() -> None:
     """A large one for each of many items is refused; as many small ones are made."""
     for size, fits in ((10, True), (100_000, False)):
         item = {"type": "object", "properties": {"a": {"type": "string", "default": "x" * size}}}
-        node = schema_parser.parse({"type": "object", "properties": {"x": {"type": "array", "items": item}}})
+        node = schema_parser.parse(
+            {"type": "object", "properties": {"x": {"type": "array", "items": item}}}
+        )
         body: dict[str, Any] = {"x": [{} for _ in range(60_000)]}
-        with soon(), nullcontext() if fits else pytest.raises(ApiError, match="Request entity too large"):
+        with (
+            soon(),
+            nullcontext() if fits else pytest.raises(ApiError, match="Request entity too large"),
+        ):
             pruning.default(body, node)
         assert ("a" in body["x"][-1]) is fits
 
@@ -185,5 +238,7 @@ def test_defaults_do_not_multiply() -> None:
 )
 def test_multiples_are_the_api_servers(value: float, factor: float, fits: bool) -> None:
     """Asked of a kube-apiserver."""
-    node = schema_parser.parse({"type": "object", "properties": {"x": {"type": "number", "multipleOf": factor}}})
+    node = schema_parser.parse(
+        {"type": "object", "properties": {"x": {"type": "number", "multipleOf": factor}}}
+    )
     assert (pruning.validate({"x": value}, node, "") == []) is fits

@@ -1,4 +1,6 @@
-"""What holds for any JSON: no exception, and what has been pruned or given defaults once stays as it is."""
+"""What holds for any JSON: no exception, and what has been pruned or given defaults once stays as
+it is.
+"""
 
 from __future__ import annotations
 
@@ -16,20 +18,41 @@ from towtank_tests.schemas.test_recorded import SHAPE
 
 POD: Final = schema_parser.builtin("v1", "Pod")
 SCALARS: Final = (
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5) | st.sampled_from(["1Gi", "a", "v1"])
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False)
+    | st.text(max_size=5)
+    | st.sampled_from(["1Gi", "a", "v1"])
 )
 
 
 def json_of(names: st.SearchStrategy[str]) -> st.SearchStrategy[Any]:
     """Any JSON whose objects have fields of these names."""
-    return st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=4), max_leaves=12)
+    return st.recursive(
+        SCALARS,
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=4),
+        max_leaves=12,
+    )
 
 
-WORDS: Final = st.sampled_from(["a", "b", "spec", "metadata", "apiVersion", "kind", "unknown", "k", "p", "inner", "deep"])
-SPECIFIED: Final = st.fixed_dictionaries(
-    {}, optional={name: st.sampled_from([*given, None]) | json_of(WORDS) for name, given in SPECS.items()}
+WORDS: Final = st.sampled_from(
+    ["a", "b", "spec", "metadata", "apiVersion", "kind", "unknown", "k", "p", "inner", "deep"]
 )
-OBJECTS: Final = st.fixed_dictionaries({}, optional={"spec": SPECIFIED | json_of(WORDS), "top": json_of(WORDS), "metadata": json_of(WORDS)})
+SPECIFIED: Final = st.fixed_dictionaries(
+    {},
+    optional={
+        name: st.sampled_from([*given, None]) | json_of(WORDS) for name, given in SPECS.items()
+    },
+)
+OBJECTS: Final = st.fixed_dictionaries(
+    {},
+    optional={
+        "spec": SPECIFIED | json_of(WORDS),
+        "top": json_of(WORDS),
+        "metadata": json_of(WORDS),
+    },
+)
 
 
 def of_a_schema(node: SchemaNode, depth: int = 6) -> st.SearchStrategy[Any]:
@@ -38,7 +61,9 @@ def of_a_schema(node: SchemaNode, depth: int = 6) -> st.SearchStrategy[Any]:
         return st.lists(of_a_schema(node.items, depth - 1), max_size=2)
     if depth and node.type == "object" and node.properties:
         fields = sorted(node.properties)
-        pairs = st.sampled_from(fields).flatmap(lambda name: st.tuples(st.just(name), of_a_schema(node.properties[name], depth - 1)))
+        pairs = st.sampled_from(fields).flatmap(
+            lambda name: st.tuples(st.just(name), of_a_schema(node.properties[name], depth - 1))
+        )
         return st.lists(pairs | st.tuples(st.just("unknown"), SCALARS), max_size=5).map(dict)
     return json_of(WORDS)
 
@@ -80,7 +105,13 @@ def test_any_object_is_told_something_of_its_own_fields(body: dict[str, Any]) ->
 
 @given(st.one_of(json_of(WORDS), of_a_schema(POD)))
 def test_what_is_decoded_has_the_types_of_its_schema(body: Any) -> None:
-    """What ``mistyped`` lets pass, ``validate`` finds of the right types: it checks them in its own way."""
+    """What ``mistyped`` lets pass, ``validate`` finds of the right types: it checks them in its own
+    way.
+    """
     if pruning.mistyped(body, POD) is None and isinstance(body, dict):
         causes = pruning.validate(all_steps(body, POD), POD, "")
-        assert [cause for cause in causes if cause.reason == "FieldValueTypeInvalid" and "quantity" not in cause.text] == []
+        assert [
+            cause
+            for cause in causes
+            if cause.reason == "FieldValueTypeInvalid" and "quantity" not in cause.text
+        ] == []

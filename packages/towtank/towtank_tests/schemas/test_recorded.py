@@ -19,7 +19,9 @@ CUSTOM: Final[dict[str, tuple[Body, Body]]] = {
     for value, said in zip(SPECS[name], SAID["specs"][name], strict=True)
 } | {name: (body, SAID["several"][name]) for name, body in SEVERAL.items()}
 UNLIKE: Final = {
-    'embedded {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": 1}}': "the API server refuses with 400, we with 422",
+    'embedded {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": 1}}': (
+        "the API server refuses with 400, we with 422"
+    ),
     'embedded {"apiVersion": 1, "kind": "Pod"}': "the API server refuses with 400, we with 422",
     "format-date []": "the API server takes a list for a text that has a format",
 }
@@ -31,11 +33,21 @@ def outcome(given: Body) -> Body:
     body = copy.deepcopy(custom(given))
     unknown = pruning.prune(body, SHAPE)
     if text := pruning.mistyped(body, SHAPE):
-        return {"code": 400, "message": f'Shape in version "v1" cannot be handled as a Shape: {text}'}
+        return {
+            "code": 400,
+            "message": f'Shape in version "v1" cannot be handled as a Shape: {text}',
+        }
     pruning.default(body, SHAPE)
     if causes := pruning.validate(body, SHAPE, ""):
         return {"causes": sorted([cause.reason, cause.field, cause.text] for cause in causes)}
-    return {"kept": {name: value for name, value in body.items() if name not in ("apiVersion", "kind", "metadata")}, "unknown": unknown}
+    return {
+        "kept": {
+            name: value
+            for name, value in body.items()
+            if name not in ("apiVersion", "kind", "metadata")
+        },
+        "unknown": unknown,
+    }
 
 
 @pytest.mark.parametrize("name", CUSTOM)
@@ -48,7 +60,10 @@ def test_a_custom_resource_becomes_what_the_api_server_makes_of_it(name: str) ->
 
 def test_causes_stand_in_the_order_of_the_object() -> None:
     """So that ours come the same way each time."""
-    assert [cause.field for cause in pruning.validate({"spec": {"list": [1, 2], "string": 1}}, SHAPE, "")] == [
+    assert [
+        cause.field
+        for cause in pruning.validate({"spec": {"list": [1, 2], "string": 1}}, SHAPE, "")
+    ] == [
         "spec.list[0]",
         "spec.list[1]",
         "spec.string",
@@ -57,10 +72,16 @@ def test_causes_stand_in_the_order_of_the_object() -> None:
 
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_a_built_in_kind_is_decoded_as_the_api_server_does(name: str) -> None:
-    """Unknown fields in the order of the object; of wrong types the first, with the words of Go's decoder."""
+    """Unknown fields in the order of the object; of wrong types the first, with the words of Go's
+    decoder.
+    """
     body = copy.deepcopy(BUILT_IN[name][1])
     node = schema_parser.builtin(body["apiVersion"], body["kind"])
-    unknown, text, said = pruning.prune(body, node), pruning.mistyped(body, node), SAID["built in"][name]
+    unknown, text, said = (
+        pruning.prune(body, node),
+        pruning.mistyped(body, node),
+        SAID["built in"][name],
+    )
     _, _, theirs = said.get("message", "").partition(" cannot be handled as a ")
     assert (text or "") == theirs.partition(": ")[2]
     assert said["unknown"] == ([] if text else unknown)

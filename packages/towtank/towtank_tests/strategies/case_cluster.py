@@ -38,7 +38,9 @@ class CaseCluster:
     def __init__(self) -> None:
         numbers = itertools.count(1)
         self.verbs = Verbs(
-            RevisionStore(), lambda: datetime(2030, 1, 1, tzinfo=UTC), lambda: f"00000000-0000-0000-0000-{next(numbers):012}"
+            RevisionStore(),
+            lambda: datetime(2030, 1, 1, tzinfo=UTC),
+            lambda: f"00000000-0000-0000-0000-{next(numbers):012}",
         )
         self.catalogue = Catalogue(kind_registry.resources())
         self._subresources = SubresourceTable(FakeTokenIssuer())
@@ -50,7 +52,9 @@ class CaseCluster:
     def ask(self, method: str, path: str, body: Body | None) -> list[Any]:
         """Code and masked body of an answer."""
         try:
-            code, answer = self._answer(method, self.target(path), msgspec.json.decode(msgspec.json.encode(body)))
+            code, answer = self._answer(
+                method, self.target(path), msgspec.json.decode(msgspec.json.encode(body))
+            )
         except ApiError as problem:
             code, answer = problem.code, problem.status()
         return [code, masked(answer)]
@@ -70,12 +74,22 @@ class CaseCluster:
 
     def _answer(self, method: str, target: RequestTarget, body: Any) -> tuple[int, Body]:
         if form := target.resource.mapping:
-            code, answer = self._plain(method, RequestTarget(form.stored, target.namespace, target.name), form.to_stored(body or {}))
+            code, answer = self._plain(
+                method,
+                RequestTarget(form.stored, target.namespace, target.name),
+                form.to_stored(body or {}),
+            )
             return code, form.to_served(answer)
         special = self._subresources.find(target)
-        return self._special(special, method, target, body) if special else self._plain(method, target, body)
+        return (
+            self._special(special, method, target, body)
+            if special
+            else self._plain(method, target, body)
+        )
 
-    def _special(self, special: Subresource, method: str, target: RequestTarget, body: Any) -> tuple[int, Body]:
+    def _special(
+        self, special: Subresource, method: str, target: RequestTarget, body: Any
+    ) -> tuple[int, Body]:
         if special.body and method in ("POST", "PUT"):
             body = object_meta.decoded(special.body, body, WriteOptions())
         if method == "POST":
@@ -85,7 +99,12 @@ class CaseCluster:
             assert special.get
             return 200, special.get(self.verbs, target)
         assert special.change
-        return 200, special.change(self.verbs, target, lambda old: body if method == "PUT" else merged(old, body), WriteOptions())
+        return 200, special.change(
+            self.verbs,
+            target,
+            lambda old: body if method == "PUT" else merged(old, body),
+            WriteOptions(),
+        )
 
     def _plain(self, method: str, target: RequestTarget, body: Any) -> tuple[int, Body]:
         match method:
@@ -106,4 +125,6 @@ def merged(old: Any, patch: Any) -> Any:
         return patch
     base = old if isinstance(old, dict) else {}
     kept = {key: value for key, value in base.items() if key not in patch}
-    return kept | {key: merged(base.get(key), value) for key, value in patch.items() if value is not None}
+    return kept | {
+        key: merged(base.get(key), value) for key, value in patch.items() if value is not None
+    }

@@ -1,4 +1,5 @@
-"""What is asked of both, a kube-apiserver and the embedded cluster: requests by name, each a list of steps.
+"""What is asked of both, a kube-apiserver and the embedded cluster: requests by name, each a list
+of steps.
 
 Steps of one case follow upon one another; cases share a cluster, so each has names of its own.
 """
@@ -42,12 +43,18 @@ def container(**rest: Any) -> Body:
 
 def template(**labels: str) -> Body:
     """A pod template."""
-    return {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "main", "image": "busybox"}]}}
+    return {
+        "metadata": {"labels": labels},
+        "spec": {"containers": [{"name": "main", "image": "busybox"}]},
+    }
 
 
 def workload(name: str, **spec: Any) -> Body:
     """A Deployment, ReplicaSet, StatefulSet or DaemonSet."""
-    return named(name, spec={"selector": {"matchLabels": {"app": name}}, "template": template(app=name), **spec})
+    return named(
+        name,
+        spec={"selector": {"matchLabels": {"app": name}}, "template": template(app=name), **spec},
+    )
 
 
 def create(path: str, *bodies: Body) -> list[Step]:
@@ -57,7 +64,10 @@ def create(path: str, *bodies: Body) -> list[Step]:
 
 def changes(path: str, body: Body, *patches: Body) -> list[Step]:
     """Create, then patch again and again."""
-    return [("POST", path, body), *(("MERGE", f"{path}/{body['metadata']['name']}", patch) for patch in patches)]
+    return [
+        ("POST", path, body),
+        *(("MERGE", f"{path}/{body['metadata']['name']}", patch) for patch in patches),
+    ]
 
 
 _PODS: Final[Mapping[str, Sequence[Step]]] = {
@@ -67,7 +77,9 @@ _PODS: Final[Mapping[str, Sequence[Step]]] = {
         named(
             "much",
             spec={
-                "initContainers": [{"name": "first", "image": "a:latest", "restartPolicy": "Always"}],
+                "initContainers": [
+                    {"name": "first", "image": "a:latest", "restartPolicy": "Always"}
+                ],
                 "containers": [
                     {
                         "name": "main",
@@ -77,7 +89,9 @@ _PODS: Final[Mapping[str, Sequence[Step]]] = {
                         "livenessProbe": {"httpGet": {"port": 80}},
                         "readinessProbe": {"exec": {"command": ["true"]}, "periodSeconds": 5},
                         "lifecycle": {"preStop": {"httpGet": {"port": 80}}},
-                        "env": [{"name": "N", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}],
+                        "env": [
+                            {"name": "N", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}
+                        ],
                         "volumeMounts": [{"name": "config", "mountPath": "/c"}],
                     }
                 ],
@@ -86,13 +100,24 @@ _PODS: Final[Mapping[str, Sequence[Step]]] = {
                     {"name": "config", "configMap": {"name": "c"}},
                     {"name": "secret", "secret": {"secretName": "s"}},
                     {"name": "host", "hostPath": {"path": "/h"}},
-                    {"name": "all", "projected": {"sources": [{"serviceAccountToken": {"path": "t"}}]}},
-                    {"name": "down", "downwardAPI": {"items": [{"path": "p", "fieldRef": {"fieldPath": "metadata.name"}}]}},
+                    {
+                        "name": "all",
+                        "projected": {"sources": [{"serviceAccountToken": {"path": "t"}}]},
+                    },
+                    {
+                        "name": "down",
+                        "downwardAPI": {
+                            "items": [{"path": "p", "fieldRef": {"fieldPath": "metadata.name"}}]
+                        },
+                    },
                     {
                         "name": "own",
                         "ephemeral": {
                             "volumeClaimTemplate": {
-                                "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+                                "spec": {
+                                    "accessModes": ["ReadWriteOnce"],
+                                    "resources": {"requests": {"storage": "1Gi"}},
+                                }
                             }
                         },
                     },
@@ -109,18 +134,38 @@ _PODS: Final[Mapping[str, Sequence[Step]]] = {
             },
         ),
     ),
-    "host network": create(PODS, pod("host", hostNetwork=True, containers=[{"name": "a", "image": "b", "ports": [{"containerPort": 80}]}])),
-    "guaranteed": create(PODS, pod("guaranteed", **container(resources={"limits": {"cpu": "1", "memory": "1Gi"}}))),
-    "burstable": create(PODS, pod("burstable", **container(resources={"requests": {"cpu": "0.5"}}))),
+    "host network": create(
+        PODS,
+        pod(
+            "host",
+            hostNetwork=True,
+            containers=[{"name": "a", "image": "b", "ports": [{"containerPort": 80}]}],
+        ),
+    ),
+    "guaranteed": create(
+        PODS, pod("guaranteed", **container(resources={"limits": {"cpu": "1", "memory": "1Gi"}}))
+    ),
+    "burstable": create(
+        PODS, pod("burstable", **container(resources={"requests": {"cpu": "0.5"}}))
+    ),
     "no containers": create(PODS, named("none", spec={}), named("empty", spec={"containers": []})),
     "bad names": create(
         PODS,
         pod("Bad_Name"),
         pod("a" * 254),
         pod(""),
-        *({**pod("keys"), "metadata": {"name": "keys", "labels": {key: "b"}}} for key in ("/a", "a/b/c", "X/b", "a" * 64, "a/")),
-        {**pod("values"), "metadata": {"name": "values", "labels": {"a": "b" * 64}, "annotations": {"a b": "c"}}},
-        {**pod("finalizers"), "metadata": {"name": "finalizers", "finalizers": ["x", "a/b/c", "foregroundDeletion"]}},
+        *(
+            {**pod("keys"), "metadata": {"name": "keys", "labels": {key: "b"}}}
+            for key in ("/a", "a/b/c", "X/b", "a" * 64, "a/")
+        ),
+        {
+            **pod("values"),
+            "metadata": {"name": "values", "labels": {"a": "b" * 64}, "annotations": {"a b": "c"}},
+        },
+        {
+            **pod("finalizers"),
+            "metadata": {"name": "finalizers", "finalizers": ["x", "a/b/c", "foregroundDeletion"]},
+        },
         {**pod("owned"), "metadata": {"name": "owned", "ownerReferences": [{"kind": "X"}]}},
         pod("selector", nodeSelector={"a b": "c d"}),
         pod("node", nodeName="A b"),
@@ -140,27 +185,67 @@ _PODS: Final[Mapping[str, Sequence[Step]]] = {
                     readinessGates=[],
                     topologySpreadConstraints=[],
                     resourceClaims=[],
-                    **container(env=[], args=[], command=[], ports=[], volumeMounts=[], resources={"limits": {}, "requests": {}}),
+                    **container(
+                        env=[],
+                        args=[],
+                        command=[],
+                        ports=[],
+                        volumeMounts=[],
+                        resources={"limits": {}, "requests": {}},
+                    ),
                 ),
-                "metadata": {"name": "hollow", "labels": {}, "annotations": {}, "finalizers": [], "ownerReferences": []},
+                "metadata": {
+                    "name": "hollow",
+                    "labels": {},
+                    "annotations": {},
+                    "finalizers": [],
+                    "ownerReferences": [],
+                },
             },
             {"metadata": {"labels": {"a": "b"}}},
             {"metadata": {"labels": {"a": None}, "annotations": {}}},
         ),
-        *create(f"{CORE}/configmaps", named("hollow", data={}, binaryData={}), named("undecided", immutable=False)),
+        *create(
+            f"{CORE}/configmaps",
+            named("hollow", data={}, binaryData={}),
+            named("undecided", immutable=False),
+        ),
         *create(f"{CORE}/secrets", named("hollow", data={}, stringData={})),
         *create(f"{CORE}/serviceaccounts", named("hollow", secrets=[], imagePullSecrets=[])),
-        *create("/api/v1/nodes", named("hollow", spec={"unschedulable": False, "taints": []}, status={"conditions": [], "images": []})),
-        *create(f"{STORAGE}/storageclasses", named("hollow", provisioner="x", parameters={}, mountOptions=[], allowVolumeExpansion=False)),
+        *create(
+            "/api/v1/nodes",
+            named(
+                "hollow",
+                spec={"unschedulable": False, "taints": []},
+                status={"conditions": [], "images": []},
+            ),
+        ),
+        *create(
+            f"{STORAGE}/storageclasses",
+            named(
+                "hollow",
+                provisioner="x",
+                parameters={},
+                mountOptions=[],
+                allowVolumeExpansion=False,
+            ),
+        ),
         *create(
             f"{APPS}/deployments",
             workload("hollow", replicas=0),
         ),
-        *create(f"{CORE}/services", named("hollow", spec={"ports": [{"port": 80}], "selector": {}, "externalIPs": []})),
+        *create(
+            f"{CORE}/services",
+            named("hollow", spec={"ports": [{"port": 80}], "selector": {}, "externalIPs": []}),
+        ),
     ],
     "debugged": [
         *create(PODS, pod("debugged", nodeName="n")),
-        ("MERGE", f"{PODS}/debugged/ephemeralcontainers", {"spec": {"ephemeralContainers": [{"name": "more", "image": "busybox"}]}}),
+        (
+            "MERGE",
+            f"{PODS}/debugged/ephemeralcontainers",
+            {"spec": {"ephemeralContainers": [{"name": "more", "image": "busybox"}]}},
+        ),
         ("GET", f"{PODS}/debugged/ephemeralcontainers", None),
     ],
     "bad containers": create(
@@ -179,7 +264,12 @@ _PODS: Final[Mapping[str, Sequence[Step]]] = {
         pod("unknown", **container(resources={"requests": {"gpu": "1"}})),
         pod("device", **container(resources={"requests": {"example.com/gpu": "1"}})),
         pod("device-half", **container(resources={"limits": {"example.com/gpu": "0.5"}})),
-        pod("device-differs", **container(resources={"limits": {"example.com/gpu": "2"}, "requests": {"example.com/gpu": "1"}})),
+        pod(
+            "device-differs",
+            **container(
+                resources={"limits": {"example.com/gpu": "2"}, "requests": {"example.com/gpu": "1"}}
+            ),
+        ),
     ),
     "bad enumerations": create(
         PODS,
@@ -194,7 +284,10 @@ _PODS: Final[Mapping[str, Sequence[Step]]] = {
         pod("tol-value", tolerations=[{"key": "a", "operator": "Exists", "value": "b"}]),
         pod("tol-empty", tolerations=[{"operator": "Equal"}]),
         pod("tol-effect", tolerations=[{"key": "a", "effect": "Some"}]),
-        pod("tol-seconds", tolerations=[{"key": "a", "effect": "NoSchedule", "tolerationSeconds": 1}]),
+        pod(
+            "tol-seconds",
+            tolerations=[{"key": "a", "effect": "NoSchedule", "tolerationSeconds": 1}],
+        ),
     ),
     "tolerations": create(
         PODS,
@@ -203,32 +296,68 @@ _PODS: Final[Mapping[str, Sequence[Step]]] = {
     ),
     "bad spreading": create(
         PODS,
-        pod("spread", topologySpreadConstraints=[{"maxSkew": 0, "topologyKey": "", "whenUnsatisfiable": "Perhaps"}]),
-        pod("spread-twice", topologySpreadConstraints=[{"maxSkew": 1, "topologyKey": "a", "whenUnsatisfiable": "DoNotSchedule"}] * 2),
+        pod(
+            "spread",
+            topologySpreadConstraints=[
+                {"maxSkew": 0, "topologyKey": "", "whenUnsatisfiable": "Perhaps"}
+            ],
+        ),
+        pod(
+            "spread-twice",
+            topologySpreadConstraints=[
+                {"maxSkew": 1, "topologyKey": "a", "whenUnsatisfiable": "DoNotSchedule"}
+            ]
+            * 2,
+        ),
         pod(
             "spread-domains",
-            topologySpreadConstraints=[{"maxSkew": 1, "topologyKey": "a", "whenUnsatisfiable": "ScheduleAnyway", "minDomains": 2}],
+            topologySpreadConstraints=[
+                {
+                    "maxSkew": 1,
+                    "topologyKey": "a",
+                    "whenUnsatisfiable": "ScheduleAnyway",
+                    "minDomains": 2,
+                }
+            ],
         ),
     ),
     "bad affinity": create(
         PODS,
-        pod("terms", affinity={"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}}}),
+        pod(
+            "terms",
+            affinity={
+                "nodeAffinity": {
+                    "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}
+                }
+            },
+        ),
         pod(
             "in",
             affinity={
                 "nodeAffinity": {
                     "requiredDuringSchedulingIgnoredDuringExecution": {
-                        "nodeSelectorTerms": [{"matchExpressions": [{"key": "a", "operator": "In"}]}]
+                        "nodeSelectorTerms": [
+                            {"matchExpressions": [{"key": "a", "operator": "In"}]}
+                        ]
                     }
                 }
             },
         ),
-        pod("topology", affinity={"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": ""}]}}),
+        pod(
+            "topology",
+            affinity={
+                "podAffinity": {
+                    "requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": ""}]
+                }
+            },
+        ),
         pod(
             "weight",
             affinity={
                 "podAntiAffinity": {
-                    "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 0, "podAffinityTerm": {"topologyKey": "a"}}]
+                    "preferredDuringSchedulingIgnoredDuringExecution": [
+                        {"weight": 0, "podAffinityTerm": {"topologyKey": "a"}}
+                    ]
                 }
             },
         ),
@@ -239,8 +368,12 @@ _PODS: Final[Mapping[str, Sequence[Step]]] = {
         pod("volumes", volumes=[{"name": "v", "emptyDir": {}}, {"name": "v", "emptyDir": {}}]),
         pod("claim", volumes=[{"name": "v", "persistentVolumeClaim": {}}]),
     ),
-    "bad ports": create(PODS, pod("port", **container(ports=[{"containerPort": 0}, {"containerPort": 70000}]))),
-    "bad labels": create(PODS, {**pod("labels"), "metadata": {"name": "labels", "labels": {"a b": "c", "d": "e f"}}}),
+    "bad ports": create(
+        PODS, pod("port", **container(ports=[{"containerPort": 0}, {"containerPort": 70000}]))
+    ),
+    "bad labels": create(
+        PODS, {**pod("labels"), "metadata": {"name": "labels", "labels": {"a b": "c", "d": "e f"}}}
+    ),
     "negative grace": create(PODS, pod("negative", terminationGracePeriodSeconds=-1)),
     "gates": [
         *changes(
@@ -264,7 +397,14 @@ _PODS: Final[Mapping[str, Sequence[Step]]] = {
         {"spec": {"tolerations": [{"key": "x", "operator": "Exists"}]}},
         {"spec": {"containers": [{"name": "main", "image": "busybox:2"}]}},
         {"spec": {"containers": [{"name": "main", "image": "busybox:2", "command": ["x"]}]}},
-        {"spec": {"containers": [{"name": "main", "image": "busybox:2"}, {"name": "more", "image": "busybox:2"}]}},
+        {
+            "spec": {
+                "containers": [
+                    {"name": "main", "image": "busybox:2"},
+                    {"name": "more", "image": "busybox:2"},
+                ]
+            }
+        },
         {"spec": {"nodeName": "n"}},
         {"spec": {"priority": 5}},
         {"spec": {"schedulerName": "other"}},
@@ -285,7 +425,11 @@ _PODS: Final[Mapping[str, Sequence[Step]]] = {
             pod("polite", priorityClassName="polite"),
             pod("no-class", priorityClassName="none"),
         ),
-        *create(PODS, pod("own-priority", priority=7), pod("own-class", priorityClassName="high", priority=7)),
+        *create(
+            PODS,
+            pod("own-priority", priority=7),
+            pod("own-class", priorityClassName="high", priority=7),
+        ),
         *create(PODS, pod("system", priorityClassName="system-node-critical")),
         *create(PODS, pod("own-policy", priorityClassName="high", preemptionPolicy="Never")),
         ("MERGE", "/apis/scheduling.k8s.io/v1/priorityclasses/high", {"value": 2000}),
@@ -309,9 +453,16 @@ _PODS: Final[Mapping[str, Sequence[Step]]] = {
         (
             "MERGE",
             f"{PODS}/status/status",
-            {"status": {"phase": "Running", "podIP": "10.0.0.1", "podIPs": [{"ip": "10.0.0.1"}]}, "spec": {"nodeName": "m"}},
+            {
+                "status": {"phase": "Running", "podIP": "10.0.0.1", "podIPs": [{"ip": "10.0.0.1"}]},
+                "spec": {"nodeName": "m"},
+            },
         ),
-        ("MERGE", f"{PODS}/status/status", {"metadata": {"labels": {"a": "b"}}, "status": {"nominatedNodeName": "n"}}),
+        (
+            "MERGE",
+            f"{PODS}/status/status",
+            {"metadata": {"labels": {"a": "b"}}, "status": {"nominatedNodeName": "n"}},
+        ),
         ("MERGE", f"{PODS}/status/status", {"status": {"qosClass": "Guaranteed"}}),
         ("POST", f"{PODS}/status/binding", named("status", target={"kind": "Node", "name": "n"})),
         ("GET", f"{PODS}/status", None),
@@ -332,12 +483,18 @@ _PODS: Final[Mapping[str, Sequence[Step]]] = {
         (
             "POST",
             f"{PODS}/bound-2/binding",
-            {"metadata": {"name": "bound-2", "uid": "11111111-1111-1111-1111-111111111111"}, "target": {"kind": "Node", "name": "n"}},
+            {
+                "metadata": {"name": "bound-2", "uid": "11111111-1111-1111-1111-111111111111"},
+                "target": {"kind": "Node", "name": "n"},
+            },
         ),
         (
             "POST",
             f"{PODS}/bound-2/binding",
-            {"metadata": {"name": "bound-2", "annotations": {"a": "b"}, "labels": {"c": "d"}}, "target": {"kind": "Node", "name": "n"}},
+            {
+                "metadata": {"name": "bound-2", "annotations": {"a": "b"}, "labels": {"c": "d"}},
+                "target": {"kind": "Node", "name": "n"},
+            },
         ),
         ("GET", f"{PODS}/bound-2", None),
     ],
@@ -359,17 +516,41 @@ _PODS: Final[Mapping[str, Sequence[Step]]] = {
         ("GET", f"{PODS}/quick", None),
     ],
     "resize": [
-        *create(PODS, pod("resized", **container(resources={"requests": {"cpu": "1"}})), pod("best-effort")),
+        *create(
+            PODS,
+            pod("resized", **container(resources={"requests": {"cpu": "1"}})),
+            pod("best-effort"),
+        ),
         (
             "MERGE",
             f"{PODS}/resized/resize",
-            {"spec": {"containers": [{"name": "main", "image": "busybox:1", "resources": {"requests": {"cpu": "2"}}}]}},
+            {
+                "spec": {
+                    "containers": [
+                        {
+                            "name": "main",
+                            "image": "busybox:1",
+                            "resources": {"requests": {"cpu": "2"}},
+                        }
+                    ]
+                }
+            },
         ),
         ("MERGE", f"{PODS}/resized/resize", {"spec": {"priority": 4}}),
         (
             "MERGE",
             f"{PODS}/best-effort/resize",
-            {"spec": {"containers": [{"name": "main", "image": "busybox:1", "resources": {"requests": {"cpu": "2"}}}]}},
+            {
+                "spec": {
+                    "containers": [
+                        {
+                            "name": "main",
+                            "image": "busybox:1",
+                            "resources": {"requests": {"cpu": "2"}},
+                        }
+                    ]
+                }
+            },
         ),
     ],
 }
@@ -388,8 +569,17 @@ def allocated(name: str, *results: Body, **status: Any) -> Step:
 
 def _counted(name: str, allowed: int, healthy: int, desired: int) -> Step:
     """What a controller found of a budget."""
-    status = {"observedGeneration": 1, "disruptionsAllowed": allowed, "currentHealthy": healthy, "desiredHealthy": desired}
-    return ("MERGE", f"{POLICY}/poddisruptionbudgets/{name}/status", {"status": {**status, "expectedPods": healthy}})
+    status = {
+        "observedGeneration": 1,
+        "disruptionsAllowed": allowed,
+        "currentHealthy": healthy,
+        "desiredHealthy": desired,
+    }
+    return (
+        "MERGE",
+        f"{POLICY}/poddisruptionbudgets/{name}/status",
+        {"status": {**status, "expectedPods": healthy}},
+    )
 
 
 _EVICTIONS: Final[Mapping[str, Sequence[Step]]] = {
@@ -402,21 +592,56 @@ _EVICTIONS: Final[Mapping[str, Sequence[Step]]] = {
         ("POST", f"{PODS}/evicted-2/eviction", named("another")),
     ],
     "eviction with a budget": [
-        ("POST", f"{POLICY}/poddisruptionbudgets", named("one", spec={"minAvailable": 1, "selector": {"matchLabels": {"app": "pdb"}}})),
-        *create(PODS, {**pod("budget", nodeName="n"), "metadata": {"name": "budget", "labels": {"app": "pdb"}}}),
-        *create(PODS, {**pod("budget-2", nodeName="n"), "metadata": {"name": "budget-2", "labels": {"app": "pdb"}}}),
-        ("MERGE", f"{PODS}/budget/status", {"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}}),
-        ("MERGE", f"{PODS}/budget-2/status", {"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}}),
+        (
+            "POST",
+            f"{POLICY}/poddisruptionbudgets",
+            named("one", spec={"minAvailable": 1, "selector": {"matchLabels": {"app": "pdb"}}}),
+        ),
+        *create(
+            PODS,
+            {
+                **pod("budget", nodeName="n"),
+                "metadata": {"name": "budget", "labels": {"app": "pdb"}},
+            },
+        ),
+        *create(
+            PODS,
+            {
+                **pod("budget-2", nodeName="n"),
+                "metadata": {"name": "budget-2", "labels": {"app": "pdb"}},
+            },
+        ),
+        (
+            "MERGE",
+            f"{PODS}/budget/status",
+            {"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}},
+        ),
+        (
+            "MERGE",
+            f"{PODS}/budget-2/status",
+            {"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}},
+        ),
         ("POST", f"{PODS}/budget/eviction", named("budget")),
         (
             "MERGE",
             f"{POLICY}/poddisruptionbudgets/one/status",
-            {"status": {"observedGeneration": 1, "disruptionsAllowed": 1, "currentHealthy": 2, "desiredHealthy": 1, "expectedPods": 2}},
+            {
+                "status": {
+                    "observedGeneration": 1,
+                    "disruptionsAllowed": 1,
+                    "currentHealthy": 2,
+                    "desiredHealthy": 1,
+                    "expectedPods": 2,
+                }
+            },
         ),
         (
             "POST",
             f"{PODS}/budget/eviction",
-            named("budget", deleteOptions={"preconditions": {"uid": "11111111-1111-1111-1111-111111111111"}}),
+            named(
+                "budget",
+                deleteOptions={"preconditions": {"uid": "11111111-1111-1111-1111-111111111111"}},
+            ),
         ),
         ("POST", f"{PODS}/budget/eviction", named("budget", deleteOptions={"dryRun": ["All"]})),
         ("POST", f"{PODS}/budget/eviction", named("budget")),
@@ -428,21 +653,47 @@ _EVICTIONS: Final[Mapping[str, Sequence[Step]]] = {
         (
             "POST",
             f"{POLICY}/poddisruptionbudgets",
-            named("within", spec={"minAvailable": 1, "selector": {"matchLabels": {"app": "within"}}}),
+            named(
+                "within", spec={"minAvailable": 1, "selector": {"matchLabels": {"app": "within"}}}
+            ),
         ),
-        *create(PODS, {**pod("within", nodeName="n"), "metadata": {"name": "within", "labels": {"app": "within"}}}),
-        ("MERGE", f"{PODS}/within/status", {"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}}),
+        *create(
+            PODS,
+            {
+                **pod("within", nodeName="n"),
+                "metadata": {"name": "within", "labels": {"app": "within"}},
+            },
+        ),
+        (
+            "MERGE",
+            f"{PODS}/within/status",
+            {"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}},
+        ),
         _counted("within", 0, 1, 1),
         ("POST", f"{PODS}/within/eviction", named("within")),
         _counted("within", 2, 3, 1),
         ("POST", f"{PODS}/within/eviction", named("within", deleteOptions={"dryRun": ["All"]})),
         ("GET", f"{POLICY}/poddisruptionbudgets/within", None),
-        ("POST", f"{PODS}/within/eviction", named("within", deleteOptions={"gracePeriodSeconds": 7})),
+        (
+            "POST",
+            f"{PODS}/within/eviction",
+            named("within", deleteOptions={"gracePeriodSeconds": 7}),
+        ),
         ("GET", f"{PODS}/within", None),
         ("GET", f"{POLICY}/poddisruptionbudgets/within", None),
         ("POST", f"{PODS}/within/eviction", named("within")),
-        *create(PODS, {**pod("unready", nodeName="n"), "metadata": {"name": "unready", "labels": {"app": "within"}}}),
-        ("MERGE", f"{PODS}/unready/status", {"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "False"}]}}),
+        *create(
+            PODS,
+            {
+                **pod("unready", nodeName="n"),
+                "metadata": {"name": "unready", "labels": {"app": "within"}},
+            },
+        ),
+        (
+            "MERGE",
+            f"{PODS}/unready/status",
+            {"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "False"}]}},
+        ),
         _counted("within", 0, 0, 1),
         ("POST", f"{PODS}/unready/eviction", named("unready")),
         _counted("within", 0, 1, 1),
@@ -450,9 +701,17 @@ _EVICTIONS: Final[Mapping[str, Sequence[Step]]] = {
         (
             "POST",
             f"{POLICY}/poddisruptionbudgets",
-            named("within-2", spec={"minAvailable": 1, "selector": {"matchLabels": {"app": "within"}}}),
+            named(
+                "within-2", spec={"minAvailable": 1, "selector": {"matchLabels": {"app": "within"}}}
+            ),
         ),
-        *create(PODS, {**pod("twofold", nodeName="n"), "metadata": {"name": "twofold", "labels": {"app": "within"}}}),
+        *create(
+            PODS,
+            {
+                **pod("twofold", nodeName="n"),
+                "metadata": {"name": "twofold", "labels": {"app": "within"}},
+            },
+        ),
         ("MERGE", f"{PODS}/twofold/status", {"status": {"phase": "Running"}}),
         ("POST", f"{PODS}/twofold/eviction", named("twofold")),
     ],
@@ -460,7 +719,11 @@ _EVICTIONS: Final[Mapping[str, Sequence[Step]]] = {
 
 _WORKLOADS: Final[Mapping[str, Sequence[Step]]] = {
     "workloads": [
-        *create(f"{APPS}/deployments", workload("one"), workload("zero", replicas=0, strategy={"type": "Recreate"})),
+        *create(
+            f"{APPS}/deployments",
+            workload("one"),
+            workload("zero", replicas=0, strategy={"type": "Recreate"}),
+        ),
         *create(f"{APPS}/replicasets", workload("one")),
         *create(
             f"{APPS}/statefulsets",
@@ -469,14 +732,30 @@ _WORKLOADS: Final[Mapping[str, Sequence[Step]]] = {
                 "claims",
                 serviceName="x",
                 volumeClaimTemplates=[
-                    named("data", spec={"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}})
+                    named(
+                        "data",
+                        spec={
+                            "accessModes": ["ReadWriteOnce"],
+                            "resources": {"requests": {"storage": "1Gi"}},
+                        },
+                    )
                 ],
             ),
         ),
         *create(f"{APPS}/daemonsets", workload("one")),
         *create(
             f"{BATCH}/jobs",
-            named("one", spec={"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "a", "image": "b"}]}}}),
+            named(
+                "one",
+                spec={
+                    "template": {
+                        "spec": {
+                            "restartPolicy": "Never",
+                            "containers": [{"name": "a", "image": "b"}],
+                        }
+                    }
+                },
+            ),
         ),
         *create(
             f"{BATCH}/jobs",
@@ -486,11 +765,18 @@ _WORKLOADS: Final[Mapping[str, Sequence[Step]]] = {
                     "completions": 3,
                     "parallelism": 2,
                     "completionMode": "Indexed",
-                    "template": {"spec": {"restartPolicy": "OnFailure", "containers": [{"name": "a", "image": "b"}]}},
+                    "template": {
+                        "spec": {
+                            "restartPolicy": "OnFailure",
+                            "containers": [{"name": "a", "image": "b"}],
+                        }
+                    },
                 },
             ),
         ),
-        *create(f"{CORE}/replicationcontrollers", named("one", spec={"template": template(app="one")})),
+        *create(
+            f"{CORE}/replicationcontrollers", named("one", spec={"template": template(app="one")})
+        ),
         *create(f"{APPS}/controllerrevisions", named("one", revision=1, data={"a": 1})),
     ],
     "bad workloads": [
@@ -506,33 +792,71 @@ _WORKLOADS: Final[Mapping[str, Sequence[Step]]] = {
                     "spec": {"restartPolicy": "Never", "containers": [{"name": "a", "image": "b"}]},
                 },
             ),
-            workload("rolling", strategy={"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 0}}),
+            workload(
+                "rolling",
+                strategy={
+                    "type": "RollingUpdate",
+                    "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 0},
+                },
+            ),
             workload("odd", strategy={"type": "Odd"}),
         ),
-        *create(f"{APPS}/replicasets", workload("differs", template=template(app="other")), named("nothing", spec={})),
+        *create(
+            f"{APPS}/replicasets",
+            workload("differs", template=template(app="other")),
+            named("nothing", spec={}),
+        ),
         *create(f"{APPS}/statefulsets", workload("differs", template=template(app="other"))),
         *create(f"{APPS}/daemonsets", workload("differs", template=template(app="other"))),
-        *create(f"{BATCH}/jobs", named("always", spec={"template": {"spec": {"containers": [{"name": "a", "image": "b"}]}}})),
+        *create(
+            f"{BATCH}/jobs",
+            named(
+                "always", spec={"template": {"spec": {"containers": [{"name": "a", "image": "b"}]}}}
+            ),
+        ),
     ],
     "changes of workloads": [
         *changes(
             f"{APPS}/deployments",
             workload("changing"),
             {"spec": {"replicas": 3}},
-            {"spec": {"selector": {"matchLabels": {"app": "x"}}, "template": {"metadata": {"labels": {"app": "x"}}}}},
+            {
+                "spec": {
+                    "selector": {"matchLabels": {"app": "x"}},
+                    "template": {"metadata": {"labels": {"app": "x"}}},
+                }
+            },
             {"metadata": {"annotations": {"a": "b"}}},
         ),
         *changes(
             f"{APPS}/replicasets",
             workload("changing"),
-            {"spec": {"selector": {"matchLabels": {"app": "changing", "b": "c"}}, "template": {"metadata": {"labels": {"b": "c"}}}}},
+            {
+                "spec": {
+                    "selector": {"matchLabels": {"app": "changing", "b": "c"}},
+                    "template": {"metadata": {"labels": {"b": "c"}}},
+                }
+            },
         ),
-        *changes(f"{APPS}/statefulsets", workload("changing"), {"spec": {"replicas": 2}}, {"spec": {"serviceName": "y"}}),
+        *changes(
+            f"{APPS}/statefulsets",
+            workload("changing"),
+            {"spec": {"replicas": 2}},
+            {"spec": {"serviceName": "y"}},
+        ),
         *changes(
             f"{BATCH}/jobs",
             named(
                 "changing",
-                spec={"suspend": True, "template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "a", "image": "b"}]}}},
+                spec={
+                    "suspend": True,
+                    "template": {
+                        "spec": {
+                            "restartPolicy": "Never",
+                            "containers": [{"name": "a", "image": "b"}],
+                        }
+                    },
+                },
             ),
             {"spec": {"parallelism": 4}},
             {"spec": {"completions": 4}},
@@ -553,7 +877,10 @@ _WORKLOADS: Final[Mapping[str, Sequence[Step]]] = {
         ("MERGE", f"{APPS}/statefulsets/scaled/scale", {"spec": {"replicas": 5}}),
         *create(f"{APPS}/replicasets", workload("scaled")),
         ("MERGE", f"{APPS}/replicasets/scaled/scale", {"spec": {"replicas": 5}}),
-        *create(f"{CORE}/replicationcontrollers", named("scaled", spec={"template": template(app="one")})),
+        *create(
+            f"{CORE}/replicationcontrollers",
+            named("scaled", spec={"template": template(app="one")}),
+        ),
         ("MERGE", f"{CORE}/replicationcontrollers/scaled/scale", {"spec": {"replicas": 5}}),
     ],
 }
@@ -561,10 +888,18 @@ _WORKLOADS: Final[Mapping[str, Sequence[Step]]] = {
 _CLUSTER: Final[Mapping[str, Sequence[Step]]] = {
     "namespaces": [
         *create(
-            "/api/v1/namespaces", named("new"), named("other", spec={"finalizers": ["example.com/a"]}), named("Bad"), named("with.dot")
+            "/api/v1/namespaces",
+            named("new"),
+            named("other", spec={"finalizers": ["example.com/a"]}),
+            named("Bad"),
+            named("with.dot"),
         ),
         ("MERGE", "/api/v1/namespaces/new", {"metadata": {"labels": {"a": "b"}}}),
-        ("MERGE", "/api/v1/namespaces/new", {"metadata": {"labels": {"kubernetes.io/metadata.name": "x"}}}),
+        (
+            "MERGE",
+            "/api/v1/namespaces/new",
+            {"metadata": {"labels": {"kubernetes.io/metadata.name": "x"}}},
+        ),
         ("POST", "/api/v1/namespaces/nowhere/pods", pod("a")),
         ("DELETE", "/api/v1/namespaces/default", None),
         ("DELETE", "/api/v1/namespaces/kube-system", None),
@@ -582,18 +917,42 @@ _CLUSTER: Final[Mapping[str, Sequence[Step]]] = {
             "/api/v1/nodes",
             named("node"),
             named("full", status={"capacity": {"cpu": "4", "memory": "1Gi"}}),
-            named("tainted", spec={"taints": [{"key": "a", "effect": "NoSchedule"}], "unschedulable": True}),
+            named(
+                "tainted",
+                spec={"taints": [{"key": "a", "effect": "NoSchedule"}], "unschedulable": True},
+            ),
             named("bad-taint", spec={"taints": [{"key": "a", "effect": "Some"}]}),
-            named("twice", spec={"taints": [{"key": "a", "effect": "NoSchedule"}, {"key": "a", "effect": "NoSchedule"}]}),
+            named(
+                "twice",
+                spec={
+                    "taints": [
+                        {"key": "a", "effect": "NoSchedule"},
+                        {"key": "a", "effect": "NoSchedule"},
+                    ]
+                },
+            ),
             named("keyless", spec={"taints": [{"effect": "NoSchedule"}]}),
             named("pod-cidr", spec={"podCIDR": "10.0.0.0/24"}),
             named("empty-effect", spec={"taints": [{"key": "a"}]}),
         ),
-        ("MERGE", "/api/v1/nodes/node", {"spec": {"unschedulable": True, "taints": [{"key": "a", "effect": "NoExecute"}]}}),
+        (
+            "MERGE",
+            "/api/v1/nodes/node",
+            {"spec": {"unschedulable": True, "taints": [{"key": "a", "effect": "NoExecute"}]}},
+        ),
         ("MERGE", "/api/v1/nodes/node", {"spec": {"providerID": "a://b"}}),
         ("MERGE", "/api/v1/nodes/node", {"spec": {"providerID": "a://c"}}),
         ("MERGE", "/api/v1/nodes/node", {"status": {"capacity": {"cpu": "2"}}}),
-        ("MERGE", "/api/v1/nodes/node/status", {"status": {"capacity": {"cpu": "2"}, "conditions": [{"type": "Ready", "status": "True"}]}}),
+        (
+            "MERGE",
+            "/api/v1/nodes/node/status",
+            {
+                "status": {
+                    "capacity": {"cpu": "2"},
+                    "conditions": [{"type": "Ready", "status": "True"}],
+                }
+            },
+        ),
         ("MERGE", "/api/v1/nodes/node/status", {"status": {"allocatable": {"cpu": "-2"}}}),
         ("MERGE", "/api/v1/nodes/pod-cidr", {"spec": {"podCIDR": "10.0.1.0/24"}}),
         ("DELETE", "/api/v1/nodes/node", None),
@@ -602,11 +961,19 @@ _CLUSTER: Final[Mapping[str, Sequence[Step]]] = {
         *create(
             f"{CORE}/services",
             named("web", spec={"ports": [{"port": 80}], "selector": {"app": "a"}}),
-            named("headless", spec={"clusterIP": "None", "selector": {"app": "a"}, "ports": [{"port": 80}]}),
+            named(
+                "headless",
+                spec={"clusterIP": "None", "selector": {"app": "a"}, "ports": [{"port": 80}]},
+            ),
             named("headless-portless", spec={"clusterIP": "None", "selector": {"app": "a"}}),
             named(
                 "named-ports",
-                spec={"ports": [{"port": 80, "name": "a", "targetPort": "http"}, {"port": 81, "name": "b", "protocol": "UDP"}]},
+                spec={
+                    "ports": [
+                        {"port": 80, "name": "a", "targetPort": "http"},
+                        {"port": 81, "name": "b", "protocol": "UDP"},
+                    ]
+                },
             ),
             named("outside", spec={"type": "ExternalName", "externalName": "example.com"}),
             named("portless", spec={}),
@@ -617,7 +984,10 @@ _CLUSTER: Final[Mapping[str, Sequence[Step]]] = {
         ),
         ("MERGE", f"{CORE}/services/web", {"spec": {"ports": [{"port": 81}]}}),
         ("MERGE", f"{CORE}/services/headless", {"spec": {"clusterIP": "10.0.0.9"}}),
-        *create(f"{CORE}/endpoints", named("web", subsets=[{"addresses": [{"ip": "10.1.1.1"}], "ports": [{"port": 80}]}])),
+        *create(
+            f"{CORE}/endpoints",
+            named("web", subsets=[{"addresses": [{"ip": "10.1.1.1"}], "ports": [{"port": 80}]}]),
+        ),
     ],
     "configuration": [
         *create(
@@ -628,17 +998,33 @@ _CLUSTER: Final[Mapping[str, Sequence[Step]]] = {
         ),
         ("MERGE", f"{CORE}/configmaps/fixed", {"data": {"a": "c"}}),
         ("MERGE", f"{CORE}/configmaps/fixed", {"immutable": False}),
-        *create(f"{CORE}/secrets", named("s", stringData={"a": "b"}), named("typed", type="example.com/t", data={"a": "Yg=="})),
-        *create(f"{CORE}/secrets", named("bad", data={"a": "?"}), named("tls", type="kubernetes.io/tls")),
+        *create(
+            f"{CORE}/secrets",
+            named("s", stringData={"a": "b"}),
+            named("typed", type="example.com/t", data={"a": "Yg=="}),
+        ),
+        *create(
+            f"{CORE}/secrets", named("bad", data={"a": "?"}), named("tls", type="kubernetes.io/tls")
+        ),
         ("MERGE", f"{CORE}/secrets/s", {"type": "example.com/other"}),
         ("MERGE", f"{CORE}/secrets/s", {"stringData": {"c": "d"}}),
-        *create(f"{CORE}/serviceaccounts", named("robot"), named("automount", automountServiceAccountToken=False)),
+        *create(
+            f"{CORE}/serviceaccounts",
+            named("robot"),
+            named("automount", automountServiceAccountToken=False),
+        ),
     ],
     "storage": [
         *create(
             f"{STORAGE}/storageclasses",
             named("plain", provisioner="example.com/p"),
-            named("waiting", provisioner="p", volumeBindingMode="WaitForFirstConsumer", reclaimPolicy="Retain", allowVolumeExpansion=True),
+            named(
+                "waiting",
+                provisioner="p",
+                volumeBindingMode="WaitForFirstConsumer",
+                reclaimPolicy="Retain",
+                allowVolumeExpansion=True,
+            ),
             named("nobody"),
             named("odd", provisioner="p", volumeBindingMode="Odd", reclaimPolicy="Odd"),
         ),
@@ -650,36 +1036,81 @@ _CLUSTER: Final[Mapping[str, Sequence[Step]]] = {
         *create(
             f"{STORAGE}/csinodes",
             named("n", spec={"drivers": []}),
-            named("m", spec={"drivers": [{"name": "example.com", "nodeID": "x", "topologyKeys": ["a"], "allocatable": {"count": 3}}]}),
+            named(
+                "m",
+                spec={
+                    "drivers": [
+                        {
+                            "name": "example.com",
+                            "nodeID": "x",
+                            "topologyKeys": ["a"],
+                            "allocatable": {"count": 3},
+                        }
+                    ]
+                },
+            ),
         ),
         *create(
             f"{STORAGE}/csidrivers",
             named("example.com"),
             named("second.example.com", spec={"attachRequired": False, "storageCapacity": True}),
         ),
-        *create(f"{STORAGE}/namespaces/default/csistoragecapacities", named("c", storageClassName="plain", capacity="10Gi")),
         *create(
-            f"{STORAGE}/volumeattachments", named("a", spec={"attacher": "x", "nodeName": "n", "source": {"persistentVolumeName": "p"}})
+            f"{STORAGE}/namespaces/default/csistoragecapacities",
+            named("c", storageClassName="plain", capacity="10Gi"),
+        ),
+        *create(
+            f"{STORAGE}/volumeattachments",
+            named(
+                "a",
+                spec={"attacher": "x", "nodeName": "n", "source": {"persistentVolumeName": "p"}},
+            ),
         ),
     ],
     "claims and volumes": [
         *create(
             f"{CORE}/persistentvolumeclaims",
             named(
-                "claim", spec={"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, "storageClassName": "plain"}
+                "claim",
+                spec={
+                    "accessModes": ["ReadWriteOnce"],
+                    "resources": {"requests": {"storage": "1Gi"}},
+                    "storageClassName": "plain",
+                },
             ),
             named("modeless", spec={"resources": {"requests": {"storage": "1Gi"}}}),
             named("sizeless", spec={"accessModes": ["ReadWriteOnce"]}),
-            named("odd", spec={"accessModes": ["Odd"], "resources": {"requests": {"storage": "1Gi"}}}),
+            named(
+                "odd", spec={"accessModes": ["Odd"], "resources": {"requests": {"storage": "1Gi"}}}
+            ),
         ),
-        ("MERGE", f"{CORE}/persistentvolumeclaims/claim", {"spec": {"accessModes": ["ReadOnlyMany"]}}),
+        (
+            "MERGE",
+            f"{CORE}/persistentvolumeclaims/claim",
+            {"spec": {"accessModes": ["ReadOnlyMany"]}},
+        ),
         ("MERGE", f"{CORE}/persistentvolumeclaims/claim", {"spec": {"volumeName": "v"}}),
         ("MERGE", f"{CORE}/persistentvolumeclaims/claim", {"spec": {"volumeName": "w"}}),
-        ("MERGE", f"{CORE}/persistentvolumeclaims/claim", {"spec": {"resources": {"requests": {"storage": "2Gi"}}}}),
-        ("MERGE", f"{CORE}/persistentvolumeclaims/claim/status", {"status": {"phase": "Bound", "capacity": {"storage": "1Gi"}}}),
+        (
+            "MERGE",
+            f"{CORE}/persistentvolumeclaims/claim",
+            {"spec": {"resources": {"requests": {"storage": "2Gi"}}}},
+        ),
+        (
+            "MERGE",
+            f"{CORE}/persistentvolumeclaims/claim/status",
+            {"status": {"phase": "Bound", "capacity": {"storage": "1Gi"}}},
+        ),
         *create(
             "/api/v1/persistentvolumes",
-            named("volume", spec={"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}, "hostPath": {"path": "/a"}}),
+            named(
+                "volume",
+                spec={
+                    "accessModes": ["ReadWriteOnce"],
+                    "capacity": {"storage": "1Gi"},
+                    "hostPath": {"path": "/a"},
+                },
+            ),
             named(
                 "csi",
                 spec={
@@ -690,14 +1121,32 @@ _CLUSTER: Final[Mapping[str, Sequence[Step]]] = {
                     "claimRef": {"namespace": "default", "name": "claim"},
                 },
             ),
-            named("sourceless", spec={"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}}),
+            named(
+                "sourceless",
+                spec={"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}},
+            ),
             named("modeless", spec={"capacity": {"storage": "1Gi"}, "hostPath": {"path": "/a"}}),
             named("sizeless", spec={"accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/a"}}),
-            named("local", spec={"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}, "local": {"path": "/a"}}),
+            named(
+                "local",
+                spec={
+                    "accessModes": ["ReadWriteOnce"],
+                    "capacity": {"storage": "1Gi"},
+                    "local": {"path": "/a"},
+                },
+            ),
         ),
         ("MERGE", "/api/v1/persistentvolumes/csi", {"spec": {"csi": {"volumeHandle": "i"}}}),
-        ("MERGE", "/api/v1/persistentvolumes/csi", {"spec": {"persistentVolumeReclaimPolicy": "Delete"}}),
-        ("MERGE", "/api/v1/persistentvolumes/volume", {"spec": {"claimRef": {"namespace": "default", "name": "x"}}}),
+        (
+            "MERGE",
+            "/api/v1/persistentvolumes/csi",
+            {"spec": {"persistentVolumeReclaimPolicy": "Delete"}},
+        ),
+        (
+            "MERGE",
+            "/api/v1/persistentvolumes/volume",
+            {"spec": {"claimRef": {"namespace": "default", "name": "x"}}},
+        ),
         ("MERGE", "/api/v1/persistentvolumes/volume/status", {"status": {"phase": "Bound"}}),
     ],
     "budgets": [
@@ -717,10 +1166,21 @@ _CLUSTER: Final[Mapping[str, Sequence[Step]]] = {
         *create(
             "/apis/coordination.k8s.io/v1/namespaces/default/leases",
             named("lease"),
-            named("held", spec={"holderIdentity": "a", "leaseDurationSeconds": 15, "renewTime": "2026-01-01T00:00:00.000000Z"}),
+            named(
+                "held",
+                spec={
+                    "holderIdentity": "a",
+                    "leaseDurationSeconds": 15,
+                    "renewTime": "2026-01-01T00:00:00.000000Z",
+                },
+            ),
             named("short", spec={"leaseDurationSeconds": 0}),
         ),
-        ("MERGE", "/apis/coordination.k8s.io/v1/namespaces/default/leases/held", {"spec": {"leaseTransitions": -1}}),
+        (
+            "MERGE",
+            "/apis/coordination.k8s.io/v1/namespaces/default/leases/held",
+            {"spec": {"leaseTransitions": -1}},
+        ),
     ],
     "events": [
         *create(
@@ -764,7 +1224,10 @@ _CLUSTER: Final[Mapping[str, Sequence[Step]]] = {
         ),
         *create(f"{CORE}/events", {**named("elsewhere"), "involvedObject": {"namespace": "other"}}),
         *create(f"{CORE}/events", {**named("little"), "involvedObject": {}}),
-        *create(f"{CORE}/events", {**named("node-event"), "involvedObject": {"kind": "Node", "name": "n"}}),
+        *create(
+            f"{CORE}/events",
+            {**named("node-event"), "involvedObject": {"kind": "Node", "name": "n"}},
+        ),
     ],
     "devices": [
         *create(
@@ -774,14 +1237,52 @@ _CLUSTER: Final[Mapping[str, Sequence[Step]]] = {
         ),
         *create(
             "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims",
-            named("claim", spec={"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu"}}]}}),
-            named("all", spec={"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu", "allocationMode": "All"}}]}}),
-            named("first", spec={"devices": {"requests": [{"name": "r", "firstAvailable": [{"name": "s", "deviceClassName": "gpu"}]}]}}),
+            named(
+                "claim",
+                spec={
+                    "devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu"}}]}
+                },
+            ),
+            named(
+                "all",
+                spec={
+                    "devices": {
+                        "requests": [
+                            {
+                                "name": "r",
+                                "exactly": {"deviceClassName": "gpu", "allocationMode": "All"},
+                            }
+                        ]
+                    }
+                },
+            ),
+            named(
+                "first",
+                spec={
+                    "devices": {
+                        "requests": [
+                            {
+                                "name": "r",
+                                "firstAvailable": [{"name": "s", "deviceClassName": "gpu"}],
+                            }
+                        ]
+                    }
+                },
+            ),
             named("empty", spec={}),
         ),
         *create(
             "/apis/resource.k8s.io/v1/namespaces/default/resourceclaimtemplates",
-            named("t", spec={"spec": {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu"}}]}}}),
+            named(
+                "t",
+                spec={
+                    "spec": {
+                        "devices": {
+                            "requests": [{"name": "r", "exactly": {"deviceClassName": "gpu"}}]
+                        }
+                    }
+                },
+            ),
         ),
         *create(
             "/apis/resource.k8s.io/v1/resourceslices",
@@ -791,14 +1292,28 @@ _CLUSTER: Final[Mapping[str, Sequence[Step]]] = {
                     "driver": "example.com",
                     "nodeName": "n",
                     "pool": {"name": "p", "resourceSliceCount": 1},
-                    "devices": [{"name": "d", "attributes": {"a": {"string": "x"}}, "capacity": {"m": {"value": "1Gi"}}}],
+                    "devices": [
+                        {
+                            "name": "d",
+                            "attributes": {"a": {"string": "x"}},
+                            "capacity": {"m": {"value": "1Gi"}},
+                        }
+                    ],
                 },
             ),
         ),
-        ("MERGE", "/apis/resource.k8s.io/v1/resourceslices/s", {"spec": {"driver": "other.example.com"}}),
+        (
+            "MERGE",
+            "/apis/resource.k8s.io/v1/resourceslices/s",
+            {"spec": {"driver": "other.example.com"}},
+        ),
     ],
     "allocations": [
-        *create(CLAIMS, named("a", spec={"devices": {"requests": [REQUEST]}}), named("b", spec={"devices": {"requests": [REQUEST]}})),
+        *create(
+            CLAIMS,
+            named("a", spec={"devices": {"requests": [REQUEST]}}),
+            named("b", spec={"devices": {"requests": [REQUEST]}}),
+        ),
         allocated("a", reservedFor=[CONSUMER]),
         allocated("a", device("gpu-0"), reservedFor=[CONSUMER]),
         allocated("a", reservedFor=[CONSUMER, CONSUMER]),
@@ -813,8 +1328,14 @@ _CLUSTER: Final[Mapping[str, Sequence[Step]]] = {
         *create(
             RUNTIMES,
             named("plain", handler="h"),
-            named("vault", handler="vault", overhead={"podFixed": {"cpu": "0.250", "memory": "120Mi"}}),
-            named("placed", handler="h", scheduling={"nodeSelector": {"a": "b"}, "tolerations": [TOLERATION]}),
+            named(
+                "vault", handler="vault", overhead={"podFixed": {"cpu": "0.250", "memory": "120Mi"}}
+            ),
+            named(
+                "placed",
+                handler="h",
+                scheduling={"nodeSelector": {"a": "b"}, "tolerations": [TOLERATION]},
+            ),
             named("none"),
             named("bad", handler="A_B"),
             named("negative", handler="h", overhead={"podFixed": {"cpu": "-1"}}),
@@ -828,7 +1349,12 @@ _CLUSTER: Final[Mapping[str, Sequence[Step]]] = {
             pod("same", runtimeClassName="vault", overhead={"cpu": "250m", "memory": "120Mi"}),
             pod("not-plain", runtimeClassName="plain", overhead={"cpu": "1"}),
             pod("without", overhead={"cpu": "1"}),
-            pod("in-place", runtimeClassName="placed", nodeSelector={"c": "d"}, tolerations=[TOLERATION]),
+            pod(
+                "in-place",
+                runtimeClassName="placed",
+                nodeSelector={"c": "d"},
+                tolerations=[TOLERATION],
+            ),
             pod("torn", runtimeClassName="placed", nodeSelector={"a": "z"}),
             pod("told", runtimeClassName="placed"),
         ),
@@ -838,20 +1364,31 @@ _CLUSTER: Final[Mapping[str, Sequence[Step]]] = {
             "/apis/rbac.authorization.k8s.io/v1/clusterroles",
             named("r", rules=[{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]),
         ),
-        *create("/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles", named("r", rules=[])),
+        *create(
+            "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles", named("r", rules=[])
+        ),
         *create(
             "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
             named(
                 "r",
                 roleRef={"kind": "ClusterRole", "name": "r"},
-                subjects=[{"kind": "ServiceAccount", "name": "a", "namespace": "b"}, {"kind": "User", "name": "u"}],
+                subjects=[
+                    {"kind": "ServiceAccount", "name": "a", "namespace": "b"},
+                    {"kind": "User", "name": "u"},
+                ],
             ),
         ),
         *create(
             "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings",
-            named("r", roleRef={"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "r"}),
+            named(
+                "r", roleRef={"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "r"}
+            ),
         ),
-        ("MERGE", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/r", {"roleRef": {"name": "x"}}),
+        (
+            "MERGE",
+            "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/r",
+            {"roleRef": {"name": "x"}},
+        ),
     ],
     "webhooks": create(
         "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
@@ -863,7 +1400,14 @@ _CLUSTER: Final[Mapping[str, Sequence[Step]]] = {
                     "clientConfig": {"service": {"namespace": "default", "name": "s"}},
                     "sideEffects": "None",
                     "admissionReviewVersions": ["v1"],
-                    "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}],
+                    "rules": [
+                        {
+                            "apiGroups": [""],
+                            "apiVersions": ["v1"],
+                            "operations": ["CREATE"],
+                            "resources": ["pods"],
+                        }
+                    ],
                 }
             ],
         ),
@@ -871,12 +1415,26 @@ _CLUSTER: Final[Mapping[str, Sequence[Step]]] = {
     "reviews": [
         *create(
             "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
-            {"spec": {"resourceAttributes": {"verb": "list", "resource": "pods", "namespace": "default"}}},
+            {
+                "spec": {
+                    "resourceAttributes": {
+                        "verb": "list",
+                        "resource": "pods",
+                        "namespace": "default",
+                    }
+                }
+            },
             {"spec": {}},
         ),
         *create(
             "/apis/authorization.k8s.io/v1/subjectaccessreviews",
-            {"spec": {"user": "admin", "groups": ["system:masters"], "resourceAttributes": {"verb": "list", "resource": "pods"}}},
+            {
+                "spec": {
+                    "user": "admin",
+                    "groups": ["system:masters"],
+                    "resourceAttributes": {"verb": "list", "resource": "pods"},
+                }
+            },
         ),
         *create(
             "/apis/authorization.k8s.io/v1/namespaces/default/localsubjectaccessreviews",
@@ -884,16 +1442,31 @@ _CLUSTER: Final[Mapping[str, Sequence[Step]]] = {
                 "spec": {
                     "user": "admin",
                     "groups": ["system:masters"],
-                    "resourceAttributes": {"verb": "list", "resource": "pods", "namespace": "default"},
+                    "resourceAttributes": {
+                        "verb": "list",
+                        "resource": "pods",
+                        "namespace": "default",
+                    },
                 }
             },
         ),
-        *create("/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", {"spec": {"namespace": "default"}}),
+        *create(
+            "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews",
+            {"spec": {"namespace": "default"}},
+        ),
         *create("/apis/authentication.k8s.io/v1/selfsubjectreviews", {}),
-        *create("/apis/authentication.k8s.io/v1/tokenreviews", {"spec": {"token": "nobody's"}}, {"spec": {}}),
+        *create(
+            "/apis/authentication.k8s.io/v1/tokenreviews",
+            {"spec": {"token": "nobody's"}},
+            {"spec": {}},
+        ),
         *create(f"{CORE}/serviceaccounts/missing/token", {"spec": {}}),
         *create(f"{CORE}/serviceaccounts", named("speaker")),
-        *create(f"{CORE}/serviceaccounts/speaker/token", {"spec": {"expirationSeconds": 7200}}, {"spec": {"expirationSeconds": 5}}),
+        *create(
+            f"{CORE}/serviceaccounts/speaker/token",
+            {"spec": {"expirationSeconds": 7200}},
+            {"spec": {"expirationSeconds": 5}},
+        ),
     ],
 }
 

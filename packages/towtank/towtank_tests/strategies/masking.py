@@ -1,11 +1,15 @@
-"""What two clusters cannot have in common: UIDs, times, revisions, addresses, tokens, and Go's own way of printing structures."""
+"""What two clusters cannot have in common: UIDs, times, revisions, addresses, tokens, and Go's own
+way of printing structures.
+"""
 
 from __future__ import annotations
 
 import re
 from typing import Any, Final
 
-_SERVERS_OWN: Final = frozenset({"uid", "resourceVersion", "token", "resourceRules", "nonResourceRules"})
+_SERVERS_OWN: Final = frozenset(
+    {"uid", "resourceVersion", "token", "resourceRules", "nonResourceRules"}
+)
 _LEFT_OUT: Final = frozenset({"managedFields", "extra"})
 _TIME: Final = re.compile(r"(?!2026-01-01)20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 _UID: Final = re.compile(r"(?!1{8})[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -17,7 +21,11 @@ _TEMPLATE: Final = re.compile(r'Invalid value: {"(labels|metadata)":.*}: field',
 def masked(value: Any) -> Any:
     """A copy in which such values are names of what they are."""
     if isinstance(value, dict):
-        return {key: "…" if key in _SERVERS_OWN and inner else masked(inner) for key, inner in value.items() if key not in _LEFT_OUT}
+        return {
+            key: "…" if key in _SERVERS_OWN and inner else masked(inner)
+            for key, inner in value.items()
+            if key not in _LEFT_OUT
+        }
     if isinstance(value, list):
         return [masked(item) for item in value]
     if isinstance(value, str):

@@ -22,10 +22,18 @@ def test_answers_are_those_of_a_kube_apiserver(name: str) -> None:
     cluster = CaseCluster()
     for step, expected in zip(CASES[name], _RECORDED[name], strict=True):
         answered = cluster.ask(*step)
-        if step[0] == "DELETE" and expected[1].get("kind") == "Status" and answered[0] == expected[0] == 200:
+        if (
+            step[0] == "DELETE"
+            and expected[1].get("kind") == "Status"
+            and answered[0] == expected[0] == 200
+        ):
             continue  # the layer above makes the Status of a removal
         # What is 500 there is the client's doing all the same.
-        assert answered == ([400, expected[1] | {"code": 400, "reason": "BadRequest"}] if expected[0] == 500 else expected), step
+        assert answered == (
+            [400, expected[1] | {"code": 400, "reason": "BadRequest"}]
+            if expected[0] == 500
+            else expected
+        ), step
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -37,5 +45,7 @@ def test_writing_back_what_was_read_changes_nothing(name: str) -> None:
     before = cluster.verbs.store.revision
     for resource in cluster.catalogue:
         for stored in () if resource.mapping else cluster.verbs.store.list(resource.key):
-            cluster.verbs.update(RequestTarget(resource, *stored.key), copied(stored), WriteOptions())
+            cluster.verbs.update(
+                RequestTarget(resource, *stored.key), copied(stored), WriteOptions()
+            )
     assert cluster.verbs.store.revision == before

@@ -11,19 +11,31 @@ from hypothesis import strategies as st
 from moorage.api.decoding import DecodeError
 from moorage.apps.convert.effective import effective
 from moorage.apps.convert.legacy.policy import as_v1, is_policy, provider
-from moorage.apps.convert.legacy.policy_tables import DEFAULT_PREDICATES, DEFAULT_PRIORITIES, GONE, PREDICATES, PRIORITIES, WITHOUT_EFFECT
+from moorage.apps.convert.legacy.policy_tables import (
+    DEFAULT_PREDICATES,
+    DEFAULT_PRIORITIES,
+    GONE,
+    PREDICATES,
+    PRIORITIES,
+    WITHOUT_EFFECT,
+)
 from moorage.apps.convert.loading import read
 from moorage.core.framework.revisions import MAX_WEIGHT
 from tests.api.profiles import RESOLVER
 
 MANDATORY = ["NodeUnschedulable", "TaintToleration"]
-CLAIMS = ": a Policy knows no device claims: enable DynamicResources at multiPoint if pods have some"
+CLAIMS = (
+    ": a Policy knows no device claims: enable DynamicResources at multiPoint if pods have some"
+)
 
 
 def runs(document: dict[str, Any]) -> dict[str, dict[str, int]]:
     """What kube-scheduler runs: by point, names and weights."""
     (profile,) = effective(read(document, RESOLVER.registry), RESOLVER.registry)["profiles"]
-    return {point: {one["name"]: one["weight"] for one in plugins} for point, plugins in profile["plugins"].items()}
+    return {
+        point: {one["name"]: one["weight"] for one in plugins}
+        for point, plugins in profile["plugins"].items()
+    }
 
 
 def policy(**fields: Any) -> tuple[dict[str, dict[str, int]], dict[str, Any], list[str]]:
@@ -52,23 +64,52 @@ def test_nothing_said_is_the_default() -> None:
         "ImageLocality": 1,
     }
     assert list(found["filter"]) == [
-        *("NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity", "NodePorts", "NodeResourcesFit", "VolumeRestrictions"),
-        *("NodeVolumeLimits", "VolumeBinding", "VolumeZone", "PodTopologySpread", "InterPodAffinity"),
+        *(
+            "NodeUnschedulable",
+            "NodeName",
+            "TaintToleration",
+            "NodeAffinity",
+            "NodePorts",
+            "NodeResourcesFit",
+            "VolumeRestrictions",
+        ),
+        *(
+            "NodeVolumeLimits",
+            "VolumeBinding",
+            "VolumeZone",
+            "PodTopologySpread",
+            "InterPodAffinity",
+        ),
     ]
     assert list(found["preEnqueue"]) == ["SchedulingGates", "DefaultPreemption"]
-    assert [list(found[point]) for point in ("queueSort", "postFilter", "reserve", "preBind", "bind")] == [
-        *(["PrioritySort"], ["DefaultPreemption"], ["VolumeBinding"], ["VolumeBinding"], ["DefaultBinder"]),
+    assert [
+        list(found[point]) for point in ("queueSort", "postFilter", "reserve", "preBind", "bind")
+    ] == [
+        *(
+            ["PrioritySort"],
+            ["DefaultPreemption"],
+            ["VolumeBinding"],
+            ["VolumeBinding"],
+            ["DefaultBinder"],
+        ),
     ]
     assert args == {}
     assert [remark.partition(" ")[2] for remark in remarks] == [
-        "priorities[4]: NodePreferAvoidPodsPriority has no equivalent: nodes are kept free by taints now",
         (
-            "priorities[0]: PodTopologySpread stands for both EvenPodsSpreadPriority and SelectorSpreadPriority now: "
+            "priorities[4]: NodePreferAvoidPodsPriority has no equivalent: nodes are kept free "
+            "by taints now"
+        ),
+        (
+            "priorities[0]: PodTopologySpread stands for both EvenPodsSpreadPriority and "
+            "SelectorSpreadPriority now: "
             "it has the weight of EvenPodsSpreadPriority"
         ),
     ]
     named_fully = policy(
-        predicates=named(*DEFAULT_PREDICATES), priorities=[{"name": name, "weight": weight} for name, weight in DEFAULT_PRIORITIES.items()]
+        predicates=named(*DEFAULT_PREDICATES),
+        priorities=[
+            {"name": name, "weight": weight} for name, weight in DEFAULT_PRIORITIES.items()
+        ],
     )
     assert named_fully[:2] == (found, args)
 
@@ -84,7 +125,8 @@ def test_empty_lists_are_none() -> None:
 def test_predicates_filter_and_priorities_score() -> None:
     """A plugin that is only one of the two does nothing at the other's points."""
     found, _, _ = policy(
-        predicates=named("GeneralPredicates", "MatchInterPodAffinity"), priorities=named("EvenPodsSpreadPriority", weight=3)
+        predicates=named("GeneralPredicates", "MatchInterPodAffinity"),
+        priorities=named("EvenPodsSpreadPriority", weight=3),
     )
     assert list(found["filter"]) == [
         *MANDATORY[:1],
@@ -95,13 +137,27 @@ def test_predicates_filter_and_priorities_score() -> None:
         "NodeResourcesFit",
         "InterPodAffinity",
     ]
-    assert list(found["preFilter"]) == ["NodeAffinity", "NodePorts", "NodeResourcesFit", "InterPodAffinity"]
-    assert (list(found["preScore"]), found["score"]) == (["PodTopologySpread"], {"PodTopologySpread": 3})
+    assert list(found["preFilter"]) == [
+        "NodeAffinity",
+        "NodePorts",
+        "NodeResourcesFit",
+        "InterPodAffinity",
+    ]
+    assert (list(found["preScore"]), found["score"]) == (
+        ["PodTopologySpread"],
+        {"PodTopologySpread": 3},
+    )
 
 
-SHAPE = {"shape": [{"utilization": 0, "score": 0}, {"utilization": 100, "score": 10}], "resources": [{"name": "a.b/gpu", "weight": 2}]}
+SHAPE = {
+    "shape": [{"utilization": 0, "score": 0}, {"utilization": 100, "score": 10}],
+    "resources": [{"name": "a.b/gpu", "weight": 2}],
+}
 AFFINITY = "addedAffinity"
-REQUIRED, PREFERRED = "requiredDuringSchedulingIgnoredDuringExecution", "preferredDuringSchedulingIgnoredDuringExecution"
+REQUIRED, PREFERRED = (
+    "requiredDuringSchedulingIgnoredDuringExecution",
+    "preferredDuringSchedulingIgnoredDuringExecution",
+)
 
 
 def constraint(key: str, skew: int = 1) -> dict[str, Any]:
@@ -116,7 +172,11 @@ ARGUMENTS: dict[str, tuple[dict[str, Any], dict[str, Any], list[str]]] = {
         [],
     ),
     "a shape": (
-        {"priorities": named("Mine", weight=1, argument={"requestedToCapacityRatioArguments": SHAPE})},
+        {
+            "priorities": named(
+                "Mine", weight=1, argument={"requestedToCapacityRatioArguments": SHAPE}
+            )
+        },
         {
             "NodeResourcesFit": {
                 "scoringStrategy": {
@@ -129,11 +189,17 @@ ARGUMENTS: dict[str, tuple[dict[str, Any], dict[str, Any], list[str]]] = {
         [],
     ),
     "two strategies": (
-        {"priorities": [*named("LeastRequestedPriority", weight=1), *named("MostRequestedPriority", weight=2)]},
+        {
+            "priorities": [
+                *named("LeastRequestedPriority", weight=1),
+                *named("MostRequestedPriority", weight=2),
+            ]
+        },
         {"NodeResourcesFit": {"scoringStrategy": {"type": "MostAllocated"}}},
         [
             (
-                "priorities[1]: NodeResourcesFit stands for both MostRequestedPriority and LeastRequestedPriority now: "
+                "priorities[1]: NodeResourcesFit stands for both MostRequestedPriority and "
+                "LeastRequestedPriority now: "
                 "it has the weight of MostRequestedPriority"
             )
         ],
@@ -141,7 +207,9 @@ ARGUMENTS: dict[str, tuple[dict[str, Any], dict[str, Any], list[str]]] = {
     "labels": (
         {
             "predicates": [
-                *named("Mine", argument={"labelsPresence": {"labels": ["a", "b"], "presence": True}}),
+                *named(
+                    "Mine", argument={"labelsPresence": {"labels": ["a", "b"], "presence": True}}
+                ),
                 *named("Yours", argument={"labelsPresence": {"labels": ["c"], "presence": False}}),
             ]
         },
@@ -165,18 +233,50 @@ ARGUMENTS: dict[str, tuple[dict[str, Any], dict[str, Any], list[str]]] = {
         [],
     ),
     "a preferred label": (
-        {"priorities": named("Mine", weight=300, argument={"labelPreference": {"label": "a", "presence": False}})},
+        {
+            "priorities": named(
+                "Mine", weight=300, argument={"labelPreference": {"label": "a", "presence": False}}
+            )
+        },
         {
             "NodeAffinity": {
-                AFFINITY: {PREFERRED: [{"weight": 100, "preference": {"matchExpressions": [{"key": "a", "operator": "DoesNotExist"}]}}]}
+                AFFINITY: {
+                    PREFERRED: [
+                        {
+                            "weight": 100,
+                            "preference": {
+                                "matchExpressions": [{"key": "a", "operator": "DoesNotExist"}]
+                            },
+                        }
+                    ]
+                }
             }
         },
-        ["priorities[0]: Mine: labelPreference is a preferred term of NodeAffinity now: nearly the same"],
+        [
+            (
+                "priorities[0]: Mine: labelPreference is a preferred term of NodeAffinity now: "
+                "nearly the same"
+            )
+        ],
     ),
     "services apart": (
-        {"priorities": named("Mine", weight=1, argument={"serviceAntiAffinity": {"label": "rack"}})},
-        {"PodTopologySpread": {"defaultConstraints": [constraint("rack")], "defaultingType": "List"}},
-        ["priorities[0]: Mine: serviceAntiAffinity is a default constraint of PodTopologySpread now: nearly the same"],
+        {
+            "priorities": named(
+                "Mine", weight=1, argument={"serviceAntiAffinity": {"label": "rack"}}
+            )
+        },
+        {
+            "PodTopologySpread": {
+                "defaultConstraints": [constraint("rack")],
+                "defaultingType": "List",
+            }
+        },
+        [
+            (
+                "priorities[0]: Mine: serviceAntiAffinity is a default constraint of "
+                "PodTopologySpread now: nearly the same"
+            )
+        ],
     ),
     "services apart and spread": (
         {
@@ -196,8 +296,14 @@ ARGUMENTS: dict[str, tuple[dict[str, Any], dict[str, Any], list[str]]] = {
             }
         },
         [
-            "priorities[0]: Mine: serviceAntiAffinity is a default constraint of PodTopologySpread now: nearly the same",
-            "priorities[1]: PodTopologySpread stands for both Mine and SelectorSpreadPriority now: it has the weight of Mine",
+            (
+                "priorities[0]: Mine: serviceAntiAffinity is a default constraint of "
+                "PodTopologySpread now: nearly the same"
+            ),
+            (
+                "priorities[1]: PodTopologySpread stands for both Mine and "
+                "SelectorSpreadPriority now: it has the weight of Mine"
+            ),
         ],
     ),
     "spreading by the pods' own constraints alone": (
@@ -214,18 +320,35 @@ ARGUMENTS: dict[str, tuple[dict[str, Any], dict[str, Any], list[str]]] = {
     "service affinity": (
         {"predicates": named("Mine", argument={"serviceAffinity": {"labels": ["a"]}})},
         {},
-        ["predicates[0]: Mine: serviceAffinity has no equivalent: pods of a service are no longer kept to nodes alike in labels"],
+        [
+            (
+                "predicates[0]: Mine: serviceAffinity has no equivalent: pods of a service are "
+                "no longer kept to nodes alike in labels"
+            )
+        ],
     ),
     "all predicates": (
         {"alwaysCheckAllPredicates": True},
         {},
-        ["alwaysCheckAllPredicates: has no equivalent: the first plugin that refuses a node settles it"],
+        [
+            (
+                "alwaysCheckAllPredicates: has no equivalent: the first plugin that refuses a "
+                "node settles it"
+            )
+        ],
     ),
     "what is gone": (
-        {"priorities": named("NodePreferAvoidPodsPriority", "ResourceLimitsPriority", "EqualPriority", weight=1)},
+        {
+            "priorities": named(
+                "NodePreferAvoidPodsPriority", "ResourceLimitsPriority", "EqualPriority", weight=1
+            )
+        },
         {},
         [
-            "priorities[0]: NodePreferAvoidPodsPriority has no equivalent: nodes are kept free by taints now",
+            (
+                "priorities[0]: NodePreferAvoidPodsPriority has no equivalent: nodes are kept "
+                "free by taints now"
+            ),
             "priorities[1]: ResourceLimitsPriority has no equivalent",
         ],
     ),
@@ -250,16 +373,34 @@ def test_extenders_of_old_files() -> None:
     }
     document, _ = as_v1({"kind": "Policy", "extenders": [extender]})
     assert document["extenders"] == [
-        {"urlPrefix": "https://x.test", "bindVerb": "b", "enableHTTPS": True, "httpTimeout": "1.5s", "tlsConfig": {"caFile": "/ca"}}
+        {
+            "urlPrefix": "https://x.test",
+            "bindVerb": "b",
+            "enableHTTPS": True,
+            "httpTimeout": "1.5s",
+            "tlsConfig": {"caFile": "/ca"},
+        }
     ]
 
 
 BAD: dict[str, tuple[dict[str, Any], str]] = {
-    "predicate": ({"predicates": named("GeneralPredicate")}, "predicates[0].name: 'GeneralPredicate': unknown predicate; did you mean"),
-    "priority": ({"priorities": named("LeastRequested", weight=1)}, "priorities[0].name: 'LeastRequested': unknown priority; did you mean"),
-    "weight": ({"priorities": named("EqualPriority", weight=0)}, "priorities[0].weight: 0: must be positive, and not too high"),
+    "predicate": (
+        {"predicates": named("GeneralPredicate")},
+        "predicates[0].name: 'GeneralPredicate': unknown predicate; did you mean",
+    ),
+    "priority": (
+        {"priorities": named("LeastRequested", weight=1)},
+        "priorities[0].name: 'LeastRequested': unknown priority; did you mean",
+    ),
+    "weight": (
+        {"priorities": named("EqualPriority", weight=0)},
+        "priorities[0].weight: 0: must be positive, and not too high",
+    ),
     "field": ({"predicats": []}, "predicats: '[…]': unknown field; did you mean \"predicates\"?"),
-    "symmetric weight": ({"hardPodAffinitySymmetricWeight": 101}, "hardPodAffinitySymmetricWeight: 101: not in valid range [0, 100]"),
+    "symmetric weight": (
+        {"hardPodAffinitySymmetricWeight": 101},
+        "hardPodAffinitySymmetricWeight: 101: not in valid range [0, 100]",
+    ),
 }
 
 
@@ -287,12 +428,20 @@ def test_what_a_policy_is(document: dict[str, Any], is_one: bool) -> None:
     assert is_policy(document) is is_one
 
 
-@pytest.mark.parametrize(("name", "strategy"), [("DefaultProvider", "LeastAllocated"), ("ClusterAutoscalerProvider", "MostAllocated")])
+@pytest.mark.parametrize(
+    ("name", "strategy"),
+    [("DefaultProvider", "LeastAllocated"), ("ClusterAutoscalerProvider", "MostAllocated")],
+)
 def test_providers(name: str, strategy: str) -> None:
-    """All default plugins of today with the weights of then; the two differ in how they use resources."""
+    """All default plugins of today with the weights of then; the two differ in how they use
+    resources.
+    """
     document, remarks = provider(name)
     scores = runs(document)["score"]
-    assert {plugin: scores[plugin] for plugin in ("TaintToleration", "NodeAffinity", "InterPodAffinity", "PodTopologySpread")} == {
+    assert {
+        plugin: scores[plugin]
+        for plugin in ("TaintToleration", "NodeAffinity", "InterPodAffinity", "PodTopologySpread")
+    } == {
         "TaintToleration": 1,
         "NodeAffinity": 1,
         "InterPodAffinity": 1,
@@ -325,11 +474,21 @@ priorities = st.builds(
 predicates = st.builds(
     lambda name, argument: {"name": name, "argument": argument},
     st.sampled_from([*PREDICATES]),
-    st.sampled_from([None, {"labelsPresence": {"labels": ["a"], "presence": True}}, {"serviceAffinity": {"labels": ["b"]}}]),
+    st.sampled_from(
+        [
+            None,
+            {"labelsPresence": {"labels": ["a"], "presence": True}},
+            {"serviceAffinity": {"labels": ["b"]}},
+        ]
+    ),
 )
 
 
-@given(st.none() | st.lists(predicates, max_size=6), st.none() | st.lists(priorities, max_size=6), st.integers(0, 100))
+@given(
+    st.none() | st.lists(predicates, max_size=6),
+    st.none() | st.lists(priorities, max_size=6),
+    st.integers(0, 100),
+)
 def test_every_policy_is_a_configuration_that_starts(first: Any, second: Any, weight: int) -> None:
     """Whatever a Policy asks for, and it scores with what is named in it only."""
     found, _, _ = policy(predicates=first, priorities=second, hardPodAffinitySymmetricWeight=weight)

@@ -17,7 +17,9 @@ BETA2, BETA3 = OLDER
 
 def weights(version: str, **plugins: Any) -> dict[str, int]:
     """What scores with which weight."""
-    document, remarks = as_v1({"apiVersion": version, "kind": KIND, "profiles": [{"plugins": plugins}]})
+    document, remarks = as_v1(
+        {"apiVersion": version, "kind": KIND, "profiles": [{"plugins": plugins}]}
+    )
     assert not remarks
     (profile,) = effective(read(document, RESOLVER.registry), RESOLVER.registry)["profiles"]
     return {one["name"]: one["weight"] for one in profile["plugins"]["score"]}
@@ -26,12 +28,22 @@ def weights(version: str, **plugins: Any) -> dict[str, int]:
 def test_v1beta3_is_v1() -> None:
     """Only the version changes, in arguments too."""
     args = {"apiVersion": BETA3, "kind": "NodeAffinityArgs"}
-    document = {"apiVersion": BETA3, "kind": KIND, "profiles": [{"pluginConfig": [{"name": "NodeAffinity", "args": args}]}]}
+    document = {
+        "apiVersion": BETA3,
+        "kind": KIND,
+        "profiles": [{"pluginConfig": [{"name": "NodeAffinity", "args": args}]}],
+    }
     made, remarks = as_v1(document)
     assert made == {
         "apiVersion": API_VERSION,
         "kind": KIND,
-        "profiles": [{"pluginConfig": [{"name": "NodeAffinity", "args": {**args, "apiVersion": API_VERSION}}]}],
+        "profiles": [
+            {
+                "pluginConfig": [
+                    {"name": "NodeAffinity", "args": {**args, "apiVersion": API_VERSION}}
+                ]
+            }
+        ],
     }
     assert not remarks
     assert args["apiVersion"] == BETA3
@@ -44,11 +56,17 @@ def test_weights_of_v1beta2() -> None:
     assert [weights(BETA2)[name] for name in changed] == [1, 1, 1]
     said = {
         "score": {"enabled": [{"name": "TaintToleration", "weight": 5}]},
-        "multiPoint": {"enabled": [{"name": "NodeAffinity", "weight": 6}], "disabled": [{"name": "InterPodAffinity"}]},
+        "multiPoint": {
+            "enabled": [{"name": "NodeAffinity", "weight": 6}],
+            "disabled": [{"name": "InterPodAffinity"}],
+        },
     }
     found = weights(BETA2, **said)
     assert [found.get(name) for name in changed] == [5, 6, None]
-    only = {"enabled": [{"name": "PrioritySort"}, {"name": "DefaultBinder"}, {"name": "ImageLocality"}], "disabled": [{"name": "*"}]}
+    only = {
+        "enabled": [{"name": "PrioritySort"}, {"name": "DefaultBinder"}, {"name": "ImageLocality"}],
+        "disabled": [{"name": "*"}],
+    }
     assert weights(BETA2, multiPoint=only) == {"ImageLocality": 1}
 
 
@@ -65,7 +83,10 @@ def test_what_is_gone_is_told() -> None:
             "profiles": [{"plugins": {"filter": {"enabled": [{"name": name} for name in gone]}}}],
         }
     )
-    assert document["profiles"][0]["plugins"]["filter"]["enabled"] == [{"name": "NodeVolumeLimits"}, {"name": "NodeName"}]
+    assert document["profiles"][0]["plugins"]["filter"]["enabled"] == [
+        {"name": "NodeVolumeLimits"},
+        {"name": "NodeName"},
+    ]
     assert document["leaderElection"] == {}
     assert "healthzBindAddress" not in document
     path = "profiles[0].plugins.filter"
@@ -81,7 +102,13 @@ def test_what_is_gone_is_told() -> None:
 
 @pytest.mark.parametrize(
     "profiles",
-    ["x", [1], [{"plugins": 1}], [{"plugins": {"filter": {"enabled": [3, "x"]}, "multiPoint": []}}], [{"pluginConfig": {}}]],
+    [
+        "x",
+        [1],
+        [{"plugins": 1}],
+        [{"plugins": {"filter": {"enabled": [3, "x"]}, "multiPoint": []}}],
+        [{"pluginConfig": {}}],
+    ],
     ids=str,
 )
 @pytest.mark.parametrize("version", OLDER)

@@ -51,26 +51,42 @@ fields = st.sampled_from(
         condition(Requirement("metadata.uid", "NotIn", ("",))),
     ]
 )
-terms = st.builds(NodeTerm, st.lists(conditions, max_size=2).map(tuple), st.lists(fields, max_size=1).map(tuple))
+terms = st.builds(
+    NodeTerm, st.lists(conditions, max_size=2).map(tuple), st.lists(fields, max_size=1).map(tuple)
+)
 labels = st.fixed_dictionaries(
-    {}, optional={"none": st.just("x"), "disk": st.sampled_from(["ssd", "hdd", ""]), "gen": st.sampled_from(["3", "7", "10", "x"])}
+    {},
+    optional={
+        "none": st.just("x"),
+        "disk": st.sampled_from(["ssd", "hdd", ""]),
+        "gen": st.sampled_from(["3", "7", "10", "x"]),
+    },
 )
 
 
 @given(st.lists(terms, max_size=3).map(tuple), st.lists(labels, min_size=1, max_size=8), st.data())
-def test_rows_agree_with_nodes(wanted: NodeTerms, nodes: list[dict[str, str]], data: st.DataObject) -> None:
-    """For all rows and for some, after nodes changed their labels, left, and new ones took their rows."""
+def test_rows_agree_with_nodes(
+    wanted: NodeTerms, nodes: list[dict[str, str]], data: st.DataObject
+) -> None:
+    """For all rows and for some, after nodes changed their labels, left, and new ones took their
+    rows.
+    """
     table = NodeTable()
     for i, of_node in enumerate(nodes):
         table.put(make_node(f"n{i}", labels=of_node))
-    rows_matching(wanted, table, table.all_rows)  # makes the columns, which have to be kept up from here on
+    # makes the columns, which have to be kept up from here on
+    rows_matching(wanted, table, table.all_rows)
     for name in data.draw(st.lists(st.sampled_from([*table.row_of]), unique=True)):
         table.remove(name)
     for name in data.draw(st.lists(st.sampled_from(["n0", "n1", "new", "other"]), unique=True)):
         table.put(make_node(name, labels=data.draw(labels)))
-    want = {row: matches_any(wanted, node) for row, node in enumerate(table.nodes) if node is not None}
+    want = {
+        row: matches_any(wanted, node) for row, node in enumerate(table.nodes) if node is not None
+    }
     everywhere = rows_matching(wanted, table, table.all_rows)
     assert everywhere.size == table.rows
     assert {row: everywhere[row] for row in want} == want
-    some = np.array(data.draw(st.lists(st.sampled_from([*want]), unique=True)) if want else [], np.intp)
+    some = np.array(
+        data.draw(st.lists(st.sampled_from([*want]), unique=True)) if want else [], np.intp
+    )
     assert rows_matching(wanted, table, some).tolist() == [want[row] for row in some.tolist()]

@@ -1,4 +1,6 @@
-"""The order of visiting: round the zones; a node that changes its zone keeps its place until nodes come or go."""
+"""The order of visiting: round the zones; a node that changes its zone keeps its place until nodes
+come or go.
+"""
 
 from __future__ import annotations
 

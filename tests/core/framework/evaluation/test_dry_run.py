@@ -1,4 +1,6 @@
-"""What if: rows are asked as they would be, each for itself, with the pods nominated to them, and are afterwards as before."""
+"""What if: rows are asked as they would be, each for itself, with the pods nominated to them, and
+are afterwards as before.
+"""
 
 from __future__ import annotations
 
@@ -37,18 +39,25 @@ class Lonely:
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
         """Nobody is kin to a pod named hermit."""
-        kin = {row: len([one for one in snapshot.pods_on(name) if _kin(one.pod)]) for name, row in snapshot.nodes.row_of.items()}
+        kin = {
+            row: len([one for one in snapshot.pods_on(name) if _kin(one.pod)])
+            for name, row in snapshot.nodes.row_of.items()
+        }
         return PreFilterResult(SKIP if pod.metadata.name == "hermit" else SUCCESS, kin)
 
     def filter(self, state: dict[int, int], snapshot: Snapshot, rows: Rows) -> Codes:
         """How many there are."""
-        return np.array([state[row] for row in np.arange(snapshot.nodes.rows)[rows].tolist()], np.int64)
+        return np.array(
+            [state[row] for row in np.arange(snapshot.nodes.rows)[rows].tolist()], np.int64
+        )
 
     def explain(self, state: dict[int, int], code: int) -> tuple[tuple[Reason, str], ...]:
         """So many."""
         return ((CROWDED, str(code)),)
 
-    def adjust(self, state: dict[int, int], other: Pod, row: int, sign: int, snapshot: Snapshot) -> dict[int, int]:
+    def adjust(
+        self, state: dict[int, int], other: Pod, row: int, sign: int, snapshot: Snapshot
+    ) -> dict[int, int]:
         """One more or less on this row; a stranger changes nothing."""
         return {**state, row: state[row] + sign} if _kin(other) else state
 
@@ -63,7 +72,9 @@ NEW = make_pod("new", cpu="2", priority=5)
 
 
 def cache_of(*pods: Pod, nodes: int = 3) -> Cache:
-    """Nodes n0, n1, … with 4 CPUs each, and these pods: on their nodes, or nominated to a node by their status."""
+    """Nodes n0, n1, … with 4 CPUs each, and these pods: on their nodes, or nominated to a node by
+    their status.
+    """
     cache = Cache()
     for i in range(nodes):
         cache.put_node(make_node(f"n{i}"))
@@ -89,7 +100,9 @@ def what_if(cache: Cache, pod: Pod = NEW) -> FilterDryRun:
 
 def herd_of(cache: Cache, *names: str) -> PodBatch:
     """These pods of the cache."""
-    return PodBatch([record for name in names if (record := cache.pod_info(f"uid-{name}"))], cache.nodes)
+    return PodBatch(
+        [record for name in names if (record := cache.pod_info(f"uid-{name}"))], cache.nodes
+    )
 
 
 def every(batch: PodBatch) -> Any:
@@ -100,20 +113,35 @@ def every(batch: PodBatch) -> Any:
 def refused(supposed: FilterDryRun, *rows: int) -> dict[int, str]:
     """The reasons of the rows that are refused, all of them asked unless some are named."""
     answers = supposed.run_filters(np.array(rows or (0, 1, 2), np.intp))
-    return {row: answer.why[0][0].text.replace("{}", answer.why[0][1]) for row, answer in answers.items()}
+    return {
+        row: answer.why[0][0].text.replace("{}", answer.why[0][1])
+        for row, answer in answers.items()
+    }
 
 
 def nominated(name: str, node: str, cpu: str, priority: int) -> Pod:
     """A waiting pod that is nominated to a node."""
     pod = make_pod(name, cpu=cpu, priority=priority)
-    return msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, nominated_node_name=node))
+    return msgspec.structs.replace(
+        pod, status=msgspec.structs.replace(pod.status, nominated_node_name=node)
+    )
 
 
 def test_rows_are_asked_side_by_side() -> None:
-    """Pods taken off change their own rows, for plugins that look at a row and for one whose state spans all."""
-    cache = cache_of(make_pod("big0", cpu="3", node="n0"), make_pod("big1", cpu="3", node="n1"), make_pod("kin2", node="n2"))
+    """Pods taken off change their own rows, for plugins that look at a row and for one whose state
+    spans all.
+    """
+    cache = cache_of(
+        make_pod("big0", cpu="3", node="n0"),
+        make_pod("big1", cpu="3", node="n1"),
+        make_pod("kin2", node="n2"),
+    )
     with what_if(cache) as supposed:
-        assert refused(supposed) == {0: "Insufficient cpu", 1: "Insufficient cpu", 2: "node(s) had 1 kin"}
+        assert refused(supposed) == {
+            0: "Insufficient cpu",
+            1: "Insufficient cpu",
+            2: "node(s) had 1 kin",
+        }
         batch = herd_of(cache, "big0", "kin2", "big1")
         supposed.remove(batch, np.array([0, 1]))
         assert refused(supposed) == {1: "Insufficient cpu"}
@@ -121,7 +149,11 @@ def test_rows_are_asked_side_by_side() -> None:
         supposed.remove(batch, np.array([2]))
         assert refused(supposed) == {}
         supposed.add(batch, every(batch))
-        assert refused(supposed) == {0: "Insufficient cpu", 1: "Insufficient cpu", 2: "node(s) had 1 kin"}
+        assert refused(supposed) == {
+            0: "Insufficient cpu",
+            1: "Insufficient cpu",
+            2: "node(s) had 1 kin",
+        }
 
 
 @pytest.mark.parametrize("fails", [False, True], ids=["ends well", "fails"])
@@ -143,7 +175,10 @@ def test_the_first_plugin_that_refuses_is_named() -> None:
     """In the profile's order; the next one, once that is content."""
     cache = cache_of(make_pod("kin", cpu="3", node="n0"), make_pod("big", cpu="1", node="n0"))
     with what_if(cache) as supposed:
-        assert {row: answer.filter_index for row, answer in supposed.run_filters(np.array([0, 1])).items()} == {0: 1}
+        assert {
+            row: answer.filter_index
+            for row, answer in supposed.run_filters(np.array([0, 1])).items()
+        } == {0: 1}
         batch = herd_of(cache, "big")
         supposed.remove(batch, every(batch))
         assert refused(supposed) == {0: "Insufficient cpu"}
@@ -161,11 +196,17 @@ def test_a_plugin_that_skipped_is_left_out() -> None:
 @pytest.mark.parametrize(
     ("guest", "expected"),
     [
-        pytest.param(nominated("g", "n0", "3", 5), {0: "Insufficient cpu"}, id="of the same priority"),
+        pytest.param(
+            nominated("g", "n0", "3", 5), {0: "Insufficient cpu"}, id="of the same priority"
+        ),
         pytest.param(nominated("g", "n0", "3", 9), {0: "Insufficient cpu"}, id="of a higher one"),
         pytest.param(nominated("g", "n0", "3", 4), {}, id="of a lower one"),
         pytest.param(nominated("g", "n0", "2", 9), {}, id="with room for both"),
-        pytest.param(nominated("kin", "n0", "1", 9), {0: "node(s) had 1 kin"}, id="that a plugin's state must know of"),
+        pytest.param(
+            nominated("kin", "n0", "1", 9),
+            {0: "node(s) had 1 kin"},
+            id="that a plugin's state must know of",
+        ),
         pytest.param(nominated("new", "n0", "3", 9), {}, id="the pod itself"),
         pytest.param(nominated("g", "gone", "3", 9), {}, id="to a node that is not there"),
     ],
@@ -178,7 +219,12 @@ def test_nominated_pods_are_heeded(guest: Pod, expected: dict[int, str]) -> None
 
 def test_a_row_must_pass_without_nominated_pods_too() -> None:
     """They are not there yet; what is said with them counts, if they are in the way as well."""
-    cache = cache_of(make_pod("kin", node="n0"), nominated("g", "n0", "1", 9), nominated("h", "n1", "3", 9), make_pod("kin1", node="n1"))
+    cache = cache_of(
+        make_pod("kin", node="n0"),
+        nominated("g", "n0", "1", 9),
+        nominated("h", "n1", "3", 9),
+        make_pod("kin1", node="n1"),
+    )
     with what_if(cache) as supposed:
         assert refused(supposed) == {0: "node(s) had 1 kin", 1: "Insufficient cpu"}
 
@@ -187,13 +233,18 @@ def test_two_pods_with_one_host_port_both_hold_it() -> None:
     """Taking one away does not free it; kube-scheduler thinks so."""
     port = {"containers": [{"name": "c", "ports": [{"hostPort": 80}]}]}
     one, two, new = (
-        msgspec.convert({"metadata": {"name": name, "uid": f"uid-{name}"}, "spec": {**port, "nodeName": node}}, Pod)
+        msgspec.convert(
+            {"metadata": {"name": name, "uid": f"uid-{name}"}, "spec": {**port, "nodeName": node}},
+            Pod,
+        )
         for name, node in (("one", "n0"), ("two", "n0"), ("new", ""))
     )
     cache = cache_of(one, two)
     with what_if(cache, new) as supposed:
         batch = herd_of(cache, "one", "two")
         supposed.remove(batch, np.array([0]))
-        assert refused(supposed) == {0: "node(s) didn't have free ports for the requested pod ports"}
+        assert refused(supposed) == {
+            0: "node(s) didn't have free ports for the requested pod ports"
+        }
         supposed.remove(batch, np.array([1]))
         assert refused(supposed) == {}

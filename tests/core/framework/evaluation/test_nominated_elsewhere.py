@@ -1,4 +1,6 @@
-"""What is nominated pods' is guarded wherever it is: a pod must pass with them on their nodes, all of them, and without them."""
+"""What is nominated pods' is guarded wherever it is: a pod must pass with them on their nodes, all
+of them, and without them.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,12 @@ REVISION = resolve(RequestedProfile("test"), build_registry(INTREE), PRESETS)
 NODES = {"n0": "a", "n1": "a", "n2": "b", "n3": "b"}
 """Nodes and their zones."""
 
-SPREAD = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "labelSelector": {"matchLabels": {"app": "x"}}}
+SPREAD = {
+    "maxSkew": 1,
+    "topologyKey": "zone",
+    "whenUnsatisfiable": "DoNotSchedule",
+    "labelSelector": {"matchLabels": {"app": "x"}},
+}
 KINDS: dict[str, dict[str, Any]] = {
     "plain": {},
     "spread": {"topologySpreadConstraints": [SPREAD]},
@@ -72,7 +79,13 @@ def cluster(*pods: Pod) -> Cache:
     for name, zone in NODES.items():
         cache.put_node(make_node(name, labels={"zone": zone}))
     cache.store.put(make_claim("one", "v", mode="ReadWriteOncePod"))
-    cache.store.put(make_volume("v", accessModes=["ReadWriteOncePod"], claimRef={"namespace": "a", "name": "one", "uid": "uid-one"}))
+    cache.store.put(
+        make_volume(
+            "v",
+            accessModes=["ReadWriteOncePod"],
+            claimRef={"namespace": "a", "name": "one", "uid": "uid-one"},
+        )
+    )
     for one in pods:
         cache.observe(one, pod_requests(one))
     return cache
@@ -101,8 +114,12 @@ def passing(waiting: Pod, context: CycleContext) -> set[str]:
         pytest.param("plain", "plain", set(NODES), id="nothing but room"),
     ],
 )
-def test_lesser_pods_leave_what_a_nominated_pod_needs(guest: str, waiting: str, left: set[str]) -> None:
-    """On all nodes, not on its own alone; whoever is refused can be told for whom. More important ones need not, nor afterwards anybody."""
+def test_lesser_pods_leave_what_a_nominated_pod_needs(
+    guest: str, waiting: str, left: set[str]
+) -> None:
+    """On all nodes, not on its own alone; whoever is refused can be told for whom. More important
+    ones need not, nor afterwards anybody.
+    """
     cache = cluster()
     context = CycleContext(cache)
     least, vip = pod("least", waiting, 1), pod("vip", waiting, 9)
@@ -124,8 +141,12 @@ def crowd(node: str, priority: int = 0) -> list[Pod]:
     return [pod(f"{node}-{i}", "plain", priority, node, "z") for i in range(4)]
 
 
-def before_beside_and_after(cache: Cache, waiting: Pod, guest: Pod) -> Iterator[ScheduleResult | Diagnosis]:
-    """What becomes of a pod by one context: before the guest is nominated to n0, while it is, and when it is not any more."""
+def before_beside_and_after(
+    cache: Cache, waiting: Pod, guest: Pod
+) -> Iterator[ScheduleResult | Diagnosis]:
+    """What becomes of a pod by one context: before the guest is nominated to n0, while it is, and
+    when it is not any more.
+    """
     context = CycleContext(cache)
     yield decide(waiting, REVISION, context)
     nominate(cache, guest, "n0")
@@ -135,7 +156,9 @@ def before_beside_and_after(cache: Cache, waiting: Pod, guest: Pod) -> Iterator[
 
 
 def test_nodes_that_are_guarded_have_no_score() -> None:
-    """Though nothing changed on them, nor on the node of the nominated pod, which takes nobody anyway."""
+    """Though nothing changed on them, nor on the node of the nominated pod, which takes nobody
+    anyway.
+    """
     cache = cluster(*crowd("n0"), *crowd("n2")[:2], *crowd("n3")[:2])
     nominate(cache, pod("nobody", priority=-1), "n3")  # so that there is a nomination all the time
     where = []
@@ -151,7 +174,9 @@ def test_what_preemption_remembers_of_nodes_ends_with_a_guest_elsewhere() -> Non
     cache = cluster(*crowd("n0", 1), *crowd("n1", 0), *crowd("n2", 1), *crowd("n3", 1))
     nominate(cache, pod("nobody", priority=-1), "n3")
     where = []
-    for outcome in before_beside_and_after(cache, pod("new", "spread", 5), pod("guest", "plain", 9)):
+    for outcome in before_beside_and_after(
+        cache, pod("new", "spread", 5), pod("guest", "plain", 9)
+    ):
         assert isinstance(outcome, Diagnosis)
         where.append(outcome.nominated_node)
     assert (where[0], where[2]) == ("n1", "n1")
@@ -176,8 +201,12 @@ STEPS = st.one_of(
 
 @settings(max_examples=25)
 @given(st.lists(STEPS, min_size=2, max_size=10))
-def test_a_scheduler_that_has_seen_it_all_agrees_with_real_pods(steps: list[tuple[str, Pod]]) -> None:
-    """Nodes pass that would take the pod in a fresh cluster where the nominated pods are there, and in one without them."""
+def test_a_scheduler_that_has_seen_it_all_agrees_with_real_pods(
+    steps: list[tuple[str, Pod]],
+) -> None:
+    """Nodes pass that would take the pod in a fresh cluster where the nominated pods are there, and
+    in one without them.
+    """
     cache, there, guests = cluster(), dict[str, Pod](), dict[str, tuple[Pod, str]]()
     kept = CycleContext(cache)
     for what, one in steps:
@@ -190,12 +219,16 @@ def test_a_scheduler_that_has_seen_it_all_agrees_with_real_pods(steps: list[tupl
             there[uid] = one
             cache.observe(one, pod_requests(one))
         elif what == "nominate":
-            waits = msgspec.structs.replace(one, spec=msgspec.structs.replace(one.spec, node_name=""))
+            waits = msgspec.structs.replace(
+                one, spec=msgspec.structs.replace(one.spec, node_name="")
+            )
             guests[uid] = waits, node
             nominate(cache, waits, node)
         for waiting in (pod(f"new-{kind}", kind, 2) for kind in KINDS):
             first = [
-                msgspec.structs.replace(guest, spec=msgspec.structs.replace(guest.spec, node_name=at))
+                msgspec.structs.replace(
+                    guest, spec=msgspec.structs.replace(guest.spec, node_name=at)
+                )
                 for guest, at in guests.values()
                 if (guest.spec.priority or 0) >= 2
             ]
@@ -203,4 +236,12 @@ def test_a_scheduler_that_has_seen_it_all_agrees_with_real_pods(steps: list[tupl
             without = passing(waiting, CycleContext(cluster(*there.values())))
             assert passing(waiting, kept) == with_them & without, waiting.metadata.name
             outcomes = [decide(waiting, REVISION, each) for each in (kept, CycleContext(cache))]
-            assert len({outcome.node if isinstance(outcome, ScheduleResult) else outcome.message for outcome in outcomes}) == 1
+            assert (
+                len(
+                    {
+                        outcome.node if isinstance(outcome, ScheduleResult) else outcome.message
+                        for outcome in outcomes
+                    }
+                )
+                == 1
+            )

@@ -1,4 +1,6 @@
-"""What preemption remembers of rows is what it would find out anew: a scheduler that has seen everything decides as a fresh one."""
+"""What preemption remembers of rows is what it would find out anew: a scheduler that has seen
+everything decides as a fresh one.
+"""
 
 from __future__ import annotations
 
@@ -21,13 +23,23 @@ from tests.builders import make_node
 
 REVISION = resolve(RequestedProfile("test"), build_registry(INTREE), PRESETS)
 NODES = tuple(f"n{i}" for i in range(12))
-SPREAD = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "labelSelector": {"matchLabels": {"app": "x"}}}
+SPREAD = {
+    "maxSkew": 1,
+    "topologyKey": "zone",
+    "whenUnsatisfiable": "DoNotSchedule",
+    "labelSelector": {"matchLabels": {"app": "x"}},
+}
 
 ZONES = {name: "a" if i % 2 else "b" for i, name in enumerate(NODES)}
 
 starts = st.tuples(st.just("start"), st.integers(0, 11), st.integers(0, 9))
 pods = st.tuples(
-    st.just("pod"), st.integers(0, 15), st.sampled_from(NODES), st.sampled_from("23"), st.integers(0, 2), st.sampled_from("xy")
+    st.just("pod"),
+    st.integers(0, 15),
+    st.sampled_from(NODES),
+    st.sampled_from("23"),
+    st.integers(0, 2),
+    st.sampled_from("xy"),
 )
 STEPS = st.one_of(
     starts,
@@ -47,10 +59,21 @@ def pod(name: str, cpu: str, priority: int, node: str = "", app: str = "x", **sp
     """A pod of this priority."""
     containers = [{"name": "c", "resources": {"requests": {"cpu": cpu}}}]
     metadata = {"name": name, "namespace": "d", "uid": f"uid-{name}", "labels": {"app": app}}
-    return msgspec.convert({"metadata": metadata, "spec": {"nodeName": node, "priority": priority, "containers": containers, **spec}}, Pod)
+    return msgspec.convert(
+        {
+            "metadata": metadata,
+            "spec": {"nodeName": node, "priority": priority, "containers": containers, **spec},
+        },
+        Pod,
+    )
 
 
-WAITING = (pod("one", "2", 5), pod("eins", "2", 5), pod("two", "3", 1, app="y"), pod("three", "2", 5, topologySpreadConstraints=[SPREAD]))
+WAITING = (
+    pod("one", "2", 5),
+    pod("eins", "2", 5),
+    pod("two", "3", 1, app="y"),
+    pod("three", "2", 5, topologySpreadConstraints=[SPREAD]),
+)
 NOMINEES = (*WAITING[:2], *(pod(f"guest{level}", "2", level) for level in (0, 5, 9)))
 """Pods that are nominated, among them two that are decided themselves."""
 
@@ -69,13 +92,22 @@ def step(cache: Cache, action: str, *given: Any) -> None:
         case "start", (number, hour):
             record = cache.pod_info(f"uid-p{number}")
             if record is not None and isinstance(record.pod, Pod):
-                started = msgspec.structs.replace(record.pod, status=PodStatus(start_time=f"2026-01-01T0{hour}:00:00Z"))
+                started = msgspec.structs.replace(
+                    record.pod, status=PodStatus(start_time=f"2026-01-01T0{hour}:00:00Z")
+                )
                 cache.observe(started, pod_requests(started))
         case "gone", (number,):
             cache.remove(f"uid-p{number}")
         case "budget", (allowed,):
-            body = {"metadata": {"name": "b", "namespace": "d"}, "spec": {"selector": {"matchLabels": {"app": "x"}}}}
-            cache.store.put(msgspec.convert({**body, "status": {"disruptionsAllowed": allowed}}, PodDisruptionBudget))
+            body = {
+                "metadata": {"name": "b", "namespace": "d"},
+                "spec": {"selector": {"matchLabels": {"app": "x"}}},
+            }
+            cache.store.put(
+                msgspec.convert(
+                    {**body, "status": {"disruptionsAllowed": allowed}}, PodDisruptionBudget
+                )
+            )
         case "nominate", (node, number):
             cache.nominations.add(NOMINEES[number], node, pod_requests(NOMINEES[number]))
         case _:
@@ -93,7 +125,9 @@ def brief(outcome: ScheduleResult | Diagnosis) -> tuple[Any, ...]:
 @settings(max_examples=40)
 @given(st.lists(STEPS, min_size=3, max_size=12))
 def test_what_is_remembered_is_what_would_be_found(steps: list[tuple[Any, ...]]) -> None:
-    """After each change of nodes, pods, budgets and nominations, for pods that are alike and pods that are not."""
+    """After each change of nodes, pods, budgets and nominations, for pods that are alike and pods
+    that are not.
+    """
     cache = Cache()
     for i, name in enumerate(NODES):  # full, with pods that can be told apart
         cache.put_node(make_node(name, cpu="3", labels={"zone": ZONES[name]}))
@@ -103,11 +137,15 @@ def test_what_is_remembered_is_what_would_be_found(steps: list[tuple[Any, ...]])
     for one in [("start", 0, 2), *steps]:
         step(cache, *one)
         for waiting in WAITING:
-            assert brief(decide(waiting, REVISION, kept)) == brief(decide(waiting, REVISION, CycleContext(cache)))
+            assert brief(decide(waiting, REVISION, kept)) == brief(
+                decide(waiting, REVISION, CycleContext(cache))
+            )
 
 
 def test_a_pod_leaves_room_for_a_sibling_that_was_decided_before_it() -> None:
-    """Pods of one template share what was compiled for the first of them, but not its exception from its own nomination."""
+    """Pods of one template share what was compiled for the first of them, but not its exception
+    from its own nomination.
+    """
     cache = Cache()
     cache.put_node(make_node("n1", cpu="3"))
     kept = CycleContext(cache)

@@ -1,4 +1,6 @@
-"""CEL: what expressions see, whom they refuse and prefer, what is asked again, and that nobody is held up by them."""
+"""CEL: what expressions see, whom they refuse and prefer, what is asked again, and that nobody is
+held up by them.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,13 @@ from moorage.core.cycle.context import CycleContext, Diagnosis, ScheduleResult
 from moorage.core.framework.cluster_events import ActionType, ClusterEvent, EventResource
 from moorage.core.framework.evaluation.plugin_result import PluginResult
 from moorage.core.framework.registry import build_registry
-from moorage.core.framework.revisions import EnabledPlugins, PluginRef, RequestedProfile, Revision, resolve
+from moorage.core.framework.revisions import (
+    EnabledPlugins,
+    PluginRef,
+    RequestedProfile,
+    Revision,
+    resolve,
+)
 from moorage.core.framework.status import Code
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
@@ -44,13 +52,20 @@ def scoring(*scores: str | CELScore) -> CELArgs:
 
 
 def world(args: CELArgs, *nodes: Node, alone: bool = False) -> tuple[CycleContext, Revision]:
-    """These nodes, and a profile with the plugin beside the default ones; ``alone``: no other one scores."""
+    """These nodes, and a profile with the plugin beside the default ones; ``alone``: no other one
+    scores.
+    """
     cache = Cache()
     for node in nodes:
         cache.put_node(node)
     here = EnabledPlugins((PluginRef("CEL"),))
-    plugins = {"multiPoint": here, "score": EnabledPlugins(here.enabled, ("*",)) if alone else EnabledPlugins()}
-    return CycleContext(cache), resolve(RequestedProfile("test", "Default", plugins, {}, {"CEL": args}), REGISTRY, PRESETS)
+    plugins = {
+        "multiPoint": here,
+        "score": EnabledPlugins(here.enabled, ("*",)) if alone else EnabledPlugins(),
+    }
+    return CycleContext(cache), resolve(
+        RequestedProfile("test", "Default", plugins, {}, {"CEL": args}), REGISTRY, PRESETS
+    )
 
 
 def labelled(pod: Pod, **labels: str) -> Pod:
@@ -88,7 +103,7 @@ def shares(args: CELArgs, *nodes: Node, pod: Pod | None = None) -> list[int]:
     return plugin.normalize_score(state, raw).tolist()  # type: ignore[no-any-return]  # numpy's
 
 
-# ---- what expressions see ------------------------------------------------------------------------------------------------
+# ---- what expressions see ------------------------------------------------------------------------
 
 RICH_POD = msgspec.convert(
     {
@@ -99,7 +114,13 @@ RICH_POD = msgspec.convert(
             "hostNetwork": True,
             "nodeSelector": {"zone": "a"},
             "tolerations": [{"key": "gpu", "operator": "Exists", "effect": "NoSchedule"}],
-            "containers": [{"name": "c", "image": "app:1", "resources": {"requests": {"cpu": "1500m", "example.com/gpu": 2}}}],
+            "containers": [
+                {
+                    "name": "c",
+                    "image": "app:1",
+                    "resources": {"requests": {"cpu": "1500m", "example.com/gpu": 2}},
+                }
+            ],
             "initContainers": [{"name": "i", "image": "init:1"}],
         },
     },
@@ -113,8 +134,13 @@ RICH_NODE = msgspec.convert(
             "annotations": {"rack": "r7", "long": "x" * 5000},
             "creationTimestamp": "2026-01-02T03:04:05Z",
         },
-        "spec": {"unschedulable": True, "taints": [{"key": "gpu", "value": "yes", "effect": "NoSchedule"}]},
-        "status": {"allocatable": {"cpu": "3500m", "memory": "1Gi", "pods": "110", "example.com/gpu": "4"}},
+        "spec": {
+            "unschedulable": True,
+            "taints": [{"key": "gpu", "value": "yes", "effect": "NoSchedule"}],
+        },
+        "status": {
+            "allocatable": {"cpu": "3500m", "memory": "1Gi", "pods": "110", "example.com/gpu": "4"}
+        },
     },
     Node,
 )
@@ -127,22 +153,55 @@ BARE_POD, BARE_NODE = (
 @pytest.mark.parametrize(
     "text",
     [
-        'pod.metadata.name == "web-0" && pod.metadata.namespace == "shop" && pod.metadata.labels.team == "blue"',
-        'pod.spec.schedulerName == "test" && pod.spec.priority == 10 && pod.spec.hostNetwork && pod.spec.nodeSelector.zone == "a"',
-        'pod.spec.tolerations == [{"key": "gpu", "operator": "Exists", "value": "", "effect": "NoSchedule"}]',
+        (
+            'pod.metadata.name == "web-0" && pod.metadata.namespace == "shop" && '
+            'pod.metadata.labels.team == "blue"'
+        ),
+        (
+            'pod.spec.schedulerName == "test" && pod.spec.priority == 10 && pod.spec.hostNetwork '
+            '&& pod.spec.nodeSelector.zone == "a"'
+        ),
+        (
+            'pod.spec.tolerations == [{"key": "gpu", "operator": "Exists", "value": "", '
+            '"effect": "NoSchedule"}]'
+        ),
         'pod.spec.containers.all(c, c.name == "c" && c.image == "app:1")',
         'quantity(pod.spec.containers[0].resources.requests["cpu"]).isGreaterThan(quantity("1"))',
         'pod.spec.containers[0].resources.requests["example.com/gpu"] == "2"',
-        "pod.spec.initContainers.size() == 1 && pod.spec.initContainers[0].resources.requests.size() == 0",
-        'pod.requests.cpu == 1500 && pod.requests["example.com/gpu"] == 2 && !("memory" in pod.requests)',
-        'node.metadata.name == "n1" && node.metadata.labels.gpu == "a100" && node.metadata.annotations.rack == "r7"',
-        'node.metadata.annotations["long"].size() == 4096 && node.metadata.annotations.all(k, k in ["rack", "long"])',
+        (
+            "pod.spec.initContainers.size() == 1 && "
+            "pod.spec.initContainers[0].resources.requests.size() == 0"
+        ),
+        (
+            'pod.requests.cpu == 1500 && pod.requests["example.com/gpu"] == 2 && !("memory" in '
+            "pod.requests)"
+        ),
+        (
+            'node.metadata.name == "n1" && node.metadata.labels.gpu == "a100" && '
+            'node.metadata.annotations.rack == "r7"'
+        ),
+        (
+            'node.metadata.annotations["long"].size() == 4096 && '
+            'node.metadata.annotations.all(k, k in ["rack", "long"])'
+        ),
         'timestamp(node.metadata.creationTimestamp) > timestamp("2026-01-01T00:00:00Z")',
         "int(timestamp(node.metadata.creationTimestamp)) == 1767323045",
-        'node.spec.unschedulable && node.spec.taints == [{"key": "gpu", "value": "yes", "effect": "NoSchedule"}]',
-        'node.status.allocatable["cpu"] == "3500m" && quantity(node.status.allocatable.memory) == quantity("1024Mi")',
-        'node.allocatable.cpu == 3500 && node.allocatable.memory == 1073741824 && node.allocatable["example.com/gpu"] == 4',
-        'node.requested == {"cpu": 1500, "memory": 0, "ephemeral-storage": 0, "pods": 1, "example.com/gpu": 2}',
+        (
+            'node.spec.unschedulable && node.spec.taints == [{"key": "gpu", "value": "yes", '
+            '"effect": "NoSchedule"}]'
+        ),
+        (
+            'node.status.allocatable["cpu"] == "3500m" && '
+            'quantity(node.status.allocatable.memory) == quantity("1024Mi")'
+        ),
+        (
+            "node.allocatable.cpu == 3500 && node.allocatable.memory == 1073741824 && "
+            'node.allocatable["example.com/gpu"] == 4'
+        ),
+        (
+            'node.requested == {"cpu": 1500, "memory": 0, "ephemeral-storage": 0, "pods": 1, '
+            '"example.com/gpu": 2}'
+        ),
         "pod.requests.cpu * 2 + node.requested.pods <= node.allocatable.cpu",
     ],
 )
@@ -150,7 +209,10 @@ def test_what_expressions_see(text: str) -> None:
     """Each field of a pod and of a node on which one such pod is."""
     context, _ = world(filtering(text), RICH_NODE)
     context.cache.observe(
-        msgspec.structs.replace(RICH_POD, spec=msgspec.structs.replace(RICH_POD.spec, node_name="n1")), pod_requests(RICH_POD)
+        msgspec.structs.replace(
+            RICH_POD, spec=msgspec.structs.replace(RICH_POD.spec, node_name="n1")
+        ),
+        pod_requests(RICH_POD),
     )
     assert refusals(CEL(filtering(text)), context, RICH_POD) == {}
 
@@ -161,7 +223,11 @@ def test_what_is_missing_is_empty(text: str) -> None:
     kinds = {"string": '""', "int": "0", "bool": "false", "map(string, string)": "{}"}
     kind = dict(VARIABLES)[text].value
     empty = {"pod.metadata.name": '"p"', "node.metadata.name": '"n"'}.get(text, kinds.get(kind))
-    wanted = f"{text} == {empty}" if empty is not None else f"{text}.size() {'> 0' if text == 'node.requested' else '== 0'}"
+    wanted = (
+        f"{text} == {empty}"
+        if empty is not None
+        else f"{text}.size() {'> 0' if text == 'node.requested' else '== 0'}"
+    )
     assert refused(filtering(wanted), BARE_NODE, pod=BARE_POD) == {}
 
 
@@ -171,9 +237,13 @@ def test_every_variable_is_in_the_page() -> None:
     assert [name for name, kind in VARIABLES if f"| `{name}` | {kind.value} |" not in page] == []
 
 
-# ---- filters ---------------------------------------------------------------------------------------------------------------
+# ---- filters -------------------------------------------------------------------------------------
 
-NODES = (make_node("a", labels={"gpu": "a100"}), make_node("b", labels={"gpu": "t4"}), make_node("c"))
+NODES = (
+    make_node("a", labels={"gpu": "a100"}),
+    make_node("b", labels={"gpu": "t4"}),
+    make_node("c"),
+)
 
 
 @pytest.mark.parametrize(
@@ -189,7 +259,10 @@ NODES = (make_node("a", labels={"gpu": "a100"}), make_node("b", labels={"gpu": "
             id="false, and failed",
         ),
         pytest.param(
-            [CELFilter('"gpu" in node.metadata.labels', "node(s) without\n a GPU"), CELFilter(GPU, "too old")],
+            [
+                CELFilter('"gpu" in node.metadata.labels', "node(s) without\n a GPU"),
+                CELFilter(GPU, "too old"),
+            ],
             {"b": "too old", "c": "node(s) without a GPU"},
             id="messages, and the first counts",
         ),
@@ -198,17 +271,30 @@ NODES = (make_node("a", labels={"gpu": "a100"}), make_node("b", labels={"gpu": "
                 'node.metadata.labels[?"gpu"].orValue("") != "t4"',
                 CELFilter("!('x' in node.metadata.labels) && node.metadata.name != 'a'", "a"),
             ],
-            {"a": "a", "b": 'node(s) didn\'t satisfy the CEL filter node.metadata.labels[?"gpu"].orValue("") != "t4"'},
+            {
+                "a": "a",
+                "b": (
+                    "node(s) didn't satisfy the CEL filter "
+                    'node.metadata.labels[?"gpu"].orValue("") != "t4"'
+                ),
+            },
             id="different labels",
         ),
         pytest.param(
             [f"node.metadata.name == 'a' ||\n  {'true && ' * 20}node.metadata.name == 'b'"],
-            {"c": f"node(s) didn't satisfy the CEL filter node.metadata.name == 'a' || {'true && ' * 8}true &&…"},
+            {
+                "c": (
+                    f"node(s) didn't satisfy the CEL filter node.metadata.name == 'a' || "
+                    f"{'true && ' * 8}true &&…"
+                )
+            },
             id="long ones are cut",
         ),
         pytest.param(
             ['pod.metadata.namespace == "x"'],
-            dict.fromkeys("abc", 'node(s) didn\'t satisfy the CEL filter pod.metadata.namespace == "x"'),
+            dict.fromkeys(
+                "abc", 'node(s) didn\'t satisfy the CEL filter pod.metadata.namespace == "x"'
+            ),
             id="no node matters",
         ),
     ],
@@ -261,7 +347,7 @@ def test_preemption_makes_room_that_a_filter_asks_for() -> None:
     assert [victim.metadata.name for victim in outcome.victims] == ["lower"]
 
 
-# ---- scores ----------------------------------------------------------------------------------------------------------------
+# ---- scores --------------------------------------------------------------------------------------
 
 AGED = tuple(
     changed(make_node(name), creation_timestamp=f"2026-01-{day}T00:00:00Z", labels={"n": n})
@@ -275,13 +361,27 @@ LABEL = "int(node.metadata.labels.n)"
     [
         pytest.param([LABEL], [0, 50, 100], id="cut to 0..100"),
         pytest.param(["12.99"], [12, 12, 12], id="rounded down"),
-        pytest.param([CELScore("int(timestamp(node.metadata.creationTimestamp))", normalize=True)], [0, 25, 100], id="stretched"),
+        pytest.param(
+            [CELScore("int(timestamp(node.metadata.creationTimestamp))", normalize=True)],
+            [0, 25, 100],
+            id="stretched",
+        ),
         pytest.param([CELScore("7", normalize=True)], [0, 0, 0], id="all alike, stretched"),
-        pytest.param([CELScore(LABEL, weight=3), CELScore("100", weight=1)], [25, 62, 100], id="weighted"),
-        pytest.param([CELScore(f"-{LABEL}", normalize=True), "10"], [55, 30, 5], id="each by itself"),
+        pytest.param(
+            [CELScore(LABEL, weight=3), CELScore("100", weight=1)], [25, 62, 100], id="weighted"
+        ),
+        pytest.param(
+            [CELScore(f"-{LABEL}", normalize=True), "10"], [55, 30, 5], id="each by itself"
+        ),
         pytest.param(["{'a': 90}[node.metadata.name]"], [90, 0, 0], id="a failure counts as 0"),
-        pytest.param([CELScore("{'b': 5, 'c': 10}[node.metadata.name]", normalize=True)], [0, 0, 100], id="a failure, stretched"),
-        pytest.param([CELScore("{'z': 5}[node.metadata.name]", normalize=True)], [0, 0, 0], id="all fail"),
+        pytest.param(
+            [CELScore("{'b': 5, 'c': 10}[node.metadata.name]", normalize=True)],
+            [0, 0, 100],
+            id="a failure, stretched",
+        ),
+        pytest.param(
+            [CELScore("{'z': 5}[node.metadata.name]", normalize=True)], [0, 0, 0], id="all fail"
+        ),
         pytest.param(["1.0 / 0.0", "100"], [50, 50, 50], id="no number"),
         pytest.param(["uint(20)"], [20, 20, 20], id="unsigned"),
     ],
@@ -294,10 +394,16 @@ def test_scores(scores: list[str | CELScore], wanted: list[int]) -> None:
 def test_failures_are_counted() -> None:
     """Once for nodes that are alike, by extension point."""
     args = CELArgs(
-        (CELFilter('node.metadata.labels[?"x"].orValue("") == "" || node.metadata.labels.y == ""'),),
+        (
+            CELFilter(
+                'node.metadata.labels[?"x"].orValue("") == "" || node.metadata.labels.y == ""'
+            ),
+        ),
         (CELScore("int(node.metadata.labels.z)"),),
     )
-    nodes = [make_node(f"n{i}", labels={"x": str(i % 2)} if i % 3 else {"z": str(i)}) for i in range(12)]
+    nodes = [
+        make_node(f"n{i}", labels={"x": str(i % 2)} if i % 3 else {"z": str(i)}) for i in range(12)
+    ]
     context, revision = world(args, *nodes)
     counts: collections.Counter[tuple[str, str]] = collections.Counter()
     context.snapshot.count_error = lambda plugin, point: counts.update([(plugin, point)])
@@ -306,7 +412,7 @@ def test_failures_are_counted() -> None:
     assert counts["CEL", "score"] == 1
 
 
-# ---- admission -------------------------------------------------------------------------------------------------------------
+# ---- admission -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -314,20 +420,34 @@ def test_failures_are_counted() -> None:
     [
         pytest.param(
             filtering("node.metadata.lables.gpu == 'x'"),
-            ("filters[0].expression", "1:21: undeclared reference to 'node.metadata.lables.gpu'; did you mean \"node.metadata.labels\"?"),
+            (
+                "filters[0].expression",
+                (
+                    "1:21: undeclared reference to 'node.metadata.lables.gpu'; did you mean "
+                    '"node.metadata.labels"?'
+                ),
+            ),
             id="misspelt",
         ),
-        pytest.param(filtering("true", "1"), ("filters[1].expression", "1:1: must be of type bool, not int"), id="a number for a filter"),
+        pytest.param(
+            filtering("true", "1"),
+            ("filters[1].expression", "1:1: must be of type bool, not int"),
+            id="a number for a filter",
+        ),
         pytest.param(
             filtering("pod.spec.containers[0].image"),
             ("filters[0].expression", "1:1: must be of type bool, not dyn"),
             id="anything for a filter",
         ),
         pytest.param(
-            scoring("true"), ("scores[0].expression", "1:1: must be of type int or uint or double, not bool"), id="a flag for a score"
+            scoring("true"),
+            ("scores[0].expression", "1:1: must be of type int or uint or double, not bool"),
+            id="a flag for a score",
         ),
         pytest.param(scoring("1 +"), ("scores[0].expression", "1:4: Syntax error"), id="syntax"),
-        pytest.param(filtering(*["true"] * 33), ("", "must be at most 32 expressions in all"), id="too many"),
+        pytest.param(
+            filtering(*["true"] * 33), ("", "must be at most 32 expressions in all"), id="too many"
+        ),
         pytest.param(
             filtering(*[f"true || {'true || ' * 500}false"] * 5),
             ("", "must be at most 8192 characters of expressions in all"),
@@ -342,16 +462,27 @@ def test_bad_arguments(args: CELArgs, wanted: tuple[str, str]) -> None:
 
 
 def test_good_arguments() -> None:
-    """Nothing to say of them; each is tried with few and with many values, whatever these are to it."""
-    args = CELArgs((CELFilter(GPU), CELFilter("pod.spec.containers.all(c, c.image != '')")), (CELScore("node.requested.pods"),))
+    """Nothing to say of them; each is tried with few and with many values, whatever these are to
+    it.
+    """
+    args = CELArgs(
+        (CELFilter(GPU), CELFilter("pod.spec.containers.all(c, c.image != '')")),
+        (CELScore("node.requested.pods"),),
+    )
     assert args.validate() == []
     trials = list(args.trials())
-    assert [trial.path for trial in trials] == ["filters[0].expression"] * 2 + ["filters[1].expression"] * 2 + ["scores[0].expression"] * 2
+    assert [trial.path for trial in trials] == ["filters[0].expression"] * 2 + [
+        "filters[1].expression"
+    ] * 2 + ["scores[0].expression"] * 2
     assert not any(isinstance(trial.run(), CELExpressionError) for trial in trials)
 
 
 @pytest.mark.parametrize(
-    "text", [f"size({name}) >= 0" if "map" in kind.value or "list" in kind.value else f"{name} == {name}" for name, kind in VARIABLES]
+    "text",
+    [
+        f"size({name}) >= 0" if "map" in kind.value or "list" in kind.value else f"{name} == {name}"
+        for name, kind in VARIABLES
+    ],
 )
 def test_samples_are_of_the_right_types(text: str) -> None:
     """Each variable can be tried."""
@@ -360,7 +491,7 @@ def test_samples_are_of_the_right_types(text: str) -> None:
     assert large.run() is True
 
 
-# ---- pods that are not the same --------------------------------------------------------------------------------------------
+# ---- pods that are not the same ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -379,28 +510,44 @@ def test_pods_are_told_apart_by_what_is_read(text: str, differ: bool) -> None:
     plugin = CEL(filtering(text))
     context, _ = world(filtering(text))
     blue, red = labelled(make_pod("p1"), team="blue"), labelled(make_pod("p2"), team="red")
-    assert (plugin.sign_pod(blue, context.snapshot) != plugin.sign_pod(red, context.snapshot)) is differ
+    assert (
+        plugin.sign_pod(blue, context.snapshot) != plugin.sign_pod(red, context.snapshot)
+    ) is differ
 
 
 def test_each_team_to_its_nodes() -> None:
     """Pods of one template with other labels get other nodes."""
     args = filtering("node.metadata.labels.team == pod.metadata.labels.team")
-    context, revision = world(args, make_node("a", labels={"team": "red"}), make_node("b", labels={"team": "blue"}))
+    context, revision = world(
+        args, make_node("a", labels={"team": "red"}), make_node("b", labels={"team": "blue"})
+    )
     for name, team, node in (("p1", "red", "a"), ("p2", "blue", "b"), ("p3", "red", "a")):
         outcome = cycle.decide(labelled(make_pod(name), team=team), revision, context)
         assert isinstance(outcome, ScheduleResult)
         assert outcome.node == node
 
 
-# ---- what is asked again ---------------------------------------------------------------------------------------------------
+# ---- what is asked again -------------------------------------------------------------------------
 
 
 def node_with(
-    labels: Mapping[str, str] | None = None, annotations: Mapping[str, str] | None = None, created: str = "", cpu: str = "4", **spec: Any
+    labels: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
+    created: str = "",
+    cpu: str = "4",
+    **spec: Any,
 ) -> Node:
     """A node that has these; further keywords go into its spec."""
-    metadata = {"name": "n", "labels": labels, "annotations": annotations, "creationTimestamp": created}
-    return msgspec.convert({"metadata": metadata, "spec": spec, "status": {"allocatable": {"cpu": cpu, "pods": "9"}}}, Node)
+    metadata = {
+        "name": "n",
+        "labels": labels,
+        "annotations": annotations,
+        "creationTimestamp": created,
+    }
+    return msgspec.convert(
+        {"metadata": metadata, "spec": spec, "status": {"allocatable": {"cpu": cpu, "pods": "9"}}},
+        Node,
+    )
 
 
 @pytest.mark.parametrize("scored", [False, True], ids=["filter", "score"])
@@ -412,7 +559,10 @@ def node_with(
         ("'x' in node.metadata.annotations", node_with(annotations={"x": ""})),
         ("node.metadata.creationTimestamp == '2026'", node_with(created="2026")),
         ("node.spec.unschedulable", node_with(unschedulable=True)),
-        ("node.spec.taints.size() == 1", node_with(taints=[{"key": "k", "effect": "PreferNoSchedule"}])),
+        (
+            "node.spec.taints.size() == 1",
+            node_with(taints=[{"key": "k", "effect": "PreferNoSchedule"}]),
+        ),
         ("node.status.allocatable.cpu == '4000m'", node_with(cpu="4000m")),
         ("node.allocatable.cpu == 3000", node_with(cpu="3")),
         ("node.requested.pods == 1", None),
@@ -424,7 +574,9 @@ def test_a_node_that_changed_is_asked_again(text: str, after: Node | None, score
     plugin, context = CEL(args), CycleContext(Cache())
     context.cache.put_node(node_with())
     guest = make_pod("guest", node="n")
-    ask, prepare = (plugin.score, plugin.pre_score) if scored else (plugin.filter, plugin.pre_filter)
+    ask, prepare = (
+        (plugin.score, plugin.pre_score) if scored else (plugin.filter, plugin.pre_filter)
+    )
     column = PluginResult(plugin, make_pod("p"), ask, prepare)
 
     def answer() -> float:
@@ -443,7 +595,7 @@ def test_a_node_that_changed_is_asked_again(text: str, after: Node | None, score
         assert answer() == ((9 if changed_so else 1) if scored else changed_so)
 
 
-# ---- waking ----------------------------------------------------------------------------------------------------------------
+# ---- waking --------------------------------------------------------------------------------------
 
 A100, T4 = make_node("n", labels={"gpu": "a100"}), make_node("n", labels={"gpu": "t4"})
 
@@ -451,18 +603,47 @@ A100, T4 = make_node("n", labels={"gpu": "a100"}), make_node("n", labels={"gpu":
 @pytest.mark.parametrize(
     ("text", "event", "wakes"),
     [
-        pytest.param(GPU, ClusterEvent(EventResource.NODE, ActionType.ADD, new=A100), True, id="a node that will do"),
-        pytest.param(GPU, ClusterEvent(EventResource.NODE, ActionType.ADD, new=T4), False, id="a node that will not"),
-        pytest.param(GPU, ClusterEvent(EventResource.NODE, ActionType.ADD, new=make_node("n")), False, id="a node on which it fails"),
-        pytest.param(GPU, ClusterEvent(EventResource.NODE, ActionType.UPDATE_NODE_LABEL, T4, A100), True, id="a label that helps"),
         pytest.param(
-            GPU, ClusterEvent(EventResource.NODE, ActionType.UPDATE_NODE_LABEL, A100, A100), False, id="it would have done before"
+            GPU,
+            ClusterEvent(EventResource.NODE, ActionType.ADD, new=A100),
+            True,
+            id="a node that will do",
         ),
         pytest.param(
-            GPU, ClusterEvent(EventResource.NODE, ActionType.UPDATE_NODE_CONDITION, T4, A100), False, id="an aspect that nobody can read"
+            GPU,
+            ClusterEvent(EventResource.NODE, ActionType.ADD, new=T4),
+            False,
+            id="a node that will not",
         ),
         pytest.param(
-            GPU, ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE, make_pod("q", node="n")), False, id="pods do not matter"
+            GPU,
+            ClusterEvent(EventResource.NODE, ActionType.ADD, new=make_node("n")),
+            False,
+            id="a node on which it fails",
+        ),
+        pytest.param(
+            GPU,
+            ClusterEvent(EventResource.NODE, ActionType.UPDATE_NODE_LABEL, T4, A100),
+            True,
+            id="a label that helps",
+        ),
+        pytest.param(
+            GPU,
+            ClusterEvent(EventResource.NODE, ActionType.UPDATE_NODE_LABEL, A100, A100),
+            False,
+            id="it would have done before",
+        ),
+        pytest.param(
+            GPU,
+            ClusterEvent(EventResource.NODE, ActionType.UPDATE_NODE_CONDITION, T4, A100),
+            False,
+            id="an aspect that nobody can read",
+        ),
+        pytest.param(
+            GPU,
+            ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE, make_pod("q", node="n")),
+            False,
+            id="pods do not matter",
         ),
         pytest.param(
             "node.requested.pods < 2",
@@ -471,7 +652,10 @@ A100, T4 = make_node("n", labels={"gpu": "a100"}), make_node("n", labels={"gpu":
             id="pods do matter",
         ),
         pytest.param(
-            "node.requested.pods < 2", ClusterEvent(EventResource.NODE, ActionType.ADD, new=T4), True, id="a node where pods matter"
+            "node.requested.pods < 2",
+            ClusterEvent(EventResource.NODE, ActionType.ADD, new=T4),
+            True,
+            id="a node where pods matter",
         ),
         pytest.param(
             "pod.spec.tolerations.size() > 0",
@@ -486,13 +670,23 @@ A100, T4 = make_node("n", labels={"gpu": "a100"}), make_node("n", labels={"gpu":
         ),
         pytest.param(
             "pod.metadata.labels.team == 'blue'",
-            ClusterEvent(EventResource.UNSCHEDULED_POD, ActionType.UPDATE_POD_LABEL, make_pod("p"), labelled(make_pod("p"), other="x")),
+            ClusterEvent(
+                EventResource.UNSCHEDULED_POD,
+                ActionType.UPDATE_POD_LABEL,
+                make_pod("p"),
+                labelled(make_pod("p"), other="x"),
+            ),
             False,
             id="nothing of it that is read",
         ),
         pytest.param(
             "pod.metadata.labels.team == 'blue'",
-            ClusterEvent(EventResource.UNSCHEDULED_POD, ActionType.UPDATE_POD_LABEL, make_pod("q"), labelled(make_pod("q"), team="blue")),
+            ClusterEvent(
+                EventResource.UNSCHEDULED_POD,
+                ActionType.UPDATE_POD_LABEL,
+                make_pod("q"),
+                labelled(make_pod("q"), team="blue"),
+            ),
             False,
             id="another pod",
         ),
@@ -508,13 +702,20 @@ def test_what_wakes_a_refused_pod(text: str, event: ClusterEvent, wakes: bool) -
 def test_hints_heed_what_filters_read() -> None:
     """Pods that differ in nothing that is read wait alike."""
     plugin = CEL(filtering("pod.metadata.labels.team == 'blue'"))
-    blue, other = labelled(make_pod("a"), team="blue", other="x"), labelled(make_pod("b"), team="blue")
-    assert plugin.hint_signature(blue) == plugin.hint_signature(other) != plugin.hint_signature(labelled(make_pod("c"), team="red"))
+    blue, other = (
+        labelled(make_pod("a"), team="blue", other="x"),
+        labelled(make_pod("b"), team="blue"),
+    )
+    assert (
+        plugin.hint_signature(blue)
+        == plugin.hint_signature(other)
+        != plugin.hint_signature(labelled(make_pod("c"), team="red"))
+    )
     by_name = CEL(filtering("pod.metadata.name != 'x'"))
     assert by_name.hint_signature(blue) != by_name.hint_signature(other)
 
 
-# ---- nobody is held up -------------------------------------------------------------------------------------------------------
+# ---- nobody is held up ---------------------------------------------------------------------------
 
 
 class Ticking:
@@ -532,7 +733,9 @@ class Ticking:
 
 @pytest.mark.parametrize("point", ["filter", "score"])
 def test_what_takes_long_is_done_in_parts(point: str) -> None:
-    """Attempts end with an error that says how many nodes are left; each begins where the last one ended, and all is well at the end."""
+    """Attempts end with an error that says how many nodes are left; each begins where the last one
+    ended, and all is well at the end.
+    """
     text = "node.metadata.name != 'n7'"
     args = filtering(text) if point == "filter" else scoring(f"{text} ? 100 : 0")
     nodes = [make_node(f"n{i}") for i in range(100)]

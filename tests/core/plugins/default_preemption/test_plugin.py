@@ -1,4 +1,6 @@
-"""DefaultPreemption: the victims and the node that a naive search finds, when it may preempt, and how many nodes it tries."""
+"""DefaultPreemption: the victims and the node that a naive search finds, when it may preempt, and
+how many nodes it tries.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,13 @@ from moorage.core.cycle.cycle import decide
 from moorage.core.framework.cluster_events import ActionType, ClusterEvent, EventResource
 from moorage.core.framework.interfaces import ExtensionPoint, PostFilterPlugin
 from moorage.core.framework.registry import build_registry
-from moorage.core.framework.revisions import EnabledPlugins, PluginRef, RequestedProfile, Revision, resolve
+from moorage.core.framework.revisions import (
+    EnabledPlugins,
+    PluginRef,
+    RequestedProfile,
+    Revision,
+    resolve,
+)
 from moorage.core.objects.meta import PartialObject
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
@@ -41,13 +49,27 @@ PLUGIN: PostFilterPlugin = DefaultPreemption()
 BY_US = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
 
 
-FILTERS = ("NodeUnschedulable", "TaintToleration", "NodePorts", "NodeResourcesFit", "PodTopologySpread", "InterPodAffinity")
-PLUGINS = EnabledPlugins(tuple(PluginRef(name) for name in ("PrioritySort", *FILTERS, "DefaultPreemption", "DefaultBinder")), ("*",))
+FILTERS = (
+    "NodeUnschedulable",
+    "TaintToleration",
+    "NodePorts",
+    "NodeResourcesFit",
+    "PodTopologySpread",
+    "InterPodAffinity",
+)
+PLUGINS = EnabledPlugins(
+    tuple(
+        PluginRef(name) for name in ("PrioritySort", *FILTERS, "DefaultPreemption", "DefaultBinder")
+    ),
+    ("*",),
+)
 
 
 def revision_with(args: DefaultPreemptionArgs) -> Revision:
     """A profile with these arguments."""
-    spec = RequestedProfile("test", plugins={"multiPoint": PLUGINS}, args={"DefaultPreemption": args})
+    spec = RequestedProfile(
+        "test", plugins={"multiPoint": PLUGINS}, args={"DefaultPreemption": args}
+    )
     return resolve(spec, build_registry(INTREE), PRESETS)
 
 
@@ -59,22 +81,44 @@ PROFILE = Profile(
 )
 
 
-def a_pod(name: str, cpu: str = "1", node: str = "", priority: int | None = None, status: dict[str, Any] | None = None, **spec: Any) -> Pod:
+def a_pod(
+    name: str,
+    cpu: str = "1",
+    node: str = "",
+    priority: int | None = None,
+    status: dict[str, Any] | None = None,
+    **spec: Any,
+) -> Pod:
     """A pod with these labels, if any, and this priority."""
-    metadata = {"name": name, "namespace": "default", "uid": f"uid-{name}", **spec.pop("metadata", {})}
+    metadata = {
+        "name": name,
+        "namespace": "default",
+        "uid": f"uid-{name}",
+        **spec.pop("metadata", {}),
+    }
     containers = [{"name": "c", "resources": {"requests": {"cpu": cpu}}}]
     body = {"nodeName": node, "priority": priority, "containers": containers, **spec}
     return msgspec.convert({"metadata": metadata, "spec": body, "status": status or {}}, Pod)
 
 
-def a_budget(name: str, allowed: int, selector: dict[str, Any] | None, **more: Any) -> PodDisruptionBudget:
+def a_budget(
+    name: str, allowed: int, selector: dict[str, Any] | None, **more: Any
+) -> PodDisruptionBudget:
     """A disruption budget."""
     metadata = {"name": name, "namespace": more.pop("namespace", "default")}
     status = {"disruptionsAllowed": allowed, **more}
-    return msgspec.convert({"metadata": metadata, "spec": {"selector": selector}, "status": status}, PodDisruptionBudget)
+    return msgspec.convert(
+        {"metadata": metadata, "spec": {"selector": selector}, "status": status},
+        PodDisruptionBudget,
+    )
 
 
-def scheduler_of(nodes: Sequence[Node], pods: Sequence[Pod], budgets: Sequence[PodDisruptionBudget] = (), seed: int = 0) -> CycleContext:
+def scheduler_of(
+    nodes: Sequence[Node],
+    pods: Sequence[Pod],
+    budgets: Sequence[PodDisruptionBudget] = (),
+    seed: int = 0,
+) -> CycleContext:
     """A scheduler over these; a pod that waits for a node that it is nominated to is nominated."""
     cache = Cache()
     for node in nodes:
@@ -101,19 +145,45 @@ def names(pods: Sequence[Pod]) -> list[str]:
     return [pod.metadata.name for pod in pods]
 
 
-# ---- the same as a naive search ----------------------------------------------------------------------------------------------
+# ---- the same as a naive search ------------------------------------------------------------------
 
-NODES = [make_node(f"n{i}", cpu=cpu, labels={"kubernetes.io/hostname": f"n{i}"}) for i, cpu in enumerate(["2", "3", "3", "4"])]
+NODES = [
+    make_node(f"n{i}", cpu=cpu, labels={"kubernetes.io/hostname": f"n{i}"})
+    for i, cpu in enumerate(["2", "3", "3", "4"])
+]
 LABELS = st.sampled_from([{}, {"app": "a"}, {"app": "b"}, {"app": "a", "tier": "x"}])
 PRIORITIES = st.sampled_from([None, -1, 0, 5, 5, 9])
 STARTS = st.sampled_from([None, "2026-01-01T00:00:01Z", "2026-01-01T00:00:02Z"])
 PORTS = st.sampled_from([[], [], [{"hostPort": 80}]])
-ANTI = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
-    {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"tier": "x"}}}]}}  # fmt: skip
-SPREAD = [{"maxSkew": 1, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "DoNotSchedule",
-           "labelSelector": {"matchLabels": {"app": "a"}}}]  # fmt: skip
-PLACED = st.tuples(st.sampled_from(["n0", "n1", "n2", "n3"]), st.sampled_from(["500m", "1", "2"]), PRIORITIES, LABELS, STARTS, PORTS)
-WAITING = st.tuples(st.sampled_from(["n0", "n1", "n3", "gone"]), st.sampled_from(["1", "2"]), PRIORITIES)
+ANTI = {
+    "podAntiAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": [
+            {
+                "topologyKey": "kubernetes.io/hostname",
+                "labelSelector": {"matchLabels": {"tier": "x"}},
+            }
+        ]
+    }
+}
+SPREAD = [
+    {
+        "maxSkew": 1,
+        "topologyKey": "kubernetes.io/hostname",
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": "a"}},
+    }
+]
+PLACED = st.tuples(
+    st.sampled_from(["n0", "n1", "n2", "n3"]),
+    st.sampled_from(["500m", "1", "2"]),
+    PRIORITIES,
+    LABELS,
+    STARTS,
+    PORTS,
+)
+WAITING = st.tuples(
+    st.sampled_from(["n0", "n1", "n3", "gone"]), st.sampled_from(["1", "2"]), PRIORITIES
+)
 SELECTORS = st.sampled_from(
     [
         {"matchLabels": {"app": "a"}},
@@ -124,10 +194,20 @@ SELECTORS = st.sampled_from(
         {"matchExpressions": [{"key": "app", "operator": "Sideways"}]},
     ]
 )
-BUDGETS = st.tuples(SELECTORS, st.integers(0, 2), st.sampled_from(["default", "default", "other"]), st.sampled_from([{}, {"p1": "then"}]))
+BUDGETS = st.tuples(
+    SELECTORS,
+    st.integers(0, 2),
+    st.sampled_from(["default", "default", "other"]),
+    st.sampled_from([{}, {"p1": "then"}]),
+)
 WANTED = st.tuples(
-    st.sampled_from(["1", "2", "3"]), st.sampled_from([4, 9, 20]), LABELS, PORTS, st.sampled_from([None, None, ANTI]),
-    st.sampled_from([None, None, SPREAD]))  # fmt: skip
+    st.sampled_from(["1", "2", "3"]),
+    st.sampled_from([4, 9, 20]),
+    LABELS,
+    PORTS,
+    st.sampled_from([None, None, ANTI]),
+    st.sampled_from([None, None, SPREAD]),
+)
 
 
 def with_port(ports: list[dict[str, Any]], cpu: str) -> dict[str, Any]:
@@ -143,25 +223,48 @@ def with_port(ports: list[dict[str, Any]], cpu: str) -> dict[str, Any]:
 )
 @settings(max_examples=120, deadline=None)
 def test_victims_are_those_of_a_naive_search(
-    placed: list[tuple[Any, ...]], waiting: list[tuple[Any, ...]], drawn: list[tuple[Any, ...]], wanted: tuple[Any, ...]
+    placed: list[tuple[Any, ...]],
+    waiting: list[tuple[Any, ...]],
+    drawn: list[tuple[Any, ...]],
+    wanted: tuple[Any, ...],
 ) -> None:
-    """Every node's, with budgets, ports, constraints and pods that are nominated to nodes; and the node is one of the best."""
+    """Every node's, with budgets, ports, constraints and pods that are nominated to nodes; and the
+    node is one of the best.
+    """
     pods = [
-        a_pod(f"p{i}", node=node, priority=level, status={"startTime": start}, metadata={"labels": labels}, **with_port(ports, cpu))
+        a_pod(
+            f"p{i}",
+            node=node,
+            priority=level,
+            status={"startTime": start},
+            metadata={"labels": labels},
+            **with_port(ports, cpu),
+        )
         for i, (node, cpu, level, labels, start, ports) in enumerate(placed)
     ]
-    guests = [a_pod(f"w{i}", cpu, "", level, {"nominatedNodeName": node}) for i, (node, cpu, level) in enumerate(waiting)]
+    guests = [
+        a_pod(f"w{i}", cpu, "", level, {"nominatedNodeName": node})
+        for i, (node, cpu, level) in enumerate(waiting)
+    ]
     budgets = [
         a_budget(f"b{i}", allowed, selector, namespace=namespace, disruptedPods=gone)
         for i, (selector, allowed, namespace, gone) in enumerate(drawn)
     ]
     cpu, level, labels, ports, affinity, spread = wanted
     pod = a_pod(
-        "new", priority=level, affinity=affinity, topologySpreadConstraints=spread, metadata={"labels": labels}, **with_port(ports, cpu)
+        "new",
+        priority=level,
+        affinity=affinity,
+        topologySpreadConstraints=spread,
+        metadata={"labels": labels},
+        **with_port(ports, cpu),
     )
     readable = [budget for budget in budgets if "Sideways" not in str(budget)]
     cluster = naive.Cluster(
-        NODES, [(one, one.spec.node_name) for one in pods], readable, [(one, one.status.nominated_node_name) for one in guests]
+        NODES,
+        [(one, one.spec.node_name) for one in pods],
+        readable,
+        [(one, one.status.nominated_node_name) for one in guests],
     )
     expected = schedule(pod, cluster, PROFILE)
     outcome = decide(pod, REVISION, scheduler_of(NODES, pods + guests, budgets))
@@ -177,12 +280,14 @@ def check_victims(outcome: Diagnosis, expected: Preemption) -> None:
     """A best node and its victims; or none, and a former nomination is over."""
     if expected.best:
         assert outcome.nominated_node in expected.best
-        assert [one.metadata.uid for one in outcome.victims] == expected.victims[outcome.nominated_node or ""]
+        assert [one.metadata.uid for one in outcome.victims] == expected.victims[
+            outcome.nominated_node or ""
+        ]
     else:
         assert (outcome.nominated_node, outcome.victims) == ("", ())
 
 
-# ---- whether it may ----------------------------------------------------------------------------------------------------------
+# ---- whether it may ------------------------------------------------------------------------------
 
 LOW = a_pod("low", "4", "n1", 1)
 HIGH = a_pod("high", "4", priority=9)
@@ -203,9 +308,14 @@ def nominated(pod: Pod, node: str, context: CycleContext) -> CycleContext:
 
 def test_a_pod_that_does_not_want_to_preempts_nobody() -> None:
     """Its nomination, if any, is left alone."""
-    found = diagnosis(a_pod("high", "4", priority=9, preemptionPolicy="Never"), scheduler_of(NODE, [LOW]))
+    found = diagnosis(
+        a_pod("high", "4", priority=9, preemptionPolicy="Never"), scheduler_of(NODE, [LOW])
+    )
     assert (found.victims, found.nominated_node) == ((), None)
-    assert found.message == "0/1 nodes are available: 1 Insufficient cpu. preemption: not eligible due to preemptionPolicy=Never."
+    assert found.message == (
+        "0/1 nodes are available: 1 Insufficient cpu. preemption: not eligible due to "
+        "preemptionPolicy=Never."
+    )
 
 
 @pytest.mark.parametrize(
@@ -214,33 +324,61 @@ def test_a_pod_that_does_not_want_to_preempts_nobody() -> None:
         pytest.param(going(BY_US), "n1", True, id="its victim is going"),
         pytest.param(going(BY_US), "", False, id="but it is not nominated"),
         pytest.param(going(BY_US), "gone", False, id="but to a node that is not there"),
-        pytest.param(going({**BY_US, "reason": "EvictionByEvictionAPI"}), "n1", False, id="somebody else evicted it"),
-        pytest.param(going({**BY_US, "status": "False"}), "n1", False, id="it was not evicted after all"),
+        pytest.param(
+            going({**BY_US, "reason": "EvictionByEvictionAPI"}),
+            "n1",
+            False,
+            id="somebody else evicted it",
+        ),
+        pytest.param(
+            going({**BY_US, "status": "False"}), "n1", False, id="it was not evicted after all"
+        ),
         pytest.param(going(), "n1", False, id="it goes by itself"),
-        pytest.param(a_pod("low", "4", "n1", 1, {"conditions": [BY_US]}), "n1", False, id="it was told and is not going"),
+        pytest.param(
+            a_pod("low", "4", "n1", 1, {"conditions": [BY_US]}),
+            "n1",
+            False,
+            id="it was told and is not going",
+        ),
     ],
 )
 def test_a_pod_whose_victim_is_going_waits(there: Pod, node: str, waits: bool) -> None:
     """On the node that it is nominated to; else it preempts."""
     found = diagnosis(HIGH, nominated(HIGH, node, scheduler_of(NODE, [there])))
-    assert ("not eligible due to a terminating pod on the nominated node." in found.message) is waits
-    assert (names(found.victims), found.nominated_node) == (([], None) if waits else (["low"], "n1"))
+    assert (
+        "not eligible due to a terminating pod on the nominated node." in found.message
+    ) is waits
+    assert (names(found.victims), found.nominated_node) == (
+        ([], None) if waits else (["low"], "n1")
+    )
 
 
 def test_it_may_preempt_where_the_nominated_node_cannot_help_any_more() -> None:
     """What is going there is of no use to it now."""
     nodes = [make_node("n1", unschedulable=True), make_node("n2")]
-    found = diagnosis(HIGH, nominated(HIGH, "n1", scheduler_of(nodes, [going(BY_US), a_pod("other", "4", "n2")])))
+    found = diagnosis(
+        HIGH, nominated(HIGH, "n1", scheduler_of(nodes, [going(BY_US), a_pod("other", "4", "n2")]))
+    )
     assert (names(found.victims), found.nominated_node) == (["other"], "n2")
 
 
 def test_nodes_that_cannot_help_are_not_tried() -> None:
     """Cordoned ones, too small ones, and those without lower pods; the text counts each."""
-    nodes = [make_node("n1", unschedulable=True), make_node("n2", cpu="1"), make_node("n3"), make_node("n4")]
-    pods = [a_pod("equal", "4", "n3", 9), a_pod("higher", "3", "n4", 10), a_pod("low", "1", "n4", 0)]
+    nodes = [
+        make_node("n1", unschedulable=True),
+        make_node("n2", cpu="1"),
+        make_node("n3"),
+        make_node("n4"),
+    ]
+    pods = [
+        a_pod("equal", "4", "n3", 9),
+        a_pod("higher", "3", "n4", 10),
+        a_pod("low", "1", "n4", 0),
+    ]
     found = diagnosis(HIGH, scheduler_of(nodes, pods))
     assert found.message.partition("preemption: ")[2] == (
-        "0/4 nodes are available: 1 Insufficient cpu, 1 No preemption victims found for incoming pod, "
+        "0/4 nodes are available: 1 Insufficient cpu, 1 No preemption victims found for incoming "
+        "pod, "
         "2 Preemption is not helpful for scheduling."
     )
     assert found.nominated_node == ""
@@ -253,12 +391,15 @@ def test_what_cannot_be_read_stays() -> None:
     assert "No preemption victims found" in diagnosis(HIGH, context).message
 
 
-# ---- which node --------------------------------------------------------------------------------------------------------------
+# ---- which node ----------------------------------------------------------------------------------
 
 
 def candidate(row: int, violations: int, *victims: tuple[int, str | None]) -> PreemptionCandidate:
     """One with victims of these priorities and start times."""
-    pods = tuple(a_pod(f"v{i}", priority=level, status={"startTime": start}) for i, (level, start) in enumerate(victims))
+    pods = tuple(
+        a_pod(f"v{i}", priority=level, status={"startTime": start})
+        for i, (level, start) in enumerate(victims)
+    )
     return candidate_of(row, pods, violations)
 
 
@@ -266,13 +407,41 @@ def candidate(row: int, violations: int, *victims: tuple[int, str | None]) -> Pr
     ("better", "worse"),
     [
         pytest.param(candidate(0, 0, (9, "2")), candidate(1, 1, (1, "9")), id="fewest violations"),
-        pytest.param(candidate(0, 0, (5, "2"), (5, "2")), candidate(1, 0, (6, "9")), id="lowest of the highest priorities"),
-        pytest.param(candidate(0, 0, (5, "2"), (1, "2")), candidate(1, 0, (5, "9"), (2, "9")), id="lowest sum"),
-        pytest.param(candidate(0, 0, (5, "2")), candidate(1, 0, (5, "9"), (-9, "9")), id="a negative priority counts as one more victim"),
-        pytest.param(candidate(0, 0, (5, "2")), candidate(1, 0, (5, "9"), (-(2**31), "9")), id="fewest victims"),
-        pytest.param(candidate(0, 0, (5, "3"), (1, "1")), candidate(1, 0, (5, "2"), (1, "9")), id="the most important one is younger"),
-        pytest.param(candidate(0, 0, (5, "3"), (5, "4")), candidate(1, 0, (5, "2"), (5, "9")), id="the oldest of them counts"),
-        pytest.param(candidate(0, 0, (5, None)), candidate(1, 0, (5, "2026-01-01T00:00:00Z")), id="not started is as good as now"),
+        pytest.param(
+            candidate(0, 0, (5, "2"), (5, "2")),
+            candidate(1, 0, (6, "9")),
+            id="lowest of the highest priorities",
+        ),
+        pytest.param(
+            candidate(0, 0, (5, "2"), (1, "2")),
+            candidate(1, 0, (5, "9"), (2, "9")),
+            id="lowest sum",
+        ),
+        pytest.param(
+            candidate(0, 0, (5, "2")),
+            candidate(1, 0, (5, "9"), (-9, "9")),
+            id="a negative priority counts as one more victim",
+        ),
+        pytest.param(
+            candidate(0, 0, (5, "2")),
+            candidate(1, 0, (5, "9"), (-(2**31), "9")),
+            id="fewest victims",
+        ),
+        pytest.param(
+            candidate(0, 0, (5, "3"), (1, "1")),
+            candidate(1, 0, (5, "2"), (1, "9")),
+            id="the most important one is younger",
+        ),
+        pytest.param(
+            candidate(0, 0, (5, "3"), (5, "4")),
+            candidate(1, 0, (5, "2"), (5, "9")),
+            id="the oldest of them counts",
+        ),
+        pytest.param(
+            candidate(0, 0, (5, None)),
+            candidate(1, 0, (5, "2026-01-01T00:00:00Z")),
+            id="not started is as good as now",
+        ),
     ],
 )
 def test_the_least_harm(better: PreemptionCandidate, worse: PreemptionCandidate) -> None:
@@ -294,10 +463,18 @@ def test_equals_are_told_apart_by_seed_pod_and_node_alone() -> None:
         assert diagnosis(pod, scheduler_of(nodes, pods)).nominated_node == node
         chosen.add(node)
     assert len(chosen) == 6
-    assert len({diagnosis(HIGH, scheduler_of(nodes, pods, seed=seed)).nominated_node for seed in range(30)}) == 6
+    assert (
+        len(
+            {
+                diagnosis(HIGH, scheduler_of(nodes, pods, seed=seed)).nominated_node
+                for seed in range(30)
+            }
+        )
+        == 6
+    )
 
 
-# ---- how many nodes ----------------------------------------------------------------------------------------------------------
+# ---- how many nodes ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -309,7 +486,12 @@ def test_enough_candidates_end_the_search(percentage: int, absolute: int, few: b
     nodes = [make_node(f"n{i}") for i in range(150)]
     pods = [a_pod(f"low{i}", "4", f"n{i}", 1 if i == 77 else 2) for i in range(150)]
     revision = revision_with(DefaultPreemptionArgs(percentage, absolute))
-    chosen = [diagnosis(a_pod(f"high{i}", "4", priority=9), scheduler_of(nodes, pods), revision).nominated_node for i in range(12)]
+    chosen = [
+        diagnosis(
+            a_pod(f"high{i}", "4", priority=9), scheduler_of(nodes, pods), revision
+        ).nominated_node
+        for i in range(12)
+    ]
     found = chosen.count("n77") / len(chosen)
     assert (found < 1) is (absolute < len(nodes) and percentage < 100)
     assert (found < 0.5) is few
@@ -318,14 +500,19 @@ def test_enough_candidates_end_the_search(percentage: int, absolute: int, few: b
 def test_the_search_goes_on_until_a_node_violates_no_budget() -> None:
     """One candidate would be enough, but it would violate one."""
     nodes = [make_node(f"n{i}") for i in range(150)]
-    pods = [a_pod(f"low{i}", "4", f"n{i}", 1, metadata={"labels": {"app": "free" if i == 77 else "kept"}}) for i in range(150)]
+    pods = [
+        a_pod(
+            f"low{i}", "4", f"n{i}", 1, metadata={"labels": {"app": "free" if i == 77 else "kept"}}
+        )
+        for i in range(150)
+    ]
     budget = a_budget("kept", 0, {"matchLabels": {"app": "kept"}})
     revision = revision_with(DefaultPreemptionArgs(0, 1))
     found = diagnosis(HIGH, scheduler_of(nodes, pods, [budget]), revision)
     assert found.nominated_node == "n77"
 
 
-# ---- who does not go, or goes already ----------------------------------------------------------------------------------------
+# ---- who does not go, or goes already ------------------------------------------------------------
 
 
 def test_a_pod_that_was_told_to_go_counts_as_going_before_the_watch_shows_it() -> None:
@@ -340,7 +527,9 @@ def test_a_pod_that_was_told_to_go_counts_as_going_before_the_watch_shows_it() -
 
 
 def test_a_pod_that_does_not_die_is_no_victim_any_more() -> None:
-    """What was found out about its node before is forgotten, and the pod that waited for it may preempt elsewhere."""
+    """What was found out about its node before is forgotten, and the pod that waited for it may
+    preempt elsewhere.
+    """
     nodes, pods = [make_node("n1"), make_node("n2")], [going(BY_US), a_pod("other", "4", "n2", 5)]
     context = scheduler_of(nodes, pods)
     assert diagnosis(HIGH, context).nominated_node == "n1"
@@ -349,7 +538,9 @@ def test_a_pod_that_does_not_die_is_no_victim_any_more() -> None:
     context.cache.mark_stuck("uid-low")
     found = diagnosis(HIGH, context)
     assert (names(found.victims), found.nominated_node) == (["other"], "n2")
-    context.cache.observe(a_pod("low", "4", "n1", 1, metadata={"labels": {"a": "b"}}), pod_requests(LOW))
+    context.cache.observe(
+        a_pod("low", "4", "n1", 1, metadata={"labels": {"a": "b"}}), pod_requests(LOW)
+    )
     assert diagnosis(HIGH, context).nominated_node == "n2"
 
 
@@ -361,7 +552,7 @@ def test_a_node_where_nobody_goes_is_no_candidate() -> None:
     assert (found.victims, found.nominated_node) == ((), "")
 
 
-# ---- disruption budgets that are respected -----------------------------------------------------------------------------------
+# ---- disruption budgets that are respected -------------------------------------------------------
 
 RESPECTFUL = revision_with(DefaultPreemptionArgs(disruption_policy="RespectPDB"))
 KEPT = {"labels": {"app": "kept"}}
@@ -369,36 +560,56 @@ SELECTED = {"matchLabels": {"app": "kept"}}
 
 
 def test_a_pod_that_a_budget_protects_stays() -> None:
-    """Its node is no candidate, and the text says how many there are; with the usual policy it goes all the same."""
-    nodes, pods = [make_node("n1"), make_node("n2")], [a_pod(f"p{i}", "4", f"n{i}", i, metadata=KEPT) for i in (1, 2)]
+    """Its node is no candidate, and the text says how many there are; with the usual policy it goes
+    all the same.
+    """
+    nodes, pods = (
+        [make_node("n1"), make_node("n2")],
+        [a_pod(f"p{i}", "4", f"n{i}", i, metadata=KEPT) for i in (1, 2)],
+    )
     context = scheduler_of(nodes, pods, [a_budget("kept", 0, SELECTED)])
     found = diagnosis(HIGH, context)
-    assert (names(found.victims), found.by_eviction, found.unschedulable_plugins) == (["p1"], False, {"NodeResourcesFit"})
+    assert (names(found.victims), found.by_eviction, found.unschedulable_plugins) == (
+        ["p1"],
+        False,
+        {"NodeResourcesFit"},
+    )
     found = diagnosis(HIGH, context, RESPECTFUL)
     assert (found.victims, found.nominated_node) == ((), "")
-    assert found.message.endswith("preemption: 0/2 nodes are available: 2 Preemption would violate a disruption budget.")
+    assert found.message.endswith(
+        "preemption: 0/2 nodes are available: 2 Preemption would violate a disruption budget."
+    )
     assert found.unschedulable_plugins == {"NodeResourcesFit", "DefaultPreemption"}
 
 
 def test_another_one_goes_by_eviction() -> None:
     """The worse choice otherwise: it is more important."""
     pods = [a_pod("p1", "4", "n1", 1, metadata=KEPT), a_pod("p2", "4", "n2", 5)]
-    context = scheduler_of([make_node("n1"), make_node("n2")], pods, [a_budget("kept", 0, SELECTED)])
+    context = scheduler_of(
+        [make_node("n1"), make_node("n2")], pods, [a_budget("kept", 0, SELECTED)]
+    )
     found = diagnosis(HIGH, context, RESPECTFUL)
     assert (names(found.victims), found.nominated_node, found.by_eviction) == (["p2"], "n2", True)
     assert found.unschedulable_plugins == {"NodeResourcesFit"}
 
 
 def test_victims_are_counted_and_not_who_might_have_been() -> None:
-    """One of two protected pods goes, as the budget allows. kube-scheduler would count the second one as a violation."""
-    pods = [a_pod("small", "1", "n1", 5, metadata=KEPT), a_pod("large", "3", "n1", 1, metadata=KEPT)]
+    """One of two protected pods goes, as the budget allows. kube-scheduler would count the second
+    one as a violation.
+    """
+    pods = [
+        a_pod("small", "1", "n1", 5, metadata=KEPT),
+        a_pod("large", "3", "n1", 1, metadata=KEPT),
+    ]
     context = scheduler_of(NODE, pods, [a_budget("kept", 1, SELECTED)])
     want = a_pod("want", "3", priority=9)
     found = diagnosis(want, context, RESPECTFUL)
     assert (names(found.victims), found.nominated_node) == (["large"], "n1")
 
 
-def budget_event(action: ActionType, old: PodDisruptionBudget | None, new: PodDisruptionBudget | None) -> ClusterEvent:
+def budget_event(
+    action: ActionType, old: PodDisruptionBudget | None, new: PodDisruptionBudget | None
+) -> ClusterEvent:
     """A change of a budget."""
     return ClusterEvent(EventResource.POD_DISRUPTION_BUDGET, action, old, new)
 
@@ -406,11 +617,27 @@ def budget_event(action: ActionType, old: PodDisruptionBudget | None, new: PodDi
 @pytest.mark.parametrize(
     ("event", "wakes"),
     [
-        pytest.param(budget_event(ActionType.UPDATE, a_budget("b", 0, SELECTED), a_budget("b", 1, SELECTED)), True, id="it allows more"),
-        pytest.param(budget_event(ActionType.UPDATE, a_budget("b", 1, SELECTED), a_budget("b", 0, SELECTED)), False, id="it allows less"),
-        pytest.param(budget_event(ActionType.UPDATE, a_budget("b", 0, SELECTED), a_budget("b", 0, None)), True, id="it selects others"),
-        pytest.param(budget_event(ActionType.DELETE, a_budget("b", 0, SELECTED), None), True, id="it is gone"),
-        pytest.param(budget_event(ActionType.ADD, None, a_budget("b", 9, SELECTED)), False, id="it is new"),
+        pytest.param(
+            budget_event(ActionType.UPDATE, a_budget("b", 0, SELECTED), a_budget("b", 1, SELECTED)),
+            True,
+            id="it allows more",
+        ),
+        pytest.param(
+            budget_event(ActionType.UPDATE, a_budget("b", 1, SELECTED), a_budget("b", 0, SELECTED)),
+            False,
+            id="it allows less",
+        ),
+        pytest.param(
+            budget_event(ActionType.UPDATE, a_budget("b", 0, SELECTED), a_budget("b", 0, None)),
+            True,
+            id="it selects others",
+        ),
+        pytest.param(
+            budget_event(ActionType.DELETE, a_budget("b", 0, SELECTED), None), True, id="it is gone"
+        ),
+        pytest.param(
+            budget_event(ActionType.ADD, None, a_budget("b", 9, SELECTED)), False, id="it is new"
+        ),
     ],
 )
 def test_a_budget_that_lets_go_wakes(event: ClusterEvent, wakes: bool) -> None:
@@ -421,7 +648,7 @@ def test_a_budget_that_lets_go_wakes(event: ClusterEvent, wakes: bool) -> None:
     assert not any(wake.matches(event) for wake in PLUGIN.events_to_register)
 
 
-# ---- what is declared --------------------------------------------------------------------------------------------------------
+# ---- what is declared ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -433,7 +660,9 @@ def test_a_budget_that_lets_go_wakes(event: ClusterEvent, wakes: bool) -> None:
         (DefaultPreemptionArgs(), []),
     ],
 )
-def test_one_of_the_numbers_must_ask_for_something(args: DefaultPreemptionArgs, paths: list[str]) -> None:
+def test_one_of_the_numbers_must_ask_for_something(
+    args: DefaultPreemptionArgs, paths: list[str]
+) -> None:
     """Both 0 would try nothing."""
     assert [violation.path for violation in args.validate()] == paths
 

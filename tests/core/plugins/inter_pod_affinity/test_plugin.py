@@ -1,4 +1,6 @@
-"""InterPodAffinity: terms both ways, first pods, namespaces, weights, what is counted when pods are tried, and what wakes."""
+"""InterPodAffinity: terms both ways, first pods, namespaces, weights, what is counted when pods are
+tried, and what wakes.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,21 @@ from moorage.core.objects.pods import Pod
 from moorage.core.plugins.inter_pod_affinity.plugin import InterPodAffinity, InterPodAffinityArgs
 from moorage.core.plugins.intree import INTREE, PRESETS
 from moorage.core.pods.requests import pod_requests
-from tests.core.plugins.companions import HOST, ZONE, Document, away, cluster, deleted, namespace, near, node, pod, prefers, said, term
+from tests.core.plugins.companions import (
+    HOST,
+    ZONE,
+    Document,
+    away,
+    cluster,
+    deleted,
+    namespace,
+    near,
+    node,
+    pod,
+    prefers,
+    said,
+    term,
+)
 
 PLUGIN = InterPodAffinity()
 _pre_filter: PreFilterPlugin = PLUGIN
@@ -42,11 +58,17 @@ _normalize: ScoreExtensions = PLUGIN
 NODES = (node("a1", "a"), node("a2", "a"), node("b1", "b"), node("none"))
 DB, CACHE = pod("db", {"app": "db"}, "a1"), pod("cache", {"app": "cache"}, "b1")
 BOTH = pod("both", {"app": "db", "tier": "cache"}, "a2")
-BESIDE, CONFLICT, REPELLED = "PodAffinityMismatch", "PodAntiAffinityConflict", "ExistingPodAntiAffinity"
+BESIDE, CONFLICT, REPELLED = (
+    "PodAffinityMismatch",
+    "PodAntiAffinityConflict",
+    "ExistingPodAntiAffinity",
+)
 ANY_POD = InterPodAffinity(InterPodAffinityArgs(terms_met_by="AnyPod"))
 
 
-def refusals(wanted: Pod, *objects: Pod | Namespace | Node, plugin: InterPodAffinity = PLUGIN) -> dict[str, str] | None:
+def refusals(
+    wanted: Pod, *objects: Pod | Namespace | Node, plugin: InterPodAffinity = PLUGIN
+) -> dict[str, str] | None:
     """Who is refused why; None when the plugin has no say."""
     snapshot = Snapshot(cluster(*NODES, *objects))
     prepared = plugin.pre_filter(wanted, snapshot)
@@ -73,8 +95,18 @@ NOWHERE = dict.fromkeys(("a1", "a2", "b1", "none"), BESIDE)
         (near(term(app="db")), {}, [pod("db", {"app": "db"}, "a1", "other")], NOWHERE),
         (away(term(app="db")), {}, [DB], {"a1": CONFLICT, "a2": CONFLICT}),
         (away(term(app="db")), {"app": "db"}, [], {}),
-        (away(term(app="db"), term(HOST, app="cache")), {}, [DB, CACHE], {"a1": CONFLICT, "a2": CONFLICT, "b1": CONFLICT}),
-        (None, {"app": "x"}, [pod("shy", {}, "a1", affinity=away(term(app="x")))], {"a1": REPELLED, "a2": REPELLED}),
+        (
+            away(term(app="db"), term(HOST, app="cache")),
+            {},
+            [DB, CACHE],
+            {"a1": CONFLICT, "a2": CONFLICT, "b1": CONFLICT},
+        ),
+        (
+            None,
+            {"app": "x"},
+            [pod("shy", {}, "a1", affinity=away(term(app="x")))],
+            {"a1": REPELLED, "a2": REPELLED},
+        ),
         (None, {"app": "y"}, [pod("shy", {}, "a1", affinity=away(term(app="x")))], None),
         (None, {"app": "x"}, [pod("shy", {}, "none", affinity=away(term(app="x")))], None),
         (
@@ -103,7 +135,9 @@ NOWHERE = dict.fromkeys(("a1", "a2", "b1", "none"), BESIDE)
         "affinity first, then anti-affinity, then others'",
     ],
 )
-def test_required_terms(affinity: Document | None, labels: dict[str, str], there: list[Pod], want: dict[str, str] | None) -> None:
+def test_required_terms(
+    affinity: Document | None, labels: dict[str, str], there: list[Pod], want: dict[str, str] | None
+) -> None:
     """Which nodes are refused, and for what."""
     assert refusals(pod("new", labels, affinity=affinity), *there) == want
 
@@ -129,7 +163,9 @@ def test_required_terms(affinity: Document | None, labels: dict[str, str], there
         "the first for one is not enough",
     ],
 )
-def test_terms_met_by_different_pods(plugin: InterPodAffinity, labels: dict[str, str], there: list[Pod], want: dict[str, str]) -> None:
+def test_terms_met_by_different_pods(
+    plugin: InterPodAffinity, labels: dict[str, str], there: list[Pod], want: dict[str, str]
+) -> None:
     """docs/adr/0004: by default one pod must meet all terms; as an argument, each term some pod."""
     wanted = pod("new", labels, affinity=near(term(app="db"), term(tier="cache")))
     assert refusals(wanted, *there, plugin=plugin) == want
@@ -143,45 +179,79 @@ def test_terms_met_by_different_pods(plugin: InterPodAffinity, labels: dict[str,
         (term(teams="1", app="db"), ["east"]),
         (term(teams="1", namespaces=["absent"], app="db"), ["absent", "east"]),
         (term(teams="*", app="db"), ["absent", "default", "east", "west"]),
-        ({**term(app="db"), "namespaceSelector": {"matchExpressions": [{"key": "team", "operator": "DoesNotExist"}]}}, ["default"]),
+        (
+            {
+                **term(app="db"),
+                "namespaceSelector": {
+                    "matchExpressions": [{"key": "team", "operator": "DoesNotExist"}]
+                },
+            },
+            ["default"],
+        ),
     ],
     ids=["its own", "named", "selected", "named and selected", "all", "without a label"],
 )
 def test_namespaces(one: Document, spoken_of: list[str]) -> None:
-    """Whom a term of the pod speaks of; a namespace that is not there is selected by nothing but the empty selector."""
+    """Whom a term of the pod speaks of; a namespace that is not there is selected by nothing but
+    the empty selector.
+    """
     known = [namespace("default"), namespace("east", team="1"), namespace("west", team="2")]
     wanted = pod("new", affinity=away(one))
     everywhere = ("absent", "default", "east", "west")
-    found = [name for name in everywhere if refusals(wanted, *known, pod("db", {"app": "db"}, "a1", name))]
+    found = [
+        name
+        for name in everywhere
+        if refusals(wanted, *known, pod("db", {"app": "db"}, "a1", name))
+    ]
     assert found == spoken_of
 
 
 def test_relabelled_namespace() -> None:
-    """What was counted of a namespace is out of date when its labels change; likewise for preferences."""
+    """What was counted of a namespace is out of date when its labels change; likewise for
+    preferences.
+    """
     cache = cluster(*NODES, namespace("east", team="2"), pod("db", {"app": "db"}, "a1", "east"))
     snapshot = Snapshot(cache)
-    wanted = pod("new", affinity=away(term(teams="1", app="db")) | prefers("podAffinity", (5, term(teams="1", app="db"))))
+    wanted = pod(
+        "new",
+        affinity=away(term(teams="1", app="db"))
+        | prefers("podAffinity", (5, term(teams="1", app="db"))),
+    )
     before = PLUGIN.pre_filter(wanted, snapshot), PLUGIN.pre_score(wanted, snapshot)
     versions = [[one.version for one in prepared.depends_on] for prepared in before]
     assert said(PLUGIN, before[0], snapshot) == {}
     assert before[1].status == SKIP
     cache.store.put(namespace("east", team="1"))
-    assert all([one.version for one in prepared.depends_on] != old for prepared, old in zip(before, versions, strict=True))
-    assert said(PLUGIN, PLUGIN.pre_filter(wanted, snapshot), snapshot) == {"a1": CONFLICT, "a2": CONFLICT}
+    assert all(
+        [one.version for one in prepared.depends_on] != old
+        for prepared, old in zip(before, versions, strict=True)
+    )
+    assert said(PLUGIN, PLUGIN.pre_filter(wanted, snapshot), snapshot) == {
+        "a1": CONFLICT,
+        "a2": CONFLICT,
+    }
     assert PLUGIN.pre_score(wanted, snapshot).status == SUCCESS
 
 
 def test_unreadable_terms() -> None:
     """Nobody can say where such a pod may go."""
-    broken = {"labelSelector": {"matchExpressions": [{"key": "a", "operator": "Near"}]}, "topologyKey": ZONE}
+    broken = {
+        "labelSelector": {"matchExpressions": [{"key": "a", "operator": "Near"}]},
+        "topologyKey": ZONE,
+    }
     status = PLUGIN.pre_filter(pod("new", affinity=near(broken)), Snapshot(cluster(*NODES))).status
     assert status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
     assert status.message.startswith("parsing pod: ")
 
 
-# ---- scores ------------------------------------------------------------------------------------------------------------------
+# ---- scores --------------------------------------------------------------------------------------
 
-GREETER = pod("greeter", {}, "b1", affinity=near(term(app="x")) | prefers("podAntiAffinity", (30, term(HOST, app="x"))))
+GREETER = pod(
+    "greeter",
+    {},
+    "b1",
+    affinity=near(term(app="x")) | prefers("podAntiAffinity", (30, term(HOST, app="x"))),
+)
 
 
 @pytest.mark.parametrize(
@@ -189,13 +259,28 @@ GREETER = pod("greeter", {}, "b1", affinity=near(term(app="x")) | prefers("podAn
     [
         (None, InterPodAffinityArgs(), [DB], None),
         (prefers("podAffinity", (10, term(app="db"))), InterPodAffinityArgs(), [], None),
-        (prefers("podAffinity", (10, term(app="db"))), InterPodAffinityArgs(), [DB, BOTH], [20, 20, 0, 0]),
-        (prefers("podAntiAffinity", (7, term(HOST, app="db"))), InterPodAffinityArgs(), [DB, deleted(CACHE)], [-7, 0, 0, 0]),
+        (
+            prefers("podAffinity", (10, term(app="db"))),
+            InterPodAffinityArgs(),
+            [DB, BOTH],
+            [20, 20, 0, 0],
+        ),
+        (
+            prefers("podAntiAffinity", (7, term(HOST, app="db"))),
+            InterPodAffinityArgs(),
+            [DB, deleted(CACHE)],
+            [-7, 0, 0, 0],
+        ),
         (None, InterPodAffinityArgs(), [GREETER], [0, 0, 1 - 30, 0]),
         (None, InterPodAffinityArgs(5), [GREETER], [0, 0, 5 - 30, 0]),
         (None, InterPodAffinityArgs(0), [GREETER], [0, 0, -30, 0]),
         (None, InterPodAffinityArgs(1, True), [GREETER], None),
-        (prefers("podAffinity", (10, term(app="none"))), InterPodAffinityArgs(1, True), [GREETER], [0, 0, -29, 0]),
+        (
+            prefers("podAffinity", (10, term(app="none"))),
+            InterPodAffinityArgs(1, True),
+            [GREETER],
+            [0, 0, -29, 0],
+        ),
     ],
     ids=[
         "nobody prefers",
@@ -209,7 +294,9 @@ GREETER = pod("greeter", {}, "b1", affinity=near(term(app="x")) | prefers("podAn
         "not ignored beside own ones",
     ],
 )
-def test_score(affinity: Document | None, args: InterPodAffinityArgs, there: list[Pod], want: list[int] | None) -> None:
+def test_score(
+    affinity: Document | None, args: InterPodAffinityArgs, there: list[Pod], want: list[int] | None
+) -> None:
     """Weights in the node's domains; None: skipped."""
     plugin, snapshot = InterPodAffinity(args), Snapshot(cluster(*NODES, *there))
     prepared = plugin.pre_score(pod("new", {"app": "x"}, affinity=affinity), snapshot)
@@ -219,27 +306,38 @@ def test_score(affinity: Document | None, args: InterPodAffinityArgs, there: lis
         assert plugin.score(prepared.state, snapshot, snapshot.nodes.all_rows).tolist() == want
 
 
-@pytest.mark.parametrize(("raw", "want"), [([-5, 0, 15], [0, 25, 100]), ([0, 1, 3], [0, 33, 100]), ([4, 4], [0, 0])])
+@pytest.mark.parametrize(
+    ("raw", "want"), [([-5, 0, 15], [0, 25, 100]), ([0, 1, 3], [0, 33, 100]), ([4, 4], [0, 0])]
+)
 def test_normalize(raw: list[int], want: list[int]) -> None:
     """From the lowest sum to the highest."""
     assert PLUGIN.normalize_score({}, np.array(raw, np.int64)).tolist() == want
 
 
-# ---- what if -----------------------------------------------------------------------------------------------------------------
+# ---- what if -------------------------------------------------------------------------------------
 
 
 def test_adjusting_leaves_the_state_alone() -> None:
-    """Each of the three kinds of counts, one pod less and one more; the state that was there says what it said."""
+    """Each of the three kinds of counts, one pod less and one more; the state that was there says
+    what it said.
+    """
     shy = pod("shy", {}, "b1", affinity=away(term(app="x")))
     snapshot = Snapshot(cluster(*NODES, DB, BOTH, shy))
-    wanted = pod("new", {"app": "x"}, affinity=near(term(app="db")) | away(term(HOST, tier="cache")))
+    wanted = pod(
+        "new", {"app": "x"}, affinity=near(term(app="db")) | away(term(HOST, tier="cache"))
+    )
     prepared = PLUGIN.pre_filter(wanted, snapshot)
     state, rows = prepared.state, snapshot.nodes.all_rows
     before = PLUGIN.filter(state, snapshot, rows).tolist()
     assert before == [0, 2, 1, 1]
     without = PLUGIN.adjust(PLUGIN.adjust(state, DB, 0, -1, snapshot), BOTH, 1, -1, snapshot)
     assert PLUGIN.filter(without, snapshot, rows).tolist() == [1, 1, 1, 1]
-    assert PLUGIN.filter(PLUGIN.adjust(without, DB, 2, 1, snapshot), snapshot, rows).tolist() == [1, 1, 3, 1]
+    assert PLUGIN.filter(PLUGIN.adjust(without, DB, 2, 1, snapshot), snapshot, rows).tolist() == [
+        1,
+        1,
+        3,
+        1,
+    ]
     moved = PLUGIN.adjust(PLUGIN.adjust(without, DB, 2, 1, snapshot), shy, 2, -1, snapshot)
     assert PLUGIN.filter(moved, snapshot, rows).tolist() == [1, 1, 0, 1]
     assert PLUGIN.filter(state, snapshot, rows).tolist() == before
@@ -249,21 +347,30 @@ def test_adjusting_leaves_the_state_alone() -> None:
 def test_adjusting_by_a_topology_that_nobody_used() -> None:
     """A nominated pod may be the first with a term of its kind."""
     snapshot = Snapshot(cluster(*NODES))
-    state = PLUGIN.pre_filter(pod("new", {"app": "x"}, affinity=away(term(app="y"))), snapshot).state
-    with_guest = PLUGIN.adjust(state, pod("guest", affinity=away(term(HOST, app="x"))), 1, 1, snapshot)
+    state = PLUGIN.pre_filter(
+        pod("new", {"app": "x"}, affinity=away(term(app="y"))), snapshot
+    ).state
+    with_guest = PLUGIN.adjust(
+        state, pod("guest", affinity=away(term(HOST, app="x"))), 1, 1, snapshot
+    )
     assert PLUGIN.filter(with_guest, snapshot, snapshot.nodes.all_rows).tolist() == [0, 3, 0, 0]
 
 
-# ---- telling pods apart ------------------------------------------------------------------------------------------------------
+# ---- telling pods apart --------------------------------------------------------------------------
 
 
 def test_distinguish() -> None:
-    """Nothing is told of pods that nothing speaks of; the terms that speak of one, and whether it could be the first, are."""
+    """Nothing is told of pods that nothing speaks of; the terms that speak of one, and whether it
+    could be the first, are.
+    """
     cache = cluster(*NODES)
     snapshot = Snapshot(cache)
     plain, other = pod("p", {"app": "x"}), pod("q", {"app": "y"})
     assert PLUGIN.sign_pod(plain, snapshot) == PLUGIN.sign_pod(other, snapshot) == b""
-    first, later = (pod(name, labels, affinity=near(term(app="x"))) for name, labels in (("p", {"app": "x"}), ("q", {})))
+    first, later = (
+        pod(name, labels, affinity=near(term(app="x")))
+        for name, labels in (("p", {"app": "x"}), ("q", {}))
+    )
     assert PLUGIN.sign_pod(first, snapshot) != PLUGIN.sign_pod(later, snapshot)
     shy = pod("shy", on="a1", affinity=away(term(app="x")))
     cache.observe(shy, pod_requests(shy))
@@ -274,30 +381,44 @@ def test_distinguish() -> None:
 
 
 def test_nominated_pods_tell_labels_apart() -> None:
-    """Their terms are put to each pod anew, so a template must not be shared by pods with different labels."""
+    """Their terms are put to each pod anew, so a template must not be shared by pods with different
+    labels.
+    """
     cache = cluster(*NODES)
     guest = pod("guest")
     cache.nominations.add(guest, "a1", pod_requests(guest))
-    said_of = [PLUGIN.sign_pod(pod("p", labels), Snapshot(cache)) for labels in (None, {"app": "x"}, {"app": "y"})]
+    said_of = [
+        PLUGIN.sign_pod(pod("p", labels), Snapshot(cache))
+        for labels in (None, {"app": "x"}, {"app": "y"})
+    ]
     assert len({*said_of, b""}) == 4
 
 
 def test_pods_of_one_template_part_when_a_term_tells_them_apart() -> None:
     """The template that both shared is compiled for the one that still belongs to it."""
     context = CycleContext(cluster(node("a1", "a")))
-    only = EnabledPlugins(tuple(PluginRef(name) for name in ("PrioritySort", "InterPodAffinity", "DefaultBinder")), ("*",))
-    revision = resolve(RequestedProfile("test", plugins={"multiPoint": only}), build_registry(INTREE), PRESETS)
+    only = EnabledPlugins(
+        tuple(PluginRef(name) for name in ("PrioritySort", "InterPodAffinity", "DefaultBinder")),
+        ("*",),
+    )
+    revision = resolve(
+        RequestedProfile("test", plugins={"multiPoint": only}), build_registry(INTREE), PRESETS
+    )
     terms = away(term(app="other"))
     for name in ("x", "y"):
-        assert isinstance(decide(pod(name, {"app": name}, affinity=terms), revision, context), ScheduleResult)
+        assert isinstance(
+            decide(pod(name, {"app": name}, affinity=terms), revision, context), ScheduleResult
+        )
     shy = pod("shy", on="a1", affinity=away(term(app="x")))
     context.cache.observe(shy, pod_requests(shy))
     assert isinstance(decide(pod("x2", {"app": "x"}, affinity=terms), revision, context), Diagnosis)
     context.cache.put_node(node("a1", "a", disk="ssd"))  # the template is compiled again
-    assert isinstance(decide(pod("y2", {"app": "y"}, affinity=terms), revision, context), ScheduleResult)
+    assert isinstance(
+        decide(pod("y2", {"app": "y"}, affinity=terms), revision, context), ScheduleResult
+    )
 
 
-# ---- what wakes --------------------------------------------------------------------------------------------------------------
+# ---- what wakes ----------------------------------------------------------------------------------
 
 WANTS = pod("new", affinity=near(term(app="db")))
 SHUNS = pod("new", {"app": "x"}, affinity=away(term(app="db"), term(app="cache")))
@@ -349,7 +470,13 @@ TWO = pod("new", affinity=near(term(app="db"), term(tier="cache")))
 )
 def test_pods_that_wake(waiting: Pod, old: Pod | None, new: Pod | None, want: bool) -> None:
     """A pod that meets affinity now, or stands in the way no more."""
-    action = ActionType.ADD if old is None else ActionType.DELETE if new is None else ActionType.UPDATE_POD_LABEL
+    action = (
+        ActionType.ADD
+        if old is None
+        else ActionType.DELETE
+        if new is None
+        else ActionType.UPDATE_POD_LABEL
+    )
     event = ClusterEvent(EventResource.ASSIGNED_POD, action, old, new)
     (wake,) = [wake for wake in PLUGIN.events_to_register if wake.matches(event)]
     store = Store()
@@ -394,7 +521,9 @@ def test_half_of_what_is_wanted_wakes_with_any_pod() -> None:
 )
 def test_nodes_that_wake(waiting: Pod, old: Node | None, new: Node, want: bool) -> None:
     """A node in whose domain things may be different."""
-    event = ClusterEvent(EventResource.NODE, ActionType.UPDATE_NODE_LABEL if old else ActionType.ADD, old, new)
+    event = ClusterEvent(
+        EventResource.NODE, ActionType.UPDATE_NODE_LABEL if old else ActionType.ADD, old, new
+    )
     (wake,) = [wake for wake in PLUGIN.events_to_register if wake.matches(event)]
     assert wake.hint is not None
     assert wake.hint(waiting, event, Store()) is want
@@ -418,12 +547,29 @@ RIVAL = pod("new", affinity=away(term(teams="a", app="db")))
         (namespace("default"), namespace("default", more="1"), True),
         (namespace("default"), namespace("default"), False),
     ],
-    ids=["came", "another came", "selected now", "selected before", "no more selected", "went", "another went", "its own", "nothing new"],
+    ids=[
+        "came",
+        "another came",
+        "selected now",
+        "selected before",
+        "no more selected",
+        "went",
+        "another went",
+        "its own",
+        "nothing new",
+    ],
 )
-def test_namespaces_that_wake(waiting: Pod, old: Namespace | None, new: Namespace | None, want: bool) -> None:
-    """One that a term selects and did not before, or no more; and the pod's own, as others may have terms that go by its labels."""
+def test_namespaces_that_wake(
+    waiting: Pod, old: Namespace | None, new: Namespace | None, want: bool
+) -> None:
+    """One that a term selects and did not before, or no more; and the pod's own, as others may have
+    terms that go by its labels.
+    """
     event = ClusterEvent(
-        EventResource.NAMESPACE, ActionType.UPDATE if old and new else ActionType.DELETE if old else ActionType.ADD, old, new
+        EventResource.NAMESPACE,
+        ActionType.UPDATE if old and new else ActionType.DELETE if old else ActionType.ADD,
+        old,
+        new,
     )
     (wake,) = [wake for wake in PLUGIN.events_to_register if wake.matches(event)]
     assert wake.hint is not None

@@ -1,4 +1,6 @@
-"""NodeResourcesBalancedAllocation: agrees bit by bit with plain loops over floats, and with numbers worked out by hand."""
+"""NodeResourcesBalancedAllocation: agrees bit by bit with plain loops over floats, and with numbers
+worked out by hand.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ _args: Validated = PLUGIN.args
 @settings(deadline=None)
 def test_agrees_with_the_naive_scores(cluster: Cluster, names: list[str]) -> None:
     """For all rows at once and for each row alone."""
-    plugin = NodeResourcesBalancedAllocation(NodeResourcesBalancedAllocationArgs(tuple(map(ResourceSpec, names))))
+    plugin = NodeResourcesBalancedAllocation(
+        NodeResourcesBalancedAllocationArgs(tuple(map(ResourceSpec, names)))
+    )
     tracked = [name for name in names if name in NAMES]
     snapshot = cluster.snapshot()
     prepared = plugin.pre_score(cluster.pod, snapshot)
@@ -52,11 +56,17 @@ def test_agrees_with_the_naive_scores(cluster: Cluster, names: list[str]) -> Non
             assert plugin.score(prepared.state, snapshot, one_row(row)).tolist() == [want]
 
 
-@given(st.integers(3, 12).flatmap(lambda k: st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=k, max_size=k)))
+@given(
+    st.integers(3, 12).flatmap(
+        lambda k: st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=k, max_size=k)
+    )
+)
 @example([(0.8, True), (0.1, True), (0.5, False)])
 @example([(fraction, True) for fraction in (0.8, 0.8, 0.2, 0.0, 0.2, 0.4, 1.0, 0.3, 0.9, 0.2)])
 def test_deviations_agree_to_the_last_bit(resources: list[tuple[float, bool]]) -> None:
-    """Of any number of resources, some of which the node lacks; the naive one adds them one after the other."""
+    """Of any number of resources, some of which the node lacks; the naive one adds them one after
+    the other.
+    """
     used = [np.full((2, 1), fraction) for fraction, _ in resources]
     present = [np.array([there]) for _, there in resources]
     there = [fraction for fraction, there in resources if there]
@@ -65,11 +75,16 @@ def test_deviations_agree_to_the_last_bit(resources: list[tuple[float, bool]]) -
 
 
 @pytest.mark.parametrize(
-    ("fractions", "want"), [((0.75, 0.5), 87), ((0.25, 0.5), 87), ((0.25, 0.5, 0.75), 79)], ids=["pair", "pair-other", "three"]
+    ("fractions", "want"),
+    [((0.75, 0.5), 87), ((0.25, 0.5), 87), ((0.25, 0.5, 0.75), 79)],
+    ids=["pair", "pair-other", "three"],
 )
 def test_balance_worked_out_by_hand(fractions: tuple[float, ...], want: int) -> None:
     """A hundred less the standard deviation in percent."""
-    used, present = [np.full((2, 1), fraction) for fraction in fractions], [np.array([True])] * len(fractions)
+    used, present = (
+        [np.full((2, 1), fraction) for fraction in fractions],
+        [np.array([True])] * len(fractions),
+    )
     deviation = pair_deviation(used, present) if len(used) == 2 else deviations(used, present)
     assert int((1 - deviation[0, 0]) * 100) == want
 
@@ -102,8 +117,12 @@ def test_scores_worked_out_by_hand(case: tuple[str, str, str, str], want: int) -
 
 
 def test_a_resource_that_no_node_has_leaves_the_balance_alone() -> None:
-    """It can be asked for where somebody else looks after it; a node that comes with it later counts."""
-    plugin = NodeResourcesBalancedAllocation(NodeResourcesBalancedAllocationArgs((ResourceSpec("example.com/gpu"), ResourceSpec("cpu"))))
+    """It can be asked for where somebody else looks after it; a node that comes with it later
+    counts.
+    """
+    plugin = NodeResourcesBalancedAllocation(
+        NodeResourcesBalancedAllocationArgs((ResourceSpec("example.com/gpu"), ResourceSpec("cpu")))
+    )
     requests = ResourceRequirements(requests={"cpu": "1", "example.com/gpu": "4"})
     pod = make_pod("p", containers=(Container(resources=requests),))
     cache = Cache()
@@ -112,7 +131,9 @@ def test_a_resource_that_no_node_has_leaves_the_balance_alone() -> None:
     state = plugin.pre_score(pod, snapshot).state
     assert plugin.score(state, snapshot, snapshot.nodes.all_rows).tolist() == [75]
     allocatable: ResourceList = {"cpu": "4", "example.com/gpu": "4"}
-    cache.put_node(msgspec.structs.replace(make_node("b"), status=NodeStatus(allocatable=allocatable)))
+    cache.put_node(
+        msgspec.structs.replace(make_node("b"), status=NodeStatus(allocatable=allocatable))
+    )
     assert plugin.score(state, snapshot, snapshot.nodes.all_rows).tolist() == [75, 56]
 
 
@@ -125,8 +146,18 @@ def test_unreadable_requests_are_a_fault() -> None:
 
 VIOLATIONS = {
     "weight": (ResourceSpec("cpu", 2), [Violation("resources[1].weight", 2, "must be 1")]),
-    "twice": (ResourceSpec("memory"), [Violation("resources[1].name", "memory", "must not be named twice", FieldErrorType.DUPLICATE)]),
-    "negative weight": (ResourceSpec("cpu", -1), [Violation("resources[1].weight", -1, "must be 1")]),
+    "twice": (
+        ResourceSpec("memory"),
+        [
+            Violation(
+                "resources[1].name", "memory", "must not be named twice", FieldErrorType.DUPLICATE
+            )
+        ],
+    ),
+    "negative weight": (
+        ResourceSpec("cpu", -1),
+        [Violation("resources[1].weight", -1, "must be 1")],
+    ),
     "default weight": (ResourceSpec("cpu", 0), []),
 }
 
@@ -142,5 +173,9 @@ def test_no_resources_means_the_default_ones() -> None:
     """As kube-scheduler fills them in."""
     assert NodeResourcesBalancedAllocationArgs(None).validate() == []
     pod, snapshot = make_pod("p"), Snapshot(Cache())
-    state = NodeResourcesBalancedAllocation(NodeResourcesBalancedAllocationArgs(())).pre_score(pod, snapshot).state
+    state = (
+        NodeResourcesBalancedAllocation(NodeResourcesBalancedAllocationArgs(()))
+        .pre_score(pod, snapshot)
+        .state
+    )
     assert [share.resource for share in state] == ["cpu", "memory"]

@@ -15,7 +15,12 @@ from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.store import Store
 from moorage.core.framework.arguments import Validated, Violation
 from moorage.core.framework.cluster_events import ActionType, ClusterEvent, EventResource
-from moorage.core.framework.interfaces import FilterPlugin, PreFilterPlugin, PreScorePlugin, ScorePlugin
+from moorage.core.framework.interfaces import (
+    FilterPlugin,
+    PreFilterPlugin,
+    PreScorePlugin,
+    ScorePlugin,
+)
 from moorage.core.framework.status import Code
 from moorage.core.objects.meta import HasMetadata, ObjectMeta
 from moorage.core.objects.nodes import Node
@@ -56,7 +61,11 @@ def shape_of(*points: tuple[int, int]) -> RequestedToCapacityRatio:
 
 def pod_asking(*, node: str = "", **requests: str) -> Pod:
     """A pod of one container."""
-    return make_pod("p", node=node, containers=(Container(resources=ResourceRequirements(requests=dict(requests))),))
+    return make_pod(
+        "p",
+        node=node,
+        containers=(Container(resources=ResourceRequirements(requests=dict(requests))),),
+    )
 
 
 def snapshot_of(node: Node, *placed: Pod) -> Snapshot:
@@ -65,17 +74,25 @@ def snapshot_of(node: Node, *placed: Pod) -> Snapshot:
     cache.put_node(node)
     for i, pod in enumerate(placed):
         meta = msgspec.structs.replace(pod.metadata, uid=str(i))
-        there = msgspec.structs.replace(pod, metadata=meta, spec=msgspec.structs.replace(pod.spec, node_name=node.metadata.name))
+        there = msgspec.structs.replace(
+            pod, metadata=meta, spec=msgspec.structs.replace(pod.spec, node_name=node.metadata.name)
+        )
         cache.observe(there, pod_requests(there))
     return Snapshot(cache)
 
 
-# ---- filter --------------------------------------------------------------------------------------------------------------
+# ---- filter --------------------------------------------------------------------------------------
 
 
-@given(clusters(), st.lists(st.sampled_from(NAMES), max_size=2), st.lists(st.sampled_from(["example.com", "cpu"]), max_size=1))
+@given(
+    clusters(),
+    st.lists(st.sampled_from(NAMES), max_size=2),
+    st.lists(st.sampled_from(["example.com", "cpu"]), max_size=1),
+)
 @settings(deadline=None)
-def test_refusals_agree_with_the_naive_ones(cluster: Cluster, ignored: list[str], groups: list[str]) -> None:
+def test_refusals_agree_with_the_naive_ones(
+    cluster: Cluster, ignored: list[str], groups: list[str]
+) -> None:
     """In text, order and hopelessness, for all rows at once and for each row alone."""
     args = NodeResourcesFitArgs(tuple(ignored), tuple(groups))
     plugin, snapshot = NodeResourcesFit(args), cluster.snapshot()
@@ -84,12 +101,17 @@ def test_refusals_agree_with_the_naive_ones(cluster: Cluster, ignored: list[str]
     for node in cluster.nodes:
         row = snapshot.nodes.row_of[node.metadata.name]
         why = plugin.explain(state, int(codes[row]))
-        texts = [(reason.text.format(detail), reason.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE) for reason, detail in why]
+        texts = [
+            (reason.text.format(detail), reason.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+            for reason, detail in why
+        ]
         assert texts == naive.refusals(cluster.pod, node, cluster.on(node), args)
         assert plugin.filter(state, snapshot, one_row(row)).tolist() == [codes[row]]
 
 
-def why(pod: Pod, node: Node, *placed: Pod, args: NodeResourcesFitArgs | None = None) -> list[tuple[Any, str]]:
+def why(
+    pod: Pod, node: Node, *placed: Pod, args: NodeResourcesFitArgs | None = None
+) -> list[tuple[Any, str]]:
     """The reasons why a pod does not fit."""
     plugin, snapshot = NodeResourcesFit(args or NodeResourcesFitArgs()), snapshot_of(node, *placed)
     state = plugin.pre_filter(pod, snapshot).state
@@ -101,7 +123,10 @@ def test_lacking_now_and_lacking_for_ever() -> None:
     node = make_node("n", cpu="4", memory="4Gi")
     assert why(pod_asking(cpu="3", memory="4Gi"), node, make_pod("a", cpu="1", memory="0")) == []
     assert why(pod_asking(cpu="3"), node, make_pod("a", cpu="1001m")) == [(INSUFFICIENT, "cpu")]
-    assert why(pod_asking(cpu="4001m", memory="4.1Gi"), node) == [(TOO_SMALL, "cpu"), (TOO_SMALL, "memory")]
+    assert why(pod_asking(cpu="4001m", memory="4.1Gi"), node) == [
+        (TOO_SMALL, "cpu"),
+        (TOO_SMALL, "memory"),
+    ]
     gpus = pod_asking(cpu="4", **{"example.com/gpu": "1"})
     assert why(gpus, node, make_pod("a")) == [(INSUFFICIENT, "cpu"), (TOO_SMALL, "example.com/gpu")]
 
@@ -109,7 +134,10 @@ def test_lacking_now_and_lacking_for_ever() -> None:
 def test_too_many_pods() -> None:
     """Comes first, and removing pods helps, even where no pod may run."""
     full = make_node("n", cpu="1", pods="1")
-    assert why(pod_asking(cpu="2"), full, make_pod("a")) == [(TOO_MANY_PODS, ""), (TOO_SMALL, "cpu")]
+    assert why(pod_asking(cpu="2"), full, make_pod("a")) == [
+        (TOO_MANY_PODS, ""),
+        (TOO_SMALL, "cpu"),
+    ]
     assert why(pod_asking(), make_node("n", pods="0")) == [(TOO_MANY_PODS, "")]
     assert TOO_MANY_PODS.code is Code.UNSCHEDULABLE
 
@@ -125,8 +153,20 @@ def test_an_overcommitted_node_still_takes_pods_that_ask_for_nothing() -> None:
 def test_ignored_resources_are_extended_ones() -> None:
     """By name or by what is before the slash; what Kubernetes itself hands out is never ignored."""
     args = NodeResourcesFitArgs(("example.com/gpu", "cpu", "hugepages-2Mi"), ("vendor.io",))
-    pod = pod_asking(**{"cpu": "9", "hugepages-2Mi": "2Mi", "example.com/gpu": "1", "example.com/nic": "1", "vendor.io/a": "1"})
-    assert [detail for _, detail in why(pod, make_node("n"), args=args)] == ["cpu", "example.com/nic", "hugepages-2Mi"]
+    pod = pod_asking(
+        **{
+            "cpu": "9",
+            "hugepages-2Mi": "2Mi",
+            "example.com/gpu": "1",
+            "example.com/nic": "1",
+            "vendor.io/a": "1",
+        }
+    )
+    assert [detail for _, detail in why(pod, make_node("n"), args=args)] == [
+        "cpu",
+        "example.com/nic",
+        "hugepages-2Mi",
+    ]
 
 
 def test_a_resource_that_appears_later_is_found() -> None:
@@ -137,7 +177,9 @@ def test_a_resource_that_appears_later_is_found() -> None:
     state = PLUGIN.pre_filter(pod_asking(**{"example.com/gpu": "1"}), snapshot).state
     assert all(PLUGIN.filter(state, snapshot, snapshot.nodes.all_rows))
     allocatable = {"pods": "1", "example.com/gpu": "1"}
-    cache.put_node(msgspec.convert({"metadata": {"name": "b"}, "status": {"allocatable": allocatable}}, Node))
+    cache.put_node(
+        msgspec.convert({"metadata": {"name": "b"}, "status": {"allocatable": allocatable}}, Node)
+    )
     assert PLUGIN.filter(state, snapshot, snapshot.nodes.all_rows).tolist()[1] == 0
 
 
@@ -152,14 +194,22 @@ def test_very_many_resources() -> None:
 def test_unreadable_requests_are_a_fault() -> None:
     """Of this pod's attempt, with the field named."""
     snapshot = Snapshot(Cache())
-    for prepared in (PLUGIN.pre_filter(pod_asking(cpu="much"), snapshot), PLUGIN.pre_score(pod_asking(cpu="much"), snapshot)):
+    for prepared in (
+        PLUGIN.pre_filter(pod_asking(cpu="much"), snapshot),
+        PLUGIN.pre_score(pod_asking(cpu="much"), snapshot),
+    ):
         assert prepared.status.code is Code.ERROR
         assert "spec.containers[0].resources.requests[cpu]: 'much'" in prepared.status.message
 
 
-# ---- score ---------------------------------------------------------------------------------------------------------------
+# ---- score ---------------------------------------------------------------------------------------
 
-shapes = st.lists(st.tuples(st.integers(0, 100), st.integers(0, 10)), min_size=1, max_size=4, unique_by=lambda point: point[0]).map(sorted)
+shapes = st.lists(
+    st.tuples(st.integers(0, 100), st.integers(0, 10)),
+    min_size=1,
+    max_size=4,
+    unique_by=lambda point: point[0],
+).map(sorted)
 specs = st.builds(ResourceSpec, st.sampled_from([*NAMES]), st.integers(0, 100))
 strategies = st.builds(
     lambda kind, resources, points: ScoringStrategy(
@@ -186,7 +236,9 @@ def test_scores_agree_with_the_naive_ones(cluster: Cluster, strategy: ScoringStr
 
 
 LEAST, MOST = ScoringStrategy(), ScoringStrategy("MostAllocated")
-RISING = ScoringStrategy("RequestedToCapacityRatio", requested_to_capacity_ratio=shape_of((0, 0), (100, 10)))
+RISING = ScoringStrategy(
+    "RequestedToCapacityRatio", requested_to_capacity_ratio=shape_of((0, 0), (100, 10))
+)
 CPU_3 = (ResourceSpec("cpu", 3), ResourceSpec("memory"))
 BY_HAND = {
     "least allocated": (LEAST, "3", "5Gi", 37),
@@ -196,9 +248,24 @@ BY_HAND = {
     "most allocated, over-requested": (MOST, "4001m", "5Gi", 75),
     "shape, rounded to the nearest": (RISING, "3", "5Gi", 63),
     "shape, zero scores dropped": (RISING, "0", "5Gi", 50),
-    "a resource that the node lacks": (ScoringStrategy(resources=(ResourceSpec("cpu"), ResourceSpec("example.com/gpu"))), "3", "0", 25),
-    "no resource that the node has": (ScoringStrategy(resources=(ResourceSpec("example.com/gpu"),)), "3", "0", 0),
-    "names that nothing tracks": (ScoringStrategy(resources=(ResourceSpec("pods"), ResourceSpec("nonsense"))), "3", "0", 0),
+    "a resource that the node lacks": (
+        ScoringStrategy(resources=(ResourceSpec("cpu"), ResourceSpec("example.com/gpu"))),
+        "3",
+        "0",
+        25,
+    ),
+    "no resource that the node has": (
+        ScoringStrategy(resources=(ResourceSpec("example.com/gpu"),)),
+        "3",
+        "0",
+        0,
+    ),
+    "names that nothing tracks": (
+        ScoringStrategy(resources=(ResourceSpec("pods"), ResourceSpec("nonsense"))),
+        "3",
+        "0",
+        0,
+    ),
     "none named": (ScoringStrategy(resources=()), "3", "5Gi", 37),
     "no strategy": (None, "3", "5Gi", 37),
 }
@@ -208,16 +275,23 @@ BY_HAND = {
 def test_scores_worked_out_by_hand(case: str) -> None:
     """Of an empty node with 4 cores and 10Gi."""
     strategy, cpu, memory, want = BY_HAND[case]
-    plugin, snapshot = NodeResourcesFit(NodeResourcesFitArgs(scoring_strategy=strategy)), snapshot_of(make_node("n", memory="10Gi"))
+    plugin, snapshot = (
+        NodeResourcesFit(NodeResourcesFitArgs(scoring_strategy=strategy)),
+        snapshot_of(make_node("n", memory="10Gi")),
+    )
     state = plugin.pre_score(pod_asking(cpu=cpu, memory=memory), snapshot).state
     assert plugin.score(state, snapshot, one_row(0)).tolist() == [want]
 
 
 def test_containers_that_ask_for_nothing_count_in_scores() -> None:
-    """100 millicores and 200 MiB each, of the pod and of those on the node; else idle pods would all gather on one node."""
+    """100 millicores and 200 MiB each, of the pod and of those on the node; else idle pods would
+    all gather on one node.
+    """
     node, silent = make_node("n", cpu="1", memory="1000Mi"), pod_asking()
     snapshot = snapshot_of(node, silent, silent)
-    assert PLUGIN.score(PLUGIN.pre_score(silent, snapshot).state, snapshot, one_row(0)).tolist() == [(70 + 40) // 2]
+    assert PLUGIN.score(
+        PLUGIN.pre_score(silent, snapshot).state, snapshot, one_row(0)
+    ).tolist() == [(70 + 40) // 2]
 
 
 SHAPES: dict[str, tuple[Points, int, int]] = {
@@ -252,7 +326,7 @@ def test_sums_of_the_largest_amounts_do_not_overflow() -> None:
     assert np.all(snapshot.nodes.requested >= 0)
 
 
-# ---- what wakes ----------------------------------------------------------------------------------------------------------
+# ---- what wakes ----------------------------------------------------------------------------------
 
 
 def woken(
@@ -265,7 +339,11 @@ def woken(
 ) -> bool:
     """Whether the plugin's registrations let this event wake the pod."""
     event = ClusterEvent(resource, action, old, new)
-    return any(wake.hint is None or wake.hint(pod, event, store or Store()) for wake in PLUGIN.events_to_register if wake.matches(event))
+    return any(
+        wake.hint is None or wake.hint(pod, event, store or Store())
+        for wake in PLUGIN.events_to_register
+        if wake.matches(event)
+    )
 
 
 WAITING = pod_asking(cpu="2", memory="0")
@@ -293,15 +371,28 @@ def test_a_deleted_pod_wakes(gone: Pod, want: bool) -> None:
     ],
     ids=["empty", "just enough", "too little", "too little, but somebody could go", "too many"],
 )
-def test_a_deleted_pod_wakes_if_the_node_has_enough_now(left: list[tuple[str, str, int]], want: bool) -> None:
-    """Pods that come and go beside it do not have a pod tried again that does not fit between them."""
+def test_a_deleted_pod_wakes_if_the_node_has_enough_now(
+    left: list[tuple[str, str, int]], want: bool
+) -> None:
+    """Pods that come and go beside it do not have a pod tried again that does not fit between
+    them.
+    """
     cache = Cache()
     cache.put_node(make_node("n", cpu="4", pods="3"))
     for name, cpu, level in left:
         cache.observe(pod := make_pod(name, cpu=cpu, node="n", priority=level), pod_requests(pod))
     gone = make_pod("q", cpu="100m", node="n")
-    assert woken(WAITING, EventResource.ASSIGNED_POD, ActionType.DELETE, gone, store=cache.store) is want
-    assert woken(WAITING, EventResource.ASSIGNED_POD, ActionType.DELETE, make_pod("q", node="elsewhere"), store=cache.store)
+    assert (
+        woken(WAITING, EventResource.ASSIGNED_POD, ActionType.DELETE, gone, store=cache.store)
+        is want
+    )
+    assert woken(
+        WAITING,
+        EventResource.ASSIGNED_POD,
+        ActionType.DELETE,
+        make_pod("q", node="elsewhere"),
+        store=cache.store,
+    )
 
 
 @pytest.mark.parametrize(
@@ -316,7 +407,10 @@ def test_a_deleted_pod_wakes_if_the_node_has_enough_now(left: list[tuple[str, st
 )
 def test_a_pod_scaled_down_wakes(old: Pod, new: Pod, want: bool) -> None:
     """If it gives back something that the waiting pod asks for."""
-    assert woken(WAITING, EventResource.ASSIGNED_POD, ActionType.UPDATE_POD_SCALE_DOWN, old, new) is want
+    assert (
+        woken(WAITING, EventResource.ASSIGNED_POD, ActionType.UPDATE_POD_SCALE_DOWN, old, new)
+        is want
+    )
 
 
 @pytest.mark.parametrize(
@@ -330,7 +424,15 @@ def test_a_pod_scaled_down_wakes(old: Pod, new: Pod, want: bool) -> None:
         (make_node("n", memory="1Gi"), make_node("n", memory="2Gi"), False),
         (make_node("n", cpu="3"), make_node("n", cpu="2"), False),
     ],
-    ids=["new", "new, too small", "new, for no pods", "more cpu", "more pods", "more of what is not asked for", "less cpu"],
+    ids=[
+        "new",
+        "new, too small",
+        "new, for no pods",
+        "more cpu",
+        "more pods",
+        "more of what is not asked for",
+        "less cpu",
+    ],
 )
 def test_a_node_wakes(old: Node | None, new: Node, want: bool) -> None:
     """If the pod would fit it when empty, and it is new or has more of something that counts."""
@@ -353,30 +455,62 @@ def a_class(name: str, resource: str | None = None) -> DeviceClass:
         (a_class("x", "example.com/gpu"), a_class("x", "example.com/gpu"), False),
         (a_class("fast"), a_class("fast"), False),
     ],
-    ids=["new", "new, by its name", "new, for something else", "named now", "same", "same, by its name"],
+    ids=[
+        "new",
+        "new, by its name",
+        "new, for something else",
+        "named now",
+        "same",
+        "same, by its name",
+    ],
 )
 def test_a_class_of_devices_wakes(old: DeviceClass | None, new: DeviceClass, want: bool) -> None:
     """If it stands for something that the pod asks for, and did not before."""
-    asks = ResourceRequirements({"example.com/gpu": "1", "deviceclass.resource.kubernetes.io/fast": "1"})
+    asks = ResourceRequirements(
+        {"example.com/gpu": "1", "deviceclass.resource.kubernetes.io/fast": "1"}
+    )
     pod = make_pod("p", containers=(Container("c", resources=asks),))
-    assert woken(pod, EventResource.DEVICE_CLASS, ActionType.UPDATE if old else ActionType.ADD, old, new) is want
+    assert (
+        woken(
+            pod, EventResource.DEVICE_CLASS, ActionType.UPDATE if old else ActionType.ADD, old, new
+        )
+        is want
+    )
 
 
 @pytest.mark.parametrize("resource", ["deviceclass.resource.kubernetes.io/fast", "example.com/gpu"])
 @pytest.mark.parametrize("there", [True, False], ids=["class", "no class"])
 def test_a_node_wakes_whatever_devices_it_lacks(resource: str, there: bool) -> None:
-    """If a class of devices stands for a resource, none of the node's own is needed: not in a new node, nor in one that changed."""
-    pod = make_pod("p", containers=(Container("c", resources=ResourceRequirements({resource: "1"})),))
+    """If a class of devices stands for a resource, none of the node's own is needed: not in a new
+    node, nor in one that changed.
+    """
+    pod = make_pod(
+        "p", containers=(Container("c", resources=ResourceRequirements({resource: "1"})),)
+    )
     store = Store()
     if there:
         store.put(a_class("fast", "example.com/gpu"))
     assert woken(pod, EventResource.NODE, ActionType.ADD, None, make_node("n"), store) is there
-    assert woken(pod, EventResource.NODE, ActionType.UPDATE_NODE_ALLOCATABLE, make_node("n"), make_node("n", memory="1Gi"), store) is there
+    assert (
+        woken(
+            pod,
+            EventResource.NODE,
+            ActionType.UPDATE_NODE_ALLOCATABLE,
+            make_node("n"),
+            make_node("n", memory="1Gi"),
+            store,
+        )
+        is there
+    )
 
 
 def test_a_node_wakes_without_what_is_ignored() -> None:
-    """A pod that asks for a resource which the profile ignores waits for nodes that have the rest."""
-    pod = make_pod("p", containers=(Container("c", resources=ResourceRequirements({"example.com/foo": "1"})),))
+    """A pod that asks for a resource which the profile ignores waits for nodes that have the
+    rest.
+    """
+    pod = make_pod(
+        "p", containers=(Container("c", resources=ResourceRequirements({"example.com/foo": "1"})),)
+    )
     event = ClusterEvent(EventResource.NODE, ActionType.ADD, None, make_node("n"))
     for ignored, want in ((("example.com/foo",), True), ((), False)):
         plugin = NodeResourcesFit(NodeResourcesFitArgs(ignored_resources=ignored))
@@ -385,7 +519,7 @@ def test_a_node_wakes_without_what_is_ignored() -> None:
         assert hint(pod, event, Store()) is want
 
 
-# ---- arguments -----------------------------------------------------------------------------------------------------------
+# ---- arguments -----------------------------------------------------------------------------------
 
 RATIO = "scoringStrategy.requestedToCapacityRatio"
 VIOLATIONS: dict[str, tuple[NodeResourcesFitArgs, list[tuple[str, str]]]] = {
@@ -395,9 +529,14 @@ VIOLATIONS: dict[str, tuple[NodeResourcesFitArgs, list[tuple[str, str]]]] = {
         NodeResourcesFitArgs(("a", "a/b/c")),
         [("ignoredResources[1]", "a valid label key must consist of alphanumeric characters")],
     ),
-    "a group": (NodeResourcesFitArgs(None, ("example.com/x",)), [("ignoredResourceGroups[0]", "resource group name can't contain '/'")]),
+    "a group": (
+        NodeResourcesFitArgs(None, ("example.com/x",)),
+        [("ignoredResourceGroups[0]", "resource group name can't contain '/'")],
+    ),
     "a shape for a type without": (
-        NodeResourcesFitArgs(scoring_strategy=ScoringStrategy(requested_to_capacity_ratio=shape_of((0, 0)))),
+        NodeResourcesFitArgs(
+            scoring_strategy=ScoringStrategy(requested_to_capacity_ratio=shape_of((0, 0)))
+        ),
         [(RATIO, "must be nil when type is not RequestedToCapacityRatio")],
     ),
     "a type without its shape": (
@@ -405,18 +544,36 @@ VIOLATIONS: dict[str, tuple[NodeResourcesFitArgs, list[tuple[str, str]]]] = {
         [(RATIO, "must be specified when type is RequestedToCapacityRatio")],
     ),
     "no points": (
-        NodeResourcesFitArgs(scoring_strategy=ScoringStrategy("RequestedToCapacityRatio", None, RequestedToCapacityRatio())),
+        NodeResourcesFitArgs(
+            scoring_strategy=ScoringStrategy(
+                "RequestedToCapacityRatio", None, RequestedToCapacityRatio()
+            )
+        ),
         [(f"{RATIO}.shape", "at least one point must be specified")],
     ),
     "weights": (
-        NodeResourcesFitArgs(scoring_strategy=ScoringStrategy(resources=(ResourceSpec("cpu", 101), ResourceSpec("memory", -1)))),
+        NodeResourcesFitArgs(
+            scoring_strategy=ScoringStrategy(
+                resources=(ResourceSpec("cpu", 101), ResourceSpec("memory", -1))
+            )
+        ),
         [
-            ("scoringStrategy.resources[0].weight", "resource weight of cpu not in valid range (0, 100]"),
-            ("scoringStrategy.resources[1].weight", "resource weight of memory not in valid range (0, 100]"),
+            (
+                "scoringStrategy.resources[0].weight",
+                "resource weight of cpu not in valid range (0, 100]",
+            ),
+            (
+                "scoringStrategy.resources[1].weight",
+                "resource weight of memory not in valid range (0, 100]",
+            ),
         ],
     ),
     "points out of order": (
-        NodeResourcesFitArgs(scoring_strategy=ScoringStrategy("RequestedToCapacityRatio", None, shape_of((0, 1), (50, 1), (50, 2)))),
+        NodeResourcesFitArgs(
+            scoring_strategy=ScoringStrategy(
+                "RequestedToCapacityRatio", None, shape_of((0, 1), (50, 1), (50, 2))
+            )
+        ),
         [(f"{RATIO}.shape[2].utilization", "values must be sorted in increasing order")],
     ),
 }
@@ -428,10 +585,14 @@ def test_violations(case: str) -> None:
     args, want = VIOLATIONS[case]
     found = args.validate()
     assert [violation.path for violation in found] == [path for path, _ in want]
-    assert all(violation.message.startswith(text) for violation, (_, text) in zip(found, want, strict=True))
+    assert all(
+        violation.message.startswith(text) for violation, (_, text) in zip(found, want, strict=True)
+    )
 
 
 def test_a_violation_has_its_value() -> None:
     """So that the error can show it."""
     (violation,) = NodeResourcesFitArgs(None, ("example.com/x",)).validate()
-    assert violation == Violation("ignoredResourceGroups[0]", "example.com/x", "resource group name can't contain '/'")
+    assert violation == Violation(
+        "ignoredResourceGroups[0]", "example.com/x", "resource group name can't contain '/'"
+    )

@@ -18,7 +18,11 @@ from moorage.core.objects.workloads import (
     SetSpec,
     StatefulSet,
 )
-from moorage.core.plugins.pod_topology_spread.default_selectors import NO_SELECTOR, compiled, default_selector
+from moorage.core.plugins.pod_topology_spread.default_selectors import (
+    NO_SELECTOR,
+    compiled,
+    default_selector,
+)
 from tests.core.plugins.companions import pod
 
 
@@ -35,12 +39,20 @@ def service(name: str, selector: dict[str, str] | None, namespace: str = "defaul
 def owned(version: str, kind: str, controller: bool | None = True) -> Pod:
     """A pod with an owner of this kind."""
     one = pod("p", {"app": "x", "tier": "1"})
-    owners = (OwnerReference("v1", "Node", "n"), OwnerReference(version, kind, "owner", controller=controller))
-    return msgspec.structs.replace(one, metadata=msgspec.structs.replace(one.metadata, owner_references=owners))
+    owners = (
+        OwnerReference("v1", "Node", "n"),
+        OwnerReference(version, kind, "owner", controller=controller),
+    )
+    return msgspec.structs.replace(
+        one, metadata=msgspec.structs.replace(one.metadata, owner_references=owners)
+    )
 
 
 PLAIN = pod("p", {"app": "x", "tier": "1"})
-EQUAL, SET = LabelSelector({"app": "x"}), LabelSelector(None, (Requirement("tier", "In", ("1", "2")),))
+EQUAL, SET = (
+    LabelSelector({"app": "x"}),
+    LabelSelector(None, (Requirement("tier", "In", ("1", "2")),)),
+)
 CONTROLLER = ReplicationController(meta("owner"), ReplicationControllerSpec({"app": "x"}))
 
 
@@ -49,23 +61,47 @@ CONTROLLER = ReplicationController(meta("owner"), ReplicationControllerSpec({"ap
     [
         (PLAIN, [], []),
         (PLAIN, [service("s", {"app": "x"})], ["app=x"]),
-        (PLAIN, [service("s", {"app": "x"}), service("t", {"tier": "1", "app": "x"})], ["app=x", "tier=1"]),
+        (
+            PLAIN,
+            [service("s", {"app": "x"}), service("t", {"tier": "1", "app": "x"})],
+            ["app=x", "tier=1"],
+        ),
         (PLAIN, [service("s", {"app": "y"}), service("t", {"app": "x", "more": "1"})], []),
         (PLAIN, [service("s", None), service("t", {})], []),
         (PLAIN, [service("s", {"app": "x"}, "other")], []),
         (owned("v1", "ReplicationController"), [CONTROLLER], ["app=x"]),
-        (owned("v1", "ReplicationController"), [CONTROLLER, service("s", {"tier": "1"})], ["app=x", "tier=1"]),
+        (
+            owned("v1", "ReplicationController"),
+            [CONTROLLER, service("s", {"tier": "1"})],
+            ["app=x", "tier=1"],
+        ),
         (owned("v1", "ReplicationController", controller=None), [CONTROLLER], []),
         (owned("apps/v1", "ReplicationController"), [CONTROLLER], []),
         (owned("apps/v1", "ReplicaSet"), [ReplicaSet(meta("owner"), SetSpec(SET))], ["tier=1,2"]),
-        (owned("apps/v1", "ReplicaSet"), [ReplicaSet(meta("owner"), SetSpec(EQUAL)), service("s", {"tier": "1"})], ["tier=1", "app=x"]),
+        (
+            owned("apps/v1", "ReplicaSet"),
+            [ReplicaSet(meta("owner"), SetSpec(EQUAL)), service("s", {"tier": "1"})],
+            ["tier=1", "app=x"],
+        ),
         (owned("apps/v1", "ReplicaSet"), [ReplicaSet(meta("owner", "other"), SetSpec(EQUAL))], []),
         (owned("apps/v1", "ReplicaSet"), [StatefulSet(meta("owner"), SetSpec(EQUAL))], []),
         (owned("apps/v1", "StatefulSet"), [StatefulSet(meta("owner"), SetSpec(EQUAL))], ["app=x"]),
         (owned("example.com/v1", "StatefulSet"), [StatefulSet(meta("owner"), SetSpec(EQUAL))], []),
-        (owned("apps/v1", "StatefulSet"), [StatefulSet(meta("owner"), SetSpec(None)), service("s", {"app": "x"})], ["app=x"]),
-        (owned("apps/v1", "StatefulSet"), [StatefulSet(meta("owner"), SetSpec(LabelSelector()))], []),
-        (owned("apps/v1", "StatefulSet"), [StatefulSet(meta("owner"), SetSpec(LabelSelector({"b c": "x"})))], []),
+        (
+            owned("apps/v1", "StatefulSet"),
+            [StatefulSet(meta("owner"), SetSpec(None)), service("s", {"app": "x"})],
+            ["app=x"],
+        ),
+        (
+            owned("apps/v1", "StatefulSet"),
+            [StatefulSet(meta("owner"), SetSpec(LabelSelector()))],
+            [],
+        ),
+        (
+            owned("apps/v1", "StatefulSet"),
+            [StatefulSet(meta("owner"), SetSpec(LabelSelector({"b c": "x"})))],
+            [],
+        ),
     ],
     ids=[
         "nobody",

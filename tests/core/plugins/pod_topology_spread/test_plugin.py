@@ -1,4 +1,6 @@
-"""PodTopologySpread: skews, who counts, defaults, ranking, arguments, what is counted when pods are tried, and what wakes."""
+"""PodTopologySpread: skews, who counts, defaults, ranking, arguments, what is counted when pods are
+tried, and what wakes.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +29,22 @@ from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
 from moorage.core.objects.workloads import Service, ServiceSpec
 from moorage.core.plugins.pod_topology_spread.filtering import SpreadFilterState
-from moorage.core.plugins.pod_topology_spread.plugin import DefaultConstraint, PodTopologySpread, PodTopologySpreadArgs
-from tests.core.plugins.companions import HOST, ZONE, Document, cluster, constraint, deleted, node, pod, said
+from moorage.core.plugins.pod_topology_spread.plugin import (
+    DefaultConstraint,
+    PodTopologySpread,
+    PodTopologySpreadArgs,
+)
+from tests.core.plugins.companions import (
+    HOST,
+    ZONE,
+    Document,
+    cluster,
+    constraint,
+    deleted,
+    node,
+    pod,
+    said,
+)
 
 PLUGIN = PodTopologySpread()
 _pre_filter: PreFilterPlugin = PLUGIN
@@ -52,7 +68,9 @@ def xs(*nodes: str, **labels: str) -> list[Pod]:
 
 def spread(*constraints: Document, **spec: Any) -> Pod:
     """A pod that is one of those that its constraints count."""
-    return pod("new", {"app": "x", "hash": "1"}, topologySpreadConstraints=list(constraints), **spec)
+    return pod(
+        "new", {"app": "x", "hash": "1"}, topologySpreadConstraints=list(constraints), **spec
+    )
 
 
 def defaults(*constraints: DefaultConstraint) -> PodTopologySpread:
@@ -65,7 +83,7 @@ def service(**selector: str) -> Service:
     return Service(ObjectMeta(name="s", namespace="default"), ServiceSpec(selector))
 
 
-# ---- hard constraints --------------------------------------------------------------------------------------------------------
+# ---- hard constraints ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -80,18 +98,43 @@ def service(**selector: str) -> Service:
         ([constraint()], {}, xs("none", "none"), {"none": MISSING}),
         ([constraint(HOST)], {}, xs("a1"), {"a1": UNEVEN}),
         ([constraint(HOST, 3), constraint()], {}, xs("a1"), FULL_A),
-        ([constraint(labelSelector={"matchLabels": {"app": "y"}})], {}, [pod("y", {"app": "y"}, "a1")], {"none": MISSING}),
-        ([constraint(labelSelector={"matchLabels": {"app": "y"}})], {}, [pod(n, {"app": "y"}, "a1") for n in "yz"], FULL_A),
+        (
+            [constraint(labelSelector={"matchLabels": {"app": "y"}})],
+            {},
+            [pod("y", {"app": "y"}, "a1")],
+            {"none": MISSING},
+        ),
+        (
+            [constraint(labelSelector={"matchLabels": {"app": "y"}})],
+            {},
+            [pod(n, {"app": "y"}, "a1") for n in "yz"],
+            FULL_A,
+        ),
         ([constraint(minDomains=2)], {}, xs("a1", "b1"), {"none": MISSING}),
         ([constraint(minDomains=3)], {}, xs("a1", "b1"), ALL_UNEVEN),
         ([constraint()], {"nodeSelector": {ZONE: "a"}}, xs("a1"), {"none": MISSING}),
-        ([constraint(nodeAffinityPolicy="Ignore")], {"nodeSelector": {ZONE: "a"}}, xs("a1"), FULL_A),
+        (
+            [constraint(nodeAffinityPolicy="Ignore")],
+            {"nodeSelector": {ZONE: "a"}},
+            xs("a1"),
+            FULL_A,
+        ),
         ([constraint(nodeTaintsPolicy="Honor")], {}, xs("a1"), {"none": MISSING}),
-        ([constraint(nodeTaintsPolicy="Honor")], {"tolerations": [{"operator": "Exists"}]}, xs("a1"), FULL_A),
+        (
+            [constraint(nodeTaintsPolicy="Honor")],
+            {"tolerations": [{"operator": "Exists"}]},
+            xs("a1"),
+            FULL_A,
+        ),
         ([constraint(matchLabelKeys=["hash"])], {}, xs("a1", hash="1"), FULL_A),
         ([constraint(matchLabelKeys=["hash"])], {}, xs("a1", hash="2"), {"none": MISSING}),
         ([constraint(matchLabelKeys=["absent"])], {}, xs("a1", hash="2"), FULL_A),
-        ([constraint(labelSelector=None, matchLabelKeys=["hash"])], {}, xs("a1", "a1"), {"none": MISSING}),
+        (
+            [constraint(labelSelector=None, matchLabelKeys=["hash"])],
+            {},
+            xs("a1", "a1"),
+            {"none": MISSING},
+        ),
         ([constraint(labelSelector={})], {}, xs("a1", "a1", "a1"), {"none": MISSING}),
         ([constraint(when="ScheduleAnyway")], {}, xs("a1"), None),
     ],
@@ -121,7 +164,9 @@ def service(**selector: str) -> Service:
         "soft alone",
     ],
 )
-def test_hard_constraints(constraints: list[Document], spec: Document, there: list[Pod], want: dict[str, str] | None) -> None:
+def test_hard_constraints(
+    constraints: list[Document], spec: Document, there: list[Pod], want: dict[str, str] | None
+) -> None:
     """Which nodes are refused, and for what; None: skipped."""
     snapshot = Snapshot(cluster(*NODES, *there))
     prepared = PLUGIN.pre_filter(spread(*constraints, **spec), snapshot)
@@ -134,17 +179,25 @@ def test_hard_constraints(constraints: list[Document], spec: Document, there: li
 
 def test_the_first_broken_constraint_tells() -> None:
     """A node without a disk in a zone that is too full."""
-    snapshot = Snapshot(cluster(node("a1", "a", disk="1"), node("a2", "a"), node("b1", "b", disk="1"), *xs("a1")))
+    snapshot = Snapshot(
+        cluster(node("a1", "a", disk="1"), node("a2", "a"), node("b1", "b", disk="1"), *xs("a1"))
+    )
     zones, disks = constraint(), constraint("disk", 9)
     for constraints, reason in (((zones, disks), UNEVEN), ((disks, zones), MISSING)):
-        assert said(PLUGIN, PLUGIN.pre_filter(spread(*constraints), snapshot), snapshot) == {"a1": UNEVEN, "a2": reason}
+        assert said(PLUGIN, PLUGIN.pre_filter(spread(*constraints), snapshot), snapshot) == {
+            "a1": UNEVEN,
+            "a2": reason,
+        }
 
 
 def test_taints_move_what_honours_them() -> None:
     """A node that is tainted takes its domain out of the count."""
     cache = cluster(*NODES, *xs("a1"))
     snapshot = Snapshot(cache)
-    honouring, other = (PLUGIN.pre_filter(spread(constraint(nodeTaintsPolicy=policy)), snapshot) for policy in ("Honor", "Ignore"))
+    honouring, other = (
+        PLUGIN.pre_filter(spread(constraint(nodeTaintsPolicy=policy)), snapshot)
+        for policy in ("Honor", "Ignore")
+    )
     before = [[one.version for one in prepared.depends_on] for prepared in (honouring, other)]
     cache.put_node(node("b1", "b", taint="u"))
     after = [[one.version for one in prepared.depends_on] for prepared in (honouring, other)]
@@ -155,15 +208,20 @@ def test_taints_move_what_honours_them() -> None:
 @pytest.mark.parametrize("when", ["DoNotSchedule", "ScheduleAnyway"])
 def test_unreadable_selector(when: str) -> None:
     """A fault, for the half that reads it."""
-    broken = constraint(when=when, labelSelector={"matchExpressions": [{"key": "a", "operator": "Near"}]})
+    broken = constraint(
+        when=when, labelSelector={"matchExpressions": [{"key": "a", "operator": "Near"}]}
+    )
     snapshot = Snapshot(cluster(*NODES))
-    hard, soft = PLUGIN.pre_filter(spread(broken), snapshot).status, PLUGIN.pre_score(spread(broken), snapshot).status
+    hard, soft = (
+        PLUGIN.pre_filter(spread(broken), snapshot).status,
+        PLUGIN.pre_score(spread(broken), snapshot).status,
+    )
     assert {hard.code, soft.code} == {Code.ERROR, Code.SKIP}
     assert (hard if when == "DoNotSchedule" else soft).code is Code.ERROR
     assert PLUGIN.sign_pod(spread(broken), snapshot)
 
 
-# ---- what if -----------------------------------------------------------------------------------------------------------------
+# ---- what if -------------------------------------------------------------------------------------
 
 
 def codes(state: SpreadFilterState, snapshot: Snapshot) -> list[int]:
@@ -174,13 +232,19 @@ def codes(state: SpreadFilterState, snapshot: Snapshot) -> list[int]:
 def test_adjusting_leaves_the_state_alone() -> None:
     """One pod less, and back; pods that do not count, and nodes that do not, change nothing."""
     snapshot = Snapshot(cluster(*NODES, *xs("a1")))
-    state = PLUGIN.pre_filter(spread(constraint(nodeTaintsPolicy="Honor"), constraint()), snapshot).state
+    state = PLUGIN.pre_filter(
+        spread(constraint(nodeTaintsPolicy="Honor"), constraint()), snapshot
+    ).state
     assert codes(state, snapshot) == [2, 2, 0, 1]
     without = PLUGIN.adjust(state, xs("a1")[0], 0, -1, snapshot)
     assert codes(without, snapshot) == [0, 0, 0, 1]
     assert codes(state, snapshot) == [2, 2, 0, 1]
     assert codes(PLUGIN.adjust(without, xs("a1")[0], 0, 1, snapshot), snapshot) == [2, 2, 0, 1]
-    for other, row in ((pod("y", {"app": "y"}), 0), (pod("x", {"app": "x"}, namespace="other"), 0), (pod("x", {"app": "x"}), 3)):
+    for other, row in (
+        (pod("y", {"app": "y"}), 0),
+        (pod("x", {"app": "x"}, namespace="other"), 0),
+        (pod("x", {"app": "x"}), 3),
+    ):
         assert codes(PLUGIN.adjust(state, other, row, -1, snapshot), snapshot) == [2, 2, 0, 1]
     tainted = PLUGIN.adjust(state, pod("x", {"app": "x"}), 2, 1, snapshot)
     assert tainted.spreads[0].counts.tolist() == state.spreads[0].counts.tolist()
@@ -195,20 +259,29 @@ def test_nodes_that_do_not_count_are_not_adjusted() -> None:
 
 
 def test_adjusting_counts_what_counting_leaves_out() -> None:
-    """docs/adr/0004, as in kube-scheduler: pods being deleted, and those of a selector that selects everything."""
+    """docs/adr/0004, as in kube-scheduler: pods being deleted, and those of a selector that selects
+    everything.
+    """
     snapshot = Snapshot(cluster(*NODES, *[deleted(one) for one in xs("b1")], *xs("a1", "a2")[1:]))
     state = PLUGIN.pre_filter(spread(constraint(skew=2)), snapshot).state
     assert codes(state, snapshot) == [0, 0, 0, 1]
-    assert codes(PLUGIN.adjust(state, deleted(xs("b1")[0]), 2, -1, snapshot), snapshot) == [2, 2, 0, 1]
+    assert codes(PLUGIN.adjust(state, deleted(xs("b1")[0]), 2, -1, snapshot), snapshot) == [
+        2,
+        2,
+        0,
+        1,
+    ]
     everything = PLUGIN.pre_filter(spread(constraint(labelSelector={})), snapshot).state
     assert codes(everything, snapshot) == [0, 0, 0, 1]
     assert codes(PLUGIN.adjust(everything, pod("y"), 0, 1, snapshot), snapshot) == [2, 2, 0, 1]
 
 
-# ---- soft constraints --------------------------------------------------------------------------------------------------------
+# ---- soft constraints ----------------------------------------------------------------------------
 
 
-def ranks(plugin: PodTopologySpread, wanted: Pod, cache: Cache, *feasible: str) -> tuple[list[int], list[int]] | None:
+def ranks(
+    plugin: PodTopologySpread, wanted: Pod, cache: Cache, *feasible: str
+) -> tuple[list[int], list[int]] | None:
     """Raw and normalised scores of these nodes; None: skipped."""
     snapshot = Snapshot(cache)
     prepared = plugin.pre_score(wanted, snapshot)
@@ -234,9 +307,17 @@ CROWD = xs("a0", "a0", "a1", "a1", "b0", "c0", "c1")
         ([SOFT], ["none"], ([0], [0])),
         ([constraint(HOST, when="ScheduleAnyway")], ["a0", "a1", "b1"], ([3, 3, 0], [0, 0, 100])),
         ([constraint(HOST, 3, when="ScheduleAnyway")], ["a0", "b1"], ([5, 2], [40, 100])),
-        ([constraint(labelSelector={"matchLabels": {"app": "y"}}, when="ScheduleAnyway")], ["a0", "b0"], ([0, 0], [100, 100])),
+        (
+            [constraint(labelSelector={"matchLabels": {"app": "y"}}, when="ScheduleAnyway")],
+            ["a0", "b0"],
+            ([0, 0], [100, 100]),
+        ),
         ([SOFT, constraint("disk", when="ScheduleAnyway")], ["a0", "b0"], ([0, 0], [0, 0])),
-        ([constraint(nodeTaintsPolicy="Honor", when="ScheduleAnyway")], ["a0", "b0"], ([6, 1], [16, 100])),
+        (
+            [constraint(nodeTaintsPolicy="Honor", when="ScheduleAnyway")],
+            ["a0", "b0"],
+            ([6, 1], [16, 100]),
+        ),
         ([SOFT], [], ([], [])),
     ],
     ids=[
@@ -253,12 +334,19 @@ CROWD = xs("a0", "a0", "a1", "a1", "b0", "c0", "c1")
         "no candidates",
     ],
 )
-def test_ranking(constraints: list[Document], feasible: list[str], want: tuple[list[int], list[int]] | None) -> None:
-    """Fewer matching pods nearby are better; what a constraint weighs depends on the candidates' domains."""
-    assert ranks(PLUGIN, spread(*constraints), cluster(*THREE, node("none"), *CROWD), *feasible) == want
+def test_ranking(
+    constraints: list[Document], feasible: list[str], want: tuple[list[int], list[int]] | None
+) -> None:
+    """Fewer matching pods nearby are better; what a constraint weighs depends on the candidates'
+    domains.
+    """
+    assert (
+        ranks(PLUGIN, spread(*constraints), cluster(*THREE, node("none"), *CROWD), *feasible)
+        == want
+    )
 
 
-# ---- default constraints -----------------------------------------------------------------------------------------------------
+# ---- default constraints -------------------------------------------------------------------------
 
 HARD_ZONE = DefaultConstraint(1, ZONE, "DoNotSchedule")
 SOFT_ZONE = DefaultConstraint(1, ZONE, "ScheduleAnyway")
@@ -280,8 +368,12 @@ def test_default_constraints() -> None:
 
 
 def test_built_in_constraints() -> None:
-    """Hosts and zones, softly; nodes without a zone are ranked too, and an empty zone is as good as none."""
-    cache = cluster(node("a1", "a"), node("e1", ""), node("none"), *xs("e1", "none", "none", "none"))
+    """Hosts and zones, softly; nodes without a zone are ranked too, and an empty zone is as good as
+    none.
+    """
+    cache = cluster(
+        node("a1", "a"), node("e1", ""), node("none"), *xs("e1", "none", "none", "none")
+    )
     cache.store.put(service(app="x"))
     wanted = pod("new", {"app": "x"})
     weight = float(np.log(5))
@@ -301,10 +393,13 @@ def test_match_label_keys_of_default_constraints_are_not_read() -> None:
     cache.store.put(service(app="x"))
     plugin = defaults(DefaultConstraint(1, ZONE, "DoNotSchedule", match_label_keys=("hash",)))
     snapshot = Snapshot(cache)
-    assert said(plugin, plugin.pre_filter(pod("new", {"app": "x", "hash": "1"}), snapshot), snapshot) == FULL_A
+    assert (
+        said(plugin, plugin.pre_filter(pod("new", {"app": "x", "hash": "1"}), snapshot), snapshot)
+        == FULL_A
+    )
 
 
-# ---- telling pods apart ------------------------------------------------------------------------------------------------------
+# ---- telling pods apart --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -314,19 +409,33 @@ def test_match_label_keys_of_default_constraints_are_not_read() -> None:
         (constraint(), {"app": "y"}, True),
         (constraint(when="ScheduleAnyway"), {"app": "y"}, False),
         (constraint(matchLabelKeys=["other"]), {"app": "x", "other": "1"}, True),
-        (constraint(when="ScheduleAnyway", matchLabelKeys=["other"]), {"app": "x", "other": "1"}, True),
+        (
+            constraint(when="ScheduleAnyway", matchLabelKeys=["other"]),
+            {"app": "x", "other": "1"},
+            True,
+        ),
     ],
-    ids=["another label", "does not count itself", "soft ones do not count it", "key of a hard one", "key of a soft one"],
+    ids=[
+        "another label",
+        "does not count itself",
+        "soft ones do not count it",
+        "key of a hard one",
+        "key of a soft one",
+    ],
 )
 def test_distinguish(one: Document, labels: dict[str, str], apart: bool) -> None:
     """Pods with these labels are not the same as one with the label app=x alone."""
     snapshot = Snapshot(cluster(*NODES))
-    mine, other = (pod("new", known, topologySpreadConstraints=[one]) for known in ({"app": "x"}, labels))
+    mine, other = (
+        pod("new", known, topologySpreadConstraints=[one]) for known in ({"app": "x"}, labels)
+    )
     assert (PLUGIN.sign_pod(mine, snapshot) != PLUGIN.sign_pod(other, snapshot)) is apart
 
 
 def test_distinguish_by_companions() -> None:
-    """By the default selector, and whether it selects the pod itself, where there are default constraints."""
+    """By the default selector, and whether it selects the pod itself, where there are default
+    constraints.
+    """
     cache = cluster(*NODES)
     cache.store.put(service(app="x"))
     snapshot = Snapshot(cache)
@@ -336,7 +445,7 @@ def test_distinguish_by_companions() -> None:
     assert defaults().sign_pod(plain, snapshot) == b""
 
 
-# ---- arguments ---------------------------------------------------------------------------------------------------------------
+# ---- arguments -----------------------------------------------------------------------------------
 
 ZONE_DEFAULT = {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "ScheduleAnyway"}
 
@@ -349,13 +458,37 @@ ZONE_DEFAULT = {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "Schedul
         ({"defaultConstraints": [], "defaultingType": "List"}, []),
         ({"defaultConstraints": [ZONE_DEFAULT]}, ["defaultingType"]),
         ({"defaultingType": "Other"}, ["defaultingType"]),
-        ({"defaultConstraints": [ZONE_DEFAULT | {"maxSkew": 0}], "defaultingType": "List"}, ["defaultConstraints[0].maxSkew"]),
-        ({"defaultConstraints": [ZONE_DEFAULT | {"topologyKey": ""}], "defaultingType": "List"}, ["defaultConstraints[0].topologyKey"]),
-        ({"defaultConstraints": [ZONE_DEFAULT | {"topologyKey": "a b"}], "defaultingType": "List"}, ["defaultConstraints[0].topologyKey"]),
-        ({"defaultConstraints": [ZONE_DEFAULT | {"labelSelector": {}}], "defaultingType": "List"}, ["defaultConstraints[0].labelSelector"]),
-        ({"defaultConstraints": [ZONE_DEFAULT, ZONE_DEFAULT], "defaultingType": "List"}, ["defaultConstraints[1]"]),
         (
-            {"defaultConstraints": [ZONE_DEFAULT | {"whenUnsatisfiable": "Maybe"}], "defaultingType": "List"},
+            {"defaultConstraints": [ZONE_DEFAULT | {"maxSkew": 0}], "defaultingType": "List"},
+            ["defaultConstraints[0].maxSkew"],
+        ),
+        (
+            {"defaultConstraints": [ZONE_DEFAULT | {"topologyKey": ""}], "defaultingType": "List"},
+            ["defaultConstraints[0].topologyKey"],
+        ),
+        (
+            {
+                "defaultConstraints": [ZONE_DEFAULT | {"topologyKey": "a b"}],
+                "defaultingType": "List",
+            },
+            ["defaultConstraints[0].topologyKey"],
+        ),
+        (
+            {
+                "defaultConstraints": [ZONE_DEFAULT | {"labelSelector": {}}],
+                "defaultingType": "List",
+            },
+            ["defaultConstraints[0].labelSelector"],
+        ),
+        (
+            {"defaultConstraints": [ZONE_DEFAULT, ZONE_DEFAULT], "defaultingType": "List"},
+            ["defaultConstraints[1]"],
+        ),
+        (
+            {
+                "defaultConstraints": [ZONE_DEFAULT | {"whenUnsatisfiable": "Maybe"}],
+                "defaultingType": "List",
+            },
             ["defaultConstraints[0].whenUnsatisfiable"],
         ),
     ],
@@ -383,10 +516,13 @@ def test_arguments(document: Document, paths: list[str]) -> None:
     assert [one.path for one in raised.value.violations] == paths
 
 
-# ---- what wakes --------------------------------------------------------------------------------------------------------------
+# ---- what wakes ----------------------------------------------------------------------------------
 
 WAITING = spread(constraint(), constraint(HOST, nodeTaintsPolicy="Honor"))
-SELF, TOLERANT = pod("new", {"app": "x"}), pod("new", {"app": "x"}, tolerations=[{"operator": "Exists"}])
+SELF, TOLERANT = (
+    pod("new", {"app": "x"}),
+    pod("new", {"app": "x"}, tolerations=[{"operator": "Exists"}]),
+)
 X, Y = xs("a1")[0], pod("x0", {"app": "y"}, "a1")
 PLAIN = pod("new", {"app": "x"})
 
@@ -427,7 +563,9 @@ PLAIN = pod("new", {"app": "x"})
     ],
 )
 def test_pods_that_wake(waiting: Pod, old: Pod | None, new: Pod | None, want: bool) -> None:
-    """Pods of the namespace that a hard constraint counts, or did; of default ones it is not known whom they count."""
+    """Pods of the namespace that a hard constraint counts, or did; of default ones it is not known
+    whom they count.
+    """
     action = (
         ActionType.ADD
         if old is None
@@ -471,7 +609,11 @@ def test_pods_that_wake(waiting: Pod, old: Pod | None, new: Pod | None, want: bo
 def test_nodes_that_wake(old: Node | None, new: Node | None, want: bool) -> None:
     """Nodes that have all labels that the constraints go by, before or after."""
     action = (
-        ActionType.ADD if old is None else ActionType.DELETE if new is None else ActionType.UPDATE_NODE_LABEL | ActionType.UPDATE_NODE_TAINT
+        ActionType.ADD
+        if old is None
+        else ActionType.DELETE
+        if new is None
+        else ActionType.UPDATE_NODE_LABEL | ActionType.UPDATE_NODE_TAINT
     )
     event = ClusterEvent(EventResource.NODE, action, old, new)
     (wake,) = [wake for wake in PLUGIN.events_to_register if wake.matches(event)]

@@ -12,7 +12,13 @@ from moorage.core.cycle.cycle import unreserve_and_forget
 from moorage.core.framework.cluster_events import ActionType, ClusterEvent, EventResource
 from moorage.core.objects.meta import HasMetadata, Labels
 from moorage.core.objects.pods import Pod
-from moorage.core.objects.storage import CSIDriver, CSINode, CSIStorageCapacity, PersistentVolumeClaim, StorageClass
+from moorage.core.objects.storage import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolumeClaim,
+    StorageClass,
+)
 from moorage.core.plugins.volume_binding.plugin import PodVolumes, VolumeBinding, VolumeBindingArgs
 from moorage.core.volumes.claims import BOUND_BY_CONTROLLER, SELECTED_NODE
 from tests.builders import make_node
@@ -23,26 +29,40 @@ NOTHING_FREE = "node(s) didn't find available persistent volumes to bind"
 OUT_OF_REACH = "node(s) didn't match PersistentVolume's node affinity"
 
 
-# ---- who gets which volume ---------------------------------------------------------------------------------------------------
+# ---- who gets which volume -----------------------------------------------------------------------
 
 
 def test_claims_of_one_class_share_scarce_volumes() -> None:
-    """Two claims do not fit a node with one volume; one with two, of which one is too small for both, neither."""
-    storage = Storage(make_class(), make_claim("small"), make_claim("large", size="2Gi"), nodes=("n0", "n1", "n2", "n3"))
+    """Two claims do not fit a node with one volume; one with two, of which one is too small for
+    both, neither.
+    """
+    storage = Storage(
+        make_class(),
+        make_claim("small"),
+        make_claim("large", size="2Gi"),
+        nodes=("n0", "n1", "n2", "n3"),
+    )
     storage.put(make_volume("v0", "n0", "2Gi"))
     storage.put(make_volume("v1", "n1", "2Gi"), make_volume("w1", "n1"))
     storage.put(make_volume("v2", "n2"), make_volume("w2", "n2"))
     storage.put(make_volume("v3", "n3", "2Gi"), make_volume("w3", "n3", "2Gi"))
-    assert storage.refused(with_claims("p", "large", "small")) == {"n0": (NOTHING_FREE,), "n2": (NOTHING_FREE,)}
+    assert storage.refused(with_claims("p", "large", "small")) == {
+        "n0": (NOTHING_FREE,),
+        "n2": (NOTHING_FREE,),
+    }
 
 
 def test_the_smallest_claim_chooses_first() -> None:
-    """It takes the smallest volume, also if a larger claim could use no other: as in kube-scheduler."""
+    """It takes the smallest volume, also if a larger claim could use no other: as in
+    kube-scheduler.
+    """
     storage = Storage(make_class(), make_claim("small"), nodes=("n0",))
     document = msgspec.to_builtins(make_claim("gold", size="2Gi"))
     document["spec"]["selector"] = {"matchLabels": {"grade": "gold"}}
     storage.put(msgspec.convert(document, PersistentVolumeClaim))
-    storage.put(make_volume("v", "n0", "2Gi", labels={"grade": "gold"}), make_volume("w", "n0", "3Gi"))
+    storage.put(
+        make_volume("v", "n0", "2Gi", labels={"grade": "gold"}), make_volume("w", "n0", "3Gi")
+    )
     assert storage.refused(with_claims("p", "gold", "small")) == {"n0": (NOTHING_FREE,)}
     storage.put(make_volume("u", "n0", "1Gi"))
     placement = storage.place(with_claims("p", "gold", "small"))
@@ -50,16 +70,28 @@ def test_the_smallest_claim_chooses_first() -> None:
 
 
 def test_one_reason_of_unbound_claims() -> None:
-    """What can't be made first ends it, the smallest first; a bound claim out of reach is told besides."""
-    capacities = msgspec.convert({"metadata": {"name": "x"}, "spec": {"storageCapacity": True}}, CSIDriver)
+    """What can't be made first ends it, the smallest first; a bound claim out of reach is told
+    besides.
+    """
+    capacities = msgspec.convert(
+        {"metadata": {"name": "x"}, "spec": {"storageCapacity": True}}, CSIDriver
+    )
     storage = Storage(capacities, make_class(), make_class("made", "x"), nodes=("n0",))
     document = msgspec.to_builtins(make_claim("large", size="2Gi"))
     document["spec"]["storageClassName"] = "made"
-    storage.put(msgspec.convert(document, PersistentVolumeClaim), make_claim("small"), make_claim("far", "v"))
+    storage.put(
+        msgspec.convert(document, PersistentVolumeClaim),
+        make_claim("small"),
+        make_claim("far", "v"),
+    )
     storage.put(make_volume("v", "elsewhere"))
-    assert storage.refused(with_claims("p", "large")) == {"n0": ("node(s) did not have enough free storage",)}
+    assert storage.refused(with_claims("p", "large")) == {
+        "n0": ("node(s) did not have enough free storage",)
+    }
     assert storage.refused(with_claims("p", "large", "small")) == {"n0": (NOTHING_FREE,)}
-    assert storage.refused(with_claims("p", "far", "large")) == {"n0": (OUT_OF_REACH, "node(s) did not have enough free storage")}
+    assert storage.refused(with_claims("p", "far", "large")) == {
+        "n0": (OUT_OF_REACH, "node(s) did not have enough free storage")
+    }
 
 
 def test_two_volumes_of_one_claim() -> None:
@@ -71,29 +103,60 @@ def test_two_volumes_of_one_claim() -> None:
 @pytest.mark.parametrize(
     ("labels", "terms", "migrated", "refused"),
     [
-        ({}, [{"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["z"]}], False, ["csi", "none"]),
-        ({}, [{"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["z"]}], True, ["old", "none"]),
+        (
+            {},
+            [{"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["z"]}],
+            False,
+            ["csi", "none"],
+        ),
+        (
+            {},
+            [{"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["z"]}],
+            True,
+            ["old", "none"],
+        ),
         ({"failure-domain.beta.kubernetes.io/zone": "z__y"}, None, False, []),
         ({"failure-domain.beta.kubernetes.io/zone": "z__y"}, None, True, ["old", "none"]),
         ({"failure-domain.beta.kubernetes.io/region": "r"}, None, True, []),
     ],
     ids=["in-tree", "migrated", "labels in-tree", "labels migrated", "region alone"],
 )
-def test_volumes_that_were_in_tree(labels: Labels, terms: list[Any] | None, migrated: bool, refused: list[str]) -> None:
-    """Where the CSI driver has taken over, its own zone label counts, and the zones that the volume is labelled with."""
+def test_volumes_that_were_in_tree(
+    labels: Labels, terms: list[Any] | None, migrated: bool, refused: list[str]
+) -> None:
+    """Where the CSI driver has taken over, its own zone label counts, and the zones that the volume
+    is labelled with.
+    """
     storage = Storage(make_class(), make_claim("c", "v"), nodes=())
-    places = {"old": {"topology.kubernetes.io/zone": "z"}, "csi": {"topology.ebs.csi.aws.com/zone": "z"}, "none": {}}
-    notes = {"storage.alpha.kubernetes.io/migrated-plugins": "kubernetes.io/aws-ebs"} if migrated else {}
+    places = {
+        "old": {"topology.kubernetes.io/zone": "z"},
+        "csi": {"topology.ebs.csi.aws.com/zone": "z"},
+        "none": {},
+    }
+    notes = (
+        {"storage.alpha.kubernetes.io/migrated-plugins": "kubernetes.io/aws-ebs"}
+        if migrated
+        else {}
+    )
     for name, there in places.items():
         storage.context.cache.put_node(make_node(name, labels=there))
         storage.put(msgspec.convert({"metadata": {"name": name, "annotations": notes}}, CSINode))
     affinity = {"required": {"nodeSelectorTerms": [{"matchExpressions": terms}]}} if terms else None
-    storage.put(make_volume("v", awsElasticBlockStore={"volumeID": "aws://z/vol-1"}, labels=labels, nodeAffinity=affinity))
+    storage.put(
+        make_volume(
+            "v",
+            awsElasticBlockStore={"volumeID": "aws://z/vol-1"},
+            labels=labels,
+            nodeAffinity=affinity,
+        )
+    )
     said = storage.refused(with_claims("p", "c"))
-    assert sorted(name for name, reasons in said.items() if reasons == (OUT_OF_REACH,)) == sorted(refused)
+    assert sorted(name for name, reasons in said.items() if reasons == (OUT_OF_REACH,)) == sorted(
+        refused
+    )
 
 
-# ---- assuming ----------------------------------------------------------------------------------------------------------------
+# ---- assuming ------------------------------------------------------------------------------------
 
 
 def work_of(placement: Any) -> PodVolumes:
@@ -109,15 +172,22 @@ def test_what_was_chosen_is_taken_until_given_up() -> None:
     storage = Storage(make_class(), *claims, make_volume("v0", "n0"), make_volume("v1", "n1"))
     first, second = storage.place(with_claims("p0", "c0")), storage.place(with_claims("p1", "c1"))
     assert {first.node, second.node} == {"n0", "n1"}
-    assert storage.refused(with_claims("p2", "c2")) == {"n0": (NOTHING_FREE,), "n1": (NOTHING_FREE,)}
+    assert storage.refused(with_claims("p2", "c2")) == {
+        "n0": (NOTHING_FREE,),
+        "n1": (NOTHING_FREE,),
+    }
     unreserve_and_forget(first, storage.context.cache)
     unreserve_and_forget(first, storage.context.cache)
     assert storage.place(with_claims("p2", "c2")).node == first.node
 
 
 def test_what_is_written() -> None:
-    """The volume names the claim, and that a controller chose it; one that was set aside by somebody only gets the rest of the name."""
-    storage = Storage(make_class(), make_claim("c", resourceVersion="7"), make_volume("v"), nodes=("n0",))
+    """The volume names the claim, and that a controller chose it; one that was set aside by
+    somebody only gets the rest of the name.
+    """
+    storage = Storage(
+        make_class(), make_claim("c", resourceVersion="7"), make_volume("v"), nodes=("n0",)
+    )
     (pv,) = work_of(storage.place(with_claims("p", "c"))).volumes
     assert pv.spec.claim_ref is not None
     ref = msgspec.to_builtins(pv.spec.claim_ref)
@@ -130,18 +200,28 @@ def test_what_is_written() -> None:
         "resourceVersion": "7",
     }
     assert pv.metadata.annotations == {BOUND_BY_CONTROLLER: "yes"}
-    aside = Storage(make_class(), make_claim("c"), make_volume("v", claimRef={"namespace": "a", "name": "c"}), nodes=("n0",))
+    aside = Storage(
+        make_class(),
+        make_claim("c"),
+        make_volume("v", claimRef={"namespace": "a", "name": "c"}),
+        nodes=("n0",),
+    )
     (pv,) = work_of(aside.place(with_claims("p", "c"))).volumes
     assert pv.spec.claim_ref is not None
     assert (pv.spec.claim_ref.uid, pv.metadata.annotations) == ("uid-c", None)
 
 
 def test_a_volume_to_be_made_for_a_node_is_not_made_for_another() -> None:
-    """A second pod with the claim must go to the same node, before the API server shows the choice and when it does."""
+    """A second pod with the claim must go to the same node, before the API server shows the choice
+    and when it does.
+    """
     storage = Storage(make_class("static", "x"), make_claim("c"))
     placement = storage.place(with_claims("p", "c"))
     work = work_of(placement)
-    assert ([claim.metadata.annotations for claim in work.provisions], work.volumes) == ([{SELECTED_NODE: placement.node}], ())
+    assert ([claim.metadata.annotations for claim in work.provisions], work.volumes) == (
+        [{SELECTED_NODE: placement.node}],
+        (),
+    )
     (other,) = {"n0", "n1"} - {placement.node}
     assert storage.refused(with_claims("q", "c")) == {other: (NOTHING_FREE,)}
     storage.put(*work.provisions)
@@ -150,8 +230,14 @@ def test_a_volume_to_be_made_for_a_node_is_not_made_for_another() -> None:
 
 @pytest.mark.parametrize("changed", ["volume", "claim"])
 def test_what_the_api_server_shows_counts_more(changed: str) -> None:
-    """An object that changed is not what was assumed of it any more, and giving up does not bring that back."""
-    storage = Storage(make_class("static", "x" if changed == "claim" else "kubernetes.io/no-provisioner"), make_claim("c"), make_claim("d"))
+    """An object that changed is not what was assumed of it any more, and giving up does not bring
+    that back.
+    """
+    storage = Storage(
+        make_class("static", "x" if changed == "claim" else "kubernetes.io/no-provisioner"),
+        make_claim("c"),
+        make_claim("d"),
+    )
     if changed == "volume":
         storage.put(make_volume("v", "n0"))
     placement = storage.place(with_claims("p", "c"))
@@ -197,7 +283,7 @@ def test_nothing_is_to_be_written_for_bound_claims() -> None:
     assert storage.place(with_claims("q")).reservations["VolumeBinding"].value is None
 
 
-# ---- faults, arguments, wakes ------------------------------------------------------------------------------------------------
+# ---- faults, arguments, wakes --------------------------------------------------------------------
 
 
 def test_a_class_without_binding_mode_is_a_fault() -> None:
@@ -205,7 +291,12 @@ def test_a_class_without_binding_mode_is_a_fault() -> None:
     storage = Storage(make_class(mode=None), make_claim("c"))
     wanted = with_claims("p", "c")
     assert storage.refused(wanted) == {
-        "": ('running PreFilter plugin "VolumeBinding": VolumeBindingMode not set for StorageClass "static"',)
+        "": (
+            (
+                'running PreFilter plugin "VolumeBinding": VolumeBindingMode not set for '
+                'StorageClass "static"'
+            ),
+        )
     }
 
 
@@ -214,7 +305,13 @@ def test_arguments() -> None:
     faults = VolumeBindingArgs(-1, ({"utilization": 0, "score": 0},)).validate()
     assert [(fault.path, fault.message) for fault in faults] == [
         ("bindTimeoutSeconds", "invalid BindTimeoutSeconds, should not be a negative value"),
-        ("shape", "unexpected field `shape`, remove it or turn on the feature gate StorageCapacityScoring"),
+        (
+            "shape",
+            (
+                "unexpected field `shape`, remove it or turn on the feature gate "
+                "StorageCapacityScoring"
+            ),
+        ),
     ]
     assert VolumeBindingArgs(0).validate() == []
 
@@ -228,12 +325,17 @@ def test_score_is_skipped() -> None:
 
 def driver(tells: bool | None) -> CSIDriver:
     """A driver that tells its room, or not."""
-    return msgspec.convert({"metadata": {"name": "x"}, "spec": {"storageCapacity": tells}}, CSIDriver)
+    return msgspec.convert(
+        {"metadata": {"name": "x"}, "spec": {"storageCapacity": tells}}, CSIDriver
+    )
 
 
 def room(amount: str | None, most: str | None = None) -> CSIStorageCapacity:
     """So much room, or volumes of at most this size."""
-    return msgspec.convert({"metadata": {"name": "r"}, "capacity": amount, "maximumVolumeSize": most}, CSIStorageCapacity)
+    return msgspec.convert(
+        {"metadata": {"name": "r"}, "capacity": amount, "maximumVolumeSize": most},
+        CSIStorageCapacity,
+    )
 
 
 def taken_over(*plugins: str) -> CSINode:
@@ -244,7 +346,9 @@ def taken_over(*plugins: str) -> CSINode:
 
 def allowed(*values: str) -> StorageClass:
     """A class for these zones."""
-    terms = [{"matchLabelExpressions": [{"key": "zone", "values": list(values)}]}] if values else None
+    terms = (
+        [{"matchLabelExpressions": [{"key": "zone", "values": list(values)}]}] if values else None
+    )
     return msgspec.convert({"metadata": {"name": "s"}, "allowedTopologies": terms}, StorageClass)
 
 
@@ -280,7 +384,9 @@ FOREIGN = msgspec.convert({"metadata": {"name": "c", "namespace": "b"}}, Persist
         (EventResource.CSI_STORAGE_CAPACITY, room("2Gi"), room("2Gi"), False),
     ],
 )
-def test_what_wakes_a_pod(resource: EventResource, old: HasMetadata | None, new: HasMetadata, woken: bool) -> None:
+def test_what_wakes_a_pod(
+    resource: EventResource, old: HasMetadata | None, new: HasMetadata, woken: bool
+) -> None:
     """By event."""
     event = ClusterEvent(resource, ActionType.ADD if old is None else ActionType.UPDATE, old, new)
     assert is_woken(VolumeBinding(), USES, event) == woken
@@ -288,4 +394,7 @@ def test_what_wakes_a_pod(resource: EventResource, old: HasMetadata | None, new:
 
 def is_woken(plugin: Any, waiting: Pod, event: ClusterEvent) -> bool:
     """Whether a registration of the plugin lets the event wake the pod."""
-    return any(wake.matches(event) and (wake.hint is None or wake.hint(waiting, event, Store())) for wake in plugin.events_to_register)
+    return any(
+        wake.matches(event) and (wake.hint is None or wake.hint(waiting, event, Store()))
+        for wake in plugin.events_to_register
+    )

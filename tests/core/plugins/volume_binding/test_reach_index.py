@@ -21,13 +21,21 @@ PLACES: list[NodeTerms | None] = [
     (NodeTerm((LabelRequirementCheck("a", "In", frozenset({"nowhere"})),)),),
     (NodeTerm((LabelRequirementCheck("b", "In", frozenset({"1"})),)),),
     (NodeTerm((LabelRequirementCheck("a", "Exists"),)),),
-    (NodeTerm((LabelRequirementCheck("a", "In", frozenset({"1"})),)), NodeTerm((LabelRequirementCheck("b", "In", frozenset({"0"})),))),
+    (
+        NodeTerm((LabelRequirementCheck("a", "In", frozenset({"1"})),)),
+        NodeTerm((LabelRequirementCheck("b", "In", frozenset({"0"})),)),
+    ),
 ]
-steps = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 3), st.sampled_from(range(len(PLACES)))), max_size=60)
+steps = st.lists(
+    st.tuples(st.integers(0, 9), st.integers(0, 3), st.sampled_from(range(len(PLACES)))),
+    max_size=60,
+)
 
 
 def test_things_come_and_go() -> None:
-    """Each step puts the thing of a name, or takes it when it is there; then all questions are asked."""
+    """Each step puts the thing of a name, or takes it when it is there; then all questions are
+    asked.
+    """
     nodes = NodeTable()
     for i, labels in enumerate(LABELS):
         nodes.put(make_node(f"n{i}", labels=labels))
@@ -51,22 +59,37 @@ def test_things_come_and_go() -> None:
     run()
 
 
-def check(index: ReachIndex, there: dict[int, tuple[int, int]], nodes: NodeTable, least: int) -> None:
+def check(
+    index: ReachIndex, there: dict[int, tuple[int, int]], nodes: NodeTable, least: int
+) -> None:
     """Counts of all rows, of some, and of even names only; and the smallest even one."""
     reached = [
         [
             (size, str(name))
             for name, (size, place) in there.items()
-            if size >= least and (PLACES[place] is None or any(term.matches(labels, "") for term in PLACES[place] or ()))
+            if size >= least
+            and (
+                PLACES[place] is None
+                or any(term.matches(labels, "") for term in PLACES[place] or ())
+            )
         ]
         for labels in LABELS
     ]
     even = [[item for item in items if int(item[1]) % 2 == 0] for items in reached]
-    assert index.counts(least, None, nodes, nodes.all_rows).tolist() == [len(items) for items in reached]
-    assert index.counts(least, None, nodes, np.array([2, 0])).tolist() == [len(reached[2]), len(reached[0])]
-    assert index.counts(least, is_even, nodes, nodes.all_rows).tolist() == [len(items) for items in even]
+    assert index.counts(least, None, nodes, nodes.all_rows).tolist() == [
+        len(items) for items in reached
+    ]
+    assert index.counts(least, None, nodes, np.array([2, 0])).tolist() == [
+        len(reached[2]),
+        len(reached[0]),
+    ]
+    assert index.counts(least, is_even, nodes, nodes.all_rows).tolist() == [
+        len(items) for items in even
+    ]
     for labels, items in zip(LABELS, even, strict=True):
-        assert min(index.within_reach(least, is_even, labels), default=None) == min(items, default=None)
+        assert min(index.within_reach(least, is_even, labels), default=None) == min(
+            items, default=None
+        )
 
 
 def is_even(name: str) -> bool:

@@ -1,1 +1,3 @@
-"""What kube-scheduler has long dropped: Policy and the old versions of its configuration. Nothing else knows it."""
+"""What kube-scheduler has long dropped: Policy and the old versions of its configuration. Nothing
+else knows it.
+"""

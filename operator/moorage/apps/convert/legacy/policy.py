@@ -1,6 +1,8 @@
-"""The legacy Policy (kube-scheduler up to 1.22) and the two algorithm providers, as a KubeSchedulerConfiguration v1.
+"""The legacy Policy (kube-scheduler up to 1.22) and the two algorithm providers, as a
+KubeSchedulerConfiguration v1.
 
-A list that is absent stands for the default one, an empty list for none. Source: kube-scheduler 1.20.
+A list that is absent stands for the default one, an empty list for none. Source: kube-scheduler
+1.20.
 """
 
 from __future__ import annotations
@@ -11,7 +13,12 @@ from typing import Any
 from moorage.api.decoding import DecodeError, decoder
 from moorage.apps.convert.kube_configuration import API_VERSION, KIND, without_nulls
 from moorage.apps.convert.kube_plugins import KUBE_PLUGINS
-from moorage.apps.convert.legacy.policy_document import Policy, PredicatePolicy, PriorityPolicy, canonical
+from moorage.apps.convert.legacy.policy_document import (
+    Policy,
+    PredicatePolicy,
+    PriorityPolicy,
+    canonical,
+)
 from moorage.apps.convert.legacy.policy_tables import (
     AFFINITY,
     DEFAULT_PREDICATES,
@@ -46,22 +53,30 @@ def provider(name: str) -> tuple[dict[str, Any], list[ConversionRemark]]:
     """What an algorithm provider stood for. Raises KeyError for one that never was."""
     if name not in PROVIDERS:
         raise KeyError(name)
-    weights = [{"name": plugin, "weight": weight} for plugin, weight in WEIGHTS_BEFORE_V1BETA3.items()]
+    weights = [
+        {"name": plugin, "weight": weight} for plugin, weight in WEIGHTS_BEFORE_V1BETA3.items()
+    ]
     profile: dict[str, Any] = {"plugins": {"multiPoint": {"enabled": weights}}}
     if name == "ClusterAutoscalerProvider":
-        profile["pluginConfig"] = [{"name": FIT, "args": {"scoringStrategy": STRATEGIES["MostRequestedPriority"]}}]
+        profile["pluginConfig"] = [
+            {"name": FIT, "args": {"scoringStrategy": STRATEGIES["MostRequestedPriority"]}}
+        ]
     gone = "NodePreferAvoidPodsPriority"
     return _configuration(profile, []), [ConversionRemark(name, f"{gone} {GONE[gone]}")]
 
 
 def as_v1(document: Mapping[str, Any]) -> tuple[dict[str, Any], list[ConversionRemark]]:
-    """The configuration that means the same as a Policy. Raises DecodeError for a Policy that was never valid."""
+    """The configuration that means the same as a Policy. Raises DecodeError for a Policy that was
+    never valid.
+    """
     policy = decoder(Policy).decode(canonical(without_nulls(document)))
     converting = _Converting(policy)
     if converting.faults:
         raise DecodeError(converting.faults)
     profile = {"plugins": converting.plugins(), "pluginConfig": list(converting.plugin_config())}
-    return _configuration(profile, [extender.as_v1() for extender in policy.extenders]), converting.remarks
+    return _configuration(
+        profile, [extender.as_v1() for extender in policy.extenders]
+    ), converting.remarks
 
 
 def _configuration(profile: dict[str, Any], extenders: list[dict[str, Any]]) -> dict[str, Any]:
@@ -69,7 +84,9 @@ def _configuration(profile: dict[str, Any], extenders: list[dict[str, Any]]) -> 
 
 
 class _Converting:
-    """What a Policy asks for, by plugin: which filter, which score with what weight, and arguments."""
+    """What a Policy asks for, by plugin: which filter, which score with what weight, and
+    arguments.
+    """
 
     def __init__(self, policy: Policy) -> None:
         self.remarks: list[ConversionRemark] = []
@@ -84,19 +101,34 @@ class _Converting:
         self._spreads_services = False
         self._hard_weight = policy.hard_pod_affinity_symmetric_weight
         given = policy.predicates
-        self._take_predicates([PredicatePolicy(name=name) for name in DEFAULT_PREDICATES] if given is None else given)
+        self._take_predicates(
+            [PredicatePolicy(name=name) for name in DEFAULT_PREDICATES] if given is None else given
+        )
         wanted = policy.priorities
-        defaults = [PriorityPolicy(name=name, weight=weight) for name, weight in DEFAULT_PRIORITIES.items()]
-        self._take_priorities(*(("default priorities", defaults) if wanted is None else ("priorities", wanted)))
+        defaults = [
+            PriorityPolicy(name=name, weight=weight) for name, weight in DEFAULT_PRIORITIES.items()
+        ]
+        self._take_priorities(
+            *(("default priorities", defaults) if wanted is None else ("priorities", wanted))
+        )
         if policy.always_check_all_predicates:
             self.remarks.append(
-                ConversionRemark("alwaysCheckAllPredicates", "has no equivalent: the first plugin that refuses a node settles it")
+                ConversionRemark(
+                    "alwaysCheckAllPredicates",
+                    "has no equivalent: the first plugin that refuses a node settles it",
+                )
             )
         self.remarks.append(
-            ConversionRemark("", "a Policy knows no device claims: enable DynamicResources at multiPoint if pods have some")
+            ConversionRemark(
+                "",
+                (
+                    "a Policy knows no device claims: enable DynamicResources at multiPoint if "
+                    "pods have some"
+                ),
+            )
         )
 
-    # ---- predicates --------------------------------------------------------------------------------------------------------
+    # ---- predicates ------------------------------------------------------------------------------
 
     def _take_predicates(self, predicates: Sequence[PredicatePolicy]) -> None:
         for name in MANDATORY:
@@ -105,24 +137,40 @@ class _Converting:
             path, argument = f"predicates[{i}]", predicate.argument
             if argument is not None and argument.labels_presence is not None:
                 operator = "Exists" if argument.labels_presence.presence else "DoesNotExist"
-                self._required += [{"key": label, "operator": operator} for label in argument.labels_presence.labels]
+                self._required += [
+                    {"key": label, "operator": operator}
+                    for label in argument.labels_presence.labels
+                ]
                 self.filters.add(AFFINITY)
             elif argument is not None and argument.service_affinity is not None:
-                text = f"{predicate.name}: serviceAffinity has no equivalent: pods of a service are no longer kept to nodes alike in labels"
+                text = (
+                    f"{predicate.name}: serviceAffinity has no equivalent: pods of a service are "
+                    f"no longer kept to nodes alike in labels"
+                )
                 self.remarks.append(ConversionRemark(path, text))
             elif predicate.name in PREDICATES:
                 self.filters.update(PREDICATES[predicate.name])
             else:
-                self.faults.append(Violation(f"{path}.name", predicate.name, f"unknown predicate{suggest(predicate.name, PREDICATES)}"))
+                self.faults.append(
+                    Violation(
+                        f"{path}.name",
+                        predicate.name,
+                        f"unknown predicate{suggest(predicate.name, PREDICATES)}",
+                    )
+                )
 
-    # ---- priorities --------------------------------------------------------------------------------------------------------
+    # ---- priorities ------------------------------------------------------------------------------
 
     def _take_priorities(self, where: str, priorities: Sequence[PriorityPolicy]) -> None:
         """In the order of their names, as kube-scheduler took them."""
         for i, priority in sorted(enumerate(priorities), key=lambda pair: (pair[1].name, pair[0])):
             path = f"{where}[{i}]"
             if not 0 < priority.weight <= MAX_WEIGHT:
-                self.faults.append(Violation(f"{path}.weight", priority.weight, "must be positive, and not too high"))
+                self.faults.append(
+                    Violation(
+                        f"{path}.weight", priority.weight, "must be positive, and not too high"
+                    )
+                )
             elif not self._took_argument(path, priority):
                 self._take_named(path, priority)
 
@@ -136,7 +184,9 @@ class _Converting:
             if name in SPREADING:
                 self._spreads_services = True
         elif name not in WITHOUT_EFFECT:
-            self.faults.append(Violation(f"{path}.name", name, f"unknown priority{suggest(name, PRIORITIES)}"))
+            self.faults.append(
+                Violation(f"{path}.name", name, f"unknown priority{suggest(name, PRIORITIES)}")
+            )
 
     def _took_argument(self, path: str, priority: PriorityPolicy) -> bool:
         """Whether the priority goes by its argument, whatever its name."""
@@ -153,40 +203,79 @@ class _Converting:
             self._preferred.append({"weight": min(priority.weight, 100), "preference": term})
             self._score(path, AFFINITY, priority)
             self.remarks.append(
-                ConversionRemark(path, f"{priority.name}: labelPreference is a preferred term of {AFFINITY} now: nearly the same")
+                ConversionRemark(
+                    path,
+                    (
+                        f"{priority.name}: labelPreference is a preferred term of {AFFINITY} "
+                        f"now: nearly the same"
+                    ),
+                )
             )
         elif argument.service_anti_affinity is not None:
             self._spread_over.append(argument.service_anti_affinity.label)
             self._score(path, SPREAD, priority)
             self.remarks.append(
-                ConversionRemark(path, f"{priority.name}: serviceAntiAffinity is a default constraint of {SPREAD} now: nearly the same")
+                ConversionRemark(
+                    path,
+                    (
+                        f"{priority.name}: serviceAntiAffinity is a default constraint of "
+                        f"{SPREAD} now: nearly the same"
+                    ),
+                )
             )
         else:
             return False
         return True
 
     def _score(self, path: str, plugin: str, priority: PriorityPolicy) -> bool:
-        """Whether this priority's weight is the plugin's: of several that one plugin stands for, the heaviest one's is."""
+        """Whether this priority's weight is the plugin's: of several that one plugin stands for,
+        the heaviest one's is.
+        """
         before = self.scores.get(plugin)
         wins = before is None or priority.weight > before
         if before is not None:
-            stays, goes = (priority.name, self._reasons[plugin]) if wins else (self._reasons[plugin], priority.name)
-            self.remarks.append(ConversionRemark(path, f"{plugin} stands for both {stays} and {goes} now: it has the weight of {stays}"))
+            stays, goes = (
+                (priority.name, self._reasons[plugin])
+                if wins
+                else (self._reasons[plugin], priority.name)
+            )
+            self.remarks.append(
+                ConversionRemark(
+                    path,
+                    (
+                        f"{plugin} stands for both {stays} and {goes} now: it has the weight of "
+                        f"{stays}"
+                    ),
+                )
+            )
         if wins:
             self.scores[plugin] = priority.weight
             self._reasons[plugin] = priority.name
         return wins
 
-    # ---- what comes of it --------------------------------------------------------------------------------------------------
+    # ---- what comes of it ------------------------------------------------------------------------
 
     def plugins(self) -> dict[str, Any]:
         """Those that are needed at all their points, less the points where they are not."""
-        needed = [plugin for plugin in KUBE_PLUGINS.values() if plugin.name in self.filters | self.scores.keys() | set(_ALWAYS)]
-        enabled: list[dict[str, Any]] = [{"name": one.name, **_weight(self.scores.get(one.name))} for one in needed]
+        needed = [
+            plugin
+            for plugin in KUBE_PLUGINS.values()
+            if plugin.name in self.filters | self.scores.keys() | set(_ALWAYS)
+        ]
+        enabled: list[dict[str, Any]] = [
+            {"name": one.name, **_weight(self.scores.get(one.name))} for one in needed
+        ]
         plugins: dict[str, Any] = {"multiPoint": {"enabled": enabled, "disabled": [{"name": "*"}]}}
-        for points, wanted in ((("preFilter", "filter"), self.filters), (("preScore", "score"), self.scores.keys())):
+        for points, wanted in (
+            (("preFilter", "filter"), self.filters),
+            (("preScore", "score"), self.scores.keys()),
+        ):
             for point in points:
-                idle = [{"name": one.name} for one in needed if point in one.points and one.name not in wanted]
+                idle = [
+                    {"name": one.name}
+                    for one in needed
+                    if point in one.points and one.name not in wanted
+                ]
                 if idle:
                     plugins[point] = {"disabled": idle if wanted else [{"name": "*"}]}
         return plugins
@@ -198,7 +287,10 @@ class _Converting:
         if affinity := self._added_affinity():
             yield {"name": AFFINITY, "args": {"addedAffinity": affinity}}
         if SPREAD in self.scores and (constraints := self._constraints()) is not None:
-            yield {"name": SPREAD, "args": {"defaultConstraints": constraints, "defaultingType": "List"}}
+            yield {
+                "name": SPREAD,
+                "args": {"defaultConstraints": constraints, "defaultingType": "List"},
+            }
         if self._hard_weight > 1 and INTER_POD in self.filters | self.scores.keys():
             yield {"name": INTER_POD, "args": {"hardPodAffinityWeight": self._hard_weight}}
 
@@ -215,8 +307,14 @@ class _Converting:
         """The default constraints to list; None where the built-in ones will do."""
         if self._spreads_services and not self._spread_over:
             return None
-        keys = [*(SYSTEM_CONSTRAINTS if self._spreads_services else ()), *((label, 1) for label in dict.fromkeys(self._spread_over))]
-        return [{"maxSkew": skew, "topologyKey": key, "whenUnsatisfiable": "ScheduleAnyway"} for key, skew in dict(keys).items()]
+        keys = [
+            *(SYSTEM_CONSTRAINTS if self._spreads_services else ()),
+            *((label, 1) for label in dict.fromkeys(self._spread_over)),
+        ]
+        return [
+            {"maxSkew": skew, "topologyKey": key, "whenUnsatisfiable": "ScheduleAnyway"}
+            for key, skew in dict(keys).items()
+        ]
 
 
 def _weight(weight: int | None) -> dict[str, int]:

@@ -1,4 +1,6 @@
-"""The legacy Policy as a document: its fields and their types. Names of fields may be written in any case, as they always could."""
+"""The legacy Policy as a document: its fields and their types. Names of fields may be written in
+any case, as they always could.
+"""
 
 from __future__ import annotations
 
@@ -104,7 +106,9 @@ class PriorityPolicy(_Part):
 
 
 class LegacyExtender(_Part):
-    """An HTTP service to ask. httpTimeout is in nanoseconds. Some files give its version, which nobody ever looked at."""
+    """An HTTP service to ask. httpTimeout is in nanoseconds. Some files give its version, which
+    nobody ever looked at.
+    """
 
     api_version: str = ""
     url_prefix: str = ""
@@ -122,7 +126,9 @@ class LegacyExtender(_Part):
 
     def as_v1(self) -> dict[str, Any]:
         """The same in a KubeSchedulerConfiguration."""
-        document = self.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude={"api_version"})
+        document = self.model_dump(
+            mode="json", by_alias=True, exclude_defaults=True, exclude={"api_version"}
+        )
         if document.pop("enableHttps", False):
             document["enableHTTPS"] = True
         if timeout := document.pop("httpTimeout", 0):
@@ -143,7 +149,16 @@ class Policy(_Part):
 
 
 _MODELS = (
-    *(Policy, PredicatePolicy, PredicateArgument, ServiceAffinity, LabelsPresence, PriorityPolicy, PriorityArgument, ServiceAntiAffinity),
+    *(
+        Policy,
+        PredicatePolicy,
+        PredicateArgument,
+        ServiceAffinity,
+        LabelsPresence,
+        PriorityPolicy,
+        PriorityArgument,
+        ServiceAntiAffinity,
+    ),
     *(
         LabelPreference,
         RequestedToCapacityRatioArguments,
@@ -154,11 +169,19 @@ _MODELS = (
         ExtenderManagedResource,
     ),
 )
-_SPELLINGS = {alias.lower(): alias for model in _MODELS for name, field in model.model_fields.items() for alias in [field.alias or name]}
+_SPELLINGS = {
+    alias.lower(): alias
+    for model in _MODELS
+    for name, field in model.model_fields.items()
+    for alias in [field.alias or name]
+}
 
 
 def canonical(document: Any) -> Any:
     """The document with its fields as they are written today."""
     if isinstance(document, Mapping):
-        return {_SPELLINGS.get(str(name).lower(), name): canonical(value) for name, value in document.items()}
+        return {
+            _SPELLINGS.get(str(name).lower(), name): canonical(value)
+            for name, value in document.items()
+        }
     return [canonical(item) for item in document] if isinstance(document, list) else document

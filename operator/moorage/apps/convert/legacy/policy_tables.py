@@ -1,4 +1,5 @@
-"""Predicates and priorities of the legacy Policy: which plugins they are now, and which of them there were by default.
+"""Predicates and priorities of the legacy Policy: which plugins they are now, and which of them
+there were by default.
 
 Source: what kube-scheduler 1.20 made of them, and what became of those plugins up to 1.36.
 """
@@ -8,7 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-FIT, SPREAD, AFFINITY, INTER_POD = "NodeResourcesFit", "PodTopologySpread", "NodeAffinity", "InterPodAffinity"
+FIT, SPREAD, AFFINITY, INTER_POD = (
+    "NodeResourcesFit",
+    "PodTopologySpread",
+    "NodeAffinity",
+    "InterPodAffinity",
+)
 PROVIDERS = ("DefaultProvider", "ClusterAutoscalerProvider")
 
 _GENERAL = (FIT, "NodeName", "NodePorts", AFFINITY)
@@ -41,8 +47,20 @@ PREDICATES: Mapping[str, tuple[str, ...]] = {
 }
 MANDATORY = ("PodToleratesNodeTaints", "CheckNodeUnschedulable")
 DEFAULT_PREDICATES = (
-    *("NoVolumeZoneConflict", "MaxEBSVolumeCount", "MaxGCEPDVolumeCount", "MaxAzureDiskVolumeCount", "MaxCSIVolumeCountPred"),
-    *("MatchInterPodAffinity", "NoDiskConflict", "GeneralPredicates", "PodToleratesNodeTaints", "CheckVolumeBinding"),
+    *(
+        "NoVolumeZoneConflict",
+        "MaxEBSVolumeCount",
+        "MaxGCEPDVolumeCount",
+        "MaxAzureDiskVolumeCount",
+        "MaxCSIVolumeCountPred",
+    ),
+    *(
+        "MatchInterPodAffinity",
+        "NoDiskConflict",
+        "GeneralPredicates",
+        "PodToleratesNodeTaints",
+        "CheckVolumeBinding",
+    ),
     *("CheckNodeUnschedulable", "EvenPodsSpread"),
 )
 
@@ -80,7 +98,9 @@ STRATEGIES: Mapping[str, dict[str, Any]] = {
     "MostRequestedPriority": {"type": "MostAllocated"},
     "RequestedToCapacityRatioPriority": {
         "type": "RequestedToCapacityRatio",
-        "requestedToCapacityRatio": {"shape": [{"utilization": 0, "score": 10}, {"utilization": 100, "score": 0}]},
+        "requestedToCapacityRatio": {
+            "shape": [{"utilization": 0, "score": 10}, {"utilization": 100, "score": 0}]
+        },
     },
 }
 SPREADING = ("SelectorSpreadPriority", "ServiceSpreadingPriority")

@@ -1,6 +1,8 @@
-"""The one door to this package: documents that kube-scheduler has long dropped, as configurations v1.
+"""The one door to this package: documents that kube-scheduler has long dropped, as configurations
+v1.
 
-``apps.convert.convert`` alone uses it. To drop the package: delete it, what that module does with it, and `--algorithm-provider`.
+``apps.convert.convert`` alone uses it. To drop the package: delete it, what that module does with
+it, and `--algorithm-provider`.
 """
 
 from __future__ import annotations
@@ -15,7 +17,14 @@ from moorage.apps.convert.legacy.policy_tables import PROVIDERS
 from moorage.apps.convert.remarks import ConversionRemark
 from moorage.core.framework.arguments import Violation
 
-__all__ = ["PROVIDERS", "VERSIONS", "LegacyDocument", "LegacyReader", "is_policy", "provider_configuration"]
+__all__ = [
+    "PROVIDERS",
+    "VERSIONS",
+    "LegacyDocument",
+    "LegacyReader",
+    "is_policy",
+    "provider_configuration",
+]
 
 VERSIONS = v1beta.OLDER
 is_policy = policy.is_policy
@@ -24,7 +33,9 @@ provider_configuration = policy.provider
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LegacyDocument:
-    """What a document comes to: a configuration v1, or what is wrong with it, or neither where it only points to a Policy."""
+    """What a document comes to: a configuration v1, or what is wrong with it, or neither where it
+    only points to a Policy.
+    """
 
     body: Mapping[str, Any] | None = None
     remarks: Sequence[ConversionRemark] = ()
@@ -41,8 +52,12 @@ class LegacyReader:
         self._policies = 0
         self._pointing: list[str] = []
 
-    def read(self, source: str, body: Mapping[str, Any], repeated: Sequence[str]) -> LegacyDocument | None:
-        """None for a document that is not of the past, or has ``repeated`` keys: kube-scheduler let them be in a Policy alone."""
+    def read(
+        self, source: str, body: Mapping[str, Any], repeated: Sequence[str]
+    ) -> LegacyDocument | None:
+        """None for a document that is not of the past, or has ``repeated`` keys: kube-scheduler let
+        them be in a Policy alone.
+        """
         if is_policy(body):
             return self._policy(body, repeated)
         if repeated:
@@ -52,9 +67,14 @@ class LegacyReader:
         return LegacyDocument(*v1beta.as_v1(body)) if body.get("apiVersion") in VERSIONS else None
 
     def missing(self) -> Iterator[tuple[str, str]]:
-        """After the last document: those that point to a Policy that is not there, and what to do."""
+        """After the last document: those that point to a Policy that is not there, and what to
+        do.
+        """
         if not self._policies:
-            text = "algorithmSource.policy: the Policy that it points to is not among the files: name it too"
+            text = (
+                "algorithmSource.policy: the Policy that it points to is not among the files: "
+                "name it too"
+            )
             yield from ((source, text) for source in self._pointing)
 
     def _policy(self, body: Mapping[str, Any], repeated: Sequence[str]) -> LegacyDocument:
@@ -73,6 +93,12 @@ class LegacyReader:
             self._pointing.append(source)
             return LegacyDocument(warnings=remarks)
         if name not in PROVIDERS:
-            return LegacyDocument(violations=[Violation("algorithmSource.provider", name, f"there were {' and '.join(PROVIDERS)}")])
+            return LegacyDocument(
+                violations=[
+                    Violation(
+                        "algorithmSource.provider", name, f"there were {' and '.join(PROVIDERS)}"
+                    )
+                ]
+            )
         configuration, more = provider_configuration(name)
         return LegacyDocument(configuration, [*more, *remarks])

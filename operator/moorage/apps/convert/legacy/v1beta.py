@@ -1,4 +1,6 @@
-"""KubeSchedulerConfiguration v1beta2 and v1beta3 as v1: the same fields, with other defaults and some plugins of the past."""
+"""KubeSchedulerConfiguration v1beta2 and v1beta3 as v1: the same fields, with other defaults and
+some plugins of the past.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ def as_v1(document: Mapping[str, Any]) -> tuple[dict[str, Any], list[ConversionR
     """The configuration in v1, as far as it has the right shape: the rest is for who reads it."""
     plain, past = without_removed(document, _GONE)
     remarks = [
-        ConversionRemark(field, "is gone: serving.bindAddress of the OperatorConfiguration") for field in _ADDRESSES if plain.pop(field, "")
+        ConversionRemark(field, "is gone: serving.bindAddress of the OperatorConfiguration")
+        for field in _ADDRESSES
+        if plain.pop(field, "")
     ]
     remarks += past
     before_v1beta3 = plain["apiVersion"] == OLDER[0]
@@ -32,20 +36,37 @@ def as_v1(document: Mapping[str, Any]) -> tuple[dict[str, Any], list[ConversionR
         if isinstance(plugins, dict) and before_v1beta3:
             profile["plugins"] = _weighed_as_before(plugins)
         for entry in objects_in(profile, "pluginConfig"):
-            if (args := entry.get("args")) and isinstance(args, dict) and args.get("apiVersion") in OLDER:
+            if (
+                (args := entry.get("args"))
+                and isinstance(args, dict)
+                and args.get("apiVersion") in OLDER
+            ):
                 args["apiVersion"] = API_VERSION
     election = plain.get("leaderElection")
     if isinstance(election, dict) and election.get("resourceLock", "leases") != "leases":
-        remarks.append(ConversionRemark("leaderElection.resourceLock", f"{election.pop('resourceLock')!r} is gone: the lock is a Lease"))
+        remarks.append(
+            ConversionRemark(
+                "leaderElection.resourceLock",
+                f"{election.pop('resourceLock')!r} is gone: the lock is a Lease",
+            )
+        )
     return {**plain, "apiVersion": API_VERSION}, remarks
 
 
 def _weighed_as_before(plugins: dict[str, Any]) -> dict[str, Any]:
     """The plugins with the old weights of default plugins that nobody mentions."""
     multi = plugins.get("multiPoint", {})
-    lists = [*objects_in(multi, "enabled"), *objects_in(multi, "disabled"), *objects_in(plugins.get("score"), "enabled")]
+    lists = [
+        *objects_in(multi, "enabled"),
+        *objects_in(multi, "disabled"),
+        *objects_in(plugins.get("score"), "enabled"),
+    ]
     mentioned = {entry.get("name") for entry in lists}
     if "*" in mentioned or not isinstance(multi, dict):
         return plugins
-    added = [{"name": name, "weight": weight} for name, weight in WEIGHTS_BEFORE_V1BETA3.items() if name not in mentioned]
+    added = [
+        {"name": name, "weight": weight}
+        for name, weight in WEIGHTS_BEFORE_V1BETA3.items()
+        if name not in mentioned
+    ]
     return {**plugins, "multiPoint": {**multi, "enabled": [*objects_in(multi, "enabled"), *added]}}

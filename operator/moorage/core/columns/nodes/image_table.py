@@ -1,7 +1,7 @@
 """Images on nodes: for each image name its size and the rows that hold it.
 
-An image's worth depends on how many nodes hold it, so any change of images or of the number of nodes moves ``version``, by
-which ImageLocality knows that all its scores are stale.
+An image's worth depends on how many nodes hold it, so any change of images or of the number of
+nodes moves ``version``, by which ImageLocality knows that all its scores are stale.
 """
 
 from __future__ import annotations
@@ -14,14 +14,18 @@ from moorage.core.structures.remembering import byte_size, memoized
 
 _DOCKER, _OFFICIAL = "docker.io/", "library/"
 MAX_NAMES = 2000
-"""Names of images of a node that count; a kubelet tells of 50 images unless configured otherwise."""
+"""Names of images of a node that count; a kubelet tells of 50 images unless configured
+otherwise.
+"""
 
 
 @memoized(byte_size, most=16384)
 def canonical(image: str) -> str:
-    """An image's name with its registry and a tag, as container runtimes report it: ``nginx`` is ``docker.io/library/nginx:latest``.
+    """An image's name with its registry and a tag, as container runtimes report it: ``nginx`` is
+    ``docker.io/library/nginx:latest``.
 
-    A colon before the last slash is that of a registry's port; a first part with neither colon nor dot is no registry.
+    A colon before the last slash is that of a registry's port; a first part with neither colon nor
+    dot is no registry.
     """
     tagged = image if image.rfind(":") > image.rfind("/") else f"{image}:latest"
     domain, slash, rest = tagged.partition("/")
@@ -33,7 +37,9 @@ def canonical(image: str) -> str:
 
 
 class ImageTable:
-    """Image, by its canonical name -> rows that hold it. Its size, in bytes, is what the first of these nodes reports."""
+    """Image, by its canonical name -> rows that hold it. Its size, in bytes, is what the first of
+    these nodes reports.
+    """
 
     def __init__(self) -> None:
         self.version = 0
@@ -45,7 +51,9 @@ class ImageTable:
     def put(self, row: int, images: tuple[ContainerImage, ...]) -> bool:
         """Write which images a row holds; whether they differ."""
         told = ((name, image.size_bytes) for image in images for name in image.names or ())
-        new: dict[str, int] = {canonical(name): size for name, size in itertools.islice(told, MAX_NAMES)}
+        new: dict[str, int] = {
+            canonical(name): size for name, size in itertools.islice(told, MAX_NAMES)
+        }
         old = self._images.get(row, {})
         if old == new:
             return False

@@ -1,9 +1,11 @@
-"""Node labels, dictionary-coded by key: one int32 column for each key that a selector ever asked about and a node has.
+"""Node labels, dictionary-coded by key: one int32 column for each key that a selector ever asked
+about and a node has.
 
-A column is made when a plugin first asks for its key and kept up to date from then on; keys that nobody selects by cost nothing
-but their map, and keys that no node has cost nothing at all. Equal values have equal codes, so a requirement is judged once per
-distinct value and looked up per row. A code whose value no node has any more is given to another value, so whoever keeps something by
-code makes it anew when labels change.
+A column is made when a plugin first asks for its key and kept up to date from then on; keys that
+nobody selects by cost nothing but their map, and keys that no node has cost nothing at all. Equal
+values have equal codes, so a requirement is judged once per distinct value and looked up per row. A
+code whose value no node has any more is given to another value, so whoever keeps something by code
+makes it anew when labels change.
 """
 
 from __future__ import annotations
@@ -21,7 +23,9 @@ ABSENT = 0
 
 
 class LabelColumn:
-    """One key: ``codes[row]`` is 0 where the label is absent, else an index into ``values`` (``values[0]`` is unused)."""
+    """One key: ``codes[row]`` is 0 where the label is absent, else an index into ``values``
+    (``values[0]`` is unused).
+    """
 
     __slots__ = ("_integers", "_numbering", "codes")
 
@@ -54,7 +58,11 @@ class LabelColumn:
         if self._integers is None or self._integers[0] != self.version:
             found = [integer(value or "") for value in self.values]
             numbers = np.array([number or 0 for number in found], np.int64)
-            self._integers = self.version, numbers, np.array([number is not None for number in found])
+            self._integers = (
+                self.version,
+                numbers,
+                np.array([number is not None for number in found]),
+            )
         return self._integers[1:]
 
 
@@ -70,7 +78,9 @@ class LabelTable:
         """The column of every key that no row has."""
 
     def column(self, key: str) -> LabelColumn:
-        """The column of a key, made now if nobody asked for it before (O(nodes) once). Not to be kept: it may end with the label."""
+        """The column of a key, made now if nobody asked for it before (O(nodes) once). Not to be
+        kept: it may end with the label.
+        """
         column = self._columns.get(key)
         if column is not None:
             return column

@@ -1,24 +1,31 @@
 """The node table: every fact about nodes that a plugin reads, as parallel arrays over rows.
 
-A row belongs to one node from ``put`` to ``remove``; then it is free and may be given to another node. Rows up to ``rows`` have
-been used; arrays are longer (capacity) and grow by doubling, so fetch an array from the table each time and slice it by rows.
-All arrays are read-only views: only this module's methods write, and each write notes the row in the log of its aspect.
+A row belongs to one node from ``put`` to ``remove``; then it is free and may be given to another
+node. Rows up to ``rows`` have been used; arrays are longer (capacity) and grow by doubling, so
+fetch an array from the table each time and slice it by rows. All arrays are read-only views: only
+this module's methods write, and each write notes the row in the log of its aspect.
 
-======================  ==========  =====================  ==================================================================
-array                   dtype       shape                  meaning of element ``[.., row]``
-======================  ==========  =====================  ==================================================================
-``live``                bool        [capacity]             the row has a node. Where False, all that follows is arbitrary.
-``allocatable``         int64       [BASIC, capacity]      status.allocatable of the resources that every node has; cpu in millicores,
-                                                           else in units of the resource (bytes, pieces)
-``requested``           int64       [BASIC, capacity]      sum over the node's pods, assumed ones included; PODS counts them
-``non_zero_requested``  int64       [2, capacity]          cpu and memory requested with defaults for containers without
-``unschedulable``       bool        [capacity]             spec.unschedulable
-``taint_set``           int32       [capacity]             index into ``taint_sets``
-``tie_break``           uint64      [capacity]             a hash of the node's name, for ``framework.tie_breaking``
-======================  ==========  =====================  ==================================================================
+======================  ======  =================  =================================================
+array                   dtype   shape              meaning of element ``[.., row]``
+======================  ======  =================  =================================================
+``live``                bool    [capacity]         the row has a node. Where False, all that follows
+                                                   is arbitrary.
+``allocatable``         int64   [BASIC, capacity]  status.allocatable of the resources that every
+                                                   node has; cpu in millicores, else in units of the
+                                                   resource (bytes, pieces)
+``requested``           int64   [BASIC, capacity]  sum over the node's pods, assumed ones included;
+                                                   PODS counts them
+``non_zero_requested``  int64   [2, capacity]      cpu and memory requested with defaults for
+                                                   containers without
+``unschedulable``       bool    [capacity]         spec.unschedulable
+``taint_set``           int32   [capacity]         index into ``taint_sets``
+``tie_break``           uint64  [capacity]         a hash of the node's name, for
+                                                   ``framework.tie_breaking``
+======================  ======  =================  =================================================
 
-Labels, host ports, images and all other resources have tables of their own that share the row numbers (``labels``, ``ports``,
-``images``, ``resources``). ``amounts`` reads a resource wherever it is.
+Labels, host ports, images and all other resources have tables of their own that share the row
+numbers (``labels``, ``ports``, ``images``, ``resources``). ``amounts`` reads a resource wherever it
+is.
 """
 
 from __future__ import annotations
@@ -71,7 +78,7 @@ class NodeTable:
         self._arrays: dict[str, npt.NDArray[Any]] = {}
         self._reserve(_INITIAL_ROWS)
 
-    # ---- reading -----------------------------------------------------------------------------------------------------------
+    # ---- reading ---------------------------------------------------------------------------------
 
     def __len__(self) -> int:
         """How many nodes there are."""
@@ -88,7 +95,9 @@ class NodeTable:
         return self._taints.values
 
     def amounts(self, resource: str, rows: Rows) -> tuple[Amounts, Amounts] | None:
-        """What each of these rows has of a resource and what is requested of it; None when that is nothing on all nodes."""
+        """What each of these rows has of a resource and what is requested of it; None when that is
+        nothing on all nodes.
+        """
         index = BASIC.get(resource)
         if index is None:
             return self.resources.read(resource, rows, self.rows)
@@ -97,14 +106,20 @@ class NodeTable:
     def amounts_at(self, resource: str, row: int) -> tuple[int, int]:
         """The same for one row."""
         index = BASIC.get(resource)
-        return self.resources.at(resource, row) if index is None else (int(self.allocatable[index, row]), int(self.requested[index, row]))
+        return (
+            self.resources.at(resource, row)
+            if index is None
+            else (int(self.allocatable[index, row]), int(self.requested[index, row]))
+        )
 
     def is_resource(self, name: str) -> bool:
         """Whether a node has any of this resource: what pods alone name is none."""
         return name in BASIC or self.resources.anybody_has(name)
 
     def amounts_on(self, row: int) -> dict[str, tuple[int, int]]:
-        """What a row has of every resource and what is requested of it; of others than the basic ones only what is not 0."""
+        """What a row has of every resource and what is requested of it; of others than the basic
+        ones only what is not 0.
+        """
         basic = zip(self.allocatable[:, row].tolist(), self.requested[:, row].tolist(), strict=True)
         return {**dict(zip(BASIC, basic, strict=True)), **self.resources.on(row)}
 
@@ -112,10 +127,12 @@ class NodeTable:
         """A reader that has seen nothing yet."""
         return ChangeReader(self.logs, aspects)
 
-    # ---- nodes -------------------------------------------------------------------------------------------------------------
+    # ---- nodes -----------------------------------------------------------------------------------
 
     def put(self, node: Node) -> int:
-        """Add a node, or write down what an update changed; returns its row. If it raises (QuantityError), nothing is changed."""
+        """Add a node, or write down what an update changed; returns its row. If it raises
+        (QuantityError), nothing is changed.
+        """
         amounts = allocatable_amounts(node)
         name = node.metadata.name
         row = self.row_of.get(name)
@@ -132,7 +149,9 @@ class NodeTable:
         return row
 
     def remove(self, name: str) -> None:
-        """Free the row of a node that has no pods. Raises KeyError for an unknown name; if anything raises, nothing is changed."""
+        """Free the row of a node that has no pods. Raises KeyError for an unknown name; if anything
+        raises, nothing is changed.
+        """
         row = self.row_of[name]
         node = self.nodes[row]
         for log in self.logs:
@@ -154,12 +173,14 @@ class NodeTable:
         self._free.append(row)
 
     def mark_devices_changed(self, names: Iterable[str]) -> None:
-        """The devices that these nodes can reach have changed (``devices.ledger`` has them); unknown nodes are left out."""
+        """The devices that these nodes can reach have changed (``devices.ledger`` has them);
+        unknown nodes are left out.
+        """
         for name in names:
             if name in self.row_of:
                 self.logs[Aspect.DEVICES].add(self.row_of[name])
 
-    # ---- pods on nodes -----------------------------------------------------------------------------------------------------
+    # ---- pods on nodes ---------------------------------------------------------------------------
 
     def charge(self, row: int, requests: Requests, sign: int) -> None:
         """Add (``sign`` 1) or take away (-1) what one pod asks for."""
@@ -169,10 +190,15 @@ class NodeTable:
         if len(requests.others) > MAX_RESOURCES_CHARGED_SINGLY:
             lump = dict(requests.others)
             storage = lump.pop("ephemeral-storage", 0)
-            many = (self.resources.charge_lump, row, lump), (self._charge_other, row, "ephemeral-storage", storage)
+            many = (
+                (self.resources.charge_lump, row, lump),
+                (self._charge_other, row, "ephemeral-storage", storage),
+            )
             all_or_none(sign, *many, (self.ports.charge, row, requests.ports))
         elif requests.others or requests.ports:
-            others = ((self._charge_other, row, resource, amount) for resource, amount in requests.others)
+            others = (
+                (self._charge_other, row, resource, amount) for resource, amount in requests.others
+            )
             all_or_none(sign, *others, (self.ports.charge, row, requests.ports))
         requested = self._requested
         requested[CPU, row] += sign * requests.cpu
@@ -181,10 +207,17 @@ class NodeTable:
         self._non_zero_requested[0, row] += sign * requests.nonzero_cpu
         self._non_zero_requested[1, row] += sign * requests.nonzero_memory
 
-    def try_out(self, rows: npt.NDArray[np.intp], amounts: npt.NDArray[np.int64], nonzero: npt.NDArray[np.int64]) -> None:
-        """Add to what is requested: int64[BASIC, n] and int64[2, n] for n pods on these rows (repeated for several on one).
+    def try_out(
+        self,
+        rows: npt.NDArray[np.intp],
+        amounts: npt.NDArray[np.int64],
+        nonzero: npt.NDArray[np.int64],
+    ) -> None:
+        """Add to what is requested: int64[BASIC, n] and int64[2, n] for n pods on these rows
+        (repeated for several on one).
 
-        No log notes it: it must be taken back, by ``reset``, before anybody catches up. Of other resources, ``resources`` is told.
+        No log notes it: it must be taken back, by ``reset``, before anybody catches up. Of other
+        resources, ``resources`` is told.
         """
         for target, source in ((self._requested, amounts), (self._non_zero_requested, nonzero)):
             for into, each in zip(target, source, strict=True):
@@ -196,7 +229,7 @@ class NodeTable:
         self._requested[:] = requested
         self._non_zero_requested[:] = nonzero
 
-    # ---- inside ------------------------------------------------------------------------------------------------------------
+    # ---- inside ----------------------------------------------------------------------------------
 
     def _occupy(self, name: str) -> int:
         """A row for a new node: a free one, else the next."""
@@ -223,25 +256,39 @@ class NodeTable:
         if self._put_amounts(row, amounts):
             self.logs[Aspect.RESOURCES].add(row)
             self.logs[Aspect.ALLOCATABLE].add(row)
-        if self._put_taints(row, node.spec.taints or (), unschedulable=bool(node.spec.unschedulable)):
+        if self._put_taints(
+            row, node.spec.taints or (), unschedulable=bool(node.spec.unschedulable)
+        ):
             self.logs[Aspect.TAINTS].add(row)
         if self.labels.put(row, node.metadata.labels or {}):
             self.logs[Aspect.LABELS].add(row)
         if self.images.put(row, node.status.images or ()):
             self.logs[Aspect.IMAGES].add(row)
-        if old is None or (old.status.declared_features or ()) != (node.status.declared_features or ()):
+        if old is None or (old.status.declared_features or ()) != (
+            node.status.declared_features or ()
+        ):
             self.logs[Aspect.FEATURES].add(row)
         if old is None or _visible(old) != _visible(node):
             self.logs[Aspect.OBJECT].add(row)
         self.nodes[row] = node
 
     def _put_amounts(self, row: int, amounts: Mapping[str, int]) -> bool:
-        """Write allocatable where it differs; resources that the node no longer names become 0. Whether any differs."""
+        """Write allocatable where it differs; resources that the node no longer names become 0.
+        Whether any differs.
+        """
         basic = np.array([amounts.get(resource, 0) for resource in BASIC])
         before = self.resources.had(row)
-        others = {resource: amount - before.pop(resource, 0) for resource, amount in amounts.items() if resource not in BASIC}
+        others = {
+            resource: amount - before.pop(resource, 0)
+            for resource, amount in amounts.items()
+            if resource not in BASIC
+        }
         others |= {resource: -amount for resource, amount in before.items()}
-        changes = [(self.resources.charge, row, resource, HAS, amount) for resource, amount in others.items() if amount]
+        changes = [
+            (self.resources.charge, row, resource, HAS, amount)
+            for resource, amount in others.items()
+            if amount
+        ]
         all_or_none(1, *changes)
         column = self._allocatable[:, row]
         differs = bool(changes) or not np.array_equal(column, basic)
@@ -251,7 +298,9 @@ class NodeTable:
     def _put_taints(self, row: int, taints: tuple[Taint, ...], *, unschedulable: bool) -> bool:
         """Write taints where they differ; whether they do."""
         before = int(self._taint_set[row])
-        differs = self._taints.values[before] != taints or bool(self._unschedulable[row]) != unschedulable
+        differs = (
+            self._taints.values[before] != taints or bool(self._unschedulable[row]) != unschedulable
+        )
         if differs:
             self._taint_set[row] = self._taints.swap(before, taints)
             self._unschedulable[row] = unschedulable
@@ -265,7 +314,9 @@ class NodeTable:
             self._requested[index, row] += sign * amount
 
     def _reserve(self, capacity: int) -> None:
-        """Make (or enlarge) all arrays; keeps what they held. The public names are read-only views of the private arrays."""
+        """Make (or enlarge) all arrays; keeps what they held. The public names are read-only views
+        of the private arrays.
+        """
         if self._arrays and capacity <= self._live.size:
             return
         shapes: dict[str, tuple[tuple[int, ...], type[np.generic]]] = {
@@ -277,7 +328,10 @@ class NodeTable:
             "taint_set": ((), np.int32),
             "tie_break": ((), np.uint64),
         }
-        longer = {name: grown(self._arrays.get(name, np.zeros((*shape, 0), dtype)), capacity) for name, (shape, dtype) in shapes.items()}
+        longer = {
+            name: grown(self._arrays.get(name, np.zeros((*shape, 0), dtype)), capacity)
+            for name, (shape, dtype) in shapes.items()
+        }
         self._arrays = longer
         self._live: npt.NDArray[np.bool_] = longer["live"]
         self._allocatable: npt.NDArray[np.int64] = longer["allocatable"]
@@ -298,7 +352,13 @@ class NodeTable:
 def _visible(node: Node) -> tuple[object, ...]:
     """What plugins can see of it; the metadata changes with every write."""
     metadata = node.metadata
-    return node.spec, node.status, metadata.labels, metadata.annotations, metadata.creation_timestamp
+    return (
+        node.spec,
+        node.status,
+        metadata.labels,
+        metadata.annotations,
+        metadata.creation_timestamp,
+    )
 
 
 def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -1,7 +1,9 @@
-"""Host ports in use, indexed by (protocol, port), since few pods have one and a conflict is looked for by port.
+"""Host ports in use, indexed by (protocol, port), since few pods have one and a conflict is looked
+for by port.
 
-Each use is counted: two pods that share an address and port on one node (made by another scheduler, say) leave it one by one.
-kube-scheduler keeps a set there and forgets the second pod's port when the first one goes; users are better served by counting.
+Each use is counted: two pods that share an address and port on one node (made by another scheduler,
+say) leave it one by one. kube-scheduler keeps a set there and forgets the second pod's port when
+the first one goes; users are better served by counting.
 """
 
 from __future__ import annotations
@@ -34,7 +36,9 @@ class PortTable:
         return uses is not None and (port.ip == WILDCARD or port.ip in uses or WILDCARD in uses)
 
     def conflicts(self, port: HostPort) -> list[int]:
-        """The rows on which this port is taken: same protocol and port under the same address, or either under the wildcard."""
+        """The rows on which this port is taken: same protocol and port under the same address, or
+        either under the wildcard.
+        """
         rows = self._users.get((port.protocol, port.port), {})
         if port.ip == WILDCARD:
             return list(rows)

@@ -1,7 +1,7 @@
 """Selecting rows: predicates over many rows of the node table, each distinct value judged once.
 
-Labels and taints are dictionary-coded, so the question about 5,000 nodes is a question about the few values that they have.
-Asked about one row, the usual case, it is one judgement.
+Labels and taints are dictionary-coded, so the question about 5,000 nodes is a question about the
+few values that they have. Asked about one row, the usual case, it is one judgement.
 """
 
 from __future__ import annotations
@@ -53,7 +53,9 @@ def _label_holds(condition: LabelRequirementCheck, nodes: NodeTable, rows: Rows)
     codes = column.codes[rows]
     if codes.size == 1:
         code = int(codes[0])
-        return np.array([condition.matches(None if code == ABSENT else column.values[code])], np.int64)
+        return np.array(
+            [condition.matches(None if code == ABSENT else column.values[code])], np.int64
+        )
     return _holds_by_code(condition, column)[codes].astype(np.int64)
 
 
@@ -61,7 +63,9 @@ def _holds_by_code(condition: LabelRequirementCheck, column: LabelColumn) -> npt
     """By code: whether the label may have this value."""
     if condition.operator in ("Gt", "Lt"):
         numbers, readable = column.numbers()
-        found: npt.NDArray[np.bool_] = readable & (numbers > condition.bound if condition.operator == "Gt" else numbers < condition.bound)
+        found: npt.NDArray[np.bool_] = readable & (
+            numbers > condition.bound if condition.operator == "Gt" else numbers < condition.bound
+        )
         found[ABSENT] = False
         return found
     there = np.zeros(len(column.values), bool)

@@ -1,4 +1,5 @@
-"""The order in which nodes are looked at when not all of them are: round the zones, one node of each in turn.
+"""The order in which nodes are looked at when not all of them are: round the zones, one node of
+each in turn.
 
 Only a profile that samples (percentageOfNodesToScore) needs it, so the list is made when asked for.
 Source: kube-scheduler's ``nodeTree`` (v1.36), in words of our own.
@@ -25,7 +26,8 @@ def zone_key(node: Node) -> str:
 class NodeOrder:
     """Node names by zone, zones and nodes in the order in which they came.
 
-    A node that changes its zone takes its new place when nodes come or go the next time, as in kube-scheduler.
+    A node that changes its zone takes its new place when nodes come or go the next time, as in
+    kube-scheduler.
     """
 
     def __init__(self) -> None:

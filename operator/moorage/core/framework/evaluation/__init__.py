@@ -1,1 +1,3 @@
-"""What filters and scores say of all nodes for one pod template, kept and brought up to date by changed rows."""
+"""What filters and scores say of all nodes for one pod template, kept and brought up to date by
+changed rows.
+"""

@@ -1,8 +1,9 @@
 """Dry runs: would these nodes take the pod, with some pods gone from them or others there?
 
-Preemption asks it, and so does every decision about nodes that pods are nominated to. Pods are tried on their own rows only; a
-plugin whose state spans nodes is told of each and answers with its state adjusted (``PreFilterExtensions``). Many rows are asked side
-by side, each as if it alone had changed. Everything is as it was when the ``with`` block ends; nothing must catch up inside it.
+Preemption asks it, and so does every decision about nodes that pods are nominated to. Pods are
+tried on their own rows only; a plugin whose state spans nodes is told of each and answers with its
+state adjusted (``PreFilterExtensions``). Many rows are asked side by side, each as if it alone had
+changed. Everything is as it was when the ``with`` block ends; nothing must catch up inside it.
 """
 
 from __future__ import annotations
@@ -27,22 +28,34 @@ from moorage.core.objects.pods import Pod
 T = TypeVar("T")
 IntRows = npt.NDArray[np.intp]
 States = dict[int, Any]
-"""The state of a plugin that has ``PreFilterExtensions``, for each row where it differs from the template's."""
+"""The state of a plugin that has ``PreFilterExtensions``, for each row where it differs from the
+template's.
+"""
 FarNominatedPods = Mapping[int, list[tuple[Pod, int]]]
-"""The far nominated pods that each plugin whose state spans nodes (by place) is concerned with, and their rows."""
+"""The far nominated pods that each plugin whose state spans nodes (by place) is concerned with, and
+their rows.
+"""
 _POD_ASPECTS = frozenset({Aspect.RESOURCES, Aspect.PORTS, Aspect.VOLUMES, Aspect.PODS})
 """What pods that are tried away or there change about a node."""
 
 
 class FilterDryRun:
-    """See the module's docstring. ``filters`` are an evaluation's filter results, caught up; ``pod`` is the one to be placed.
+    """See the module's docstring. ``filters`` are an evaluation's filter results, caught up;
+    ``pod`` is the one to be placed.
 
-    The pods nominated to a row that this pod must leave room for (other ones, of its priority or a higher one) count there. Those
-    that a plugin whose state spans nodes is concerned with (``far_nominated_pods``) count for all rows: what they need of a claim or of a
-    domain nobody may take elsewhere either.
+    The pods nominated to a row that this pod must leave room for (other ones, of its priority or a
+    higher one) count there. Those that a plugin whose state spans nodes is concerned with
+    (``far_nominated_pods``) count for all rows: what they need of a claim or of a domain nobody may
+    take elsewhere either.
     """
 
-    def __init__(self, pod: Pod, filters: Mapping[str, PluginResult], snapshot: Snapshot, far: FarNominatedPods | None = None) -> None:
+    def __init__(
+        self,
+        pod: Pod,
+        filters: Mapping[str, PluginResult],
+        snapshot: Snapshot,
+        far: FarNominatedPods | None = None,
+    ) -> None:
         self._snapshot = snapshot
         self._filters: list[tuple[int, FilterPlugin, Any]] = [
             (i, column.plugin, column.prepared.state)  # type: ignore[misc]  # filter results have filter plugins
@@ -50,10 +63,16 @@ class FilterDryRun:
             if column.applies or (len(snapshot.nominations) and _may_apply(column))
         ]
         self._unaffected_codes = {
-            i: column.values for i, column in enumerate(filters.values()) if column.applies and column.reads.isdisjoint(_POD_ASPECTS)
+            i: column.values
+            for i, column in enumerate(filters.values())
+            if column.applies and column.reads.isdisjoint(_POD_ASPECTS)
         }
-        """What filters have said of each row to which pods make no difference, as long as their state is the template's."""
-        self._adjusted: dict[int, States] = {i: {} for i, plugin, _ in self._filters if is_a(plugin, PreFilterExtensions)}
+        """What filters have said of each row to which pods make no difference, as long as their
+        state is the template's.
+        """
+        self._adjusted: dict[int, States] = {
+            i: {} for i, plugin, _ in self._filters if is_a(plugin, PreFilterExtensions)
+        }
         self._unaffecting_pods: dict[int, set[str]] = {i: set() for i in self._adjusted}
         """Pods (UIDs) that are of no concern to an adjusting plugin."""
         self._stack = contextlib.ExitStack()
@@ -62,7 +81,9 @@ class FilterDryRun:
         self._far_nominated_pods = far
         self._nominated_pods: dict[int, list[PodInfo]] = {}
         self._states_with_far: States = {}
-        """By plugin: its state with the far nominated pods there, where no row has a state of its own."""
+        """By plugin: its state with the far nominated pods there, where no row has a state of its
+        own.
+        """
 
     def __enter__(self) -> Self:
         self._trial = self._stack.enter_context(self._snapshot.trial())
@@ -94,7 +115,9 @@ class FilterDryRun:
         if not crowded and not self.far_nominated_pods:
             return self._run_filters(rows)
         with self._with_nominated_pods(crowded):
-            refused = self._run_filters(rows if self.far_nominated_pods else np.array(crowded, np.intp))
+            refused = self._run_filters(
+                rows if self.far_nominated_pods else np.array(crowded, np.intp)
+            )
         return self._run_filters(rows) | refused  # what was said first counts
 
     @property
@@ -105,11 +128,19 @@ class FilterDryRun:
         return self._far_nominated_pods
 
     def _find_far_nominated_pods(self) -> FarNominatedPods:
-        pods = list(itertools.islice(_nominated_ahead_of(self._pod, self._snapshot), MAX_NOMINATED_ELSEWHERE))
+        pods = list(
+            itertools.islice(
+                _nominated_ahead_of(self._pod, self._snapshot), MAX_NOMINATED_ELSEWHERE
+            )
+        )
         found = {}
         for i, plugin, state in self._filters if pods else ():
             if is_a(plugin, PreFilterExtensions):
-                found[i] = [(pod, row) for pod, row in pods if plugin.adjust(state, pod, row, 1, self._snapshot) is not state]
+                found[i] = [
+                    (pod, row)
+                    for pod, row in pods
+                    if plugin.adjust(state, pod, row, 1, self._snapshot) is not state
+                ]
         return {i: guests for i, guests in found.items() if guests}
 
     def nominated_pods(self, row: int) -> list[PodInfo]:
@@ -117,24 +148,34 @@ class FilterDryRun:
         found = self._nominated_pods.get(row)
         if found is None:
             there = self._snapshot.nominations.nominated_pods(self._snapshot.nodes.names[row])
-            found = self._nominated_pods[row] = [record for record in there if yields_to(self._pod, record)] if there else []
+            found = self._nominated_pods[row] = (
+                [record for record in there if yields_to(self._pod, record)] if there else []
+            )
         return found
 
-    # ---- inside ------------------------------------------------------------------------------------------------------------
+    # ---- inside ----------------------------------------------------------------------------------
 
     @contextlib.contextmanager
     def _with_nominated_pods(self, crowded: list[int]) -> Iterator[None]:
-        """With each far nominated pod on its row, and the pods nominated to these rows; a pod that is both is there once."""
+        """With each far nominated pod on its row, and the pods nominated to these rows; a pod that
+        is both is there once.
+        """
         before = {i: dict(states) for i, states in self._adjusted.items()}
-        guests = PodBatch([record for row in crowded for record in self.nominated_pods(row)], self._snapshot.nodes)
+        guests = PodBatch(
+            [record for row in crowded for record in self.nominated_pods(row)], self._snapshot.nodes
+        )
         everyone = np.arange(len(guests.records))
         self.add(guests, everyone)
         for i, plugin, state in self._filters:
             if i in self.far_nominated_pods and is_a(plugin, PreFilterExtensions):
-                everywhere = functools.partial(functools.reduce, functools.partial(self._with_pod, plugin))
+                everywhere = functools.partial(
+                    functools.reduce, functools.partial(self._with_pod, plugin)
+                )
                 self._states_with_far[i] = everywhere(self.far_nominated_pods[i], state)
                 for row, own in self._adjusted[i].items():
-                    self._adjusted[i][row] = everywhere([(pod, at) for pod, at in self.far_nominated_pods[i] if at != row], own)
+                    self._adjusted[i][row] = everywhere(
+                        [(pod, at) for pod, at in self.far_nominated_pods[i] if at != row], own
+                    )
         yield
         self._states_with_far.clear()
         self._adjusted = before
@@ -151,15 +192,25 @@ class FilterDryRun:
             codes, states = self._codes(i, plugin, alone, rows)
             for j in np.flatnonzero(codes).tolist():
                 row = int(rows[j])
-                refused[row] = NodeRejection(i, plugin, states.get(row, self._states_with_far.get(i, alone)), int(codes[j]))
+                refused[row] = NodeRejection(
+                    i, plugin, states.get(row, self._states_with_far.get(i, alone)), int(codes[j])
+                )
             rows = rows[codes == 0]
         return refused
 
-    def _codes(self, i: int, plugin: FilterPlugin, alone: Any, rows: IntRows) -> tuple[npt.NDArray[np.int64], States]:
-        """The plugin's code for each row: all rows at once, but for those that have a state of their own."""
+    def _codes(
+        self, i: int, plugin: FilterPlugin, alone: Any, rows: IntRows
+    ) -> tuple[npt.NDArray[np.int64], States]:
+        """The plugin's code for each row: all rows at once, but for those that have a state of
+        their own.
+        """
         state = self._states_with_far.get(i, alone)
         states = {row: own for row, own in self._adjusted.get(i, {}).items() if own is not state}
-        own = np.array([row in states for row in rows.tolist()], bool) if states else np.zeros(rows.size, bool)
+        own = (
+            np.array([row in states for row in rows.tolist()], bool)
+            if states
+            else np.zeros(rows.size, bool)
+        )
         codes = np.zeros(rows.size, np.int64)
         if i in self._unaffected_codes and state is alone:
             codes[~own] = self._unaffected_codes[i][rows[~own]]
@@ -192,12 +243,16 @@ def _nominated_ahead_of(pod: Pod, snapshot: Snapshot) -> Iterator[tuple[Pod, int
 
 
 def with_nominated_pods(plugin: PreFilterExtensions, state: T, pod: Pod, snapshot: Snapshot) -> T:
-    """The state with all these pods there: by it ``reserve`` chooses, so that it takes nothing that filter left to them."""
+    """The state with all these pods there: by it ``reserve`` chooses, so that it takes nothing that
+    filter left to them.
+    """
     for other, row in _nominated_ahead_of(pod, snapshot) if len(snapshot.nominations) else ():
         state = plugin.adjust(state, other, row, 1, snapshot)
     return state
 
 
 def _may_apply(column: PluginResult) -> bool:
-    """Whether a plugin that has no say about the pod might have one beside the pods that are nominated."""
+    """Whether a plugin that has no say about the pod might have one beside the pods that are
+    nominated.
+    """
     return column.prepared.state is not None and is_a(column.plugin, PreFilterExtensions)

@@ -1,8 +1,9 @@
 """Evaluations: a template of pods compiled for a revision of a profile.
 
-An evaluation joins the results of the revision's plugins: which filter plugin rejects each row first, and the weighted total of each
-row that none rejects. Both arrays are kept from pod to pod and corrected where a result changed, so that a decision costs what
-changed since the last one, not what the cluster holds.
+An evaluation joins the results of the revision's plugins: which filter plugin rejects each row
+first, and the weighted total of each row that none rejects. Both arrays are kept from pod to pod
+and corrected where a result changed, so that a decision costs what changed since the last one, not
+what the cluster holds.
 """
 
 from __future__ import annotations
@@ -31,7 +32,17 @@ from moorage.core.framework.interfaces import (
     ScoreExtensions,
     is_a,
 )
-from moorage.core.framework.status import REJECTED, SUCCESS, Code, Status, Why, error_status, is_unresolvable, rejected_for, texts
+from moorage.core.framework.status import (
+    REJECTED,
+    SUCCESS,
+    Code,
+    Status,
+    Why,
+    error_status,
+    is_unresolvable,
+    rejected_for,
+    texts,
+)
 from moorage.core.objects.pods import Pod
 
 PASSES = -1
@@ -51,7 +62,9 @@ class ScoreResult:
         self.result = column
         self.weight = weight
         self.normalized: npt.NDArray[np.int64] | None = None
-        self.normalizes = is_a(column.plugin, ScoreExtensions) or is_a(column.plugin, FeasibleScorePlugin)
+        self.normalizes = is_a(column.plugin, ScoreExtensions) or is_a(
+            column.plugin, FeasibleScorePlugin
+        )
         """Whether scores mean something only beside each other."""
 
     def score_feasible(self, feasible: npt.NDArray[np.intp]) -> NodeScores:
@@ -60,7 +73,9 @@ class ScoreResult:
         if is_a(plugin, FeasibleScorePlugin):
             return plugin.score_feasible(state, feasible)
         raw = self.result.values[feasible]
-        return NodeScores(raw, plugin.normalize_score(state, raw) if is_a(plugin, ScoreExtensions) else raw)
+        return NodeScores(
+            raw, plugin.normalize_score(state, raw) if is_a(plugin, ScoreExtensions) else raw
+        )
 
 
 _FOLLOWED_ASPECTS = frozenset({Aspect.MEMBERSHIP, Aspect.NOMINATIONS})
@@ -68,9 +83,15 @@ NO_NOMINATION, STALE = ("", -1), ("", -2)
 
 
 class ResultFollower:
-    """Tells which rows changed for any of several results, and whether one of them was compiled anew."""
+    """Tells which rows changed for any of several results, and whether one of them was compiled
+    anew.
+    """
 
-    def __init__(self, columns: Iterable[PluginResult], aspects: frozenset[Aspect] = frozenset({Aspect.MEMBERSHIP})) -> None:
+    def __init__(
+        self,
+        columns: Iterable[PluginResult],
+        aspects: frozenset[Aspect] = frozenset({Aspect.MEMBERSHIP}),
+    ) -> None:
         self.results = list(columns)
         self._aspects = aspects.union(*(column.reads for column in self.results))
         self._prepare_counts: list[int] | None = None
@@ -90,14 +111,19 @@ class ResultFollower:
 
 
 class Evaluation:
-    """See the module's docstring. ``pre_filter_status`` is what preFilter said of all nodes at once, with the plugin's name.
+    """See the module's docstring. ``pre_filter_status`` is what preFilter said of all nodes at
+    once, with the plugin's name.
 
-    ``pod`` stands for all pods of the template. They differ on one row alone: where a pod is nominated itself, it need not leave room
-    for itself (``_own_nomination``).
+    ``pod`` stands for all pods of the template. They differ on one row alone: where a pod is
+    nominated itself, it need not leave room for itself (``_own_nomination``).
     """
 
     def __init__(
-        self, pod: Pod, preparing: dict[str, PluginResult], filters: dict[str, PluginResult], scores: dict[str, ScoreResult]
+        self,
+        pod: Pod,
+        preparing: dict[str, PluginResult],
+        filters: dict[str, PluginResult],
+        scores: dict[str, ScoreResult],
     ) -> None:
         self.pod = pod
         self.pre_filters = preparing
@@ -109,34 +135,56 @@ class Evaluation:
         self.feasible_count = 0
         """How many rows no plugin rejects."""
         self._is_complete = False
-        """Whether ``rejected_by`` is right for what was caught up with; not after a look that was broken off."""
+        """Whether ``rejected_by`` is right for what was caught up with; not after a look that was
+        broken off.
+        """
         self.error = ""
-        """Why an attempt can't go on, although preFilter let it pass: a plugin could not judge a node."""
+        """Why an attempt can't go on, although preFilter let it pass: a plugin could not judge a
+        node.
+        """
         self.nominated_rejections: dict[int, NodeRejection] = {}
-        """Rows rejected where pods are nominated, with them or without: what counts there instead of the results."""
+        """Rows rejected where pods are nominated, with them or without: what counts there instead
+        of the results.
+        """
         self.totals: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         self._node_names: frozenset[str] | None = None
         self._own_nomination = self._scored_for = NO_NOMINATION
-        """The pod (UID) and the row where it is nominated that ``rejected_by`` was last corrected for, and ``totals``."""
+        """The pod (UID) and the row where it is nominated that ``rejected_by`` was last corrected
+        for, and ``totals``.
+        """
         self._far_nominated_pods: FarNominatedPods = {}
         """The pods nominated elsewhere that ``rejected_by`` takes into account."""
         self._far_checked_for: tuple[int, int, object] = (-1, 0, NO_NOMINATION)
-        """The version of the nominations and of what plugins read, and the pod, that this was last looked at for."""
-        self._fallible_filters = [(i, column) for i, column in enumerate(filters.values()) if is_a(column.plugin, FallibleFilterPlugin)]
+        """The version of the nominations and of what plugins read, and the pod, that this was last
+        looked at for.
+        """
+        self._fallible_filters = [
+            (i, column)
+            for i, column in enumerate(filters.values())
+            if is_a(column.plugin, FallibleFilterPlugin)
+        ]
         self._filter_follower = ResultFollower({**preparing, **filters}.values(), _FOLLOWED_ASPECTS)
         score_columns = [part.result for part in scores.values()]
-        self._score_follower = ResultFollower([*self._filter_follower.results, *score_columns], _FOLLOWED_ASPECTS)
-        self._normal_follower = ResultFollower([part.result for part in scores.values() if part.normalizes])
+        self._score_follower = ResultFollower(
+            [*self._filter_follower.results, *score_columns], _FOLLOWED_ASPECTS
+        )
+        self._normal_follower = ResultFollower(
+            [part.result for part in scores.values() if part.normalizes]
+        )
 
-    # ---- catching up -------------------------------------------------------------------------------------------------------
+    # ---- catching up -----------------------------------------------------------------------------
 
     def refresh_filters(self, snapshot: Snapshot) -> None:
-        """Bring ``pre_filter_status`` and, unless that rejects all nodes, ``rejected_by`` up to date."""
+        """Bring ``pre_filter_status`` and, unless that rejects all nodes, ``rejected_by`` up to
+        date.
+        """
         nodes = snapshot.nodes
         for column in self._filter_follower.results:
             column.prepare(snapshot)
         if self._filter_follower.stale:
-            self.pre_filter_status, self.narrowed_by, self._node_names = _merge_pre_filters(self.pre_filters)
+            self.pre_filter_status, self.narrowed_by, self._node_names = _merge_pre_filters(
+                self.pre_filters
+            )
         if self.pre_filter_status[1].code is not Code.SUCCESS:
             self.error = ""  # of nodes that nobody looks at now
             return
@@ -144,7 +192,9 @@ class Evaluation:
         for _, column in active:
             column.refresh(snapshot)
         whole, self._is_complete = self._is_complete, False
-        changed = self._with_far_rows(self._with_own_row(self._filter_follower.catch_up(snapshot), snapshot), snapshot)
+        changed = self._with_far_rows(
+            self._with_own_row(self._filter_follower.catch_up(snapshot), snapshot), snapshot
+        )
         if changed is None or not whole or self.rejected_by.size < nodes.live.size:
             self.rejected_by = np.full(nodes.live.size, OUT_OF_SCOPE, np.int16)
             self.feasible_count = 0
@@ -165,7 +215,8 @@ class Evaluation:
     def refresh_scores(self, snapshot: Snapshot) -> Status:
         """Bring ``totals`` up to date after ``refresh_filters``; ERROR when a plugin failed."""
         nodes = snapshot.nodes
-        totals, self.totals = self.totals, np.zeros(0, np.int64)  # after a fault, everything is added up anew
+        # after a fault, everything is added up anew
+        totals, self.totals = self.totals, np.zeros(0, np.int64)
         for name, part in self.scores.items():
             prepared = part.result.prepare(snapshot)
             if prepared.status.code not in (Code.SUCCESS, Code.SKIP):
@@ -173,18 +224,28 @@ class Evaluation:
             if not part.result.applies:
                 continue
             part.result.refresh(snapshot)
-            if is_a(part.result.plugin, ResumableScorePlugin) and (why := part.result.plugin.unfinished(prepared.state)):
+            if is_a(part.result.plugin, ResumableScorePlugin) and (
+                why := part.result.plugin.unfinished(prepared.state)
+            ):
                 return error_status(f'running Score plugin "{name}": {why}')
         changed = self._score_follower.catch_up(snapshot)
         renormalize = self._normal_follower.catch_up(snapshot)
         heeded, self._scored_for = self._scored_for == self._own_nomination, self._own_nomination
-        if heeded and changed is not None and totals.size >= nodes.live.size and renormalize is not None and not renormalize.size:
+        if (
+            heeded
+            and changed is not None
+            and totals.size >= nodes.live.size
+            and renormalize is not None
+            and not renormalize.size
+        ):
             now, before = self.rejected_by[changed] == PASSES, totals[changed] != INFEASIBLE
             if np.array_equal(now, before):
                 return self._add_up(totals, changed[now], renormalize=False)
-        return self._add_up(np.full(nodes.live.size, INFEASIBLE, np.int64), self.feasible(), renormalize=True)
+        return self._add_up(
+            np.full(nodes.live.size, INFEASIBLE, np.int64), self.feasible(), renormalize=True
+        )
 
-    # ---- reading -----------------------------------------------------------------------------------------------------------
+    # ---- reading ---------------------------------------------------------------------------------
 
     @property
     def depends_on_far_nominations(self) -> bool:
@@ -201,14 +262,21 @@ class Evaluation:
         return np.flatnonzero(self.rejected_by == PASSES)
 
     def totals_among(self, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:
-        """``totals`` as they would be if only these rows were feasible; call after ``refresh_scores``."""
+        """``totals`` as they would be if only these rows were feasible; call after
+        ``refresh_scores``.
+        """
         totals = np.full_like(self.totals, INFEASIBLE)
         parts = (part for part in self.scores.values() if part.result.applies)
-        totals[rows] = sum((part.score_feasible(rows).normalized * part.weight for part in parts), np.zeros(rows.size, np.int64))
+        totals[rows] = sum(
+            (part.score_feasible(rows).normalized * part.weight for part in parts),
+            np.zeros(rows.size, np.int64),
+        )
         return totals
 
     def reason_counts(self, snapshot: Snapshot) -> Iterator[tuple[str, int]]:
-        """(reason text, number of nodes that gave it) over all rejected nodes, for the diagnosis."""
+        """(reason text, number of nodes that gave it) over all rejected nodes, for the
+        diagnosis.
+        """
         counts: dict[str, int] = {}
         for why, rows in self._rejections():
             for text in texts(why):
@@ -219,7 +287,9 @@ class Evaluation:
         yield from counts.items()
 
     def node_codes(self, snapshot: Snapshot) -> npt.NDArray[np.int64]:
-        """int64[capacity]: 0 not rejected, 1 rejected (removing pods may help), 2 unresolvable, out of scope or rejected at preFilter."""
+        """int64[capacity]: 0 not rejected, 1 rejected (removing pods may help), 2 unresolvable, out
+        of scope or rejected at preFilter.
+        """
         if self.pre_filter_status[1].code is not Code.SUCCESS:
             return np.full(snapshot.nodes.live.size, 2)
         refusals = np.where(self.rejected_by == OUT_OF_SCOPE, 2, 0)
@@ -230,17 +300,25 @@ class Evaluation:
     def dry_run(self, snapshot: Snapshot, without: Collection[str] = ()) -> FilterDryRun:
         """A dry run with other pods on nodes; after ``refresh_filters``.
 
-        Where preFilter rejected all nodes, no filter is prepared to be asked. ``without``: plugins that are not to be asked.
+        Where preFilter rejected all nodes, no filter is prepared to be asked. ``without``: plugins
+        that are not to be asked.
         """
         filters = self.filters if self.pre_filter_status[1].code is Code.SUCCESS else {}
         if filters and not without:
             return FilterDryRun(self.pod, filters, snapshot, self._far_nominated_pods)
-        return FilterDryRun(self.pod, {name: column for name, column in filters.items() if name not in without}, snapshot)
+        return FilterDryRun(
+            self.pod,
+            {name: column for name, column in filters.items() if name not in without},
+            snapshot,
+        )
 
     def unschedulable_plugins(self) -> frozenset[str]:
         """The plugins that rejected a node, or narrowed the choice of nodes."""
         names = list(self.filters)
-        return frozenset({names[i] for i in np.unique(self.rejected_by).tolist() if i >= 0} | set(self.narrowed_by))
+        return frozenset(
+            {names[i] for i in np.unique(self.rejected_by).tolist() if i >= 0}
+            | set(self.narrowed_by)
+        )
 
     def blocking_nominated_pods(self, snapshot: Snapshot) -> list[PodInfo]:
         """The pods nominated to nodes that would take this pod but for them."""
@@ -249,34 +327,53 @@ class Evaluation:
             if column.applies:
                 rows = rows[column.values[rows] == 0]
         full = rows.tolist()
-        near = {record.pod.metadata.uid: record for row in full for record in what_if.nominated_pods(row)}
+        near = {
+            record.pod.metadata.uid: record
+            for row in full
+            for record in what_if.nominated_pods(row)
+        }
         if any(not what_if.nominated_pods(row) for row in full):
-            far = (pod.metadata.uid for guests in what_if.far_nominated_pods.values() for pod, _ in guests)
-            near |= {uid: record for uid in far if (record := snapshot.nominations.get(uid)) is not None}
+            far = (
+                pod.metadata.uid
+                for guests in what_if.far_nominated_pods.values()
+                for pod, _ in guests
+            )
+            near |= {
+                uid: record for uid in far if (record := snapshot.nominations.get(uid)) is not None
+            }
         return list(near.values())
 
     def rejection(self, row: int) -> tuple[str, Status] | None:
-        """Who rejected this row and why; None when nobody did. A node out of scope has no plugin's name."""
+        """Who rejected this row and why; None when nobody did. A node out of scope has no plugin's
+        name.
+        """
         i = int(self.rejected_by[row])
         if i == PASSES:
             return None
         if i == OUT_OF_SCOPE:
-            return "", Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (_narrowed_message(self.narrowed_by),))
+            return "", Status(
+                Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (_narrowed_message(self.narrowed_by),)
+            )
         name = list(self.filters)[i]
         column = self.filters[name]
         crowded = self.nominated_rejections.get(row)
-        return name, rejected_for(crowded.why if crowded else _explain(column, int(column.values[row])))
+        return name, rejected_for(
+            crowded.why if crowded else _explain(column, int(column.values[row]))
+        )
 
-    # ---- inside ------------------------------------------------------------------------------------------------------------
+    # ---- inside ----------------------------------------------------------------------------------
 
-    def _first_rejections(self, snapshot: Snapshot, rows: Rows, active: list[tuple[int, PluginResult]]) -> npt.NDArray[np.int16]:
+    def _first_rejections(
+        self, snapshot: Snapshot, rows: Rows, active: list[tuple[int, PluginResult]]
+    ) -> npt.NDArray[np.int16]:
         """``rejected_by`` of these rows, nominations left aside."""
         nodes = snapshot.nodes
         live = nodes.live[rows]
         rejected_by = np.where(live, np.int16(PASSES), np.int16(OUT_OF_SCOPE))
         for i, column in reversed(active):
             codes = column.values[rows]
-            if np.count_nonzero(codes):  # most plugins reject no row: to count is all that they cost
+            # most plugins reject no row: to count is all that they cost
+            if np.count_nonzero(codes):
                 rejected_by[(codes != 0) & live] = i
         if self._node_names is not None:
             inside = np.zeros(nodes.live.size, bool)
@@ -285,24 +382,41 @@ class Evaluation:
         return rejected_by
 
     def _with_own_row(self, changed: ChangedRows, snapshot: Snapshot) -> ChangedRows:
-        """These rows, and those that are not the same for this pod as for the last one of its template."""
+        """These rows, and those that are not the same for this pod as for the last one of its
+        template.
+        """
         uid = self.pod.metadata.uid
-        row = snapshot.nodes.row_of.get(snapshot.nominations.nominated_node(uid)) if len(snapshot.nominations) else None
-        before, self._own_nomination = self._own_nomination, NO_NOMINATION if row is None else (uid, row)
+        row = (
+            snapshot.nodes.row_of.get(snapshot.nominations.nominated_node(uid))
+            if len(snapshot.nominations)
+            else None
+        )
+        before, self._own_nomination = (
+            self._own_nomination,
+            NO_NOMINATION if row is None else (uid, row),
+        )
         if changed is None or before == self._own_nomination:
             return changed
         own = [row for _, row in (before, self._own_nomination) if 0 <= row < snapshot.nodes.rows]
         return np.union1d(changed, np.array(own, np.intp))
 
     def _with_far_rows(self, changed: ChangedRows, snapshot: Snapshot) -> ChangedRows:
-        """These rows; or all of them, where pods nominated elsewhere matter and they, this pod or a row are not as before."""
+        """These rows; or all of them, where pods nominated elsewhere matter and they, this pod or a
+        row are not as before.
+        """
         nominations = snapshot.nominations
-        asked = nominations.version, self._objects_version(snapshot) if len(nominations) else 0, self._own_nomination
+        asked = (
+            nominations.version,
+            self._objects_version(snapshot) if len(nominations) else 0,
+            self._own_nomination,
+        )
         if asked == self._far_checked_for and changed is not None and not changed.size:
             return changed
         before, self._far_nominated_pods = (
             self._far_nominated_pods,
-            FilterDryRun(self.pod, self.filters, snapshot).far_nominated_pods if len(nominations) else {},
+            FilterDryRun(self.pod, self.filters, snapshot).far_nominated_pods
+            if len(nominations)
+            else {},
         )
         self._far_checked_for = asked
         if not before and not self._far_nominated_pods:
@@ -312,7 +426,11 @@ class Evaluation:
 
     def _objects_version(self, snapshot: Snapshot) -> int:
         """Moves with all objects by which a plugin may tell what a nominated pod needs."""
-        adjusting = [column.plugin for column in self.filters.values() if column.applies and is_a(column.plugin, PreFilterExtensions)]
+        adjusting = [
+            column.plugin
+            for column in self.filters.values()
+            if column.applies and is_a(column.plugin, PreFilterExtensions)
+        ]
         return sum(
             snapshot.store.version_counter(kind).version
             for plugin in adjusting
@@ -342,12 +460,19 @@ class Evaluation:
                 self.rejected_by[row] = refusal.filter_index
 
     def _first_error(self, snapshot: Snapshot) -> str:
-        """What a plugin says of the first node (by name) that it could not judge, with the pods nominated there or without."""
+        """What a plugin says of the first node (by name) that it could not judge, with the pods
+        nominated there or without.
+        """
         for i, column in self._fallible_filters:
             rows = np.flatnonzero(self.rejected_by == i) if column.applies else NO_ROWS
-            found = {row: _explain(column, int(column.values[row])) for row in rows[column.values[rows] < 0].tolist()}
+            found = {
+                row: _explain(column, int(column.values[row]))
+                for row in rows[column.values[rows] < 0].tolist()
+            }
             found |= {
-                row: refusal.why for row, refusal in self.nominated_rejections.items() if refusal.filter_index == i and refusal.code < 0
+                row: refusal.why
+                for row, refusal in self.nominated_rejections.items()
+                if refusal.filter_index == i and refusal.code < 0
             }
             if found:
                 why = found[min(found, key=lambda row: snapshot.nodes.names[row])]
@@ -362,7 +487,9 @@ class Evaluation:
             rejected_by[list(self.nominated_rejections)] = PASSES
             alike: dict[tuple[int, int, int], tuple[NodeRejection, list[int]]] = {}
             for row, refusal in self.nominated_rejections.items():
-                alike.setdefault((refusal.filter_index, refusal.code, id(refusal.state)), (refusal, []))[1].append(row)
+                alike.setdefault(
+                    (refusal.filter_index, refusal.code, id(refusal.state)), (refusal, [])
+                )[1].append(row)
             for refusal, among in alike.values():
                 yield refusal.why, np.array(among)
         for i, column in enumerate(self.filters.values()):
@@ -371,7 +498,9 @@ class Evaluation:
             for j, code in enumerate(codes.tolist()):
                 yield _explain(column, code), rows[which == j]
 
-    def _add_up(self, totals: npt.NDArray[np.int64], rows: npt.NDArray[np.intp], renormalize: bool) -> Status:
+    def _add_up(
+        self, totals: npt.NDArray[np.int64], rows: npt.NDArray[np.intp], renormalize: bool
+    ) -> Status:
         """Write the totals of these feasible rows into ``totals``, which are ours from then on."""
         total = np.zeros(rows.size, np.int64)
         for name, part in self.scores.items():
@@ -388,7 +517,8 @@ class Evaluation:
             if scores.min() < 0 or scores.max() > MAX_NODE_SCORE:
                 wrong = int(scores[(scores < 0) | (scores > MAX_NODE_SCORE)][0])
                 return error_status(
-                    f'plugin "{name}" returns an invalid score {wrong}, it should be in the range of [0, 100] after normalizing'
+                    f'plugin "{name}" returns an invalid score {wrong}, it should be in the '
+                    f"range of [0, 100] after normalizing"
                 )
             total += scores * part.weight
         totals[rows] = total
@@ -405,8 +535,12 @@ def _narrowed_message(plugins: tuple[str, ...]) -> str:
     return f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(plugins))}]"
 
 
-def _merge_pre_filters(preparing: dict[str, PluginResult]) -> tuple[tuple[str, Status], tuple[str, ...], frozenset[str] | None]:
-    """preFilter's common status: (plugin, status), the plugins that narrowed, the names that are left (None for all)."""
+def _merge_pre_filters(
+    preparing: dict[str, PluginResult],
+) -> tuple[tuple[str, Status], tuple[str, ...], frozenset[str] | None]:
+    """preFilter's common status: (plugin, status), the plugins that narrowed, the names that are
+    left (None for all).
+    """
     status: tuple[str, Status] = ("", SUCCESS)
     narrowing: list[str] = []
     names: frozenset[str] | None = None
@@ -418,11 +552,31 @@ def _merge_pre_filters(preparing: dict[str, PluginResult]) -> tuple[tuple[str, S
         if code in REJECTED:
             status = plugin, prepared.status
         elif code is Code.ERROR:
-            return (plugin, error_status(f'running PreFilter plugin "{plugin}": {prepared.status.message}')), (), None
+            return (
+                (
+                    plugin,
+                    error_status(f'running PreFilter plugin "{plugin}": {prepared.status.message}'),
+                ),
+                (),
+                None,
+            )
         if prepared.node_names is not None:
             narrowing.append(plugin)
             names = prepared.node_names if names is None else names & prepared.node_names
             if not names:
-                who = f"plugin {plugin}" if len(narrowing) == 1 else f"plugin(s) [{' '.join(sorted(narrowing))}] simultaneously"
-                return (plugin, Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (f"node(s) didn't satisfy {who}",))), tuple(narrowing), None
+                who = (
+                    f"plugin {plugin}"
+                    if len(narrowing) == 1
+                    else f"plugin(s) [{' '.join(sorted(narrowing))}] simultaneously"
+                )
+                return (
+                    (
+                        plugin,
+                        Status(
+                            Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (f"node(s) didn't satisfy {who}",)
+                        ),
+                    ),
+                    tuple(narrowing),
+                    None,
+                )
     return status, tuple(narrowing), names

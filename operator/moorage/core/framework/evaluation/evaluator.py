@@ -1,6 +1,8 @@
-"""The evaluator: evaluates a pod against all nodes for a revision, and keeps what can be used again for the next pod.
+"""The evaluator: evaluates a pod against all nodes for a revision, and keeps what can be used again
+for the next pod.
 
-It owns the templates (an LRU with a byte budget) with their results and evaluations. It decides nothing: ``core.cycle`` does.
+It owns the templates (an LRU with a byte budget) with their results and evaluations. It decides
+nothing: ``core.cycle`` does.
 """
 
 from __future__ import annotations
@@ -41,7 +43,9 @@ _OWN_ARRAYS = 2
 _BYTES_PER_KEY_BYTE = 24
 """Bytes that a byte of a template's key costs: the pod, and what plugins compile of it."""
 _OVERHEAD_BYTES = 1200
-"""Bytes that an array costs beside its numbers, with the objects around it (measured); in a small cluster that is most of it."""
+"""Bytes that an array costs beside its numbers, with the objects around it (measured); in a small
+cluster that is most of it.
+"""
 
 
 class Observer(Protocol):
@@ -69,14 +73,20 @@ class NullObserver:
 
 @dataclasses.dataclass(slots=True)
 class PodTemplateState:
-    """Pods that ask for the same: their results by (point, plugin) and their evaluations by revision."""
+    """Pods that ask for the same: their results by (point, plugin) and their evaluations by
+    revision.
+    """
 
     pod: Pod
-    results: dict[tuple[ExtensionPoint, Plugin], PluginResult] = dataclasses.field(default_factory=dict)
+    results: dict[tuple[ExtensionPoint, Plugin], PluginResult] = dataclasses.field(
+        default_factory=dict
+    )
     evaluations: dict[Revision, Evaluation] = dataclasses.field(default_factory=dict)
 
     def set_pod(self, pod: Pod) -> None:
-        """Let this pod of the template stand for all: what made former ones the same may have changed, and they differ now."""
+        """Let this pod of the template stand for all: what made former ones the same may have
+        changed, and they differ now.
+        """
         self.pod = pod
         for column in self.results.values():
             column.pod = pod
@@ -128,8 +138,9 @@ class Evaluator:
     def retire(self, revision: Revision) -> None:
         """Nobody will ask for this revision again.
 
-        What only it used goes when its template is compiled for another revision, which takes over the results that did not change,
-        or with the template: going through all of them now would hold up a swap.
+        What only it used goes when its template is compiled for another revision, which takes over
+        the results that did not change, or with the template: going through all of them now would
+        hold up a swap.
         """
         self._retired.add(revision)
 
@@ -138,11 +149,15 @@ class Evaluator:
         return len(self._templates)
 
     def _key(self, pod: Pod, revision: Revision) -> Key:
-        """The pod's template key, with what each plugin that tells pods apart says of it, under the plugin's name."""
+        """The pod's template key, with what each plugin that tells pods apart says of it, under the
+        plugin's name.
+        """
         template = pod_signature(pod)
         if len(template) > MAX_UNCHECKED_BYTES and (excess := too_large(pod)):
             raise TooLarge(excess)
-        said = tuple((plugin.name, plugin.sign_pod(pod, self.snapshot)) for plugin in revision.sign_plugins)
+        said = tuple(
+            (plugin.name, plugin.sign_pod(pod, self.snapshot)) for plugin in revision.sign_plugins
+        )
         return template, tuple(pair for pair in said if pair[1])
 
     def _clear(self, template: PodTemplateState) -> None:
@@ -151,13 +166,22 @@ class Evaluator:
         for revision in gone:
             del template.evaluations[revision]
         if gone:
-            used = {id(column) for evaluation in template.evaluations.values() for column in _results_of(evaluation)}
-            template.results = {key: column for key, column in template.results.items() if id(column) in used}
+            used = {
+                id(column)
+                for evaluation in template.evaluations.values()
+                for column in _results_of(evaluation)
+            }
+            template.results = {
+                key: column for key, column in template.results.items() if id(column) in used
+            }
 
     def _evict(self) -> None:
         """Drop the templates not used for longest until the budget holds; the newest stays."""
         per_array = 8 * self.snapshot.nodes.live.size + _OVERHEAD_BYTES
-        while self._arrays * per_array + self._key_bytes * _BYTES_PER_KEY_BYTE > self._budget and len(self._templates) > 1:
+        while (
+            self._arrays * per_array + self._key_bytes * _BYTES_PER_KEY_BYTE > self._budget
+            and len(self._templates) > 1
+        ):
             key, template = self._templates.popitem(last=False)
             self._arrays -= template.array_count
             self._key_bytes -= _length(key)
@@ -168,10 +192,17 @@ def _length(key: Key) -> int:
 
 
 def _compile(template: PodTemplateState, revision: Revision) -> Evaluation:
-    filters = {name: _filter_result(template, plugin) for name, plugin in revision.at(ExtensionPoint.FILTER)}
-    preparing = {name: filters.get(name) or _filter_result(template, plugin) for name, plugin in revision.at(ExtensionPoint.PRE_FILTER)}
+    filters = {
+        name: _filter_result(template, plugin)
+        for name, plugin in revision.at(ExtensionPoint.FILTER)
+    }
+    preparing = {
+        name: filters.get(name) or _filter_result(template, plugin)
+        for name, plugin in revision.at(ExtensionPoint.PRE_FILTER)
+    }
     scores = {
-        name: ScoreResult(_score_result(template, plugin), revision.weights[name]) for name, plugin in revision.at(ExtensionPoint.SCORE)
+        name: ScoreResult(_score_result(template, plugin), revision.weights[name])
+        for name, plugin in revision.at(ExtensionPoint.SCORE)
     }
     return Evaluation(template.pod, preparing, filters, scores)
 

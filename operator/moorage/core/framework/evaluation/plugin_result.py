@@ -1,8 +1,9 @@
 """Plugin results: a plugin's answer for every row, for one template of pods, kept from pod to pod.
 
-What a template asks for is compiled once (``prepare``); after that only rows that changed in an aspect which the plugin reads are
-asked again. A result belongs to a template and a plugin value, so profiles and revisions that enable the same plugin with the same
-arguments share it, and a swap recomputes only what it changed.
+What a template asks for is compiled once (``prepare``); after that only rows that changed in an
+aspect which the plugin reads are asked again. A result belongs to a template and a plugin value, so
+profiles and revisions that enable the same plugin with the same arguments share it, and a swap
+recomputes only what it changed.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ PrepareFn = Callable[[Pod, Snapshot], PreFilterResult]
 
 
 class PluginResult:
-    """``values[row]`` is the plugin's code or raw score; arbitrary before the first ``refresh`` and on rows without a node."""
+    """``values[row]`` is the plugin's code or raw score; arbitrary before the first ``refresh`` and
+    on rows without a node.
+    """
 
     __slots__ = (
         "_ask",
@@ -55,7 +58,9 @@ class PluginResult:
         self._depends_on: tuple[Versioned, ...] = ()
         self._versions: list[int] | None = None
         self.prepare_count = 0
-        """How often the template was compiled: whoever keeps something made from this result compares it."""
+        """How often the template was compiled: whoever keeps something made from this result
+        compares it.
+        """
 
     @property
     def nbytes(self) -> int:
@@ -63,12 +68,18 @@ class PluginResult:
         return self.values.nbytes
 
     def prepare(self, snapshot: Snapshot) -> PreFilterResult:
-        """Compile the template if that was not done yet, or if something that it depends on moved (then all rows are stale)."""
-        if self._versions is None or (self._depends_on and self._versions != [one.version for one in self._depends_on]):
+        """Compile the template if that was not done yet, or if something that it depends on moved
+        (then all rows are stale).
+        """
+        if self._versions is None or (
+            self._depends_on and self._versions != [one.version for one in self._depends_on]
+        ):
             self._versions = None  # a plugin that raises is asked again
             if self._prepare is not None:
                 self.prepared = self._prepare(self.pod, snapshot)
-            self._depends_on = self.prepared.depends_on + (self._depends_on_fn(snapshot) if self._depends_on_fn is not None else ())
+            self._depends_on = self.prepared.depends_on + (
+                self._depends_on_fn(snapshot) if self._depends_on_fn is not None else ()
+            )
             self._versions = [one.version for one in self._depends_on]
             self._reader = None
             self.prepare_count += 1
@@ -89,7 +100,8 @@ class PluginResult:
     def refresh(self, snapshot: Snapshot) -> None:
         """Ask again for the rows that changed since the last call."""
         nodes = snapshot.nodes
-        reader, self._reader = self._reader or nodes.reader(self.reads), None  # a plugin that raises is asked again for all rows
+        # a plugin that raises is asked again for all rows
+        reader, self._reader = self._reader or nodes.reader(self.reads), None
         changed = reader.catch_up(nodes.rows)
         if changed is not None and not changed.size:
             self._reader = reader

@@ -1,8 +1,9 @@
 """Row caches: what a postFilter plugin found out about single rows, kept as long as it is true.
 
-Nodes change one by one while many pods of one template find no room, so most of what the last attempt found still holds. A cache
-forgets the rows that changed in any aspect, and everything when a filter was prepared anew or when something else moved that the
-plugin depends on. Only the caches used last are kept: one may hold something for every row.
+Nodes change one by one while many pods of one template find no room, so most of what the last
+attempt found still holds. A cache forgets the rows that changed in any aspect, and everything when
+a filter was prepared anew or when something else moved that the plugin depends on. Only the caches
+used last are kept: one may hold something for every row.
 """
 
 from __future__ import annotations

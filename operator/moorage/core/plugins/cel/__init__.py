@@ -1,1 +1,3 @@
-"""The CEL plugin: filters and scores that a PluginConfig writes as expressions on a pod and a node."""
+"""The CEL plugin: filters and scores that a PluginConfig writes as expressions on a pod and a
+node.
+"""

@@ -1,11 +1,13 @@
 """CEL: filters and scores that the administrator writes as CEL expressions over the pod and a node.
 
-In no preset. A filter is true where the pod may run; where it fails (a key that is missing, say) the pod may not. A score is a number,
-cut to 0..100 or, with ``normalize``, stretched so that the worst feasible node has 0 and the best 100; where it fails it counts as 0.
-The plugin's score is the mean of them by weight. docs/cel.md has the variables, and examples.
+In no preset. A filter is true where the pod may run; where it fails (a key that is missing, say)
+the pod may not. A score is a number, cut to 0..100 or, with ``normalize``, stretched so that the
+worst feasible node has 0 and the best 100; where it fails it counts as 0. The plugin's score is the
+mean of them by weight. docs/cel.md has the variables, and examples.
 
-Cost: 5 to 10 µs for each expression and distinct input: nodes that are alike in all that the expressions read are looked at once.
-What takes longer than 25 ms is broken off: the attempt ends with an error, and the next one goes on from there.
+Cost: 5 to 10 µs for each expression and distinct input: nodes that are alike in all that the
+expressions read are looked at once. What takes longer than 25 ms is broken off: the attempt ends
+with an error, and the next one goes on from there.
 """
 
 from __future__ import annotations
@@ -26,13 +28,33 @@ from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.store import Lister
 from moorage.core.expressions import CELProgram, compile_program
 from moorage.core.framework.arguments import ARGUMENTS, TimedTrial, Violation
-from moorage.core.framework.cluster_events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
-from moorage.core.framework.interfaces import MAX_NODE_SCORE, Codes, ExtensionPoint, PreFilterResult, Scores
+from moorage.core.framework.cluster_events import (
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    EventResource,
+)
+from moorage.core.framework.interfaces import (
+    MAX_NODE_SCORE,
+    Codes,
+    ExtensionPoint,
+    PreFilterResult,
+    Scores,
+)
 from moorage.core.framework.revisions import suggest
 from moorage.core.framework.status import SKIP, SUCCESS, Code, Reason, Why
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
-from moorage.core.plugins.cel.variables import NODE, POD, REQUESTED, VARIABLES, VariableSelection, encode, samples, select_variables
+from moorage.core.plugins.cel.variables import (
+    NODE,
+    POD,
+    REQUESTED,
+    VARIABLES,
+    VariableSelection,
+    encode,
+    samples,
+    select_variables,
+)
 from moorage.core.structures.remembering import byte_size, memoized, text_size
 
 NAME = "CEL"
@@ -40,10 +62,16 @@ FALSE = Reason("ExpressionFalse", "{}", Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
 """The text is the filter's message, or has the expression."""
 FALSE_UNTIL_CHANGED = Reason("ExpressionFalseNow", "{}", Code.UNSCHEDULABLE)
 """Of a filter that reads what is requested of the node."""
-FAILED = Reason("ExpressionFailed", "node(s) on which the CEL filter {}", Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
-UNFINISHED = Reason("ExpressionsUnfinished", "the expressions took long, and {} node(s) are left for the next attempt", Code.ERROR)
+FAILED = Reason(
+    "ExpressionFailed", "node(s) on which the CEL filter {}", Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+)
+UNFINISHED = Reason(
+    "ExpressionsUnfinished",
+    "the expressions took long, and {} node(s) are left for the next attempt",
+    Code.ERROR,
+)
 
-# ---- arguments -----------------------------------------------------------------------------------------------------------
+# ---- arguments -----------------------------------------------------------------------------------
 
 MAX_EXPRESSIONS = 32
 """Expressions of one plugin."""
@@ -85,20 +113,43 @@ class CELArgs:
     scores: tuple[CELScore, ...] = ()
 
     def validate(self) -> list[Violation]:
-        """Every expression must compile, to the right type; all together must not be too many or too long."""
+        """Every expression must compile, to the right type; all together must not be too many or
+        too long.
+        """
         if len(self.filters) + len(self.scores) > MAX_EXPRESSIONS:
-            return [Violation("", len(self.filters) + len(self.scores), f"must be at most {MAX_EXPRESSIONS} expressions in all")]
+            return [
+                Violation(
+                    "",
+                    len(self.filters) + len(self.scores),
+                    f"must be at most {MAX_EXPRESSIONS} expressions in all",
+                )
+            ]
         length = sum(len(text) for _, text, _ in self._expressions())
         if length > MAX_TOTAL_CHARACTERS:
-            return [Violation("", length, f"must be at most {MAX_TOTAL_CHARACTERS} characters of expressions in all")]
-        return [Violation(path, text, wrong) for path, text, types in self._expressions() if (wrong := _wrong(text, types))]
+            return [
+                Violation(
+                    "",
+                    length,
+                    f"must be at most {MAX_TOTAL_CHARACTERS} characters of expressions in all",
+                )
+            ]
+        return [
+            Violation(path, text, wrong)
+            for path, text, types in self._expressions()
+            if (wrong := _wrong(text, types))
+        ]
 
     def trials(self) -> Iterator[TimedTrial]:
         """One evaluation of each expression, of short values and of long ones."""
         for path, text, _ in self._expressions():
             program = compile_program(text, VARIABLES)
             for values in samples(program.reads):
-                yield TimedTrial(path, text, functools.partial(_evaluated, program, values), MAX_EVALUATION_SECONDS)
+                yield TimedTrial(
+                    path,
+                    text,
+                    functools.partial(_evaluated, program, values),
+                    MAX_EVALUATION_SECONDS,
+                )
 
     def _expressions(self) -> Iterator[tuple[str, str, tuple[str, ...]]]:
         """(path, text, types that it may have) of each."""
@@ -114,8 +165,13 @@ def _wrong(text: str, types: tuple[str, ...]) -> str:
         program = compile_program(text, VARIABLES)
     except CELExpressionError as error:
         _, unknown, name = str(error).partition("undeclared reference to ")
-        return f"{error}{suggest(name.strip(chr(39)), (name for name, _ in VARIABLES)) if unknown else ''}"
-    return "" if program.result in types else f"1:1: must be of type {' or '.join(types)}, not {program.result}"
+        likeness = suggest(name.strip("'"), (name for name, _ in VARIABLES)) if unknown else ""
+        return f"{error}{likeness}"
+    return (
+        ""
+        if program.result in types
+        else f"1:1: must be of type {' or '.join(types)}, not {program.result}"
+    )
 
 
 def _evaluated(program: CELProgram, values: Mapping[str, Any]) -> Any:
@@ -126,7 +182,7 @@ def _evaluated(program: CELProgram, values: Mapping[str, Any]) -> Any:
         return error
 
 
-# ---- arguments compiled --------------------------------------------------------------------------------------------------
+# ---- arguments compiled --------------------------------------------------------------------------
 
 
 class _Group(NamedTuple):
@@ -150,16 +206,27 @@ class _Compiled(NamedTuple):
 
 @memoized(text_size, most=256)
 def _compiled(args: CELArgs) -> _Compiled:
-    filters, scores = _group(one.expression for one in args.filters), _group(one.expression for one in args.scores)
+    filters, scores = (
+        _group(one.expression for one in args.filters),
+        _group(one.expression for one in args.scores),
+    )
     own = {name: variable for name, variable in POD.items() if not variable.template}
-    return _Compiled(filters, scores, select_variables(_all_reads((*filters.programs, *scores.programs)), own))
+    return _Compiled(
+        filters, scores, select_variables(_all_reads((*filters.programs, *scores.programs)), own)
+    )
 
 
 def _group(texts: Iterable[str]) -> _Group:
     programs = tuple(compile_program(text, VARIABLES) for text in texts)
     reads = _all_reads(programs)
     aspects = frozenset(NODE[name].aspect for name in reads if name in NODE)
-    return _Group(programs, select_variables(reads, POD), select_variables(reads, NODE), aspects, REQUESTED in reads)
+    return _Group(
+        programs,
+        select_variables(reads, POD),
+        select_variables(reads, NODE),
+        aspects,
+        REQUESTED in reads,
+    )
 
 
 def _all_reads(programs: Iterable[CELProgram]) -> dict[str, frozenset[str] | None]:
@@ -171,7 +238,7 @@ def _all_reads(programs: Iterable[CELProgram]) -> dict[str, frozenset[str] | Non
     return reads
 
 
-# ---- answers -------------------------------------------------------------------------------------------------------------
+# ---- answers -------------------------------------------------------------------------------------
 
 _NOT_EVALUATED = -1
 """The code of a node that was not looked at yet."""
@@ -182,9 +249,11 @@ _MAX_KEPT_RESULTS = 16384
 
 
 class _CachedResults:
-    """What a group says of nodes for one pod: each distinct input is evaluated once. A code is the place of an answer in ``found``.
+    """What a group says of nodes for one pod: each distinct input is evaluated once. A code is the
+    place of an answer in ``found``.
 
-    ``version`` moves when codes that were given do not hold any more, as nodes were left out or ``found`` became too long.
+    ``version`` moves when codes that were given do not hold any more, as nodes were left out or
+    ``found`` became too long.
     """
 
     def __init__(self, group: _Group, pod: Sequence[Any]) -> None:
@@ -233,7 +302,9 @@ class _CachedResults:
         return (self._learn(key, values, lambda: None) if code is None else code) == 0
 
     def _learn(self, key: bytes, values: Sequence[Any], failed: Callable[[], None]) -> int:
-        answer = self._judge({**self._pod, **dict(zip(self._group.node.names, values, strict=True))}, failed)
+        answer = self._judge(
+            {**self._pod, **dict(zip(self._group.node.names, values, strict=True))}, failed
+        )
         code = self._code_of.get(answer)
         if code is None:
             code = self._code_of[answer] = len(self.found)
@@ -256,7 +327,9 @@ class _CachedResults:
 
 
 class _CachedScores(_CachedResults):
-    """The same of scores: a tuple of floats, one for each, nan where it failed; also as rows of ``table``."""
+    """The same of scores: a tuple of floats, one for each, nan where it failed; also as rows of
+    ``table``.
+    """
 
     def __init__(self, group: _Group, pod: Sequence[Any]) -> None:
         super().__init__(group, pod)
@@ -287,17 +360,21 @@ def _results_of(_texts: tuple[str, ...], _scoring: bool, _pod: bytes) -> list[_C
 
 
 def _cached_results(args: CELArgs, kind: type[_CachedResults], pod: Pod) -> _CachedResults:
-    """The answers of the filters (or scores) for a pod: what was found for pods that are alike to them, as far as it is kept."""
+    """The answers of the filters (or scores) for a pod: what was found for pods that are alike to
+    them, as far as it is kept.
+    """
     compiled = _compiled(args)
     group = compiled.scores if kind is _CachedScores else compiled.filters
     seen = group.pod.values(pod)
-    kept = _results_of(tuple(program.text for program in group.programs), kind is _CachedScores, encode(seen))
+    kept = _results_of(
+        tuple(program.text for program in group.programs), kind is _CachedScores, encode(seen)
+    )
     if not kept or kept[0].full:
         kept[:] = [kind(group, seen)]
     return kept[0]
 
 
-# ---- the plugin ----------------------------------------------------------------------------------------------------------
+# ---- the plugin ----------------------------------------------------------------------------------
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -318,7 +395,9 @@ class CEL:
 
     @property
     def events_to_register(self) -> tuple[ClusterEventWithHint, ...]:
-        """Nodes that come or change, pods that leave, the pod itself; the hints need the arguments."""
+        """Nodes that come or change, pods that leave, the pod itself; the hints need the
+        arguments.
+        """
         aspects = (
             ActionType.UPDATE_NODE_ALLOCATABLE
             | ActionType.UPDATE_NODE_LABEL
@@ -326,10 +405,23 @@ class CEL:
             | ActionType.UPDATE_NODE_ANNOTATION
         )
         return (
-            ClusterEventWithHint(EventResource.NODE, ActionType.ADD | aspects, self._is_true_now, shared_by_signature=True),
-            ClusterEventWithHint(EventResource.POD, ActionType.UPDATE, self._is_seen_otherwise, shared_by_signature=True),
             ClusterEventWithHint(
-                EventResource.ASSIGNED_POD, ActionType.DELETE | ActionType.UPDATE_POD_SCALE_DOWN, self._frees_room, shared_by_signature=True
+                EventResource.NODE,
+                ActionType.ADD | aspects,
+                self._is_true_now,
+                shared_by_signature=True,
+            ),
+            ClusterEventWithHint(
+                EventResource.POD,
+                ActionType.UPDATE,
+                self._is_seen_otherwise,
+                shared_by_signature=True,
+            ),
+            ClusterEventWithHint(
+                EventResource.ASSIGNED_POD,
+                ActionType.DELETE | ActionType.UPDATE_POD_SCALE_DOWN,
+                self._frees_room,
+                shared_by_signature=True,
             ),
         )
 
@@ -358,7 +450,10 @@ class CEL:
         one = self.args.filters[place]
         if error:
             return ((FAILED, f"{_shown(one.expression)} fails: {_shown(error)}"),)
-        text = " ".join(one.message.split()) or f"node(s) didn't satisfy the CEL filter {_shown(one.expression)}"
+        text = (
+            " ".join(one.message.split())
+            or f"node(s) didn't satisfy the CEL filter {_shown(one.expression)}"
+        )
         return ((FALSE_UNTIL_CHANGED if _compiled(self.args).filters.moving else FALSE, text),)
 
     def pre_score(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
@@ -378,7 +473,9 @@ class CEL:
         weights = np.array([one.weight for one in self.args.scores], np.float64)
         table = state.table[raw]
         for i, one in enumerate(self.args.scores):
-            table[:, i] = _scaled(table[:, i]) if one.normalize else np.clip(table[:, i], 0, MAX_NODE_SCORE)
+            table[:, i] = (
+                _scaled(table[:, i]) if one.normalize else np.clip(table[:, i], 0, MAX_NODE_SCORE)
+            )
         means = np.nan_to_num(table, nan=0.0) @ weights / weights.sum()
         return np.asarray(np.floor(np.round(means, 6)), np.int64)
 
@@ -387,7 +484,9 @@ class CEL:
         return PreFilterResult(SUCCESS, answers, depends_on=(answers,))
 
     def _is_true_now(self, pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
-        """Whether the filters are true of the node now and, if it was there before, were not, or depend on what pods request there."""
+        """Whether the filters are true of the node now and, if it was there before, were not, or
+        depend on what pods request there.
+        """
         old, new = event.old, event.new
         if not isinstance(new, Node) or _compiled(self.args).filters.moving:
             return isinstance(new, Node)
@@ -397,7 +496,11 @@ class CEL:
     def _is_seen_otherwise(self, pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
         """Whether it is this pod, and something else than before that filters read."""
         old, new = event.old, event.new
-        if not isinstance(old, Pod) or not isinstance(new, Pod) or new.metadata.uid != pod.metadata.uid:
+        if (
+            not isinstance(old, Pod)
+            or not isinstance(new, Pod)
+            or new.metadata.uid != pod.metadata.uid
+        ):
             return False
         seen = _compiled(self.args).filters.pod
         return seen.values(old) != seen.values(new)
@@ -411,7 +514,9 @@ def _scaled(numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """The lowest becomes 0, the highest 100; all 0 where they are alike."""
     low = np.min(numbers, initial=math.inf, where=~np.isnan(numbers))
     high = np.max(numbers, initial=-math.inf, where=~np.isnan(numbers))
-    return (numbers - low) * (MAX_NODE_SCORE / (high - low)) if high > low else np.zeros_like(numbers)
+    return (
+        (numbers - low) * (MAX_NODE_SCORE / (high - low)) if high > low else np.zeros_like(numbers)
+    )
 
 
 def _shown(text: str) -> str:

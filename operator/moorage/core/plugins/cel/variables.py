@@ -1,10 +1,13 @@
-"""Expression facts: what expressions on a pod and a node can read, and how it is got out of the objects as plain values.
+"""Expression facts: what expressions on a pod and a node can read, and how it is got out of the
+objects as plain values.
 
-Fields are spelled as Kubernetes spells them; one that an object lacks is empty (``""``, 0, false, an empty list or map), but the
-entries of a map are there or not. ``pod.requests``, ``node.allocatable`` and ``node.requested`` are ours: amounts as the scheduler
-counts with them, cpu in millicores and all else in whole units (bytes, pieces).
+Fields are spelled as Kubernetes spells them; one that an object lacks is empty (``""``, 0, false,
+an empty list or map), but the entries of a map are there or not. ``pod.requests``,
+``node.allocatable`` and ``node.requested`` are ours: amounts as the scheduler counts with them, cpu
+in millicores and all else in whole units (bytes, pieces).
 
-An expression is shown just those entries of a map that it reads, so what it says is a function of them.
+An expression is shown just those entries of a map that it reads, so what it says is a function of
+them.
 """
 
 from __future__ import annotations
@@ -43,7 +46,9 @@ class PodVariable(NamedTuple):
 
 
 class NodeVariable(NamedTuple):
-    """``aspect`` is what has to change for it to change. ``get`` looks at the node, and at the table and its row there."""
+    """``aspect`` is what has to change for it to change. ``get`` looks at the node, and at the
+    table and its row there.
+    """
 
     kind: VariableType
     aspect: Aspect
@@ -51,12 +56,16 @@ class NodeVariable(NamedTuple):
     longest: int = MAX_LABEL_CHARACTERS
 
 
-# ---- pods ----------------------------------------------------------------------------------------------------------------
+# ---- pods ----------------------------------------------------------------------------------------
 
 
 def _containers(containers: Iterable[Container] | None) -> list[dict[str, Any]]:
     return [
-        {"name": one.name, "image": one.image, "resources": {"requests": _texts(one.resources.requests if one.resources else None)}}
+        {
+            "name": one.name,
+            "image": one.image,
+            "resources": {"requests": _texts(one.resources.requests if one.resources else None)},
+        }
         for one in containers or ()
     ]
 
@@ -66,25 +75,38 @@ def _texts(amounts: Mapping[str, str | int] | None) -> dict[str, str]:
 
 
 def _tolerations(pod: Pod) -> list[dict[str, str]]:
-    return [{"key": one.key, "operator": one.operator, "value": one.value, "effect": one.effect} for one in pod.spec.tolerations or ()]
+    return [
+        {"key": one.key, "operator": one.operator, "value": one.value, "effect": one.effect}
+        for one in pod.spec.tolerations or ()
+    ]
 
 
 POD: Mapping[str, PodVariable] = {
-    "pod.metadata.name": PodVariable(VariableType.TEXT, lambda pod: pod.metadata.name, template=False),
+    "pod.metadata.name": PodVariable(
+        VariableType.TEXT, lambda pod: pod.metadata.name, template=False
+    ),
     "pod.metadata.namespace": PodVariable(VariableType.TEXT, lambda pod: pod.metadata.namespace),
-    "pod.metadata.labels": PodVariable(VariableType.TEXTS, lambda pod: pod.metadata.labels or {}, template=False),
+    "pod.metadata.labels": PodVariable(
+        VariableType.TEXTS, lambda pod: pod.metadata.labels or {}, template=False
+    ),
     "pod.spec.schedulerName": PodVariable(VariableType.TEXT, lambda pod: pod.spec.scheduler_name),
     "pod.spec.priority": PodVariable(VariableType.NUMBER, lambda pod: pod.spec.priority or 0),
     "pod.spec.hostNetwork": PodVariable(VariableType.FLAG, lambda pod: pod.spec.host_network),
-    "pod.spec.nodeSelector": PodVariable(VariableType.TEXTS, lambda pod: pod.spec.node_selector or {}),
+    "pod.spec.nodeSelector": PodVariable(
+        VariableType.TEXTS, lambda pod: pod.spec.node_selector or {}
+    ),
     "pod.spec.tolerations": PodVariable(VariableType.RECORDS, _tolerations),
-    "pod.spec.containers": PodVariable(VariableType.DOCUMENTS, lambda pod: _containers(pod.spec.containers)),
-    "pod.spec.initContainers": PodVariable(VariableType.DOCUMENTS, lambda pod: _containers(pod.spec.init_containers)),
+    "pod.spec.containers": PodVariable(
+        VariableType.DOCUMENTS, lambda pod: _containers(pod.spec.containers)
+    ),
+    "pod.spec.initContainers": PodVariable(
+        VariableType.DOCUMENTS, lambda pod: _containers(pod.spec.init_containers)
+    ),
     "pod.requests": PodVariable(VariableType.NUMBERS, lambda pod: dict(pod_amounts(pod, FIT))),
 }
 
 
-# ---- nodes ---------------------------------------------------------------------------------------------------------------
+# ---- nodes ---------------------------------------------------------------------------------------
 
 
 def _requested(node: Node, table: NodeTable | None, row: int) -> dict[str, int]:
@@ -92,26 +114,46 @@ def _requested(node: Node, table: NodeTable | None, row: int) -> dict[str, int]:
     if table is None:
         raise ValueError(f"{REQUESTED} of a node that is in no table")
     names = {*_ALWAYS, *(node.status.allocatable or ())}
-    return {name: taken for name, (_, taken) in table.amounts_on(row).items() if taken or name in names}
+    return {
+        name: taken for name, (_, taken) in table.amounts_on(row).items() if taken or name in names
+    }
 
 
 def _taints(node: Node) -> list[dict[str, str]]:
-    return [{"key": taint.key, "value": taint.value, "effect": taint.effect} for taint in node.spec.taints or ()]
+    return [
+        {"key": taint.key, "value": taint.value, "effect": taint.effect}
+        for taint in node.spec.taints or ()
+    ]
 
 
 NODE: Mapping[str, NodeVariable] = {
-    "node.metadata.name": NodeVariable(VariableType.TEXT, Aspect.MEMBERSHIP, lambda node, *_: node.metadata.name),
-    "node.metadata.labels": NodeVariable(VariableType.TEXTS, Aspect.LABELS, lambda node, *_: node.metadata.labels or {}),
+    "node.metadata.name": NodeVariable(
+        VariableType.TEXT, Aspect.MEMBERSHIP, lambda node, *_: node.metadata.name
+    ),
+    "node.metadata.labels": NodeVariable(
+        VariableType.TEXTS, Aspect.LABELS, lambda node, *_: node.metadata.labels or {}
+    ),
     "node.metadata.annotations": NodeVariable(
-        VariableType.TEXTS, Aspect.OBJECT, lambda node, *_: node.metadata.annotations or {}, MAX_ANNOTATION_CHARACTERS
+        VariableType.TEXTS,
+        Aspect.OBJECT,
+        lambda node, *_: node.metadata.annotations or {},
+        MAX_ANNOTATION_CHARACTERS,
     ),
     "node.metadata.creationTimestamp": NodeVariable(
         VariableType.TEXT, Aspect.OBJECT, lambda node, *_: node.metadata.creation_timestamp or ""
     ),
-    "node.spec.unschedulable": NodeVariable(VariableType.FLAG, Aspect.TAINTS, lambda node, *_: bool(node.spec.unschedulable)),
-    "node.spec.taints": NodeVariable(VariableType.RECORDS, Aspect.TAINTS, lambda node, *_: _taints(node)),
-    "node.status.allocatable": NodeVariable(VariableType.TEXTS, Aspect.OBJECT, lambda node, *_: _texts(node.status.allocatable)),
-    "node.allocatable": NodeVariable(VariableType.NUMBERS, Aspect.ALLOCATABLE, lambda node, *_: allocatable_amounts(node)),
+    "node.spec.unschedulable": NodeVariable(
+        VariableType.FLAG, Aspect.TAINTS, lambda node, *_: bool(node.spec.unschedulable)
+    ),
+    "node.spec.taints": NodeVariable(
+        VariableType.RECORDS, Aspect.TAINTS, lambda node, *_: _taints(node)
+    ),
+    "node.status.allocatable": NodeVariable(
+        VariableType.TEXTS, Aspect.OBJECT, lambda node, *_: _texts(node.status.allocatable)
+    ),
+    "node.allocatable": NodeVariable(
+        VariableType.NUMBERS, Aspect.ALLOCATABLE, lambda node, *_: allocatable_amounts(node)
+    ),
     REQUESTED: NodeVariable(VariableType.NUMBERS, Aspect.RESOURCES, _requested),
 }
 
@@ -121,24 +163,32 @@ VARIABLES: Variables = (
 )
 
 
-# ---- picking out what is read ----------------------------------------------------------------------------------------------
+# ---- picking out what is read --------------------------------------------------------------------
 
 
 class VariableSelection(NamedTuple):
-    """Variables that are read, in a fixed order: how each is got, and which of its entries count, None for all."""
+    """Variables that are read, in a fixed order: how each is got, and which of its entries count,
+    None for all.
+    """
 
     names: tuple[str, ...]
     parts: tuple[tuple[Callable[..., Any], tuple[str, ...] | None], ...]
 
     def values(self, *of: Any) -> list[Any]:
-        """Their values in a pod, or in a node with its table and row; equal lists have equal encodings."""
+        """Their values in a pod, or in a node with its table and row; equal lists have equal
+        encodings.
+        """
         return [_entries(get(*of), keys) for get, keys in self.parts]
 
 
-def select_variables(reads: Reads, variables: Mapping[str, PodVariable] | Mapping[str, NodeVariable]) -> VariableSelection:
+def select_variables(
+    reads: Reads, variables: Mapping[str, PodVariable] | Mapping[str, NodeVariable]
+) -> VariableSelection:
     """What expressions with these reads need of these variables."""
     names = tuple(name for name in variables if name in reads)
-    return VariableSelection(names, tuple((variables[name].get, _in_order(reads[name])) for name in names))
+    return VariableSelection(
+        names, tuple((variables[name].get, _in_order(reads[name])) for name in names)
+    )
 
 
 def _in_order(keys: frozenset[str] | None) -> tuple[str, ...] | None:
@@ -148,27 +198,38 @@ def _in_order(keys: frozenset[str] | None) -> tuple[str, ...] | None:
 def _entries(value: Any, keys: tuple[str, ...] | None) -> Any:
     if not isinstance(value, dict):
         return value
-    return {key: _cut(value[key]) for key in (sorted(value) if keys is None else keys) if key in value}
+    return {
+        key: _cut(value[key]) for key in (sorted(value) if keys is None else keys) if key in value
+    }
 
 
 def _cut(value: Any) -> Any:
     return value[:MAX_ANNOTATION_CHARACTERS] if isinstance(value, str) else value
 
 
-# ---- samples ---------------------------------------------------------------------------------------------------------------
+# ---- samples -------------------------------------------------------------------------------------
 
 
 def samples(reads: Reads) -> list[dict[str, Any]]:
-    """Values of all that is read, for trying how long it takes: a few short ones, and as many and as long ones as there may be."""
+    """Values of all that is read, for trying how long it takes: a few short ones, and as many and
+    as long ones as there may be.
+    """
     kinds = dict(VARIABLES)
-    return [{name: _sample(kinds[name], name, reads[name], large) for name in reads} for large in (False, True)]
+    return [
+        {name: _sample(kinds[name], name, reads[name], large) for name in reads}
+        for large in (False, True)
+    ]
 
 
 def _sample(kind: VariableType, name: str, keys: frozenset[str] | None, large: bool) -> Any:
     longest = NODE[name].longest if name in NODE else MAX_LABEL_CHARACTERS
     text, many = ("a" * longest, 64) if large else ("1", 2)
     record = dict.fromkeys(("key", "operator", "value", "effect", "name", "image"), text)
-    names = sorted(keys) if keys is not None else [f"{i}{'k' * (MAX_LABEL_CHARACTERS - 2) if large else ''}" for i in range(many)]
+    names = (
+        sorted(keys)
+        if keys is not None
+        else [f"{i}{'k' * (MAX_LABEL_CHARACTERS - 2) if large else ''}" for i in range(many)]
+    )
     return {
         VariableType.TEXT: text,
         VariableType.NUMBER: 1000,
@@ -176,5 +237,8 @@ def _sample(kind: VariableType, name: str, keys: frozenset[str] | None, large: b
         VariableType.TEXTS: dict.fromkeys(names, text),
         VariableType.NUMBERS: dict.fromkeys(names, 1000),
         VariableType.RECORDS: [record] * (many // 4 + 1),
-        VariableType.DOCUMENTS: [{**record, "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}] * (many // 4 + 1),
+        VariableType.DOCUMENTS: [
+            {**record, "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}
+        ]
+        * (many // 4 + 1),
     }[kind]

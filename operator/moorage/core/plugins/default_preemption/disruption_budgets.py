@@ -1,7 +1,9 @@
-"""Disruption budgets: whom they protect, as kube-scheduler's preemption sees it and as the API server does when asked to evict.
+"""Disruption budgets: whom they protect, as kube-scheduler's preemption sees it and as the API
+server does when asked to evict.
 
-The two differ in details: kube-scheduler leaves out a budget that selects everything, and charges all budgets of a pod; the API server
-evicts no pod that has several, and applies none to a pod that does not run (yet, or any more).
+The two differ in details: kube-scheduler leaves out a budget that selects everything, and charges
+all budgets of a pod; the API server evicts no pod that has several, and applies none to a pod that
+does not run (yet, or any more).
 Source: kube-scheduler DefaultPreemption (v1.36), kube-apiserver's pods/eviction (v1.36).
 """
 
@@ -59,14 +61,17 @@ def budgets(store: Lister) -> BudgetsByNamespace:
                     status.disruptions_allowed,
                     status.disrupted_pods or {},
                     status.observed_generation >= (meta.generation or 0),
-                    budget.spec.unhealthy_pod_eviction_policy == "AlwaysAllow" or status.current_healthy >= status.desired_healthy > 0,
+                    budget.spec.unhealthy_pod_eviction_policy == "AlwaysAllow"
+                    or status.current_healthy >= status.desired_healthy > 0,
                 )
             )
     return found
 
 
 def violating_pods(pods: Iterable[tuple[Pod, int]], by_namespace: BudgetsByNamespace) -> list[bool]:
-    """Which of these pods, each with its row, a budget protects: the pods before it on its row have used it up."""
+    """Which of these pods, each with its row, a budget protects: the pods before it on its row have
+    used it up.
+    """
     spent: Counter[tuple[int, str]] = Counter()
     protected = []
     for pod, row in pods:
@@ -80,15 +85,23 @@ def violating_pods(pods: Iterable[tuple[Pod, int]], by_namespace: BudgetsByNames
 
 
 def unevictable_pods(pods: Iterable[Pod], by_namespace: BudgetsByNamespace) -> int:
-    """How many of these pods the API server would not evict, if it was asked for one after another."""
+    """How many of these pods the API server would not evict, if it was asked for one after
+    another.
+    """
     spent: Counter[str] = Counter()
     refused = 0
     for pod in pods:
         if pod.status.phase in _IDLE or pod.metadata.deletion_timestamp is not None:
             continue
-        mine = [one for one in by_namespace.get(pod.metadata.namespace, ()) if one.selector.matches(pod.metadata.labels)]
+        mine = [
+            one
+            for one in by_namespace.get(pod.metadata.namespace, ())
+            if one.selector.matches(pod.metadata.labels)
+        ]
         ready = any(c.type == "Ready" and c.status == "True" for c in pod.status.conditions or ())
         charging = [budget for budget in mine if ready or not budget.spares_unready]
         spent.update(budget.name for budget in charging)
-        refused += len(mine) > 1 or any(not budget.current or spent[budget.name] > budget.allowed for budget in charging)
+        refused += len(mine) > 1 or any(
+            not budget.current or spent[budget.name] > budget.allowed for budget in charging
+        )
     return refused

@@ -1,4 +1,5 @@
-"""What a pod wants of dynamic resources, compiled: which of its claims are allocated, and what else must be found on a node.
+"""What a pod wants of dynamic resources, compiled: which of its claims are allocated, and what else
+must be found on a node.
 
 Shared by all that DynamicResources does; a value that follows from the pod and what the store has.
 """
@@ -23,7 +24,12 @@ from moorage.core.columns.store import Lister, Store
 from moorage.core.devices.allocation_results import allocation_of
 from moorage.core.devices.allocator import AllocationTimeout, Allocator, ClaimAssignment
 from moorage.core.devices.claim_requests import evaluate_all
-from moorage.core.devices.extended_resources import ExtendedResourceRequests, claim_to_create, classes_by_resource, requests_for
+from moorage.core.devices.extended_resources import (
+    ExtendedResourceRequests,
+    claim_to_create,
+    classes_by_resource,
+    requests_for,
+)
 from moorage.core.devices.ledger import DeviceLedger, DeviceSupply, KeptDevices
 from moorage.core.devices.pod_claims import ClaimError, binding_failed, check_classes, claims_of
 from moorage.core.devices.pools import AllocationError
@@ -39,12 +45,16 @@ from moorage.core.structures.budget import OutOfTime, TimeBudget
 from moorage.core.structures.sparse import HAS
 
 Alternatives = npt.NDArray[np.int64]
-"""int64[rows]: bit k is set where the k-th extended resource comes from devices; -1 where one comes from nowhere."""
+"""int64[rows]: bit k is set where the k-th extended resource comes from devices; -1 where one comes
+from nowhere.
+"""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class DevicesFound:
-    """What was found for a pod on a node: an answer for each claim that had none, and the claims (names, requests) themselves."""
+    """What was found for a pod on a node: an answer for each claim that had none, and the claims
+    (names, requests) themselves.
+    """
 
     claims: tuple[ResourceClaim, ...]
     assignments: tuple[ClaimAssignment, ...]
@@ -53,10 +63,11 @@ class DevicesFound:
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class DeviceDemand:
-    """``claims`` are the pod's own. ``terms``: where each of them can be used, None for everywhere or if it has no devices yet.
+    """``claims`` are the pod's own. ``terms``: where each of them can be used, None for everywhere
+    or if it has no devices yet.
 
-    ``resources``: the extended resources that the pod asks for. ``stale``: a claim for these that an earlier attempt left behind.
-    ``devices``: what is searched.
+    ``resources``: the extended resources that the pod asks for. ``stale``: a claim for these that
+    an earlier attempt left behind. ``devices``: what is searched.
     """
 
     pod: Pod
@@ -74,7 +85,9 @@ class DeviceDemand:
         return tuple(claim for claim in self.claims if claim.status.allocation is None)
 
     def alternatives(self, nodes: NodeTable, rows: Rows) -> Alternatives:
-        """Where each extended resource comes from: from devices, where a class stands for it and the node itself has none."""
+        """Where each extended resource comes from: from devices, where a class stands for it and
+        the node itself has none.
+        """
         ways: Alternatives = np.zeros(nodes.live[rows].size, np.int64)
         for k, resource in enumerate(self.resources):
             there = nodes.amounts(resource, rows)
@@ -85,8 +98,12 @@ class DeviceDemand:
                 ways[none & ~_listed(resource, nodes, rows)] = -1
         return ways
 
-    def unavailable(self, nodes: NodeTable, rows: Rows) -> Iterator[tuple[ResourceClaim, npt.NDArray[np.bool_]]]:
-        """The claims that have devices which can't be used everywhere, with where not: bool[rows]."""
+    def unavailable(
+        self, nodes: NodeTable, rows: Rows
+    ) -> Iterator[tuple[ResourceClaim, npt.NDArray[np.bool_]]]:
+        """The claims that have devices which can't be used everywhere, with where not:
+        bool[rows].
+        """
         for claim, terms in zip(self.claims, self.terms, strict=True):
             if binding_failed(claim):
                 yield claim, np.ones(nodes.live[rows].size, bool)
@@ -94,11 +111,20 @@ class DeviceDemand:
                 yield claim, rows_matching(terms, nodes, rows) == 0
 
     def find(self, node: Node, way: int, tries: int, budget: TimeBudget) -> DevicesFound | None:
-        """Devices on a node for everything that has none yet. Raises AllocationError, AllocationTimeout, OutOfTime."""
+        """Devices on a node for everything that has none yet. Raises AllocationError,
+        AllocationTimeout, OutOfTime.
+        """
         resources = [resource for k, resource in enumerate(self.resources) if way >> k & 1]
         requested = requests_for(self.pod, resources, self.classes)
-        claims = self.unallocated + ((claim_to_create(self.pod, requested.requests),) if resources else ())
-        what = self.pod.metadata.uid, way, tries, tuple((claim.metadata.uid, claim.metadata.resource_version) for claim in claims)
+        claims = self.unallocated + (
+            (claim_to_create(self.pod, requested.requests),) if resources else ()
+        )
+        what = (
+            self.pod.metadata.uid,
+            way,
+            tries,
+            tuple((claim.metadata.uid, claim.metadata.resource_version) for claim in claims),
+        )
         search = self.devices.searches.take(what, node)
         if search is None:
             offer = self.devices.available(node)
@@ -116,12 +142,15 @@ class DeviceDemand:
     def allocations(self, found: DevicesFound, node: Node) -> tuple[Allocation, ...]:
         """What was found, as it is written into the claims. Raises AllocationError."""
         return tuple(
-            allocation_of(claim, answer, node.metadata.name) for claim, answer in zip(found.claims, found.assignments, strict=True)
+            allocation_of(claim, answer, node.metadata.name)
+            for claim, answer in zip(found.claims, found.assignments, strict=True)
         )
 
 
 def demand_of(pod: Pod, store: Lister) -> DeviceDemand | None:
-    """None when the pod has nothing to do with devices. Raises ClaimError, SelectorError, QuantityError."""
+    """None when the pod has nothing to do with devices. Raises ClaimError, SelectorError,
+    QuantityError.
+    """
     claims = claims_of(pod, store.objects(ResourceClaim)) if pod.spec.resource_claims else ()
     resources = tuple(delegable(pod))
     classes = classes_by_resource(store.objects(DeviceClass).values()) if resources else {}
@@ -133,10 +162,14 @@ def demand_of(pod: Pod, store: Lister) -> DeviceDemand | None:
     for claim in claims:
         if claim.status.allocation is None:
             if ledger.is_assumed(claim):
-                raise ClaimError(f"resource claim {key(claim)} is in the process of being allocated")
+                raise ClaimError(
+                    f"resource claim {key(claim)} is in the process of being allocated"
+                )
             check_classes(claim, store.objects(DeviceClass))
     stale = ledger.extended_claim(pod) if resources else None
-    return DeviceDemand(pod, claims, tuple(map(_terms, claims)), resources, classes, stale, ledger, ledger)
+    return DeviceDemand(
+        pod, claims, tuple(map(_terms, claims)), resources, classes, stale, ledger, ledger
+    )
 
 
 def demand_content(pod: Pod, store: Lister) -> bytes:
@@ -148,36 +181,56 @@ def demand_content(pod: Pod, store: Lister) -> bytes:
         return str(error).encode()
     stale = ledger.extended_claim(pod)
     content = [
-        (claim.spec, claim.status.allocation, binding_failed(claim), ledger.is_assumed(claim) and claim.metadata.uid) for claim in claims
+        (
+            claim.spec,
+            claim.status.allocation,
+            binding_failed(claim),
+            ledger.is_assumed(claim) and claim.metadata.uid,
+        )
+        for claim in claims
     ]
     return msgspec.json.encode((content, stale is not None))
 
 
-def allocated(claims: Sequence[ResourceClaim], allocations: Sequence[Allocation]) -> tuple[ResourceClaim, ...]:
+def allocated(
+    claims: Sequence[ResourceClaim], allocations: Sequence[Allocation]
+) -> tuple[ResourceClaim, ...]:
     """The claims as they will be."""
     return tuple(
-        msgspec.structs.replace(claim, status=msgspec.structs.replace(claim.status, allocation=allocation))
+        msgspec.structs.replace(
+            claim, status=msgspec.structs.replace(claim.status, allocation=allocation)
+        )
         for claim, allocation in zip(claims, allocations, strict=True)
     )
 
 
-# ---- what nominated pods will get ----------------------------------------------------------------------------------------------
+# ---- what nominated pods will get ----------------------------------------------------------------
 
 
 def kept_devices(snapshot: Snapshot, tries: int) -> Mapping[str, KeptDevices]:
     """By nominated pod (UID): what it will get on its node, as things are. Raises OutOfTime."""
     store, logs = snapshot.store, snapshot.nodes.logs
-    clocks = store.index(DeviceLedger).version_counter, store.version_counter(ResourceClaim), store.version_counter(DeviceClass)
+    clocks = (
+        store.index(DeviceLedger).version_counter,
+        store.version_counter(ResourceClaim),
+        store.version_counter(DeviceClass),
+    )
     rests_on = (*clocks, logs[Aspect.LABELS], logs[Aspect.ALLOCATABLE])
-    return store.index(_kept_choices).all(snapshot, rests_on, functools.partial(_choose_devices, snapshot, tries))
+    return store.index(_kept_choices).all(
+        snapshot, rests_on, functools.partial(_choose_devices, snapshot, tries)
+    )
 
 
 def _kept_choices(_store: Store) -> KeptChoices[KeptDevices]:
     return KeptChoices()
 
 
-def _choose_devices(snapshot: Snapshot, tries: int, pod: Pod, row: int, others: Sequence[KeptDevices]) -> KeptDevices | None:
-    """What the search finds for a pod on its node beside what is kept for others; None where it finds nothing or fails."""
+def _choose_devices(
+    snapshot: Snapshot, tries: int, pod: Pod, row: int, others: Sequence[KeptDevices]
+) -> KeptDevices | None:
+    """What the search finds for a pod on its node beside what is kept for others; None where it
+    finds nothing or fails.
+    """
     node = snapshot.nodes.nodes[row]
     try:
         wanted = demand_of(pod, snapshot.store)
@@ -185,28 +238,52 @@ def _choose_devices(snapshot: Snapshot, tries: int, pod: Pod, row: int, others: 
             return None
         not_mine = frozenset[str]().union(*(kept.claims for kept in others))
         claims = tuple(claim for claim in wanted.unallocated if claim.metadata.uid not in not_mine)
-        wanted = dataclasses.replace(wanted.without_kept(others), claims=claims, terms=(None,) * len(claims))
+        wanted = dataclasses.replace(
+            wanted.without_kept(others), claims=claims, terms=(None,) * len(claims)
+        )
         way = int(wanted.alternatives(snapshot.nodes, np.array([row]))[0])
-        found = wanted.find(node, way, tries, snapshot.budget) if way > 0 or (claims and not way) else None
+        found = (
+            wanted.find(node, way, tries, snapshot.budget)
+            if way > 0 or (claims and not way)
+            else None
+        )
         if found is None:
             return None
-        taken = (device_uses_of(claim) for claim in allocated(found.claims, wanted.allocations(found, node)))
-        return KeptDevices(frozenset(claim.metadata.uid for claim in claims), tuple(one for each in taken for one in each))
+        taken = (
+            device_uses_of(claim)
+            for claim in allocated(found.claims, wanted.allocations(found, node))
+        )
+        return KeptDevices(
+            frozenset(claim.metadata.uid for claim in claims),
+            tuple(one for each in taken for one in each),
+        )
     except (ClaimError, SelectorError, QuantityError, AllocationError, AllocationTimeout):
         return None
 
 
 def delegable(pod: Pod) -> Iterator[str]:
-    """The resources that a pod asks for which devices could stand for, by name. Raises QuantityError."""
-    return (resource for resource, amount in sorted(pod_amounts(pod, FIT).items()) if amount and is_delegable(resource))
+    """The resources that a pod asks for which devices could stand for, by name. Raises
+    QuantityError.
+    """
+    return (
+        resource
+        for resource, amount in sorted(pod_amounts(pod, FIT).items())
+        if amount and is_delegable(resource)
+    )
 
 
 def _terms(claim: ResourceClaim) -> NodeTerms | None:
     allocation = claim.status.allocation
-    return None if allocation is None or allocation.node_selector is None else compile_node_selector(allocation.node_selector)
+    return (
+        None
+        if allocation is None or allocation.node_selector is None
+        else compile_node_selector(allocation.node_selector)
+    )
 
 
 def _listed(resource: str, nodes: NodeTable, rows: Rows) -> npt.NDArray[np.bool_]:
     """Where the node names the resource, if only to say that it has none: bool[rows]."""
     found = (nodes.nodes[row] for row in np.arange(nodes.rows)[rows].tolist())
-    return np.array([node is not None and resource in (node.status.allocatable or {}) for node in found], bool)
+    return np.array(
+        [node is not None and resource in (node.status.allocatable or {}) for node in found], bool
+    )

@@ -1,12 +1,17 @@
-"""DynamicResources: a pod goes where its claims can be used, and those that have no devices yet can get some.
+"""DynamicResources: a pod goes where its claims can be used, and those that have no devices yet can
+get some.
 
-Whether claims can be allocated on a node depends on what the node offers, names aside; so it is asked once for each *shape* of what
-nodes offer (``devices.ledger``), and again for the chosen node when the pod is reserved for, with names.
+Whether claims can be allocated on a node depends on what the node offers, names aside; so it is
+asked once for each *shape* of what nodes offer (``devices.ledger``), and again for the chosen node
+when the pod is reserved for, with names.
 
-Core has no clock. ``filterTimeout`` is therefore a number of devices tried, ``_TRIES_PER_SECOND`` for each second; and that a device
-took longer than ``bindingTimeout`` to become usable is found by whoever waits for it, who gives the claim up then.
-Cost: nothing for pods without claims; else a search for devices on each node that has any, the dearest thing a profile can do.
-Source: kube-scheduler DynamicResources (v1.36). Deviations: docs/adr/0006.
+Core has no clock. ``filterTimeout`` is therefore a number of devices tried, ``_TRIES_PER_SECOND``
+for each second; and that a device took longer than ``bindingTimeout`` to become usable is found by
+whoever waits for it, who gives the claim up then.
+Cost: nothing for pods without claims; else a search for devices on each node that has any, the
+dearest thing a profile can do.
+Source: kube-scheduler DynamicResources (v1.36). Deviations:
+docs/adr/0006.
 """
 
 from __future__ import annotations
@@ -28,7 +33,12 @@ from moorage.core.devices.ledger import DeviceLedger, KeptDevices
 from moorage.core.devices.pod_claims import ClaimError, can_be_deallocated, claim_names, claims_of
 from moorage.core.devices.pools import AllocationError, AlternativesFailed, PoolState
 from moorage.core.framework.arguments import ARGUMENTS, FieldErrorType, Violation
-from moorage.core.framework.cluster_events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
+from moorage.core.framework.cluster_events import (
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    EventResource,
+)
 from moorage.core.framework.evaluation.dry_run import with_nominated_pods
 from moorage.core.framework.interfaces import (
     Codes,
@@ -39,11 +49,25 @@ from moorage.core.framework.interfaces import (
     Scores,
     default_normalize_score,
 )
-from moorage.core.framework.status import SKIP, SUCCESS, Code, Reason, Status, Why, error_status, rejected_for
+from moorage.core.framework.status import (
+    SKIP,
+    SUCCESS,
+    Code,
+    Reason,
+    Status,
+    Why,
+    error_status,
+    rejected_for,
+)
 from moorage.core.objects.meta import HasMetadata
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import ContainerExtendedResourceRequest, Pod
-from moorage.core.objects.resource_claims import Allocation, DeviceClass, ResourceClaim, ResourceSlice
+from moorage.core.objects.resource_claims import (
+    Allocation,
+    DeviceClass,
+    ResourceClaim,
+    ResourceSlice,
+)
 from moorage.core.plugins.dynamic_resources.device_demand import (
     Alternatives,
     DeviceDemand,
@@ -58,14 +82,30 @@ from moorage.core.structures.budget import TimeBudget
 
 NAME = "DynamicResources"
 NOT_READY = Reason("ClaimsNotReady", "{}", Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
-"""A claim or a class that is missing, not to be used, or just being allocated; the text says which."""
-CANNOT_ALLOCATE = Reason("CannotAllocate", "cannot allocate all claims", Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
-NOT_AVAILABLE = Reason("ClaimNotAvailable", "resourceclaim not available on the node", Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
-STALE_CLAIM = Reason("StaleExtendedClaim", "cannot schedule extended resource claim", Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+"""A claim or a class that is missing, not to be used, or just being allocated; the text says
+which.
+"""
+CANNOT_ALLOCATE = Reason(
+    "CannotAllocate", "cannot allocate all claims", Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+)
+NOT_AVAILABLE = Reason(
+    "ClaimNotAvailable",
+    "resourceclaim not available on the node",
+    Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
+)
+STALE_CLAIM = Reason(
+    "StaleExtendedClaim",
+    "cannot schedule extended resource claim",
+    Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
+)
 CANNOT_FIT = Reason("NoSuchResource", "cannot fit resource", Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
-INVALID_POOLS = Reason("InvalidPools", "invalid resource pools were encountered", Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+INVALID_POOLS = Reason(
+    "InvalidPools", "invalid resource pools were encountered", Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+)
 CANNOT_JUDGE = Reason("CannotJudgeDevices", "{}", Code.ERROR)
-ALTERNATIVES_FAILED = Reason("AlternativesFailed", "cannot allocate all claims: {}", Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+ALTERNATIVES_FAILED = Reason(
+    "AlternativesFailed", "cannot allocate all claims: {}", Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+)
 _REASONS = (CANNOT_ALLOCATE, NOT_AVAILABLE, STALE_CLAIM, CANNOT_FIT, INVALID_POOLS)
 _CODE = {reason: code for code, reason in enumerate(_REASONS, start=1)}
 _FIRST_EXCLUSION_CODE = len(_REASONS) + 1
@@ -74,15 +114,19 @@ _MAX_ALTERNATIVES = 8
 _MAX_KNOWN_SHAPES = 8192
 """Shapes of which it is remembered what came of a search: each allocation may make a new one."""
 _TRIES_PER_SECOND = 100_000
-"""Ten such seconds are about six of the clock's own time; a search goes on in slices, between which others are decided."""
+"""Ten such seconds are about six of the clock's own time; a search goes on in slices, between which
+others are decided.
+"""
 
 
-# ---- arguments -----------------------------------------------------------------------------------------------------------------
+# ---- arguments -----------------------------------------------------------------------------------
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DynamicResourcesArgs:
-    """How long to search for devices on one node (0s: as long as it takes), and how long to wait for devices to become usable."""
+    """How long to search for devices on one node (0s: as long as it takes), and how long to wait
+    for devices to become usable.
+    """
 
     __pydantic_config__: ClassVar = ARGUMENTS
 
@@ -121,11 +165,13 @@ def _normal(text: str) -> str:
         return text
 
 
-# ---- what wakes a pod that was refused ---------------------------------------------------------------------------------------
+# ---- what wakes a pod that was refused -----------------------------------------------------------
 
 
 def _missing(pod: Pod, store: Lister) -> str:
-    """Why the pod's claims can't be used: one is missing, on its way out, or somebody else's. "" when they can."""
+    """Why the pod's claims can't be used: one is missing, on its way out, or somebody else's. ""
+    when they can.
+    """
     if not pod.spec.resource_claims:
         return ""
     try:
@@ -136,7 +182,9 @@ def _missing(pod: Pod, store: Lister) -> str:
 
 
 def _claim_helps(pod: Pod, event: ClusterEvent, store: Lister) -> bool:
-    """Whether the pod's claims are there, and devices were given back, or one of these claims came or got another status."""
+    """Whether the pod's claims are there, and devices were given back, or one of these claims came
+    or got another status.
+    """
     old, new = event.old, event.new
     if _missing(pod, store):
         return False
@@ -153,40 +201,52 @@ def _claim_helps(pod: Pod, event: ClusterEvent, store: Lister) -> bool:
 
 def _gave_back(old: ResourceClaim, new: HasMetadata | None) -> bool:
     """Whether a claim, gone or not, has not all any more that it had."""
-    had, has = old.status.allocation, new.status.allocation if isinstance(new, ResourceClaim) else None
+    had, has = (
+        old.status.allocation,
+        new.status.allocation if isinstance(new, ResourceClaim) else None,
+    )
     if had is None or has is None:
         return had is not None
     return any(one not in (has.devices.results or ()) for one in had.devices.results or ())
 
 
 def _was_to_have_devices(pod: Pod, event: ClusterEvent, store: Lister) -> bool:
-    """Whether a pod that goes nowhere after all may have had devices set aside, which no claim's change tells."""
+    """Whether a pod that goes nowhere after all may have had devices set aside, which no claim's
+    change tells.
+    """
     old = event.old
     if not isinstance(old, Pod) or _missing(pod, store):
         return False
     claims = store.objects(ResourceClaim)
     names = [f"{old.metadata.namespace}/{name}" for name, _ in claim_names(old)]
-    return any(name in claims and claims[name].status.allocation is None for name in names) or any(delegable(old))
+    return any(name in claims and claims[name].status.allocation is None for name in names) or any(
+        delegable(old)
+    )
 
 
 def _claims_are_there(pod: Pod, event: ClusterEvent, store: Lister) -> bool:
     """Whether this pod was told the last of its claims, and they are there."""
     new = event.new
-    return isinstance(new, Pod) and new.metadata.uid == pod.metadata.uid and not _missing(new, store)
+    return (
+        isinstance(new, Pod) and new.metadata.uid == pod.metadata.uid and not _missing(new, store)
+    )
 
 
-# ---- for the actor -----------------------------------------------------------------------------------------------------------
+# ---- for the actor -------------------------------------------------------------------------------
 
 
 class ReservedClaim(NamedTuple):
-    """A claim to be reserved for the pod, and the allocation that it is to get, None when it has one."""
+    """A claim to be reserved for the pod, and the allocation that it is to get, None when it has
+    one.
+    """
 
     claim: ResourceClaim
     allocation: Allocation | None
 
 
 class ClaimReservation(NamedTuple):
-    """All claims of the pod; one that is not created yet is last, with the containers that use its requests.
+    """All claims of the pod; one that is not created yet is last, with the containers that use its
+    requests.
 
     ``timeout``: how long devices may take to become usable, in seconds.
     """
@@ -203,15 +263,16 @@ class ClaimRelease(NamedTuple):
     delete: bool = False
 
 
-# ---- the plugin ----------------------------------------------------------------------------------------------------------------
+# ---- the plugin ----------------------------------------------------------------------------------
 
 
 @dataclasses.dataclass(slots=True, eq=False)
 class DynamicResourcesState:
-    """A pod's wants, and texts about faults: code -1 - i stands for ``faults[i]``, by which nothing could be judged.
+    """A pod's wants, and texts about faults: code -1 - i stands for ``faults[i]``, by which nothing
+    could be judged.
 
-    Code ``_FIRST_EXCLUSION_CODE + i`` stands for ``excluded[i]``, which only excluded alternatives; these name no node's devices.
-    Both lists only grow.
+    Code ``_FIRST_EXCLUSION_CODE + i`` stands for ``excluded[i]``, which only excluded alternatives;
+    these name no node's devices. Both lists only grow.
     """
 
     demand: DeviceDemand
@@ -225,14 +286,22 @@ class DynamicResourcesState:
     """What is kept for other pods; ``demand`` takes the devices into account."""
 
     def without_kept(self, kept: KeptDevices) -> DynamicResourcesState:
-        """The same, with this kept too. What came of searches, they share: it goes by what is left."""
+        """The same, with this kept too. What came of searches, they share: it goes by what is
+        left.
+        """
         every = (*self.kept, kept)
-        return dataclasses.replace(self, demand=self.demand.without_kept(every), kept=every, late=None)
+        return dataclasses.replace(
+            self, demand=self.demand.without_kept(every), kept=every, late=None
+        )
 
     @property
     def waits(self) -> bool:
         """Whether a claim of this pod is to be allocated for another one."""
-        return any(claim.metadata.uid in kept.claims for kept in self.kept for claim in self.demand.unallocated)
+        return any(
+            claim.metadata.uid in kept.claims
+            for kept in self.kept
+            for claim in self.demand.unallocated
+        )
 
     def fault(self, text: str) -> int:
         """The code of a fault."""
@@ -251,24 +320,53 @@ def _index_of(texts: list[str], text: str) -> int:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DynamicResources:
-    """Passes nodes where every claim has or can get its devices; prefers those with the better alternatives."""
+    """Passes nodes where every claim has or can get its devices; prefers those with the better
+    alternatives.
+    """
 
     name: ClassVar[str] = NAME
-    reasons: ClassVar[tuple[Reason, ...]] = (NOT_READY, *_REASONS, CANNOT_JUDGE, ALTERNATIVES_FAILED)
-    reads: ClassVar[frozenset[Aspect]] = frozenset({Aspect.LABELS, Aspect.ALLOCATABLE, Aspect.DEVICES})
-    required_kinds: ClassVar[frozenset[type[HasMetadata]]] = frozenset({ResourceClaim, ResourceSlice, DeviceClass})
+    reasons: ClassVar[tuple[Reason, ...]] = (
+        NOT_READY,
+        *_REASONS,
+        CANNOT_JUDGE,
+        ALTERNATIVES_FAILED,
+    )
+    reads: ClassVar[frozenset[Aspect]] = frozenset(
+        {Aspect.LABELS, Aspect.ALLOCATABLE, Aspect.DEVICES}
+    )
+    required_kinds: ClassVar[frozenset[type[HasMetadata]]] = frozenset(
+        {ResourceClaim, ResourceSlice, DeviceClass}
+    )
     may_fail: ClassVar[bool] = True
     events_to_register: ClassVar[tuple[ClusterEventWithHint, ...]] = (
-        ClusterEventWithHint(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL | ActionType.UPDATE_NODE_ALLOCATABLE),
         ClusterEventWithHint(
-            EventResource.RESOURCE_CLAIM, ActionType.ADD | ActionType.UPDATE | ActionType.DELETE, _claim_helps, shared_by_signature=True
+            EventResource.NODE,
+            ActionType.ADD | ActionType.UPDATE_NODE_LABEL | ActionType.UPDATE_NODE_ALLOCATABLE,
         ),
-        ClusterEventWithHint(EventResource.ASSIGNED_POD, ActionType.DELETE, _was_to_have_devices, shared_by_signature=True),
         ClusterEventWithHint(
-            EventResource.POD, ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM, _claims_are_there, shared_by_signature=True
+            EventResource.RESOURCE_CLAIM,
+            ActionType.ADD | ActionType.UPDATE | ActionType.DELETE,
+            _claim_helps,
+            shared_by_signature=True,
         ),
-        ClusterEventWithHint(EventResource.DEVICE_CLASS, ActionType.ADD | ActionType.UPDATE | ActionType.DELETE),
-        ClusterEventWithHint(EventResource.RESOURCE_SLICE, ActionType.ADD | ActionType.UPDATE | ActionType.DELETE),
+        ClusterEventWithHint(
+            EventResource.ASSIGNED_POD,
+            ActionType.DELETE,
+            _was_to_have_devices,
+            shared_by_signature=True,
+        ),
+        ClusterEventWithHint(
+            EventResource.POD,
+            ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM,
+            _claims_are_there,
+            shared_by_signature=True,
+        ),
+        ClusterEventWithHint(
+            EventResource.DEVICE_CLASS, ActionType.ADD | ActionType.UPDATE | ActionType.DELETE
+        ),
+        ClusterEventWithHint(
+            EventResource.RESOURCE_SLICE, ActionType.ADD | ActionType.UPDATE | ActionType.DELETE
+        ),
     )
 
     args: DynamicResourcesArgs = DynamicResourcesArgs()
@@ -280,20 +378,31 @@ class DynamicResources:
 
     def sign_pod(self, pod: Pod, snapshot: Snapshot) -> bytes:
         """Pods are alike whose claims want the same and got the same, whatever these are called."""
-        if not pod.spec.resource_claims and snapshot.store.index(DeviceLedger).extended_claim(pod) is None:
+        if (
+            not pod.spec.resource_claims
+            and snapshot.store.index(DeviceLedger).extended_claim(pod) is None
+        ):
             return b""
         return demand_content(pod, snapshot.store)
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
         """The pod's claims and what it lacks; a claim that can't be used refuses all nodes.
 
-        What the claims say is in the template's key, and nodes whose devices change are asked again: that leaves the classes.
+        What the claims say is in the template's key, and nodes whose devices change are asked
+        again: that leaves the classes.
         """
         try:
-            depends = (snapshot.store.version_counter(DeviceClass),) if pod.spec.resource_claims or any(delegable(pod)) else ()
+            depends = (
+                (snapshot.store.version_counter(DeviceClass),)
+                if pod.spec.resource_claims or any(delegable(pod))
+                else ()
+            )
             wanted = demand_of(pod, snapshot.store)
         except ClaimError as error:
-            return PreFilterResult(rejected_for(((NOT_READY, str(error)),)), depends_on=(snapshot.store.version_counter(DeviceClass),))
+            return PreFilterResult(
+                rejected_for(((NOT_READY, str(error)),)),
+                depends_on=(snapshot.store.version_counter(DeviceClass),),
+            )
         except (SelectorError, QuantityError) as error:
             return PreFilterResult(error_status(str(error)))
         if wanted is None:
@@ -326,10 +435,16 @@ class DynamicResources:
             else ((_REASONS[code - 1], ""),)
         )
 
-    def adjust(self, state: DynamicResourcesState, other: Pod, row: int, sign: int, snapshot: Snapshot) -> DynamicResourcesState:
+    def adjust(
+        self, state: DynamicResourcesState, other: Pod, row: int, sign: int, snapshot: Snapshot
+    ) -> DynamicResourcesState:
         """Beside what is kept for a nominated pod. Whoever leaves gives no devices back at once."""
         wanted = state.demand
-        if sign < 0 or not (wanted.unallocated or wanted.resources) or not (other.spec.resource_claims or any(delegable(other))):
+        if (
+            sign < 0
+            or not (wanted.unallocated or wanted.resources)
+            or not (other.spec.resource_claims or any(delegable(other)))
+        ):
             return state
         kept = kept_devices(snapshot, self.args.tries).get(other.metadata.uid)
         return state if kept is None else state.without_kept(kept)
@@ -338,9 +453,13 @@ class DynamicResources:
         """Only alternatives make a difference: without any to choose from there is no state."""
         prepared = self.pre_filter(pod, snapshot)
         chooses = prepared.state is not None and any(
-            request.first_available for claim in prepared.state.demand.unallocated for request in claim.spec.devices.requests or ()
+            request.first_available
+            for claim in prepared.state.demand.unallocated
+            for request in claim.spec.devices.requests or ()
         )
-        return PreFilterResult(SUCCESS, prepared.state if chooses else None, depends_on=prepared.depends_on)
+        return PreFilterResult(
+            SUCCESS, prepared.state if chooses else None, depends_on=prepared.depends_on
+        )
 
     def score(self, state: DynamicResourcesState | None, snapshot: Snapshot, rows: Rows) -> Scores:
         """8 for each request that gets its first alternative, 7 for the second, and so on."""
@@ -376,31 +495,48 @@ class DynamicResources:
         return _reserved(wanted, found, allocations, parse_signed(self.args.binding_timeout))
 
     def post_filter(self, pod: Pod, attempt: FailedAttempt) -> PostFilterResult:
-        """A claim that nobody else has reserved can give its devices back, if it kept the pod from a node."""
+        """A claim that nobody else has reserved can give its devices back, if it kept the pod from
+        a node.
+        """
         prepared = self.pre_filter(pod, attempt.snapshot)
         if prepared.status.code is not Code.SUCCESS:
             return PostFilterResult(Status(Code.UNSCHEDULABLE, ("no new claims to deallocate",)))
         wanted: DeviceDemand = prepared.state.demand
         if wanted.stale is not None:
-            text, action = "deletion of ResourceClaim completed", ClaimRelease(wanted.stale, delete=True)
+            text, action = (
+                "deletion of ResourceClaim completed",
+                ClaimRelease(wanted.stale, delete=True),
+            )
             return PostFilterResult(Status(Code.UNSCHEDULABLE, (text,)), action=action)
         claim = self._claim_to_release(wanted, attempt)
         if claim is None:
             return PostFilterResult(Status(Code.UNSCHEDULABLE, ("still not schedulable",)))
-        return PostFilterResult(Status(Code.UNSCHEDULABLE, ("deallocation of ResourceClaim completed",)), action=ClaimRelease(claim))
+        return PostFilterResult(
+            Status(Code.UNSCHEDULABLE, ("deallocation of ResourceClaim completed",)),
+            action=ClaimRelease(claim),
+        )
 
-    # ---- inside ------------------------------------------------------------------------------------------------------------
+    # ---- inside ----------------------------------------------------------------------------------
 
     def _search(
-        self, state: DynamicResourcesState, ways: Alternatives, snapshot: Snapshot, rows: Rows, judge: JudgeFn
+        self,
+        state: DynamicResourcesState,
+        ways: Alternatives,
+        snapshot: Snapshot,
+        rows: Rows,
+        judge: JudgeFn,
     ) -> Iterator[tuple[int, int]]:
-        """(place among the rows, what ``judge`` says) for each node on which something has to be found; faults for those that fail."""
+        """(place among the rows, what ``judge`` says) for each node on which something has to be
+        found; faults for those that fail.
+        """
         wanted, nodes = state.demand, snapshot.nodes
         if len(state.known) > _MAX_KNOWN_SHAPES:
             state.known.clear()
         numbers = np.arange(nodes.rows)[rows]
         needed = np.flatnonzero((ways >= 0) if wanted.unallocated else (ways > 0))
-        for place, row, way in zip(needed.tolist(), numbers[needed].tolist(), ways[needed].tolist(), strict=True):
+        for place, row, way in zip(
+            needed.tolist(), numbers[needed].tolist(), ways[needed].tolist(), strict=True
+        ):
             node = nodes.nodes[row]
             if node is None:
                 continue
@@ -419,20 +555,39 @@ class DynamicResources:
             yield place, code
         state.late = None
 
-    def _search_node(self, state: DynamicResourcesState, node: Node, shape: tuple[int, int], judge: JudgeFn, budget: TimeBudget) -> int:
-        """Search on a node, and remember what came of it. Once a search took too long, no other one is begun. Raises OutOfTime."""
+    def _search_node(
+        self,
+        state: DynamicResourcesState,
+        node: Node,
+        shape: tuple[int, int],
+        judge: JudgeFn,
+        budget: TimeBudget,
+    ) -> int:
+        """Search on a node, and remember what came of it. Once a search took too long, no other one
+        is begun. Raises OutOfTime.
+        """
         of: tuple[int | str, ...] = shape
         try:
-            code = state.late if state.late is not None else self._search_shape(state, node, shape[0], judge, budget)
+            code = (
+                state.late
+                if state.late is not None
+                else self._search_shape(state, node, shape[0], judge, budget)
+            )
         except AllocationTimeout:
-            code = state.late = state.fault(f"node {node.metadata.name}: timed out trying to allocate devices")
+            code = state.late = state.fault(
+                f"node {node.metadata.name}: timed out trying to allocate devices"
+            )
         except (AllocationError, QuantityError) as error:  # it may name the node's pools
             of, code = (*shape, node.metadata.name), state.fault(str(error))
         state.known[of] = code
         return code
 
-    def _search_shape(self, state: DynamicResourcesState, node: Node, way: int, judge: JudgeFn, budget: TimeBudget) -> int:
-        """One node stands for all of its shape, also as to how long the search takes. Raises AllocationTimeout."""
+    def _search_shape(
+        self, state: DynamicResourcesState, node: Node, way: int, judge: JudgeFn, budget: TimeBudget
+    ) -> int:
+        """One node stands for all of its shape, also as to how long the search takes. Raises
+        AllocationTimeout.
+        """
         try:
             found = state.demand.find(node, way, self.args.tries, budget)
         except AlternativesFailed as fault:
@@ -441,16 +596,32 @@ class DynamicResources:
             state.demand.allocations(found, node)  # raises where it could not be written down
         return judge(state.demand, node, found)
 
-    def _claim_to_release(self, wanted: DeviceDemand, attempt: FailedAttempt) -> ResourceClaim | None:
-        """A claim that only this pod could use, and that can't be used on a node which this plugin refused for it."""
-        mine = [claim for claim in wanted.claims if claim.status.allocation is not None and can_be_deallocated(claim, wanted.pod)]
+    def _claim_to_release(
+        self, wanted: DeviceDemand, attempt: FailedAttempt
+    ) -> ResourceClaim | None:
+        """A claim that only this pod could use, and that can't be used on a node which this plugin
+        refused for it.
+        """
+        mine = [
+            claim
+            for claim in wanted.claims
+            if claim.status.allocation is not None and can_be_deallocated(claim, wanted.pod)
+        ]
         if not mine:
             return None
         nodes = attempt.snapshot.nodes
         with attempt.dry_run() as what_if:
             answers = what_if.run_filters(np.flatnonzero(nodes.live))
-        away = [row for row, one in answers.items() if one.plugin == self and one.code == _CODE[NOT_AVAILABLE]]
-        unavailable = [claim for claim, mask in wanted.unavailable(nodes, np.array(away, np.intp)) if mask.any()]
+        away = [
+            row
+            for row, one in answers.items()
+            if one.plugin == self and one.code == _CODE[NOT_AVAILABLE]
+        ]
+        unavailable = [
+            claim
+            for claim, mask in wanted.unavailable(nodes, np.array(away, np.intp))
+            if mask.any()
+        ]
         return next((claim for claim in mine if claim in unavailable), None)
 
 
@@ -468,11 +639,19 @@ def _filter_code(wanted: DeviceDemand, node: Node, found: DevicesFound | None) -
 
 def _score(_wanted: DeviceDemand, _node: Node, found: DevicesFound | None) -> int:
     """How good the alternatives are."""
-    chosen = [wish for answer in found.assignments for wish in answer.chosen] if found is not None else []
-    return sum(_MAX_ALTERNATIVES - wish.alternative for wish in chosen if wish.alternative is not None)
+    chosen = (
+        [wish for answer in found.assignments for wish in answer.chosen]
+        if found is not None
+        else []
+    )
+    return sum(
+        _MAX_ALTERNATIVES - wish.alternative for wish in chosen if wish.alternative is not None
+    )
 
 
-def _reserved(wanted: DeviceDemand, found: DevicesFound, allocations: tuple[Allocation, ...], timeout: float) -> ReserveResult:
+def _reserved(
+    wanted: DeviceDemand, found: DevicesFound, allocations: tuple[Allocation, ...], timeout: float
+) -> ReserveResult:
     """Take what was found, until that is undone."""
     given = dict(zip((claim.metadata.uid for claim in found.claims), allocations, strict=True))
     claims = wanted.claims + found.claims[len(wanted.unallocated) :]

@@ -1,9 +1,12 @@
-"""InterPodAffinity: pods beside, or away from, other pods within a topology; required terms refuse nodes, preferred ones rank them.
+"""InterPodAffinity: pods beside, or away from, other pods within a topology; required terms refuse
+nodes, preferred ones rank them.
 
-Terms count both ways: those of the pod to be placed, about pods on nodes, and those of pods on nodes, about the pod to be placed.
-Cost: nothing where no pod has terms; else about 0.1 ms per decision at 5,000 nodes, whatever the number of pods: counts per
-term are kept as pods come and go.
-Source: kube-scheduler InterPodAffinity (v1.36), KEP-2249 (namespaceSelector); docs/adr/0004 on terms met by different pods.
+Terms count both ways: those of the pod to be placed, about pods on nodes, and those of pods on
+nodes, about the pod to be placed.
+Cost: nothing where no pod has terms; else about 0.1 ms per decision at 5,000 nodes, whatever the
+number of pods: counts per term are kept as pods come and go.
+Source: kube-scheduler InterPodAffinity (v1.36), KEP-2249 (namespaceSelector); docs/adr/0004 on
+terms met by different pods.
 """
 
 from __future__ import annotations
@@ -25,19 +28,38 @@ from moorage.core.columns.pod_counters import AffinityTermKind, Counts, PodQuery
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.store import Lister
 from moorage.core.framework.arguments import ARGUMENTS
-from moorage.core.framework.cluster_events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
+from moorage.core.framework.cluster_events import (
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    EventResource,
+)
 from moorage.core.framework.interfaces import MAX_NODE_SCORE, Codes, PreFilterResult, Scores
 from moorage.core.framework.status import SKIP, SUCCESS, Code, Reason, Status
 from moorage.core.objects.meta import Namespace
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
-from moorage.core.plugins.inter_pod_affinity.term_matching import existing_term_matches, query_for_all, terms_match
+from moorage.core.plugins.inter_pod_affinity.term_matching import (
+    existing_term_matches,
+    query_for_all,
+    terms_match,
+)
 from moorage.core.pods.affinity_terms import AffinityTerm, AffinityTerms, pod_terms
 
 NAME = "InterPodAffinity"
-NOT_BESIDE = Reason("PodAffinityMismatch", "node(s) didn't match pod affinity rules", Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
-NOT_AWAY = Reason("PodAntiAffinityConflict", "node(s) didn't match pod anti-affinity rules", Code.UNSCHEDULABLE)
-REPELLED = Reason("ExistingPodAntiAffinity", "node(s) didn't satisfy existing pods anti-affinity rules", Code.UNSCHEDULABLE)
+NOT_BESIDE = Reason(
+    "PodAffinityMismatch",
+    "node(s) didn't match pod affinity rules",
+    Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
+)
+NOT_AWAY = Reason(
+    "PodAntiAffinityConflict", "node(s) didn't match pod anti-affinity rules", Code.UNSCHEDULABLE
+)
+REPELLED = Reason(
+    "ExistingPodAntiAffinity",
+    "node(s) didn't satisfy existing pods anti-affinity rules",
+    Code.UNSCHEDULABLE,
+)
 UNREADABLE = Reason("PodAffinityUnreadable", "parsing pod: {}", Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
 _REASONS = {1: NOT_BESIDE, 2: NOT_AWAY, 3: REPELLED}
 _NOT_BESIDE, _NOT_AWAY, _REPELLED = _REASONS
@@ -52,9 +74,10 @@ PerKey = Mapping[str, Counts]
 class InterPodAffinityArgs:
     """How affinity counts.
 
-    ``hard_pod_affinity_weight``: what a required term of a pod on a node, met by the pod to be placed, adds to the score.
-    ``ignore_preferred_terms_of_existing_pods``: a pod without preferences of its own is not ranked by those of others.
-    ``terms_met_by`` (ours): whether one pod must meet all required affinity terms, as in kube-scheduler, or each term some pod.
+    ``hard_pod_affinity_weight``: what a required term of a pod on a node, met by the pod to be
+    placed, adds to the score. ``ignore_preferred_terms_of_existing_pods``: a pod without
+    preferences of its own is not ranked by those of others. ``terms_met_by`` (ours): whether one
+    pod must meet all required affinity terms, as in kube-scheduler, or each term some pod.
     """
 
     __pydantic_config__: ClassVar = ARGUMENTS
@@ -67,8 +90,8 @@ class InterPodAffinityArgs:
 class RequiredTerms(NamedTuple):
     """Required affinity terms that one pod must meet together.
 
-    ``selects``: the pods that do. ``counts``: how many there are in each domain of each term's topology. ``by_itself``: whether the
-    pod to be placed does, so that it may be the first one.
+    ``selects``: the pods that do. ``counts``: how many there are in each domain of each term's
+    topology. ``by_itself``: whether the pod to be placed does, so that it may be the first one.
     """
 
     selects: PodQuery
@@ -77,9 +100,11 @@ class RequiredTerms(NamedTuple):
 
 
 class InterPodAffinityState(NamedTuple):
-    """What ``filter`` looks at. ``avoids``: the pod's anti-affinity terms, as queries with their topology keys.
+    """What ``filter`` looks at. ``avoids``: the pod's anti-affinity terms, as queries with their
+    topology keys.
 
-    ``shunned`` counts, by topology, the pods that the pod wants to be away from, ``shunning`` those that want to be away from it.
+    ``shunned`` counts, by topology, the pods that the pod wants to be away from, ``shunning`` those
+    that want to be away from it.
     """
 
     pod: Pod
@@ -91,7 +116,9 @@ class InterPodAffinityState(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class InterPodAffinity:
-    """Passes nodes where required terms of and about the pod are met; adds up the weights of preferred ones that are met."""
+    """Passes nodes where required terms of and about the pod are met; adds up the weights of
+    preferred ones that are met.
+    """
 
     name: ClassVar[str] = NAME
     reasons: ClassVar[tuple[Reason, ...]] = (NOT_BESIDE, NOT_AWAY, REPELLED, UNREADABLE)
@@ -101,7 +128,9 @@ class InterPodAffinity:
 
     @property
     def events_to_register(self) -> tuple[ClusterEventWithHint, ...]:
-        """Pods and namespaces that come, go or change labels, nodes that are new or do; the hint on pods needs the arguments."""
+        """Pods and namespaces that come, go or change labels, nodes that are new or do; the hint on
+        pods needs the arguments.
+        """
         return (
             ClusterEventWithHint(
                 EventResource.POD,
@@ -111,10 +140,18 @@ class InterPodAffinity:
                 _listens,
                 _repelled,
             ),
-            ClusterEventWithHint(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL, _node_frees, shared_by_signature=True),
+            ClusterEventWithHint(
+                EventResource.NODE,
+                ActionType.ADD | ActionType.UPDATE_NODE_LABEL,
+                _node_frees,
+                shared_by_signature=True,
+            ),
             ClusterEventWithHint(EventResource.NODE, ActionType.DELETE),
             ClusterEventWithHint(
-                EventResource.NAMESPACE, ActionType.ADD | ActionType.UPDATE | ActionType.DELETE, _namespace_frees, shared_by_signature=True
+                EventResource.NAMESPACE,
+                ActionType.ADD | ActionType.UPDATE | ActionType.DELETE,
+                _namespace_frees,
+                shared_by_signature=True,
             ),
         )
 
@@ -127,12 +164,16 @@ class InterPodAffinity:
         if affinity is None:
             return _encode((pod.metadata.namespace, None))
         own = [_would_do_itself(together, pod) for together in self._required_terms(pod)]
-        return _encode((pod.metadata.namespace, affinity.pod_affinity, affinity.pod_anti_affinity, own))
+        return _encode(
+            (pod.metadata.namespace, affinity.pod_affinity, affinity.pod_anti_affinity, own)
+        )
 
     def sign_pod(self, pod: Pod, snapshot: Snapshot) -> bytes:
-        """Which of the terms that pods on nodes carry speak of this pod, and which of its own affinity terms.
+        """Which of the terms that pods on nodes carry speak of this pod, and which of its own
+        affinity terms.
 
-        Of pods nominated to nodes the terms are not counted: beside these, pods differ as their labels do.
+        Of pods nominated to nodes the terms are not counted: beside these, pods differ as their
+        labels do.
         """
         matches, nominated = snapshot.pod_counters, len(snapshot.nominations)
         if pod.spec.affinity is None and not matches.has_existing_terms and not nominated:
@@ -143,10 +184,17 @@ class InterPodAffinity:
         return _encode((carried, own, labels)) if carried or own or nominated else b""
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
-        """Counts pods over the topologies of all required terms; a pod that these leave alone skips this plugin."""
+        """Counts pods over the topologies of all required terms; a pod that these leave alone skips
+        this plugin.
+        """
         terms, store = pod_terms(pod), snapshot.store
         if terms.error:
-            return PreFilterResult(Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (UNREADABLE.text.replace("{}", terms.error),)))
+            return PreFilterResult(
+                Status(
+                    Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
+                    (UNREADABLE.text.replace("{}", terms.error),),
+                )
+            )
         tally = _Tally(snapshot)
         shunning: dict[str, Counts] = {}
         for carried, counter in snapshot.pod_counters.existing_terms_matching(pod):
@@ -155,7 +203,9 @@ class InterPodAffinity:
         shunning = {key: counts for key, counts in shunning.items() if counts.any()}
         demanded = self._required_terms(pod)
         if not shunning and not demanded and not terms.anti_affinity:
-            return PreFilterResult(SKIP, InterPodAffinityState(pod, (), (), {}, {}), depends_on=tuple(tally.depends_on))
+            return PreFilterResult(
+                SKIP, InterPodAffinityState(pod, (), (), {}, {}), depends_on=tuple(tally.depends_on)
+            )
         demands = []
         for together in demanded:
             selects = query_for_all(together, store)
@@ -164,13 +214,17 @@ class InterPodAffinity:
             for key in dict.fromkeys(term.topology_key for term in together):
                 tally.add(counts, counter, key)
             demands.append(RequiredTerms(selects, counts, terms_match(together, pod, store)))
-        avoids = tuple((query_for_all((term,), store), term.topology_key) for term in terms.anti_affinity)
+        avoids = tuple(
+            (query_for_all((term,), store), term.topology_key) for term in terms.anti_affinity
+        )
         shunned: dict[str, Counts] = {}
         for selects, key in avoids:
             tally.add(shunned, snapshot.matching(selects), key)
         tally.depend_on_namespaces((*terms.affinity, *terms.anti_affinity))
         return PreFilterResult(
-            SUCCESS, InterPodAffinityState(pod, tuple(demands), avoids, shunned, shunning), depends_on=tuple(tally.depends_on)
+            SUCCESS,
+            InterPodAffinityState(pod, tuple(demands), avoids, shunned, shunning),
+            depends_on=tuple(tally.depends_on),
         )
 
     def filter(self, state: InterPodAffinityState, snapshot: Snapshot, rows: Rows) -> Codes:
@@ -190,18 +244,30 @@ class InterPodAffinity:
     def explain(self, state: InterPodAffinityState, code: int) -> tuple[tuple[Reason, str], ...]:
         return ((_REASONS[code], ""),)
 
-    def adjust(self, state: InterPodAffinityState, other: Pod, row: int, sign: int, snapshot: Snapshot) -> InterPodAffinityState:
+    def adjust(
+        self, state: InterPodAffinityState, other: Pod, row: int, sign: int, snapshot: Snapshot
+    ) -> InterPodAffinityState:
         """Count one pod more or less, in every map that it has a part in."""
         if other.spec.affinity is None and not state.avoids and not state.demands:
             return state  # neither speaks of the other
         nodes, pod = snapshot.nodes, state.pod
-        theirs = [term.topology_key for term in pod_terms(other).anti_affinity if existing_term_matches(term, pod, snapshot.store)]
+        theirs = [
+            term.topology_key
+            for term in pod_terms(other).anti_affinity
+            if existing_term_matches(term, pod, snapshot.store)
+        ]
         mine = [key for selects, key in state.avoids if selects.matches(other)]
         demands = tuple(
-            demand._replace(counts=shifted(demand.counts, demand.counts, row, sign, nodes)) if demand.selects.matches(other) else demand
+            demand._replace(counts=shifted(demand.counts, demand.counts, row, sign, nodes))
+            if demand.selects.matches(other)
+            else demand
             for demand in state.demands
         )
-        if not theirs and not mine and all(new is old for new, old in zip(demands, state.demands, strict=True)):
+        if (
+            not theirs
+            and not mine
+            and all(new is old for new, old in zip(demands, state.demands, strict=True))
+        ):
             return state
         return state._replace(
             demands=demands,
@@ -210,7 +276,9 @@ class InterPodAffinity:
         )
 
     def pre_score(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
-        """The weights of preferred terms, summed over each domain of their topologies; none met anywhere: skipped."""
+        """The weights of preferred terms, summed over each domain of their topologies; none met
+        anywhere: skipped.
+        """
         preferred = pod_terms(pod).preferred
         if self.args.ignore_preferred_terms_of_existing_pods and not preferred:
             return PreFilterResult(SKIP)
@@ -218,13 +286,20 @@ class InterPodAffinity:
         weights: dict[str, Counts] = {}
         met = False
         for term in preferred:
-            met |= tally.add(weights, snapshot.matching(query_for_all((term,), snapshot.store)), term.topology_key, term.weight)
+            met |= tally.add(
+                weights,
+                snapshot.matching(query_for_all((term,), snapshot.store)),
+                term.topology_key,
+                term.weight,
+            )
         for carried, counter in snapshot.pod_counters.existing_terms_matching(pod):
             weight = self._weight(carried.kind, carried.term)
             if weight is not None:
                 met |= tally.add(weights, counter, carried.term.topology_key, weight)
         tally.depend_on_namespaces(preferred)
-        return PreFilterResult(SUCCESS if met else SKIP, weights, depends_on=tuple(tally.depends_on))
+        return PreFilterResult(
+            SUCCESS if met else SKIP, weights, depends_on=tuple(tally.depends_on)
+        )
 
     def score(self, state: PerKey, snapshot: Snapshot, rows: Rows) -> Scores:
         """The sum of the weights in the node's domains; may be negative."""
@@ -237,14 +312,24 @@ class InterPodAffinity:
         """0 for the lowest sum, 100 for the highest; 0 for all when they are equal."""
         least = int(raw.min())
         spread = int(raw.max()) - least
-        return (MAX_NODE_SCORE * ((raw - least) / spread)).astype(np.int64) if spread else np.zeros_like(raw)
+        return (
+            (MAX_NODE_SCORE * ((raw - least) / spread)).astype(np.int64)
+            if spread
+            else np.zeros_like(raw)
+        )
 
-    # ---- inside ------------------------------------------------------------------------------------------------------------
+    # ---- inside ----------------------------------------------------------------------------------
 
     def _required_terms(self, pod: Pod) -> tuple[AffinityTerms, ...]:
         """The pod's required affinity terms, those together that one pod must meet."""
         terms = pod_terms(pod).affinity
-        return tuple((term,) for term in terms) if self.args.terms_met_by == "AnyPod" else (terms,) if terms else ()
+        return (
+            tuple((term,) for term in terms)
+            if self.args.terms_met_by == "AnyPod"
+            else (terms,)
+            if terms
+            else ()
+        )
 
     def _weight(self, kind: AffinityTermKind, term: AffinityTerm) -> int | None:
         """What a carried term adds to the score; None for terms that do not rank."""
@@ -253,34 +338,53 @@ class InterPodAffinity:
         return term.weight if kind is AffinityTermKind.PREFERRED else None
 
     def _pod_frees(self, pod: Pod, event: ClusterEvent, store: Lister) -> bool:
-        """Whether it is this pod, or one on a node that meets its affinity now, or stands against its anti-affinity no more.
+        """Whether it is this pod, or one on a node that meets its affinity now, or stands against
+        its anti-affinity no more.
 
-        Also a pod that went and whose own anti-affinity it stood against, or that was perhaps the last one to meet the affinity of a pod
-        that may be the first. Namespaces have their labels here, and one anti-affinity
-        term that is no more matched is enough: where kube-scheduler's hint leaves a pod waiting, this one wakes it.
+        Also a pod that went and whose own anti-affinity it stood against, or that was perhaps the
+        last one to meet the affinity of a pod that may be the first. Namespaces have their labels
+        here, and one anti-affinity term that is no more matched is enough: where kube-scheduler's
+        hint leaves a pod waiting, this one wakes it.
         """
         old = event.old if isinstance(event.old, Pod) else None
         new = event.new if isinstance(event.new, Pod) else None
         if old is not None and new is not None and new.metadata.uid == pod.metadata.uid:
             return True
-        if any(one is not None and not one.spec.node_name and not one.status.nominated_node_name for one in (old, new)):
+        if any(
+            one is not None and not one.spec.node_name and not one.status.nominated_node_name
+            for one in (old, new)
+        ):
             return False
         terms = pod_terms(pod)
         if new is not None and any(
-            _matches_all(together, new, store) and not _matches_all(together, old, store) for together in self._required_terms(pod)
+            _matches_all(together, new, store) and not _matches_all(together, old, store)
+            for together in self._required_terms(pod)
         ):
             return True
         if old is None:
             return False
         demanded = self._required_terms(pod)
-        if any(_would_do_itself(all_, pod) and _matches_all(all_, old, store) and not _matches_all(all_, new, store) for all_ in demanded):
+        if any(
+            _would_do_itself(all_, pod)
+            and _matches_all(all_, old, store)
+            and not _matches_all(all_, new, store)
+            for all_ in demanded
+        ):
             return True
-        freed = any(_matches_all((term,), old, store) and not _matches_all((term,), new, store) for term in terms.anti_affinity)
-        return freed or (new is None and any(_matches_all((term,), pod, store) for term in pod_terms(old).anti_affinity))
+        freed = any(
+            _matches_all((term,), old, store) and not _matches_all((term,), new, store)
+            for term in terms.anti_affinity
+        )
+        return freed or (
+            new is None
+            and any(_matches_all((term,), pod, store) for term in pod_terms(old).anti_affinity)
+        )
 
 
 def _would_do_itself(terms: AffinityTerms, pod: Pod) -> bool:
-    """Whether a pod's labels are what its own affinity asks for, so that it may be the first; namespaces are not looked at."""
+    """Whether a pod's labels are what its own affinity asks for, so that it may be the first;
+    namespaces are not looked at.
+    """
     return all(term.selector.matches(pod.metadata.labels or {}) for term in terms)
 
 
@@ -293,34 +397,50 @@ def _listens(pod: Pod) -> Iterable[Selector]:
 def _repelled(event: ClusterEvent) -> Iterable[Selector]:
     """The labels of waiting pods that the terms of a pod which went have kept away."""
     gone = event.old if event.new is None else None
-    return (term.selector for term in pod_terms(gone).anti_affinity) if isinstance(gone, Pod) else ()
+    return (
+        (term.selector for term in pod_terms(gone).anti_affinity) if isinstance(gone, Pod) else ()
+    )
 
 
 def _node_frees(pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
-    """Whether a label that its terms go by is new or changed there, or the node is new and it has anti-affinity or no terms.
+    """Whether a label that its terms go by is new or changed there, or the node is new and it has
+    anti-affinity or no terms.
 
-    Anti-affinity is met on a new node whatever its labels. A pod without terms, which pods on nodes repel, is woken by any change.
+    Anti-affinity is met on a new node whatever its labels. A pod without terms, which pods on nodes
+    repel, is woken by any change.
     """
     terms, old, new = pod_terms(pod), event.old, event.new
     labels = (new.metadata.labels or {}) if isinstance(new, Node) else {}
     if not isinstance(old, Node):
-        return not terms.affinity or bool(terms.anti_affinity) or any(term.topology_key in labels for term in terms.affinity)
+        return (
+            not terms.affinity
+            or bool(terms.anti_affinity)
+            or any(term.topology_key in labels for term in terms.affinity)
+        )
     keys = [term.topology_key for term in (*terms.affinity, *terms.anti_affinity)]
     return not keys or any((old.metadata.labels or {}).get(key) != labels.get(key) for key in keys)
 
 
 def _namespace_frees(pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
-    """Whether one of its terms selects a namespace that it did not, or no more, or its own namespace has other labels.
+    """Whether one of its terms selects a namespace that it did not, or no more, or its own
+    namespace has other labels.
 
     The latter may end what the terms of other pods have against it.
     """
     old, new = (one if isinstance(one, Namespace) else None for one in (event.old, event.new))
-    if old is not None and new is not None and (old.metadata.labels or {}) == (new.metadata.labels or {}):
+    if (
+        old is not None
+        and new is not None
+        and (old.metadata.labels or {}) == (new.metadata.labels or {})
+    ):
         return False
     if pod.metadata.namespace in (one.metadata.name for one in (old, new) if one is not None):
         return True
     terms = pod_terms(pod)
-    return any(_selects(term, old) != _selects(term, new) for term in (*terms.affinity, *terms.anti_affinity))
+    return any(
+        _selects(term, old) != _selects(term, new)
+        for term in (*terms.affinity, *terms.anti_affinity)
+    )
 
 
 def _selects(term: AffinityTerm, namespace: Namespace | None) -> bool:
@@ -341,7 +461,9 @@ class _Tally:
         self._store = snapshot.store
 
     def add(self, sums: dict[str, Counts], counter: RowCounter, key: str, weight: int = 1) -> bool:
-        """Add a counter, so many times, to the sums over this topology; whether it counts a pod in any of its domains."""
+        """Add a counter, so many times, to the sums over this topology; whether it counts a pod in
+        any of its domains.
+        """
         self.depends_on[counter] = self.depends_on[self._nodes.logs[Aspect.LABELS]] = None
         counts = per_domain(counter.per_row(self._nodes.rows), key, self._nodes)
         weighed = counts if weight == 1 else counts * weight

@@ -1,6 +1,7 @@
 """Whom affinity terms speak of, where namespaces have a part in it.
 
-Terms of the pod to be placed speak of the namespaces that there are; terms of pods on nodes ask for the labels of that one namespace.
+Terms of the pod to be placed speak of the namespaces that there are; terms of pods on nodes ask for
+the labels of that one namespace.
 Source: kube-scheduler InterPodAffinity (v1.36), KEP-2249 (namespaceSelector).
 """
 
@@ -20,7 +21,9 @@ def query_for_all(terms: AffinityTerms, store: Lister) -> PodQuery:
     namespaces: frozenset[str] | None = None
     for term in terms:
         mine = _namespaces(term, store)
-        namespaces = mine if namespaces is None else namespaces if mine is None else namespaces & mine
+        namespaces = (
+            mine if namespaces is None else namespaces if mine is None else namespaces & mine
+        )
     return PodQuery(namespaces, _all_of(tuple(term.selector for term in terms)))
 
 
@@ -29,7 +32,9 @@ def _all_of(selectors: tuple[Selector, ...]) -> Selector:
     """The selector of what all of these select."""
     if any(selector.conditions is None for selector in selectors):
         return NOTHING
-    return Selector(tuple(condition for selector in selectors for condition in selector.conditions or ()))
+    return Selector(
+        tuple(condition for selector in selectors for condition in selector.conditions or ())
+    )
 
 
 def _namespaces(term: AffinityTerm, store: Lister) -> frozenset[str] | None:
@@ -44,15 +49,23 @@ def _namespaces(term: AffinityTerm, store: Lister) -> frozenset[str] | None:
 
 @memoized(lambda names, selector, *_: WORD_BYTES * (len(names) + selector.words))
 def _selected(selector: Selector, store: Lister, version: int) -> frozenset[str]:
-    """The names of the namespaces that a selector selects, remembered until one changes (``version``)."""
-    return frozenset(name for name, namespace in store.objects(Namespace).items() if selector.matches(namespace.metadata.labels))
+    """The names of the namespaces that a selector selects, remembered until one changes
+    (``version``).
+    """
+    return frozenset(
+        name
+        for name, namespace in store.objects(Namespace).items()
+        if selector.matches(namespace.metadata.labels)
+    )
 
 
 def terms_match(terms: AffinityTerms, pod: Pod, store: Lister) -> bool:
     """Whether the terms of the pod to be placed, all of them, speak of that pod itself."""
     namespace, labels = pod.metadata.namespace, pod.metadata.labels
     reach = (_namespaces(term, store) for term in terms)
-    return all(term.selector.matches(labels) for term in terms) and all(names is None or namespace in names for names in reach)
+    return all(term.selector.matches(labels) for term in terms) and all(
+        names is None or namespace in names for names in reach
+    )
 
 
 def existing_term_matches(term: AffinityTerm, pod: Pod, store: Lister) -> bool:

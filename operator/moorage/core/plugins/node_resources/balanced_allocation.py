@@ -1,8 +1,11 @@
-"""NodeResourcesBalancedAllocation: prefers nodes on which the pod brings the use of several resources closer together.
+"""NodeResourcesBalancedAllocation: prefers nodes on which the pod brings the use of several
+resources closer together.
 
-A node that is full of memory and idle otherwise is of little use; this plugin sends it pods that ask for cpu.
+A node that is full of memory and idle otherwise is of little use; this plugin sends it pods that
+ask for cpu.
 Cost: a few operations per resource for each node that changed.
-Source: kube-scheduler NodeResourcesBalancedAllocation (v1.36), including float64 where it uses it.
+Source: kube-scheduler
+NodeResourcesBalancedAllocation (v1.36), including float64 where it uses it.
 """
 
 from __future__ import annotations
@@ -60,7 +63,14 @@ class NodeResourcesBalancedAllocationArgs:
         names: set[str] = set()
         for i, spec in enumerate(self.resources or ()):
             if spec.name in names:
-                found.append(Violation(f"resources[{i}].name", spec.name, "must not be named twice", FieldErrorType.DUPLICATE))
+                found.append(
+                    Violation(
+                        f"resources[{i}].name",
+                        spec.name,
+                        "must not be named twice",
+                        FieldErrorType.DUPLICATE,
+                    )
+                )
             names.add(spec.name)
             if spec.weight not in (0, 1):
                 found.append(Violation(f"resources[{i}].weight", spec.weight, "must be 1"))
@@ -69,7 +79,9 @@ class NodeResourcesBalancedAllocationArgs:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class NodeResourcesBalancedAllocation:
-    """Scores 75 where the pod leaves the balance as it is, up to 100 where it mends it, down to 50 where it upsets it."""
+    """Scores 75 where the pod leaves the balance as it is, up to 100 where it mends it, down to 50
+    where it upsets it.
+    """
 
     name: ClassVar[str] = NAME
     reasons: ClassVar[tuple[Reason, ...]] = ()
@@ -107,24 +119,33 @@ class NodeResourcesBalancedAllocation:
 
 
 def pair_deviation(used: list[Fractions], present: list[npt.NDArray[np.bool_]]) -> Fractions:
-    """The standard deviation of two resources, 0 where a node lacks one. float64[2, rows] each, and bool[rows] -> float64[2, rows]."""
+    """The standard deviation of two resources, 0 where a node lacks one. float64[2, rows] each, and
+    bool[rows] -> float64[2, rows].
+    """
     deviation: Fractions = np.abs(used[0] - used[1])
     deviation *= (present[0] & present[1]) * _HALF
     return deviation
 
 
 def deviations(used: list[Fractions], present: list[npt.NDArray[np.bool_]]) -> Fractions:
-    """The standard deviation over those of three or more resources that a node has, shapes as in ``pair_deviation``.
+    """The standard deviation over those of three or more resources that a node has, shapes as in
+    ``pair_deviation``.
 
-    Sums go in the order of the resources and a node with two of them gets the formula for pairs: the last bit may decide the integer.
+    Sums go in the order of the resources and a node with two of them gets the formula for pairs:
+    the last bit may decide the integer.
     """
     count = np.maximum(sum(present, np.zeros_like(present[0], np.int64)), ONE)
     held = [fractions * there for fractions, there in zip(used, present, strict=True)]
     mean = sum(held) / count
-    squares = sum((fractions - mean) ** 2 * there for fractions, there in zip(held, present, strict=True))
+    squares = sum(
+        (fractions - mean) ** 2 * there for fractions, there in zip(held, present, strict=True)
+    )
     result: Fractions = np.sqrt(squares / count)
     if (pairs := count == 2).any():
         highest = functools.reduce(np.maximum, held)
-        lowest = functools.reduce(np.minimum, (np.where(there, one, _WHOLE) for one, there in zip(used, present, strict=True)))
+        lowest = functools.reduce(
+            np.minimum,
+            (np.where(there, one, _WHOLE) for one, there in zip(used, present, strict=True)),
+        )
         result = np.where(pairs, (highest - lowest) * _HALF, result)
     return result

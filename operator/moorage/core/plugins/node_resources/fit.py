@@ -1,4 +1,5 @@
-"""NodeResourcesFit: a node must have what the pod asks for; prefers emptier nodes, fuller ones, or those near a shape of use.
+"""NodeResourcesFit: a node must have what the pod asks for; prefers emptier nodes, fuller ones, or
+those near a shape of use.
 
 Cost: one subtraction per resource for each node that changed, and a few more for its score.
 Source: kube-scheduler NodeResourcesFit (v1.36).
@@ -21,7 +22,12 @@ from moorage.core.columns.nodes.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.store import Lister
 from moorage.core.framework.arguments import ARGUMENTS, FieldErrorType, Violation
-from moorage.core.framework.cluster_events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
+from moorage.core.framework.cluster_events import (
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    EventResource,
+)
 from moorage.core.framework.interfaces import MAX_NODE_SCORE, Codes, PreFilterResult, Scores
 from moorage.core.framework.status import SUCCESS, Code, Reason, error_status
 from moorage.core.objects.meta import HasMetadata
@@ -53,7 +59,7 @@ TOO_SMALL = Reason("NodeTooSmall", "Insufficient {}", Code.UNSCHEDULABLE_AND_UNR
 """Not even the empty node has enough."""
 
 
-# ---- arguments -----------------------------------------------------------------------------------------------------------
+# ---- arguments -----------------------------------------------------------------------------------
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -68,7 +74,9 @@ class UtilizationShapePoint:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RequestedToCapacityRatio:
-    """A score as a function of utilization: straight lines between the points, level outside them."""
+    """A score as a function of utilization: straight lines between the points, level outside
+    them.
+    """
 
     __pydantic_config__: ClassVar = ARGUMENTS
 
@@ -78,10 +86,20 @@ class RequestedToCapacityRatio:
         """At least one point, from left to right."""
         shape = self.shape or ()
         if not shape:
-            return [Violation("shape", None, "at least one point must be specified", FieldErrorType.REQUIRED)]
+            return [
+                Violation(
+                    "shape", None, "at least one point must be specified", FieldErrorType.REQUIRED
+                )
+            ]
         for i, (left, right) in enumerate(itertools.pairwise(shape), start=1):
             if left.utilization >= right.utilization:
-                return [Violation(f"shape[{i}].utilization", right.utilization, "values must be sorted in increasing order")]
+                return [
+                    Violation(
+                        f"shape[{i}].utilization",
+                        right.utilization,
+                        "values must be sorted in increasing order",
+                    )
+                ]
         return []
 
 
@@ -98,23 +116,44 @@ class ScoringStrategy:
     def validate(self) -> list[Violation]:
         """Weights that can be weighed, and a shape for the type that has one, and only for it."""
         found = [
-            Violation(f"resources[{i}].weight", spec.weight, f"resource weight of {spec.name} not in valid range (0, 100]")
+            Violation(
+                f"resources[{i}].weight",
+                spec.weight,
+                f"resource weight of {spec.name} not in valid range (0, 100]",
+            )
             for i, spec in enumerate(self.resources or ())
             if not 0 <= spec.weight <= MAX_RESOURCE_WEIGHT
         ]
         path, ratio = "requestedToCapacityRatio", self.requested_to_capacity_ratio
         if self.type == "RequestedToCapacityRatio":
             if ratio is None:
-                return [*found, Violation(path, None, "must be specified when type is RequestedToCapacityRatio", FieldErrorType.REQUIRED)]
+                return [
+                    *found,
+                    Violation(
+                        path,
+                        None,
+                        "must be specified when type is RequestedToCapacityRatio",
+                        FieldErrorType.REQUIRED,
+                    ),
+                ]
             return found + [violation.under(path) for violation in ratio.validate()]
         if ratio is not None:
-            found.append(Violation(path, ratio, "must be nil when type is not RequestedToCapacityRatio", FieldErrorType.FORBIDDEN))
+            found.append(
+                Violation(
+                    path,
+                    ratio,
+                    "must be nil when type is not RequestedToCapacityRatio",
+                    FieldErrorType.FORBIDDEN,
+                )
+            )
         return found
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class NodeResourcesFitArgs:
-    """Which extended resources are somebody else's business (by name, or by what is before the slash), and how to rank nodes."""
+    """Which extended resources are somebody else's business (by name, or by what is before the
+    slash), and how to rank nodes.
+    """
 
     __pydantic_config__: ClassVar = ARGUMENTS
 
@@ -126,25 +165,39 @@ class NodeResourcesFitArgs:
         """Names must be able to be resource names, groups what is before their slash."""
         found: list[Violation] = []
         for i, name in enumerate(self.ignored_resources or ()):
-            found += [Violation(f"ignoredResources[{i}]", name, problem) for problem in qualified_name(name)]
+            found += [
+                Violation(f"ignoredResources[{i}]", name, problem)
+                for problem in qualified_name(name)
+            ]
         for i, group in enumerate(self.ignored_resource_groups or ()):
             texts = ["resource group name can't contain '/'"] if "/" in group else []
-            found += [Violation(f"ignoredResourceGroups[{i}]", group, text) for text in texts + qualified_name(group)]
+            found += [
+                Violation(f"ignoredResourceGroups[{i}]", group, text)
+                for text in texts + qualified_name(group)
+            ]
         if self.scoring_strategy is not None:
-            found += [violation.under("scoringStrategy") for violation in self.scoring_strategy.validate()]
+            found += [
+                violation.under("scoringStrategy") for violation in self.scoring_strategy.validate()
+            ]
         return found
 
     def ignores(self, resource: str) -> bool:
-        """Whether nodes need not have this resource. What Kubernetes itself hands out is never ignored."""
-        named = resource in (self.ignored_resources or ()) or resource.partition("/")[0] in (self.ignored_resource_groups or ())
+        """Whether nodes need not have this resource. What Kubernetes itself hands out is never
+        ignored.
+        """
+        named = resource in (self.ignored_resources or ()) or resource.partition("/")[0] in (
+            self.ignored_resource_groups or ()
+        )
         return named and is_extended(resource)
 
 
-# ---- what wakes a pod that was refused -------------------------------------------------------------------------------------
+# ---- what wakes a pod that was refused -----------------------------------------------------------
 
 
 def _names_resource(pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
-    """Whether a class of devices is new or stands for something else than before, and the pod asks for that."""
+    """Whether a class of devices is new or stands for something else than before, and the pod asks
+    for that.
+    """
     old, new = event.old, event.new
     if not isinstance(new, DeviceClass):
         return False
@@ -154,18 +207,22 @@ def _names_resource(pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
     return name in wanted or PREFIX + new.metadata.name in wanted
 
 
-# ---- the plugin ----------------------------------------------------------------------------------------------------------
+# ---- the plugin ----------------------------------------------------------------------------------
 
 _FIRST = {"cpu": 0, "memory": 1, "ephemeral-storage": 2}
 _PODS_BIT = 1
 _SLOTS = 30
-"""A code has a bit for the number of pods and two for each resource: lacking now, lacking on the empty node."""
+"""A code has a bit for the number of pods and two for each resource: lacking now, lacking on the
+empty node.
+"""
 
 
 class RequestedResource(NamedTuple):
-    """A resource that a pod asks for: how much, in the node table's unit, and its bits. Numbers are int64[].
+    """A resource that a pod asks for: how much, in the node table's unit, and its bits. Numbers are
+    int64[].
 
-    ``delegated``: devices stand for it, so a node that has none of it is DynamicResources' business.
+    ``delegated``: devices stand for it, so a node that has none of it is DynamicResources'
+    business.
     """
 
     resource: str
@@ -188,15 +245,28 @@ class NodeResourcesFit:
 
     @property
     def events_to_register(self) -> tuple[ClusterEventWithHint, ...]:
-        """Pods that leave or take less, nodes that are new or have more, classes of devices; two hints need the arguments."""
+        """Pods that leave or take less, nodes that are new or have more, classes of devices; two
+        hints need the arguments.
+        """
         return (
             ClusterEventWithHint(
-                EventResource.POD, ActionType.DELETE | ActionType.UPDATE_POD_SCALE_DOWN, self._frees_resources, shared_by_signature=True
+                EventResource.POD,
+                ActionType.DELETE | ActionType.UPDATE_POD_SCALE_DOWN,
+                self._frees_resources,
+                shared_by_signature=True,
             ),
             ClusterEventWithHint(
-                EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_ALLOCATABLE, self._makes_room, shared_by_signature=True
+                EventResource.NODE,
+                ActionType.ADD | ActionType.UPDATE_NODE_ALLOCATABLE,
+                self._makes_room,
+                shared_by_signature=True,
             ),
-            ClusterEventWithHint(EventResource.DEVICE_CLASS, ActionType.ADD | ActionType.UPDATE, _names_resource, shared_by_signature=True),
+            ClusterEventWithHint(
+                EventResource.DEVICE_CLASS,
+                ActionType.ADD | ActionType.UPDATE,
+                _names_resource,
+                shared_by_signature=True,
+            ),
         )
 
     def hint_signature(self, pod: Pod) -> Hashable:
@@ -212,15 +282,24 @@ class NodeResourcesFit:
         names = [name for name, amount in amounts.items() if amount and not self.args.ignores(name)]
         names.sort(key=lambda name: (_FIRST.get(name, len(_FIRST)), name))
         store = snapshot.store
-        wanted = (_wanted(i, name, amounts[name], device_class(name, store) is not None) for i, name in enumerate(names))
+        wanted = (
+            _wanted(i, name, amounts[name], device_class(name, store) is not None)
+            for i, name in enumerate(names)
+        )
         return PreFilterResult(
-            SUCCESS, tuple(wanted), depends_on=(store.version_counter(DeviceClass),) if any(map(is_delegable, names)) else ()
+            SUCCESS,
+            tuple(wanted),
+            depends_on=(store.version_counter(DeviceClass),)
+            if any(map(is_delegable, names))
+            else (),
         )
 
     def filter(self, state: tuple[RequestedResource, ...], snapshot: Snapshot, rows: Rows) -> Codes:
         """Bits as ``_SLOTS`` says."""
         nodes = snapshot.nodes
-        codes: Codes = (nodes.requested[PODS][rows] >= nodes.allocatable[PODS][rows]).astype(np.int64)
+        codes: Codes = (nodes.requested[PODS][rows] >= nodes.allocatable[PODS][rows]).astype(
+            np.int64
+        )
         for resource, amount, lacking, too_small, delegated in state:
             there = nodes.amounts(resource, rows)
             if there is None:
@@ -235,7 +314,9 @@ class NodeResourcesFit:
             codes |= is_small * too_small
         return codes
 
-    def explain(self, state: tuple[RequestedResource, ...], code: int) -> tuple[tuple[Reason, str], ...]:
+    def explain(
+        self, state: tuple[RequestedResource, ...], code: int
+    ) -> tuple[tuple[Reason, str], ...]:
         """One reason for each thing that is lacking."""
         why = [(TOO_MANY_PODS, "")] if code & _PODS_BIT else []
         for resource, _, lacking, too_small, _ in state:
@@ -252,7 +333,11 @@ class NodeResourcesFit:
             return PreFilterResult(error_status(str(error)))
         ratio = strategy.requested_to_capacity_ratio
         table = shape_table(ratio.shape or ()) if ratio is not None else None
-        return PreFilterResult(SUCCESS, FitScoring(counted, strategy.type, table), depends_on=depends(counted, snapshot.store))
+        return PreFilterResult(
+            SUCCESS,
+            FitScoring(counted, strategy.type, table),
+            depends_on=depends(counted, snapshot.store),
+        )
 
     def score(self, state: FitScoring, snapshot: Snapshot, rows: Rows) -> Scores:
         """The weighted mean of the resources' scores, 0 for a node that has none of them."""
@@ -264,22 +349,33 @@ class NodeResourcesFit:
             weights += counts * share.weight
         weights = np.maximum(weights, ONE)
         if state.table is not None:
-            total += weights // 2  # a shape's mean is rounded, the other strategies drop the fraction
+            # a shape's mean is rounded, the other strategies drop the fraction
+            total += weights // 2
         mean: Scores = total // weights
         return mean
 
     def _frees_resources(self, pod: Pod, event: ClusterEvent, store: Lister) -> bool:
-        """Whether a pod left a node, or one (this pod, even) asks for less of something that this pod asks for; and that may be enough.
+        """Whether a pod left a node, or one (this pod, even) asks for less of something that this
+        pod asks for; and that may be enough.
 
-        kube-scheduler's hint does not ask what the node has left, so that pods which come and go wake one that is too large for them all.
+        kube-scheduler's hint does not ask what the node has left, so that pods which come and go
+        wake one that is too large for them all.
         """
         old, new = event.old, event.new
         if not isinstance(old, Pod):
             return False
         if isinstance(new, Pod) and new.metadata.uid == pod.metadata.uid:
             return True
-        node = new.spec.node_name if isinstance(new, Pod) else old.spec.node_name or old.status.nominated_node_name
-        wanted = {name: amount for name, amount in pod_amounts(pod, FIT).items() if amount and not self.args.ignores(name)}
+        node = (
+            new.spec.node_name
+            if isinstance(new, Pod)
+            else old.spec.node_name or old.status.nominated_node_name
+        )
+        wanted = {
+            name: amount
+            for name, amount in pod_amounts(pod, FIT).items()
+            if amount and not self.args.ignores(name)
+        }
         if not node or not store.room.might_take(node, wanted, priority(pod)):
             return False
         if not isinstance(new, Pod):
@@ -288,17 +384,27 @@ class NodeResourcesFit:
         return any(before.get(name, 0) > after.get(name, 0) for name in wanted)
 
     def _makes_room(self, pod: Pod, event: ClusterEvent, store: Lister) -> bool:
-        """Whether the pod would fit the node if that were empty, and the node is new, has more of something, or devices do instead.
+        """Whether the pod would fit the node if that were empty, and the node is new, has more of
+        something, or devices do instead.
 
-        Resources to be ignored are, where kube-scheduler's hint knows no arguments and leaves a pod that asks for one waiting.
+        Resources to be ignored are, where kube-scheduler's hint knows no arguments and leaves a pod
+        that asks for one waiting.
         """
         old, new = event.old, event.new
         if not isinstance(new, Node):
             return False
-        wanted = {name: amount for name, amount in pod_amounts(pod, FIT).items() if amount and not self.args.ignores(name)}
+        wanted = {
+            name: amount
+            for name, amount in pod_amounts(pod, FIT).items()
+            if amount and not self.args.ignores(name)
+        }
         now, wanted["pods"] = allocatable_amounts(new), 1
-        delegated = [name for name in wanted if not now.get(name) and device_class(name, store) is not None]
-        if any(amount > now.get(name, 0) for name, amount in wanted.items() if name not in delegated):
+        delegated = [
+            name for name in wanted if not now.get(name) and device_class(name, store) is not None
+        ]
+        if any(
+            amount > now.get(name, 0) for name, amount in wanted.items() if name not in delegated
+        ):
             return False
         if not isinstance(old, Node) or delegated:
             return True
@@ -306,25 +412,35 @@ class NodeResourcesFit:
         return any(now.get(name, 0) > before.get(name, 0) for name in wanted)
 
 
-# ---- pure helpers ----------------------------------------------------------------------------------------------------------
+# ---- pure helpers --------------------------------------------------------------------------------
 
 
 def _wanted(i: int, resource: str, amount: int, delegated: bool) -> RequestedResource:
-    """The i-th resource. Those from the last slot on share it: in a pod that asks for so many, then all of them are named."""
+    """The i-th resource. Those from the last slot on share it: in a pod that asks for so many, then
+    all of them are named.
+    """
     slot = min(i, _SLOTS - 1)
-    return RequestedResource(resource, np.array(amount), np.array(2 << 2 * slot), np.array(4 << 2 * slot), delegated)
+    return RequestedResource(
+        resource, np.array(amount), np.array(2 << 2 * slot), np.array(4 << 2 * slot), delegated
+    )
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class FitScoring:
-    """What a pod's scores are made of: resources, the strategy's type and, if it has a shape, the score at each percent of use."""
+    """What a pod's scores are made of: resources, the strategy's type and, if it has a shape, the
+    score at each percent of use.
+    """
 
     shares: tuple[Share, ...]
     type: str
     table: Int64Array | None
 
-    def score(self, capacity: Int64Array, requested: Int64Array) -> tuple[Scores, npt.NDArray[np.bool_]]:
-        """One resource's score on each node and whether it counts there. A node that has none of it is not judged by it."""
+    def score(
+        self, capacity: Int64Array, requested: Int64Array
+    ) -> tuple[Scores, npt.NDArray[np.bool_]]:
+        """One resource's score on each node and whether it counts there. A node that has none of it
+        is not judged by it.
+        """
         present = capacity != ZERO
         divisor = np.maximum(capacity, ONE)
         if self.type == "LeastAllocated":
@@ -343,10 +459,16 @@ def shape_table(shape: tuple[UtilizationShapePoint, ...]) -> Int64Array:
 
 
 def _height(points: list[tuple[int, int]], percent: int) -> int:
-    """The height of the line through the points; a fraction is dropped towards zero from the left point's height, as Go does."""
+    """The height of the line through the points; a fraction is dropped towards zero from the left
+    point's height, as Go does.
+    """
     left, low = points[0]
     for right, high in points:
         if percent <= right:
-            return low + int((high - low) * (percent - left) / (right - left)) if right > left else high
+            return (
+                low + int((high - low) * (percent - left) / (right - left))
+                if right > left
+                else high
+            )
         left, low = right, high
     return low

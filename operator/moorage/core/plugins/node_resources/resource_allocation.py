@@ -1,6 +1,7 @@
 """Resources in scores: what NodeResourcesFit and NodeResourcesBalancedAllocation have in common.
 
-Both are given a list of resources and look at each one's allocatable and requested amounts on a node, with the pod there.
+Both are given a list of resources and look at each one's allocatable and requested amounts on a
+node, with the pod there.
 Source: kube-scheduler ``resourceAllocationScorer`` (v1.36).
 """
 
@@ -28,12 +29,16 @@ from moorage.core.pods.resource_names import is_delegable, is_scalar
 
 Int64Array = npt.NDArray[np.int64]
 ZERO, ONE, TOP = np.array(0), np.array(1), np.array(MAX_NODE_SCORE)
-"""int64[] for use in hot code: NumPy takes a 0-d array as it is, while it converts a Python int anew in every operation."""
+"""int64[] for use in hot code: NumPy takes a 0-d array as it is, while it converts a Python int
+anew in every operation.
+"""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ResourceSpec:
-    """A resource to score by; weight 0 counts as 1. Any name may stand here; which weights may says who uses it."""
+    """A resource to score by; weight 0 counts as 1. Any name may stand here; which weights may says
+    who uses it.
+    """
 
     __pydantic_config__: ClassVar = ARGUMENTS
 
@@ -48,9 +53,11 @@ CPU_AND_MEMORY = (ResourceSpec("cpu"), ResourceSpec("memory"))
 
 
 class Share(NamedTuple):
-    """A resource that counts in a pod's scores: how much the pod asks for, in the node table's unit, and its weight.
+    """A resource that counts in a pod's scores: how much the pod asks for, in the node table's
+    unit, and its weight.
 
-    ``amount`` and ``weight`` are int64[]. ``devices``: the class whose devices stand for the resource on a node that has none of it.
+    ``amount`` and ``weight`` are int64[]. ``devices``: the class whose devices stand for the
+    resource on a node that has none of it.
     """
 
     resource: str
@@ -59,12 +66,22 @@ class Share(NamedTuple):
     devices: DeviceClass | None = None
 
 
-def shares(resources: tuple[ResourceSpec, ...] | None, amounts: Amounts, store: Lister) -> tuple[Share, ...]:
-    """What counts for a pod. A scalar resource that it does not ask for doesn't, nor does a name that nothing tracks."""
+def shares(
+    resources: tuple[ResourceSpec, ...] | None, amounts: Amounts, store: Lister
+) -> tuple[Share, ...]:
+    """What counts for a pod. A scalar resource that it does not ask for doesn't, nor does a name
+    that nothing tracks.
+    """
     return tuple(
-        Share(spec.name, np.array(amounts.get(spec.name, 0)), np.array(spec.weight or 1), device_class(spec.name, store))
+        Share(
+            spec.name,
+            np.array(amounts.get(spec.name, 0)),
+            np.array(spec.weight or 1),
+            device_class(spec.name, store),
+        )
         for spec in resources or CPU_AND_MEMORY
-        if spec.name in ("cpu", "memory", "ephemeral-storage") or (is_scalar(spec.name) and amounts.get(spec.name, 0))
+        if spec.name in ("cpu", "memory", "ephemeral-storage")
+        or (is_scalar(spec.name) and amounts.get(spec.name, 0))
     )
 
 
@@ -75,15 +92,24 @@ def device_class(resource: str, store: Lister) -> DeviceClass | None:
 
 
 def depends(wanted: tuple[Share, ...], store: Lister) -> tuple[Versioned, ...]:
-    """What scores by these shares depend on beside the nodes: nothing, unless devices may stand for one of them."""
+    """What scores by these shares depend on beside the nodes: nothing, unless devices may stand for
+    one of them.
+    """
     if not any(is_delegable(share.resource) for share in wanted):
         return ()
-    devices = (store.index(DeviceLedger).version_counter,) if any(share.devices is not None for share in wanted) else ()
+    devices = (
+        (store.index(DeviceLedger).version_counter,)
+        if any(share.devices is not None for share in wanted)
+        else ()
+    )
     return store.version_counter(DeviceClass), *devices
 
 
-def usage(wanted: tuple[Share, ...], snapshot: Snapshot, rows: Rows, *, nonzero: bool) -> Iterator[tuple[Share, Int64Array, Int64Array]]:
-    """For each share, int64[rows] of allocatable and of requested; without the resources that no node knows.
+def usage(
+    wanted: tuple[Share, ...], snapshot: Snapshot, rows: Rows, *, nonzero: bool
+) -> Iterator[tuple[Share, Int64Array, Int64Array]]:
+    """For each share, int64[rows] of allocatable and of requested; without the resources that no
+    node knows.
 
     ``nonzero``: requested cpu and memory with defaults for containers that ask for none.
     """
@@ -104,9 +130,15 @@ def usage(wanted: tuple[Share, ...], snapshot: Snapshot, rows: Rows, *, nonzero:
 
 
 def _with_devices(
-    class_: DeviceClass, allocatable: Int64Array, requested: Int64Array, snapshot: Snapshot, rows: Rows
+    class_: DeviceClass,
+    allocatable: Int64Array,
+    requested: Int64Array,
+    snapshot: Snapshot,
+    rows: Rows,
 ) -> tuple[Int64Array, Int64Array]:
-    """Where a node has none of the resource itself: how many devices it can reach, and how many of them are in use."""
+    """Where a node has none of the resource itself: how many devices it can reach, and how many of
+    them are in use.
+    """
     ledger, nodes = snapshot.store.index(DeviceLedger), snapshot.nodes
     allocatable, requested = allocatable.copy(), requested.copy()
     numbers = np.arange(nodes.rows)[rows]

@@ -1,7 +1,9 @@
 """Topology spread constraints: compiled, and pods counted by them.
 
-What PodTopologySpread's two halves have in common: the hard constraints refuse nodes, the soft ones rank them.
-Source: kube-scheduler PodTopologySpread (v1.36), KEP-895, KEP-3022 (minDomains), KEP-3094 (policies), KEP-3243 (matchLabelKeys).
+What PodTopologySpread's two halves have in common: the hard constraints refuse nodes, the soft ones
+rank them.
+Source: kube-scheduler PodTopologySpread (v1.36), KEP-895, KEP-3022 (minDomains), KEP-3094
+(policies), KEP-3243 (matchLabelKeys).
 """
 
 from __future__ import annotations
@@ -36,7 +38,9 @@ _decode = msgspec.msgpack.Decoder(tuple[tuple[TopologySpreadConstraint, Labels],
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Constraint:
-    """A compiled constraint. ``selector`` includes what matchLabelKeys add; nodes that the policies exclude do not count."""
+    """A compiled constraint. ``selector`` includes what matchLabelKeys add; nodes that the policies
+    exclude do not count.
+    """
 
     topology_key: str
     max_skew: int
@@ -62,12 +66,19 @@ def constraints_of(pod: Pod, when: str) -> Constraints:
 
 @memoized(byte_size)
 def _compile(encoded: bytes) -> Constraints:
-    return tuple(compile_constraint(one, _and_equal(compile_selector(one.label_selector), labels)) for one, labels in _decode(encoded))
+    return tuple(
+        compile_constraint(one, _and_equal(compile_selector(one.label_selector), labels))
+        for one, labels in _decode(encoded)
+    )
 
 
 def _and_equal(selector: Selector, labels: Labels) -> Selector:
     """The selector with these labels' values; one that selects nothing stays so."""
-    return selector if selector.conditions is None else Selector(equality(labels) + selector.conditions)
+    return (
+        selector
+        if selector.conditions is None
+        else Selector(equality(labels) + selector.conditions)
+    )
 
 
 def compile_constraint(constraint: TopologySpreadConstraint, selector: Selector) -> Constraint:
@@ -94,7 +105,9 @@ class Included:
     def by(cls, pod: Pod) -> Included:
         """The nodes that count for this pod."""
         affinity = pod.spec.affinity
-        picky = bool(pod.spec.node_selector) or (affinity is not None and affinity.node_affinity is not None)
+        picky = bool(pod.spec.node_selector) or (
+            affinity is not None and affinity.node_affinity is not None
+        )
         return cls(pod, required_node_terms(pod) if picky else None)
 
     def mask(self, constraint: Constraint, nodes: NodeTable, rows: Rows) -> Mask:
@@ -105,7 +118,13 @@ class Included:
         if constraint.honors_taints:
             tolerations = self.pod.spec.tolerations or ()
             mask &= (
-                judge_each(nodes.taint_set[rows], lambda taints: not any(untolerated_taints(nodes.taint_sets[taints], tolerations))) != 0
+                judge_each(
+                    nodes.taint_set[rows],
+                    lambda taints: (
+                        not any(untolerated_taints(nodes.taint_sets[taints], tolerations))
+                    ),
+                )
+                != 0
             )
         return mask
 
@@ -118,7 +137,9 @@ def with_all_keys(constraints: Constraints, nodes: NodeTable, rows: Rows) -> Mas
     return mask
 
 
-def matching_pods(constraint: Constraint, namespace: str, snapshot: Snapshot) -> tuple[Counts, tuple[Versioned, ...]]:
+def matching_pods(
+    constraint: Constraint, namespace: str, snapshot: Snapshot
+) -> tuple[Counts, tuple[Versioned, ...]]:
     """The pods that the constraint counts on each row, and what that depends on. -> int64[rows].
 
     A selector that selects everything counts nobody, as in kube-scheduler.
@@ -132,4 +153,8 @@ def matching_pods(constraint: Constraint, namespace: str, snapshot: Snapshot) ->
 def watched(constraints: Iterable[Constraint], nodes: NodeTable) -> tuple[Versioned, ...]:
     """The logs that these constraints depend on."""
     taints = any(constraint.honors_taints for constraint in constraints)
-    return (nodes.logs[Aspect.LABELS], nodes.logs[Aspect.TAINTS]) if taints else (nodes.logs[Aspect.LABELS],)
+    return (
+        (nodes.logs[Aspect.LABELS], nodes.logs[Aspect.TAINTS])
+        if taints
+        else (nodes.logs[Aspect.LABELS],)
+    )

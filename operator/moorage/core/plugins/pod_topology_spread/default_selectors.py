@@ -1,7 +1,9 @@
-"""The default selector of a pod: who its companions are, by the Services in front of it and the controller behind it.
+"""The default selector of a pod: who its companions are, by the Services in front of it and the
+controller behind it.
 
-Asked for at each decision of a pod without constraints of its own, so Services are found by an index, and selectors are compiled
-once by content. Source: Kubernetes ``DefaultSelector`` of kube-scheduler's plugin helpers (v1.36).
+Asked for at each decision of a pod without constraints of its own, so Services are found by an
+index, and selectors are compiled once by content. Source: Kubernetes ``DefaultSelector`` of
+kube-scheduler's plugin helpers (v1.36).
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ _decode = msgspec.msgpack.Decoder(tuple[tuple[tuple[str, str], ...], LabelSelect
 
 
 def default_selector(pod: Pod, store: Lister) -> bytes:
-    """The content of the pod's default selector (equal bytes, equal selectors), for ``compiled``; NO_SELECTOR: it has none."""
+    """The content of the pod's default selector (equal bytes, equal selectors), for ``compiled``;
+    NO_SELECTOR: it has none.
+    """
     labels = store.index(ServiceSelectors).merged(pod.metadata.namespace, pod.metadata.labels)
     selector = None
     for owner in pod.metadata.owner_references or ():
@@ -59,30 +63,49 @@ class ServiceSelectors:
         store.follow(Service, self._changed)
 
     def merged(self, namespace: str, labels: Labels | None) -> Labels:
-        """The selectors of all Services that select a pod, as one; they do not contradict each other."""
+        """The selectors of all Services that select a pod, as one; they do not contradict each
+        other.
+        """
         index = self._in.get(namespace)
         found: Labels = {}
         if index is not None:
             for _, selector in index.candidates(labels):
                 if selector.matches(labels):
-                    found |= {one.key: value for one in selector.conditions or () for value in one.values}
+                    found |= {
+                        one.key: value for one in selector.conditions or () for value in one.values
+                    }
         return found
 
     def _changed(self, old: Service | None, new: Service | None) -> None:
-        services = ((service, come) for service, come in ((old, -1), (new, 1)) if service is not None and service.spec.selector)
+        services = (
+            (service, come)
+            for service, come in ((old, -1), (new, 1))
+            if service is not None and service.spec.selector
+        )
         all_or_none(1, *((self._enter, service, come) for service, come in services))
 
     def _enter(self, service: Service, come: int, sign: int) -> None:
-        namespace, selector = service.metadata.namespace, Selector(equality(dict(sorted((service.spec.selector or {}).items()))))
-        index = self._in[namespace] if namespace in self._in else SelectorIndex[tuple[str, Selector]]()
-        left = (index.add if come * sign > 0 else index.remove)((service.metadata.name, selector), selector)
+        namespace, selector = (
+            service.metadata.namespace,
+            Selector(equality(dict(sorted((service.spec.selector or {}).items())))),
+        )
+        index = (
+            self._in[namespace] if namespace in self._in else SelectorIndex[tuple[str, Selector]]()
+        )
+        left = (index.add if come * sign > 0 else index.remove)(
+            (service.metadata.name, selector), selector
+        )
         self._in[namespace] = index
         if not left:
             del self._in[namespace]
 
 
-def _of_owner(namespace: str, owner: OwnerReference, store: Lister) -> tuple[Labels | None, LabelSelector | None]:
-    """What the controller adds: labels (a ReplicationController), or a selector (a ReplicaSet, a StatefulSet)."""
+def _of_owner(
+    namespace: str, owner: OwnerReference, store: Lister
+) -> tuple[Labels | None, LabelSelector | None]:
+    """What the controller adds: labels (a ReplicationController), or a selector (a ReplicaSet, a
+    StatefulSet).
+    """
     name = f"{namespace}/{owner.name}"
     match owner.api_version, owner.kind:
         case "v1", "ReplicationController":

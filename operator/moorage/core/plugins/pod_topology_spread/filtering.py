@@ -1,4 +1,5 @@
-"""Refusing nodes by hard topology spread constraints: no domain may get too far ahead of the emptiest one.
+"""Refusing nodes by hard topology spread constraints: no domain may get too far ahead of the
+emptiest one.
 
 Source: kube-scheduler PodTopologySpread's filtering (v1.36).
 """
@@ -29,11 +30,15 @@ from moorage.core.plugins.pod_topology_spread.constraints import (
 
 FITS, NO_DOMAIN, TOO_UNEVEN = range(3)
 UNCOUNTED = 2**62
-"""In ``ConstraintCounts.counts``: no node of this domain counts. More than any number of pods, so that it is never the least."""
+"""In ``ConstraintCounts.counts``: no node of this domain counts. More than any number of pods, so
+that it is never the least.
+"""
 
 
 class ConstraintCounts(NamedTuple):
-    """A hard constraint with the pods that it matches in each domain (int64[domains]); ``own``: 1 when it matches the pod itself."""
+    """A hard constraint with the pods that it matches in each domain (int64[domains]); ``own``: 1
+    when it matches the pod itself.
+    """
 
     constraint: Constraint
     counts: Counts
@@ -47,7 +52,9 @@ class SpreadFilterState(NamedTuple):
     spreads: tuple[ConstraintCounts, ...]
 
 
-def skews(pod: Pod, constraints: Constraints, snapshot: Snapshot) -> tuple[SpreadFilterState, tuple[Versioned, ...]]:
+def skews(
+    pod: Pod, constraints: Constraints, snapshot: Snapshot
+) -> tuple[SpreadFilterState, tuple[Versioned, ...]]:
     """Count the pods in each domain; and what the counts depend on."""
     nodes = snapshot.nodes
     eligible = with_all_keys(constraints, nodes, nodes.all_rows)
@@ -59,7 +66,11 @@ def skews(pod: Pod, constraints: Constraints, snapshot: Snapshot) -> tuple[Sprea
         depends += moving
         counted = eligible & included.mask(constraint, nodes, nodes.all_rows)
         own = int(constraint.selector.matches(pod.metadata.labels))
-        spreads.append(ConstraintCounts(constraint, _per_counted_domain(pods, counted, constraint.topology_key, nodes), own))
+        spreads.append(
+            ConstraintCounts(
+                constraint, _per_counted_domain(pods, counted, constraint.topology_key, nodes), own
+            )
+        )
     return SpreadFilterState(included, tuple(spreads)), depends
 
 
@@ -75,10 +86,13 @@ def judge(state: SpreadFilterState, nodes: NodeTable, rows: Rows) -> npt.NDArray
     return codes
 
 
-def shift(state: SpreadFilterState, other: Pod, row: int, sign: int, nodes: NodeTable) -> SpreadFilterState:
+def shift(
+    state: SpreadFilterState, other: Pod, row: int, sign: int, nodes: NodeTable
+) -> SpreadFilterState:
     """The counts with one pod more (``sign`` 1) or less (-1) on this row.
 
-    As in kube-scheduler, this counts what counting leaves out: pods being deleted, and those of a selector that selects everything.
+    As in kube-scheduler, this counts what counting leaves out: pods being deleted, and those of a
+    selector that selects everything.
     """
     included, spreads = state
     if other.metadata.namespace != included.pod.metadata.namespace:
@@ -91,7 +105,10 @@ def shift(state: SpreadFilterState, other: Pod, row: int, sign: int, nodes: Node
     changed = []
     for constraint, counts, own in spreads:
         new = counts
-        if constraint.selector.matches(other.metadata.labels) and included.mask(constraint, nodes, here)[0]:
+        if (
+            constraint.selector.matches(other.metadata.labels)
+            and included.mask(constraint, nodes, here)[0]
+        ):
             new = counts.copy()
             new[domains(constraint.topology_key, nodes, here)] += sign
         changed.append(ConstraintCounts(constraint, new, own))
@@ -99,7 +116,9 @@ def shift(state: SpreadFilterState, other: Pod, row: int, sign: int, nodes: Node
 
 
 def _per_counted_domain(pods: Counts, counted: Mask, key: str, nodes: NodeTable) -> Counts:
-    """The pods in each domain, on the rows that count; UNCOUNTED for domains without such a row. -> int64[domains]."""
+    """The pods in each domain, on the rows that count; UNCOUNTED for domains without such a row. ->
+    int64[domains].
+    """
     column = nodes.labels.column(key)
     where = np.where(counted, column.codes[: counted.size], ABSENT)
     counts = np.bincount(where, weights=pods, minlength=len(column.values)).astype(np.int64)
@@ -109,6 +128,8 @@ def _per_counted_domain(pods: Counts, counted: Mask, key: str, nodes: NodeTable)
 
 
 def _least(constraint: Constraint, counts: Counts) -> int:
-    """The number of pods in the emptiest domain; 0 while there are fewer domains than the constraint wants."""
+    """The number of pods in the emptiest domain; 0 while there are fewer domains than the
+    constraint wants.
+    """
     known = int(np.count_nonzero(counts != UNCOUNTED))
     return int(counts.min()) if known and known >= constraint.min_domains else 0

@@ -1,9 +1,10 @@
 """PodTopologySpread: spreads the pods that a selector matches over the domains of a topology.
 
-Hard constraints refuse nodes where the spread would become too uneven, soft ones rank nodes; a pod without constraints gets the
-profile's default ones, counted over its companions. Source: kube-scheduler PodTopologySpread (v1.36).
-Cost: nothing without constraints; else about 0.1 ms per decision at 5,000 nodes, whatever the number of pods: counts per
-topology domain are kept as pods come and go.
+Hard constraints refuse nodes where the spread would become too uneven, soft ones rank nodes; a pod
+without constraints gets the profile's default ones, counted over its companions. Source:
+kube-scheduler PodTopologySpread (v1.36).
+Cost: nothing without constraints; else about 0.1 ms per decision at 5,000 nodes, whatever the
+number of pods: counts per topology domain are kept as pods come and go.
 """
 
 from __future__ import annotations
@@ -23,7 +24,12 @@ from moorage.core.columns.nodes.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.store import Lister
 from moorage.core.framework.arguments import ARGUMENTS, FieldErrorType, Violation
-from moorage.core.framework.cluster_events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
+from moorage.core.framework.cluster_events import (
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    EventResource,
+)
 from moorage.core.framework.interfaces import Codes, NodeScores, PreFilterResult
 from moorage.core.framework.status import SKIP, SUCCESS, Code, Reason, error_status
 from moorage.core.objects.meta import HasMetadata, Labels
@@ -31,10 +37,30 @@ from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod, TopologySpreadConstraint
 from moorage.core.objects.workloads import ReplicaSet, ReplicationController, Service, StatefulSet
 from moorage.core.plugins.pod_topology_spread import filtering
-from moorage.core.plugins.pod_topology_spread.constraints import HARD, HOSTNAME, SOFT, Constraints, compile_constraint, constraints_of
-from moorage.core.plugins.pod_topology_spread.default_selectors import NO_SELECTOR, compiled, default_selector
-from moorage.core.plugins.pod_topology_spread.filtering import SpreadFilterState, judge, shift, skews
-from moorage.core.plugins.pod_topology_spread.scoring import SpreadScoreState, spread_score_state, spread_scores
+from moorage.core.plugins.pod_topology_spread.constraints import (
+    HARD,
+    HOSTNAME,
+    SOFT,
+    Constraints,
+    compile_constraint,
+    constraints_of,
+)
+from moorage.core.plugins.pod_topology_spread.default_selectors import (
+    NO_SELECTOR,
+    compiled,
+    default_selector,
+)
+from moorage.core.plugins.pod_topology_spread.filtering import (
+    SpreadFilterState,
+    judge,
+    shift,
+    skews,
+)
+from moorage.core.plugins.pod_topology_spread.scoring import (
+    SpreadScoreState,
+    spread_score_state,
+    spread_scores,
+)
 from moorage.core.structures.remembering import memoized, text_size
 
 NAME = "PodTopologySpread"
@@ -43,13 +69,17 @@ NO_DOMAIN = Reason(
     "node(s) didn't match pod topology spread constraints (missing required label)",
     Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
 )
-TOO_UNEVEN = Reason("TopologySkewTooLarge", "node(s) didn't match pod topology spread constraints", Code.UNSCHEDULABLE)
+TOO_UNEVEN = Reason(
+    "TopologySkewTooLarge",
+    "node(s) didn't match pod topology spread constraints",
+    Code.UNSCHEDULABLE,
+)
 _REASONS = {filtering.NO_DOMAIN: NO_DOMAIN, filtering.TOO_UNEVEN: TOO_UNEVEN}
 
 _encode = msgspec.msgpack.Encoder().encode
 
 
-# ---- arguments -----------------------------------------------------------------------------------------------------------
+# ---- arguments -----------------------------------------------------------------------------------
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -72,23 +102,36 @@ class DefaultConstraint:
         """The key must be one that a label can have, the action one that there is."""
         found: list[Violation] = []
         if self.topology_key:
-            found += [Violation("topologyKey", self.topology_key, text) for text in qualified_name(self.topology_key)]
+            found += [
+                Violation("topologyKey", self.topology_key, text)
+                for text in qualified_name(self.topology_key)
+            ]
         else:
             found.append(Violation("topologyKey", "", "can not be empty", FieldErrorType.REQUIRED))
         if not self.when_unsatisfiable:
-            found.append(Violation("whenUnsatisfiable", "", "can not be empty", FieldErrorType.REQUIRED))
+            found.append(
+                Violation("whenUnsatisfiable", "", "can not be empty", FieldErrorType.REQUIRED)
+            )
         elif self.when_unsatisfiable not in (HARD, SOFT):
             text = f'supported values: "{HARD}", "{SOFT}"'
-            found.append(Violation("whenUnsatisfiable", self.when_unsatisfiable, text, FieldErrorType.UNSUPPORTED))
+            found.append(
+                Violation(
+                    "whenUnsatisfiable", self.when_unsatisfiable, text, FieldErrorType.UNSUPPORTED
+                )
+            )
         if self.label_selector is not None:
             text = "constraint must not define a selector, as they deduced for each pod"
-            found.append(Violation("labelSelector", self.label_selector, text, FieldErrorType.FORBIDDEN))
+            found.append(
+                Violation("labelSelector", self.label_selector, text, FieldErrorType.FORBIDDEN)
+            )
         return found
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PodTopologySpreadArgs:
-    """Constraints for pods that have none: those listed (``List``), or softly over hosts and zones (``System``)."""
+    """Constraints for pods that have none: those listed (``List``), or softly over hosts and zones
+    (``System``).
+    """
 
     __pydantic_config__: ClassVar = ARGUMENTS
 
@@ -100,7 +143,11 @@ class PodTopologySpreadArgs:
         constraints = self.default_constraints or ()
         found = []
         if self.defaulting_type == "System" and constraints:
-            found.append(Violation("defaultingType", self.defaulting_type, "when .defaultConstraints are not empty"))
+            found.append(
+                Violation(
+                    "defaultingType", self.defaulting_type, "when .defaultConstraints are not empty"
+                )
+            )
         seen = set()
         for i, one in enumerate(constraints):
             found += [violation.under(f"defaultConstraints[{i}]") for violation in one.validate()]
@@ -126,49 +173,88 @@ _SYSTEM = (
 
 @memoized(text_size, most=256)
 def _defaults(args: PodTopologySpreadArgs, when: str) -> tuple[TopologySpreadConstraint, ...]:
-    listed = [msgspec.convert(one, TopologySpreadConstraint, from_attributes=True) for one in args.default_constraints or ()]
+    listed = [
+        msgspec.convert(one, TopologySpreadConstraint, from_attributes=True)
+        for one in args.default_constraints or ()
+    ]
     constraints = _SYSTEM if args.defaulting_type == "System" else listed
     return tuple(one for one in constraints if one.when_unsatisfiable == when)
 
 
-_OWNERS = (EventResource.SERVICE, EventResource.REPLICATION_CONTROLLER, EventResource.REPLICA_SET, EventResource.STATEFUL_SET)
+_OWNERS = (
+    EventResource.SERVICE,
+    EventResource.REPLICATION_CONTROLLER,
+    EventResource.REPLICA_SET,
+    EventResource.STATEFUL_SET,
+)
 
 
 def _selects_otherwise(pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
     """Whether an owner of pods came, went, or selects others, and this pod spreads by default."""
     old, new = (
-        one if isinstance(one, Service | ReplicationController | ReplicaSet | StatefulSet) else None for one in (event.old, event.new)
+        one if isinstance(one, Service | ReplicationController | ReplicaSet | StatefulSet) else None
+        for one in (event.old, event.new)
     )
     owner = new or old
-    if owner is None or owner.metadata.namespace != pod.metadata.namespace or pod.spec.topology_spread_constraints:
+    if (
+        owner is None
+        or owner.metadata.namespace != pod.metadata.namespace
+        or pod.spec.topology_spread_constraints
+    ):
         return False
     return old is None or new is None or old.spec.selector != new.spec.selector
 
 
-# ---- the plugin ----------------------------------------------------------------------------------------------------------
+# ---- the plugin ----------------------------------------------------------------------------------
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PodTopologySpread:
-    """Passes nodes in whose domains a pod more is not too many; ranks nodes by how few matching pods are in their domains."""
+    """Passes nodes in whose domains a pod more is not too many; ranks nodes by how few matching
+    pods are in their domains.
+    """
 
     name: ClassVar[str] = NAME
     reasons: ClassVar[tuple[Reason, ...]] = (NO_DOMAIN, TOO_UNEVEN)
     reads: ClassVar[frozenset[Aspect]] = frozenset({Aspect.LABELS})
-    required_kinds: ClassVar[frozenset[type[HasMetadata]]] = frozenset({Service, ReplicationController, ReplicaSet, StatefulSet})
+    required_kinds: ClassVar[frozenset[type[HasMetadata]]] = frozenset(
+        {Service, ReplicationController, ReplicaSet, StatefulSet}
+    )
 
     args: PodTopologySpreadArgs = PodTopologySpreadArgs()
 
     @property
     def events_to_register(self) -> tuple[ClusterEventWithHint, ...]:
-        """Pods and nodes that come, go or change; and whose pods they are, where that decides how they spread by default."""
-        pods = ActionType.ADD | ActionType.UPDATE_POD_LABEL | ActionType.UPDATE_POD_TOLERATION | ActionType.DELETE
-        nodes = ActionType.ADD | ActionType.DELETE | ActionType.UPDATE_NODE_LABEL | ActionType.UPDATE_NODE_TAINT
+        """Pods and nodes that come, go or change; and whose pods they are, where that decides how
+        they spread by default.
+        """
+        pods = (
+            ActionType.ADD
+            | ActionType.UPDATE_POD_LABEL
+            | ActionType.UPDATE_POD_TOLERATION
+            | ActionType.DELETE
+        )
+        nodes = (
+            ActionType.ADD
+            | ActionType.DELETE
+            | ActionType.UPDATE_NODE_LABEL
+            | ActionType.UPDATE_NODE_TAINT
+        )
         return (
-            ClusterEventWithHint(EventResource.POD, pods, self._pod_frees, shared_by_signature=True, pod_selectors=self._listens),
-            ClusterEventWithHint(EventResource.NODE, nodes, self._node_frees, shared_by_signature=True),
+            ClusterEventWithHint(
+                EventResource.POD,
+                pods,
+                self._pod_frees,
+                shared_by_signature=True,
+                pod_selectors=self._listens,
+            ),
+            ClusterEventWithHint(
+                EventResource.NODE, nodes, self._node_frees, shared_by_signature=True
+            ),
             *(
-                ClusterEventWithHint(owner, ActionType.ALL, _selects_otherwise, shared_by_signature=True)
+                ClusterEventWithHint(
+                    owner, ActionType.ALL, _selects_otherwise, shared_by_signature=True
+                )
                 for owner in (_OWNERS if _defaults(self.args, HARD) else ())
             ),
         )
@@ -176,10 +262,18 @@ class PodTopologySpread:
     def hint_signature(self, pod: Pod) -> Hashable:
         """Its constraints, and the labels that these name."""
         own, labels = pod.spec.topology_spread_constraints, pod.metadata.labels or {}
-        return _encode((pod.metadata.namespace, own, [labels.get(key) for one in own or () for key in one.match_label_keys or ()]))
+        return _encode(
+            (
+                pod.metadata.namespace,
+                own,
+                [labels.get(key) for one in own or () for key in one.match_label_keys or ()],
+            )
+        )
 
     def sign_pod(self, pod: Pod, snapshot: Snapshot) -> bytes:
-        """The values of matchLabelKeys, and which hard constraints match the pod itself; or its default selector, likewise."""
+        """The values of matchLabelKeys, and which hard constraints match the pod itself; or its
+        default selector, likewise.
+        """
         own = pod.spec.topology_spread_constraints
         if own:
             labels = pod.metadata.labels or {}
@@ -192,14 +286,23 @@ class PodTopologySpread:
         if self.args.defaulting_type == "List" and not self.args.default_constraints:
             return b""
         content = default_selector(pod, snapshot.store)
-        return content and content + (b"+" if compiled(content).matches(pod.metadata.labels) else b"-")
+        return content and content + (
+            b"+" if compiled(content).matches(pod.metadata.labels) else b"-"
+        )
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
-        """The pods that each hard constraint matches in each domain; a pod without hard constraints skips this plugin."""
+        """The pods that each hard constraint matches in each domain; a pod without hard constraints
+        skips this plugin.
+        """
         try:
             constraints = self._constraints(pod, HARD, snapshot.store)
         except SelectorError as error:
-            return PreFilterResult(error_status(f"get constraints from pod: obtaining pod's hard topology spread constraints: {error}"))
+            return PreFilterResult(
+                error_status(
+                    f"get constraints from pod: obtaining pod's hard topology spread "
+                    f"constraints: {error}"
+                )
+            )
         if not constraints:
             return PreFilterResult(SKIP)
         state, depends = skews(pod, constraints, snapshot)
@@ -212,16 +315,25 @@ class PodTopologySpread:
     def explain(self, state: SpreadFilterState, code: int) -> tuple[tuple[Reason, str], ...]:
         return ((_REASONS[code], ""),)
 
-    def adjust(self, state: SpreadFilterState, other: Pod, row: int, sign: int, snapshot: Snapshot) -> SpreadFilterState:
+    def adjust(
+        self, state: SpreadFilterState, other: Pod, row: int, sign: int, snapshot: Snapshot
+    ) -> SpreadFilterState:
         """One matching pod more or less in the row's domains."""
         return shift(state, other, row, sign, snapshot.nodes)
 
     def pre_score(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
-        """The pods that each soft constraint matches beside each node; a pod without soft constraints skips this plugin."""
+        """The pods that each soft constraint matches beside each node; a pod without soft
+        constraints skips this plugin.
+        """
         try:
             constraints = self._constraints(pod, SOFT, snapshot.store)
         except SelectorError as error:
-            return PreFilterResult(error_status(f"calculating preScoreState: obtaining pod's soft topology spread constraints: {error}"))
+            return PreFilterResult(
+                error_status(
+                    f"calculating preScoreState: obtaining pod's soft topology spread "
+                    f"constraints: {error}"
+                )
+            )
         if not constraints:
             return PreFilterResult(SKIP)
         all_keys = bool(pod.spec.topology_spread_constraints) or self.args.defaulting_type == "List"
@@ -232,31 +344,44 @@ class PodTopologySpread:
         """Fewer matching pods are better."""
         return spread_scores(state, rows)
 
-    # ---- inside ------------------------------------------------------------------------------------------------------------
+    # ---- inside ----------------------------------------------------------------------------------
 
     def _constraints(self, pod: Pod, when: str, store: Lister) -> Constraints:
-        """The pod's own constraints of this kind; without any of its own, the default ones. Raises SelectorError."""
+        """The pod's own constraints of this kind; without any of its own, the default ones. Raises
+        SelectorError.
+        """
         if pod.spec.topology_spread_constraints:
             return constraints_of(pod, when)
         defaults = _defaults(self.args, when)
         content = default_selector(pod, store) if defaults else NO_SELECTOR
-        return tuple(compile_constraint(one, compiled(content)) for one in defaults) if content else ()
+        return (
+            tuple(compile_constraint(one, compiled(content)) for one in defaults) if content else ()
+        )
 
     def _hinted(self, pod: Pod) -> Constraints:
-        """The hard constraints as far as a hint can know them: default ones are taken to match every pod. Raises SelectorError."""
+        """The hard constraints as far as a hint can know them: default ones are taken to match
+        every pod. Raises SelectorError.
+        """
         if pod.spec.topology_spread_constraints:
             return constraints_of(pod, HARD)
         return tuple(compile_constraint(one, EVERYTHING) for one in _defaults(self.args, HARD))
 
     def _listens(self, pod: Pod) -> Iterable[Selector]:
-        """The labels of pods that its hard constraints count. What default ones count is not known here."""
-        return (one.selector for one in constraints_of(pod, HARD)) if pod.spec.topology_spread_constraints else (EVERYTHING,)
+        """The labels of pods that its hard constraints count. What default ones count is not known
+        here.
+        """
+        return (
+            (one.selector for one in constraints_of(pod, HARD))
+            if pod.spec.topology_spread_constraints
+            else (EVERYTHING,)
+        )
 
     def _pod_frees(self, pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
-        """Whether a pod of its namespace that a hard constraint counts came, went or changed, or it is this pod that changed.
+        """Whether a pod of its namespace that a hard constraint counts came, went or changed, or it
+        is this pod that changed.
 
-        Of its own changes labels count, and tolerations where a constraint honours taints. What default constraints match is not known
-        here: for them any change of labels will do.
+        Of its own changes labels count, and tolerations where a constraint honours taints. What
+        default constraints match is not known here: for them any change of labels will do.
         """
         old, new = event.old, event.new
         there = [one for one in (old, new) if isinstance(one, Pod)]
@@ -264,18 +389,27 @@ class PodTopologySpread:
             return False
         constraints = self._hinted(pod)
         if isinstance(old, Pod) and isinstance(new, Pod):
-            tolerant = new.metadata.uid == pod.metadata.uid and new.spec.tolerations != old.spec.tolerations
+            tolerant = (
+                new.metadata.uid == pod.metadata.uid
+                and new.spec.tolerations != old.spec.tolerations
+            )
             if tolerant and any(one.honors_taints for one in constraints):
                 return True
             before, after = old.metadata.labels, new.metadata.labels
             if before == after:
                 return False
             default = not pod.spec.topology_spread_constraints
-            return default or any(one.selector.matches(before) != one.selector.matches(after) for one in constraints)
-        return any(one.selector.matches(each.metadata.labels) for one in constraints for each in there)
+            return default or any(
+                one.selector.matches(before) != one.selector.matches(after) for one in constraints
+            )
+        return any(
+            one.selector.matches(each.metadata.labels) for one in constraints for each in there
+        )
 
     def _node_frees(self, pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
-        """Whether a node with all labels that hard constraints go by came, went, or changed in these or in its taints."""
+        """Whether a node with all labels that hard constraints go by came, went, or changed in
+        these or in its taints.
+        """
         keys = [one.topology_key for one in self._hinted(pod)]
         old, new = (one if isinstance(one, Node) else None for one in (event.old, event.new))
         before, after = _values(keys, old), _values(keys, new)
@@ -285,7 +419,9 @@ class PodTopologySpread:
 
 
 def _concerns(other: Pod, pod: Pod) -> bool:
-    """Whether another pod's change can matter to this pod's spread: it is that pod, or a pod of its namespace with a node."""
+    """Whether another pod's change can matter to this pod's spread: it is that pod, or a pod of its
+    namespace with a node.
+    """
     if other.metadata.uid == pod.metadata.uid:
         return True
     placed = other.spec.node_name or other.status.nominated_node_name
@@ -295,4 +431,8 @@ def _concerns(other: Pod, pod: Pod) -> bool:
 def _values(keys: list[str], node: Node | None) -> list[str] | None:
     """The node's values of these labels; None when it is not there or lacks one."""
     labels: Labels = (node.metadata.labels if node is not None else None) or {}
-    return [labels[key] for key in keys] if node is not None and all(key in labels for key in keys) else None
+    return (
+        [labels[key] for key in keys]
+        if node is not None and all(key in labels for key in keys)
+        else None
+    )

@@ -1,6 +1,8 @@
-"""Ranking nodes by soft topology spread constraints: the fewer matching pods beside a node, the better.
+"""Ranking nodes by soft topology spread constraints: the fewer matching pods beside a node, the
+better.
 
-How much a constraint weighs depends on how many domains the candidates have, so that only candidates together can be ranked.
+How much a constraint weighs depends on how many domains the candidates have, so that only
+candidates together can be ranked.
 Source: kube-scheduler PodTopologySpread's scoring (v1.36).
 """
 
@@ -32,7 +34,9 @@ from moorage.core.plugins.pod_topology_spread.constraints import (
 
 
 class ScoredConstraint(NamedTuple):
-    """A soft constraint: for each row its domain (None: every row is its own), whether it has one, and the matching pods in it."""
+    """A soft constraint: for each row its domain (None: every row is its own), whether it has one,
+    and the matching pods in it.
+    """
 
     max_skew: int
     domains: Domains | None
@@ -50,9 +54,15 @@ class SpreadScoreState(NamedTuple):
 def spread_score_state(
     pod: Pod, constraints: Constraints, all_keys: bool, snapshot: Snapshot
 ) -> tuple[SpreadScoreState, tuple[Versioned, ...]]:
-    """What ``score_feasible`` needs, and what it depends on. ``all_keys``: nodes that lack a topology's label are ignored."""
+    """What ``score_feasible`` needs, and what it depends on. ``all_keys``: nodes that lack a
+    topology's label are ignored.
+    """
     nodes = snapshot.nodes
-    eligible = with_all_keys(constraints, nodes, nodes.all_rows) if all_keys else nodes.live[nodes.all_rows]
+    eligible = (
+        with_all_keys(constraints, nodes, nodes.all_rows)
+        if all_keys
+        else nodes.live[nodes.all_rows]
+    )
     included = Included.by(pod)
     depends = watched(constraints, nodes)
     found = []
@@ -71,20 +81,30 @@ def spread_score_state(
 
 
 def spread_scores(state: SpreadScoreState, rows: npt.NDArray[np.intp]) -> NodeScores:
-    """Scores of the candidates, in which domains of a smaller topology weigh less; ignored ones get 0."""
+    """Scores of the candidates, in which domains of a smaller topology weigh less; ignored ones get
+    0.
+    """
     ignored = state.ignored[rows]
     some = bool(ignored.any())
     candidates = rows[~ignored] if some else rows
     total = np.zeros(candidates.size)
     for max_skew, where, has_domain, pods in state.constraints:
-        size = candidates.size if where is None else np.count_nonzero(np.bincount(where[candidates]))
+        size = (
+            candidates.size if where is None else np.count_nonzero(np.bincount(where[candidates]))
+        )
         scores = pods[candidates] * math.log(size + 2) + (max_skew - 1)
         total += scores if has_domain.all() else np.where(has_domain[candidates], scores, 0.0)
     whole = np.floor(total)
     raw = (whole + (total - whole >= 0.5)).astype(np.int64)
     most, least = int(raw.max(initial=0)), int(raw.min()) if raw.size else 0
-    normalized = MAX_NODE_SCORE * (most + least - raw) // most if most else np.full_like(raw, MAX_NODE_SCORE)
-    return NodeScores(_with_ignored(raw, ignored), _with_ignored(normalized, ignored)) if some else NodeScores(raw, normalized)
+    normalized = (
+        MAX_NODE_SCORE * (most + least - raw) // most if most else np.full_like(raw, MAX_NODE_SCORE)
+    )
+    return (
+        NodeScores(_with_ignored(raw, ignored), _with_ignored(normalized, ignored))
+        if some
+        else NodeScores(raw, normalized)
+    )
 
 
 def _with_ignored(scores: Counts, ignored: Mask) -> Counts:
@@ -95,7 +115,9 @@ def _with_ignored(scores: Counts, ignored: Mask) -> Counts:
 
 
 def _domains_or_blank(constraint: Constraint, snapshot: Snapshot) -> Domains:
-    """A copy of the rows' domains, in which a missing label and an empty value are the same, as in kube-scheduler's maps."""
+    """A copy of the rows' domains, in which a missing label and an empty value are the same, as in
+    kube-scheduler's maps.
+    """
     column = snapshot.nodes.labels.column(constraint.topology_key)
     where = column.codes[: snapshot.nodes.rows].copy()
     where[where == column.code("")] = ABSENT

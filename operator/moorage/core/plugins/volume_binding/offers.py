@@ -1,7 +1,9 @@
-"""Offers: volumes that claims may take, and room where volumes can be made, as they are after all that was decided.
+"""Offers: volumes that claims may take, and room where volumes can be made, as they are after all
+that was decided.
 
-What a decision takes counts at once: volumes and claims are *assumed* as they will be written, until that is given up or the API
-server shows them changed. Each of these is one per store, made when first asked for: ``store.index(VolumeOffers)``.
+What a decision takes counts at once: volumes and claims are *assumed* as they will be written,
+until that is given up or the API server shows them changed. Each of these is one per store, made
+when first asked for: ``store.index(VolumeOffers)``.
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ from moorage.core.volumes.reach import affinity_of
 
 
 class VolumeRequest(NamedTuple):
-    """What a claim asks for: at least ``min_size`` bytes of a class, and labels of the volume (None: any)."""
+    """What a claim asks for: at least ``min_size`` bytes of a class, and labels of the volume
+    (None: any).
+    """
 
     claim: PersistentVolumeClaim
     storage_class: str
@@ -57,7 +61,7 @@ class VolumeOffers:
         store.follow(PersistentVolume, self._put_volume)
         store.follow(PersistentVolumeClaim, self._put_claim)
 
-    # ---- reading -----------------------------------------------------------------------------------------------------------
+    # ---- reading ---------------------------------------------------------------------------------
 
     def claim(self, claim: str) -> PersistentVolumeClaim | None:
         """A claim by ``namespace/name``."""
@@ -68,31 +72,54 @@ class VolumeOffers:
         return self._assumed_volumes.get(name) or self._volumes.get(name)
 
     def is_assumed(self, obj: PersistentVolume | PersistentVolumeClaim) -> bool:
-        """Whether something was decided about this volume or claim that the API server does not show yet."""
-        return obj.metadata.name in self._assumed_volumes if isinstance(obj, PersistentVolume) else key(obj) in self._assumed_claims
+        """Whether something was decided about this volume or claim that the API server does not
+        show yet.
+        """
+        return (
+            obj.metadata.name in self._assumed_volumes
+            if isinstance(obj, PersistentVolume)
+            else key(obj) in self._assumed_claims
+        )
 
     def set_aside(self, want: VolumeRequest) -> list[PersistentVolume]:
         """The volumes that were set aside for a claim and will do, by name."""
         named = self._set_aside.get(key(want.claim), {})
-        return [pv for _, pv in sorted(named.items()) if class_of(pv) == want.storage_class and is_for(pv, want.claim) and _suits(pv, want)]
+        return [
+            pv
+            for _, pv in sorted(named.items())
+            if class_of(pv) == want.storage_class and is_for(pv, want.claim) and _suits(pv, want)
+        ]
 
-    def counts(self, want: VolumeRequest, nodes: NodeTable, rows: Rows, kept: frozenset[str] = frozenset()) -> npt.NDArray[np.int64]:
-        """How many free volumes that will do each row can reach, none of ``kept``. -> int64[len(rows)]."""
+    def counts(
+        self, want: VolumeRequest, nodes: NodeTable, rows: Rows, kept: frozenset[str] = frozenset()
+    ) -> npt.NDArray[np.int64]:
+        """How many free volumes that will do each row can reach, none of ``kept``. ->
+        int64[len(rows)].
+        """
         likes = self._accepts(want, kept) if want.selector is not None or kept else None
         indexes = self._reach_indexes(want)
-        return sum((index.counts(want.min_size, likes, nodes, rows) for index in indexes), np.zeros(nodes.live[rows].size, np.int64))
+        return sum(
+            (index.counts(want.min_size, likes, nodes, rows) for index in indexes),
+            np.zeros(nodes.live[rows].size, np.int64),
+        )
 
-    def smallest(self, want: VolumeRequest, labels: Labels, taken: Iterable[str]) -> PersistentVolume | None:
-        """The smallest free volume that will do and that a node with these labels can reach, none of ``taken``."""
+    def smallest(
+        self, want: VolumeRequest, labels: Labels, taken: Iterable[str]
+    ) -> PersistentVolume | None:
+        """The smallest free volume that will do and that a node with these labels can reach, none
+        of ``taken``.
+        """
         likes = self._accepts(want, frozenset(taken))
         found: list[Item] = []
         for index in self._reach_indexes(want):
             found += index.within_reach(want.min_size, likes, labels)
         return self._shown[min(found)[1]] if found else None
 
-    # ---- assuming ----------------------------------------------------------------------------------------------------------
+    # ---- assuming --------------------------------------------------------------------------------
 
-    def assume(self, volumes: Iterable[PersistentVolume], claims: Iterable[PersistentVolumeClaim]) -> None:
+    def assume(
+        self, volumes: Iterable[PersistentVolume], claims: Iterable[PersistentVolumeClaim]
+    ) -> None:
         """Take these to be so from now on."""
         self.version_counter.increment()
         volumes_by_name = {pv.metadata.name: pv for pv in volumes}
@@ -101,10 +128,14 @@ class VolumeOffers:
         self._assumed_volumes.update(volumes_by_name)
         self._assumed_claims.update(claims_by_key)
 
-    def release(self, volumes: Iterable[PersistentVolume], claims: Iterable[PersistentVolumeClaim]) -> None:
+    def release(
+        self, volumes: Iterable[PersistentVolume], claims: Iterable[PersistentVolumeClaim]
+    ) -> None:
         """Take that back, where it still stands."""
         self.version_counter.increment()
-        names = [pv.metadata.name for pv in volumes if self._assumed_volumes.get(pv.metadata.name) is pv]
+        names = [
+            pv.metadata.name for pv in volumes if self._assumed_volumes.get(pv.metadata.name) is pv
+        ]
         keys = [key(claim) for claim in claims if self._assumed_claims.get(key(claim)) is claim]
         self._show({name: self._volumes.get(name) for name in names})
         for name in names:
@@ -112,9 +143,11 @@ class VolumeOffers:
         for one in keys:
             del self._assumed_claims[one]
 
-    # ---- inside ------------------------------------------------------------------------------------------------------------
+    # ---- inside ----------------------------------------------------------------------------------
 
-    def _put_claim(self, old: PersistentVolumeClaim | None, new: PersistentVolumeClaim | None) -> None:
+    def _put_claim(
+        self, old: PersistentVolumeClaim | None, new: PersistentVolumeClaim | None
+    ) -> None:
         self.version_counter.increment()
         for one in [key(claim) for claim in (old, new) if claim is not None]:
             self._assumed_claims.pop(one, None)
@@ -127,11 +160,15 @@ class VolumeOffers:
             self._assumed_volumes.pop(name, None)
 
     def _show(self, volumes: Mapping[str, PersistentVolume | None]) -> None:
-        """Put volumes where claims look for them, and take their former states from there; None: there is none any more."""
+        """Put volumes where claims look for them, and take their former states from there; None:
+        there is none any more.
+        """
         steps: list[Step] = []
         for name, new in volumes.items():
             old = self._shown.get(name)
-            steps += [(self._enter, pv, come) for pv, come in ((old, -1), (new, 1)) if pv is not None]
+            steps += [
+                (self._enter, pv, come) for pv, come in ((old, -1), (new, 1)) if pv is not None
+            ]
         all_or_none(1, *steps)
         for name, new in volumes.items():
             self._shown.pop(name, None)
@@ -166,18 +203,26 @@ class VolumeOffers:
         return [
             index
             for sort, index in self._free.get(want.storage_class, {}).items()
-            if (sort.mode, sort.attributes_class) == (_mode(spec.volume_mode), spec.volume_attributes_class_name or "")
+            if (sort.mode, sort.attributes_class)
+            == (_mode(spec.volume_mode), spec.volume_attributes_class_name or "")
             and modes.issubset(sort.access_modes)
         ]
 
     def _accepts(self, want: VolumeRequest, taken: frozenset[str]) -> Accepts:
         selector = want.selector
-        return lambda name: name not in taken and (selector is None or selector.matches(self._shown[name].metadata.labels))
+        return lambda name: (
+            name not in taken
+            and (selector is None or selector.matches(self._shown[name].metadata.labels))
+        )
 
 
 def _sort_of(pv: PersistentVolume) -> _Sort:
     spec = pv.spec
-    return _Sort(_mode(spec.volume_mode), spec.volume_attributes_class_name or "", tuple(sorted(set(spec.access_modes or ()))))
+    return _Sort(
+        _mode(spec.volume_mode),
+        spec.volume_attributes_class_name or "",
+        tuple(sorted(set(spec.access_modes or ()))),
+    )
 
 
 def _suits(pv: PersistentVolume, want: VolumeRequest) -> bool:
@@ -201,13 +246,26 @@ class StorageCapacities:
         self._reach_indexes: dict[str, ReachIndex] = {}
         store.follow(CSIStorageCapacity, self._put)
 
-    def enough(self, storage_class: str, amount: int, nodes: NodeTable, rows: Rows) -> npt.NDArray[np.bool_]:
+    def enough(
+        self, storage_class: str, amount: int, nodes: NodeTable, rows: Rows
+    ) -> npt.NDArray[np.bool_]:
         """Where a volume of so many bytes can be made. -> bool[len(rows)]."""
         index = self._reach_indexes.get(storage_class)
-        return index.counts(amount, None, nodes, rows) > 0 if index is not None else np.zeros(nodes.live[rows].size, bool)
+        return (
+            index.counts(amount, None, nodes, rows) > 0
+            if index is not None
+            else np.zeros(nodes.live[rows].size, bool)
+        )
 
     def _put(self, old: CSIStorageCapacity | None, new: CSIStorageCapacity | None) -> None:
-        all_or_none(1, *((self._enter, capacity, come) for capacity, come in ((old, -1), (new, 1)) if capacity is not None))
+        all_or_none(
+            1,
+            *(
+                (self._enter, capacity, come)
+                for capacity, come in ((old, -1), (new, 1))
+                if capacity is not None
+            ),
+        )
 
     def _enter(self, capacity: CSIStorageCapacity, come: int, sign: int) -> None:
         terms, name = _reach(capacity), capacity.storage_class_name

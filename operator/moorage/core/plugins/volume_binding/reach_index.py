@@ -1,7 +1,9 @@
-"""Reach indexes: sized things that can be reached from some nodes, found by node, or counted for all nodes at once.
+"""Reach indexes: sized things that can be reached from some nodes, found by node, or counted for
+all nodes at once.
 
-Most volumes and storage capacities are reached by one label: a node's name, a zone. These stand under that label's values, so that
-thousands of local volumes are no more work than thousands of nodes.
+Most volumes and storage capacities are reached by one label: a node's name, a zone. These stand
+under that label's values, so that thousands of local volumes are no more work than thousands of
+nodes.
 """
 
 from __future__ import annotations
@@ -30,7 +32,9 @@ Accepts = Callable[[str], bool]
 
 
 class _LabelIndex:
-    """What is reached by one label: lists by value, and the same as columns. ``_sizes`` and ``_which`` (a value's number) go by place."""
+    """What is reached by one label: lists by value, and the same as columns. ``_sizes`` and
+    ``_which`` (a value's number) go by place.
+    """
 
     def __init__(self) -> None:
         self.values: dict[str, list[Item]] = {}
@@ -42,7 +46,9 @@ class _LabelIndex:
         self._codes: tuple[LabelColumn, int, int, npt.NDArray[np.int64]] | None = None
 
     def change(self, item: Item, value: str, sign: int) -> None:
-        """Something is reached where the label has this value (1), or not any more (-1): the last one takes its place then."""
+        """Something is reached where the label has this value (1), or not any more (-1): the last
+        one takes its place then.
+        """
         if sign > 0:
             place = len(self._names)
             self._sizes, self._which = grown(self._sizes, place + 1), grown(self._which, place + 1)
@@ -63,7 +69,9 @@ class _LabelIndex:
         if not items:
             del self.values[value]
 
-    def counts(self, least: int, likes: Accepts | None, column: LabelColumn) -> npt.NDArray[np.int64]:
+    def counts(
+        self, least: int, likes: Accepts | None, column: LabelColumn
+    ) -> npt.NDArray[np.int64]:
         """How many of at least this size are reached by each code of the label. -> int64[codes]."""
         fits = np.flatnonzero(self._sizes[: len(self._names)] >= least)
         if likes is not None:
@@ -75,23 +83,39 @@ class _LabelIndex:
         return per_code
 
     def _codes_of(self, column: LabelColumn) -> npt.NDArray[np.int64]:
-        """The code of each number's value; looked up again when values come or go on either side. -> int64[numbers]."""
+        """The code of each number's value; looked up again when values come or go on either side.
+        -> int64[numbers].
+        """
         known = self._codes
-        if known is None or known[0] is not column or known[1:3] != (column.version, self._numbering.version):
-            codes = np.array([ABSENT if value is None else column.code(value) for value in self._numbering.values], np.int64)
+        if (
+            known is None
+            or known[0] is not column
+            or known[1:3] != (column.version, self._numbering.version)
+        ):
+            codes = np.array(
+                [
+                    ABSENT if value is None else column.code(value)
+                    for value in self._numbering.values
+                ],
+                np.int64,
+            )
             known = self._codes = column, column.version, self._numbering.version, codes
         return known[3]
 
 
 class ReachIndex:
-    """See the module's docstring. A thing is reached from the nodes that match any of its terms, or (None) from all."""
+    """See the module's docstring. A thing is reached from the nodes that match any of its terms, or
+    (None) from all.
+    """
 
     def __init__(self) -> None:
         self._by_label: dict[str, _LabelIndex] = {}
         self._by_terms: dict[NodeTerms | None, list[Item]] = {}
 
     def change(self, item: Item, terms: NodeTerms | None, sign: int) -> bool:
-        """Something came (1), or goes (-1) that came with the same size and terms; whether anything is left."""
+        """Something came (1), or goes (-1) that came with the same size and terms; whether anything
+        is left.
+        """
         if (label := _single_label(terms)) is None:
             if sign > 0:
                 bisect.insort(self._by_terms.setdefault(terms, []), item)
@@ -105,7 +129,9 @@ class ReachIndex:
                 del self._by_label[label[0]]
         return bool(self._by_label or self._by_terms)
 
-    def counts(self, least: int, likes: Accepts | None, nodes: NodeTable, rows: Rows) -> npt.NDArray[np.int64]:
+    def counts(
+        self, least: int, likes: Accepts | None, nodes: NodeTable, rows: Rows
+    ) -> npt.NDArray[np.int64]:
         """How many things of at least this size each row can reach. -> int64[len(rows)]."""
         total = np.zeros(nodes.live[rows].size, np.int64)
         for label, there in self._by_label.items():
@@ -118,11 +144,28 @@ class ReachIndex:
         return total
 
     def within_reach(self, least: int, likes: Accepts, labels: Labels) -> Iterator[Item]:
-        """For a node with these labels, the smallest such thing in each of the places where it finds some."""
-        found = [there.values.get(labels[label], []) for label, there in self._by_label.items() if label in labels]
-        found += [items for terms, items in self._by_terms.items() if terms is None or any(term.matches(labels, "") for term in terms)]
+        """For a node with these labels, the smallest such thing in each of the places where it
+        finds some.
+        """
+        found = [
+            there.values.get(labels[label], [])
+            for label, there in self._by_label.items()
+            if label in labels
+        ]
+        found += [
+            items
+            for terms, items in self._by_terms.items()
+            if terms is None or any(term.matches(labels, "") for term in terms)
+        ]
         for items in found:
-            first = next((item for item in items[bisect.bisect_left(items, (least, "")) :] if likes(item[1])), None)
+            first = next(
+                (
+                    item
+                    for item in items[bisect.bisect_left(items, (least, "")) :]
+                    if likes(item[1])
+                ),
+                None,
+            )
             if first is not None:
                 yield first
 

@@ -1,7 +1,9 @@
-"""What a pod needs of volumes: those that its claims have, free ones that they may take, or ones to be made for them.
+"""What a pod needs of volumes: those that its claims have, free ones that they may take, or ones to
+be made for them.
 
 Shared by all that VolumeBinding does; a value that follows from the pod and what the store has.
-Source: kube-scheduler VolumeBinding and component-helpers ``storage/volume`` (v1.36); docs/adr/0007 on where we differ.
+Source: kube-scheduler VolumeBinding and component-helpers ``storage/volume`` (v1.36); docs/adr/0007
+on where we differ.
 """
 
 from __future__ import annotations
@@ -19,7 +21,12 @@ from moorage.core.columns.store import Store
 from moorage.core.framework.status import SUCCESS, Code, Reason, Status, error_status, rejected
 from moorage.core.objects.meta import Labels, key
 from moorage.core.objects.pods import Pod
-from moorage.core.objects.storage import CSIDriver, PersistentVolume, PersistentVolumeClaim, StorageClass
+from moorage.core.objects.storage import (
+    CSIDriver,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+)
 from moorage.core.plugins.volume_binding.offers import VolumeOffers, VolumeRequest
 from moorage.core.pods.node_selection import NodeTerms
 from moorage.core.volumes.claims import SELECTED_NODE, WAIT, class_of, is_bound, requested
@@ -27,16 +34,32 @@ from moorage.core.volumes.csi_migration import in_tree_plugin
 from moorage.core.volumes.pod_volumes import claim_uses, not_owner
 from moorage.core.volumes.reach import affinity_of, allowed_topologies, migrated_affinity_of
 
-UNBOUND = Reason("UnboundImmediateClaim", "pod has unbound immediate PersistentVolumeClaims", Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
-NO_CLAIM = Reason("ClaimNotFound", 'persistentvolumeclaim "{}" not found', Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+UNBOUND = Reason(
+    "UnboundImmediateClaim",
+    "pod has unbound immediate PersistentVolumeClaims",
+    Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
+)
+NO_CLAIM = Reason(
+    "ClaimNotFound", 'persistentvolumeclaim "{}" not found', Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+)
 NOT_MADE = Reason(
     "EphemeralClaimNotMade",
     'waiting for ephemeral volume controller to create the persistentvolumeclaim "{}"',
     Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
 )
-NOT_OWNER = Reason("ClaimNotOwned", "PVC {} (pod is not owner)", Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
-LOST = Reason("ClaimLost", 'persistentvolumeclaim "{}" bound to non-existent persistentvolume "{}"', Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
-DELETED = Reason("ClaimBeingDeleted", 'persistentvolumeclaim "{}" is being deleted', Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+NOT_OWNER = Reason(
+    "ClaimNotOwned", "PVC {} (pod is not owner)", Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+)
+LOST = Reason(
+    "ClaimLost",
+    'persistentvolumeclaim "{}" bound to non-existent persistentvolume "{}"',
+    Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
+)
+DELETED = Reason(
+    "ClaimBeingDeleted",
+    'persistentvolumeclaim "{}" is being deleted',
+    Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
+)
 
 _NO_PROVISIONER = ("", "kubernetes.io/no-provisioner")
 
@@ -44,7 +67,8 @@ _NO_PROVISIONER = ("", "kubernetes.io/no-provisioner")
 class BoundClaim(NamedTuple):
     """A claim's volume, as far as nodes can reach it; ``gone``: it is not there.
 
-    ``migrated``: where its node's drivers have taken over from this in-tree one, ``terms_there`` count instead.
+    ``migrated``: where its node's drivers have taken over from this in-tree one, ``terms_there``
+    count instead.
     """
 
     gone: bool = False
@@ -54,7 +78,9 @@ class BoundClaim(NamedTuple):
 
 
 class ClaimToProvision(NamedTuple):
-    """How a claim's volume is made: not at all (``impossible``), on which nodes, and how many bytes a driver must have free there."""
+    """How a claim's volume is made: not at all (``impossible``), on which nodes, and how many bytes
+    a driver must have free there.
+    """
 
     impossible: bool
     terms: NodeTerms | None
@@ -65,9 +91,10 @@ class ClaimToProvision(NamedTuple):
 class PodVolumeClaims(NamedTuple):
     """What ``filter`` looks at.
 
-    ``provisioning``: claims whose volume is to be made on a node that was chosen before, ``nodes`` the names of these. ``to_bind``: claims
-    that take a free volume or, where none will do, get one made; the smallest first. ``to_provision``: how, by the claim's key.
-    ``kept``: volumes that are kept for other pods. ``waits``: one of these is to have a claim bound that this pod wants too.
+    ``provisioning``: claims whose volume is to be made on a node that was chosen before, ``nodes``
+    the names of these. ``to_bind``: claims that take a free volume or, where none will do, get one
+    made; the smallest first. ``to_provision``: how, by the claim's key. ``kept``: volumes that are
+    kept for other pods. ``waits``: one of these is to have a claim bound that this pod wants too.
     """
 
     bound: tuple[BoundClaim, ...]
@@ -85,7 +112,9 @@ class PodVolumeClaims(NamedTuple):
 
 
 class KeptVolumes(NamedTuple):
-    """What is kept for a pod: claims (keys) that are to be bound for it, and the names of free volumes that they will get."""
+    """What is kept for a pod: claims (keys) that are to be bound for it, and the names of free
+    volumes that they will get.
+    """
 
     claims: frozenset[str]
     volumes: frozenset[str]
@@ -115,7 +144,9 @@ def _immediate(claims: Iterable[PersistentVolumeClaim], snapshot: Snapshot) -> S
         if not is_bound(claim):
             storage_class = snapshot.store.objects(StorageClass).get(class_of(claim))
             if storage_class is not None and storage_class.volume_binding_mode is None:
-                return error_status(f'VolumeBindingMode not set for StorageClass "{storage_class.metadata.name}"')
+                return error_status(
+                    f'VolumeBindingMode not set for StorageClass "{storage_class.metadata.name}"'
+                )
             waits = storage_class is not None and storage_class.volume_binding_mode == WAIT
             unbound |= not waits or bool(claim.spec.volume_name)
     return rejected(UNBOUND) if unbound else SUCCESS
@@ -125,7 +156,9 @@ def _refused(reason: Reason, *details: str) -> Status:
     return Status(reason.code, (reason.text.format(*details),))
 
 
-def volume_claims_of(claims: Iterable[PersistentVolumeClaim], snapshot: Snapshot) -> PodVolumeClaims:
+def volume_claims_of(
+    claims: Iterable[PersistentVolumeClaim], snapshot: Snapshot
+) -> PodVolumeClaims:
     """What these claims have and lack. Raises SelectorError, QuantityError."""
     bound, promised, wants, making, nodes = [], [], [], {}, set()
     for claim in claims:
@@ -138,7 +171,9 @@ def volume_claims_of(claims: Iterable[PersistentVolumeClaim], snapshot: Snapshot
             promised.append(claim)
             nodes.add(node)
             continue
-        selector = compile_selector(claim.spec.selector) if claim.spec.selector is not None else None
+        selector = (
+            compile_selector(claim.spec.selector) if claim.spec.selector is not None else None
+        )
         wants.append(VolumeRequest(claim, class_of(claim), requested(claim) or 0, selector))
     wants.sort(key=lambda want: want.min_size)
     return PodVolumeClaims(tuple(bound), tuple(promised), frozenset(nodes), tuple(wants), making)
@@ -165,14 +200,22 @@ def _to_provision(claim: PersistentVolumeClaim, snapshot: Snapshot) -> ClaimToPr
     )
 
 
-def choose(wants: Iterable[VolumeRequest], labels: Labels, snapshot: Snapshot, kept: Iterable[str] = ()) -> list[PersistentVolume | None]:
-    """The volume for each claim on a node with these labels: the one set aside for it, else the smallest that is left, none of ``kept``."""
+def choose(
+    wants: Iterable[VolumeRequest], labels: Labels, snapshot: Snapshot, kept: Iterable[str] = ()
+) -> list[PersistentVolume | None]:
+    """The volume for each claim on a node with these labels: the one set aside for it, else the
+    smallest that is left, none of ``kept``.
+    """
     offers = snapshot.store.index(VolumeOffers)
     taken = dict.fromkeys(kept)
     chosen: list[PersistentVolume | None] = []
     for want in wants:
         mine = offers.set_aside(want)
-        within = (pv for pv in mine if (terms := affinity_of(pv)) is None or any(term.matches(labels, "") for term in terms))
+        within = (
+            pv
+            for pv in mine
+            if (terms := affinity_of(pv)) is None or any(term.matches(labels, "") for term in terms)
+        )
         pv = next(within, None) if mine else offers.smallest(want, labels, taken)
         if pv is not None:
             taken[pv.metadata.name] = None
@@ -186,28 +229,40 @@ def labels_of(node: str, snapshot: Snapshot) -> Labels:
     return (found.metadata.labels if found is not None else None) or {}
 
 
-# ---- what nominated pods will get ----------------------------------------------------------------------------------------------
+# ---- what nominated pods will get ----------------------------------------------------------------
 
 
 def kept_volumes(snapshot: Snapshot) -> Mapping[str, KeptVolumes]:
     """By nominated pod (UID): what it will get on its node, as things are."""
     store = snapshot.store
-    rests_on = store.index(VolumeOffers).version_counter, store.version_counter(StorageClass), snapshot.nodes.logs[Aspect.LABELS]
-    return store.index(_kept_choices).all(snapshot, rests_on, functools.partial(_choose_volumes, snapshot))
+    rests_on = (
+        store.index(VolumeOffers).version_counter,
+        store.version_counter(StorageClass),
+        snapshot.nodes.logs[Aspect.LABELS],
+    )
+    return store.index(_kept_choices).all(
+        snapshot, rests_on, functools.partial(_choose_volumes, snapshot)
+    )
 
 
 def _kept_choices(_store: Store) -> KeptChoices[KeptVolumes]:
     return KeptChoices()
 
 
-def _choose_volumes(snapshot: Snapshot, pod: Pod, row: int, others: Sequence[KeptVolumes]) -> KeptVolumes | None:
-    """What a pod's claims would take on its node beside what is kept for others; None where it can't be told."""
+def _choose_volumes(
+    snapshot: Snapshot, pod: Pod, row: int, others: Sequence[KeptVolumes]
+) -> KeptVolumes | None:
+    """What a pod's claims would take on its node beside what is kept for others; None where it
+    can't be told.
+    """
     not_mine = frozenset[str]().union(*(kept.claims for kept in others))
     status, claims = waiting_claims(pod, snapshot)
     if status.code is not Code.SUCCESS or not claims:
         return None
     try:
-        wants = volume_claims_of((claim for claim in claims if key(claim) not in not_mine), snapshot).to_bind
+        wants = volume_claims_of(
+            (claim for claim in claims if key(claim) not in not_mine), snapshot
+        ).to_bind
     except (SelectorError, QuantityError):
         return None
     taken = (name for kept in others for name in kept.volumes)

@@ -55,7 +55,8 @@ class PreBindActor(Protocol):
     """Does what must be done before the pod is bound."""
 
     async def pre_bind(self, pod: Pod, node: str, reserved: Any) -> UndoPreBind | None:
-        """Return when it is done; what it returns takes that back, should the pod not be bound after all.
+        """Return when it is done; what it returns takes that back, should the pod not be bound
+        after all.
 
         A step that fails, or is broken off, takes back itself what it did.
         """

@@ -10,7 +10,9 @@ from moorage.engine.binding.actors.contract import ActorTools, pod_ref
 
 
 class DefaultBinder:
-    """Binds through the API server's binding subresource. Source: kube-scheduler DefaultBinder (v1.36)."""
+    """Binds through the API server's binding subresource. Source: kube-scheduler DefaultBinder
+    (v1.36).
+    """
 
     def __init__(self, tools: ActorTools) -> None:
         self._writes = tools.writes

@@ -1,8 +1,9 @@
 """The device binder: has the resource claims of a pod allocated and reserved.
 
-What was decided is written into the claims, and the pod waits until its devices say that they can be used. Devices are each given to
-one claim, but nothing in the API says so beside the claims themselves: what is written must stay known, until it is seen or taken
-back. So a write that was begun is never left alone, and one whose answer got lost is looked after by reading the claim.
+What was decided is written into the claims, and the pod waits until its devices say that they can
+be used. Devices are each given to one claim, but nothing in the API says so beside the claims
+themselves: what is written must stay known, until it is seen or taken back. So a write that was
+begun is never left alone, and one whose answer got lost is looked after by reading the claim.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ MAX_REFUSED_SECONDS = 30.0
 class HeldClaim:
     """A claim that is held for a pod, in the newest state that is known.
 
-    ``ours``: its devices go back when the pod is not bound, as they were given to it for this pod, or proved useless.
+    ``ours``: its devices go back when the pod is not bound, as they were given to it for this pod,
+    or proved useless.
     """
 
     claim: ResourceClaim
@@ -54,9 +56,11 @@ class HeldClaim:
 
 
 class DeviceBinder:
-    """Writes what DynamicResources reserved. Source: kube-scheduler DynamicResources (v1.36), texts included.
+    """Writes what DynamicResources reserved. Source: kube-scheduler DynamicResources (v1.36), texts
+    included.
 
-    Not kept of it: there, a claim stays allocated when the pod that it was allocated for is not bound.
+    Not kept of it: there, a claim stays allocated when the pod that it was allocated for is not
+    bound.
     """
 
     def __init__(self, tools: ActorTools) -> None:
@@ -69,8 +73,12 @@ class DeviceBinder:
     def _ledger(self) -> DeviceLedger:
         return self._objects.store.index(DeviceLedger)
 
-    async def pre_bind(self, pod: Pod, node: str, reserved: ClaimReservation | None) -> UndoPreBind | None:
-        """Return when the pod has all of its claims, and their devices can be used. Raises EdgeError."""
+    async def pre_bind(
+        self, pod: Pod, node: str, reserved: ClaimReservation | None
+    ) -> UndoPreBind | None:
+        """Return when the pod has all of its claims, and their devices can be used. Raises
+        EdgeError.
+        """
         if reserved is None:
             return None
         held: list[HeldClaim] = []
@@ -86,24 +94,40 @@ class DeviceBinder:
     async def run_action(self, pod: Pod, action: ClaimRelease) -> None:
         """Have a claim give its devices back, in the state that was decided by, or delete it."""
         with contextlib.suppress(NotFound):  # whether it is there the pod's next attempt sees
-            await (self._writes.delete_claim if action.delete else self._writes.deallocate_claim)(action.claim)
+            await (self._writes.delete_claim if action.delete else self._writes.deallocate_claim)(
+                action.claim
+            )
 
-    # ---- writing -----------------------------------------------------------------------------------------------------------
+    # ---- writing ---------------------------------------------------------------------------------
 
     async def _write(self, pod: Pod, reserved: ClaimReservation, held: list[HeldClaim]) -> None:
-        """Allocate and reserve the claims one after another; ``held`` has all that something may have been written to."""
+        """Allocate and reserve the claims one after another; ``held`` has all that something may
+        have been written to.
+        """
         for claim, allocation in reserved.claims:
             one = HeldClaim(claim, allocation is not None)
             if claim.metadata.name == TO_BE_CREATED:
-                one = HeldClaim(await self._writes.create_claim(claim, f"{pod.metadata.name}-extended-resources-"), True, True)
+                one = HeldClaim(
+                    await self._writes.create_claim(
+                        claim, f"{pod.metadata.name}-extended-resources-"
+                    ),
+                    True,
+                    True,
+                )
             held.append(one)
             now = timestamp(self._clock.now())
-            await self._reserve(one, pod, made_at(allocation, now) if allocation is not None else None)
+            await self._reserve(
+                one, pod, made_at(allocation, now) if allocation is not None else None
+            )
             if one.created:
-                await self._writes.pod_claim(pod_ref(pod), one.claim.metadata.name, reserved.mappings)
+                await self._writes.pod_claim(
+                    pod_ref(pod), one.claim.metadata.name, reserved.mappings
+                )
 
     async def _reserve(self, one: HeldClaim, pod: Pod, allocation: Allocation | None) -> None:
-        """Reserve a claim, allocated if need be; again in its newest state where others changed it, or no answer came."""
+        """Reserve a claim, allocated if need be; again in its newest state where others changed it,
+        or no answer came.
+        """
         for attempt in range(MAX_ATTEMPTS):
             if attempt:
                 one.claim = await self._newest(one.claim)
@@ -134,10 +158,12 @@ class DeviceBinder:
         backoff = AFTER_CONFLICT if isinstance(error, Conflict) else AFTER_FAILURE
         await self._clock.sleep(backoff.seconds(failures, error))
 
-    # ---- waiting -----------------------------------------------------------------------------------------------------------
+    # ---- waiting ---------------------------------------------------------------------------------
 
     async def _until_usable(self, held: list[HeldClaim], seconds: float) -> None:
-        """Wait for devices that have to be made usable; claims whose devices are not so in time are given up."""
+        """Wait for devices that have to be made usable; claims whose devices are not so in time are
+        given up.
+        """
         waiting = [one for one in held if binding_pending(one.claim)]
         if not waiting:
             return
@@ -154,7 +180,9 @@ class DeviceBinder:
             raise EdgeError(f"device binding timeout: claim={late_ones[0].claim.metadata.name}")
 
     def _observed(self, one: HeldClaim) -> ResourceClaim | None:
-        """The claim as the watch shows it, None while that is behind what was written. Raises EdgeError when it is gone."""
+        """The claim as the watch shows it, None while that is behind what was written. Raises
+        EdgeError when it is gone.
+        """
         claim = self._objects.objects(ResourceClaim).get(key(one.claim))
         if claim is None or claim.metadata.uid != one.claim.metadata.uid:
             if one.created:
@@ -167,11 +195,18 @@ class DeviceBinder:
         allocation = claim.status.allocation
         if allocation is None or allocation.allocation_timestamp is None:
             return 0.0
-        return max(0.0, (self._clock.now() - datetime.datetime.fromisoformat(allocation.allocation_timestamp)).total_seconds())
+        return max(
+            0.0,
+            (
+                self._clock.now() - datetime.datetime.fromisoformat(allocation.allocation_timestamp)
+            ).total_seconds(),
+        )
 
-    # ---- taking back -------------------------------------------------------------------------------------------------------
+    # ---- taking back -----------------------------------------------------------------------------
 
-    async def _undo_when_written(self, writing: asyncio.Task[None], pod: Pod, held: list[HeldClaim]) -> None:
+    async def _undo_when_written(
+        self, writing: asyncio.Task[None], pod: Pod, held: list[HeldClaim]
+    ) -> None:
         """Take back what is being written, when it is known what that is."""
         await asyncio.wait({writing})
         if not writing.cancelled():
@@ -179,16 +214,26 @@ class DeviceBinder:
         await self._undo(pod, held)
 
     async def _undo(self, pod: Pod, held: list[HeldClaim]) -> None:
-        """Undo what was written, unless somebody else has bound the pod: then it needs its claims."""
+        """Undo what was written, unless somebody else has bound the pod: then it needs its
+        claims.
+        """
         for one in reversed(held):
             try:
-                if not await self._retry_until_answered(functools.partial(self._reads.pod_node, pod_ref(pod))):
+                if not await self._retry_until_answered(
+                    functools.partial(self._reads.pod_node, pod_ref(pod))
+                ):
                     await self._retry_until_answered(functools.partial(self._release, one, pod))
             except EdgeError as error:
-                log.warning("a claim was not given back: %s", error, extra={"claim": key(one.claim), "pod": key(pod)})
+                log.warning(
+                    "a claim was not given back: %s",
+                    error,
+                    extra={"claim": key(one.claim), "pod": key(pod)},
+                )
 
     async def _release(self, one: HeldClaim, pod: Pod) -> None:
-        """Reserved for the pod no more; without devices, if nobody else uses it and they were given to it for this pod."""
+        """Reserved for the pod no more; without devices, if nobody else uses it and they were given
+        to it for this pod.
+        """
         claim = one.claim
         newest = await self._reads.resource_claim(claim.metadata.namespace, claim.metadata.name)
         if newest is not None and newest.metadata.uid == claim.metadata.uid:
@@ -202,10 +247,12 @@ class DeviceBinder:
         self._ledger.release(claim)
 
     async def _retry_until_answered(self, deed: Callable[[], Awaitable[T]]) -> T:
-        """Do it, for as long as it takes the API server to answer: until then nobody knows who has the devices.
+        """Do it, for as long as it takes the API server to answer: until then nobody knows who has
+        the devices.
 
-        That a write finds nothing is no answer (a proxy may say so): the write reads again what is there. A refusal is believed when it
-        has lasted for a while: an API server that has just started refuses what it allows a moment later.
+        That a write finds nothing is no answer (a proxy may say so): the write reads again what is
+        there. A refusal is believed when it has lasted for a while: an API server that has just
+        started refuses what it allows a moment later.
         """
         failures, began = 0, self._clock.boottime()
         while True:
@@ -233,7 +280,9 @@ def _check(claim: ResourceClaim, allocation: Allocation | None) -> None:
 
 
 def _usable(one: HeldClaim, seen: ResourceClaim | None) -> bool:
-    """Whether the devices of a claim can be used, as far as is seen. Raises EdgeError when they never will."""
+    """Whether the devices of a claim can be used, as far as is seen. Raises EdgeError when they
+    never will.
+    """
     if seen is None:
         return False
     one.claim = seen

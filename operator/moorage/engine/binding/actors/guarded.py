@@ -1,8 +1,9 @@
 """Actors from outside the tree behind their guard.
 
-An actor's coroutine runs on the event loop in steps, from one await to the next. Each step is a call that the guard stands around,
-so that an actor that blocks the loop is found out as a decider is; one that waits blocks nobody. What the API server's refusals do
-to a binding is the binder's to know, so those pass; everything else that an actor raises is its fault.
+An actor's coroutine runs on the event loop in steps, from one await to the next. Each step is a
+call that the guard stands around, so that an actor that blocks the loop is found out as a decider
+is; one that waits blocks nobody. What the API server's refusals do to a binding is the binder's to
+know, so those pass; everything else that an actor raises is its fault.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ _ALLOWED_CODES = {
 
 
 def guarded_actor(factory: ActorFactory, guard: Guard) -> ActorFactory:
-    """Makes the actor, and what stands before it. The maker raises PluginFault when the actor cannot be made."""
+    """Makes the actor, and what stands before it. The maker raises PluginFault when the actor
+    cannot be made.
+    """
 
     def made(tools: ActorTools) -> Actor:
         return _GuardedActor(call(guard, "actor", lambda: factory(tools)), guard)
@@ -60,7 +63,9 @@ def _method(act: Any, point: ExtensionPoint, guard: Guard) -> Any:
 
 
 @types.coroutine
-def _stepwise(running: Coroutine[Any, Any, Any], point: ExtensionPoint, guard: Guard) -> Generator[Any, Any, Any]:
+def _stepwise(
+    running: Coroutine[Any, Any, Any], point: ExtensionPoint, guard: Guard
+) -> Generator[Any, Any, Any]:
     """What the coroutine returns, each of its steps between the guard's hands."""
     if not isinstance(running, Coroutine):
         raise recorded(PluginFault(guard, point, f"{METHODS[point]} is no async method"), guard)
@@ -68,18 +73,27 @@ def _stepwise(running: Coroutine[Any, Any, Any], point: ExtensionPoint, guard: G
     by: Any = None
     while True:
         try:
-            waited_for = call(guard, point, functools.partial(go_on, by), passes=(StopIteration, EdgeError))
+            waited_for = call(
+                guard, point, functools.partial(go_on, by), passes=(StopIteration, EdgeError)
+            )
         except StopIteration as end:
             return end.value
         try:
             go_on, by = running.send, (yield waited_for)
-        except BaseException as error:  # noqa: BLE001 - a cancellation, say: that is the coroutine's to know
+        except BaseException as error:  # noqa: BLE001 - see below
+            # a cancellation, say: that is the coroutine's to know
             go_on, by = running.throw, error
 
 
 def _invalid_result(point: ExtensionPoint, answer: Any) -> str:
-    if point not in _ALLOWED_CODES or (point is ExtensionPoint.PERMIT and isinstance(answer, PermitWait)):
+    if point not in _ALLOWED_CODES or (
+        point is ExtensionPoint.PERMIT and isinstance(answer, PermitWait)
+    ):
         return ""
     if not isinstance(answer, Status):
         return f"gave {type(answer).__name__} instead of a Status"
-    return "" if answer.code in _ALLOWED_CODES[point] else f"gave the status {answer.code!s}, which means nothing there"
+    return (
+        ""
+        if answer.code in _ALLOWED_CODES[point]
+        else f"gave the status {answer.code!s}, which means nothing there"
+    )

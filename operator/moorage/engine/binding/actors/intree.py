@@ -7,12 +7,24 @@ from typing import Any
 
 from moorage.core.framework.interfaces import ExtensionPoint
 from moorage.core.framework.registry import Registry
-from moorage.engine.binding.actors.contract import Actor, ActorFactory, ActorTools, BindActor, PermitActor, PostBindActor, PreBindActor
+from moorage.engine.binding.actors.contract import (
+    Actor,
+    ActorFactory,
+    ActorTools,
+    BindActor,
+    PermitActor,
+    PostBindActor,
+    PreBindActor,
+)
 from moorage.engine.binding.actors.default_binder import DefaultBinder
 from moorage.engine.binding.actors.device_binder import DeviceBinder
 from moorage.engine.binding.actors.volume_binder import VolumeBinder
 
-ACTORS: dict[str, ActorFactory] = {"DefaultBinder": DefaultBinder, "VolumeBinding": VolumeBinder, "DynamicResources": DeviceBinder}
+ACTORS: dict[str, ActorFactory] = {
+    "DefaultBinder": DefaultBinder,
+    "VolumeBinding": VolumeBinder,
+    "DynamicResources": DeviceBinder,
+}
 """By plugin name."""
 
 _PROTOCOLS: dict[ExtensionPoint, type[Any]] = {
@@ -23,8 +35,12 @@ _PROTOCOLS: dict[ExtensionPoint, type[Any]] = {
 }
 
 
-def join(registry: Registry, factories: Mapping[str, ActorFactory], tools: ActorTools) -> dict[str, Actor]:
-    """Make the actors. Raises ValueError when a plugin lacks the half that it says it has, or an actor has no plugin."""
+def join(
+    registry: Registry, factories: Mapping[str, ActorFactory], tools: ActorTools
+) -> dict[str, Actor]:
+    """Make the actors. Raises ValueError when a plugin lacks the half that it says it has, or an
+    actor has no plugin.
+    """
     if strangers := [name for name in factories if name not in registry]:
         raise ValueError(f"actors without a plugin: {', '.join(strangers)}")
     actors: dict[str, Actor] = {}
@@ -32,7 +48,10 @@ def join(registry: Registry, factories: Mapping[str, ActorFactory], tools: Actor
         if not spec.acts_at:
             continue
         if name not in factories:
-            raise ValueError(f"plugin {name!r} acts at {', '.join(sorted(point.value for point in spec.acts_at))} but has no actor")
+            raise ValueError(
+                f"plugin {name!r} acts at "
+                f"{', '.join(sorted(point.value for point in spec.acts_at))} but has no actor"
+            )
         actor = actors[name] = factories[name](tools)
         for point in spec.acts_at:
             if not isinstance(actor, _PROTOCOLS[point]):

@@ -10,7 +10,9 @@ from moorage.engine.binding.actors.contract import ActorFactory
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PluginRegistration:
-    """A plugin of a package: its spec, and what makes its actor where the spec says that it acts (``acts_at``)."""
+    """A plugin of a package: its spec, and what makes its actor where the spec says that it acts
+    (``acts_at``).
+    """
 
     spec: PluginSpec
     actor: ActorFactory | None = None

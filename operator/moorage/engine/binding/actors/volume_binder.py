@@ -1,7 +1,8 @@
 """The volume binder: has the volumes of a pod bound or made.
 
-Volumes are set aside for claims, claims get the node where their volume is to be made; Kubernetes' volume controller and the drivers
-do the rest, and the pod waits for it. What was written stays when that fails: the pod's next attempt starts from there.
+Volumes are set aside for claims, claims get the node where their volume is to be made; Kubernetes'
+volume controller and the drivers do the rest, and the pod waits for it. What was written stays when
+that fails: the pod's next attempt starts from there.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from moorage.ports.errors import EdgeError
 class VolumeBinder:
     """Writes what VolumeBinding reserved, and waits until all of the pod's claims are bound.
 
-    Source: kube-scheduler VolumeBinding and its binder (v1.36), texts included. It looks again each second, we at each change.
+    Source: kube-scheduler VolumeBinding and its binder (v1.36), texts included. It looks again each
+    second, we at each change.
     """
 
     def __init__(self, tools: ActorTools) -> None:
@@ -33,7 +35,9 @@ class VolumeBinder:
         self._clock = tools.clock
 
     async def pre_bind(self, pod: Pod, node: str, reserved: PodVolumes | None) -> None:
-        """Return when each claim has its volume, at once where nothing was reserved. Raises EdgeError when one will not get it."""
+        """Return when each claim has its volume, at once where nothing was reserved. Raises
+        EdgeError when one will not get it.
+        """
         if reserved is None:
             return
         for obj in reserved.writes:
@@ -42,13 +46,18 @@ class VolumeBinder:
             else:
                 await self._writes.select_node(obj)
         done = await self._objects.wait_until(
-            lambda: self._all_bound(node, reserved), lambda: self._names(reserved), self._clock, float(reserved.timeout)
+            lambda: self._all_bound(node, reserved),
+            lambda: self._names(reserved),
+            self._clock,
+            float(reserved.timeout),
         )
         if not done:
             raise EdgeError("binding volumes: context deadline exceeded")
 
     def _names(self, work: PodVolumes) -> Iterator[KindAndName]:
-        """What to look at again when it changes: the claims, and the volumes that they have or are to have."""
+        """What to look at again when it changes: the claims, and the volumes that they have or are
+        to have.
+        """
         claims = self._objects.objects(PersistentVolumeClaim)
         for pv in work.volumes:
             yield PersistentVolume, pv.metadata.name
@@ -58,9 +67,11 @@ class VolumeBinder:
                 yield PersistentVolume, claims[claim].spec.volume_name
 
     def _all_bound(self, name: str, work: PodVolumes) -> bool:
-        """Whether all claims are bound to volumes in the node's reach. Raises EdgeError when that is not to be expected any more.
+        """Whether all claims are bound to volumes in the node's reach. Raises EdgeError when that
+        is not to be expected any more.
 
-        What was written may not have come by the watch yet: until then it is assumed, and nothing can be told.
+        What was written may not have come by the watch yet: until then it is assumed, and nothing
+        can be told.
         """
         node = self._objects.node(name)
         if node is None:
@@ -74,9 +85,15 @@ class VolumeBinder:
 
     def _is_reserved_volume_bound(self, expected: PersistentVolume, node: Node) -> bool:
         """Whether the claim of a volume that is set aside is bound to it."""
-        pv, ref = self._objects.objects(PersistentVolume).get(expected.metadata.name), expected.spec.claim_ref
+        pv, ref = (
+            self._objects.objects(PersistentVolume).get(expected.metadata.name),
+            expected.spec.claim_ref,
+        )
         if pv is None or ref is None:
-            raise _failed(f'failed to check binding: could not find v1.PersistentVolume "{expected.metadata.name}"')
+            raise _failed(
+                f"failed to check binding: could not find v1.PersistentVolume "
+                f'"{expected.metadata.name}"'
+            )
         claim = self._claim(f"{ref.namespace}/{ref.name}", ref.uid, "binding")
         if self._is_assumed(pv):
             return False
@@ -84,12 +101,19 @@ class VolumeBinder:
         if pv.spec.claim_ref is None or not pv.spec.claim_ref.uid:
             raise _failed(f'ClaimRef got reset for pv "{pv.metadata.name}"')
         if pv.spec.claim_ref.uid != ref.uid or claim.spec.volume_name not in ("", pv.metadata.name):
-            raise _failed(f'claim "{key(claim)}" is bound to another volume than pv "{pv.metadata.name}"')
+            raise _failed(
+                f'claim "{key(claim)}" is bound to another volume than pv "{pv.metadata.name}"'
+            )
         return is_bound(claim)
 
     def _is_provisioned(self, expected: PersistentVolumeClaim, node: Node) -> bool:
-        """Whether a claim is bound to a volume that was made for it; a provisioner that gives up takes its node away."""
-        claim, name = self._claim(key(expected), expected.metadata.uid, "provisioning pvc"), expected.metadata.name
+        """Whether a claim is bound to a volume that was made for it; a provisioner that gives up
+        takes its node away.
+        """
+        claim, name = (
+            self._claim(key(expected), expected.metadata.uid, "provisioning pvc"),
+            expected.metadata.name,
+        )
         if self._is_assumed(claim):
             return False
         if not claim.metadata.annotations:
@@ -106,7 +130,9 @@ class VolumeBinder:
     def _claim(self, name: str, uid: str, checking: str) -> PersistentVolumeClaim:
         claim = self._objects.objects(PersistentVolumeClaim).get(name)
         if claim is None or claim.metadata.uid != uid:
-            raise _failed(f'failed to check {checking}: could not find v1.PersistentVolumeClaim "{name}"')
+            raise _failed(
+                f'failed to check {checking}: could not find v1.PersistentVolumeClaim "{name}"'
+            )
         return claim
 
     def _is_assumed(self, obj: PersistentVolume | PersistentVolumeClaim) -> bool:
@@ -115,7 +141,9 @@ class VolumeBinder:
     def _check_reach(self, pv: PersistentVolume, node: Node) -> None:
         csi_node = self._objects.objects(CSINode).get(node.metadata.name)
         if not node_can_attach(node.metadata.labels or {}, csi_node, pv):
-            text = f'pv "{pv.metadata.name}" node affinity doesn\'t match node "{node.metadata.name}"'
+            text = (
+                f'pv "{pv.metadata.name}" node affinity doesn\'t match node "{node.metadata.name}"'
+            )
             raise _failed(f"{text}: no matching NodeSelectorTerms")
 
 

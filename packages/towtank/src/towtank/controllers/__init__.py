@@ -1,1 +1,3 @@
-"""Controllers: what else moves in a cluster. Deployments get pods, pods run, what nobody owns is deleted."""
+"""Controllers: what else moves in a cluster. Deployments get pods, pods run, what nobody owns is
+deleted.
+"""

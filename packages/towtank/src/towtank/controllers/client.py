@@ -1,6 +1,8 @@
-"""What controllers see and do: reads and writes by the verbs that HTTP calls too, and objects by what they say.
+"""What controllers see and do: reads and writes by the verbs that HTTP calls too, and objects by
+what they say.
 
-``OwnerIndex`` is told of every change, so a controller that looks after ten pods does not read ten thousand to find them.
+``OwnerIndex`` is told of every change, so a controller that looks after ten pods does not read ten
+thousand to find them.
 """
 
 from __future__ import annotations
@@ -49,7 +51,14 @@ class OwnerIndex:
 
 def controller_of(body: Body) -> str:
     """The UID of the owner that looks after this object, "" for none."""
-    return next((str(owner["uid"]) for owner in body["metadata"].get("ownerReferences", ()) if owner.get("controller")), "")
+    return next(
+        (
+            str(owner["uid"])
+            for owner in body["metadata"].get("ownerReferences", ())
+            if owner.get("controller")
+        ),
+        "",
+    )
 
 
 def deep_copy(body: Body) -> Body:
@@ -100,7 +109,9 @@ def _pod(body: Body) -> Iterable[Hashable]:
 
 
 class ControllerClient:
-    """``manager`` of a write is the component that does this in other clusters; field owners name it."""
+    """``manager`` of a write is the component that does this in other clusters; field owners name
+    it.
+    """
 
     def __init__(self, verbs: Verbs, catalogue: Catalogue) -> None:
         self.verbs = verbs
@@ -109,7 +120,9 @@ class ControllerClient:
 
     @property
     def pods(self) -> OwnerIndex:
-        """By namespace, owner, free (without owner, by namespace), node; active, ready and leaving ones by owner."""
+        """By namespace, owner, free (without owner, by namespace), node; active, ready and leaving
+        ones by owner.
+        """
         return self.indexes[PODS]
 
     def on_change(self, resource: str, change: StoreChange) -> None:
@@ -119,22 +132,31 @@ class ControllerClient:
 
     def resource(self, key: str) -> APIResource | None:
         """How objects of this qualified plural name are written."""
-        return next((each for each in self.catalogue if each.key == key and each.mapping is None), None)
+        return next(
+            (each for each in self.catalogue if each.key == key and each.mapping is None), None
+        )
 
     def target(self, key: str, body: Body, subresource: str = "") -> RequestTarget:
         """Where this object is."""
         resource = self.resource(key)
         if resource is None:
             raise LookupError(f"no resource {key} is served")
-        return RequestTarget(resource, body["metadata"].get("namespace", ""), body["metadata"].get("name", ""), subresource)
+        return RequestTarget(
+            resource,
+            body["metadata"].get("namespace", ""),
+            body["metadata"].get("name", ""),
+            subresource,
+        )
 
-    # ---- writing; each raises ApiError ---------------------------------------------------------------------------------------
+    # ---- writing; each raises ApiError -----------------------------------------------------------
 
     def create(self, key: str, body: Body, manager: str = MANAGER) -> Body:
         """Create; the body may have parts of others."""
         return self.verbs.create(self.target(key, body), deep_copy(body), WriteOptions(manager))
 
-    def patch(self, key: str, body: Body, change: Callable[[Body], None], subresource: str = "") -> Body:
+    def patch(
+        self, key: str, body: Body, change: Callable[[Body], None], subresource: str = ""
+    ) -> Body:
         """Change the present state of this object in place."""
 
         def changed(copy: Body) -> Body:
@@ -144,22 +166,34 @@ class ControllerClient:
         return self.verbs.patch(self.target(key, body, subresource), changed, WriteOptions(MANAGER))
 
     def status(self, key: str, body: Body, status: Body, manager: str = MANAGER) -> Body:
-        """Replace its status by this, unless it says that already; keys whose value is None are left out."""
+        """Replace its status by this, unless it says that already; keys whose value is None are
+        left out.
+        """
         status = deep_copy({name: value for name, value in status.items() if value is not None})
         if status == body.get("status"):
             return body
         target = self.target(key, body, "status")
-        return self.verbs.patch(target, lambda copy: {**copy, "status": status}, WriteOptions(manager))
+        return self.verbs.patch(
+            target, lambda copy: {**copy, "status": status}, WriteOptions(manager)
+        )
 
-    def delete(self, key: str, body: Body, propagation: str = "Background", grace: int | None = None) -> None:
+    def delete(
+        self, key: str, body: Body, propagation: str = "Background", grace: int | None = None
+    ) -> None:
         """Delete this object and no later one of its name."""
-        options = DeleteOptions(grace_seconds=grace, preconditions={"uid": body["metadata"]["uid"]}, propagation=propagation)
+        options = DeleteOptions(
+            grace_seconds=grace,
+            preconditions={"uid": body["metadata"]["uid"]},
+            propagation=propagation,
+        )
         self.verbs.delete(self.target(key, body), options)
 
     def drop_finalizer(self, key: str, body: Body, finalizer: str) -> None:
         """Its part is done."""
 
         def without(copy: Body) -> None:
-            copy["metadata"]["finalizers"] = [each for each in copy["metadata"].get("finalizers", ()) if each != finalizer]
+            copy["metadata"]["finalizers"] = [
+                each for each in copy["metadata"].get("finalizers", ()) if each != finalizer
+            ]
 
         self.patch(key, body, without)

@@ -1,7 +1,8 @@
 """A controller: a queue of what to look at, and when.
 
-It is told of changes within the writes that make them, so it only notes a key then. Later, ``work`` looks at what is there now and does
-what is missing. A refusal, or a fault, is not the end: it is logged, and looked at again after a while.
+It is told of changes within the writes that make them, so it only notes a key then. Later, ``work``
+looks at what is there now and does what is missing. A refusal, or a fault, is not the end: it is
+logged, and looked at again after a while.
 """
 
 from __future__ import annotations
@@ -64,7 +65,9 @@ class Controller:
     keys_per_slice = 16
     """Keys that one call of ``work`` looks at: some milliseconds."""
     min_interval = timedelta()
-    """How long after a look the next one at the same key may come: what costs much is not done for each of many changes."""
+    """How long after a look the next one at the same key may come: what costs much is not done for
+    each of many changes.
+    """
 
     def __init__(self, world: ControllerClient) -> None:
         self.client = world
@@ -101,7 +104,8 @@ class Controller:
             except ApiError as problem:
                 log.warning("%s %s: %s", type(self).__name__, "/".join(key), problem.message)
                 self._retry_later(key, now)
-            except Exception:  # a fault of ours must not be the end of what else there is to do, nor of this
+            except Exception:
+                # a fault of ours must not be the end of what else there is to do, nor of this
                 log.exception("%s %s", type(self).__name__, "/".join(key))
                 self._retry_later(key, now)
             else:

@@ -1,6 +1,8 @@
-"""Deployments: a ReplicaSet for each template that there was, and pods that move from the old ones to the newest.
+"""Deployments: a ReplicaSet for each template that there was, and pods that move from the old ones
+to the newest.
 
-What differs from Kubernetes' own controller: names of ReplicaSets are hashes of another kind, and no events are written.
+What differs from Kubernetes' own controller: names of ReplicaSets are hashes of another kind, and
+no events are written.
 """
 
 from __future__ import annotations
@@ -21,9 +23,19 @@ from towtank.storage.store import StoreChange
 DEPLOYMENTS = "deployments.apps"
 HASH = "pod-template-hash"
 REVISION = "deployment.kubernetes.io/revision"
-_DESIRED, _MOST = "deployment.kubernetes.io/desired-replicas", "deployment.kubernetes.io/max-replicas"
+_DESIRED, _MOST = (
+    "deployment.kubernetes.io/desired-replicas",
+    "deployment.kubernetes.io/max-replicas",
+)
 _HISTORY = "deployment.kubernetes.io/revision-history"
-_OWN = (REVISION, _DESIRED, _MOST, _HISTORY, "kubectl.kubernetes.io/last-applied-configuration", "deprecated.deployment.rollback.to")
+_OWN = (
+    REVISION,
+    _DESIRED,
+    _MOST,
+    _HISTORY,
+    "kubectl.kubernetes.io/last-applied-configuration",
+    "deprecated.deployment.rollback.to",
+)
 """Annotations that a ReplicaSet does not take over from its Deployment."""
 _LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 _HASH_LENGTH = 10
@@ -37,14 +49,22 @@ class DeploymentController(Controller):
     keys_per_slice = 4
 
     def keys_to_queue(self, resource: str, change: StoreChange) -> Iterable[Key]:
-        """Deployments, their ReplicaSets, ReplicaSets that are nobody's, and pods that are gone (Recreate waits for them)."""
+        """Deployments, their ReplicaSets, ReplicaSets that are nobody's, and pods that are gone
+        (Recreate waits for them).
+        """
         namespace = change.now.key[0]
         if resource == DEPLOYMENTS and change.type != "DELETED":
-            if change.before is None or _owners_part(change.before.body) != _owners_part(change.now.body):
+            if change.before is None or _owners_part(change.before.body) != _owners_part(
+                change.now.body
+            ):
                 yield "roll", *change.now.key
         elif resource == REPLICA_SETS:
             yield from self._of_set(change)
-        elif resource == PODS and change.type == "DELETED" and (name := owner_name(change.now.body, "ReplicaSet")):
+        elif (
+            resource == PODS
+            and change.type == "DELETED"
+            and (name := owner_name(change.now.body, "ReplicaSet"))
+        ):
             owner = self.client.verbs.find(REPLICA_SETS, namespace, name)
             if owner and (name := owner_name(owner, "Deployment")):
                 yield "roll", namespace, name
@@ -55,7 +75,10 @@ class DeploymentController(Controller):
         for name in {owner_name(body, "Deployment") for body in bodies} - {""}:
             yield "roll", namespace, name
         if change.type != "DELETED" and not bodies[-1]["metadata"].get("ownerReferences"):
-            yield from (("roll", *stored.key) for stored in self.client.verbs.store.list(DEPLOYMENTS, namespace))
+            yield from (
+                ("roll", *stored.key)
+                for stored in self.client.verbs.store.list(DEPLOYMENTS, namespace)
+            )
 
     def reconcile(self, key: Key, now: datetime) -> None:
         """One step of the rollout, and what there is to say about it."""
@@ -68,20 +91,27 @@ class DeploymentController(Controller):
             deployment = self.client.verbs.find(DEPLOYMENTS, key[1], key[2]) or deployment
         self._report(deployment, now)
 
-    # ---- the ReplicaSets -------------------------------------------------------------------------------------------------------
+    # ---- the ReplicaSets -------------------------------------------------------------------------
 
     def _sets(self, deployment: Body) -> tuple[Body | None, list[Body]]:
         """The set of the present template, and the others, oldest first."""
-        owned = sorted(self.client.indexes[REPLICA_SETS]["owner", deployment["metadata"]["uid"]], key=_age)
+        owned = sorted(
+            self.client.indexes[REPLICA_SETS]["owner", deployment["metadata"]["uid"]], key=_age
+        )
         wanted = _without_hash(deployment["spec"]["template"])
-        new = next((each for each in owned if _without_hash(each["spec"]["template"]) == wanted), None)
+        new = next(
+            (each for each in owned if _without_hash(each["spec"]["template"]) == wanted), None
+        )
         return new, [each for each in owned if each is not new]
 
     def _step(self, deployment: Body) -> None:
         spec, (new, olds) = deployment["spec"], self._sets(deployment)
         to = _goal(deployment)
         present = [each for each in (new, *olds) if each]
-        scaled = any(_size(each) and _annotation(each, _DESIRED) not in ("", str(to.replicas)) for each in present)
+        scaled = any(
+            _size(each) and _annotation(each, _DESIRED) not in ("", str(to.replicas))
+            for each in present
+        )
         if spec.get("paused") or scaled:
             self._scale(deployment, new, olds, to)
         elif spec.get("strategy", {}).get("type") == "Recreate":
@@ -102,7 +132,9 @@ class DeploymentController(Controller):
             if (name := old["metadata"]["name"]) in sizes:
                 self._resize(old, sizes[name], to)
 
-    def _scale(self, deployment: Body, new: Body | None, olds: Sequence[Body], to: rollout.RolloutTarget) -> None:
+    def _scale(
+        self, deployment: Body, new: Body | None, olds: Sequence[Body], to: rollout.RolloutTarget
+    ) -> None:
         """Follow a changed number of replicas without going on with the rollout."""
         newest_first = [each for each in (new, *reversed(olds)) if each]
         working = [each for each in newest_first if _size(each)]
@@ -119,7 +151,9 @@ class DeploymentController(Controller):
         for each in working:
             self._resize(each, sizes.get(each["metadata"]["name"], _size(each)), to)
 
-    def _recreate(self, deployment: Body, new: Body | None, olds: Sequence[Body], to: rollout.RolloutTarget) -> None:
+    def _recreate(
+        self, deployment: Body, new: Body | None, olds: Sequence[Body], to: rollout.RolloutTarget
+    ) -> None:
         """The old pods are gone before new ones are made."""
         for old in olds:
             if _size(old):
@@ -131,11 +165,17 @@ class DeploymentController(Controller):
 
     def _newest(self, deployment: Body, new: Body | None, olds: Sequence[Body], size: int) -> Body:
         """The set of the present template, made if need be, with the highest revision."""
-        own = {name: value for name, value in deployment["metadata"].get("annotations", {}).items() if name not in _OWN}
+        own = {
+            name: value
+            for name, value in deployment["metadata"].get("annotations", {}).items()
+            if name not in _OWN
+        }
         if new is None:
             new = self.client.create(REPLICA_SETS, _replica_set(deployment, size))
         before = _annotation(new, REVISION)
-        revision = str(max(*(int(_annotation(old, REVISION) or 0) + 1 for old in olds), int(before or 0), 1))
+        revision = str(
+            max(*(int(_annotation(old, REVISION) or 0) + 1 for old in olds), int(before or 0), 1)
+        )
         said = {**own, REVISION: revision}
         if before and revision != before:
             said[_HISTORY] = ",".join(filter(None, (_annotation(new, _HISTORY), before)))
@@ -145,22 +185,32 @@ class DeploymentController(Controller):
     def _annotate(self, key: str, body: Body, said: Mapping[str, str]) -> Body:
         if all(_annotation(body, name) == value for name, value in said.items()):
             return body
-        return self.client.patch(key, body, lambda copy: copy["metadata"].setdefault("annotations", {}).update(said))
+        return self.client.patch(
+            key, body, lambda copy: copy["metadata"].setdefault("annotations", {}).update(said)
+        )
 
     def _resize(self, each: Body, size: int, to: rollout.RolloutTarget) -> None:
-        """Give a set its size, and the numbers that tell later whether the Deployment was scaled since."""
+        """Give a set its size, and the numbers that tell later whether the Deployment was scaled
+        since.
+        """
         numbers = {_DESIRED: str(to.replicas), _MOST: str(to.max_total)}
 
         def resized(copy: Body) -> None:
             copy["spec"]["replicas"] = size
             copy["metadata"].setdefault("annotations", {}).update(numbers)
 
-        if _size(each) != size or any(_annotation(each, name) != value for name, value in numbers.items()):
+        if _size(each) != size or any(
+            _annotation(each, name) != value for name, value in numbers.items()
+        ):
             self.client.patch(REPLICA_SETS, each, resized)
 
     def _forget(self, deployment: Body, olds: Sequence[Body]) -> None:
         """Delete sets of earlier templates that are empty, but the latest some of them."""
-        empty = [old for old in olds if not (_size(old) or old.get("status", {}).get("replicas") or is_terminating(old))]
+        empty = [
+            old
+            for old in olds
+            if not (_size(old) or old.get("status", {}).get("replicas") or is_terminating(old))
+        ]
         empty.sort(key=lambda old: int(_annotation(old, REVISION) or 0))
         kept = deployment["spec"].get("revisionHistoryLimit", _HISTORY_LIMIT)
         for old in empty[: max(len(empty) - kept, 0)]:
@@ -171,7 +221,9 @@ class DeploymentController(Controller):
         said = deployment_status.status(deployment, new, olds, _goal(deployment), now)
         deployment = self.client.status(DEPLOYMENTS, deployment, said)
         if (when := deployment_status.deadline(deployment)) is not None:
-            self.queue.add(("roll", deployment["metadata"]["namespace"], deployment["metadata"]["name"]), when)
+            self.queue.add(
+                ("roll", deployment["metadata"]["namespace"], deployment["metadata"]["name"]), when
+            )
 
 
 def template_hash(template: Body) -> str:
@@ -182,7 +234,11 @@ def template_hash(template: Body) -> str:
 
 def _replica_set(deployment: Body, size: int) -> Body:
     """The set of a Deployment's present template."""
-    metadata, spec, template = deployment["metadata"], deployment["spec"], deployment["spec"]["template"]
+    metadata, spec, template = (
+        deployment["metadata"],
+        deployment["spec"],
+        deployment["spec"]["template"],
+    )
     hashed = {HASH: template_hash(template)}
     labels = {**labels_of(template), **hashed}
     return {
@@ -195,7 +251,10 @@ def _replica_set(deployment: Body, size: int) -> Body:
         "spec": {
             "replicas": size,
             "minReadySeconds": spec.get("minReadySeconds", 0),
-            "selector": {**spec["selector"], "matchLabels": {**spec["selector"].get("matchLabels", {}), **hashed}},
+            "selector": {
+                **spec["selector"],
+                "matchLabels": {**spec["selector"].get("matchLabels", {}), **hashed},
+            },
             "template": {**template, "metadata": {**template["metadata"], "labels": labels}},
         },
     }
@@ -206,12 +265,18 @@ def _goal(deployment: Body) -> rollout.RolloutTarget:
     if strategy.get("type") == "Recreate":
         return rollout.RolloutTarget(spec.get("replicas", 1), 0, 0)
     rolling = strategy.get("rollingUpdate", {})
-    return rollout.rollout_target(spec.get("replicas", 1), rolling.get("maxSurge", "25%"), rolling.get("maxUnavailable", "25%"))
+    return rollout.rollout_target(
+        spec.get("replicas", 1),
+        rolling.get("maxSurge", "25%"),
+        rolling.get("maxUnavailable", "25%"),
+    )
 
 
 def _set(body: Body) -> rollout.ReplicaSetSize:
     available = body.get("status", {}).get("availableReplicas", 0)
-    return rollout.ReplicaSetSize(body["metadata"]["name"], _size(body), available, int(_annotation(body, _MOST) or 0))
+    return rollout.ReplicaSetSize(
+        body["metadata"]["name"], _size(body), available, int(_annotation(body, _MOST) or 0)
+    )
 
 
 def _size(body: Body) -> int:
@@ -236,5 +301,7 @@ def _age(body: Body) -> tuple[str, str]:
 def _owners_part(deployment: Body) -> object:
     """What its owner says: what we write ourselves is left out."""
     metadata = deployment["metadata"]
-    annotations = {name: value for name, value in metadata.get("annotations", {}).items() if name != REVISION}
+    annotations = {
+        name: value for name, value in metadata.get("annotations", {}).items() if name != REVISION
+    }
     return deployment["spec"], annotations, metadata.get("deletionTimestamp")

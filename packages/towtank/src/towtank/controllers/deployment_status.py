@@ -1,4 +1,6 @@
-"""What a Deployment's status says: counters, and the conditions that `kubectl rollout status` and `kubectl wait` read."""
+"""What a Deployment's status says: counters, and the conditions that `kubectl rollout status` and
+`kubectl wait` read.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ _FORWARD = ("updatedReplicas", "readyReplicas", "availableReplicas")
 _NO_LIMIT = 2**31 - 1
 
 
-def status(deployment: Body, new: Body | None, olds: Sequence[Body], to: RolloutTarget, now: datetime) -> Body:
+def status(
+    deployment: Body, new: Body | None, olds: Sequence[Body], to: RolloutTarget, now: datetime
+) -> Body:
     """The status as a whole."""
     counted = _counts(new, olds)
     said = [_available(counted, to), _progressing(deployment, new, counted, now)]
@@ -23,7 +27,9 @@ def status(deployment: Body, new: Body | None, olds: Sequence[Body], to: Rollout
     dated = [_dated(deployment, each, now) for each in said + failures if each]
     return {
         **{name: value or None for name, value in counted.items()},
-        "terminatingReplicas": sum(each.get("status", {}).get("terminatingReplicas", 0) for each in (new, *olds) if each),
+        "terminatingReplicas": sum(
+            each.get("status", {}).get("terminatingReplicas", 0) for each in (new, *olds) if each
+        ),
         "observedGeneration": deployment["metadata"].get("generation"),
         "conditions": dated,
     }
@@ -40,9 +46,16 @@ def deadline(deployment: Body) -> datetime | None:
 
 def _counts(new: Body | None, olds: Sequence[Body]) -> dict[str, int]:
     statuses = [each.get("status", {}) for each in (new, *olds) if each]
-    sums = {name: sum(each.get(name, 0) for each in statuses) for name in ("replicas", "readyReplicas", "availableReplicas")}
+    sums = {
+        name: sum(each.get(name, 0) for each in statuses)
+        for name in ("replicas", "readyReplicas", "availableReplicas")
+    }
     updated: int = new.get("status", {}).get("replicas", 0) if new else 0
-    return {**sums, "updatedReplicas": updated, "unavailableReplicas": _lacking(new, olds, sums["availableReplicas"])}
+    return {
+        **sums,
+        "updatedReplicas": updated,
+        "unavailableReplicas": _lacking(new, olds, sums["availableReplicas"]),
+    }
 
 
 def _lacking(new: Body | None, olds: Sequence[Body], available: int) -> int:
@@ -60,7 +73,9 @@ def _available(counted: Mapping[str, int], to: RolloutTarget) -> Body:
     }
 
 
-def _progressing(deployment: Body, new: Body | None, counted: Mapping[str, int], now: datetime) -> Body:
+def _progressing(
+    deployment: Body, new: Body | None, counted: Mapping[str, int], now: datetime
+) -> Body:
     """Whether it moves; {} where nothing is to be said."""
     spec, before = deployment["spec"], conditions.find(deployment, "Progressing")
     wanted, limit = spec.get("replicas", 1), spec.get("progressDeadlineSeconds", _NO_LIMIT)
@@ -70,11 +85,19 @@ def _progressing(deployment: Body, new: Body | None, counted: Mapping[str, int],
         return _says("Unknown", "DeploymentPaused", "Deployment is paused")
     about = f'ReplicaSet "{new["metadata"]["name"]}"' if new else "Deployment"
     done = counted["replicas"] == counted["updatedReplicas"]
-    if done and (counted["replicas"] == counted["availableReplicas"] == wanted or _has_succeeded(before, new)):
+    if done and (
+        counted["replicas"] == counted["availableReplicas"] == wanted or _has_succeeded(before, new)
+    ):
         return _says("True", "NewReplicaSetAvailable", f"{about} has successfully progressed.")
     if _moved(deployment.get("status", {}), counted) or "lastUpdateTime" not in before:
-        return {**_says("True", "ReplicaSetUpdated", f"{about} is progressing."), "lastUpdateTime": timestamp(now)}
-    late = before.get("reason") == "ReplicaSetUpdated" and after(_updated(deployment, before), limit) <= now
+        return {
+            **_says("True", "ReplicaSetUpdated", f"{about} is progressing."),
+            "lastUpdateTime": timestamp(now),
+        }
+    late = (
+        before.get("reason") == "ReplicaSetUpdated"
+        and after(_updated(deployment, before), limit) <= now
+    )
     if late or before.get("reason") == "ProgressDeadlineExceeded":
         return _says("False", "ProgressDeadlineExceeded", f"{about} has timed out progressing.")
     return _says("True", "ReplicaSetUpdated", f"{about} is progressing.")
@@ -89,14 +112,24 @@ def _says(value: str, reason: str, message: str) -> Body:
 
 
 def _has_succeeded(said: Body, new: Body | None) -> bool:
-    """Whether the new set was complete once: scaling, and pods that fail later, do not take that back."""
-    return said.get("reason") == "NewReplicaSetAvailable" and new is not None and f'"{new["metadata"]["name"]}"' in said.get("message", "")
+    """Whether the new set was complete once: scaling, and pods that fail later, do not take that
+    back.
+    """
+    return (
+        said.get("reason") == "NewReplicaSetAvailable"
+        and new is not None
+        and f'"{new["metadata"]["name"]}"' in said.get("message", "")
+    )
 
 
 def _moved(before: Mapping[str, int], counted: Mapping[str, int]) -> bool:
-    """Whether there are more of the new pods, or fewer of the old ones, than when it was said last."""
+    """Whether there are more of the new pods, or fewer of the old ones, than when it was said
+    last.
+    """
     old = before.get("replicas", 0) - before.get("updatedReplicas", 0)
-    return counted["replicas"] - counted["updatedReplicas"] < old or any(counted[name] > before.get(name, 0) for name in _FORWARD)
+    return counted["replicas"] - counted["updatedReplicas"] < old or any(
+        counted[name] > before.get(name, 0) for name in _FORWARD
+    )
 
 
 def _dated(deployment: Body, said: Body, now: datetime) -> Body:

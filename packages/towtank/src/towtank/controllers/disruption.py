@@ -17,7 +17,9 @@ from towtank.storage.store import StoreChange
 
 BUDGETS = "poddisruptionbudgets.policy"
 EVICTION_LIMIT = 120.0
-"""How many seconds an eviction that was granted counts as a disruption while its pod is still there."""
+"""How many seconds an eviction that was granted counts as a disruption while its pod is still
+there.
+"""
 
 
 class DisruptionController(Controller):
@@ -26,21 +28,31 @@ class DisruptionController(Controller):
     min_interval = timedelta(seconds=0.05)
 
     def keys_to_queue(self, resource: str, change: StoreChange) -> Iterable[Key]:
-        """Budgets, those that choose a pod that changed, and all of a namespace where something was scaled."""
+        """Budgets, those that choose a pod that changed, and all of a namespace where something was
+        scaled.
+        """
         bodies = [stored.body for stored in (change.before, change.now) if stored]
         namespace = change.now.key[0]
         if resource == BUDGETS:
             if change.type != "DELETED" and (
-                change.before is None or bodies[0]["spec"] != bodies[1]["spec"] or _evicted(bodies[0]) != _evicted(bodies[1])
+                change.before is None
+                or bodies[0]["spec"] != bodies[1]["spec"]
+                or _evicted(bodies[0]) != _evicted(bodies[1])
             ):
                 yield "count", *change.now.key
         elif resource == PODS:
             if len({str(_counts(body)) for body in bodies}) > 1 or change.type != "MODIFIED":
                 for stored in self.client.verbs.store.list(BUDGETS, namespace):
-                    if any(compiled(stored.body["spec"].get("selector")).matches(labels_of(body)) for body in bodies):
+                    if any(
+                        compiled(stored.body["spec"].get("selector")).matches(labels_of(body))
+                        for body in bodies
+                    ):
                         yield "count", *stored.key
         elif namespace and len(bodies) == 2 and _replicas(bodies[0]) != _replicas(bodies[1]):
-            yield from (("count", *stored.key) for stored in self.client.verbs.store.list(BUDGETS, namespace))
+            yield from (
+                ("count", *stored.key)
+                for stored in self.client.verbs.store.list(BUDGETS, namespace)
+            )
 
     def reconcile(self, key: Key, now: datetime) -> None:
         """Count the budget's pods, and write its status."""
@@ -48,10 +60,16 @@ class DisruptionController(Controller):
         if budget is None or is_terminating(budget):
             return
         selector = compiled(budget["spec"].get("selector"))
-        pods = [pod for pod in self.client.pods["namespace", key[1]] if selector.matches(labels_of(pod))]
+        pods = [
+            pod for pod in self.client.pods["namespace", key[1]] if selector.matches(labels_of(pod))
+        ]
         evicted = self._evicted(budget, pods, now)
         healthy = sum(
-            1 for pod in pods if not is_terminating(pod) and conditions.holds(pod, "Ready") and pod["metadata"]["name"] not in evicted
+            1
+            for pod in pods
+            if not is_terminating(pod)
+            and conditions.holds(pod, "Ready")
+            and pod["metadata"]["name"] not in evicted
         )
         expected, desired = self._wanted(budget, pods)
         allowed = max(healthy - desired, 0) if expected > 0 else 0
@@ -72,7 +90,11 @@ class DisruptionController(Controller):
     def _evicted(budget: Body, pods: Collection[Body], now: datetime) -> dict[str, str]:
         """Pods that an eviction was granted for and that are not going yet, with the time."""
         staying = {pod["metadata"]["name"] for pod in pods if not is_terminating(pod)}
-        return {name: time for name, time in _evicted(budget).items() if name in staying and after(parse_time(time), EVICTION_LIMIT) > now}
+        return {
+            name: time
+            for name, time in _evicted(budget).items()
+            if name in staying and after(parse_time(time), EVICTION_LIMIT) > now
+        }
 
     def _wanted(self, budget: Body, pods: Collection[Body]) -> tuple[int, int]:
         """How many pods there should be, and how many of them healthy."""
@@ -103,7 +125,9 @@ class DisruptionController(Controller):
 
 
 def _replicas(body: Body) -> int | None:
-    replicas = (body.get("spec") or {}).get("replicas") if isinstance(body.get("spec"), dict) else None
+    replicas = (
+        (body.get("spec") or {}).get("replicas") if isinstance(body.get("spec"), dict) else None
+    )
     return replicas if isinstance(replicas, int) else None
 
 

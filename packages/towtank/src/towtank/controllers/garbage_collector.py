@@ -1,4 +1,5 @@
-"""Garbage: objects whose owners are gone, and the two finalizers by which a deletion says what becomes of dependents.
+"""Garbage: objects whose owners are gone, and the two finalizers by which a deletion says what
+becomes of dependents.
 
 An owner is who has its UID, so an object of the same name that was made later is none.
 """
@@ -20,7 +21,9 @@ _Place = tuple[str, str, str]
 
 
 class GarbageCollector(Controller):
-    """Keys: ("dependent" or "owner", resource, namespace, name). It knows of every object who owns it, and where each UID is."""
+    """Keys: ("dependent" or "owner", resource, namespace, name). It knows of every object who owns
+    it, and where each UID is.
+    """
 
     def __init__(self, world: ControllerClient) -> None:
         super().__init__(world)
@@ -28,7 +31,9 @@ class GarbageCollector(Controller):
         self._dependents: dict[str, dict[_Place, None]] = collections.defaultdict(dict)
 
     def keys_to_queue(self, resource: str, change: StoreChange) -> Iterable[Key]:
-        """Dependents that are new, have other owners, or whose owner goes; owners that wait for their dependents."""
+        """Dependents that are new, have other owners, or whose owner goes; owners that wait for
+        their dependents.
+        """
         before, now = change.before.body if change.before else None, change.now.body
         place, uid = (resource, *change.now.key), now["metadata"]["uid"]
         gone = change.type == "DELETED"
@@ -43,7 +48,11 @@ class GarbageCollector(Controller):
             if _waits(now) and (before is None or not _waits(before)):
                 yield "owner", *place
         if gone or _owners(before) != _owners(now):
-            yield from (("owner", *self._places[each["uid"]]) for each in _owners(before) if each["uid"] in self._places)
+            yield from (
+                ("owner", *self._places[each["uid"]])
+                for each in _owners(before)
+                if each["uid"] in self._places
+            )
 
     def _follow(self, place: _Place, before: Sequence[Body], now: Sequence[Body]) -> None:
         for owner in before:
@@ -64,21 +73,34 @@ class GarbageCollector(Controller):
         elif _waits(found):
             self._look_at_dependents(resource, found)
 
-    # ---- as a dependent --------------------------------------------------------------------------------------------------------
+    # ---- as a dependent --------------------------------------------------------------------------
 
     def _look_at_owners(self, resource: str, body: Body) -> None:
         """Delete it when it has no owner left, or only such as wait for it."""
         owners = [(each, self._owner(each, body)) for each in _owners(body)]
-        staying = [each for each, owner in owners if owner is _UNKNOWN or (owner is not None and not _in_foreground(owner))]
+        staying = [
+            each
+            for each, owner in owners
+            if owner is _UNKNOWN or (owner is not None and not _in_foreground(owner))
+        ]
         waiting = [each for each, owner in owners if owner is not None and each not in staying]
         if not owners or len(staying) == len(owners):
             return
         if staying:
-            self.client.patch(resource, body, lambda copy: copy["metadata"].update(ownerReferences=staying))
+            self.client.patch(
+                resource, body, lambda copy: copy["metadata"].update(ownerReferences=staying)
+            )
         elif not is_terminating(body):
-            finalizers, has_dependents = body["metadata"].get("finalizers", ()), body["metadata"]["uid"] in self._dependents
+            finalizers, has_dependents = (
+                body["metadata"].get("finalizers", ()),
+                body["metadata"]["uid"] in self._dependents,
+            )
             foreground = FOREGROUND in finalizers or (waiting and has_dependents)
-            self.client.delete(resource, body, "Orphan" if ORPHAN in finalizers else "Foreground" if foreground else "Background")
+            self.client.delete(
+                resource,
+                body,
+                "Orphan" if ORPHAN in finalizers else "Foreground" if foreground else "Background",
+            )
 
     def _owner(self, reference: Body, dependent: Body) -> Body | None:
         """The owner; None when it is gone, _UNKNOWN when nobody here knows its kind."""
@@ -88,10 +110,12 @@ class GarbageCollector(Controller):
         served = place or self.client.catalogue.of_kind(reference["apiVersion"], reference["kind"])
         return None if served else _UNKNOWN
 
-    # ---- as an owner -----------------------------------------------------------------------------------------------------------
+    # ---- as an owner -----------------------------------------------------------------------------
 
     def _look_at_dependents(self, resource: str, body: Body) -> None:
-        """Orphan them, or delete them first, some at a time; when that is done, the owner may go."""
+        """Orphan them, or delete them first, some at a time; when that is done, the owner may
+        go.
+        """
         uid, finalizers = body["metadata"]["uid"], body["metadata"]["finalizers"]
         places = tuple(self._dependents.get(uid, ()))
         if ORPHAN in finalizers:
@@ -100,7 +124,14 @@ class GarbageCollector(Controller):
             if len(places) <= self.keys_per_slice:
                 self.client.drop_finalizer(resource, body, ORPHAN)
             else:
-                self.queue.add(("owner", resource, body["metadata"].get("namespace", ""), body["metadata"]["name"]))
+                self.queue.add(
+                    (
+                        "owner",
+                        resource,
+                        body["metadata"].get("namespace", ""),
+                        body["metadata"]["name"],
+                    )
+                )
             return
         if not any(self._blocks(place, uid) for place in places):
             self.client.drop_finalizer(resource, body, FOREGROUND)
@@ -111,15 +142,21 @@ class GarbageCollector(Controller):
         found = self.client.verbs.find(*place)
         if found:
             left = [each for each in _owners(found) if each["uid"] != uid]
-            self.client.patch(place[0], found, lambda copy: copy["metadata"].update(ownerReferences=left))
+            self.client.patch(
+                place[0], found, lambda copy: copy["metadata"].update(ownerReferences=left)
+            )
 
     def _blocks(self, place: _Place, uid: str) -> bool:
         found = self.client.verbs.find(*place)
-        blocks = any(each["uid"] == uid and each.get("blockOwnerDeletion") for each in _owners(found))
+        blocks = any(
+            each["uid"] == uid and each.get("blockOwnerDeletion") for each in _owners(found)
+        )
         return blocks and not (found and self._waits_for(found, uid))
 
     def _waits_for(self, body: Body, uid: str) -> bool:
-        """Whether this one's deletion in the foreground waits for that owner, by way of whomever: a circle would wait for ever."""
+        """Whether this one's deletion in the foreground waits for that owner, by way of whomever: a
+        circle would wait for ever.
+        """
         seen, open_ = {""}, [body]
         while open_:
             each = open_.pop()
@@ -128,7 +165,11 @@ class GarbageCollector(Controller):
             if each["metadata"]["uid"] == uid:
                 return True
             seen.add(each["metadata"]["uid"])
-            open_ += [found for place in self._dependents.get(each["metadata"]["uid"], ()) if (found := self.client.verbs.find(*place))]
+            open_ += [
+                found
+                for place in self._dependents.get(each["metadata"]["uid"], ())
+                if (found := self.client.verbs.find(*place))
+            ]
         return False
 
 
@@ -142,7 +183,9 @@ def _owners(body: Body | None) -> Sequence[Body]:
 
 def _waits(body: Body) -> bool:
     """Whether its deletion has begun, and one of our finalizers keeps it."""
-    return is_terminating(body) and not {FOREGROUND, ORPHAN}.isdisjoint(body["metadata"].get("finalizers", ()))
+    return is_terminating(body) and not {FOREGROUND, ORPHAN}.isdisjoint(
+        body["metadata"].get("finalizers", ())
+    )
 
 
 def _in_foreground(body: Body) -> bool:

@@ -1,4 +1,6 @@
-"""What a kubelet reports of its node and of its pods: the fields that other components and `kubectl` read."""
+"""What a kubelet reports of its node and of its pods: the fields that other components and
+`kubectl` read.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,12 @@ from towtank.model.times import timestamp
 
 _KUBELETS_PORT = 10250
 _HEALTHY = (
-    ("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
+    (
+        "MemoryPressure",
+        "False",
+        "KubeletHasSufficientMemory",
+        "kubelet has sufficient memory available",
+    ),
     ("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
     ("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
     ("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
@@ -32,7 +39,7 @@ _NODE_INFO = {
 }
 
 
-# ---- nodes -----------------------------------------------------------------------------------------------------------------
+# ---- nodes ---------------------------------------------------------------------------------------
 
 
 def node_status(node: Body, address: str, now: datetime) -> Body:
@@ -45,9 +52,15 @@ def node_status(node: Body, address: str, now: datetime) -> Body:
         for type_, value, reason, message in _HEALTHY
         if type_ not in said
     ]
-    own = {"operatingSystem": labels.get("kubernetes.io/os", "linux"), "architecture": labels.get("kubernetes.io/arch", "amd64")}
+    own = {
+        "operatingSystem": labels.get("kubernetes.io/os", "linux"),
+        "architecture": labels.get("kubernetes.io/arch", "amd64"),
+    }
     known = {name: value for name, value in status.get("nodeInfo", {}).items() if value}
-    addresses = [{"type": "InternalIP", "address": address}, {"type": "Hostname", "address": node["metadata"]["name"]}]
+    addresses = [
+        {"type": "InternalIP", "address": address},
+        {"type": "Hostname", "address": node["metadata"]["name"]},
+    ]
     capacity = status.get("capacity", {})
     return {
         **status,
@@ -59,16 +72,23 @@ def node_status(node: Body, address: str, now: datetime) -> Body:
     }
 
 
-# ---- pods ------------------------------------------------------------------------------------------------------------------
+# ---- pods ----------------------------------------------------------------------------------------
 
 
 def running_status(pod: Body, node: Body, address: str, now: datetime) -> Body:
     """The status of a pod all of whose containers run and are ready."""
     status, spec, time = pod.get("status", {}), pod["spec"], timestamp(now)
-    hosts = [each["address"] for each in node.get("status", {}).get("addresses", ()) if each.get("type") == "InternalIP"]
+    hosts = [
+        each["address"]
+        for each in node.get("status", {}).get("addresses", ())
+        if each.get("type") == "InternalIP"
+    ]
     own = (hosts or [address])[0] if spec.get("hostNetwork") else address
     started = {"ready": True, "started": True, "state": {"running": {"startedAt": time}}}
-    true = [(type_, "True", "") for type_ in ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady")]
+    true = [
+        (type_, "True", "")
+        for type_ in ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady")
+    ]
     reported = {
         **status,
         "phase": "Running",
@@ -82,7 +102,9 @@ def running_status(pod: Body, node: Body, address: str, now: datetime) -> Body:
         "containerStatuses": [_container(pod, each, started) for each in spec["containers"]],
     }
     if spec.get("initContainers"):
-        reported["initContainerStatuses"] = [_init_container(pod, each, time) for each in spec["initContainers"]]
+        reported["initContainerStatuses"] = [
+            _init_container(pod, each, time) for each in spec["initContainers"]
+        ]
     return reported
 
 
@@ -103,29 +125,44 @@ def succeeded_status(pod: Body, now: datetime) -> Body:
         "phase": "Succeeded",
         "conditions": _conditions(pod, done, now),
         "containerStatuses": [
-            {**each, "ready": False, "started": False, "state": _terminated(time, each)} for each in status.get("containerStatuses", ())
+            {**each, "ready": False, "started": False, "state": _terminated(time, each)}
+            for each in status.get("containerStatuses", ())
         ],
     }
 
 
 def _conditions(pod: Body, reported: Iterable[tuple[str, str, str]], now: datetime) -> list[Body]:
-    """The pod's conditions with these (type, status, reason) in place of what they were; the scheduler's and others' stay."""
+    """The pod's conditions with these (type, status, reason) in place of what they were; the
+    scheduler's and others' stay.
+    """
     fresh: dict[str, Body] = {}
     for type_, value, reason in reported:
-        fresh[type_] = conditions.with_transition_time(pod, {"type": type_, "status": value, "lastProbeTime": None}, timestamp(now))
+        fresh[type_] = conditions.with_transition_time(
+            pod, {"type": type_, "status": value, "lastProbeTime": None}, timestamp(now)
+        )
         if reason:
             fresh[type_]["reason"] = reason
         if "generation" in pod["metadata"]:
             fresh[type_]["observedGeneration"] = pod["metadata"]["generation"]
-    kept = [each for each in pod.get("status", {}).get("conditions", ()) if each.get("type") not in fresh]
+    kept = [
+        each
+        for each in pod.get("status", {}).get("conditions", ())
+        if each.get("type") not in fresh
+    ]
     return [*fresh.values(), *kept]
 
 
 def _gated(pod: Body, reported: list[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
     """Not ready while a readiness gate is closed."""
-    if all(conditions.holds(pod, gate["conditionType"]) for gate in pod["spec"].get("readinessGates", ())):
+    if all(
+        conditions.holds(pod, gate["conditionType"])
+        for gate in pod["spec"].get("readinessGates", ())
+    ):
         return reported
-    return [("Ready", "False", "ReadinessGatesNotReady") if each[0] == "Ready" else each for each in reported]
+    return [
+        ("Ready", "False", "ReadinessGatesNotReady") if each[0] == "Ready" else each
+        for each in reported
+    ]
 
 
 def _container(pod: Body, container: Body, more: Mapping[str, Any]) -> Body:
@@ -148,13 +185,26 @@ def _container(pod: Body, container: Body, more: Mapping[str, Any]) -> Body:
 
 def _init_container(pod: Body, container: Body, time: str) -> Body:
     if container.get("restartPolicy") == "Always":  # a sidecar
-        return _container(pod, container, {"ready": True, "started": True, "state": {"running": {"startedAt": time}}})
-    return _container(pod, container, {"ready": True, "started": False, "state": _terminated(time, {})})
+        return _container(
+            pod,
+            container,
+            {"ready": True, "started": True, "state": {"running": {"startedAt": time}}},
+        )
+    return _container(
+        pod, container, {"ready": True, "started": False, "state": _terminated(time, {})}
+    )
 
 
 def _terminated(time: str, container: Body) -> Body:
     started = container.get("state", {}).get("running", {}).get("startedAt", time)
-    return {"terminated": {"exitCode": 0, "reason": "Completed", "startedAt": started, "finishedAt": time}}
+    return {
+        "terminated": {
+            "exitCode": 0,
+            "reason": "Completed",
+            "startedAt": started,
+            "finishedAt": time,
+        }
+    }
 
 
 def _container_id(pod: Body, name: str) -> str:

@@ -1,6 +1,7 @@
 """All controllers of a cluster, as its settings say.
 
-None has a clock: they are notified of changes within the writes, say when work is due, and do one slice of it when asked.
+None has a clock: they are notified of changes within the writes, say when work is due, and do one
+slice of it when asked.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ from towtank.storage.verbs import Verbs
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ControllerSettings:
-    """How the cluster moves: what is left out is done by nobody, or by whoever uses the cluster (a test, say)."""
+    """How the cluster moves: what is left out is done by nobody, or by whoever uses the cluster (a
+    test, say).
+    """
 
     start_after: float = 1.0
     """Seconds from a pod's binding until it is ready."""
@@ -45,23 +48,37 @@ class ControllerSettings:
     @classmethod
     def none(cls) -> ControllerSettings:
         """An API server alone."""
-        return cls(workloads=False, kubelets=False, volumes=False, provisioning=False, garbage=False)
+        return cls(
+            workloads=False, kubelets=False, volumes=False, provisioning=False, garbage=False
+        )
 
 
 class ControllerManager:
-    """All of them; to be told of every change from now on. What is in the store already they find themselves."""
+    """All of them; to be told of every change from now on. What is in the store already they find
+    themselves.
+    """
 
     def __init__(self, verbs: Verbs, catalogue: Catalogue, settings: ControllerSettings) -> None:
         self._client = ControllerClient(verbs, catalogue)
         self._next = 0
-        self._all: list[Controller] = [CRDFinalizer(self._client)]  # a part of the API server, as in Kubernetes
+        # a part of the API server, as in Kubernetes
+        self._all: list[Controller] = [CRDFinalizer(self._client)]
         if settings.garbage:
             self._all += [GarbageCollector(self._client), NamespaceController(self._client)]
         if settings.kubelets:
-            self._all.append(KubeletSimulator(self._client, settings.start_after, settings.stop_after))
+            self._all.append(
+                KubeletSimulator(self._client, settings.start_after, settings.stop_after)
+            )
         if settings.workloads:
-            self._all += [ReplicaSetController(self._client), ReplicaSetController(self._client, REPLICATION_CONTROLLERS)]
-            self._all += [DeploymentController(self._client), StatefulSetController(self._client), DisruptionController(self._client)]
+            self._all += [
+                ReplicaSetController(self._client),
+                ReplicaSetController(self._client, REPLICATION_CONTROLLERS),
+            ]
+            self._all += [
+                DeploymentController(self._client),
+                StatefulSetController(self._client),
+                DisruptionController(self._client),
+            ]
         if settings.volumes:
             self._all.append(PersistentVolumeController(self._client, make=settings.provisioning))
         for resource in {each.key: each for each in catalogue}:
@@ -70,11 +87,18 @@ class ControllerManager:
 
     def on_change(self, resource: str, change: StoreChange) -> None:
         """Note what to look at; called within the write."""
-        notify_each((self._client.on_change, *(controller.on_change for controller in self._all)), resource, change)
+        notify_each(
+            (self._client.on_change, *(controller.on_change for controller in self._all)),
+            resource,
+            change,
+        )
 
     def due(self) -> datetime | None:
         """When there is work next; a time that has passed means now."""
-        return min((when for controller in self._all if (when := controller.due()) is not None), default=None)
+        return min(
+            (when for controller in self._all if (when := controller.due()) is not None),
+            default=None,
+        )
 
     def work(self, now: datetime) -> None:
         """Let the next controller that has work do a slice of it: some milliseconds."""

@@ -51,12 +51,22 @@ class NamespaceController(Controller):
             return
         if what == "end" and is_terminating(namespace):
             self._end(name)
-        elif what == "account" and not is_terminating(namespace) and not self.client.verbs.find(_SERVICE_ACCOUNTS, name, "default"):
-            self.client.create(_SERVICE_ACCOUNTS, {"metadata": {"name": "default", "namespace": name}})
+        elif (
+            what == "account"
+            and not is_terminating(namespace)
+            and not self.client.verbs.find(_SERVICE_ACCOUNTS, name, "default")
+        ):
+            self.client.create(
+                _SERVICE_ACCOUNTS, {"metadata": {"name": "default", "namespace": name}}
+            )
 
     def _end(self, name: str) -> None:
         left = False
-        for resource in {each.key: each for each in self.client.catalogue if each.namespaced and each.mapping is None}.values():
+        for resource in {
+            each.key: each
+            for each in self.client.catalogue
+            if each.namespaced and each.mapping is None
+        }.values():
             found = self.client.verbs.store.list(resource.key, name)
             left = left or bool(found)
             if _delete_some(self, resource, found):
@@ -70,8 +80,15 @@ class NamespaceController(Controller):
         namespace = self.client.verbs.find(NAMESPACES, "", name)
         if resource and namespace:
             left = [each for each in namespace["spec"].get("finalizers", ()) if each != _KUBERNETES]
-            target = RequestTarget(dataclasses.replace(resource, strategy=NamespaceFinalizeStrategy()), "", name, "finalize")
-            self.client.verbs.patch(target, lambda copy: {**copy, "spec": {"finalizers": left}}, WriteOptions(MANAGER))
+            target = RequestTarget(
+                dataclasses.replace(resource, strategy=NamespaceFinalizeStrategy()),
+                "",
+                name,
+                "finalize",
+            )
+            self.client.verbs.patch(
+                target, lambda copy: {**copy, "spec": {"finalizers": left}}, WriteOptions(MANAGER)
+            )
 
 
 class CRDFinalizer(Controller):
@@ -98,8 +115,11 @@ class CRDFinalizer(Controller):
         spec, name = definition["spec"], definition["metadata"]["name"]
         found = self.client.verbs.store.list(name)
         kind, plural = spec["names"]["kind"], spec["names"]["plural"]
-        # Also objects of versions that are not served are deleted, so this is not asked of the catalogue.
-        resource = APIResource(spec["group"], "", plural, kind, namespaced=spec["scope"] == "Namespaced", custom=True)
+        # Also objects of versions that are not served are deleted, so this is not asked of the
+        # catalogue.
+        resource = APIResource(
+            spec["group"], "", plural, kind, namespaced=spec["scope"] == "Namespaced", custom=True
+        )
         if _delete_some(self, resource, found):
             self.queue.add(key)
         elif not found:
@@ -110,5 +130,7 @@ def _delete_some(controller: Controller, resource: APIResource, found: Iterable[
     """Begin the deletion of some that are not going yet; returns whether there were any."""
     fresh = [stored for stored in found if not is_terminating(stored.body)][:BURST]
     for stored in fresh:
-        controller.client.verbs.delete(RequestTarget(resource, *stored.key), DeleteOptions(propagation="Background"))
+        controller.client.verbs.delete(
+            RequestTarget(resource, *stored.key), DeleteOptions(propagation="Background")
+        )
     return bool(fresh)

@@ -37,15 +37,28 @@ def claim(world: ControllerClient, key: str, owner: Body, selector: Selector) ->
         return
     for body in tuple(index["free", owner["metadata"]["namespace"]]):
         if selector.matches(labels_of(body)) and not is_terminating(body):
-            world.patch(key, body, lambda copy: copy["metadata"].setdefault("ownerReferences", []).append(owner_reference(owner)))
+            world.patch(
+                key,
+                body,
+                lambda copy: (
+                    copy["metadata"]
+                    .setdefault("ownerReferences", [])
+                    .append(owner_reference(owner))
+                ),
+            )
 
 
 def _release(copy: Body, uid: str) -> None:
-    copy["metadata"]["ownerReferences"] = [each for each in copy["metadata"]["ownerReferences"] if each["uid"] != uid]
+    copy["metadata"]["ownerReferences"] = [
+        each for each in copy["metadata"]["ownerReferences"] if each["uid"] != uid
+    ]
 
 
 def owner_name(body: Body, kind: str) -> str:
     """The name of the owner that looks after it, where that is of this kind; else ""."""
     uid = controller_of(body)
     owners = body["metadata"].get("ownerReferences", ())
-    return next((str(owner["name"]) for owner in owners if owner["uid"] == uid and owner["kind"] == kind), "")
+    return next(
+        (str(owner["name"]) for owner in owners if owner["uid"] == uid and owner["kind"] == kind),
+        "",
+    )

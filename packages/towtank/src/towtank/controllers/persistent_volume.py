@@ -1,4 +1,5 @@
-"""Volumes: claims are bound to volumes that fit, volumes are made for claims whose class has a provisioner, and follow their claim's end.
+"""Volumes: claims are bound to volumes that fit, volumes are made for claims whose class has a
+provisioner, and follow their claim's end.
 
 A stand-in for every provisioner: nothing is behind the volumes that it makes.
 """
@@ -18,9 +19,17 @@ from towtank.model.object_selectors import compiled
 from towtank.model.times import timestamp
 from towtank.storage.store import StoreChange
 
-CLAIMS, VOLUMES, CLASSES = "persistentvolumeclaims", "persistentvolumes", "storageclasses.storage.k8s.io"
+CLAIMS, VOLUMES, CLASSES = (
+    "persistentvolumeclaims",
+    "persistentvolumes",
+    "storageclasses.storage.k8s.io",
+)
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
-_DONE, _CHOSEN, _MADE = "pv.kubernetes.io/bind-completed", "pv.kubernetes.io/bound-by-controller", "pv.kubernetes.io/provisioned-by"
+_DONE, _CHOSEN, _MADE = (
+    "pv.kubernetes.io/bind-completed",
+    "pv.kubernetes.io/bound-by-controller",
+    "pv.kubernetes.io/provisioned-by",
+)
 _NOBODY = "kubernetes.io/no-provisioner"
 _ZONE = "topology.kubernetes.io/zone"
 
@@ -39,7 +48,10 @@ class PersistentVolumeController(Controller):
         if resource == CLAIMS:
             if change.type != "DELETED":
                 yield "claim", *change.now.key
-            yield from (("volume", "", name) for name in {body["spec"].get("volumeName", "") for body in bodies} - {""})
+            yield from (
+                ("volume", "", name)
+                for name in {body["spec"].get("volumeName", "") for body in bodies} - {""}
+            )
         elif resource == VOLUMES:
             if change.type != "DELETED":
                 yield "volume", *change.now.key
@@ -61,11 +73,15 @@ class PersistentVolumeController(Controller):
         else:
             self._volume(found, now)
 
-    # ---- claims ----------------------------------------------------------------------------------------------------------------
+    # ---- claims ----------------------------------------------------------------------------------
 
     def _claim(self, claim: Body, now: datetime) -> None:
         name = claim["spec"].get("volumeName")
-        volume = self.client.verbs.find(VOLUMES, "", name) if name else self._reserved(claim) or self._fitting(claim)
+        volume = (
+            self.client.verbs.find(VOLUMES, "", name)
+            if name
+            else self._reserved(claim) or self._fitting(claim)
+        )
         if volume and _free_for(volume, claim):
             self._bind(claim, volume, now)
         elif claim["metadata"].get("annotations", {}).get(_DONE):
@@ -76,7 +92,14 @@ class PersistentVolumeController(Controller):
     def _reserved(self, claim: Body) -> Body | None:
         """The volume that the scheduler, or an administrator, has set aside."""
         volumes = self.client.verbs.every(VOLUMES)
-        return next((volume for volume in volumes if volume["spec"].get("claimRef") and _free_for(volume, claim)), None)
+        return next(
+            (
+                volume
+                for volume in volumes
+                if volume["spec"].get("claimRef") and _free_for(volume, claim)
+            ),
+            None,
+        )
 
     def _fitting(self, claim: Body) -> Body | None:
         """The smallest free volume that will do, where the claim need not wait for its pod."""
@@ -111,17 +134,25 @@ class PersistentVolumeController(Controller):
         if not own:
             volume = self.client.patch(VOLUMES, volume, taken)
         self._phase(volume, "Bound", now)
-        if claim["spec"].get("volumeName") != volume["metadata"]["name"] or not metadata.get("annotations", {}).get(_DONE):
+        if claim["spec"].get("volumeName") != volume["metadata"]["name"] or not metadata.get(
+            "annotations", {}
+        ).get(_DONE):
             claim = self.client.patch(CLAIMS, claim, bound)
         said = {"phase": "Bound", "accessModes": spec["accessModes"], "capacity": spec["capacity"]}
         self.client.status(CLAIMS, claim, {**claim.get("status", {}), **said})
 
     def _provision(self, claim: Body) -> None:
-        """Make a volume, in the zone of the node that was chosen for the pod; the claim is told of it and binds it then."""
+        """Make a volume, in the zone of the node that was chosen for the pod; the claim is told of
+        it and binds it then.
+        """
         storage_class = self._class(claim)
         node = claim["metadata"].get("annotations", {}).get(SELECTED_NODE, "")
         provisioner = storage_class.get("provisioner", _NOBODY)
-        if provisioner == _NOBODY or is_terminating(claim) or (self._waits_for_pod(claim) and not node):
+        if (
+            provisioner == _NOBODY
+            or is_terminating(claim)
+            or (self._waits_for_pod(claim) and not node)
+        ):
             return
         metadata, spec = claim["metadata"], claim["spec"]
         name = f"pvc-{metadata['uid']}"
@@ -139,13 +170,21 @@ class PersistentVolumeController(Controller):
             term = {"matchExpressions": [{"key": _ZONE, "operator": "In", "values": [zone]}]}
             volume["nodeAffinity"] = {"required": {"nodeSelectorTerms": [term]}}
         if not self.client.verbs.find(VOLUMES, "", name):
-            self.client.create(VOLUMES, {"metadata": {"name": name, "annotations": {_MADE: provisioner}}, "spec": volume})
+            self.client.create(
+                VOLUMES,
+                {"metadata": {"name": name, "annotations": {_MADE: provisioner}}, "spec": volume},
+            )
 
-    # ---- volumes ---------------------------------------------------------------------------------------------------------------
+    # ---- volumes ---------------------------------------------------------------------------------
 
     def _volume(self, volume: Body, now: datetime) -> None:
-        """Its phase; a volume whose claim has gone is released, or deleted when that is its policy."""
-        reference, phase = volume["spec"].get("claimRef"), volume.get("status", {}).get("phase", "Pending")
+        """Its phase; a volume whose claim has gone is released, or deleted when that is its
+        policy.
+        """
+        reference, phase = (
+            volume["spec"].get("claimRef"),
+            volume.get("status", {}).get("phase", "Pending"),
+        )
         if not reference or not reference.get("uid"):
             self._phase(volume, "Available", now)
             return
@@ -161,7 +200,11 @@ class PersistentVolumeController(Controller):
     def _phase(self, volume: Body, phase: str, now: datetime) -> None:
         status = volume.get("status", {})
         if status.get("phase") != phase:
-            self.client.status(VOLUMES, volume, {**status, "phase": phase, "lastPhaseTransitionTime": timestamp(now)})
+            self.client.status(
+                VOLUMES,
+                volume,
+                {**status, "phase": phase, "lastPhaseTransitionTime": timestamp(now)},
+            )
 
 
 def _reference(claim: Body) -> Body:
@@ -183,7 +226,11 @@ def _free_for(volume: Body, claim: Body) -> bool:
 def _fits(volume: Body, claim: Body) -> bool:
     """Whether a volume that nobody has will do for a claim."""
     offered, wanted = volume["spec"], claim["spec"]
-    if offered.get("claimRef") or is_terminating(volume) or volume.get("status", {}).get("phase") != "Available":
+    if (
+        offered.get("claimRef")
+        or is_terminating(volume)
+        or volume.get("status", {}).get("phase") != "Available"
+    ):
         return False
     return (
         offered.get("storageClassName", "") == wanted.get("storageClassName", "")

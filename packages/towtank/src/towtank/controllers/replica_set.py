@@ -7,7 +7,15 @@ from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 
 from kubefacts.labels import NOTHING, Selector
-from towtank.controllers.client import PODS, REPLICA_SETS, ControllerClient, controller_of, is_active, is_terminating, parse_time
+from towtank.controllers.client import (
+    PODS,
+    REPLICA_SETS,
+    ControllerClient,
+    controller_of,
+    is_active,
+    is_terminating,
+    parse_time,
+)
 from towtank.controllers.controller import Controller, Key
 from towtank.controllers.ownership import claim, labels_of, owner_name, owner_reference
 from towtank.model import conditions
@@ -24,7 +32,9 @@ _PHASES = {"Pending": 0, "Unknown": 1, "Running": 2}
 
 
 class ReplicaSetController(Controller):
-    """Keys: ("size" or "claim", namespace, name). Counting is cheap; which pods are whose is looked at when labels or owners change."""
+    """Keys: ("size" or "claim", namespace, name). Counting is cheap; which pods are whose is looked
+    at when labels or owners change.
+    """
 
     keys_per_slice = 1
 
@@ -48,9 +58,21 @@ class ReplicaSetController(Controller):
         namespace, pod = change.now.key[0], change.now.body
         bodies = [stored.body for stored in (change.before, change.now) if stored]
         for name in {owner_name(body, self._kind) for body in bodies} - {""}:
-            moved = len({(str(body["metadata"].get("labels")), owner_name(body, self._kind)) for body in bodies}) > 1
+            moved = (
+                len(
+                    {
+                        (str(body["metadata"].get("labels")), owner_name(body, self._kind))
+                        for body in bodies
+                    }
+                )
+                > 1
+            )
             yield "claim" if moved else "size", namespace, name
-        if change.type != "DELETED" and not pod["metadata"].get("ownerReferences") and not is_terminating(pod):
+        if (
+            change.type != "DELETED"
+            and not pod["metadata"].get("ownerReferences")
+            and not is_terminating(pod)
+        ):
             yield "free", namespace, change.now.key[1]
 
     def reconcile(self, key: Key, now: datetime) -> None:
@@ -79,9 +101,11 @@ class ReplicaSetController(Controller):
 
     def _selector(self, owner: Body) -> Selector:
         selector = owner["spec"].get("selector")
-        return compiled(selector if self._key == REPLICA_SETS else {"matchLabels": selector}, empty=NOTHING)
+        return compiled(
+            selector if self._key == REPLICA_SETS else {"matchLabels": selector}, empty=NOTHING
+        )
 
-    # ---- how many ------------------------------------------------------------------------------------------------------------
+    # ---- how many --------------------------------------------------------------------------------
 
     def _size(self, owner: Body) -> ApiError | None:
         """Make some that lack, or delete some of the surplus; returns why no more could be made."""
@@ -108,12 +132,18 @@ class ReplicaSetController(Controller):
         return None
 
     def _doomed(self, owner: Body, number: int) -> Sequence[Body]:
-        """The next of the surplus, at most a burst; ranking looks at all pods, so it is done once for many bursts."""
+        """The next of the surplus, at most a burst; ranking looks at all pods, so it is done once
+        for many bursts.
+        """
         namespace, uid = owner["metadata"]["namespace"], owner["metadata"]["uid"]
-        stamp, names = self._ranked.get((namespace, owner["metadata"]["name"]), (None, collections.deque[str]()))
+        stamp, names = self._ranked.get(
+            (namespace, owner["metadata"]["name"]), (None, collections.deque[str]())
+        )
         if not names or stamp != (uid, owner["spec"].get("replicas")):
             stamp = uid, owner["spec"].get("replicas")
-            names = collections.deque(pod["metadata"]["name"] for pod in surplus(self.client.pods["active", uid], number))
+            names = collections.deque(
+                pod["metadata"]["name"] for pod in surplus(self.client.pods["active", uid], number)
+            )
             self._ranked[namespace, owner["metadata"]["name"]] = stamp, names
         doomed: list[Body] = []
         while names and len(doomed) < min(number, BURST):
@@ -124,25 +154,41 @@ class ReplicaSetController(Controller):
 
     def _pod(self, owner: Body) -> Body:
         template, metadata = owner["spec"]["template"], owner["metadata"]
-        said = {name: value for name, value in template.get("metadata", {}).items() if name in ("labels", "annotations", "finalizers")}
-        own = {"generateName": f"{metadata['name']}-", "namespace": metadata["namespace"], "ownerReferences": [owner_reference(owner)]}
+        said = {
+            name: value
+            for name, value in template.get("metadata", {}).items()
+            if name in ("labels", "annotations", "finalizers")
+        }
+        own = {
+            "generateName": f"{metadata['name']}-",
+            "namespace": metadata["namespace"],
+            "ownerReferences": [owner_reference(owner)],
+        }
         return {"metadata": {**said, **own}, "spec": template["spec"]}
 
     def _report(self, owner: Body, failure: ApiError | None, now: datetime) -> None:
         """Write the status, where it is another one than before."""
         uid, ready_for = owner["metadata"]["uid"], owner["spec"].get("minReadySeconds", 0)
         ready = self.client.pods["ready", uid]
-        waiting = [since for since in map(_ready_since, ready if ready_for else ()) if after(since, ready_for) > now]
+        waiting = [
+            since
+            for since in map(_ready_since, ready if ready_for else ())
+            if after(since, ready_for) > now
+        ]
         if waiting:
             when = after(min(waiting), ready_for)
-            self.queue.add(("size", owner["metadata"]["namespace"], owner["metadata"]["name"]), when)
+            self.queue.add(
+                ("size", owner["metadata"]["namespace"], owner["metadata"]["name"]), when
+            )
         count = len(self.client.pods["active", uid])
         status = {
             "replicas": count,
             "fullyLabeledReplicas": count or None,
             "readyReplicas": len(ready) or None,
             "availableReplicas": len(ready) - len(waiting) or None,
-            "terminatingReplicas": len(self.client.pods["leaving", uid]) if self._key == REPLICA_SETS else None,
+            "terminatingReplicas": len(self.client.pods["leaving", uid])
+            if self._key == REPLICA_SETS
+            else None,
             "observedGeneration": owner["metadata"].get("generation"),
             "conditions": _failed(owner, failure, now),
         }
@@ -150,7 +196,9 @@ class ReplicaSetController(Controller):
 
 
 def surplus(pods: Collection[Body], number: int) -> Sequence[Body]:
-    """The pods to delete first: that have no node, run least, are not ready, cost least, share their node, are youngest."""
+    """The pods to delete first: that have no node, run least, are not ready, cost least, share
+    their node, are youngest.
+    """
     crowd = collections.Counter(pod["spec"].get("nodeName", "") for pod in pods)
 
     def rank(pod: Body) -> tuple[object, ...]:
@@ -168,12 +216,20 @@ def surplus(pods: Collection[Body], number: int) -> Sequence[Body]:
 
 
 def _ready_since(pod: Body) -> datetime:
-    return parse_time(conditions.find(pod, "Ready").get("lastTransitionTime") or pod["metadata"]["creationTimestamp"])
+    return parse_time(
+        conditions.find(pod, "Ready").get("lastTransitionTime")
+        or pod["metadata"]["creationTimestamp"]
+    )
 
 
 def _failed(owner: Body, failure: ApiError | None, now: datetime) -> list[Body] | None:
     """The conditions: that pods cannot be made, and why, or none."""
     if failure is None:
         return None
-    told = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": failure.message}
+    told = {
+        "type": "ReplicaFailure",
+        "status": "True",
+        "reason": "FailedCreate",
+        "message": failure.message,
+    }
     return [conditions.with_transition_time(owner, told, timestamp(now))]

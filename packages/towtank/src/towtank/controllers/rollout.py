@@ -26,7 +26,9 @@ class ReplicaSetSize:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RolloutTarget:
-    """How many pods there shall be, how many may be there besides while it rolls, and how many of them may lack."""
+    """How many pods there shall be, how many may be there besides while it rolls, and how many of
+    them may lack.
+    """
 
     replicas: int
     surge: int
@@ -43,9 +45,16 @@ class RolloutTarget:
         return self.replicas - self.unavailable
 
 
-def rollout_target(replicas: int, max_surge: int | str, max_unavailable: int | str) -> RolloutTarget:
-    """Of a Deployment's fields. Where both come to nothing, one may be unavailable: else nothing could move."""
-    surge, unavailable = resolve_int_or_percent(max_surge, replicas, up=True), resolve_int_or_percent(max_unavailable, replicas, up=False)
+def rollout_target(
+    replicas: int, max_surge: int | str, max_unavailable: int | str
+) -> RolloutTarget:
+    """Of a Deployment's fields. Where both come to nothing, one may be unavailable: else nothing
+    could move.
+    """
+    surge, unavailable = (
+        resolve_int_or_percent(max_surge, replicas, up=True),
+        resolve_int_or_percent(max_unavailable, replicas, up=False),
+    )
     if not surge and not unavailable:
         unavailable = 1
     return RolloutTarget(replicas, surge, min(unavailable, replicas))
@@ -60,14 +69,23 @@ def resolve_int_or_percent(value: int | str, whole: int, *, up: bool) -> int:
 
 
 def scale_up_new(new: ReplicaSetSize, olds: Sequence[ReplicaSetSize], to: RolloutTarget) -> int:
-    """The next size of the new set: as large as the surge allows beside what is left of the old ones."""
+    """The next size of the new set: as large as the surge allows beside what is left of the old
+    ones.
+    """
     room = max(to.replicas + to.surge - new.desired - sum(old.desired for old in olds), 0)
     return min(new.desired + room, to.replicas)
 
 
 def scale_down_old(new: ReplicaSetSize, olds: Sequence[ReplicaSetSize], to: RolloutTarget) -> Sizes:
-    """The next sizes of the old sets, which come oldest first: what is not available goes first, then what need not be."""
-    room = new.desired + sum(old.desired for old in olds) - to.min_available - max(new.desired - new.available, 0)
+    """The next sizes of the old sets, which come oldest first: what is not available goes first,
+    then what need not be.
+    """
+    room = (
+        new.desired
+        + sum(old.desired for old in olds)
+        - to.min_available
+        - max(new.desired - new.available, 0)
+    )
     sizes = {old.name: old.desired for old in olds}
     for broken_ones in (True, False):
         for old in olds:
@@ -79,9 +97,12 @@ def scale_down_old(new: ReplicaSetSize, olds: Sequence[ReplicaSetSize], to: Roll
 
 
 def scale_proportionally(sets: Sequence[ReplicaSetSize], to: RolloutTarget) -> Sizes:
-    """Sizes after the Deployment was scaled while it rolled: each set grows or shrinks by its share. The newest set comes first."""
+    """Sizes after the Deployment was scaled while it rolled: each set grows or shrinks by its
+    share. The newest set comes first.
+    """
     missing = to.max_total - sum(each.desired for each in sets)
-    ordered = sorted(sets, key=lambda each: -each.desired)  # stable: of equal ones the newer is first
+    # stable: of equal ones the newer is first
+    ordered = sorted(sets, key=lambda each: -each.desired)
     sizes, left = {}, missing
     for each in ordered:
         share = _share(each, to, missing)

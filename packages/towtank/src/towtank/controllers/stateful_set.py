@@ -1,7 +1,7 @@
 """StatefulSets: pods with numbers, one after the other, each with claims of its own.
 
-What differs from Kubernetes' own controller: no ControllerRevisions are written, so a pod below the partition that has to be made anew
-gets the newest template; claims are never deleted.
+What differs from Kubernetes' own controller: no ControllerRevisions are written, so a pod below the
+partition that has to be made anew gets the newest template; claims are never deleted.
 """
 
 from __future__ import annotations
@@ -20,7 +20,11 @@ from towtank.model.object_selectors import compiled
 from towtank.storage.store import StoreChange
 
 STATEFUL_SETS = "statefulsets.apps"
-_REVISION, _NAME, _INDEX = "controller-revision-hash", "statefulset.kubernetes.io/pod-name", "apps.kubernetes.io/pod-index"
+_REVISION, _NAME, _INDEX = (
+    "controller-revision-hash",
+    "statefulset.kubernetes.io/pod-name",
+    "apps.kubernetes.io/pod-index",
+)
 
 
 class StatefulSetController(Controller):
@@ -31,16 +35,25 @@ class StatefulSetController(Controller):
     def keys_to_queue(self, resource: str, change: StoreChange) -> Iterable[Key]:
         """Sets, their pods, and pods that are nobody's."""
         bodies = [stored.body for stored in (change.before, change.now) if stored]
-        if resource == STATEFUL_SETS and change.type != "DELETED" and (len(bodies) == 1 or bodies[0]["spec"] != bodies[1]["spec"]):
+        if (
+            resource == STATEFUL_SETS
+            and change.type != "DELETED"
+            and (len(bodies) == 1 or bodies[0]["spec"] != bodies[1]["spec"])
+        ):
             yield "step", *change.now.key
         elif resource == PODS:
             for name in {owner_name(body, "StatefulSet") for body in bodies} - {""}:
                 yield "step", change.now.key[0], name
             if change.type != "DELETED" and not bodies[-1]["metadata"].get("ownerReferences"):
-                yield from (("step", *stored.key) for stored in self.client.verbs.store.list(STATEFUL_SETS, change.now.key[0]))
+                yield from (
+                    ("step", *stored.key)
+                    for stored in self.client.verbs.store.list(STATEFUL_SETS, change.now.key[0])
+                )
 
     def reconcile(self, key: Key, now: datetime) -> None:
-        """One step for one pod, or for all of them where they need not wait for each other; then the status."""
+        """One step for one pod, or for all of them where they need not wait for each other; then
+        the status.
+        """
         owner = self.client.verbs.find(STATEFUL_SETS, *key[1:])
         if owner is None:
             return
@@ -53,7 +66,11 @@ class StatefulSetController(Controller):
         """The owner's pods by their number."""
         prefix = f"{owner['metadata']['name']}-"
         found = self.client.pods["owner", owner["metadata"]["uid"]]
-        numbered = {pod["metadata"]["name"].removeprefix(prefix): pod for pod in found if pod["metadata"]["name"].startswith(prefix)}
+        numbered = {
+            pod["metadata"]["name"].removeprefix(prefix): pod
+            for pod in found
+            if pod["metadata"]["name"].startswith(prefix)
+        }
         return {int(number): pod for number, pod in numbered.items() if number.isdecimal()}
 
     def _step(self, owner: Body) -> None:
@@ -67,7 +84,9 @@ class StatefulSetController(Controller):
                 self._create(owner, number)
             elif is_finished(pod) and not is_terminating(pod):
                 self.client.delete(PODS, pod)
-            if not together and (pod is None or is_terminating(pod) or not conditions.holds(pod, "Ready")):
+            if not together and (
+                pod is None or is_terminating(pod) or not conditions.holds(pod, "Ready")
+            ):
                 return
         for number in sorted(pods.keys() - set(wanted), reverse=True):
             if not is_terminating(pods[number]):
@@ -83,8 +102,15 @@ class StatefulSetController(Controller):
             conditions.holds(pod, "Ready") and not is_terminating(pod) for pod in pods.values()
         ):
             return
-        partition, revision = strategy.get("rollingUpdate", {}).get("partition", 0), _revision(owner)
-        old = [number for number, pod in pods.items() if number >= partition and labels_of(pod).get(_REVISION) != revision]
+        partition, revision = (
+            strategy.get("rollingUpdate", {}).get("partition", 0),
+            _revision(owner),
+        )
+        old = [
+            number
+            for number, pod in pods.items()
+            if number >= partition and labels_of(pod).get(_REVISION) != revision
+        ]
         if old:
             self.client.delete(PODS, pods[max(old)])
 
@@ -94,17 +120,41 @@ class StatefulSetController(Controller):
         volumes = []
         for each in owner["spec"].get("volumeClaimTemplates", ()):
             claimed = f"{each['metadata']['name']}-{name}"
-            volumes.append({"name": each["metadata"]["name"], "persistentVolumeClaim": {"claimName": claimed}})
+            volumes.append(
+                {"name": each["metadata"]["name"], "persistentVolumeClaim": {"claimName": claimed}}
+            )
             if not self.client.verbs.find(CLAIMS, namespace, claimed):
                 said = {**each["metadata"], "name": claimed, "namespace": namespace}
-                said["labels"] = {**labels_of(each), **owner["spec"]["selector"].get("matchLabels", {})}
+                said["labels"] = {
+                    **labels_of(each),
+                    **owner["spec"]["selector"].get("matchLabels", {}),
+                }
                 self.client.create(CLAIMS, {"metadata": said, "spec": each["spec"]})
         claimed_names = {volume["name"] for volume in volumes}
-        others = [volume for volume in template["spec"].get("volumes", ()) if volume["name"] not in claimed_names]
-        spec = {**template["spec"], "hostname": name, "subdomain": owner["spec"].get("serviceName", ""), "volumes": [*others, *volumes]}
-        labels = {**labels_of(template), _REVISION: _revision(owner), _NAME: name, _INDEX: str(number)}
+        others = [
+            volume
+            for volume in template["spec"].get("volumes", ())
+            if volume["name"] not in claimed_names
+        ]
+        spec = {
+            **template["spec"],
+            "hostname": name,
+            "subdomain": owner["spec"].get("serviceName", ""),
+            "volumes": [*others, *volumes],
+        }
+        labels = {
+            **labels_of(template),
+            _REVISION: _revision(owner),
+            _NAME: name,
+            _INDEX: str(number),
+        }
         annotations = template["metadata"].get("annotations", {})
-        own = {"name": name, "namespace": namespace, "labels": labels, "ownerReferences": [owner_reference(owner)]}
+        own = {
+            "name": name,
+            "namespace": namespace,
+            "labels": labels,
+            "ownerReferences": [owner_reference(owner)],
+        }
         self.client.create(PODS, {"metadata": {**own, "annotations": annotations}, "spec": spec})
 
     def _report(self, owner: Body) -> None:
@@ -119,7 +169,8 @@ class StatefulSetController(Controller):
             "replicas": len(pods),
             "readyReplicas": len(ready) or None,
             "availableReplicas": len(ready),
-            "currentReplicas": sum(1 for pod in there if labels_of(pod).get(_REVISION) == current) or None,
+            "currentReplicas": sum(1 for pod in there if labels_of(pod).get(_REVISION) == current)
+            or None,
             "updatedReplicas": len(updated) or None,
             "currentRevision": current,
             "updateRevision": newest,

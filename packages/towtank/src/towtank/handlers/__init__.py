@@ -1,1 +1,3 @@
-"""From a request to its response: which handler answers it, reads, writes, discovery and OpenAPI."""
+"""From a request to its response: which handler answers it, reads, writes, discovery and
+OpenAPI.
+"""

@@ -1,4 +1,6 @@
-"""Discovery: which versions, groups and resources there are; what clients ask before anything else."""
+"""Discovery: which versions, groups and resources there are; what clients ask before anything
+else.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ _CHANGES: Final = ("get", "patch", "update")
 class DiscoveryHandler:
     """Answers about what is served at this moment; None for paths that are about objects."""
 
-    def __init__(self, catalogue: Catalogue, subresources: SubresourceTable, openapi: OpenAPIHandler) -> None:
+    def __init__(
+        self, catalogue: Catalogue, subresources: SubresourceTable, openapi: OpenAPIHandler
+    ) -> None:
         self._catalogue = catalogue
         self._subresources = subresources
         self._openapi = openapi
@@ -62,7 +66,9 @@ class DiscoveryHandler:
         if path in ("/api", "/apis") and (version := accept.discovery_version(request.accept)):
             return self._aggregated(version, core=path == "/api")
         if path == "/":
-            return ApiResponse(200, {"paths": ["/api", "/apis", *sorted(_HEALTH), "/openapi/v3", "/version"]})
+            return ApiResponse(
+                200, {"paths": ["/api", "/apis", *sorted(_HEALTH), "/openapi/v3", "/version"]}
+            )
         return self._plain(first, rest, request.host)
 
     def _plain(self, first: str, rest: list[str], host: str) -> ApiResponse | None:
@@ -70,7 +76,11 @@ class DiscoveryHandler:
         match first, rest:
             case "api", []:
                 address = {"clientCIDR": "0.0.0.0/0", "serverAddress": host}
-                body = {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": [address]}
+                body = {
+                    "kind": "APIVersions",
+                    "versions": ["v1"],
+                    "serverAddressByClientCIDRs": [address],
+                }
             case "apis", []:
                 groups = [self._group(name) for name in self._groups() if name]
                 body = {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
@@ -88,22 +98,36 @@ class DiscoveryHandler:
         return list(dict.fromkeys(resource.group for resource in self._catalogue))
 
     def _versions(self, group: str) -> list[str]:
-        found = dict.fromkeys(resource.version for resource in self._catalogue if resource.group == group)
+        found = dict.fromkeys(
+            resource.version for resource in self._catalogue if resource.group == group
+        )
         return sorted(found, key=precedence)
 
     def _group(self, name: str) -> Body:
-        versions = [{"groupVersion": f"{name}/{version}", "version": version} for version in self._versions(name)]
+        versions = [
+            {"groupVersion": f"{name}/{version}", "version": version}
+            for version in self._versions(name)
+        ]
         return {"name": name, "versions": versions, "preferredVersion": versions[0]}
 
     def _of(self, group: str, version: str) -> list[APIResource]:
-        return [resource for resource in self._catalogue if (resource.group, resource.version) == (group, version)]
+        return [
+            resource
+            for resource in self._catalogue
+            if (resource.group, resource.version) == (group, version)
+        ]
 
     def _version(self, group: str, version: str) -> Body:
         found = self._of(group, version)
         if not found:
             raise no_such_path() if self._catalogue.built_in(group) else NotServed
         listed = list(itertools.chain.from_iterable(self._listed(resource) for resource in found))
-        return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": found[0].api_version, "resources": listed}
+        return {
+            "kind": "APIResourceList",
+            "apiVersion": "v1",
+            "groupVersion": found[0].api_version,
+            "resources": listed,
+        }
 
     def _listed(self, resource: APIResource) -> Iterator[Body]:
         main = {
@@ -117,11 +141,21 @@ class DiscoveryHandler:
         }
         yield {key: value for key, value in main.items() if value not in ([], None)}
         beside = list(self._beside(resource))
-        for name, api_version, kind, verbs in beside if resource.custom else sorted(beside, key=operator.itemgetter(0)):
+        for name, api_version, kind, verbs in (
+            beside if resource.custom else sorted(beside, key=operator.itemgetter(0))
+        ):
             group, _, version = api_version.rpartition("/")
-            other = {} if (group, version) == (resource.group, resource.version) else {"group": group, "version": version}
+            other = (
+                {}
+                if (group, version) == (resource.group, resource.version)
+                else {"group": group, "version": version}
+            )
             other = {key: value for key, value in other.items() if value}
-            one = {"name": f"{resource.plural}/{name}", "singularName": "", "namespaced": resource.namespaced}
+            one = {
+                "name": f"{resource.plural}/{name}",
+                "singularName": "",
+                "namespaced": resource.namespaced,
+            }
             yield {**one, **other, "kind": kind, "verbs": list(verbs)}
 
     def _beside(self, resource: APIResource) -> Iterator[tuple[str, str, str, Sequence[str]]]:
@@ -132,26 +166,45 @@ class DiscoveryHandler:
             found = self._subresources.find(RequestTarget(resource, subresource=name))
             if found is not None:
                 verbs = [*(["create"] if found.create else []), *(["get"] if found.get else [])]
-                yield name, found.api_version, found.kind, [*verbs, *(["patch", "update"] if found.change else [])]
+                yield (
+                    name,
+                    found.api_version,
+                    found.kind,
+                    [*verbs, *(["patch", "update"] if found.change else [])],
+                )
 
-    # ---- aggregated --------------------------------------------------------------------------------------------------------
+    # ---- aggregated ------------------------------------------------------------------------------
 
     def _aggregated(self, version: str, *, core: bool) -> ApiResponse:
         groups = [self._gathered(name) for name in self._groups() if (name == "") == core]
-        body = {"kind": "APIGroupDiscoveryList", "apiVersion": f"apidiscovery.k8s.io/{version}", "metadata": {}, "items": groups}
-        content_type = f"application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList"
+        body = {
+            "kind": "APIGroupDiscoveryList",
+            "apiVersion": f"apidiscovery.k8s.io/{version}",
+            "metadata": {},
+            "items": groups,
+        }
+        content_type = (
+            f"application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList"
+        )
         return ApiResponse(200, body, content_type=content_type)
 
     def _gathered(self, group: str) -> Body:
         versions = [
-            {"version": version, "resources": [self._described(one) for one in self._sorted(group, version)], "freshness": "Current"}
+            {
+                "version": version,
+                "resources": [self._described(one) for one in self._sorted(group, version)],
+                "freshness": "Current",
+            }
             for version in self._versions(group)
         ]
         return {"metadata": {"name": group} if group else {}, "versions": versions}
 
     def _sorted(self, group: str, version: str) -> list[APIResource]:
         """Custom ones by their names; built-in ones stand in the API server's order already."""
-        return sorted(self._of(group, version), key=lambda resource: resource.plural if resource.custom else "")
+        return sorted(
+            self._of(group, version),
+            key=lambda resource: resource.plural if resource.custom else "",
+        )
 
     def _described(self, resource: APIResource) -> Body:
         beside = [
@@ -182,9 +235,19 @@ def _kind(api_version: str, kind: str) -> Body:
 
 
 def precedence(version: str) -> tuple[int, int, int, str]:
-    """What sorts versions as Kubernetes does: stable before beta before alpha, newer first, then what is none of these."""
+    """What sorts versions as Kubernetes does: stable before beta before alpha, newer first, then
+    what is none of these.
+    """
     for stage, word in enumerate(("", "beta", "alpha")):
-        major, found, minor = version.removeprefix("v").partition(word) if word else (version.removeprefix("v"), "", "")
-        if version.startswith("v") and major.isdecimal() and (minor.isdecimal() if found else not word):
+        major, found, minor = (
+            version.removeprefix("v").partition(word)
+            if word
+            else (version.removeprefix("v"), "", "")
+        )
+        if (
+            version.startswith("v")
+            and major.isdecimal()
+            and (minor.isdecimal() if found else not word)
+        ):
             return stage, -int(major), -int(minor or 0), version
     return 3, 0, 0, version

@@ -1,4 +1,6 @@
-"""Requests to responses: the path says what, the method says which verb, and the rest is options."""
+"""Requests to responses: the path says what, the method says which verb, and the rest is
+options.
+"""
 
 from __future__ import annotations
 
@@ -19,25 +21,37 @@ from towtank.wire.accept import AcceptedForm
 
 _OF_CONTAINERS: Final = frozenset({"attach", "exec", "log", "portforward", "proxy"})
 _STATUS: Final = "status"
-_DEPRECATED: Final = {"endpoints": ("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",)}
+_DEPRECATED: Final = {
+    "endpoints": ("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",)
+}
 """What is said to whoever asks about a resource, whatever the answer."""
 
 
 class RequestDispatcher:
     """Synchronous; raises nothing but what is a fault of ours."""
 
-    def __init__(self, verbs: Verbs, catalogue: Catalogue, subresources: SubresourceTable, discovery: DiscoveryHandler) -> None:
+    def __init__(
+        self,
+        verbs: Verbs,
+        catalogue: Catalogue,
+        subresources: SubresourceTable,
+        discovery: DiscoveryHandler,
+    ) -> None:
         self._catalogue = catalogue
         self._subresources = subresources
         self._discovery = discovery
         self._reads = reading = ReadHandlers(verbs)
         self._writes = writing = WriteHandlers(verbs, reading)
-        self._of_collections: Mapping[str, tuple[str, Callable[[ApiRequest, RequestTarget], ApiResponse]]] = {
+        self._of_collections: Mapping[
+            str, tuple[str, Callable[[ApiRequest, RequestTarget], ApiResponse]]
+        ] = {
             "GET": ("list", reading.list),
             "POST": ("create", writing.create),
             "DELETE": ("deletecollection", writing.delete_collection),
         }
-        self._of_objects: Mapping[str, tuple[str, Callable[[ApiRequest, RequestTarget], ApiResponse]]] = {
+        self._of_objects: Mapping[
+            str, tuple[str, Callable[[ApiRequest, RequestTarget], ApiResponse]]
+        ] = {
             "GET": ("get", reading.get),
             "PUT": ("update", writing.update),
             "PATCH": ("patch", writing.patch),
@@ -54,10 +68,16 @@ class RequestDispatcher:
             warnings = _DEPRECATED.get(target.resource.key, ())
             answer = self._about(request, target, watched=watched)
         except NotServed:
-            return ApiResponse(404, b"404 page not found\n", content_type="text/plain; charset=utf-8")
+            return ApiResponse(
+                404, b"404 page not found\n", content_type="text/plain; charset=utf-8"
+            )
         except ApiError as problem:
             answer = _refused(request, problem)
-        return dataclasses.replace(answer, warnings=(*warnings, *answer.warnings)) if warnings else answer
+        return (
+            dataclasses.replace(answer, warnings=(*warnings, *answer.warnings))
+            if warnings
+            else answer
+        )
 
     def _about(self, request: ApiRequest, target: RequestTarget, *, watched: bool) -> ApiResponse:
         if target.subresource or not target.name:
@@ -75,7 +95,9 @@ class RequestDispatcher:
             raise method_not_allowed()
         return act(request, target)
 
-    def _verb(self, request: ApiRequest, target: RequestTarget) -> tuple[str, Callable[[ApiRequest, RequestTarget], ApiResponse]]:
+    def _verb(
+        self, request: ApiRequest, target: RequestTarget
+    ) -> tuple[str, Callable[[ApiRequest, RequestTarget], ApiResponse]]:
         known = self._of_objects if target.name else self._of_collections
         everywhere = target.resource.namespaced and not target.namespace
         if request.method not in known or (everywhere and request.method != "GET"):
@@ -83,10 +105,18 @@ class RequestDispatcher:
         return known[request.method]
 
     def _subresource(self, request: ApiRequest, target: RequestTarget) -> ApiResponse:
-        """The status, which is the object under other rules; or what needs containers, of which there are none."""
+        """The status, which is the object under other rules; or what needs containers, of which
+        there are none.
+        """
         if target.resource.key == "pods" and target.subresource in _OF_CONTAINERS:
-            self._reads.get(ApiRequest("GET", request.path), RequestTarget(target.resource, target.namespace, target.name))
-            why = f"pods of the embedded cluster run no containers, so there is no {target.subresource} of them"
+            self._reads.get(
+                ApiRequest("GET", request.path),
+                RequestTarget(target.resource, target.namespace, target.name),
+            )
+            why = (
+                f"pods of the embedded cluster run no containers, so there is no "
+                f"{target.subresource} of them"
+            )
             raise ApiError(405, "MethodNotAllowed", why, {})
         if target.subresource != _STATUS or not target.resource.has_status:
             raise no_such_path()
@@ -97,6 +127,8 @@ class RequestDispatcher:
 
 def _refused(request: ApiRequest, problem: ApiError) -> ApiResponse:
     after = (problem.details or {}).get("retryAfterSeconds")
-    answer = encoded(problem.code, problem.status(), AcceptedForm(yaml=accept.yaml_first(request.accept)))
+    answer = encoded(
+        problem.code, problem.status(), AcceptedForm(yaml=accept.yaml_first(request.accept))
+    )
     headers = {"Retry-After": str(after)} if after else {}
     return dataclasses.replace(answer, headers=headers, warnings=tuple(request.warnings))

@@ -1,4 +1,6 @@
-"""OpenAPI v3: what ``kubectl explain`` shows, and where kubectl reads that the server validates fields by itself."""
+"""OpenAPI v3: what ``kubectl explain`` shows, and where kubectl reads that the server validates
+fields by itself.
+"""
 
 from __future__ import annotations
 
@@ -29,17 +31,32 @@ class OpenAPIHandler:
         self._find = find
 
     def answer(self, parts: list[str], accept: str) -> ApiResponse:
-        """What is behind /openapi/ and these parts. Raises NotServed. v2 is empty: kubectl looks there for kinds that v3 has not."""
+        """What is behind /openapi/ and these parts. Raises NotServed. v2 is empty: kubectl looks
+        there for kinds that v3 has not.
+        """
         match parts:
             case ["v2"] if _V2 in accept:
-                return ApiResponse(200, b"\n\x032.0", content_type=f"application/{_V2}.v1.0+protobuf")
+                return ApiResponse(
+                    200, b"\n\x032.0", content_type=f"application/{_V2}.v1.0+protobuf"
+                )
             case ["v2"]:
-                return ApiResponse(200, {"swagger": "2.0", "info": _INFO, "paths": {}, "definitions": {}})
+                return ApiResponse(
+                    200, {"swagger": "2.0", "info": _INFO, "paths": {}, "definitions": {}}
+                )
             case ["v3"]:
                 served = dict.fromkeys(_place(resource) for resource in self._catalogue)
-                return ApiResponse(200, {"paths": {place: {"serverRelativeURL": f"/openapi/v3/{place}"} for place in served}})
+                return ApiResponse(
+                    200,
+                    {
+                        "paths": {
+                            place: {"serverRelativeURL": f"/openapi/v3/{place}"} for place in served
+                        }
+                    },
+                )
             case ["v3", *place]:
-                found = [resource for resource in self._catalogue if _place(resource) == "/".join(place)]
+                found = [
+                    resource for resource in self._catalogue if _place(resource) == "/".join(place)
+                ]
                 if found:
                     return ApiResponse(200, self._document(found))
         raise NotServed
@@ -50,13 +67,19 @@ class OpenAPIHandler:
         for resource in resources:
             schemas |= self._schemas(resource)
             paths |= _paths(resource)
-        return {"openapi": "3.0.0", "info": _INFO, "paths": paths, "components": {"schemas": schemas}}
+        return {
+            "openapi": "3.0.0",
+            "info": _INFO,
+            "paths": paths,
+            "components": {"schemas": schemas},
+        }
 
     def _schemas(self, resource: APIResource) -> Body:
         """The kind's, with all that they refer to."""
         definitions = schema_parser.definitions()
         if resource.custom:
-            name = f"{'.'.join(reversed(resource.group.split('.')))}.{resource.version}.{resource.kind}"
+            group = ".".join(reversed(resource.group.split(".")))
+            name = f"{group}.{resource.version}.{resource.kind}"
             root = self._custom(resource)
         else:
             name = definitions["kinds"][f"{resource.api_version}/{resource.kind}"]
@@ -66,9 +89,18 @@ class OpenAPIHandler:
     def _custom(self, resource: APIResource) -> Body:
         definition = self._find(crd.KEY, "", resource.key) or {"spec": {"versions": []}}
         versions = {version["name"]: version for version in definition["spec"]["versions"]}
-        said = (versions.get(resource.version, {}).get("schema") or {}).get("openAPIV3Schema") or {"type": "object"}
-        known = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": {_REF: _METADATA}}
-        return {**said, "properties": {**known, **said.get("properties", {}), "metadata": known["metadata"]}}
+        said = (versions.get(resource.version, {}).get("schema") or {}).get("openAPIV3Schema") or {
+            "type": "object"
+        }
+        known = {
+            "apiVersion": {"type": "string"},
+            "kind": {"type": "string"},
+            "metadata": {_REF: _METADATA},
+        }
+        return {
+            **said,
+            "properties": {**known, **said.get("properties", {}), "metadata": known["metadata"]},
+        }
 
 
 def _place(resource: APIResource) -> str:
@@ -117,11 +149,24 @@ def _pointed(schema: Any) -> Any:
 
 def _paths(resource: APIResource) -> Body:
     """Of what kubectl reads no more than which kind a method is about, and its parameters."""
-    stem = f"/{_place(resource)}/" + ("namespaces/{namespace}/" if resource.namespaced else "") + resource.plural
+    stem = (
+        f"/{_place(resource)}/"
+        + ("namespaces/{namespace}/" if resource.namespaced else "")
+        + resource.plural
+    )
     collection = {"post": ("create", "post")}
-    single = {"get": ("get", "get"), "put": ("update", "put"), "patch": ("patch", "patch"), "delete": ("delete", "delete")}
+    single = {
+        "get": ("get", "get"),
+        "put": ("update", "put"),
+        "patch": ("patch", "patch"),
+        "delete": ("delete", "delete"),
+    }
     return {
-        path: {method: _operation(resource, action) for method, (verb, action) in methods.items() if verb in resource.verbs}
+        path: {
+            method: _operation(resource, action)
+            for method, (verb, action) in methods.items()
+            if verb in resource.verbs
+        }
         for path, methods in ((stem, collection), (f"{stem}/{{name}}", single))
     }
 
@@ -129,7 +174,10 @@ def _paths(resource: APIResource) -> Body:
 def _operation(resource: APIResource, action: str) -> Body:
     names = ("dryRun", "fieldManager", "fieldValidation") if action in _WRITES else ()
     return {
-        "parameters": [{"name": name, "in": "query", "schema": {"type": "string", "uniqueItems": True}} for name in names],
+        "parameters": [
+            {"name": name, "in": "query", "schema": {"type": "string", "uniqueItems": True}}
+            for name in names
+        ],
         "responses": {"200": {"description": "OK"}},
         "x-kubernetes-action": action,
         _GVK: _gvk(resource),

@@ -9,7 +9,13 @@ from typing import Any
 import msgspec
 
 from towtank.model.kinds import APIResource, Body
-from towtank.model.requests import ApiRequest, ApiResponse, ListOptions, RequestTarget, parsed_version
+from towtank.model.requests import (
+    ApiRequest,
+    ApiResponse,
+    ListOptions,
+    RequestTarget,
+    parsed_version,
+)
 from towtank.storage.pages import require_reached
 from towtank.storage.store import Stored
 from towtank.storage.verbs import Verbs
@@ -32,32 +38,55 @@ class ReadHandlers:
         if version := request.query.get("resourceVersion"):
             require_reached(parsed_version(version), self._verbs.store.revision)
         stored = self._verbs.get(target)
-        return self.object_response(target, to_served(target, stored.body), wanted, request.query.get("includeObject", ""))
+        return self.object_response(
+            target, to_served(target, stored.body), wanted, request.query.get("includeObject", "")
+        )
 
     def list(self, request: ApiRequest, target: RequestTarget) -> ApiResponse:
         """A page of a list. Raises ApiError."""
         return self.list_response(request, target, options.listing(request.query))
 
     def list_response(
-        self, request: ApiRequest, target: RequestTarget, which: ListOptions, chosen: Iterable[Stored] | None = None
+        self,
+        request: ApiRequest,
+        target: RequestTarget,
+        which: ListOptions,
+        chosen: Iterable[Stored] | None = None,
     ) -> ApiResponse:
         """A list as the client wants it; of ``chosen`` where that is what is left to show."""
         wanted = accept.accepted_form(request.accept, target.resource, collection=True)
         page = self._verbs.list(stored_target(target), which)
         meta: dict[str, Any] = {"resourceVersion": str(page.revision)}
-        if page.continue_ or (target.resource.custom and not wanted.table and not wanted.metadata_only):
+        if page.continue_ or (
+            target.resource.custom and not wanted.table and not wanted.metadata_only
+        ):
             meta["continue"] = page.continue_
         if page.remaining is not None:
             meta["remainingItemCount"] = page.remaining
         items = page.items if chosen is None else chosen
         if wanted.table or wanted.metadata_only or wanted.yaml:
-            return self._formed(request, target, [to_served(target, stored.body) for stored in items], meta, wanted)
+            return self._formed(
+                request, target, [to_served(target, stored.body) for stored in items], meta, wanted
+            )
         return ApiResponse(200, _joined(target, items, meta))
 
-    def _formed(self, request: ApiRequest, target: RequestTarget, found: Iterable[Body], meta: Body, wanted: AcceptedForm) -> ApiResponse:
+    def _formed(
+        self,
+        request: ApiRequest,
+        target: RequestTarget,
+        found: Iterable[Body],
+        meta: Body,
+        wanted: AcceptedForm,
+    ) -> ApiResponse:
         if wanted.table:
             include = request.query.get("includeObject", "")
-            body = printer.table(target.resource, found, now=self._verbs.clock(), include_object=include, list_meta=meta)
+            body = printer.table(
+                target.resource,
+                found,
+                now=self._verbs.clock(),
+                include_object=include,
+                list_meta=meta,
+            )
         elif wanted.metadata_only:
             body = printer.partials(found, meta)
         else:
@@ -71,12 +100,23 @@ class ReadHandlers:
         return encoded(200, body, wanted)
 
     def object_response(
-        self, target: RequestTarget, body: Body, wanted: AcceptedForm, include_object: str = "", code: int = 200
+        self,
+        target: RequestTarget,
+        body: Body,
+        wanted: AcceptedForm,
+        include_object: str = "",
+        code: int = 200,
     ) -> ApiResponse:
         """One object as the client wants it; writes answer so too."""
         if wanted.table:
             meta = {"resourceVersion": body["metadata"].get("resourceVersion", "")}
-            table = printer.table(target.resource, [body], now=self._verbs.clock(), include_object=include_object, list_meta=meta)
+            table = printer.table(
+                target.resource,
+                [body],
+                now=self._verbs.clock(),
+                include_object=include_object,
+                list_meta=meta,
+            )
             return encoded(code, table, wanted)
         return encoded(code, printer.partial(body) if wanted.metadata_only else body, wanted)
 
@@ -84,20 +124,31 @@ class ReadHandlers:
         """What is to be streamed. Raises ApiError."""
         wanted = accept.accepted_form(request.accept, target.resource, watched=True)
         asked = options.watching(target, request.query, self._verbs.store.revision)
-        return ApiResponse(200, dataclasses.replace(asked, as_table=wanted.table, metadata_only=wanted.metadata_only, meta=wanted.meta))
+        return ApiResponse(
+            200,
+            dataclasses.replace(
+                asked, as_table=wanted.table, metadata_only=wanted.metadata_only, meta=wanted.meta
+            ),
+        )
 
 
 def encoded(code: int, body: Body, wanted: AcceptedForm) -> ApiResponse:
     """An answer in YAML, or in an older version of Tables and metadata, where that is wanted."""
     if wanted.table or wanted.metadata_only:
         body = printer.of_version(body, wanted.meta)
-    return ApiResponse(code, bodies.to_yaml(body), content_type=bodies.YAML) if wanted.yaml else ApiResponse(code, body)
+    return (
+        ApiResponse(code, bodies.to_yaml(body), content_type=bodies.YAML)
+        if wanted.yaml
+        else ApiResponse(code, body)
+    )
 
 
 def stored_target(target: RequestTarget) -> RequestTarget:
     """Where the objects are that this path shows."""
     form = target.resource.mapping
-    return dataclasses.replace(target, resource=form.stored, shown=target.resource) if form else target
+    return (
+        dataclasses.replace(target, resource=form.stored, shown=target.resource) if form else target
+    )
 
 
 def to_served(target: RequestTarget, body: Body) -> Body:
@@ -114,13 +165,21 @@ def to_stored(target: RequestTarget, body: Body) -> Body:
 
 def _item(resource: APIResource, body: Body) -> Body:
     """An object as lists have it: what a built-in kind is, the list says."""
-    return body if resource.custom else {key: value for key, value in body.items() if key not in ("kind", "apiVersion")}
+    return (
+        body
+        if resource.custom
+        else {key: value for key, value in body.items() if key not in ("kind", "apiVersion")}
+    )
 
 
 def _joined(target: RequestTarget, items: Iterable[Stored], meta: Body) -> bytes:
-    """A list of texts that are there already: thousands of objects cost no more than their bytes."""
+    """A list of texts that are there already: thousands of objects cost no more than their
+    bytes.
+    """
     resource = target.resource
-    head = _ENCODER.encode({"kind": resource.list_kind, "apiVersion": resource.api_version, "metadata": meta})
+    head = _ENCODER.encode(
+        {"kind": resource.list_kind, "apiVersion": resource.api_version, "metadata": meta}
+    )
     if form := resource.mapping:
         texts = [_ENCODER.encode(_item(resource, form.to_served(one.body))) for one in items]
     else:

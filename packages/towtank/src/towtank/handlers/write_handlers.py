@@ -7,7 +7,13 @@ from typing import Any
 
 from towtank import patches
 from towtank.handlers.read_handlers import ReadHandlers, stored_target, to_served, to_stored
-from towtank.model.api_errors import ApiError, bad_request, method_not_allowed, unregistered, unsupported_media_type
+from towtank.model.api_errors import (
+    ApiError,
+    bad_request,
+    method_not_allowed,
+    unregistered,
+    unsupported_media_type,
+)
 from towtank.model.json_values import DecodeFailure, cloned
 from towtank.model.kinds import Body
 from towtank.model.requests import ApiRequest, ApiResponse, RequestTarget, WriteOptions
@@ -27,14 +33,18 @@ class WriteHandlers:
     def create(self, request: ApiRequest, target: RequestTarget) -> ApiResponse:
         """POST to a collection."""
         asked = options.writing(request, "CreateOptions")
-        body = to_stored(target, self._body(request, target.resource.kind, asked, custom=target.resource.custom))
+        body = to_stored(
+            target, self._body(request, target.resource.kind, asked, custom=target.resource.custom)
+        )
         made = self._verbs.create(stored_target(target), body, asked)
         return self._shown(request, target, made, asked, 201)
 
     def update(self, request: ApiRequest, target: RequestTarget) -> ApiResponse:
         """Answer a PUT."""
         asked = options.writing(request, "UpdateOptions")
-        body = to_stored(target, self._body(request, target.resource.kind, asked, custom=target.resource.custom))
+        body = to_stored(
+            target, self._body(request, target.resource.kind, asked, custom=target.resource.custom)
+        )
         made, created = self._verbs.update(stored_target(target), body, asked)
         return self._shown(request, target, made, asked, 201 if created else 200)
 
@@ -45,37 +55,60 @@ class WriteHandlers:
         asked = options.writing(request, "PatchOptions")
         change = self._change(request, target, asked)
         form = target.resource.mapping
-        turned: Callable[[Body], Body] = (lambda old: form.to_stored(change(form.to_served(old)))) if form else change
-        return self._shown(request, target, self._verbs.patch(stored_target(target), turned, asked), asked)
+        turned: Callable[[Body], Body] = (
+            (lambda old: form.to_stored(change(form.to_served(old)))) if form else change
+        )
+        return self._shown(
+            request, target, self._verbs.patch(stored_target(target), turned, asked), asked
+        )
 
     def _apply(self, request: ApiRequest, target: RequestTarget) -> ApiResponse:
         asked = options.writing(request, "PatchOptions", apply=True)
         try:
             body = bodies.from_yaml(request.body)
         except DecodeFailure as fault:
-            raise bad_request(f"error decoding YAML: error converting YAML to JSON: {fault}") from fault
+            raise bad_request(
+                f"error decoding YAML: error converting YAML to JSON: {fault}"
+            ) from fault
         if not isinstance(body, dict | None):
-            unmarshaled = f"json: cannot unmarshal {patches.json_type(body)} into Go value of type map[string]interface {{}}"
-            raise bad_request(f"error decoding YAML: error unmarshaling JSON: while decoding JSON: {unmarshaled}")
+            unmarshaled = (
+                f"json: cannot unmarshal {patches.json_type(body)} into Go value of type "
+                f"map[string]interface {{}}"
+            )
+            raise bad_request(
+                f"error decoding YAML: error unmarshaling JSON: while decoding JSON: {unmarshaled}"
+            )
         self._warn(request, target.resource.kind, asked)
-        made, created = self._verbs.apply(stored_target(target), to_stored(target, body or {}), asked)
+        made, created = self._verbs.apply(
+            stored_target(target), to_stored(target, body or {}), asked
+        )
         return self._shown(request, target, made, asked, 201 if created else 200)
 
-    def _change(self, request: ApiRequest, target: RequestTarget, asked: WriteOptions) -> Callable[[Body], Body]:
+    def _change(
+        self, request: ApiRequest, target: RequestTarget, asked: WriteOptions
+    ) -> Callable[[Body], Body]:
         """What a patch does. Raises ApiError 400 and 415."""
         given, resource = bodies.media_type(request.content_type), target.resource
         if given not in (served := patches.accepted(resource)):
             unlisted = ApiError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
-            raise unsupported_media_type(request.content_type or "?", served) if resource.custom else unlisted
+            raise (
+                unsupported_media_type(request.content_type or "?", served)
+                if resource.custom
+                else unlisted
+            )
         try:
             patch = bodies.from_json(request.body)
         except DecodeFailure as fault:
-            raise bad_request(f"{'' if given == patches.STRATEGIC else 'error decoding patch: '}{fault}") from fault
+            raise bad_request(
+                f"{'' if given == patches.STRATEGIC else 'error decoding patch: '}{fault}"
+            ) from fault
         self._warn(request, resource.kind, asked)
         return patches.change(given, patch, resource)
 
     def delete(self, request: ApiRequest, target: RequestTarget) -> ApiResponse:
-        """DELETE of an object: a Status where it is gone, and the object where somebody has to finish it."""
+        """DELETE of an object: a Status where it is gone, and the object where somebody has to
+        finish it.
+        """
         asked = options.deleting(request.query, self._delete_body(request))
         orphans = "" if asked.propagation else target.resource.strategy.orphans
         told = WriteOptions(warnings=[orphans] if orphans else [])
@@ -84,9 +117,18 @@ class WriteHandlers:
         waits = "deletionTimestamp" in body["metadata"] and self._still_there(target, before.body)
         if waits or target.resource.shows_removed:
             return self._shown(request, target, body, told)
-        details = {"name": target.name, "group": target.resource.group, "kind": target.resource.plural, "uid": body["metadata"]["uid"]}
+        details = {
+            "name": target.name,
+            "group": target.resource.group,
+            "kind": target.resource.plural,
+            "uid": body["metadata"]["uid"],
+        }
         success = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
-        return ApiResponse(200, {**success, "details": {key: value for key, value in details.items() if value}}, tuple(told.warnings))
+        return ApiResponse(
+            200,
+            {**success, "details": {key: value for key, value in details.items() if value}},
+            tuple(told.warnings),
+        )
 
     def _still_there(self, target: RequestTarget, before: Body) -> bool:
         now = self._verbs.find(stored_target(target).resource.key, target.namespace, target.name)
@@ -94,7 +136,9 @@ class WriteHandlers:
 
     def delete_collection(self, request: ApiRequest, target: RequestTarget) -> ApiResponse:
         """DELETE of a collection: a list of what was chosen."""
-        which = options.listing({key: value for key, value in request.query.items() if key != "sendInitialEvents"})
+        which = options.listing(
+            {key: value for key, value in request.query.items() if key != "sendInitialEvents"}
+        )
         asked = options.deleting(request.query, self._delete_body(request))
         chosen = self._verbs.delete_collection(stored_target(target), which, asked)
         return self._reads.list_response(request, target, which, chosen)
@@ -107,9 +151,11 @@ class WriteHandlers:
             raise bad_request(unregistered(kind, body.get("apiVersion", "v1")))
         return body
 
-    # ---- subresources ------------------------------------------------------------------------------------------------------
+    # ---- subresources ----------------------------------------------------------------------------
 
-    def call_subresource(self, request: ApiRequest, target: RequestTarget, one: Subresource) -> ApiResponse:
+    def call_subresource(
+        self, request: ApiRequest, target: RequestTarget, one: Subresource
+    ) -> ApiResponse:
         """A subresource, or a review. Raises ApiError 405 for what it does not take."""
         if request.method == "GET" and one.get:
             wanted = accept.accepted_form(request.accept, target.resource)
@@ -122,22 +168,32 @@ class WriteHandlers:
         if request.method == "PUT" and one.change:
             asked = options.writing(request, "UpdateOptions")
             new = self._read(request, target, one, asked)
-            return self._shown(request, target, one.change(self._verbs, target, lambda _: new, asked), asked)
+            return self._shown(
+                request, target, one.change(self._verbs, target, lambda _: new, asked), asked
+            )
         if request.method == "PATCH" and one.change:
             asked = options.writing(request, "PatchOptions")
             change = self._decoding(self._change(request, target, asked), one, asked)
-            return self._shown(request, target, one.change(self._verbs, target, change, asked), asked)
+            return self._shown(
+                request, target, one.change(self._verbs, target, change, asked), asked
+            )
         raise method_not_allowed()
 
-    def _read(self, request: ApiRequest, target: RequestTarget, one: Subresource, asked: WriteOptions) -> Body:
+    def _read(
+        self, request: ApiRequest, target: RequestTarget, one: Subresource, asked: WriteOptions
+    ) -> Body:
         """The body that a subresource takes, decoded where no verb will do so."""
         body = self._body(request, one.kind, asked)
         version = str(body.setdefault("apiVersion", one.api_version)).rpartition("/")[2]
         if (kind := body.setdefault("kind", one.kind)) != one.kind:
             text = (
-                f"converting ({version}.{kind}) to ({one.api_version.partition('/')[0].partition('.')[0]}.{one.kind}): unknown conversion"
+                f"converting ({version}.{kind}) to "
+                f"({one.api_version.partition('/')[0].partition('.')[0]}.{one.kind}): unknown "
+                f"conversion"
             )
-            raise bad_request(f'{kind} in version "{version}" cannot be handled as a {one.kind}: {text}')
+            raise bad_request(
+                f'{kind} in version "{version}" cannot be handled as a {one.kind}: {text}'
+            )
         if one.body is None:
             return body
         decoded = object_meta.decoded(one.body, body | {"apiVersion": one.api_version}, asked)
@@ -145,7 +201,9 @@ class WriteHandlers:
         return decoded
 
     @staticmethod
-    def _decoding(change: Callable[[Body], Body], one: Subresource, asked: WriteOptions) -> Callable[[Body], Body]:
+    def _decoding(
+        change: Callable[[Body], Body], one: Subresource, asked: WriteOptions
+    ) -> Callable[[Body], Body]:
         """A patch that decodes what it makes, where no verb will do so."""
         if (resource := one.body) is None:
             return change
@@ -158,12 +216,18 @@ class WriteHandlers:
 
         return changed
 
-    # ---- bodies ------------------------------------------------------------------------------------------------------------
+    # ---- bodies ----------------------------------------------------------------------------------
 
-    def _body(self, request: ApiRequest, kind: str, asked: WriteOptions, *, custom: bool = False) -> Body:
+    def _body(
+        self, request: ApiRequest, kind: str, asked: WriteOptions, *, custom: bool = False
+    ) -> Body:
         body: Body = bodies.read(request.body, request.content_type, kind)
         if custom and not body.get("kind"):
-            raise bodies.unrecognized(request.body, kind, f"Object 'Kind' is missing in '{request.body.decode(errors='replace')}'")
+            raise bodies.unrecognized(
+                request.body,
+                kind,
+                f"Object 'Kind' is missing in '{request.body.decode(errors='replace')}'",
+            )
         self._warn(request, kind, asked)
         return body
 
@@ -176,10 +240,22 @@ class WriteHandlers:
         if found and asked.field_validation == "Strict":
             if found[0].startswith("line "):
                 found[0] = f"yaml: unmarshal errors:\n  {found[0]}"
-            raise bad_request(f'{kind} in version "v1" cannot be handled as a {kind}: strict decoding error: {", ".join(found)}')
+            raise bad_request(
+                f'{kind} in version "v1" cannot be handled as a {kind}: strict decoding '
+                f"error: {', '.join(found)}"
+            )
         asked.warnings += found
 
-    def _shown(self, request: ApiRequest, target: RequestTarget, body: Body, asked: WriteOptions, code: int = 200) -> ApiResponse:
+    def _shown(
+        self,
+        request: ApiRequest,
+        target: RequestTarget,
+        body: Body,
+        asked: WriteOptions,
+        code: int = 200,
+    ) -> ApiResponse:
         wanted = accept.accepted_form(request.accept, target.resource)
-        answer = self._reads.object_response(target, to_served(target, body), wanted, request.query.get("includeObject", ""), code)
+        answer = self._reads.object_response(
+            target, to_served(target, body), wanted, request.query.get("includeObject", ""), code
+        )
         return ApiResponse(answer.code, answer.body, tuple(asked.warnings), answer.content_type)

@@ -1,4 +1,6 @@
-"""What cannot be applied: a configuration must fit the schema, unlike other bodies, of which unknown fields are dropped."""
+"""What cannot be applied: a configuration must fit the schema, unlike other bodies, of which
+unknown fields are dropped.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from towtank.model.schema_nodes import ANYTHING, MergeType, SchemaNode
 
 
 def require_appliable(applied: Any, resource: APIResource) -> None:
-    """Raises ApiError 400 for another object than this resource's, and for one that does not fit the schema (the API server says 500)."""
+    """Raises ApiError 400 for another object than this resource's, and for one that does not fit
+    the schema (the API server says 500).
+    """
     if not isinstance(applied, dict):
         raise bad_request(f"error decoding YAML: {json_type(applied)} is no object")
     version, kind = _text(applied, "apiVersion"), _text(applied, "kind")
@@ -25,8 +29,15 @@ def require_appliable(applied: Any, resource: APIResource) -> None:
         raise bad_request("metadata.managedFields must be nil")
     if errors := list(_errors(applied, resource.schema, "")):
         about = metadata if isinstance(metadata, dict) else {}
-        name = f"{_text(about, 'namespace')}/{_text(about, 'name')}; {_group_version(version)}, Kind={kind}"
-        text = errors[0] if len(errors) == 1 else "".join(["errors:", *(f"\n  {error}" for error in errors)])
+        name = (
+            f"{_text(about, 'namespace')}/{_text(about, 'name')}; {_group_version(version)}, "
+            f"Kind={kind}"
+        )
+        text = (
+            errors[0]
+            if len(errors) == 1
+            else "".join(["errors:", *(f"\n  {error}" for error in errors)])
+        )
         raise bad_request(f"failed to create typed patch object ({name}): {text}")
 
 
@@ -79,8 +90,16 @@ def _of_list(value: Any, node: SchemaNode, path: str) -> Iterator[str]:
 
 def _no_item(item: Any, node: SchemaNode) -> str:
     if node.merge is MergeType.MAP:
-        return "" if isinstance(item, dict) else "associative list with keys may not have non-map elements"
-    return "associative list without keys has an element that's an explicit null" if item is None else ""
+        return (
+            ""
+            if isinstance(item, dict)
+            else "associative list with keys may not have non-map elements"
+        )
+    return (
+        "associative list without keys has an element that's an explicit null"
+        if item is None
+        else ""
+    )
 
 
 def _of_string(value: Any, _node: SchemaNode, path: str) -> Iterator[str]:
@@ -90,7 +109,12 @@ def _of_string(value: Any, _node: SchemaNode, path: str) -> Iterator[str]:
 
 def _of_number(value: Any, _node: SchemaNode, path: str) -> Iterator[str]:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        names = {bool: "bool", str: "string", list: "[]interface {}", dict: "map[string]interface {}"}
+        names = {
+            bool: "bool",
+            str: "string",
+            list: "[]interface {}",
+            dict: "map[string]interface {}",
+        }
         yield f"{path}: expected numeric (int or float), got {names[type(value)]}"
 
 

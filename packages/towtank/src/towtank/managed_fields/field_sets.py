@@ -1,7 +1,9 @@
-"""Sets of fields as FieldsV1 has them: nested dicts whose keys are ``f:name``, ``k:{...}`` and ``v:...``.
+"""Sets of fields as FieldsV1 has them: nested dicts whose keys are ``f:name``, ``k:{...}`` and
+``v:...``.
 
-A dict that is empty, or has the key ".", stands for its field itself; one with other keys for what is below. ``None`` is the empty set.
-Sets are never changed in place, and results share parts with what they were made of.
+A dict that is empty, or has the key ".", stands for its field itself; one with other keys for what
+is below. ``None`` is the empty set. Sets are never changed in place, and results share parts with
+what they were made of.
 """
 
 from __future__ import annotations
@@ -60,12 +62,21 @@ def intersection(one: Fields | None, other: Fields | None) -> Fields | None:
     """What is in both."""
     if one is None or other is None:
         return None
-    shared = {key: intersection(fields, other[key]) for key, fields in one.items() if key != SELF and key in other}
-    return built({key: fields for key, fields in shared.items() if fields is not None}, itself=has_itself(one) and has_itself(other))
+    shared = {
+        key: intersection(fields, other[key])
+        for key, fields in one.items()
+        if key != SELF and key in other
+    }
+    return built(
+        {key: fields for key, fields in shared.items() if fields is not None},
+        itself=has_itself(one) and has_itself(other),
+    )
 
 
 def paths(fields: Fields, prefix: str = "") -> Iterator[str]:
-    """The fields as an administrator reads them, ``.spec.ports[port=80].name``: those of a level before what is below them."""
+    """The fields as an administrator reads them, ``.spec.ports[port=80].name``: those of a level
+    before what is below them.
+    """
     keys = sorted(key for key in fields if key != SELF)
     for key in keys:
         if has_itself(fields[key]):
@@ -81,7 +92,8 @@ def shown(key: str) -> str:
         return f".{name}"
     if kind == "k:":
         keys = msgspec.json.decode(name)
-        return f"[{','.join(f'{field}={msgspec.json.encode(value).decode()}' for field, value in keys.items())}]"
+        stated = (f"{field}={msgspec.json.encode(value).decode()}" for field, value in keys.items())
+        return f"[{','.join(stated)}]"
     return f"[={name}]"
 
 
@@ -89,7 +101,10 @@ def well_formed(fields: Any) -> bool:
     """Whether this is a set, when somebody else says so."""
     if not isinstance(fields, dict):
         return False
-    return all((key == SELF and not below) or (_is_key(key) and well_formed(below)) for key, below in fields.items())
+    return all(
+        (key == SELF and not below) or (_is_key(key) and well_formed(below))
+        for key, below in fields.items()
+    )
 
 
 def _is_key(key: str) -> bool:

@@ -20,7 +20,17 @@ MAX_UPDATE_ENTRIES: Final = 10
 ANCIENT: Final = "ancient-changes"
 
 _SERVERS: Final = frozenset(
-    {"name", "namespace", "uid", "selfLink", "clusterName", "generation", "creationTimestamp", "resourceVersion", "managedFields"}
+    {
+        "name",
+        "namespace",
+        "uid",
+        "selfLink",
+        "clusterName",
+        "generation",
+        "creationTimestamp",
+        "resourceVersion",
+        "managedFields",
+    }
 )
 """Metadata that nobody owns."""
 
@@ -35,11 +45,21 @@ class ManagedFieldsEntry:
     now: datetime
 
     def ownable(self, body: Body) -> Body:
-        """What of a body can have owners by this write: the main resource's writers cannot own a status that has its own."""
+        """What of a body can have owners by this write: the main resource's writers cannot own a
+        status that has its own.
+        """
         body = self.resource.mapping.to_served(body) if self.resource.mapping else body
         unseen = "status" if self.resource.has_status and self.subresource != "status" else ""
-        view = {name: value for name, value in body.items() if name not in ("apiVersion", "kind", "metadata", unseen)}
-        metadata = {name: value for name, value in (body.get("metadata") or {}).items() if name not in _SERVERS}
+        view = {
+            name: value
+            for name, value in body.items()
+            if name not in ("apiVersion", "kind", "metadata", unseen)
+        }
+        metadata = {
+            name: value
+            for name, value in (body.get("metadata") or {}).items()
+            if name not in _SERVERS
+        }
         return {"metadata": metadata, **view}
 
     def entry(self, operation: str, fields: Fields, time: str | None) -> Entry:
@@ -55,8 +75,14 @@ class ManagedFieldsEntry:
         }
 
     def is_writer_of(self, entry: Entry, operation: str) -> bool:
-        """Whether the entry is this writer's: an applier stays the same when it takes another version."""
-        mine = (entry["manager"], entry["operation"], entry.get("subresource", "")) == (self.manager, operation, self.subresource)
+        """Whether the entry is this writer's: an applier stays the same when it takes another
+        version.
+        """
+        mine = (entry["manager"], entry["operation"], entry.get("subresource", "")) == (
+            self.manager,
+            operation,
+            self.subresource,
+        )
         return mine and (operation == APPLY or entry["apiVersion"] == self.resource.api_version)
 
     def time(self) -> str | None:
@@ -70,15 +96,22 @@ def readable(entries: Any) -> bool:
         isinstance(entry, dict)
         and entry.get("operation") in (APPLY, UPDATE)
         and entry.get("fieldsType") == "FieldsV1"
-        and all(isinstance(entry.get(name, ""), str) for name in ("manager", "apiVersion", "time", "subresource"))
+        and all(
+            isinstance(entry.get(name, ""), str)
+            for name in ("manager", "apiVersion", "time", "subresource")
+        )
         and {"manager", "apiVersion"} <= entry.keys()
         and well_formed(entry.get("fieldsV1"))
         for entry in entries
     )
 
 
-def without(entries: Iterable[Entry], changed: Fields | None, removed: Fields | None) -> list[Entry]:
-    """The entries after somebody else set and removed fields; those that own nothing any more are left out."""
+def without(
+    entries: Iterable[Entry], changed: Fields | None, removed: Fields | None
+) -> list[Entry]:
+    """The entries after somebody else set and removed fields; those that own nothing any more are
+    left out.
+    """
     left = []
     for entry in entries:
         fields = entry["fieldsV1"] or None
@@ -90,7 +123,16 @@ def without(entries: Iterable[Entry], changed: Fields | None, removed: Fields | 
 
 def arranged(entries: Iterable[Entry]) -> list[Entry]:
     """The entries in the API server's order."""
-    return sorted(entries, key=lambda e: (e["operation"], e.get("time", ""), e["manager"], e["apiVersion"], e.get("subresource", "")))
+    return sorted(
+        entries,
+        key=lambda e: (
+            e["operation"],
+            e.get("time", ""),
+            e["manager"],
+            e["apiVersion"],
+            e.get("subresource", ""),
+        ),
+    )
 
 
 def capped(entries: list[Entry]) -> list[Entry]:
@@ -112,4 +154,7 @@ def capped(entries: list[Entry]) -> list[Entry]:
         gone.append(entry)
     if not gone:
         return entries
-    return [*(entry for entry in entries if not any(entry is one for one in gone)), *buckets.values()]
+    return [
+        *(entry for entry in entries if not any(entry is one for one in gone)),
+        *buckets.values(),
+    ]

@@ -1,4 +1,6 @@
-"""Merging an applied configuration into a live object, and taking out what its manager has given up."""
+"""Merging an applied configuration into a live object, and taking out what its manager has given
+up.
+"""
 
 from __future__ import annotations
 
@@ -21,20 +23,25 @@ def merged(live: Any, applied: Any, node: SchemaNode) -> Any:
         return live if theirs else applied
     if isinstance(applied, dict):
         changes = {
-            name: merged(live[name], value, node.child(name) or ANYTHING) if name in live else value for name, value in applied.items()
+            name: merged(live[name], value, node.child(name) or ANYTHING) if name in live else value
+            for name, value in applied.items()
         }
         return {**live, **changes}
     items = node.items or ANYTHING
     before = {key: value for key, (value, _) in theirs.items()}
     after = {key: value for key, (value, _) in ours.items()}
     return [
-        merged(before[key], after[key], items) if key in before and key in after else after.get(key, before.get(key))
+        merged(before[key], after[key], items)
+        if key in before and key in after
+        else after.get(key, before.get(key))
         for key in _interleaved(list(before), list(after))
     ]
 
 
 def _interleaved(before: list[str], after: list[str]) -> Iterator[str]:
-    """Both orders in one: that of ``after``, and what is only in ``before`` stays ahead of the next that is in both."""
+    """Both orders in one: that of ``after``, and what is only in ``before`` stays ahead of the next
+    that is in both.
+    """
     place = {key: index for index, key in enumerate(before)}
     shared = [key for key in reversed(after) if key in place]
     theirs = place.keys() - set(after)
@@ -53,7 +60,9 @@ def _interleaved(before: list[str], after: list[str]) -> Iterator[str]:
 
 
 def pruned(value: Any, node: SchemaNode, last: Fields, owned: Fields | None) -> Any:
-    """The value without what is in ``last``, what its manager applied before, and not in ``owned``, what anybody owns now."""
+    """The value without what is in ``last``, what its manager applied before, and not in ``owned``,
+    what anybody owns now.
+    """
     below = parts(value, node)
     if not below:
         return value
@@ -67,12 +76,22 @@ def pruned(value: Any, node: SchemaNode, last: Fields, owned: Fields | None) -> 
             left = pruned(child, kind, given_up, still)
             if not (declared(key, node) and _emptied(child, left, kind)):
                 kept[key] = left
-    return {key[2:]: child for key, child in kept.items()} if isinstance(value, dict) else list(kept.values())
+    return (
+        {key[2:]: child for key, child in kept.items()}
+        if isinstance(value, dict)
+        else list(kept.values())
+    )
 
 
 def _emptied(before: Any, left: Any, node: SchemaNode) -> bool:
-    """Whether nothing is left that anybody could own; an empty list cannot be owned, while an empty map can."""
-    return left is not before and applied_fields(left, node) is None and applied_fields(before, node) is not None
+    """Whether nothing is left that anybody could own; an empty list cannot be owned, while an empty
+    map can.
+    """
+    return (
+        left is not before
+        and applied_fields(left, node) is None
+        and applied_fields(before, node) is not None
+    )
 
 
 def _in(key: str, fields: Fields | None, node: SchemaNode) -> bool:

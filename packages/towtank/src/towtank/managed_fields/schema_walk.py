@@ -1,4 +1,6 @@
-"""Reading sets of fields off values, with the schema that says what is owned as a whole and what in parts."""
+"""Reading sets of fields off values, with the schema that says what is owned as a whole and what in
+parts.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ OwnedParts: TypeAlias = dict[str, tuple[Any, SchemaNode]]
 
 
 def parts(value: Any, node: SchemaNode) -> OwnedParts | None:
-    """What is owned apart within this value, by its keys in a set; None for a value that is owned as a whole.
+    """What is owned apart within this value, by its keys in a set; None for a value that is owned
+    as a whole.
 
     Where the schema says nothing, objects have parts and lists have none.
     """
@@ -31,8 +34,11 @@ def item_key(item: Any, node: SchemaNode) -> str:
     """What tells an item of a list from others."""
     if node.merge is not MergeType.MAP or not isinstance(item, dict):
         return f"v:{msgspec.json.encode(item, order='sorted').decode()}"
-    keys = {name: item[name] if name in item else _default(name, node) for name in sorted(node.keys)}
-    return f"k:{msgspec.json.encode({name: value for name, value in keys.items() if value is not None}).decode()}"
+    keys = {
+        name: item[name] if name in item else _default(name, node) for name in sorted(node.keys)
+    }
+    stated = {name: value for name, value in keys.items() if value is not None}
+    return f"k:{msgspec.json.encode(stated).decode()}"
 
 
 def _default(name: str, node: SchemaNode) -> Any:
@@ -41,14 +47,20 @@ def _default(name: str, node: SchemaNode) -> Any:
 
 
 def declared(key: str, node: SchemaNode) -> bool:
-    """Whether this is a field that the schema names: such a one belongs to nobody, only what is below it does."""
+    """Whether this is a field that the schema names: such a one belongs to nobody, only what is
+    below it does.
+    """
     return key.startswith("f:") and key[2:] in node.properties
 
 
 def all_fields(value: Any, node: SchemaNode) -> Fields:
     """Every field of a value, itself and each object and list within too."""
     below = parts(value, node)
-    return {SELF: LEAF, **{key: all_fields(child, kind) for key, (child, kind) in below.items()}} if below else LEAF
+    return (
+        {SELF: LEAF, **{key: all_fields(child, kind) for key, (child, kind) in below.items()}}
+        if below
+        else LEAF
+    )
 
 
 def difference_of(old: Any, new: Any, node: SchemaNode) -> tuple[Fields | None, Fields | None]:
@@ -61,7 +73,8 @@ def difference_of(old: Any, new: Any, node: SchemaNode) -> tuple[Fields | None, 
         if not before and not after:
             return LEAF, None
     if before is None or after is None or not (before or after):
-        # One of another shape, or an empty one of another type: all of the old goes, and this field is new.
+        # One of another shape, or an empty one of another type: all of the old goes, and this field
+        # is new.
         return all_fields(new, node), built(_wholes(before or {}), itself=False)
     changed: Fields = {}
     removed: Fields = _wholes({key: part for key, part in before.items() if key not in after})
@@ -82,7 +95,9 @@ def _wholes(below: OwnedParts) -> Fields:
 
 
 def applied_fields(value: Any, node: SchemaNode) -> Fields | None:
-    """What an applied configuration lays claim to: values, items and members of maps, but not the named objects around them."""
+    """What an applied configuration lays claim to: values, items and members of maps, but not the
+    named objects around them.
+    """
     below = parts(value, node)
     if not below:
         return None if below is not None and isinstance(value, list) else LEAF

@@ -1,4 +1,6 @@
-"""Server-side apply: a manager says all that it wants of an object, and is told when somebody else wants it otherwise."""
+"""Server-side apply: a manager says all that it wants of an object, and is told when somebody else
+wants it otherwise.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,14 @@ import msgspec
 
 from towtank.managed_fields.apply_validation import require_appliable
 from towtank.managed_fields.field_sets import Fields, difference, intersection, paths, union
-from towtank.managed_fields.managers import APPLY, UPDATE, Entry, ManagedFieldsEntry, arranged, without
+from towtank.managed_fields.managers import (
+    APPLY,
+    UPDATE,
+    Entry,
+    ManagedFieldsEntry,
+    arranged,
+    without,
+)
 from towtank.managed_fields.merge import merged, pruned
 from towtank.managed_fields.schema_walk import applied_fields, difference_of
 from towtank.managed_fields.updates import empty_like, updated
@@ -21,22 +30,32 @@ from towtank.model.kinds import Body
 
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _BEFORE = "before-first-apply"
-"""Who owns, as an updater, what an object without owners had when it was applied to for the first time."""
+"""Who owns, as an updater, what an object without owners had when it was applied to for the first
+time.
+"""
 
 
 def apply(applied: Any, live: Body | None, write: ManagedFieldsEntry, *, force: bool) -> Body:
-    """The live object, or a new one where that is None, with what is applied, and its managedFields; neither body is changed.
+    """The live object, or a new one where that is None, with what is applied, and its
+    managedFields; neither body is changed.
 
-    Raises ApiError: 409 when others own what would change and ``force`` does not take it, 400 for what cannot be applied.
+    Raises ApiError: 409 when others own what would change and ``force`` does not take it, 400 for
+    what cannot be applied.
     """
     require_appliable(applied, write.resource)
     schema = write.resource.schema
     config = _within_reach(cloned(applied), write)
-    base = live if live is not None else {"apiVersion": config["apiVersion"], "kind": config["kind"], **empty_like(write)}
+    base = (
+        live
+        if live is not None
+        else {"apiVersion": config["apiVersion"], "kind": config["kind"], **empty_like(write)}
+    )
     entries = _entries(live, write)
     mine = next((entry for entry in entries if write.is_writer_of(entry, APPLY)), None)
     others = [entry for entry in entries if entry is not mine]
-    claim = {name: value for name, value in write.ownable(config).items() if value or name != "metadata"}
+    claim = {
+        name: value for name, value in write.ownable(config).items() if value or name != "metadata"
+    }
     claimed = applied_fields(claim, schema) if claim else None
 
     result = merged(base, config, schema)
@@ -70,7 +89,9 @@ def _entries(live: Body | None, write: ManagedFieldsEntry) -> list[Entry]:
     if live is None:
         return []
     entries: list[Entry] = live["metadata"].get("managedFields") or []
-    return entries or updated([], empty_like(write), live, dataclasses.replace(write, manager=_BEFORE))
+    return entries or updated(
+        [], empty_like(write), live, dataclasses.replace(write, manager=_BEFORE)
+    )
 
 
 def _owned(entries: Iterable[Entry], claimed: Fields | None) -> Fields | None:
@@ -79,13 +100,21 @@ def _owned(entries: Iterable[Entry], claimed: Fields | None) -> Fields | None:
 
 
 def _last_applied(live: Body | None, write: ManagedFieldsEntry) -> Fields | None:
-    """What kubectl applied by itself before it left that to the server, as far as it still is so: that it may take back."""
-    annotations = live["metadata"].get("annotations", {}) if live and write.manager == "kubectl" else {}
+    """What kubectl applied by itself before it left that to the server, as far as it still is so:
+    that it may take back.
+    """
+    annotations = (
+        live["metadata"].get("annotations", {}) if live and write.manager == "kubectl" else {}
+    )
     try:
         last = msgspec.json.decode(annotations.get(_LAST_APPLIED, "{}"), type=dict[str, Any])
     except msgspec.DecodeError:
         return None  # somebody else wrote the annotation
-    if live is None or last.get("apiVersion") != live["apiVersion"] or not isinstance(last.get("metadata"), dict):
+    if (
+        live is None
+        or last.get("apiVersion") != live["apiVersion"]
+        or not isinstance(last.get("metadata"), dict)
+    ):
         return None
     schema, said = write.resource.schema, write.ownable(last)
     changed, removed = difference_of(said, write.ownable(live), schema)
@@ -102,17 +131,23 @@ def _refuse_conflicts(others: Iterable[Entry], changed: Fields | None) -> None:
         return
     found.sort()
     causes = [
-        {"reason": "FieldManagerConflict", "message": f"conflict with {who}", "field": path} for who, fields in found for path in fields
+        {"reason": "FieldManagerConflict", "message": f"conflict with {who}", "field": path}
+        for who, fields in found
+        for path in fields
     ]
     if len(causes) == 1:
         text = f"1 conflict: {causes[0]['message']}: {causes[0]['field']}"
     else:
-        listed = "\n".join("\n- ".join([f"conflicts with {who}:", *fields]) for who, fields in found)
+        listed = "\n".join(
+            "\n- ".join([f"conflicts with {who}:", *fields]) for who, fields in found
+        )
         text = f"{len(causes)} conflicts: {listed}"
     raise ApiError(409, "Conflict", f"Apply failed with {text}", {"causes": causes})
 
 
 def _named(entry: Entry) -> str:
-    subresource = f" with subresource {quoted(entry['subresource'])}" if entry.get("subresource") else ""
+    subresource = (
+        f" with subresource {quoted(entry['subresource'])}" if entry.get("subresource") else ""
+    )
     version = f" using {entry['apiVersion']}" if entry["operation"] == UPDATE else ""
     return f"{quoted(entry['manager'])}{subresource}{version}"

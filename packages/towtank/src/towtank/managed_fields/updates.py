@@ -7,17 +7,26 @@ from typing import Any
 import msgspec
 
 from towtank.managed_fields.field_sets import union
-from towtank.managed_fields.managers import UPDATE, Entry, ManagedFieldsEntry, arranged, capped, readable, without
+from towtank.managed_fields.managers import (
+    UPDATE,
+    Entry,
+    ManagedFieldsEntry,
+    arranged,
+    capped,
+    readable,
+    without,
+)
 from towtank.managed_fields.schema_walk import difference_of
 from towtank.model.kinds import Body
 from towtank.model.schema_nodes import SchemaNode
 
 
 def track(new: Body, old: Body | None, write: ManagedFieldsEntry) -> None:
-    """Give a body that was created (``old`` is None), updated or patched its managedFields, in place.
+    """Give a body that was created (``old`` is None), updated or patched its managedFields, in
+    place.
 
-    What the writer sent there counts when it can be read, but through the main resource only; ``[{}]`` ends tracking until somebody
-    applies.
+    What the writer sent there counts when it can be read, but through the main resource only;
+    ``[{}]`` ends tracking until somebody applies.
     """
     metadata = new["metadata"]
     before = [] if old is None else old["metadata"].get("managedFields", [])
@@ -32,8 +41,14 @@ def track(new: Body, old: Body | None, write: ManagedFieldsEntry) -> None:
 def updated(entries: list[Entry], old: Body, new: Body, write: ManagedFieldsEntry) -> list[Entry]:
     """The entries after a plain write; the same list where nothing changed."""
     schema = write.resource.schema
-    always: Body = {} if write.resource.custom else {name: {} for name, child in schema.properties.items() if child.present}
-    changed, removed = difference_of(always | write.ownable(old), always | write.ownable(new), schema)
+    always: Body = (
+        {}
+        if write.resource.custom
+        else {name: {} for name, child in schema.properties.items() if child.present}
+    )
+    changed, removed = difference_of(
+        always | write.ownable(old), always | write.ownable(new), schema
+    )
     if not changed and not removed:
         return entries
     mine = [entry for entry in entries if write.is_writer_of(entry, UPDATE)]
@@ -47,13 +62,19 @@ def updated(entries: list[Entry], old: Body, new: Body, write: ManagedFieldsEntr
 
 
 def empty_like(write: ManagedFieldsEntry) -> Body:
-    """What a new object is compared with: of a built-in kind, what is there when nobody has said anything."""
+    """What a new object is compared with: of a built-in kind, what is there when nobody has said
+    anything.
+    """
     return {"metadata": {}, **({} if write.resource.custom else _blank(write.resource.schema))}
 
 
 def _blank(node: SchemaNode) -> dict[str, Any]:
     blanks = {name: _blank(child) for name, child in node.properties.items() if child.present}
-    lists = {name: None for name in node.required if (child := node.child(name)) and child.type == "array"}
+    lists = {
+        name: None
+        for name in node.required
+        if (child := node.child(name)) and child.type == "array"
+    }
     return blanks | lists
 
 
@@ -70,11 +91,17 @@ def same(new: Body, old: Body) -> bool:
     if _essence(new) != _essence(old):
         return False
     # What compares equal in Python need not be so in JSON, as 1 and true.
-    return msgspec.json.encode(_essence(new), order="sorted") == msgspec.json.encode(_essence(old), order="sorted")
+    return msgspec.json.encode(_essence(new), order="sorted") == msgspec.json.encode(
+        _essence(old), order="sorted"
+    )
 
 
 def _essence(body: Body) -> Body:
-    metadata = {name: value for name, value in body["metadata"].items() if name != "resourceVersion"}
+    metadata = {
+        name: value for name, value in body["metadata"].items() if name != "resourceVersion"
+    }
     if entries := metadata.get("managedFields"):
-        metadata["managedFields"] = [{name: value for name, value in entry.items() if name != "time"} for entry in entries]
+        metadata["managedFields"] = [
+            {name: value for name, value in entry.items() if name != "time"} for entry in entries
+        ]
     return {**body, "metadata": metadata}

@@ -1,1 +1,3 @@
-"""The vocabulary: names and numbers, kinds and schemas' nodes, requests and refusals. Pure, and below everything else."""
+"""The vocabulary: names and numbers, kinds and schemas' nodes, requests and refusals. Pure, and
+below everything else.
+"""

@@ -1,7 +1,8 @@
 """Refusals: what an API server answers with a metav1.Status instead of an object.
 
-Code that decides raises an ``ApiError``; the HTTP front end writes it. The constructors below name each kind that Kubernetes' clients tell
-apart (k8s.io/apimachinery, api/errors): its HTTP code, its reason, and a message with the words that administrators search for.
+Code that decides raises an ``ApiError``; the HTTP front end writes it. The constructors below name
+each kind that Kubernetes' clients tell apart (k8s.io/apimachinery, api/errors): its HTTP code, its
+reason, and a message with the words that administrators search for.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from typing import Any, Self
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class StatusCause:
-    """One wrong field: ``reason`` is a metav1.CauseType such as FieldValueInvalid; ``text`` what stands behind the field's path."""
+    """One wrong field: ``reason`` is a metav1.CauseType such as FieldValueInvalid; ``text`` what
+    stands behind the field's path.
+    """
 
     reason: str
     field: str
@@ -25,7 +28,9 @@ class StatusCause:
     @classmethod
     def required(cls, field: str, detail: str = "") -> Self:
         """A field is missing or empty."""
-        return cls("FieldValueRequired", field, f"Required value: {detail}" if detail else "Required value")
+        return cls(
+            "FieldValueRequired", field, f"Required value: {detail}" if detail else "Required value"
+        )
 
     @classmethod
     def invalid(cls, field: str, value: object, detail: str) -> Self:
@@ -36,7 +41,11 @@ class StatusCause:
     def unsupported(cls, field: str, value: object, supported: Sequence[str]) -> Self:
         """A value is none of an enumeration."""
         choices = ", ".join(quoted(choice) for choice in supported)
-        return cls("FieldValueNotSupported", field, f"Unsupported value: {quoted(value)}: supported values: {choices}")
+        return cls(
+            "FieldValueNotSupported",
+            field,
+            f"Unsupported value: {quoted(value)}: supported values: {choices}",
+        )
 
     @classmethod
     def duplicate(cls, field: str, value: object) -> Self:
@@ -50,7 +59,9 @@ class StatusCause:
 
     @classmethod
     def wrong_type(cls, field: str, shown: str, detail: str) -> Self:
-        """A value of another type than the schema's; ``shown`` stands for the value, as the API server prints it."""
+        """A value of another type than the schema's; ``shown`` stands for the value, as the API
+        server prints it.
+        """
         return cls("FieldValueTypeInvalid", field, f"Invalid value: {shown}: {detail}")
 
 
@@ -59,15 +70,23 @@ def quoted(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
-        plain = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
+        plain = (
+            value.replace("\\", "\\\\")
+            .replace('"', '\\"')
+            .replace("\n", "\\n")
+            .replace("\t", "\\t")
+        )
         return '"' + "".join(f"\\x{ord(one):02x}" if one < " " else one for one in plain) + '"'
     if isinstance(value, float):
         return number(value)
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)  # "null", whole numbers, and objects as compact JSON
+    # "null", whole numbers, and objects as compact JSON
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
 def number(value: float) -> str:
-    """A fraction as Go's %v prints it: with an exponent when more than six digits are before the point, or four zeros behind it."""
+    """A fraction as Go's %v prints it: with an exponent when more than six digits are before the
+    point, or four zeros behind it.
+    """
     if not math.isfinite(value):
         return f"{value:+f}".replace("inf", "Inf")
     exact = Decimal(repr(value)).normalize()
@@ -78,7 +97,9 @@ def number(value: float) -> str:
 class ApiError(Exception):
     """A refusal; ``details`` is the Status' field of that name."""
 
-    def __init__(self, code: int, reason: str, message: str, details: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self, code: int, reason: str, message: str, details: dict[str, Any] | None = None
+    ) -> None:
         super().__init__(message)
         self.code = code
         self.reason = reason
@@ -105,17 +126,28 @@ class ApiError(Exception):
 
 
 def qualified(plural: str, group: str) -> str:
-    """``pods`` or ``deployments.apps``: how messages name a resource (and, with a kind, how they name one of those)."""
+    """``pods`` or ``deployments.apps``: how messages name a resource (and, with a kind, how they
+    name one of those).
+    """
     return f"{plural}.{group}" if group else plural
 
 
 def _about(name: str, group: str, kind: str, **more: object) -> dict[str, Any]:
-    return {key: value for key, value in {"name": name, "group": group, "kind": kind, **more}.items() if value}
+    return {
+        key: value
+        for key, value in {"name": name, "group": group, "kind": kind, **more}.items()
+        if value
+    }
 
 
 def not_found(plural: str, group: str, name: str) -> ApiError:
     """There is no such object."""
-    return ApiError(404, "NotFound", f'{qualified(plural, group)} "{name}" not found', _about(name, group, plural))
+    return ApiError(
+        404,
+        "NotFound",
+        f'{qualified(plural, group)} "{name}" not found',
+        _about(name, group, plural),
+    )
 
 
 def no_such_path() -> ApiError:
@@ -130,7 +162,12 @@ class NotServed(Exception):
 def already_exists(plural: str, group: str, name: str, *, going: bool = False) -> ApiError:
     """The name is taken, maybe by one that is ``going``."""
     text = f'{qualified(plural, group)} "{name}" already exists'
-    return ApiError(409, "AlreadyExists", f"object is being deleted: {text}" if going else text, _about(name, group, plural))
+    return ApiError(
+        409,
+        "AlreadyExists",
+        f"object is being deleted: {text}" if going else text,
+        _about(name, group, plural),
+    )
 
 
 def conflict(plural: str, group: str, name: str, why: str) -> ApiError:
@@ -139,15 +176,24 @@ def conflict(plural: str, group: str, name: str, why: str) -> ApiError:
     return ApiError(409, "Conflict", text, _about(name, group, plural))
 
 
-STALE = "the object has been modified; please apply your changes to the latest version and try again"
+STALE = (
+    "the object has been modified; please apply your changes to the latest version and try again"
+)
 
 
 def invalid(kind: str, group: str, name: str, causes: Sequence[StatusCause]) -> ApiError:
     """The object breaks rules: one or more causes."""
     texts = [f"{cause.field}: {cause.text}" for cause in causes]
     joined = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
-    listed = [{"reason": cause.reason, "message": cause.text, "field": cause.field} for cause in causes]
-    return ApiError(422, "Invalid", f'{qualified(kind, group)} "{name}" is invalid: {joined}', _about(name, group, kind, causes=listed))
+    listed = [
+        {"reason": cause.reason, "message": cause.text, "field": cause.field} for cause in causes
+    ]
+    return ApiError(
+        422,
+        "Invalid",
+        f'{qualified(kind, group)} "{name}" is invalid: {joined}',
+        _about(name, group, kind, causes=listed),
+    )
 
 
 def bad_request(message: str) -> ApiError:
@@ -162,7 +208,12 @@ def unregistered(kind: str, version: str) -> str:
 
 def forbidden(plural: str, group: str, name: str, why: str) -> ApiError:
     """The answer where admission refuses."""
-    return ApiError(403, "Forbidden", f'{qualified(plural, group)} "{name}" is forbidden: {why}', _about(name, group, plural))
+    return ApiError(
+        403,
+        "Forbidden",
+        f'{qualified(plural, group)} "{name}" is forbidden: {why}',
+        _about(name, group, plural),
+    )
 
 
 def unauthorized() -> ApiError:
@@ -172,7 +223,12 @@ def unauthorized() -> ApiError:
 
 def method_not_allowed() -> ApiError:
     """The resource is served, and not with this verb."""
-    return ApiError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {})
+    return ApiError(
+        405,
+        "MethodNotAllowed",
+        "the server does not allow this method on the requested resource",
+        {},
+    )
 
 
 def not_acceptable(served: Sequence[str]) -> ApiError:
@@ -190,16 +246,27 @@ def not_negotiable(served: Sequence[str]) -> ApiError:
 def wrong_form(form: str, kind: str, group: str) -> ApiError:
     """The metadata of an object is wanted of a list, or that of a list of an object."""
     listed = "not a list" if form.endswith("List") else "a list"
-    # As in Go, whose packages are named by the first word of the group; events.k8s.io has none of its own.
+    # As in Go, whose packages are named by the first word of the group; events.k8s.io has none of
+    # its own.
     package = "core" if group in ("", "events.k8s.io") else group.partition(".")[0]
-    return ApiError(406, "NotAcceptable", f"you requested {form}, but the requested object is {listed} (*{package}.{kind})")
+    return ApiError(
+        406,
+        "NotAcceptable",
+        f"you requested {form}, but the requested object is {listed} (*{package}.{kind})",
+    )
 
 
 def unsupported_media_type(given: str, served: Sequence[str]) -> ApiError:
     """The body's media type is not served."""
     known = ", ".join(served)
-    text = f"the body of the request was in an unknown format - accepted media types include: {known}"
-    return ApiError(415, "UnsupportedMediaType", text if given else f"media type is required; accepted media types include: {known}")
+    text = (
+        f"the body of the request was in an unknown format - accepted media types include: {known}"
+    )
+    return ApiError(
+        415,
+        "UnsupportedMediaType",
+        text if given else f"media type is required; accepted media types include: {known}",
+    )
 
 
 def too_large(limit: int) -> ApiError:

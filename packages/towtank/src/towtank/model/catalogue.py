@@ -8,7 +8,9 @@ from towtank.model.kinds import APIResource
 
 
 class Catalogue:
-    """Resources by their place in a path. Built-in ones stay; custom ones come and go with their definitions."""
+    """Resources by their place in a path. Built-in ones stay; custom ones come and go with their
+    definitions.
+    """
 
     def __init__(self, resources: Iterable[APIResource]) -> None:
         self._resources = {_place(resource): resource for resource in resources}
@@ -27,11 +29,20 @@ class Catalogue:
 
     def of_kind(self, api_version: str, kind: str) -> APIResource | None:
         """The resource whose objects say that of themselves."""
-        return next((r for r in self._resources.values() if r.kind == kind and r.api_version == api_version), None)
+        return next(
+            (
+                r
+                for r in self._resources.values()
+                if r.kind == kind and r.api_version == api_version
+            ),
+            None,
+        )
 
     def replace(self, group: str, plural: str, resources: Iterable[APIResource]) -> None:
         """Serve these versions of a custom resource and no others."""
-        for place in [place for place in self._resources if (place[0], place[2]) == (group, plural)]:
+        for place in [
+            place for place in self._resources if (place[0], place[2]) == (group, plural)
+        ]:
             del self._resources[place]
         self._resources.update((_place(resource), resource) for resource in resources)
 

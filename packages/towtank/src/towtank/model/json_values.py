@@ -1,11 +1,15 @@
-"""JSON values: copied, named as the API server names their types, and no deeper than can be walked through."""
+"""JSON values: copied, named as the API server names their types, and no deeper than can be walked
+through.
+"""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
 MAX_DEPTH: Final = 150
-"""How many objects and lists may stand in one another. An API server takes 10,000: our code goes down one call or more for each."""
+"""How many objects and lists may stand in one another. An API server takes 10,000: our code goes
+down one call or more for each.
+"""
 
 
 def cloned(value: Any) -> Any:
@@ -35,8 +39,15 @@ def require_shallow(value: Any) -> None:
     """Raises TooDeep for what is too deep to be walked through."""
     level = [value]
     for _ in range(MAX_DEPTH):
-        level = [inner for one in level if isinstance(one, dict | list) for inner in (one.values() if isinstance(one, dict) else one)]
+        level = [
+            inner
+            for one in level
+            if isinstance(one, dict | list)
+            for inner in (one.values() if isinstance(one, dict) else one)
+        ]
         if not level:
             return
     if found := next((one for one in level if isinstance(one, dict | list)), None):
-        raise TooDeep(f"invalid character '{'{' if isinstance(found, dict) else '['}' exceeded max depth")
+        raise TooDeep(
+            f"invalid character '{'{' if isinstance(found, dict) else '['}' exceeded max depth"
+        )

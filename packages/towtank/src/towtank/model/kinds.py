@@ -1,7 +1,8 @@
 """Kinds: what is served, and what a kind does beyond its schema.
 
-``APIResource`` describes one plural name of one API version. Its ``Strategy`` holds what Kubernetes' own code does for that kind: further
-defaults, fields that only the server sets, rules that look at more than one field. Strategies are pure: bodies in, causes out.
+``APIResource`` describes one plural name of one API version. Its ``Strategy`` holds what
+Kubernetes' own code does for that kind: further defaults, fields that only the server sets, rules
+that look at more than one field. Strategies are pure: bodies in, causes out.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ META: Final = ("labels", "annotations", "finalizers", "ownerReferences")
 
 
 class ObjectGetter(Protocol):
-    """What strategies and admission may look up. ``resource`` is a qualified plural name: ``pods``, ``deployments.apps``."""
+    """What strategies and admission may look up. ``resource`` is a qualified plural name: ``pods``,
+    ``deployments.apps``.
+    """
 
     def find(self, resource: str, namespace: str, name: str) -> Body | None:
         """The object, or None; not to be changed."""
@@ -36,10 +39,14 @@ class ObjectGetter(Protocol):
 
 
 class Strategy:
-    """What a kind does beyond its schema; this one does what all kinds do. ``body`` and ``new`` may be changed in place."""
+    """What a kind does beyond its schema; this one does what all kinds do. ``body`` and ``new`` may
+    be changed in place.
+    """
 
     grace_seconds: int = 0
-    """How long a deletion waits for somebody to finish it (30 for pods) where the object does not say otherwise."""
+    """How long a deletion waits for somebody to finish it (30 for pods) where the object does not
+    say otherwise.
+    """
     status_at_creation: bool = False
     """Whether a creator may set the status."""
     conditional: bool = False
@@ -49,11 +56,15 @@ class Strategy:
     status_leaves: Sequence[str] = ()
     """Metadata that stays as it is when the status is changed."""
     propagation: str = ""
-    """What becomes of what the object owns, when who deletes it does not say: Background where this is empty."""
+    """What becomes of what the object owns, when who deletes it does not say: Background where this
+    is empty.
+    """
     orphans: str = ""
     """What who deletes an object is told when they do not say what becomes of what it owns."""
     selectable: Mapping[str, Callable[[Body], str]] = MappingProxyType({})
-    """What a field selector may name besides metadata.name and metadata.namespace, and how to read it (``field_readers``)."""
+    """What a field selector may name besides metadata.name and metadata.namespace, and how to read
+    it (``field_readers``).
+    """
 
     def name(self, name: str) -> Sequence[str]:
         """What is wrong with an object's name."""
@@ -69,7 +80,9 @@ class Strategy:
         """Set what only the server sets on a new object (a phase, a zeroed counter)."""
 
     def prepare_update(self, new: Body, old: Body) -> None:
-        """Keep what an update of the main resource must not touch beyond status, which is kept anyway."""
+        """Keep what an update of the main resource must not touch beyond status, which is kept
+        anyway.
+        """
 
     def validate(self, body: Body) -> Sequence[StatusCause]:
         """Rules of one object."""
@@ -110,7 +123,9 @@ class TableColumn:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ScaleSubresource:
-    """The scale subresource: where replicas and selector stand, as JSON paths with a leading dot."""
+    """The scale subresource: where replicas and selector stand, as JSON paths with a leading
+    dot.
+    """
 
     spec_replicas: str = ".spec.replicas"
     status_replicas: str = ".status.replicas"
@@ -119,10 +134,12 @@ class ScaleSubresource:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class StorageMapping:
-    """Objects that are stored as another resource's and shown here in another form: events.k8s.io's of core's Events.
+    """Objects that are stored as another resource's and shown here in another form: events.k8s.io's
+    of core's Events.
 
-    Reading asks for the resource itself, whose ``key`` is that of ``stored``; writing asks the verbs for ``stored``. The handlers
-    turn bodies: ``to_stored`` what came, ``to_served`` what goes. Neither changes the body that it is given.
+    Reading asks for the resource itself, whose ``key`` is that of ``stored``; writing asks the
+    verbs for ``stored``. The handlers turn bodies: ``to_stored`` what came, ``to_served`` what
+    goes. Neither changes the body that it is given.
     """
 
     stored: APIResource
@@ -164,7 +181,9 @@ class APIResource:
     """Whether who deletes an object for good is shown it, and not a Status."""
     mapping: StorageMapping | None = None
     error_group: str = ""
-    """The group that refusals name, where that is another one's than the resource's own: of what a ``StorageMapping`` stores it as."""
+    """The group that refusals name, where that is another one's than the resource's own: of what a
+    ``StorageMapping`` stores it as.
+    """
 
     @property
     def key(self) -> str:

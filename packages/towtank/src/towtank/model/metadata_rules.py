@@ -1,4 +1,6 @@
-"""What metadata may be: labels, annotations, finalizers, owners. Each function takes a part of it and returns causes."""
+"""What metadata may be: labels, annotations, finalizers, owners. Each function takes a part of it
+and returns causes.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,9 @@ from kubefacts import names
 from towtank.model.api_errors import StatusCause
 
 _ANNOTATIONS_LIMIT: Final = 256 * 1024
-_STANDARD_FINALIZERS: Final = frozenset({"orphan", "foregroundDeletion", "kubernetes", "customresourcecleanup.apiextensions.k8s.io"})
+_STANDARD_FINALIZERS: Final = frozenset(
+    {"orphan", "foregroundDeletion", "kubernetes", "customresourcecleanup.apiextensions.k8s.io"}
+)
 
 
 def label_causes(labels: Mapping[str, str], field: str) -> Iterator[StatusCause]:
@@ -22,15 +26,22 @@ def label_causes(labels: Mapping[str, str], field: str) -> Iterator[StatusCause]
 def annotation_causes(annotations: Mapping[str, str], field: str) -> Iterator[StatusCause]:
     """Of a map of annotations at ``field``; keys are compared without regard to case."""
     for key in annotations:
-        yield from (StatusCause.invalid(field, key, text) for text in names.qualified_name(key.lower()))
+        yield from (
+            StatusCause.invalid(field, key, text) for text in names.qualified_name(key.lower())
+        )
     if sum(len(key) + len(value) for key, value in annotations.items()) > _ANNOTATIONS_LIMIT:
-        yield StatusCause("FieldValueTooLong", field, f"Too long: may not be more than {_ANNOTATIONS_LIMIT} bytes")
+        yield StatusCause(
+            "FieldValueTooLong", field, f"Too long: may not be more than {_ANNOTATIONS_LIMIT} bytes"
+        )
 
 
 def finalizer_causes(finalizers: Sequence[str], *, free: bool = False) -> Iterator[StatusCause]:
     """Of metadata.finalizers; ``free`` ones need no domain."""
     for finalizer in finalizers:
-        yield from (StatusCause.invalid("metadata.finalizers", finalizer, text) for text in names.qualified_name(finalizer))
+        yield from (
+            StatusCause.invalid("metadata.finalizers", finalizer, text)
+            for text in names.qualified_name(finalizer)
+        )
     for index, finalizer in enumerate(finalizers):
         if not free and _has_no_domain(finalizer):
             text = "name is neither a standard finalizer name nor is it fully qualified"
@@ -38,12 +49,17 @@ def finalizer_causes(finalizers: Sequence[str], *, free: bool = False) -> Iterat
 
 
 def finalizer_warnings(new: Mapping[str, Any], old: Mapping[str, Any]) -> Iterator[str]:
-    """What is said of finalizers that a change of metadata brings and that could be somebody else's."""
+    """What is said of finalizers that a change of metadata brings and that could be somebody
+    else's.
+    """
     for finalizer in new.get("finalizers") or ():
         if finalizer not in (old.get("finalizers") or ()) and _has_no_domain(finalizer):
             path = " including a path (/)" if "." in finalizer else ""
             why = "to avoid accidental conflicts with other finalizer writers"
-            yield f'metadata.finalizers: "{finalizer}": prefer a domain-qualified finalizer name{path} {why}'
+            yield (
+                f'metadata.finalizers: "{finalizer}": prefer a domain-qualified finalizer '
+                f"name{path} {why}"
+            )
 
 
 def _has_no_domain(finalizer: str) -> bool:
@@ -62,10 +78,15 @@ def new_finalizer_causes(new: Mapping[str, Any], old: Mapping[str, Any]) -> Iter
 def owner_causes(owners: Sequence[Mapping[str, Any]]) -> Iterator[StatusCause]:
     """What is wrong with metadata.ownerReferences."""
     for owner in owners:
-        for key, text in (("apiVersion", "version must not be empty"), *((key, "must not be empty") for key in ("kind", "name", "uid"))):
+        for key, text in (
+            ("apiVersion", "version must not be empty"),
+            *((key, "must not be empty") for key in ("kind", "name", "uid")),
+        ):
             if not owner.get(key):
                 yield StatusCause.invalid(f"metadata.ownerReferences.{key}", "", text)
-    controllers = [f"{owner.get('kind')}/{owner.get('name')}" for owner in owners if owner.get("controller")]
+    controllers = [
+        f"{owner.get('kind')}/{owner.get('name')}" for owner in owners if owner.get("controller")
+    ]
     if len(controllers) > 1:
         found = f'Found "true" in references for {controllers[0]} and {controllers[1]}'
         text = f"Only one reference can have Controller set to true. {found}"

@@ -1,7 +1,8 @@
 """Selectors: which objects a list, a watch or a deletion of a collection is about.
 
-Label selectors know equality, sets, existence and integers (``a=b``, ``a!=b``, ``a in (x, y)``, ``!a``, ``a > 1``), field selectors only
-``=``, ``==`` and ``!=``. What cannot be read is refused with the API server's words.
+Label selectors know equality, sets, existence and integers (``a=b``, ``a!=b``, ``a in (x, y)``,
+``!a``, ``a > 1``), field selectors only ``=``, ``==`` and ``!=``. What cannot be read is refused
+with the API server's words.
 """
 
 from __future__ import annotations
@@ -18,19 +19,26 @@ from towtank.model.kinds import APIResource, Body
 FieldReader: TypeAlias = Callable[[Body], str]
 
 
-def object_filter(resource: APIResource, label_selector: str, field_selector: str) -> Callable[[Body], bool] | None:
-    """Whether an object is chosen, by both selectors; None where both are empty. Raises ApiError 400."""
+def object_filter(
+    resource: APIResource, label_selector: str, field_selector: str
+) -> Callable[[Body], bool] | None:
+    """Whether an object is chosen, by both selectors; None where both are empty. Raises ApiError
+    400.
+    """
     checks: list[Callable[[Body], bool]] = []
     if label_selector.strip():
         selector = parsed(label_selector)
         checks.append(lambda body: selector.matches(body["metadata"].get("labels")))
-    checks += [_check(resource, term) for term in field_terms(field_selector, _known(resource), _refusal(resource))]
+    checks += [
+        _check(resource, term)
+        for term in field_terms(field_selector, _known(resource), _refusal(resource))
+    ]
     if len(checks) <= 1:
         return checks[0] if checks else None
     return lambda body: all(check(body) for check in checks)
 
 
-# ---- fields ----------------------------------------------------------------------------------------------------------------
+# ---- fields --------------------------------------------------------------------------------------
 
 
 class FieldTerm(NamedTuple):
@@ -50,8 +58,12 @@ def _unsupported(field: str) -> str:
     return f"field label not supported: {field}"
 
 
-def field_terms(text: str, known: Container[str], refusal: Callable[[str], str] = _unsupported) -> tuple[FieldTerm, ...]:
-    """The terms, all of which must hold. Raises ApiError 400, for an unknown field with the text that ``refusal`` has for it."""
+def field_terms(
+    text: str, known: Container[str], refusal: Callable[[str], str] = _unsupported
+) -> tuple[FieldTerm, ...]:
+    """The terms, all of which must hold. Raises ApiError 400, for an unknown field with the text
+    that ``refusal`` has for it.
+    """
     terms = []
     for part in _TERMS.findall(text):
         split = _TERM.fullmatch(part)
@@ -69,17 +81,25 @@ def _unescaped(value: str) -> str:
     """A backslash stands before each comma, equals sign and backslash of a value."""
     for found in re.finditer(r"\\(.?)|[,=]", value, re.DOTALL):
         if found[1] is None:
-            raise bad_request(f"invalid field selector: unescaped character in value: {ord(found[0])}")
+            raise bad_request(
+                f"invalid field selector: unescaped character in value: {ord(found[0])}"
+            )
         if found[1] not in ("\\", ",", "="):
             raise bad_request(f"invalid field selector: invalid escape sequence: {found[0]}")
     return re.sub(r"\\(.)", r"\1", value)
 
 
 def _known(resource: APIResource) -> frozenset[str]:
-    """A cluster's kinds with fields of their own, and custom ones, do not take the namespace, which for others is just empty."""
-    own = {path.removeprefix(".") for path in resource.selectable}.union(resource.strategy.selectable)
+    """A cluster's kinds with fields of their own, and custom ones, do not take the namespace, which
+    for others is just empty.
+    """
+    own = {path.removeprefix(".") for path in resource.selectable}.union(
+        resource.strategy.selectable
+    )
     without_namespace = not resource.namespaced and (resource.custom or own)
-    return frozenset(own | {"metadata.name"} | (set() if without_namespace else {"metadata.namespace"}))
+    return frozenset(
+        own | {"metadata.name"} | (set() if without_namespace else {"metadata.namespace"})
+    )
 
 
 def _refusal(resource: APIResource) -> Callable[[str], str]:
@@ -87,10 +107,14 @@ def _refusal(resource: APIResource) -> Callable[[str], str]:
     if resource.key == "jobs.batch":
         return lambda field: f"field label {quoted(field)} not supported for Job"
     if resource.key == "resourceslices.resource.k8s.io":
-        return lambda field: f"field label not supported for {resource.api_version}, Kind={resource.kind}: {field}"
+        return lambda field: (
+            f"field label not supported for {resource.api_version}, Kind={resource.kind}: {field}"
+        )
     if resource.custom or resource.strategy.selectable:
         return _unsupported
-    return lambda field: f'{quoted(field)} is not a known field selector: only "metadata.name", "metadata.namespace"'
+    return lambda field: (
+        f'{quoted(field)} is not a known field selector: only "metadata.name", "metadata.namespace"'
+    )
 
 
 def _check(resource: APIResource, term: FieldTerm) -> Callable[[Body], bool]:
@@ -121,7 +145,7 @@ def field_reader(path: str, unsaid: str = "") -> FieldReader:
     return read
 
 
-# ---- labels ----------------------------------------------------------------------------------------------------------------
+# ---- labels --------------------------------------------------------------------------------------
 
 
 def parsed(text: str) -> Selector:
@@ -133,7 +157,9 @@ def parsed(text: str) -> Selector:
 
 
 def compiled(selector: Body | None, empty: Selector = labels.EVERYTHING) -> Selector:
-    """The label selector that an object holds. One with faults selects nothing, as for Kubernetes' controllers."""
+    """The label selector that an object holds. One with faults selects nothing, as for Kubernetes'
+    controllers.
+    """
     try:
         return labels.compile_selector(labels.from_body(selector), empty=empty)
     except labels.SelectorError:

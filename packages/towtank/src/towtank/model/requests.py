@@ -1,6 +1,7 @@
 """Requests and responses: HTTP without HTTP.
 
-The HTTP front end makes an ``ApiRequest`` of what came over the wire and writes the ``ApiResponse``; what is in between is synchronous.
+The HTTP front end makes an ``ApiRequest`` of what came over the wire and writes the
+``ApiResponse``; what is in between is synchronous.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ SERVER: Final = "kube-apiserver"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ApiRequest:
-    """What came: ``path`` decoded, ``query`` with each parameter's last value, ``content_type`` and ``accept`` as sent."""
+    """What came: ``path`` decoded, ``query`` with each parameter's last value, ``content_type`` and
+    ``accept`` as sent.
+    """
 
     method: str
     path: str
@@ -36,7 +39,9 @@ class ApiRequest:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RequestTarget:
-    """What a request is about: a resource's collection where ``name`` is empty, an object, or a subresource of one."""
+    """What a request is about: a resource's collection where ``name`` is empty, an object, or a
+    subresource of one.
+    """
 
     resource: APIResource
     namespace: str = ""
@@ -48,7 +53,9 @@ class RequestTarget:
 
 @dataclasses.dataclass(slots=True)
 class WriteOptions:
-    """Of create, update and patch. ``warnings`` gathers what the answer's Warning headers will say."""
+    """Of create, update and patch. ``warnings`` gathers what the answer's Warning headers will
+    say.
+    """
 
     manager: str = "unknown"
     user: str = "admin"
@@ -87,7 +94,9 @@ class ListOptions:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class WatchOptions:
-    """Of a watch: ``since`` None starts with what is there now, as synthetic ADDED events and a bookmark that ends them."""
+    """Of a watch: ``since`` None starts with what is there now, as synthetic ADDED events and a
+    bookmark that ends them.
+    """
 
     target: RequestTarget
     label_selector: str = ""
@@ -118,10 +127,15 @@ _MAX_DIGITS = 19
 
 
 def parsed_version(text: str, prefix: str = "") -> int:
-    """A resourceVersion as a number. Raises ApiError: 400 where lists say so with ``prefix``, else 500 as the API server has it."""
+    """A resourceVersion as a number. Raises ApiError: 400 where lists say so with ``prefix``, else
+    500 as the API server has it.
+    """
     whole = text.isascii() and text.isdecimal()
     if whole and len(text) <= _MAX_DIGITS:
         return int(text)
     why = "value out of range" if whole else "invalid syntax"
-    message = f"{prefix}resourceVersion: Invalid value: {quoted(text)}: strconv.ParseUint: parsing {quoted(text)}: {why}"
+    message = (
+        f"{prefix}resourceVersion: Invalid value: {quoted(text)}: strconv.ParseUint: parsing "
+        f"{quoted(text)}: {why}"
+    )
     raise bad_request(message) if prefix else ApiError(500, "", message)

@@ -1,6 +1,7 @@
 """SchemaNode: one place of a schema, read-only and compiled.
 
-Built-in kinds bring theirs in ``data/``, CustomResourceDefinitions in their own text; from here on nobody asks which.
+Built-in kinds bring theirs in ``data/``, CustomResourceDefinitions in their own text; from here on
+nobody asks which.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class MergeType(enum.Enum):
-    """How server-side apply sees a list or a map (x-kubernetes-list-type, x-kubernetes-map-type)."""
+    """How server-side apply sees a list or a map (x-kubernetes-list-type,
+    x-kubernetes-map-type).
+    """
 
     ATOMIC = "atomic"
     SET = "set"
@@ -41,9 +44,11 @@ class ValidationRule:
 class SchemaNode:
     """What may stand here.
 
-    ``type``: object, array, string, integer, number, boolean, or "" for anything. ``merge`` is of arrays and objects; ``keys`` of arrays
-    that merge as maps. ``patch_key`` and ``patch_strategies`` are those of strategic merge patches (built-in kinds alone have them).
-    ``limits`` holds what a JSON schema says of values: enum, pattern, minimum, maxLength, format and so on, by their names there.
+    ``type``: object, array, string, integer, number, boolean, or "" for anything. ``merge`` is of
+    arrays and objects; ``keys`` of arrays that merge as maps. ``patch_key`` and
+    ``patch_strategies`` are those of strategic merge patches (built-in kinds alone have them).
+    ``limits`` holds what a JSON schema says of values: enum, pattern, minimum, maxLength, format
+    and so on, by their names there.
     """
 
     name: str = ""
@@ -57,7 +62,9 @@ class SchemaNode:
     default: Any = None
     has_default: bool = False
     present: bool = False
-    """Of built-in kinds: an object that is there, empty, when nobody has said anything, as a struct of Go's is that no pointer leads to."""
+    """Of built-in kinds: an object that is there, empty, when nobody has said anything, as a struct
+    of Go's is that no pointer leads to.
+    """
     nullable: bool = False
     int_or_string: bool = False
     preserve_unknown: bool = False
@@ -74,7 +81,11 @@ class SchemaNode:
 
     def __post_init__(self) -> None:
         """Said once: whoever fills in defaults asks at every object."""
-        object.__setattr__(self, "defaulted", tuple((name, child) for name, child in self.properties.items() if child.has_default))
+        object.__setattr__(
+            self,
+            "defaulted",
+            tuple((name, child) for name, child in self.properties.items() if child.has_default),
+        )
 
     def child(self, name: str) -> SchemaNode | None:
         """What may stand at a field of an object; None for an unknown one."""

@@ -1,7 +1,9 @@
-"""JSON patches (RFC 6902), with the liberties that the API server's library takes and clients have come to rely on.
+"""JSON patches (RFC 6902), with the liberties that the API server's library takes and clients have
+come to rely on.
 
-Beyond the RFC: a member that is not there may be replaced, is null when tested or copied, and a missing value is null; an index may be
-negative, and the first segment of a path is not looked at. So a library that keeps to the letter would refuse what a cluster accepts.
+Beyond the RFC: a member that is not there may be replaced, is null when tested or copied, and a
+missing value is null; an index may be negative, and the first segment of a path is not looked at.
+So a library that keeps to the letter would refuse what a cluster accepts.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ _INDEX: Final = re.compile(r"[+-]?[0-9]{1,9}")
 
 
 def json_patch(old: Body, patch: Any) -> Body:
-    """The new body. Raises ApiError: 400 for what is no JSON patch, 413 for too long a one, 422 for one that does not fit the body."""
+    """The new body. Raises ApiError: 400 for what is no JSON patch, 413 for too long a one, 422 for
+    one that does not fit the body.
+    """
     operations = _operations(patch)
     document = _Document(cloned(old))
     try:
@@ -40,13 +44,17 @@ def json_patch(old: Body, patch: Any) -> Body:
 
 
 def _operations(patch: Any) -> list[dict[str, Any]]:
-    """The operations, of which members are strings where they have to be. null is a patch, or an operation, without any content."""
+    """The operations, of which members are strings where they have to be. null is a patch, or an
+    operation, without any content.
+    """
     if patch is None:
         return []
     if not isinstance(patch, list):
         raise _undecodable(patch, "Go value of type []handlers.jsonPatchOp")
     if len(patch) > MAX_OPERATIONS:
-        text = f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(patch)}"
+        text = (
+            f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(patch)}"
+        )
         raise ApiError(413, "RequestEntityTooLarge", f"Request entity too large: {text}")
     for operation in patch:
         if not isinstance(operation, dict | None):
@@ -58,11 +66,15 @@ def _operations(patch: Any) -> list[dict[str, Any]]:
 
 
 def _undecodable(value: Any, target: str) -> ApiError:
-    return bad_request(f"error decoding patch: json: cannot unmarshal {json_type(value)} into {target}")
+    return bad_request(
+        f"error decoding patch: json: cannot unmarshal {json_type(value)} into {target}"
+    )
 
 
 def _unfit() -> ApiError:
-    return ApiError(422, "Invalid", "the server rejected our request due to an error in our request", {})
+    return ApiError(
+        422, "Invalid", "the server rejected our request due to an error in our request", {}
+    )
 
 
 class _Document:
@@ -129,7 +141,9 @@ class _Document:
 
 
 def _at(container: Any, token: str, room: int = 0) -> Any:
-    """The key, or the index from the front; ``room`` is 1 where a new item may stand behind the last."""
+    """The key, or the index from the front; ``room`` is 1 where a new item may stand behind the
+    last.
+    """
     if isinstance(container, dict):
         return token
     if not isinstance(container, list) or not _INDEX.fullmatch(token):
@@ -149,7 +163,8 @@ def _add(container: Any, token: str, value: Any) -> None:
     if isinstance(container, dict):
         container[token] = value
     else:
-        container.insert(len(container) if token == "-" else _at(container, token, 1), value)  # noqa: S105 (no password)
+        # (no password)
+        container.insert(len(container) if token == "-" else _at(container, token, 1), value)  # noqa: S105 - see above
 
 
 def _remove(container: Any, token: str) -> None:

@@ -14,7 +14,10 @@ def merge_patch(old: Body, patch: Any) -> Body:
     if patch is None:
         raise bad_request("Invalid JSON Patch")
     if not isinstance(patch, dict):
-        text = f"json: cannot unmarshal {json_type(patch)} into Go value of type map[string]interface {{}}"
+        text = (
+            f"json: cannot unmarshal {json_type(patch)} into Go value of type "
+            f"map[string]interface {{}}"
+        )
         raise bad_request(f"error decoding patch: {text}")
     return _merged(old, patch)
 

@@ -1,8 +1,10 @@
-"""Strategic merge patches: merge patches that know which lists are merged, by which key, and that hold directives.
+"""Strategic merge patches: merge patches that know which lists are merged, by which key, and that
+hold directives.
 
-``$patch: replace`` and ``$patch: delete`` stand in an object or an item of a merged list, ``$retainKeys`` in an object;
-``$setElementOrder/NAME`` and ``$deleteFromPrimitiveList/NAME`` beside the list of that name. What is wrong with a patch is answered with
-400; the API server says 500 with the same texts.
+``$patch: replace`` and ``$patch: delete`` stand in an object or an item of a merged list,
+``$retainKeys`` in an object; ``$setElementOrder/NAME`` and ``$deleteFromPrimitiveList/NAME`` beside
+the list of that name. What is wrong with a patch is answered with 400; the API server says 500 with
+the same texts.
 """
 
 from __future__ import annotations
@@ -28,7 +30,10 @@ def strategic(old: Body, patch: Any, node: SchemaNode) -> Body:
     if patch is None:
         return dict(old)
     if not isinstance(patch, dict):
-        raise bad_request(f"json: cannot unmarshal {json_type(patch)} into Go value of type map[string]interface {{}}")
+        raise bad_request(
+            f"json: cannot unmarshal {json_type(patch)} into Go value of type "
+            f"map[string]interface {{}}"
+        )
     return _object(old, patch, node)
 
 
@@ -49,7 +54,10 @@ def _merged(old: dict[str, Any], patch: dict[str, Any], node: SchemaNode) -> dic
         if isinstance(deleted, list) and isinstance(listed := new.get(name), list):
             gone = {_identity(item, "") for item in deleted}
             new[name] = [item for item in listed if _identity(item, "") not in gone]
-    orders = [(name, _order(order, patch.get(name), node.child(name))) for name, order in _directives(patch, _ORDER)]
+    orders = [
+        (name, _order(order, patch.get(name), node.child(name)))
+        for name, order in _directives(patch, _ORDER)
+    ]
     for name, value in patch.items():
         if value is None:
             new.pop(name, None)
@@ -58,7 +66,9 @@ def _merged(old: dict[str, Any], patch: dict[str, Any], node: SchemaNode) -> dic
     for name, order in orders:
         if isinstance(listed := new.get(name), list):
             before = old.get(name)
-            new[name] = _arranged(listed, order, before if isinstance(before, list) else (), _key(node.child(name)))
+            new[name] = _arranged(
+                listed, order, before if isinstance(before, list) else (), _key(node.child(name))
+            )
     return new
 
 
@@ -72,19 +82,33 @@ def _value(old: Any, patch: Any, node: SchemaNode) -> Any:
 
 
 def _directives(patch: dict[str, Any], prefix: str) -> list[tuple[str, Any]]:
-    return [(name.removeprefix(prefix), value) for name, value in patch.items() if name.startswith(prefix)]
+    return [
+        (name.removeprefix(prefix), value)
+        for name, value in patch.items()
+        if name.startswith(prefix)
+    ]
 
 
 def _is_directive(name: str) -> bool:
-    return name.startswith("$") and (name in (_PATCH, _RETAIN) or name.startswith((_ORDER, _DELETE)))
+    return name.startswith("$") and (
+        name in (_PATCH, _RETAIN) or name.startswith((_ORDER, _DELETE))
+    )
 
 
 def _plain(patch: Any) -> Any:
-    """The value of a patch where there is nothing to merge with: without nulls, directives, and objects that hold one."""
+    """The value of a patch where there is nothing to merge with: without nulls, directives, and
+    objects that hold one.
+    """
     if isinstance(patch, dict):
-        kept = {name: value for name, value in patch.items() if value is not None and not _is_directive(name) and not _directs(value)}
+        kept = {
+            name: value
+            for name, value in patch.items()
+            if value is not None and not _is_directive(name) and not _directs(value)
+        }
         return {name: _plain(value) for name, value in kept.items()}
-    return [_plain(item) for item in patch if not _directs(item)] if isinstance(patch, list) else patch
+    return (
+        [_plain(item) for item in patch if not _directs(item)] if isinstance(patch, list) else patch
+    )
 
 
 def _directs(value: Any) -> bool:
@@ -95,12 +119,14 @@ def _retained(old: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
     if _RETAIN not in patch:
         return dict(old)
     retained = patch[_RETAIN]
-    if not isinstance(retained, list) or any(name not in retained for name in patch if not _is_directive(name)):
+    if not isinstance(retained, list) or any(
+        name not in retained for name in patch if not _is_directive(name)
+    ):
         raise bad_request("invalid patch format of retainKeys")
     return {name: value for name, value in old.items() if name in retained}
 
 
-# ---- lists -----------------------------------------------------------------------------------------------------------------
+# ---- lists ---------------------------------------------------------------------------------------
 
 
 def _list(old: list[Any], patch: list[Any], node: SchemaNode) -> list[Any]:
@@ -128,7 +154,9 @@ def _list(old: list[Any], patch: list[Any], node: SchemaNode) -> list[Any]:
         return [_plain(item) for item in content]
     for item in content:
         place = _identity(item, key)
-        kept[place] = _object(kept[place], item, node.items or ANYTHING) if place in kept else _plain(item)
+        kept[place] = (
+            _object(kept[place], item, node.items or ANYTHING) if place in kept else _plain(item)
+        )
     return _arranged(list(kept.values()), content, old, key)
 
 
@@ -147,27 +175,43 @@ def _identity(item: Any, key: str) -> bytes:
 
 
 def _order(order: Any, patch: Any, node: SchemaNode | None) -> list[Any]:
-    """Check an order: it has keys, and names what the patch adds or changes in the patch's order."""
+    """Check an order: it has keys, and names what the patch adds or changes in the patch's
+    order.
+    """
     if not isinstance(order, list):
         raise bad_request(f"expected a []interface {{}}, but received a {json_type(order)}")
     if node is None:
-        raise bad_request("unable to find api field in struct for the json field of an element order")
+        raise bad_request(
+            "unable to find api field in struct for the json field of an element order"
+        )
     key = _key(node)
     for index, item in enumerate(order):
         if key and not isinstance(item, dict):
             raise bad_request(f"value for key {index} is not a map")
     wanted = iter([_identity(item, key) for item in order])
-    named = [item for item in patch or () if not (isinstance(item, dict) and _PATCH in item)] if isinstance(patch, list | None) else []
+    named = (
+        [item for item in patch or () if not (isinstance(item, dict) and _PATCH in item)]
+        if isinstance(patch, list | None)
+        else []
+    )
     for item in named:
         if key and not isinstance(item, dict):
             raise bad_request(f"list element types are not identical: [{_shown(named)}]")
-        if _identity(item, key) not in wanted:  # `in` moves the iterator on, so this compares sequences
-            raise bad_request(f"The order in patch list:\n{_shown(patch)}\n doesn't match $setElementOrder list:\n{_shown(order)}\n")
+        # `in` moves the iterator on, so this compares sequences
+        if _identity(item, key) not in wanted:
+            raise bad_request(
+                f"The order in patch list:\n{_shown(patch)}\n doesn't match $setElementOrder "
+                f"list:\n{_shown(order)}\n"
+            )
     return order
 
 
-def _arranged(items: Iterable[Any], order: Sequence[Any], before: Sequence[Any], key: str) -> list[Any]:
-    """Put items that ``order`` names into its order; others stand as before, ahead of those that they stood ahead of."""
+def _arranged(
+    items: Iterable[Any], order: Sequence[Any], before: Sequence[Any], key: str
+) -> list[Any]:
+    """Put items that ``order`` names into its order; others stand as before, ahead of those that
+    they stood ahead of.
+    """
     wanted = _positions(order, key)
     stood = _positions(before, key)
     named: list[Any] = []
@@ -185,7 +229,9 @@ def _arranged(items: Iterable[Any], order: Sequence[Any], before: Sequence[Any],
 
 
 def _positions(items: Sequence[Any], key: str) -> dict[bytes, int]:
-    return {_identity(item, key): index for index, item in enumerate(items) if not key or key in item}
+    return {
+        _identity(item, key): index for index, item in enumerate(items) if not key or key in item
+    }
 
 
 def _shown(value: Any) -> str:
@@ -194,4 +240,6 @@ def _shown(value: Any) -> str:
         return f"map[{' '.join(f'{name}:{_shown(value[name])}' for name in sorted(value))}]"
     if isinstance(value, list):
         return f"[{' '.join(map(_shown, value))}]"
-    return "<nil>" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+    return (
+        "<nil>" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+    )

@@ -1,1 +1,3 @@
-"""Structural schemas: what a kind's objects may hold, said once for built-in kinds and custom resources alike."""
+"""Structural schemas: what a kind's objects may hold, said once for built-in kinds and custom
+resources alike.
+"""

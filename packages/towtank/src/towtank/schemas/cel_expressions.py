@@ -1,8 +1,9 @@
 """CEL expressions of schemas.
 
-An expression sees ``self`` and ``oldSelf``. Scalars, lists and maps of them have their schema's types, so what mixes them up does not
-compile; objects are maps of anything, and ``undefined`` finds what reads a field that they do not have. Sources of what expressions
-see: Kubernetes apiextensions-apiserver/pkg/apiserver/schema/cel and apiserver/pkg/cel (v1.36).
+An expression sees ``self`` and ``oldSelf``. Scalars, lists and maps of them have their schema's
+types, so what mixes them up does not compile; objects are maps of anything, and ``undefined`` finds
+what reads a field that they do not have. Sources of what expressions see: Kubernetes
+apiextensions-apiserver/pkg/apiserver/schema/cel and apiserver/pkg/cel (v1.36).
 """
 
 from __future__ import annotations
@@ -21,17 +22,31 @@ from towtank.model.schema_nodes import SchemaNode
 from towtank.schemas import cel_sizes
 
 Shape: TypeAlias = tuple[str, ...]
-"""The type of ``self``, from the outside in: ``("map", "list", "int")`` is a map of lists of numbers."""
+"""The type of ``self``, from the outside in: ``("map", "list", "int")`` is a map of lists of
+numbers.
+"""
 
 NO_OVERLOAD: Final = "no such overload"
 SPENT: Final = CostMeter.SPENT
 
-# ---- what expressions see --------------------------------------------------------------------------------------------------
+# ---- what expressions see ------------------------------------------------------------------------
 
 _SCALARS: Final = {"string": "string", "integer": "int", "number": "double", "boolean": "bool"}
-_FORMATS: Final = {"date-time": "timestamp", "date": "timestamp", "duration": "duration", "byte": "bytes"}
-_METADATA: Final = SchemaNode(type="object", properties={"name": SchemaNode(type="string"), "generateName": SchemaNode(type="string")})
-_IMPLIED: Final = {"apiVersion": SchemaNode(type="string"), "kind": SchemaNode(type="string"), "metadata": _METADATA}
+_FORMATS: Final = {
+    "date-time": "timestamp",
+    "date": "timestamp",
+    "duration": "duration",
+    "byte": "bytes",
+}
+_METADATA: Final = SchemaNode(
+    type="object",
+    properties={"name": SchemaNode(type="string"), "generateName": SchemaNode(type="string")},
+)
+_IMPLIED: Final = {
+    "apiVersion": SchemaNode(type="string"),
+    "kind": SchemaNode(type="string"),
+    "metadata": _METADATA,
+}
 """What an object with a kind of its own shows, whatever its schema says."""
 _RESERVED: Final = re.compile(
     "true|false|null|in|as|break|const|continue|else|for|function|if|import|let|loop|package|namespace|return|var|void|while"
@@ -42,7 +57,11 @@ _ESCAPES: Final = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/"
 
 def escaped(name: str) -> str:
     """A field's name in expressions."""
-    return f"__{name}__" if _RESERVED.fullmatch(name) else _ESCAPED.sub(lambda found: _ESCAPES[found[0]], name)
+    return (
+        f"__{name}__"
+        if _RESERVED.fullmatch(name)
+        else _ESCAPED.sub(lambda found: _ESCAPES[found[0]], name)
+    )
 
 
 def shape(node: SchemaNode | None) -> Shape:
@@ -58,7 +77,9 @@ def shape(node: SchemaNode | None) -> Shape:
 
 
 def as_cel_value(value: Any, node: SchemaNode | None) -> Any:
-    """A value as expressions see it: fields that its schema names, escaped; numbers and times of their types."""
+    """A value as expressions see it: fields that its schema names, escaped; numbers and times of
+    their types.
+    """
     if isinstance(value, dict):
         return _as_cel_object(value, node)
     if node is None:
@@ -77,7 +98,11 @@ def _as_cel_object(value: Mapping[str, Any], node: SchemaNode | None) -> dict[st
         return dict(value)
     if node.additional:
         return {key: as_cel_value(item, node.additional) for key, item in value.items()}
-    return {escaped(key): as_cel_value(value[key], child) for key, child in fields(node).items() if value.get(key) is not None}
+    return {
+        escaped(key): as_cel_value(value[key], child)
+        for key, child in fields(node).items()
+        if value.get(key) is not None
+    }
 
 
 def fields(node: SchemaNode) -> Mapping[str, SchemaNode]:
@@ -95,7 +120,9 @@ def uses_old(text: str) -> bool:
 
 
 def undefined(text: str, node: SchemaNode) -> Iterator[str]:
-    """Complaints about fields of ``self`` that its schema does not name, as the compiler makes them."""
+    """Complaints about fields of ``self`` that its schema does not name, as the compiler makes
+    them.
+    """
     code = cel_sizes.code(text)
     for chain in _CHAIN.finditer(code):
         at: SchemaNode | None = node
@@ -112,13 +139,15 @@ def undefined(text: str, node: SchemaNode) -> Iterator[str]:
             at = known[step[1]]
 
 
-# ---- what texts may grow to ------------------------------------------------------------------------------------------------
+# ---- what texts may grow to ----------------------------------------------------------------------
 
 _MULTIPLYING: Final = re.compile(r"\.\s*(replace|join|format)\s*(\()")
 
 
 def _bounded(text: str) -> str:
-    """An expression with our own functions in place of the library's that do not count what they make."""
+    """An expression with our own functions in place of the library's that do not count what they
+    make.
+    """
     code, changes = cel_sizes.code(text), list[tuple[int, int, str]]()
     for call in _MULTIPLYING.finditer(code):
         if call[1] == "format":
@@ -133,10 +162,13 @@ def _bounded(text: str) -> str:
 
 def _complaint(text: str, offset: int, what: str) -> str:
     line, column = text.count("\n", 0, offset), offset - (text.rfind("\n", 0, offset) + 1)
-    return f"ERROR: <input>:{line + 1}:{column + 1}: {what}\n | {text.splitlines()[line]}\n | {'.' * column}^"
+    return (
+        f"ERROR: <input>:{line + 1}:{column + 1}: {what}\n | {text.splitlines()[line]}\n | "
+        f"{'.' * column}^"
+    )
 
 
-# ---- programs --------------------------------------------------------------------------------------------------------------
+# ---- programs ------------------------------------------------------------------------------------
 
 
 class RuleProgram:
@@ -144,7 +176,9 @@ class RuleProgram:
 
     __slots__ = ("_compiled", "_loops", "_meter", "_shape", "result")
 
-    def __init__(self, compiled: cel.Expression, of: Shape, meter: CostMeter, loops: cel_sizes.LoopBound) -> None:
+    def __init__(
+        self, compiled: cel.Expression, of: Shape, meter: CostMeter, loops: cel_sizes.LoopBound
+    ) -> None:
         self._compiled = compiled
         self._loops = loops
         self._meter = meter
@@ -152,13 +186,19 @@ class RuleProgram:
         self.result = compiled.result
 
     def evaluate(self, value: Any, priors: Sequence[Any]) -> Any:
-        """What it says of a value, as ``as_cel_value`` gives it; ``priors`` holds the old one, if any. Raises CELExpressionError."""
+        """What it says of a value, as ``as_cel_value`` gives it; ``priors`` holds the old one, if
+        any. Raises CELExpressionError.
+        """
         if self._loops.exceeded([value, *priors]):
             raise CELExpressionError(SPENT)
         self._meter.left = self._meter.MAX_COST
         try:
             olds = [_timed(prior, self._shape) for prior in priors]
-            variables = {"self": _timed(value, self._shape), "priors": olds, **({"oldSelf": olds[0]} if olds else {})}
+            variables = {
+                "self": _timed(value, self._shape),
+                "priors": olds,
+                **({"oldSelf": olds[0]} if olds else {}),
+            }
             return self._compiled.evaluate(variables)
         except CELBudgetError as error:
             raise CELExpressionError(SPENT) from error
@@ -173,11 +213,16 @@ class RuleProgram:
 
 @functools.lru_cache(maxsize=4096)
 def compiled(text: str, of: Shape, optional: bool) -> RuleProgram:
-    """An expression on values of a type; ``optional``: oldSelf is an optional value. Raises CELExpressionError."""
-    _environment(of, optional, ours=False)[0].compile(text)  # for its complaints, which have the text's places
+    """An expression on values of a type; ``optional``: oldSelf is an optional value. Raises
+    CELExpressionError.
+    """
+    # for its complaints, which have the text's places
+    _environment(of, optional, ours=False)[0].compile(text)
     environment, meter = _environment(of, optional, ours=True)
     bounded = _bounded(text)
-    program = environment.compile(f"cel.bind(oldSelf, priors[?0], {bounded}\n)" if optional else bounded)
+    program = environment.compile(
+        f"cel.bind(oldSelf, priors[?0], {bounded}\n)" if optional else bounded
+    )
     return RuleProgram(program, of, meter, cel_sizes.LoopBound.of(text))
 
 
@@ -186,7 +231,11 @@ def _environment(of: Shape, optional: bool, *, ours: bool) -> tuple[cel.Environm
     """``ours``: for what we put into expressions, besides what their writers may."""
     kind, meter = _type(of), CostMeter()
     environment = cel.Environment(
-        {"self": kind, "oldSelf": cel.scalar("dyn") if optional else kind, "priors": cel.list_of(kind)},
+        {
+            "self": kind,
+            "oldSelf": cel.scalar("dyn") if optional else kind,
+            "priors": cel.list_of(kind),
+        },
         libraries=cel.LIBRARIES | {cel.BOUNDED} if ours else cel.LIBRARIES,
         meter=meter,
         extensions=("bindings", "optional", "strings") if ours else ("optional", "strings"),
@@ -195,17 +244,21 @@ def _environment(of: Shape, optional: bool, *, ours: bool) -> tuple[cel.Environm
 
 
 def _type(of: Shape) -> cel.CELType:
-    """Put together from parts: of a text such as ``list(int)`` the library makes a type that is no list."""
+    """Put together from parts: of a text such as ``list(int)`` the library makes a type that is no
+    list.
+    """
     if of[0] == "list":
         return cel.list_of(_type(of[1:]))
     return cel.map_of(_type(of[1:])) if of[0] == "map" else cel.scalar(of[0])
 
 
-# ---- times -----------------------------------------------------------------------------------------------------------------
+# ---- times ---------------------------------------------------------------------------------------
 
 
 def _timed(value: Any, of: Shape) -> Any:
-    """A value whose texts are times where its type says so. The library takes those in typed places only, not within objects."""
+    """A value whose texts are times where its type says so. The library takes those in typed places
+    only, not within objects.
+    """
     read = _READERS.get(of[-1]) if of else None
     if read is None:
         return value
@@ -238,9 +291,13 @@ def _bytes(text: str) -> bytes | str:
         return text
 
 
-_READERS: Final[Mapping[str, Callable[[str], object]]] = {"timestamp": _instant, "duration": _length, "bytes": _bytes}
+_READERS: Final[Mapping[str, Callable[[str], object]]] = {
+    "timestamp": _instant,
+    "duration": _length,
+    "bytes": _bytes,
+}
 
-# ---- the library's words ---------------------------------------------------------------------------------------------------
+# ---- the library's words -------------------------------------------------------------------------
 
 _WORDS: Final = tuple(
     (re.compile(pattern, re.DOTALL), replacement)
@@ -250,9 +307,18 @@ _WORDS: Final = tuple(
         (r"Index error: index=(-?\d+) size=\d+", r"index out of bounds: \1"),
         (r"divide by zero", "division by zero"),
         (r"cannot convert (\w+) to (\w+)", r"type conversion error from '\1' to '\2'"),
-        (r"String to (Timestamp|Duration) conversion failed", r"type conversion error from 'string' to 'google.protobuf.\1'"),
-        (r"invalid regular expression: missing (.): (.*)", r"error parsing regexp: missing closing \1: `\2`"),
-        (r"decimal clause can only be used on numbers, (.*)", r"error during formatting: decimal clause can only be used on integers, \1"),
+        (
+            r"String to (Timestamp|Duration) conversion failed",
+            r"type conversion error from 'string' to 'google.protobuf.\1'",
+        ),
+        (
+            r"invalid regular expression: missing (.): (.*)",
+            r"error parsing regexp: missing closing \1: `\2`",
+        ),
+        (
+            r"decimal clause can only be used on numbers, (.*)",
+            r"error during formatting: decimal clause can only be used on integers, \1",
+        ),
     )
 )
 

@@ -1,6 +1,8 @@
-"""How much an expression can make of what it sees. The CEL library bounds how often loops go round, not how much each round makes.
+"""How much an expression can make of what it sees. The CEL library bounds how often loops go round,
+not how much each round makes.
 
-Two bounds, both by the expression's text: ``growth_factor`` is known when a rule is written; ``LoopBound`` is asked with the value at hand.
+Two bounds, both by the expression's text: ``growth_factor`` is known when a rule is written;
+``LoopBound`` is asked with the value at hand.
 """
 
 from __future__ import annotations
@@ -14,20 +16,27 @@ from kubefacts import cel
 
 MAX_GROWTH_FACTOR: Final = 64
 MAX_LOOP_BYTES: Final = 2**28
-"""What the loops of an expression may make, or hand to functions, of one value: about so many bytes of memory, and a second."""
+"""What the loops of an expression may make, or hand to functions, of one value: about so many bytes
+of memory, and a second.
+"""
 _MAX_ROUNDS: Final = 10_000
 """The CEL library goes round no more often, all loops of an expression together."""
 _VALUE_BYTES: Final = 64
 """A number, an entry of a list: what the CEL library needs for one, about."""
 
-_TEXTS: Final = re.compile(r"""(?s:[rR]?(\"{3}.*?\"{3}|'{3}.*?'{3}))|[rR]?("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')""")
+_TEXTS: Final = re.compile(
+    r"""(?s:[rR]?(\"{3}.*?\"{3}|'{3}.*?'{3}))|[rR]?("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')"""
+)
 _GROWING: Final = re.compile(r"\b(?:map|optMap|optFlatMap)\s*(\()")
-_MACRO: Final = re.compile(r"\.\s*(map|filter|all|exists|exists_one|existsOne|optMap|optFlatMap)\s*(\()\s*(\w+)\s*,")
+_MACRO: Final = re.compile(
+    r"\.\s*(map|filter|all|exists|exists_one|existsOne|optMap|optFlatMap)\s*(\()\s*(\w+)\s*,"
+)
 _ONCE: Final = frozenset({"optMap", "optFlatMap"})
 _LISTING: Final = re.compile(r"\.\s*(?:split|findAll|flatten)\s*\(|\blists\s*\.\s*range\s*\(")
 
 
-_CALL: Final = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(cel.FUNCTION_NAMES | {'replace', 'join', 'format'})))})\s*\(")
+_OURS: Final = sorted(cel.FUNCTION_NAMES | {"replace", "join", "format"})
+_CALL: Final = re.compile(rf"\b(?:{'|'.join(map(re.escape, _OURS))})\s*\(")
 """A call of a function that is ours, not the CEL library's."""
 
 
@@ -47,7 +56,9 @@ def closing(text: str, opening: int) -> int:
 
 
 def growth_factor(text: str) -> int:
-    """By how much what an expression makes may be larger than what it sees: each macro may add its variable to itself so often."""
+    """By how much what an expression makes may be larger than what it sees: each macro may add its
+    variable to itself so often.
+    """
     bare, product = code(text), 1
     for macro in _GROWING.finditer(bare):
         product *= 1 + bare.count("+", macro.end(), closing(bare, macro.start(1)))
@@ -64,7 +75,8 @@ class _Loop:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LoopBound:
-    """Loops that make something of a value from outside of them in each round, such as ``self.items.map(i, self.text + i)``.
+    """Loops that make something of a value from outside of them in each round, such as
+    ``self.items.map(i, self.text + i)``.
 
     A loop that looks only at its own item is none: its rounds together see the list once.
     """
@@ -72,29 +84,49 @@ class LoopBound:
     depth: int
     """How many loops are nested around what is made; 0: there is none."""
     reads: tuple[tuple[str, ...], ...]
-    """The paths of what is read from outside, from ``self`` on; () where that is another loop's variable, which may be anything."""
+    """The paths of what is read from outside, from ``self`` on; () where that is another loop's
+    variable, which may be anything.
+    """
     growth: int
     literal: int
     """Entries of the lists that the expression itself writes, at most."""
     listing: bool
-    """Whether it makes lists out of texts or numbers: then there is no telling how long they are."""
+    """Whether it makes lists out of texts or numbers: then there is no telling how long they
+    are.
+    """
 
     @classmethod
     def of(cls, text: str) -> LoopBound:
         """Of an expression."""
         bare = code(text)
         loops = list(_loops(bare))
-        making = [(loop, reads) for loop in loops if (reads := _reads(loop, loops, bare)) and _makes(loop, bare)]
-        depth = max((sum(_encloses(outer, loop) for outer in loops) for loop, _ in making), default=0)
+        making = [
+            (loop, reads)
+            for loop in loops
+            if (reads := _reads(loop, loops, bare)) and _makes(loop, bare)
+        ]
+        depth = max(
+            (sum(_encloses(outer, loop) for outer in loops) for loop, _ in making), default=0
+        )
         paths = tuple(path for _, reads in making for path in reads)
-        return cls(depth, paths, growth_factor(text), bare.count(",") + 1, _LISTING.search(bare) is not None)
+        return cls(
+            depth,
+            paths,
+            growth_factor(text),
+            bare.count(",") + 1,
+            _LISTING.search(bare) is not None,
+        )
 
     def exceeded(self, values: list[Any]) -> bool:
         """Whether loops over these values, ``self`` and what it was, may make too much."""
         if not self.depth:
             return False
         longest = _measure(values)[1]
-        rounds = _MAX_ROUNDS if self.listing else min(_MAX_ROUNDS, max(longest, self.literal) ** self.depth)
+        rounds = (
+            _MAX_ROUNDS
+            if self.listing
+            else min(_MAX_ROUNDS, max(longest, self.literal) ** self.depth)
+        )
         size = sum(_measure([_at(value, path) for value in values])[0] for path in self.reads)
         return size * rounds * self.growth > MAX_LOOP_BYTES
 

@@ -1,4 +1,5 @@
-"""The formats of texts that a schema may ask for. The API server knows a few more, and ignores what it does not know.
+"""The formats of texts that a schema may ask for. The API server knows a few more, and ignores what
+it does not know.
 
 Source: the package strfmt of kube-openapi.
 """
@@ -14,7 +15,8 @@ from typing import Any, Final
 
 _LABEL: Final = "[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
 _UNIT: Final = (
-    r"(?:ns|us|µs|ms|s|m|h|d|w|nanos?(?:econds?)?|micros?(?:econds?)?|millis?(?:econds?)?|sec(?:ond)?s?|min(?:ute)?s?|hours?|days?|weeks?)"
+    r"(?:ns|us|µs|ms|s|m|h|d|w|nanos?(?:econds?)?|micros?(?:econds?)?|millis?(?:econds?)?|"
+    r"sec(?:ond)?s?|min(?:ute)?s?|hours?|days?|weeks?)"
 )
 
 _PATTERNS: Final[Mapping[str, str]] = {

@@ -1,6 +1,8 @@
-"""What Go's decoder says of a value of a wrong type, where Kubernetes decodes a built-in kind: its text is what people search for.
+"""What Go's decoder says of a value of a wrong type, where Kubernetes decodes a built-in kind: its
+text is what people search for.
 
-The data do not tell which structs are inlined in others, so that is said here, and how Go calls its types.
+The data do not tell which structs are inlined in others, so that is said here, and how Go calls its
+types.
 """
 
 from __future__ import annotations
@@ -18,8 +20,13 @@ _INLINED: Final[Mapping[str, tuple[str, str]]] = {
     "Volume": ("VolumeSource", "VolumeSource"),
     "PersistentVolumeSpec": ("VolumeSource", "PersistentVolumeSource"),
 }
-"""Of a struct: how the types of those fields end that are another struct's, and what that is called."""
-_SECONDS: Final = tuple((part, r"\d" * len(part) if part.isdigit() else part) for part in re.findall(r"\d+|.", "2006-01-02T15:04:05"))
+"""Of a struct: how the types of those fields end that are another struct's, and what that is
+called.
+"""
+_SECONDS: Final = tuple(
+    (part, r"\d" * len(part) if part.isdigit() else part)
+    for part in re.findall(r"\d+|.", "2006-01-02T15:04:05")
+)
 """The parts of a time in Go's layout, and what may stand there."""
 _MICROSECONDS: Final = (".000000", r"\.\d{6}")
 _FRACTION: Final = ("", r"(?:\.\d+)?")
@@ -32,10 +39,16 @@ _Step: TypeAlias = tuple[SchemaNode, str]
 
 
 def mistyped(body: Any, node: SchemaNode) -> str | None:
-    """What Kubernetes' decoder says of the first value of a wrong type in an object; None when there is none."""
+    """What Kubernetes' decoder says of the first value of a wrong type in an object; None when
+    there is none.
+    """
     if not node.name:  # a custom resource: its metadata alone is decoded so
         metadata = node.properties.get("metadata")
-        return mistyped(body.get("metadata"), metadata) if metadata and metadata.name and isinstance(body, dict) else None
+        return (
+            mistyped(body.get("metadata"), metadata)
+            if metadata and metadata.name and isinstance(body, dict)
+            else None
+        )
     steps: list[_Step] = []
     if (found := _first(body, node, steps)) is None:
         return None
@@ -47,8 +60,11 @@ def mistyped(body: Any, node: SchemaNode) -> str | None:
 
 
 def _first(value: Any, node: SchemaNode, steps: list[_Step]) -> tuple[Any, SchemaNode] | None:
-    """The first value that is wrong; ``steps`` are told only then, from the inside: nearly all bodies are right."""
-    if value is None or (node.type == "string" and not node.limits and isinstance(value, str)):  # most values, soon
+    """The first value that is wrong; ``steps`` are told only then, from the inside: nearly all
+    bodies are right.
+    """
+    # most values, soon
+    if value is None or (node.type == "string" and not node.limits and isinstance(value, str)):
         return None
     if not _sound(value, node):
         return value, node
@@ -83,7 +99,10 @@ def _text(value: Any, node: SchemaNode, where: str) -> str | None:
     form = node.limits.get("format", "")
     if form in _READ and (_fits(value, node) or form == "quantity"):
         return _READ[form](value, node)
-    return f"json: cannot unmarshal {_token(value, node)} into Go struct field {where} of type {_go_type(node)}"
+    return (
+        f"json: cannot unmarshal {_token(value, node)} into Go struct field {where} of type "
+        f"{_go_type(node)}"
+    )
 
 
 _KINDS: Final[Mapping[str, type]] = {"object": dict, "array": list, "string": str, "boolean": bool}
@@ -159,7 +178,11 @@ def _no_bytes(text: str, _: SchemaNode) -> str | None:
 
 
 def _no_time(text: str, node: SchemaNode) -> str | None:
-    parts = (*_SECONDS, _MICROSECONDS, _ZONE) if node.name == "MicroTime" else (*_SECONDS, _FRACTION, _ZONE)
+    parts = (
+        (*_SECONDS, _MICROSECONDS, _ZONE)
+        if node.name == "MicroTime"
+        else (*_SECONDS, _FRACTION, _ZONE)
+    )
     rest = text
     for part, pattern in parts:
         found = re.match(pattern, rest)
@@ -170,5 +193,9 @@ def _no_time(text: str, node: SchemaNode) -> str | None:
     return None
 
 
-_READ: Final[Mapping[str, Callable[[Any, SchemaNode], str | None]]] = {"quantity": _no_quantity, "byte": _no_bytes, "date-time": _no_time}
+_READ: Final[Mapping[str, Callable[[Any, SchemaNode], str | None]]] = {
+    "quantity": _no_quantity,
+    "byte": _no_bytes,
+    "date-time": _no_time,
+}
 """Formats that are read: what is said of a text that cannot be."""

@@ -1,6 +1,8 @@
-"""Values against schemas: what is unknown, what is missing and has a default, what is of a wrong type.
+"""Values against schemas: what is unknown, what is missing and has a default, what is of a wrong
+type.
 
-``prune``, ``default`` and ``mistyped`` go along what is there, not along the schema: a pod holds a tenth of what its schema allows.
+``prune``, ``default`` and ``mistyped`` go along what is there, not along the schema: a pod holds a
+tenth of what its schema allows.
 Source: structural schemas of apiextensions.k8s.io/v1, and how Kubernetes decodes its own kinds.
 """
 
@@ -20,10 +22,13 @@ _CONTAINERS: Final = (dict, list)
 
 
 def prune(body: Any, node: SchemaNode) -> list[str]:
-    """Remove, in place, what the schema does not know; returns where that was, as ``spec.containers[0].imagee``."""
+    """Remove, in place, what the schema does not know; returns where that was, as
+    ``spec.containers[0].imagee``.
+    """
     unknown: list[str] = []
     _prune(body, node, "", unknown)
-    return unknown if node.name else sorted(unknown)  # built-in kinds are read as they come, custom resources by name
+    # built-in kinds are read as they come, custom resources by name
+    return unknown if node.name else sorted(unknown)
 
 
 def _prune(value: Any, node: SchemaNode, path: str, unknown: list[str]) -> None:
@@ -51,7 +56,8 @@ MAX_DEFAULT_BYTES: Final = 3 << 20
 
 
 def default(value: Any, node: SchemaNode) -> None:
-    """Fill in, in place, the schema's defaults of fields whose parents are there. Null is no value, where the schema does not want it.
+    """Fill in, in place, the schema's defaults of fields whose parents are there. Null is no value,
+    where the schema does not want it.
 
     Raises ApiError 413 when that makes too much: one default may be wanted by many items.
     """
@@ -88,7 +94,9 @@ def _default_items(value: list[Any], items: SchemaNode, left: list[int]) -> None
         _default(value[index], items, left)
 
 
-def _default_null(value: dict[str, Any], name: str, node: SchemaNode | None, left: list[int]) -> None:
+def _default_null(
+    value: dict[str, Any], name: str, node: SchemaNode | None, left: list[int]
+) -> None:
     if node is None or node.nullable or node is ANYTHING:
         return
     if node.has_default:

@@ -1,8 +1,10 @@
-"""Parsing: schemas as they are written into SchemaNodes, of custom resources and of the built-in kinds in ``data/``.
+"""Parsing: schemas as they are written into SchemaNodes, of custom resources and of the built-in
+kinds in ``data/``.
 
-``data/resources.json`` is a list of {group, version, plural, kind, singular, namespaced, shortNames, categories, verbs, subresources};
-``data/schemas.json`` maps definitions' names to OpenAPI v3 schemas whose references are such names, and under "kinds" maps
-APIVERSION/KIND to them. Both are written from a kube-apiserver by tests/tools/openapi.py.
+``data/resources.json`` is a list of {group, version, plural, kind, singular, namespaced,
+shortNames, categories, verbs, subresources}; ``data/schemas.json`` maps definitions' names to
+OpenAPI v3 schemas whose references are such names, and under "kinds" maps APIVERSION/KIND to them.
+Both are written from a kube-apiserver by tests/tools/openapi.py.
 """
 
 from __future__ import annotations
@@ -18,8 +20,29 @@ from towtank.model.kinds import APIResource
 from towtank.model.schema_nodes import ANYTHING, MergeType, SchemaNode, ValidationRule
 
 _LIMITS: Final = (
-    *("enum", "format", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength"),
-    *("minItems", "maxItems", "minProperties", "maxProperties", "uniqueItems", "allOf", "anyOf", "oneOf", "not"),
+    *(
+        "enum",
+        "format",
+        "pattern",
+        "minimum",
+        "maximum",
+        "exclusiveMinimum",
+        "exclusiveMaximum",
+        "multipleOf",
+        "minLength",
+        "maxLength",
+    ),
+    *(
+        "minItems",
+        "maxItems",
+        "minProperties",
+        "maxProperties",
+        "uniqueItems",
+        "allOf",
+        "anyOf",
+        "oneOf",
+        "not",
+    ),
 )
 _QUANTITY: Final = "io.k8s.apimachinery.pkg.api.resource.Quantity"
 _INT_OR_STRING: Final = "io.k8s.apimachinery.pkg.util.intstr.IntOrString"
@@ -28,17 +51,26 @@ QUANTITY: Final = SchemaNode(int_or_string=True, limits={"format": "quantity"})
 
 
 class _Parser:
-    """Parses schemas whose references are names of ``definitions``. Each definition is parsed once; one within itself may hold anything."""
+    """Parses schemas whose references are names of ``definitions``. Each definition is parsed once;
+    one within itself may hold anything.
+    """
 
     def __init__(self, definitions: Mapping[str, Any]) -> None:
         self._definitions = definitions
-        self._parsed: dict[str, SchemaNode] = {_QUANTITY: QUANTITY, _INT_OR_STRING: SchemaNode(int_or_string=True)}
+        self._parsed: dict[str, SchemaNode] = {
+            _QUANTITY: QUANTITY,
+            _INT_OR_STRING: SchemaNode(int_or_string=True),
+        }
 
     def definition(self, name: str) -> SchemaNode:
         """The definition of this name."""
         if name not in self._parsed:
-            self._parsed[name] = SchemaNode(type="object", preserve_unknown=True, merge=MergeType.GRANULAR)
-            self._parsed[name] = dataclasses.replace(self.node(self._definitions[name]), name=name.rpartition(".")[2])
+            self._parsed[name] = SchemaNode(
+                type="object", preserve_unknown=True, merge=MergeType.GRANULAR
+            )
+            self._parsed[name] = dataclasses.replace(
+                self.node(self._definitions[name]), name=name.rpartition(".")[2]
+            )
         return self._parsed[name]
 
     def node(self, schema: Mapping[str, Any]) -> SchemaNode:
@@ -48,24 +80,37 @@ class _Parser:
         additional = schema.get("additionalProperties")
         node = SchemaNode(
             type=schema.get("type", ""),
-            properties={name: self.field(one) for name, one in schema.get("properties", {}).items()},
-            additional=self.node(additional) if isinstance(additional, Mapping) else ANYTHING if additional else None,
+            properties={
+                name: self.field(one) for name, one in schema.get("properties", {}).items()
+            },
+            additional=self.node(additional)
+            if isinstance(additional, Mapping)
+            else ANYTHING
+            if additional
+            else None,
             items=self.node(schema["items"]) if isinstance(schema.get("items"), Mapping) else None,
             required=tuple(schema.get("required", ())),
             default=schema.get("default"),
             has_default="default" in schema,
             nullable=bool(schema.get("nullable")),
-            int_or_string=bool(schema.get("x-kubernetes-int-or-string")) or schema.get("format") == "int-or-string",
+            int_or_string=bool(schema.get("x-kubernetes-int-or-string"))
+            or schema.get("format") == "int-or-string",
             preserve_unknown=bool(schema.get("x-kubernetes-preserve-unknown-fields")),
             embedded=bool(schema.get("x-kubernetes-embedded-resource")),
             merge=_merge(schema),
             keys=tuple(schema.get("x-kubernetes-list-map-keys", ())),
             patch_key=schema.get("x-kubernetes-patch-merge-key", ""),
-            patch_strategies=tuple(filter(None, schema.get("x-kubernetes-patch-strategy", "").split(","))),
+            patch_strategies=tuple(
+                filter(None, schema.get("x-kubernetes-patch-strategy", "").split(","))
+            ),
             limits=self._limits(schema),
             rules=tuple(_rule(one) for one in schema.get("x-kubernetes-validations", ())),
         )
-        return _whole(node, tuple(dict.fromkeys((*node.required, "apiVersion", "kind")))) if node.embedded else node
+        return (
+            _whole(node, tuple(dict.fromkeys((*node.required, "apiVersion", "kind"))))
+            if node.embedded
+            else node
+        )
 
     def field(self, schema: Mapping[str, Any]) -> SchemaNode:
         """What may stand at a field of an object."""
@@ -73,7 +118,11 @@ class _Parser:
 
     def _limits(self, schema: Mapping[str, Any]) -> dict[str, Any]:
         limits = {key: schema[key] for key in _LIMITS if key in schema}
-        limits |= {key: tuple(self.node(one) for one in limits[key]) for key in ("allOf", "anyOf", "oneOf") if key in limits}
+        limits |= {
+            key: tuple(self.node(one) for one in limits[key])
+            for key in ("allOf", "anyOf", "oneOf")
+            if key in limits
+        }
         return limits | ({"not": self.node(limits["not"])} if "not" in limits else {})
 
 
@@ -102,7 +151,9 @@ def served() -> list[APIResource]:
             categories=tuple(one["categories"]),
             verbs=tuple(one["verbs"]),
             has_status="status" in one["subresources"],
-            subresources=tuple(name for name in one["subresources"] if name not in ("status", "scale")),
+            subresources=tuple(
+                name for name in one["subresources"] if name not in ("status", "scale")
+            ),
             schema=builtin(f"{one['group']}/{one['version']}".lstrip("/"), one["kind"]),
         )
         for one in data("resources.json")
@@ -127,7 +178,9 @@ def _builtins() -> _Parser:
 
 
 class _BuiltIn(_Parser):
-    """What OpenAPI says of Go's types: a field's default is the type's zero, unless it is more; what has no fields may hold anything."""
+    """What OpenAPI says of Go's types: a field's default is the type's zero, unless it is more;
+    what has no fields may hold anything.
+    """
 
     def node(self, schema: Mapping[str, Any]) -> SchemaNode:
         """As Go sees it."""
@@ -137,10 +190,15 @@ class _BuiltIn(_Parser):
         return super().node({**schema, **whole} if anything else schema)
 
     def field(self, schema: Mapping[str, Any]) -> SchemaNode:
-        """A text, a number or a truth that is always written has its zero; a struct is present where it is asked for."""
+        """A text, a number or a truth that is always written has its zero; a struct is present
+        where it is asked for.
+        """
         if schema.get("default") != {}:
             return super().field(schema)
-        return dataclasses.replace(super().field({key: value for key, value in schema.items() if key != "default"}), present=True)
+        return dataclasses.replace(
+            super().field({key: value for key, value in schema.items() if key != "default"}),
+            present=True,
+        )
 
 
 def _overlaid(node: SchemaNode, schema: Mapping[str, Any]) -> SchemaNode:
@@ -158,7 +216,11 @@ def _overlaid(node: SchemaNode, schema: Mapping[str, Any]) -> SchemaNode:
 def _merge(schema: Mapping[str, Any]) -> MergeType:
     if schema.get("type") == "array":
         return MergeType(schema.get("x-kubernetes-list-type", "atomic"))
-    return MergeType(schema.get("x-kubernetes-map-type", "granular" if schema.get("type") == "object" else "atomic"))
+    return MergeType(
+        schema.get(
+            "x-kubernetes-map-type", "granular" if schema.get("type") == "object" else "atomic"
+        )
+    )
 
 
 def _rule(written: Mapping[str, Any]) -> ValidationRule:
@@ -174,5 +236,11 @@ def _rule(written: Mapping[str, Any]) -> ValidationRule:
 
 def _whole(node: SchemaNode, required: tuple[str, ...]) -> SchemaNode:
     """Every object has apiVersion, kind and metadata, whatever its schema says of them."""
-    own = {"apiVersion": SchemaNode(type="string"), "kind": SchemaNode(type="string"), "metadata": _builtins().definition(_METADATA)}
-    return dataclasses.replace(node, type="object", properties={**node.properties, **own}, required=required)
+    own = {
+        "apiVersion": SchemaNode(type="string"),
+        "kind": SchemaNode(type="string"),
+        "metadata": _builtins().definition(_METADATA),
+    }
+    return dataclasses.replace(
+        node, type="object", properties={**node.properties, **own}, required=required
+    )

@@ -1,6 +1,8 @@
-"""Checking a custom resource against its schema: one cause for each rule that a value breaks, with the API server's words.
+"""Checking a custom resource against its schema: one cause for each rule that a value breaks, with
+the API server's words.
 
-Source: kube-openapi's validation as apiextensions-apiserver uses it, JSON Schema (draft 4) and the list types of structural schemas.
+Source: kube-openapi's validation as apiextensions-apiserver uses it, JSON Schema (draft 4) and the
+list types of structural schemas.
 """
 
 from __future__ import annotations
@@ -42,7 +44,8 @@ def _causes(value: Any, node: SchemaNode, path: str) -> Iterator[StatusCause]:
 def _of_object(value: Mapping[str, Any], node: SchemaNode, path: str) -> Iterator[StatusCause]:
     for name, held in value.items():
         child = node.child(name)
-        if child is not None and (path or not child.name):  # an object's own metadata is decoded, and has rules of its own
+        # an object's own metadata is decoded, and has rules of its own
+        if child is not None and (path or not child.name):
             yield from _causes(held, child, _under(path, name))
     for name in node.required:
         if name not in value:
@@ -61,7 +64,11 @@ def _duplicates(value: list[Any], node: SchemaNode, path: str) -> Iterator[Statu
     """Each value that is there more than once, at its second place."""
     seen: Counter[str] = Counter()
     for index, item in enumerate(value):
-        key = {name: item[name] for name in node.keys if name in item} if node.merge is MergeType.MAP and isinstance(item, dict) else item
+        key = (
+            {name: item[name] for name in node.keys if name in item}
+            if node.merge is MergeType.MAP and isinstance(item, dict)
+            else item
+        )
         text = json.dumps(key, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         seen[text] += 1
         if seen[text] == 2:
@@ -104,10 +111,15 @@ def _junctors(value: Any, limits: Mapping[str, Any], path: str) -> Iterator[Stat
     if found := of("oneOf"):
         fitting = found.count([])
         if not fitting:
-            yield _nowhere(f'"{path}" must validate one and only one schema (oneOf). Found none valid')
+            yield _nowhere(
+                f'"{path}" must validate one and only one schema (oneOf). Found none valid'
+            )
             yield from found[0]
         elif fitting > 1:
-            yield _nowhere(f'"{path}" must validate one and only one schema (oneOf). Found {fitting} valid alternatives')
+            yield _nowhere(
+                f'"{path}" must validate one and only one schema (oneOf). Found {fitting} '
+                f"valid alternatives"
+            )
     if (schema := limits.get("not")) is not None and not validate(value, schema, path):
         yield _nowhere(f'"{path}" must not validate the schema (not)')
 
@@ -117,7 +129,7 @@ def _nowhere(text: str) -> StatusCause:
     return StatusCause.invalid("<nil>", "", text)
 
 
-# ---- single words ----------------------------------------------------------------------------------------------------------
+# ---- single words --------------------------------------------------------------------------------
 
 Check = Callable[[Any, Any, Mapping[str, Any], str], Iterator[StatusCause]]
 
@@ -127,9 +139,13 @@ def _minimum(value: Any, bound: Any, limits: Mapping[str, Any], path: str) -> It
         least = _like(bound, value)
         if limits.get("exclusiveMinimum"):
             if value <= least:
-                yield StatusCause.invalid(path, value, f"{path} in body should be greater than {quoted(least)}")
+                yield StatusCause.invalid(
+                    path, value, f"{path} in body should be greater than {quoted(least)}"
+                )
         elif value < least:
-            yield StatusCause.invalid(path, value, f"{path} in body should be greater than or equal to {quoted(least)}")
+            yield StatusCause.invalid(
+                path, value, f"{path} in body should be greater than or equal to {quoted(least)}"
+            )
 
 
 def _maximum(value: Any, bound: Any, limits: Mapping[str, Any], path: str) -> Iterator[StatusCause]:
@@ -137,9 +153,13 @@ def _maximum(value: Any, bound: Any, limits: Mapping[str, Any], path: str) -> It
         most = _like(bound, value)
         if limits.get("exclusiveMaximum"):
             if value >= most:
-                yield StatusCause.invalid(path, value, f"{path} in body should be less than {quoted(most)}")
+                yield StatusCause.invalid(
+                    path, value, f"{path} in body should be less than {quoted(most)}"
+                )
         elif value > most:
-            yield StatusCause.invalid(path, value, f"{path} in body should be less than or equal to {quoted(most)}")
+            yield StatusCause.invalid(
+                path, value, f"{path} in body should be less than or equal to {quoted(most)}"
+            )
 
 
 def _like(bound: float, value: float) -> float:
@@ -152,27 +172,45 @@ def _multiple(value: Any, bound: Any, _: Mapping[str, Any], path: str) -> Iterat
         return
     factor = _like(bound, value)
     if factor <= 0:  # of a whole number's factor only the whole part counts, here too
-        yield StatusCause.invalid(path, factor, f"factor MultipleOf declared for {path} must be positive: {quoted(factor)}")
-    elif value % factor if isinstance(value, int) else not _is_whole(value / factor if factor >= 1 else 1 / factor * value):
-        yield StatusCause.invalid(path, value, f"{path} in body should be a multiple of {quoted(factor)}")
+        yield StatusCause.invalid(
+            path,
+            factor,
+            f"factor MultipleOf declared for {path} must be positive: {quoted(factor)}",
+        )
+    elif (
+        value % factor
+        if isinstance(value, int)
+        else not _is_whole(value / factor if factor >= 1 else 1 / factor * value)
+    ):
+        yield StatusCause.invalid(
+            path, value, f"{path} in body should be a multiple of {quoted(factor)}"
+        )
 
 
 def _is_whole(value: float) -> bool:
-    """As good as: what numbers with a fraction come to is seldom exact. Beyond 53 bits nothing is."""
+    """As good as: what numbers with a fraction come to is seldom exact. Beyond 53 bits nothing
+    is.
+    """
     if not abs(value) < 1 << 53:
         return False
     rest = abs(value - math.trunc(value))
-    return rest == 0 or (abs(value) > 1 and rest / (abs(value) + abs(math.trunc(value))) < _AS_GOOD_AS)
+    return rest == 0 or (
+        abs(value) > 1 and rest / (abs(value) + abs(math.trunc(value))) < _AS_GOOD_AS
+    )
 
 
 def _min_length(value: Any, bound: int, _: Mapping[str, Any], path: str) -> Iterator[StatusCause]:
     if isinstance(value, str) and len(value) < bound:
-        yield StatusCause.invalid(path, value, f"{path} in body should be at least {bound} chars long")
+        yield StatusCause.invalid(
+            path, value, f"{path} in body should be at least {bound} chars long"
+        )
 
 
 def _max_length(value: Any, bound: int, _: Mapping[str, Any], path: str) -> Iterator[StatusCause]:
     if isinstance(value, str) and len(value) > bound:
-        yield StatusCause("FieldValueTooLong", path, f"Too long: may not be more than {bound} bytes")
+        yield StatusCause(
+            "FieldValueTooLong", path, f"Too long: may not be more than {bound} bytes"
+        )
 
 
 def _pattern(value: Any, bound: str, _: Mapping[str, Any], path: str) -> Iterator[StatusCause]:
@@ -182,7 +220,9 @@ def _pattern(value: Any, bound: str, _: Mapping[str, Any], path: str) -> Iterato
 
 def _min_items(value: Any, bound: int, _: Mapping[str, Any], path: str) -> Iterator[StatusCause]:
     if isinstance(value, list) and len(value) < bound:
-        yield StatusCause.invalid(path, len(value), f"{path} in body should have at least {bound} items")
+        yield StatusCause.invalid(
+            path, len(value), f"{path} in body should have at least {bound} items"
+        )
 
 
 def _max_items(value: Any, bound: int, _: Mapping[str, Any], path: str) -> Iterator[StatusCause]:
@@ -190,23 +230,35 @@ def _max_items(value: Any, bound: int, _: Mapping[str, Any], path: str) -> Itera
         yield _too_many(value, bound, path)
 
 
-def _min_properties(value: Any, bound: int, _: Mapping[str, Any], path: str) -> Iterator[StatusCause]:
+def _min_properties(
+    value: Any, bound: int, _: Mapping[str, Any], path: str
+) -> Iterator[StatusCause]:
     if isinstance(value, dict) and len(value) < bound:
-        yield StatusCause.invalid(path, len(value), f"{path} in body should have at least {bound} properties")
+        yield StatusCause.invalid(
+            path, len(value), f"{path} in body should have at least {bound} properties"
+        )
 
 
-def _max_properties(value: Any, bound: int, _: Mapping[str, Any], path: str) -> Iterator[StatusCause]:
+def _max_properties(
+    value: Any, bound: int, _: Mapping[str, Any], path: str
+) -> Iterator[StatusCause]:
     if isinstance(value, dict) and len(value) > bound:
         yield _too_many(value, bound, path)
 
 
 def _too_many(value: Sized, bound: int, path: str) -> StatusCause:
-    return StatusCause("FieldValueTooMany", path, f"Too many: {len(value)}: must have at most {bound} item{'' if bound == 1 else 's'}")
+    return StatusCause(
+        "FieldValueTooMany",
+        path,
+        f"Too many: {len(value)}: must have at most {bound} item{'' if bound == 1 else 's'}",
+    )
 
 
 def _format(value: Any, bound: str, _: Mapping[str, Any], path: str) -> Iterator[StatusCause]:
     if isinstance(value, str) and not formats.fits(value, bound):
-        yield StatusCause.wrong_type(path, quoted(value), f"{path} in body must be of type {bound}: {quoted(value)}")
+        yield StatusCause.wrong_type(
+            path, quoted(value), f"{path} in body must be of type {bound}: {quoted(value)}"
+        )
 
 
 _CHECKS: Final[Mapping[str, Check]] = {
@@ -251,7 +303,11 @@ def _type(value: Any) -> str:
 
 def _is_of(value: Any, wanted: str) -> bool:
     kind = _type(value)
-    return kind == wanted or (wanted == "number" and kind == "integer") or (wanted == "integer" and kind == "number" and value.is_integer())
+    return (
+        kind == wanted
+        or (wanted == "number" and kind == "integer")
+        or (wanted == "integer" and kind == "number" and value.is_integer())
+    )
 
 
 def _mistyped(path: str, wanted: str, form: str, value: Any) -> StatusCause:
@@ -259,7 +315,9 @@ def _mistyped(path: str, wanted: str, form: str, value: Any) -> StatusCause:
     kind = _type(value)
     if form in formats.KNOWN and not isinstance(value, str | list | None):
         wanted, kind = form, {"number": "float64", "integer": "int64"}.get(kind, "")
-    return StatusCause.wrong_type(path or "<nil>", f'"{kind}"', f'{path} in body must be of type {wanted}: "{kind}"')
+    return StatusCause.wrong_type(
+        path or "<nil>", f'"{kind}"', f'{path} in body must be of type {wanted}: "{kind}"'
+    )
 
 
 def _under(path: str, name: str) -> str:

@@ -1,6 +1,8 @@
-"""Structural schemas: what a CustomResourceDefinition's OpenAPI schema must look like before it is compiled to a ``SchemaNode``.
+"""Structural schemas: what a CustomResourceDefinition's OpenAPI schema must look like before it is
+compiled to a ``SchemaNode``.
 
-Source: Kubernetes apiextensions-apiserver/pkg/apiserver/schema and pkg/apis/apiextensions/validation (v1.36).
+Source: Kubernetes apiextensions-apiserver/pkg/apiserver/schema and
+pkg/apis/apiextensions/validation (v1.36).
 """
 
 from __future__ import annotations
@@ -15,19 +17,39 @@ Schema: TypeAlias = Mapping[str, Any]
 
 _TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
 _SCALARS: Final = ("boolean", "integer", "number", "string")
-_UNSUPPORTED: Final = ("$ref", "additionalItems", "definitions", "dependencies", "patternProperties")
+_UNSUPPORTED: Final = (
+    "$ref",
+    "additionalItems",
+    "definitions",
+    "dependencies",
+    "patternProperties",
+)
 _JUNCTORS: Final = ("allOf", "anyOf", "oneOf")
 _INT_OR_STRING: Final = [{"type": "integer"}, {"type": "string"}]
 _X: Final = "x-kubernetes-"
 
-# ---- JSON ------------------------------------------------------------------------------------------------------------------
+# ---- JSON ----------------------------------------------------------------------------------------
 
 _MAPS: Final = ("properties", "not")
 _LISTS: Final = ("required", "enum", *_JUNCTORS, f"{_X}list-map-keys", f"{_X}validations")
-_TEXTS: Final = ("type", "format", "pattern", "title", "description", f"{_X}list-type", f"{_X}map-type")
-_FLAGS: Final = ("nullable", "uniqueItems", *(f"{_X}{name}" for name in ("preserve-unknown-fields", "embedded-resource", "int-or-string")))
+_TEXTS: Final = (
+    "type",
+    "format",
+    "pattern",
+    "title",
+    "description",
+    f"{_X}list-type",
+    f"{_X}map-type",
+)
+_FLAGS: Final = (
+    "nullable",
+    "uniqueItems",
+    *(f"{_X}{name}" for name in ("preserve-unknown-fields", "embedded-resource", "int-or-string")),
+)
 _NUMBERS: Final = ("minimum", "maximum", "multipleOf")
-_COUNTS: Final = tuple(f"{end}{what}" for end in ("min", "max") for what in ("Length", "Items", "Properties"))
+_COUNTS: Final = tuple(
+    f"{end}{what}" for end in ("min", "max") for what in ("Length", "Items", "Properties")
+)
 _JSON: Final[Mapping[str, tuple[tuple[type, ...], str]]] = {
     **dict.fromkeys(_MAPS, ((dict,), "map[string]v1.JSONSchemaProps")),
     **dict.fromkeys(_LISTS, ((list,), "[]v1.JSONSchemaProps")),
@@ -38,7 +60,14 @@ _JSON: Final[Mapping[str, tuple[tuple[type, ...], str]]] = {
     "items": ((dict, list), "v1.JSONSchemaProps"),
     "additionalProperties": ((dict, bool), "v1.JSONSchemaProps"),
 }
-_WORDS: Final = {dict: "object", list: "array", str: "string", bool: "bool", int: "number", float: "number"}
+_WORDS: Final = {
+    dict: "object",
+    list: "array",
+    str: "string",
+    bool: "bool",
+    int: "number",
+    float: "number",
+}
 
 
 def malformed(schema: Any, path: str) -> str:
@@ -47,52 +76,82 @@ def malformed(schema: Any, path: str) -> str:
         return _unreadable(schema, path, "v1.JSONSchemaProps")
     for key, value in schema.items():
         kinds, name = _JSON.get(key, ((object,), ""))
-        if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds and object not in kinds):
+        if not isinstance(value, kinds) or (
+            isinstance(value, bool) and bool not in kinds and object not in kinds
+        ):
             return _unreadable(value, f"{path}.{key}", name)
     for i, rule in enumerate(schema.get(f"{_X}validations") or ()):
-        if not isinstance(rule, dict) or not all(isinstance(value, str | bool | None) for value in rule.values()):
+        if not isinstance(rule, dict) or not all(
+            isinstance(value, str | bool | None) for value in rule.values()
+        ):
             return _unreadable(rule, f"{path}.{_X}validations[{i}]", "v1.ValidationRule")
     faults = (malformed(child, f"{path}.{_keyword(where)}") for where, child in _children(schema))
     return next((fault for fault in faults if fault), "")
 
 
 def _unreadable(value: Any, path: str, name: str) -> str:
-    return f"json: cannot unmarshal {_WORDS.get(type(value), 'null')} into Go struct field JSONSchemaProps.{path} of type {name}"
+    return (
+        f"json: cannot unmarshal {_WORDS.get(type(value), 'null')} into Go struct field "
+        f"JSONSchemaProps.{path} of type {name}"
+    )
 
 
 def _children(schema: Schema) -> Iterator[tuple[str, Any]]:
     """The schemas within one, each with where it is."""
-    yield from ((f"properties[{name}]", child) for name, child in (schema.get("properties") or {}).items())
-    yield from ((key, schema[key]) for key in ("items", "additionalProperties", "not") if isinstance(schema.get(key), dict))
-    yield from ((f"{key}[{i}]", child) for key in _JUNCTORS for i, child in enumerate(schema.get(key) or ()))
+    yield from (
+        (f"properties[{name}]", child) for name, child in (schema.get("properties") or {}).items()
+    )
+    yield from (
+        (key, schema[key])
+        for key in ("items", "additionalProperties", "not")
+        if isinstance(schema.get(key), dict)
+    )
+    yield from (
+        (f"{key}[{i}]", child) for key in _JUNCTORS for i, child in enumerate(schema.get(key) or ())
+    )
 
 
 def _keyword(where: str) -> str:
     return where.partition("[")[0]
 
 
-# ---- structure -------------------------------------------------------------------------------------------------------------
+# ---- structure -----------------------------------------------------------------------------------
 
 
 def causes(schema: Schema, path: str) -> list[StatusCause]:
     """What keeps a well-formed schema from being structural."""
     found = []
     if "additionalProperties" in schema:
-        found.append(StatusCause.forbidden(f"{path}.additionalProperties", "must not be used at the root"))
+        found.append(
+            StatusCause.forbidden(f"{path}.additionalProperties", "must not be used at the root")
+        )
     if schema.get("type") and schema["type"] != "object":
-        found.append(StatusCause.invalid(f"{path}.type", schema["type"], "must be object at the root"))
+        found.append(
+            StatusCause.invalid(f"{path}.type", schema["type"], "must be object at the root")
+        )
     if "default" in schema:
         said = schema["default"] if isinstance(schema["default"], dict) else {}
-        found += [StatusCause.required(f"{path}.default.{key}") for key in ("apiVersion", "kind") if not said.get(key)]
+        found += [
+            StatusCause.required(f"{path}.default.{key}")
+            for key in ("apiVersion", "kind")
+            if not said.get(key)
+        ]
     metadata = (schema.get("properties") or {}).get("metadata") or {}
     where = f"{path}.properties[metadata]"
     if "default" in metadata:
-        found.append(StatusCause.forbidden(f"{where}.default", "must not be set in top-level metadata"))
-    if metadata.keys() - {"type", "description", "properties", "default"} or (metadata.get("properties") or {}).keys() - {
+        found.append(
+            StatusCause.forbidden(f"{where}.default", "must not be set in top-level metadata")
+        )
+    if metadata.keys() - {"type", "description", "properties", "default"} or (
+        metadata.get("properties") or {}
+    ).keys() - {
         "name",
         "generateName",
     }:
-        why = "must not specify anything other than name and generateName, but metadata is implicitly specified"
+        why = (
+            "must not specify anything other than name and generateName, but metadata is "
+            "implicitly specified"
+        )
         found.append(StatusCause.forbidden(where, why))
     return [*found, *_identity(schema, path), *_place(schema, path, "at the root")]
 
@@ -114,7 +173,11 @@ def _place(schema: Schema, path: str, level: str) -> Iterator[StatusCause]:
 def _type(schema: Schema, path: str, level: str) -> Iterator[StatusCause]:
     kind = schema.get("type")
     if not kind:
-        if not (schema.get(f"{_X}int-or-string") or schema.get(f"{_X}preserve-unknown-fields") or "$ref" in schema):
+        if not (
+            schema.get(f"{_X}int-or-string")
+            or schema.get(f"{_X}preserve-unknown-fields")
+            or "$ref" in schema
+        ):
             yield StatusCause.required(f"{path}.type", f"must not be empty {level}")
     elif kind not in _TYPES:
         yield StatusCause.unsupported(f"{path}.type", kind, _TYPES)
@@ -123,7 +186,9 @@ def _type(schema: Schema, path: str, level: str) -> Iterator[StatusCause]:
         yield (
             StatusCause.required(f"{path}.items", "must be specified")
             if schema.get("items") is None
-            else StatusCause.required(f"{path}.items.type", "must not be empty for specified array items")
+            else StatusCause.required(
+                f"{path}.items.type", "must not be empty for specified array items"
+            )
         )
 
 
@@ -135,31 +200,49 @@ def _keywords(schema: Schema, path: str) -> Iterator[StatusCause]:
         why = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
         yield StatusCause.forbidden(f"{path}.uniqueItems", why)
     if isinstance(schema.get("items"), list):
-        yield StatusCause.forbidden(f"{path}.items", "items must be a schema object and not an array")
+        yield StatusCause.forbidden(
+            f"{path}.items", "items must be a schema object and not an array"
+        )
     if schema.get("properties") and schema.get("additionalProperties"):
-        yield StatusCause.forbidden(f"{path}.additionalProperties", "additionalProperties and properties are mutual exclusive")
+        yield StatusCause.forbidden(
+            f"{path}.additionalProperties",
+            "additionalProperties and properties are mutual exclusive",
+        )
     if pattern := schema.get("pattern"):
         try:
             patterns.matches(pattern, "")
         except patterns.PatternError as error:
-            yield StatusCause.invalid(f"{path}.pattern", pattern, f"must be a valid regular expression, but isn't: {error}")
+            yield StatusCause.invalid(
+                f"{path}.pattern",
+                pattern,
+                f"must be a valid regular expression, but isn't: {error}",
+            )
 
 
 def _extensions(schema: Schema, path: str) -> Iterator[StatusCause]:
     if schema.get(f"{_X}preserve-unknown-fields") is False:
-        yield StatusCause.invalid(f"{path}.{_X}preserve-unknown-fields", False, "must be true or undefined")
+        yield StatusCause.invalid(
+            f"{path}.{_X}preserve-unknown-fields", False, "must be true or undefined"
+        )
     if schema.get(f"{_X}embedded-resource"):
         if not schema.get("properties") and not schema.get(f"{_X}preserve-unknown-fields"):
-            why = f"must not be empty if {_X}embedded-resource is true without {_X}preserve-unknown-fields"
+            why = (
+                f"must not be empty if {_X}embedded-resource is true without "
+                f"{_X}preserve-unknown-fields"
+            )
             yield StatusCause.required(f"{path}.properties", why)
         if schema.get("type", "object") != "object":
-            yield StatusCause.invalid(f"{path}.type", schema["type"], f"must be object if {_X}embedded-resource is true")
+            yield StatusCause.invalid(
+                f"{path}.type", schema["type"], f"must be object if {_X}embedded-resource is true"
+            )
         yield from _identity(schema, path)
     if kind := schema.get(f"{_X}map-type"):
         if kind not in ("atomic", "granular"):
             yield StatusCause.unsupported(f"{path}.{_X}map-type", kind, ("atomic", "granular"))
         if schema.get("type") != "object":
-            yield StatusCause.invalid(f"{path}.type", schema.get("type"), f"must be object if {_X}map-type is specified")
+            yield StatusCause.invalid(
+                f"{path}.type", schema.get("type"), f"must be object if {_X}map-type is specified"
+            )
 
 
 def _identity(schema: Schema, path: str) -> Iterator[StatusCause]:
@@ -175,9 +258,13 @@ def _list(schema: Schema, path: str) -> Iterator[StatusCause]:
     if kind and kind not in ("atomic", "set", "map"):
         yield StatusCause.unsupported(f"{path}.{_X}list-type", kind, ("atomic", "set", "map"))
     if kind and schema.get("type") != "array":
-        yield StatusCause.invalid(f"{path}.type", schema.get("type"), f"must be array if {_X}list-type is specified")
+        yield StatusCause.invalid(
+            f"{path}.type", schema.get("type"), f"must be array if {_X}list-type is specified"
+        )
     if keys and kind != "map":
-        yield StatusCause.required(f"{path}.{_X}list-type", f"must be map if {_X}list-map-keys is non-empty")
+        yield StatusCause.required(
+            f"{path}.{_X}list-type", f"must be map if {_X}list-map-keys is non-empty"
+        )
     items = schema.get("items")
     if kind == "map":
         yield from _map_list(keys, items if isinstance(items, dict) else None, path)
@@ -185,7 +272,11 @@ def _list(schema: Schema, path: str) -> Iterator[StatusCause]:
         key = "map" if items["type"] == "object" else "list"
         said = items.get(f"{_X}{key}-type")
         if said != "atomic" and not (key == "list" and said is None):
-            yield StatusCause.invalid(f"{path}.items.{_X}{key}-type", said, f"must be atomic as item of a list with {_X}list-type=set")
+            yield StatusCause.invalid(
+                f"{path}.items.{_X}{key}-type",
+                said,
+                f"must be atomic as item of a list with {_X}list-type=set",
+            )
 
 
 def _map_list(keys: Any, items: Schema | None, path: str) -> Iterator[StatusCause]:
@@ -196,29 +287,53 @@ def _map_list(keys: Any, items: Schema | None, path: str) -> Iterator[StatusCaus
         yield StatusCause.required(f"{path}.items", f"must have a schema if {_X}list-type is map")
         return
     if items.get("type") != "object":
-        yield StatusCause.invalid(f"{path}.items.type", items.get("type"), f"must be object if parent array's {_X}list-type is map")
+        yield StatusCause.invalid(
+            f"{path}.items.type",
+            items.get("type"),
+            f"must be object if parent array's {_X}list-type is map",
+        )
         return
-    properties, shown = items.get("properties") or {}, "[" + ",".join(f'"{key}"' for key in keys) + "]"
+    properties, shown = (
+        items.get("properties") or {},
+        "[" + ",".join(f'"{key}"' for key in keys) + "]",
+    )
     for key in dict.fromkeys(str(key) for key in keys):
         where, child = f"{path}.items.properties[{key}]", properties.get(key)
         if child is None:
-            yield StatusCause("FieldValueInvalid", at, f"Invalid value: {shown}: entries must all be names of item properties")
+            yield StatusCause(
+                "FieldValueInvalid",
+                at,
+                f"Invalid value: {shown}: entries must all be names of item properties",
+            )
             continue
         if child.get("type") not in _SCALARS and not child.get(f"{_X}int-or-string"):
             why = f"must be a scalar type if parent array's {_X}list-type is map"
             yield StatusCause.invalid(f"{where}.type", child.get("type"), why)
         if "default" not in child and key not in (items.get("required") or ()):
-            why = f"this property is in {_X}list-map-keys, so it must have a default or be a required property"
+            why = (
+                f"this property is in {_X}list-map-keys, so it must have a default or be a "
+                f"required property"
+            )
             yield StatusCause.required(f"{where}.default", why)
     if len(set(map(str, keys))) != len(keys):
-        yield StatusCause("FieldValueInvalid", at, f"Invalid value: {shown}: must not contain duplicate entries")
+        yield StatusCause(
+            "FieldValueInvalid", at, f"Invalid value: {shown}: must not contain duplicate entries"
+        )
 
 
-# ---- what may only say more of values ---------------------------------------------------------------------------------------
+# ---- what may only say more of values ------------------------------------------------------------
 
 _UNDEFINED: Final = ("default", "additionalProperties")
-_EMPTY: Final = ("description", "title", "type", *(f"{_X}{name}" for name in ("list-map-keys", "list-type", "map-type", "validations")))
-_FALSE: Final = ("nullable", *(f"{_X}{name}" for name in ("embedded-resource", "int-or-string", "preserve-unknown-fields")))
+_EMPTY: Final = (
+    "description",
+    "title",
+    "type",
+    *(f"{_X}{name}" for name in ("list-map-keys", "list-type", "map-type", "validations")),
+)
+_FALSE: Final = (
+    "nullable",
+    *(f"{_X}{name}" for name in ("embedded-resource", "int-or-string", "preserve-unknown-fields")),
+)
 
 
 def _valued(schema: Schema, path: str) -> Iterator[StatusCause]:
@@ -236,4 +351,6 @@ def _spells_int_or_string(schema: Schema, keyword: str, child: Schema) -> bool:
     """Whether this is the customary way of saying x-kubernetes-int-or-string once more."""
     if not schema.get(f"{_X}int-or-string"):
         return False
-    return (keyword == "anyOf" and schema["anyOf"] == _INT_OR_STRING) or (keyword == "allOf" and child.get("anyOf") == _INT_OR_STRING)
+    return (keyword == "anyOf" and schema["anyOf"] == _INT_OR_STRING) or (
+        keyword == "allOf" and child.get("anyOf") == _INT_OR_STRING
+    )

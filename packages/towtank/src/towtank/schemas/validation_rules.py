@@ -1,7 +1,8 @@
 """Rules of a schema: x-kubernetes-validations, in CEL.
 
-``check`` asks them of an object, ``compile_errors`` whether they can be asked at all. Like a kube-apiserver since 1.33, ``check`` lets
-pass what a rule refuses and the writer has not touched, unless the rule itself looks at the old value.
+``check`` asks them of an object, ``compile_errors`` whether they can be asked at all. Like a
+kube-apiserver since 1.33, ``check`` lets pass what a rule refuses and the writer has not touched,
+unless the rule itself looks at the old value.
 Source: Kubernetes apiextensions-apiserver/pkg/apiserver/schema/cel (v1.36).
 """
 
@@ -23,12 +24,24 @@ ROOT: Final = "<nil>"
 NOT_CHECKED: Final = StatusCause(
     "FieldValueInvalid",
     ROOT,
-    "Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete "
+    "Invalid value: null: some validation rules were not checked because the object was invalid; "
+    "correct the existing errors to complete "
     "validation",
 )
 """Said besides the causes of a schema that keep rules from being asked."""
-_BLOCKING: Final = {"FieldValueTypeInvalid", "FieldValueRequired", "FieldValueTooLong", "FieldValueTooMany", "FieldValueNotSupported"}
-_REASONS: Final = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
+_BLOCKING: Final = {
+    "FieldValueTypeInvalid",
+    "FieldValueRequired",
+    "FieldValueTooLong",
+    "FieldValueTooMany",
+    "FieldValueNotSupported",
+}
+_REASONS: Final = (
+    "FieldValueDuplicate",
+    "FieldValueForbidden",
+    "FieldValueInvalid",
+    "FieldValueRequired",
+)
 
 
 def blocked(causes: Sequence[StatusCause], node: SchemaNode) -> bool:
@@ -36,12 +49,14 @@ def blocked(causes: Sequence[StatusCause], node: SchemaNode) -> bool:
     return any(cause.reason in _BLOCKING for cause in causes) and any(_ruled(node, "", ""))
 
 
-# ---- asking ----------------------------------------------------------------------------------------------------------------
+# ---- asking --------------------------------------------------------------------------------------
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _RuleScope:
-    """A value of an object; ``olds`` holds what stood here before, if anything did; ``around``: whether what holds it is untouched."""
+    """A value of an object; ``olds`` holds what stood here before, if anything did; ``around``:
+    whether what holds it is untouched.
+    """
 
     path: str
     value: Any
@@ -51,12 +66,16 @@ class _RuleScope:
 
     @property
     def untouched(self) -> bool:
-        """Whether a write left it as it was; of what has no identity, the list around it says that."""
+        """Whether a write left it as it was; of what has no identity, the list around it says
+        that.
+        """
         return self.olds[0] == self.value if self.olds else self.around
 
     def child(self, name: str, node: SchemaNode) -> _RuleScope:
         """The place of one of its fields."""
-        olds = tuple(old[name] for old in self.olds if isinstance(old, dict) and old.get(name) is not None)
+        olds = tuple(
+            old[name] for old in self.olds if isinstance(old, dict) and old.get(name) is not None
+        )
         path = _inside(self.path, name, self.node)
         return _RuleScope(path, self.value[name], olds, node, self.untouched)
 
@@ -64,7 +83,13 @@ class _RuleScope:
         """An item's of a list; what it was before is known where keys tell items apart."""
         value = self.value[index]
         olds = self.olds if self.node.merge is MergeType.MAP and isinstance(value, dict) else ()
-        same = (old for before in olds if isinstance(before, list) for old in before if _keys(old, self.node) == _keys(value, self.node))
+        same = (
+            old
+            for before in olds
+            if isinstance(before, list)
+            for old in before
+            if _keys(old, self.node) == _keys(value, self.node)
+        )
         return _RuleScope(f"{self.path}[{index}]", value, tuple(same)[:1], node, self.untouched)
 
 
@@ -116,22 +141,36 @@ def _asked(place: _RuleScope) -> Iterator[StatusCause]:
     untouched = place.untouched
     for rule in place.node.rules:
         transition = cel_expressions.uses_old(rule.rule)
-        if (transition and not (priors or rule.optional_old_self)) or (untouched and not transition):
+        if (transition and not (priors or rule.optional_old_self)) or (
+            untouched and not transition
+        ):
             continue
         try:
-            program = cel_expressions.compiled(rule.rule, cel_expressions.shape(place.node), rule.optional_old_self)
+            program = cel_expressions.compiled(
+                rule.rule, cel_expressions.shape(place.node), rule.optional_old_self
+            )
             if program.evaluate(value, priors) is not True:
                 yield _refusal(rule, place, _message(rule, place.node, value, priors))
         except CELExpressionError as error:
-            yield StatusCause("FieldValueInvalid", place.path or ROOT, f'Invalid value: "{place.node.type}": {_failed(str(error), rule)}')
+            yield StatusCause(
+                "FieldValueInvalid",
+                place.path or ROOT,
+                f'Invalid value: "{place.node.type}": {_failed(str(error), rule)}',
+            )
 
 
 def _failed(error: str, rule: ValidationRule) -> str:
     shown = rule.message.strip() or rule.rule.strip()
     if error.startswith(cel_expressions.NO_OVERLOAD):
-        return f"'{error}': call arguments did not match a supported operator, function or macro signature for rule: {shown}"
+        return (
+            f"'{error}': call arguments did not match a supported operator, function or macro "
+            f"signature for rule: {shown}"
+        )
     if error == cel_expressions.SPENT:
-        return f"'{error}': no further validation rules will be run due to call cost exceeds limit for rule: {shown}"
+        return (
+            f"'{error}': no further validation rules will be run due to call cost exceeds limit "
+            f"for rule: {shown}"
+        )
     return f"{error} evaluating rule: {shown}"
 
 
@@ -139,9 +178,9 @@ def _message(rule: ValidationRule, node: SchemaNode, value: Any, priors: Sequenc
     """The message expression's, when it comes to one line, or what is written down."""
     if rule.message_expression:
         try:
-            said = cel_expressions.compiled(rule.message_expression, cel_expressions.shape(node), rule.optional_old_self).evaluate(
-                value, priors
-            )
+            said = cel_expressions.compiled(
+                rule.message_expression, cel_expressions.shape(node), rule.optional_old_self
+            ).evaluate(value, priors)
         except CELExpressionError:  # then the message stands in for it, as Kubernetes has it
             said = None
         if isinstance(said, str) and said.strip() and "\n" not in said.strip():
@@ -158,15 +197,25 @@ def _refusal(rule: ValidationRule, place: _RuleScope, message: str) -> StatusCau
         return StatusCause.forbidden(field, message)
     whole = isinstance(value, dict | list)  # is too much to show
     if rule.reason == "FieldValueDuplicate":
-        return StatusCause(rule.reason, field, "Duplicate value") if whole else StatusCause.duplicate(field, value)
-    return StatusCause("FieldValueInvalid", field, f"Invalid value: {message}") if whole else StatusCause.invalid(field, value, message)
+        return (
+            StatusCause(rule.reason, field, "Duplicate value")
+            if whole
+            else StatusCause.duplicate(field, value)
+        )
+    return (
+        StatusCause("FieldValueInvalid", field, f"Invalid value: {message}")
+        if whole
+        else StatusCause.invalid(field, value, message)
+    )
 
 
 _STEP: Final = re.compile(r"\.([^.\['\]]+)|\['((?:[^'\\]|\\.)*)'\]")
 
 
 def _resolved(field_path: str, node: SchemaNode) -> list[str] | None:
-    """A rule's fieldPath as paths are written in causes, step by step; None when it leads to no field."""
+    """A rule's fieldPath as paths are written in causes, step by step; None when it leads to no
+    field.
+    """
     steps: list[str] = []
     at: SchemaNode | None = node
     position = 0
@@ -176,16 +225,20 @@ def _resolved(field_path: str, node: SchemaNode) -> list[str] | None:
         child = at.child(name) if at and name else None
         if step is None or name is None or at is None or child is None:
             return None
-        steps.append(_inside(".", name, at).removeprefix(".") if name not in at.properties else f".{name}")
+        steps.append(
+            _inside(".", name, at).removeprefix(".") if name not in at.properties else f".{name}"
+        )
         at, position = child, step.end()
     return steps
 
 
-# ---- compiling -------------------------------------------------------------------------------------------------------------
+# ---- compiling -----------------------------------------------------------------------------------
 
 
 def compile_errors(node: SchemaNode, path: str) -> list[StatusCause]:
-    """What is wrong with the rules of a schema at ``path``; what they say is looked at when all are written as they should be."""
+    """What is wrong with the rules of a schema at ``path``; what they say is looked at when all are
+    written as they should be.
+    """
     places = list(_ruled(dataclasses.replace(node, embedded=True), path, ""))
     written = [cause for at, where, list_path in places for cause in _written(at, where, list_path)]
     return written or [cause for at, where, _ in places for cause in _uncompilable(at, where)]
@@ -211,14 +264,21 @@ def _written(node: SchemaNode, path: str, list_path: str) -> Iterator[StatusCaus
         if not text:
             yield StatusCause.required(f"{at}.rule", "rule is not specified")
         elif list_path and cel_expressions.uses_old(text):
-            why = f"oldSelf cannot be used on the uncorrelatable portion of the schema within {list_path}"
+            why = (
+                f"oldSelf cannot be used on the uncorrelatable portion of the schema within "
+                f"{list_path}"
+            )
             yield StatusCause.invalid(f"{at}.rule", rule.rule, why)
         if rule.message and not message:
-            yield StatusCause.invalid(f"{at}.message", rule.message, "must be non-empty if specified")
+            yield StatusCause.invalid(
+                f"{at}.message", rule.message, "must be non-empty if specified"
+            )
         elif "\n" in message:
             yield StatusCause.invalid(f"{at}.message", rule.message, "must not contain line breaks")
         elif "\n" in text and not message:
-            yield StatusCause.required(f"{at}.message", "message must be specified if rule contains line breaks")
+            yield StatusCause.required(
+                f"{at}.message", "message must be specified if rule contains line breaks"
+            )
         if rule.message_expression and not rule.message_expression.strip():
             yield StatusCause.required(f"{at}.messageExpression", "must be non-empty if specified")
         if rule.reason not in _REASONS:
@@ -228,7 +288,8 @@ def _written(node: SchemaNode, path: str, list_path: str) -> Iterator[StatusCaus
 
 
 _COSTS: Final = (
-    "estimated rule cost exceeds budget by factor of more than 100x (try simplifying the rule, or adding maxItems, maxProperties, and "
+    "estimated rule cost exceeds budget by factor of more than 100x (try simplifying the rule, "
+    "or adding maxItems, maxProperties, and "
     "maxLength where arrays, maps, and strings are declared)"
 )
 
@@ -240,15 +301,28 @@ def _uncompilable(node: SchemaNode, path: str) -> Iterator[StatusCause]:
             yield _broken(rule, f"{at}.rule", f"compilation failed: {why}")
         elif _result(rule.rule, node, rule.optional_old_self) not in ("bool", "dyn"):
             yield _broken(rule, f"{at}.rule", "cel expression must evaluate to a bool")
-        for name, expression in (("rule", rule.rule), ("messageExpression", rule.message_expression)):
+        for name, expression in (
+            ("rule", rule.rule),
+            ("messageExpression", rule.message_expression),
+        ):
             if cel_sizes.growth_factor(expression) > cel_sizes.MAX_GROWTH_FACTOR:
                 yield StatusCause.forbidden(f"{at}.{name}", _COSTS)
-        if rule.message_expression and (why := _fault(rule.message_expression, node, rule.optional_old_self)):
-            yield _broken(rule, f"{at}.messageExpression", f"messageExpression compilation failed: {why}")
-        elif rule.message_expression and _result(rule.message_expression, node, rule.optional_old_self) not in ("string", "dyn"):
-            yield _broken(rule, f"{at}.messageExpression", "messageExpression must evaluate to a string")
+        if rule.message_expression and (
+            why := _fault(rule.message_expression, node, rule.optional_old_self)
+        ):
+            yield _broken(
+                rule, f"{at}.messageExpression", f"messageExpression compilation failed: {why}"
+            )
+        elif rule.message_expression and _result(
+            rule.message_expression, node, rule.optional_old_self
+        ) not in ("string", "dyn"):
+            yield _broken(
+                rule, f"{at}.messageExpression", "messageExpression must evaluate to a string"
+            )
         if rule.optional_old_self and not cel_expressions.uses_old(rule.rule):
-            yield StatusCause.invalid(f"{at}.optionalOldSelf", True, "may not be set if oldSelf is not used in rule")
+            yield StatusCause.invalid(
+                f"{at}.optionalOldSelf", True, "may not be set if oldSelf is not used in rule"
+            )
 
 
 def _fault(text: str, node: SchemaNode, optional: bool) -> str:

@@ -1,4 +1,6 @@
-"""Certificates of a cluster: an authority whose key nobody keeps, a server's, an administrator's; and the kubeconfig that has them."""
+"""Certificates of a cluster: an authority whose key nobody keeps, a server's, an administrator's;
+and the kubeconfig that has them.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,13 @@ MASTERS: Final = "system:masters"
 _LIFETIME: Final = datetime.timedelta(days=365)
 _CRITICAL: Final = (x509.BasicConstraints, x509.KeyUsage)
 _USAGES: Final = (
-    *("digital_signature", "content_commitment", "key_encipherment", "data_encipherment", "key_agreement"),
+    *(
+        "digital_signature",
+        "content_commitment",
+        "key_encipherment",
+        "data_encipherment",
+        "key_agreement",
+    ),
     *("key_cert_sign", "crl_sign", "encipher_only", "decipher_only"),
 )
 _HOSTS: Final = ("127.0.0.1", "::1")
@@ -44,31 +52,62 @@ class ClusterCertificates:
         self._issuer = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "towtank")])
         key = ec.generate_private_key(ec.SECP256R1())
         self.authority: Final = self._signed(self._issuer, key, key).certificate
-        names = [x509.DNSName("localhost"), *(x509.IPAddress(ipaddress.ip_address(host)) for host in _HOSTS)]
-        self.server: Final = self._pair("kube-apiserver", "", key, ExtendedKeyUsageOID.SERVER_AUTH, x509.SubjectAlternativeName(names))
-        self.administrator: Final = self._pair(ADMINISTRATOR, MASTERS, key, ExtendedKeyUsageOID.CLIENT_AUTH)
+        names = [
+            x509.DNSName("localhost"),
+            *(x509.IPAddress(ipaddress.ip_address(host)) for host in _HOSTS),
+        ]
+        self.server: Final = self._pair(
+            "kube-apiserver",
+            "",
+            key,
+            ExtendedKeyUsageOID.SERVER_AUTH,
+            x509.SubjectAlternativeName(names),
+        )
+        self.administrator: Final = self._pair(
+            ADMINISTRATOR, MASTERS, key, ExtendedKeyUsageOID.CLIENT_AUTH
+        )
 
     def _pair(
-        self, user: str, group: str, issuer: ec.EllipticCurvePrivateKey, usage: x509.ObjectIdentifier, *more: x509.ExtensionType
+        self,
+        user: str,
+        group: str,
+        issuer: ec.EllipticCurvePrivateKey,
+        usage: x509.ObjectIdentifier,
+        *more: x509.ExtensionType,
     ) -> KeyPair:
         groups = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group)] if group else []
         name = x509.Name([*groups, x509.NameAttribute(NameOID.COMMON_NAME, user)])
-        return self._signed(name, ec.generate_private_key(ec.SECP256R1()), issuer, x509.ExtendedKeyUsage([usage]), *more)
+        return self._signed(
+            name,
+            ec.generate_private_key(ec.SECP256R1()),
+            issuer,
+            x509.ExtendedKeyUsage([usage]),
+            *more,
+        )
 
     def _signed(
-        self, name: x509.Name, key: ec.EllipticCurvePrivateKey, issuer: ec.EllipticCurvePrivateKey, *extensions: x509.ExtensionType
+        self,
+        name: x509.Name,
+        key: ec.EllipticCurvePrivateKey,
+        issuer: ec.EllipticCurvePrivateKey,
+        *extensions: x509.ExtensionType,
     ) -> KeyPair:
         builder = x509.CertificateBuilder(
             issuer_name=self._issuer,
             subject_name=name,
             public_key=key.public_key(),
             serial_number=x509.random_serial_number(),
-            not_valid_before=self._now - datetime.timedelta(minutes=5),  # clients' clocks may be behind
+            # clients' clocks may be behind
+            not_valid_before=self._now - datetime.timedelta(minutes=5),
             not_valid_after=self._now + _LIFETIME,
         )
         for extension in (*_roles(key, issuer), *extensions):
             builder = builder.add_extension(extension, critical=isinstance(extension, _CRITICAL))
-        form = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+        form = (
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
         certificate = builder.sign(issuer, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
         return KeyPair(certificate, key.private_bytes(*form))
 
@@ -83,11 +122,14 @@ class ClusterCertificates:
         context.load_cert_chain(file)
         file.unlink()
         context.set_alpn_protocols(["http/1.1"])
-        context.num_tickets = 0  # no client resumes a session here: tickets would only be sent ahead of each first answer
+        # no client resumes a session here: tickets would only be sent ahead of each first answer
+        context.num_tickets = 0
         return context
 
     def configuration(self) -> Body:
-        """The ConfigMap in which a kube-apiserver says whose client certificates it believes, for servers that do as it does."""
+        """The ConfigMap in which a kube-apiserver says whose client certificates it believes, for
+        servers that do as it does.
+        """
         return {
             "apiVersion": "v1",
             "kind": "ConfigMap",
@@ -122,8 +164,12 @@ contexts:
 """
 
 
-def _roles(key: ec.EllipticCurvePrivateKey, issuer: ec.EllipticCurvePrivateKey) -> tuple[x509.ExtensionType, ...]:
-    """What a key is for, and whose it is: clients that check strictly (Python's from 3.13 on) want to be told."""
+def _roles(
+    key: ec.EllipticCurvePrivateKey, issuer: ec.EllipticCurvePrivateKey
+) -> tuple[x509.ExtensionType, ...]:
+    """What a key is for, and whose it is: clients that check strictly (Python's from 3.13 on) want
+    to be told.
+    """
     authority = key is issuer
     usages = {"key_cert_sign", "crl_sign"} if authority else {"digital_signature"}
     return (

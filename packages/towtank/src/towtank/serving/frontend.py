@@ -1,4 +1,6 @@
-"""HTTP: who asks, how much of it is read, and how answers and watches go out. No decision about objects is made here."""
+"""HTTP: who asks, how much of it is read, and how answers and watches go out. No decision about
+objects is made here.
+"""
 
 from __future__ import annotations
 
@@ -25,22 +27,32 @@ _MAX_HEAD_LINE_BYTES: Final = 1024 * 1024
 _UNPRINTABLE: Final = re.compile(r"[^\x20-\x7e]")
 _OPEN_PATHS: Final = frozenset({"/healthz", "/livez", "/readyz", "/version"})
 _SEND_TIMEOUT_SECONDS: Final = 10.0
-"""Seconds that a watch's reader may take for what is waiting: then it is dropped, and may come again."""
+"""Seconds that a watch's reader may take for what is waiting: then it is dropped, and may come
+again.
+"""
 _ENCODER: Final = msgspec.json.Encoder()
 
 
 class HttpFrontend:
     """A handler for aiohttp's server. ``token_user`` says whose a bearer token is."""
 
-    def __init__(self, answering: RequestDispatcher, watches: Watches, token_user: Callable[[str], str]) -> None:
+    def __init__(
+        self, answering: RequestDispatcher, watches: Watches, token_user: Callable[[str], str]
+    ) -> None:
         self._dispatcher = answering
         self._watches = watches
         self._token_user = token_user
 
     def server(self) -> web.Server:
-        """What listens; a request ends with its connection, so a watch whose reader has gone goes too."""
+        """What listens; a request ends with its connection, so a watch whose reader has gone goes
+        too.
+        """
         return web.Server(
-            self.handle, access_log=None, handler_cancellation=True, max_line_size=_MAX_HEAD_LINE_BYTES, max_field_size=_MAX_HEAD_LINE_BYTES
+            self.handle,
+            access_log=None,
+            handler_cancellation=True,
+            max_line_size=_MAX_HEAD_LINE_BYTES,
+            max_field_size=_MAX_HEAD_LINE_BYTES,
         )
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -54,7 +66,10 @@ class HttpFrontend:
         except ConnectionError:
             raise  # nobody is there to be answered
         except Exception as fault:
-            log.exception("a request could not be answered", extra={"method": request.method, "path": request.path})
+            log.exception(
+                "a request could not be answered",
+                extra={"method": request.method, "path": request.path},
+            )
             status = ApiError(500, "InternalError", f"Internal error occurred: {fault!r}").status()
             return _response(request, ApiResponse(500, status))
         return await _stream(request, watch)
@@ -90,8 +105,12 @@ class HttpFrontend:
 
 
 async def _stream(request: web.BaseRequest, watch: Watch) -> web.StreamResponse:
-    """What a watch tells. From the first byte on there is no other answer: whatever goes wrong breaks the connection."""
-    response = web.StreamResponse(headers={"Content-Type": "application/json", "Cache-Control": "no-cache, private"})
+    """What a watch tells. From the first byte on there is no other answer: whatever goes wrong
+    breaks the connection.
+    """
+    response = web.StreamResponse(
+        headers={"Content-Type": "application/json", "Cache-Control": "no-cache, private"}
+    )
     if request.version >= HttpVersion11:
         response.enable_chunked_encoding()
     else:
@@ -123,7 +142,9 @@ def _break(request: web.BaseRequest) -> None:
 
 
 def _text(text: str) -> str:
-    """What came, without the surrogates that stand for bytes that are no UTF-8: those go into no answer."""
+    """What came, without the surrogates that stand for bytes that are no UTF-8: those go into no
+    answer.
+    """
     return text.encode(errors="replace").decode()
 
 
@@ -148,7 +169,11 @@ async def _body(request: web.BaseRequest) -> bytes:
 
 def _response(request: web.BaseRequest, answer: ApiResponse) -> web.Response:
     body = answer.body if isinstance(answer.body, bytes) else _ENCODER.encode(answer.body) + b"\n"
-    response = web.Response(body=body, status=answer.code, headers={"Content-Type": answer.content_type, **answer.headers})
+    response = web.Response(
+        body=body,
+        status=answer.code,
+        headers={"Content-Type": answer.content_type, **answer.headers},
+    )
     response.headers["Cache-Control"] = "no-cache, private"
     for text in answer.warnings:
         shown = _UNPRINTABLE.sub("?", text).replace("\\", "\\\\").replace('"', '\\"')

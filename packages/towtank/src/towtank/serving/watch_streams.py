@@ -1,7 +1,8 @@
 """Watches: lines of events, from what the store says.
 
-A watch is told of changes within the writes that make them, so it only keeps them then; whoever reads its chunks gets what has gathered
-since, in one piece. A reader that is too slow is dropped, as the API server drops it: it comes again with the last version that it saw.
+A watch is told of changes within the writes that make them, so it only keeps them then; whoever
+reads its chunks gets what has gathered since, in one piece. A reader that is too slow is dropped,
+as the API server drops it: it comes again with the last version that it saw.
 """
 
 from __future__ import annotations
@@ -48,7 +49,9 @@ class Watches:
         self._open: dict[str, set[Watch]] = collections.defaultdict(set)
 
     def open(self, options: WatchOptions) -> Watch:
-        """Begin. Raises ApiError 400 for selectors that cannot be read, and 429 when there are too many."""
+        """Begin. Raises ApiError 400 for selectors that cannot be read, and 429 when there are too
+        many.
+        """
         if sum(map(len, self._open.values())) >= MAX_OPEN_WATCHES:
             raise too_many_requests(f"{MAX_OPEN_WATCHES} watches are open", _RETRY_AFTER_SECONDS)
         key = options.target.resource.key
@@ -68,7 +71,9 @@ class Watches:
 
 
 class Watch:
-    """One. It listens from the moment it is made, so nothing is missed between that and the first chunk."""
+    """One. It listens from the moment it is made, so nothing is missed between that and the first
+    chunk.
+    """
 
     def __init__(self, verbs: Verbs, options: WatchOptions, closed: Callable[[], None]) -> None:
         self._verbs = verbs
@@ -76,7 +81,9 @@ class Watch:
         self._closed = closed
         target = stored_target(options.target)
         self._key, self._namespace, self._name = target.resource.key, target.namespace, target.name
-        self._wanted = object_selectors.object_filter(options.target.resource, options.label_selector, options.field_selector)
+        self._wanted = object_selectors.object_filter(
+            options.target.resource, options.label_selector, options.field_selector
+        )
         self._form = _EventEncoder(verbs, options)
         self._changes: collections.deque[StoreChange] = collections.deque()
         self._waiting = 0
@@ -98,7 +105,9 @@ class Watch:
     async def chunks(self) -> AsyncIterator[bytes]:
         """Lines, several together. Ends by itself at the time that was asked for."""
         started = time.monotonic()
-        ends = started + min(self._options.timeout_seconds or _DEFAULT_TIMEOUT_SECONDS, _DEFAULT_TIMEOUT_SECONDS)
+        ends = started + min(
+            self._options.timeout_seconds or _DEFAULT_TIMEOUT_SECONDS, _DEFAULT_TIMEOUT_SECONDS
+        )
         bookmark = _next_bookmark(started, ends) if self._options.since is None else started
         if self._first:
             yield b"".join(self._first)
@@ -112,7 +121,9 @@ class Watch:
             if self._options.bookmarks and now >= bookmark:
                 bookmark = _next_bookmark(now, ends)
                 yield self._form.bookmark(self._verbs.store.revision)
-            await self._sleep(min(ends, bookmark if self._options.bookmarks else ends) - time.monotonic())
+            await self._sleep(
+                min(ends, bookmark if self._options.bookmarks else ends) - time.monotonic()
+            )
 
     async def _sleep(self, seconds: float) -> None:
         self._woken.clear()
@@ -122,15 +133,21 @@ class Watch:
             except TimeoutError:
                 return
 
-    # ---- what there was ----------------------------------------------------------------------------------------------------
+    # ---- what there was --------------------------------------------------------------------------
 
     def _begin(self) -> list[bytes]:
-        """The first lines: what is there now, or what has changed since; or that this is too long ago, which ends it."""
+        """The first lines: what is there now, or what has changed since; or that this is too long
+        ago, which ends it.
+        """
         since = self._options.since
         if since is None:
             return list(self._initial())
         try:
-            self._changes.extend(change for change in self._verbs.store.since(self._key, since) if self._is_selected(change))
+            self._changes.extend(
+                change
+                for change in self._verbs.store.since(self._key, since)
+                if self._is_selected(change)
+            )
             self._waiting = sum(change.now.size for change in self._changes)
         except TooOld as fault:
             self._ended = True
@@ -139,19 +156,23 @@ class Watch:
 
     def _initial(self) -> Iterator[bytes]:
         options = self._options
-        which = ListOptions(label_selector=options.label_selector, field_selector=options.field_selector)
+        which = ListOptions(
+            label_selector=options.label_selector, field_selector=options.field_selector
+        )
         page = self._verbs.list(stored_target(options.target), which)
         for stored in page.items:
             yield self._form.event("ADDED", stored)
         if options.bookmarks:
             yield self._form.bookmark(page.revision, _INITIAL_EVENTS_END)
 
-    # ---- what there is -----------------------------------------------------------------------------------------------------
+    # ---- what there is ---------------------------------------------------------------------------
 
     def _on_change(self, change: StoreChange) -> None:
         if not self._is_selected(change):
             return
-        if len(self._changes) >= MAX_PENDING_CHANGES or (self._changes and self._waiting + change.now.size > MAX_PENDING_BYTES):
+        if len(self._changes) >= MAX_PENDING_CHANGES or (
+            self._changes and self._waiting + change.now.size > MAX_PENDING_BYTES
+        ):
             self.end()
             return
         self._changes.append(change)
@@ -160,7 +181,9 @@ class Watch:
 
     def _is_selected(self, change: StoreChange) -> bool:
         namespace, name = change.now.key
-        return (not self._namespace or namespace == self._namespace) and (not self._name or name == self._name)
+        return (not self._namespace or namespace == self._namespace) and (
+            not self._name or name == self._name
+        )
 
     def _lines(self) -> Iterator[bytes]:
         for _ in range(min(len(self._changes), MAX_EVENTS_PER_CHUNK)):
@@ -180,7 +203,10 @@ class Watch:
             return self._form.event("MODIFIED" if before else "ADDED", change.now)
         if not before or change.before is None:
             return None
-        return self._form.event("DELETED", change.now if change.type == "DELETED" else _gone(change.before, change.revision))
+        return self._form.event(
+            "DELETED",
+            change.now if change.type == "DELETED" else _gone(change.before, change.revision),
+        )
 
 
 class _EventEncoder:
@@ -192,13 +218,19 @@ class _EventEncoder:
         self._whole = not options.as_table and not options.metadata_only
         self._plain = self._whole and options.target.resource.mapping is None
         self._clock = verbs.clock
-        self._printer = printer.TablePrinter(options.target.resource, options.include_object) if options.as_table else None
+        self._printer = (
+            printer.TablePrinter(options.target.resource, options.include_object)
+            if options.as_table
+            else None
+        )
         self._headers = True
         self._meta = options.meta
 
     def event(self, kind: str, stored: Stored) -> bytes:
         """One line; the text of an object is written once for all who watch it."""
-        return _line(kind, stored.text if self._plain else self._shown(to_served(self._target, stored.body)))
+        return _line(
+            kind, stored.text if self._plain else self._shown(to_served(self._target, stored.body))
+        )
 
     def bookmark(self, revision: int, annotations: Body | None = None) -> bytes:
         """A line that says how far this watch has come."""
@@ -206,7 +238,12 @@ class _EventEncoder:
         if annotations:
             metadata["annotations"] = annotations
         resource = self._target.resource
-        return _line("BOOKMARK", self._shown({"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata}))
+        return _line(
+            "BOOKMARK",
+            self._shown(
+                {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata}
+            ),
+        )
 
     def _shown(self, body: Body) -> bytes:
         shown: Any = printer.partial(body) if self._metadata_only else body
@@ -222,7 +259,9 @@ def _line(kind: str, text: bytes) -> bytes:
 
 
 def _gone(before: Stored, revision: int) -> Stored:
-    """An object that is there and does not match any more: what it was, at the version of its change."""
+    """An object that is there and does not match any more: what it was, at the version of its
+    change.
+    """
     metadata = {**before.body["metadata"], "resourceVersion": str(revision)}
     return Stored(before.key, {**before.body, "metadata": metadata}, revision)
 

@@ -1,6 +1,8 @@
-"""What every object has: its metadata, which only the server may write in parts, and its body's way in.
+"""What every object has: its metadata, which only the server may write in parts, and its body's way
+in.
 
-``decoded`` is the door: whatever passes it has the right apiVersion and kind, no field that its schema does not know, and all defaults.
+``decoded`` is the door: whatever passes it has the right apiVersion and kind, no field that its
+schema does not know, and all defaults.
 """
 
 from __future__ import annotations
@@ -13,13 +15,28 @@ from typing import Any
 import msgspec
 
 from towtank.model import metadata_rules, times
-from towtank.model.api_errors import STALE, ApiError, StatusCause, bad_request, conflict, invalid, unregistered
+from towtank.model.api_errors import (
+    STALE,
+    ApiError,
+    StatusCause,
+    bad_request,
+    conflict,
+    invalid,
+    unregistered,
+)
 from towtank.model.json_values import json_type
 from towtank.model.kinds import META, APIResource, Body
 from towtank.model.requests import RequestTarget, WriteOptions
 from towtank.schemas import omit_empty, pruning
 
-_OWN = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "selfLink")
+_OWN = (
+    "uid",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "generation",
+    "selfLink",
+)
 """Metadata that a writer cannot change; what it says there is not looked at."""
 _GENERATED = "bcdfghjklmnpqrstvwxz2456789"
 _RANDOM = 5
@@ -28,14 +45,26 @@ _TRIES = 8
 
 
 def decoded(resource: APIResource, body: Any, options: WriteOptions) -> Body:
-    """Check and complete a body in place. Raises ApiError for what cannot be an object of this resource."""
+    """Check and complete a body in place. Raises ApiError for what cannot be an object of this
+    resource.
+    """
     if not isinstance(body, dict):
-        raise bad_request(f"an object of kind {resource.kind} is expected, not {type(body).__name__}")
+        raise bad_request(
+            f"an object of kind {resource.kind} is expected, not {type(body).__name__}"
+        )
     if body.get("metadata") is None:
         body["metadata"] = {}
     if not isinstance(body["metadata"], dict):
         place = "value" if resource.custom else f"struct field {resource.kind}.metadata"
-        raise bad_request(_cannot(resource, f"json: cannot unmarshal {json_type(body['metadata'])} into Go {place} of type v1.ObjectMeta"))
+        raise bad_request(
+            _cannot(
+                resource,
+                (
+                    f"json: cannot unmarshal {json_type(body['metadata'])} into Go {place} of "
+                    f"type v1.ObjectMeta"
+                ),
+            )
+        )
     _same_type(resource, body)
     unknown = pruning.prune(body, resource.schema)
     if unknown and options.field_validation == "Strict":
@@ -58,32 +87,63 @@ def decoded(resource: APIResource, body: Any, options: WriteOptions) -> Body:
 def _same_type(resource: APIResource, body: Body) -> None:
     """Whether it says that it is of this resource. Built-in objects need not say so."""
     if resource.custom and not body.get("kind"):
-        raise bad_request(f"the object provided is unrecognized (must be of type {resource.kind}): Object 'Kind' is missing")
-    version, kind = body.setdefault("apiVersion", resource.api_version), body.setdefault("kind", resource.kind)
+        raise bad_request(
+            f"the object provided is unrecognized (must be of type {resource.kind}): Object "
+            f"'Kind' is missing"
+        )
+    version, kind = (
+        body.setdefault("apiVersion", resource.api_version),
+        body.setdefault("kind", resource.kind),
+    )
     if version != resource.api_version and kind == resource.kind:
-        raise bad_request(f"the API version in the data ({version}) does not match the expected API version ({resource.api_version})")
+        raise bad_request(
+            f"the API version in the data ({version}) does not match the expected API "
+            f"version ({resource.api_version})"
+        )
     if kind != resource.kind and resource.custom:
         name = str(body["metadata"].get("name", ""))
-        raise invalid(kind, resource.group, name, [StatusCause.invalid("kind", kind, f"must be {resource.kind}")])
+        raise invalid(
+            kind,
+            resource.group,
+            name,
+            [StatusCause.invalid("kind", kind, f"must be {resource.kind}")],
+        )
     if kind != resource.kind:
         of_version = str(version).rpartition("/")[2]
-        raise bad_request(f'{kind} in version "{of_version}" cannot be handled as a {resource.kind}: {unregistered(kind, version)}')
+        raise bad_request(
+            f'{kind} in version "{of_version}" cannot be handled as a {resource.kind}: '
+            f"{unregistered(kind, version)}"
+        )
 
 
 def _cannot(resource: APIResource, why: str) -> str:
-    return f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}: {why}'
+    return (
+        f'{resource.kind} in version "{resource.version}" cannot be handled as a '
+        f"{resource.kind}: {why}"
+    )
 
 
 def unpatched(resource: APIResource, patched: Body, refused: ApiError) -> ApiError:
-    """The refusal of a patch that makes of an object what cannot be decoded as one: where a body's is 400, this is 422."""
+    """The refusal of a patch that makes of an object what cannot be decoded as one: where a body's
+    is 400, this is 422.
+    """
     if refused.code != 400:
         return refused
     why = refused.message.rpartition(f" cannot be handled as a {resource.kind}: ")[2]
-    return invalid("", "", "", [StatusCause.invalid("patch", msgspec.json.encode(patched, order="sorted").decode(), why)])
+    return invalid(
+        "",
+        "",
+        "",
+        [StatusCause.invalid("patch", msgspec.json.encode(patched, order="sorted").decode(), why)],
+    )
 
 
-def initialise(target: RequestTarget, body: Body, now: datetime, uid: str, taken: Callable[[str], bool]) -> None:
-    """Give a new object its metadata; a name that is made up is, if at all possible, not ``taken``."""
+def initialise(
+    target: RequestTarget, body: Body, now: datetime, uid: str, taken: Callable[[str], bool]
+) -> None:
+    """Give a new object its metadata; a name that is made up is, if at all possible, not
+    ``taken``.
+    """
     metadata = body["metadata"]
     for field in _OWN:
         if field != "generation":  # which who writes may say where nobody counts
@@ -92,7 +152,11 @@ def initialise(target: RequestTarget, body: Body, now: datetime, uid: str, taken
         raise bad_request("resourceVersion should not be set on objects to be created")
     same_namespace(target, metadata)
     if not metadata.get("name") and (prefix := metadata.get("generateName")):
-        made_up = [prefix[:_MAX_PREFIX_LENGTH] + "".join(secrets.choice(_GENERATED) for _ in range(_RANDOM)) for _ in range(_TRIES)]
+        made_up = [
+            prefix[:_MAX_PREFIX_LENGTH]
+            + "".join(secrets.choice(_GENERATED) for _ in range(_RANDOM))
+            for _ in range(_TRIES)
+        ]
         metadata["name"] = next((name for name in made_up if not taken(name)), made_up[-1])
     metadata |= {"uid": uid, "creationTimestamp": times.timestamp(now)}
     if target.resource.generation:
@@ -103,12 +167,16 @@ def require_version(target: RequestTarget, new: Body) -> None:
     """Refuse to replace an object without knowing which state of it, where its kind wants that."""
     resource = target.resource
     if resource.strategy.conditional and not new["metadata"].get("resourceVersion"):
-        cause = StatusCause.invalid("metadata.resourceVersion", 0, "must be specified for an update")
+        cause = StatusCause.invalid(
+            "metadata.resourceVersion", 0, "must be specified for an update"
+        )
         raise invalid(resource.plural, resource.group, target.name, [cause])
 
 
 def keep_server_fields(target: RequestTarget, new: Body, old: Body) -> None:
-    """Give a changed object what the old one had and nobody may change. Raises ApiError where the writer meant another object."""
+    """Give a changed object what the old one had and nobody may change. Raises ApiError where the
+    writer meant another object.
+    """
     metadata, before, resource = new["metadata"], old["metadata"], target.resource
     same_namespace(target, metadata)
     require_name(metadata, name := before["name"])
@@ -124,31 +192,55 @@ def keep_server_fields(target: RequestTarget, new: Body, old: Body) -> None:
             metadata[field] = before[field]
 
 
-def require_same(target: RequestTarget, body: Body, wanted: Mapping[str, Any], *, going: bool = False) -> None:
-    """See that this is the object that is meant: ``wanted`` may have a uid and a resourceVersion. Raises ApiError 409.
+def require_same(
+    target: RequestTarget, body: Body, wanted: Mapping[str, Any], *, going: bool = False
+) -> None:
+    """See that this is the object that is meant: ``wanted`` may have a uid and a resourceVersion.
+    Raises ApiError 409.
 
     A client that deletes is told so in other words than one that changes.
     """
     metadata, resource = body["metadata"], target.resource
-    for key, name, guess in (("uid", "UID", "deleted and then recreated"), ("resourceVersion", "ResourceVersion", "modified")):
+    for key, name, guess in (
+        ("uid", "UID", "deleted and then recreated"),
+        ("resourceVersion", "ResourceVersion", "modified"),
+    ):
         said, found = wanted.get(key), metadata[key]
         if not said or said == found:
             continue
         if going:
-            why = f"the {name} in the precondition ({said}) does not match the {name} in record ({found})"
-            raise conflict(resource.kind, resource.group, metadata["name"], f"{why}. The object might have been {guess}")
-        where = "/".join(filter(None, ("/registry", resource.plural, target.namespace, metadata["name"])))
+            why = (
+                f"the {name} in the precondition ({said}) does not match the {name} in record "
+                f"({found})"
+            )
+            raise conflict(
+                resource.kind,
+                resource.group,
+                metadata["name"],
+                f"{why}. The object might have been {guess}",
+            )
+        where = "/".join(
+            filter(None, ("/registry", resource.plural, target.namespace, metadata["name"]))
+        )
         why = f"Precondition failed: {name} in precondition: {said}, {name} in object meta: {found}"
-        text = f"StorageError: invalid object, Code: 4, Key: {where}, ResourceVersion: 0, AdditionalErrorMsg: {why}"
+        text = (
+            f"StorageError: invalid object, Code: 4, Key: {where}, ResourceVersion: 0, "
+            f"AdditionalErrorMsg: {why}"
+        )
         raise conflict(resource.plural, resource.group, metadata["name"], text)
 
 
 def require_name(metadata: dict[str, Any], name: str) -> None:
     """See that an object has the name that the URL says. Raises ApiError 400."""
     if not (said := metadata.get("name")):
-        raise bad_request(f"the name of the object ({name} based on URL) was undeterminable: name must be provided")
+        raise bad_request(
+            f"the name of the object ({name} based on URL) was undeterminable: name must be "
+            f"provided"
+        )
     if said != name:
-        raise bad_request(f"the name of the object ({said}) does not match the name on the URL ({name})")
+        raise bad_request(
+            f"the name of the object ({said}) does not match the name on the URL ({name})"
+        )
 
 
 def same_namespace(target: RequestTarget, metadata: dict[str, Any]) -> None:
@@ -157,19 +249,28 @@ def same_namespace(target: RequestTarget, metadata: dict[str, Any]) -> None:
         metadata.pop("namespace", None)
         return
     if metadata.setdefault("namespace", target.namespace) != target.namespace:
-        raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
+        raise bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
 
 
 def metadata_causes(body: Body, resource: APIResource) -> list[StatusCause]:
     """Rules of metadata for all kinds."""
     metadata = body["metadata"]
     if name := metadata.get("name"):
-        causes = [StatusCause.invalid("metadata.name", name, text) for text in resource.strategy.name(name)]
+        causes = [
+            StatusCause.invalid("metadata.name", name, text)
+            for text in resource.strategy.name(name)
+        ]
     else:
         causes = [StatusCause.required("metadata.name", "name or generateName is required")]
     causes += metadata_rules.label_causes(metadata.get("labels") or {}, "metadata.labels")
-    causes += metadata_rules.annotation_causes(metadata.get("annotations") or {}, "metadata.annotations")
-    causes += metadata_rules.finalizer_causes(metadata.get("finalizers") or (), free=resource.custom)
+    causes += metadata_rules.annotation_causes(
+        metadata.get("annotations") or {}, "metadata.annotations"
+    )
+    causes += metadata_rules.finalizer_causes(
+        metadata.get("finalizers") or (), free=resource.custom
+    )
     causes += metadata_rules.owner_causes(metadata.get("ownerReferences") or ())
     return causes
 

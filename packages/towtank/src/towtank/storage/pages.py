@@ -1,7 +1,7 @@
 """Lists in pages.
 
-The store's lists are snapshots, so a client that reads page after page sees one revision: what is left for it is kept for a while
-under its continue token.
+The store's lists are snapshots, so a client that reads page after page sees one revision: what is
+left for it is kept for a while under its continue token.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from towtank.storage.store import RevisionStore, Stored
 MAX_CONTINUED_LISTS = 100
 CONTINUE_LIFETIME = timedelta(minutes=5)
 _GONE = (
-    "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue "
+    "The provided continue parameter is too old to display a consistent list result. You can "
+    "start a new list without the continue "
     "parameter."
 )
 
@@ -42,7 +43,14 @@ _Question: TypeAlias = tuple[str, ...]
 
 def _question(target: RequestTarget, options: ListOptions) -> _Question:
     resource = target.resource
-    return resource.group, resource.plural, target.namespace, target.name, options.label_selector, options.field_selector
+    return (
+        resource.group,
+        resource.plural,
+        target.namespace,
+        target.name,
+        options.label_selector,
+        options.field_selector,
+    )
 
 
 class Pages:
@@ -51,7 +59,9 @@ class Pages:
     def __init__(self, store: RevisionStore, clock: Callable[[], datetime]) -> None:
         self._store = store
         self._clock = clock
-        self._left: collections.OrderedDict[str, tuple[datetime, _Question, int, Sequence[Stored]]] = collections.OrderedDict()
+        self._left: collections.OrderedDict[
+            str, tuple[datetime, _Question, int, Sequence[Stored]]
+        ] = collections.OrderedDict()
 
     def list(self, target: RequestTarget, options: ListOptions) -> ListPage:
         """A page. Raises ApiError 400 and 410."""
@@ -66,10 +76,17 @@ class Pages:
             return ListPage(found, revision)
         rest = found[options.limit :]
         remaining = None if options.label_selector or options.field_selector else len(rest)
-        return ListPage(found[: options.limit], revision, self._keep(_question(target, options), revision, rest), remaining)
+        return ListPage(
+            found[: options.limit],
+            revision,
+            self._keep(_question(target, options), revision, rest),
+            remaining,
+        )
 
     def _chosen(self, target: RequestTarget, options: ListOptions) -> Sequence[Stored]:
-        wanted = object_selectors.object_filter(target.resource, options.label_selector, options.field_selector)
+        wanted = object_selectors.object_filter(
+            target.resource, options.label_selector, options.field_selector
+        )
         found = self._store.list(target.resource.key, target.namespace)
         if target.name:  # a watch or a list of one object
             found = [stored for stored in found if stored.key[1] == target.name]
@@ -99,17 +116,28 @@ def _check_version(options: ListOptions, revision: int) -> None:
         number = parsed_version(version, "invalid resource version: ")
         require_reached(number, revision)
         if match == "Exact" and number != revision:
-            raise expired(f"The resourceVersion for the provided list is too old: {version}, current: {revision}")
+            raise expired(
+                f"The resourceVersion for the provided list is too old: {version}, current: "
+                f"{revision}"
+            )
 
 
 def _match_causes(version: str, match: str) -> list[StatusCause]:
     field = "resourceVersionMatch"
     if match and not version:
-        return [StatusCause.forbidden(field, "resourceVersionMatch is forbidden unless resourceVersion is provided")]
+        return [
+            StatusCause.forbidden(
+                field, "resourceVersionMatch is forbidden unless resourceVersion is provided"
+            )
+        ]
     if match not in ("", "Exact", "NotOlderThan"):
         return [StatusCause.unsupported(field, match, ("Exact", "NotOlderThan", ""))]
     if match == "Exact" and version == "0":
-        return [StatusCause.forbidden(field, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"')]
+        return [
+            StatusCause.forbidden(
+                field, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'
+            )
+        ]
     return []
 
 

@@ -1,7 +1,9 @@
-"""The store: all objects, one revision counter, and a log of what changed, as etcd and the watch cache are together.
+"""The store: all objects, one revision counter, and a log of what changed, as etcd and the watch
+cache are together.
 
-Synchronous and without a clock. Bodies that are in the store are never changed in place: a change is a new body. So a list is a
-snapshot by itself, and an object is written as JSON once, whoever reads it.
+Synchronous and without a clock. Bodies that are in the store are never changed in place: a change
+is a new body. So a list is a snapshot by itself, and an object is written as JSON once, whoever
+reads it.
 """
 
 from __future__ import annotations
@@ -61,7 +63,9 @@ class Stored:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class StoreChange:
-    """What a write did: ADDED, MODIFIED or DELETED. ``before`` is what stood there; ``now`` of a deletion is the last state."""
+    """What a write did: ADDED, MODIFIED or DELETED. ``before`` is what stood there; ``now`` of a
+    deletion is the last state.
+    """
 
     type: str
     now: Stored
@@ -78,7 +82,9 @@ Listener: TypeAlias = Callable[[str, StoreChange], None]
 
 
 class TooOld(Exception):
-    """The log does not reach back so far; ``oldest`` is the first revision that can be resumed from."""
+    """The log does not reach back so far; ``oldest`` is the first revision that can be resumed
+    from.
+    """
 
     def __init__(self, asked: int, oldest: int) -> None:
         super().__init__(f"too old resource version: {asked} ({oldest})")
@@ -126,22 +132,34 @@ class RevisionStore:
         history = self._history(resource)
         keys = history.keys
         if namespace:
-            keys = keys[bisect.bisect_left(keys, (namespace, "")) : bisect.bisect_left(keys, (f"{namespace}\0", ""))]
+            keys = keys[
+                bisect.bisect_left(keys, (namespace, "")) : bisect.bisect_left(
+                    keys, (f"{namespace}\0", "")
+                )
+            ]
         return [history.objects[key] for key in keys]
 
     def put(self, resource: str, namespace: str, body: Body) -> Stored:
-        """Create or replace; the store owns the body from now on and writes its metadata.resourceVersion."""
+        """Create or replace; the store owns the body from now on and writes its
+        metadata.resourceVersion.
+        """
         history, key = self._history(resource), (namespace, body["metadata"]["name"])
         before = history.objects.get(key)
         stored = self._stored(key, body)
         history.objects[key] = stored
         if before is None:
             bisect.insort(history.keys, key)
-        self._notify(resource, history, StoreChange("MODIFIED" if before else "ADDED", stored, before))
+        self._notify(
+            resource, history, StoreChange("MODIFIED" if before else "ADDED", stored, before)
+        )
         return stored
 
-    def remove(self, resource: str, namespace: str, name: str, last: Body | None = None) -> Stored | None:
-        """Remove; returns the last state, at the removal's revision: ``last``, or what stood there. None when there was nothing."""
+    def remove(
+        self, resource: str, namespace: str, name: str, last: Body | None = None
+    ) -> Stored | None:
+        """Remove; returns the last state, at the removal's revision: ``last``, or what stood there.
+        None when there was nothing.
+        """
         history = self._history(resource)
         before = history.objects.pop((namespace, name), None)
         if before is None:
@@ -164,8 +182,12 @@ class RevisionStore:
             newer.append(change)
         return reversed(newer)
 
-    def subscribe(self, resource: str, listener: Callable[[StoreChange], None]) -> Callable[[], None]:
-        """Have ``listener`` called with every change from now on, within the write; returns what ends that."""
+    def subscribe(
+        self, resource: str, listener: Callable[[StoreChange], None]
+    ) -> Callable[[], None]:
+        """Have ``listener`` called with every change from now on, within the write; returns what
+        ends that.
+        """
         listeners = self._history(resource).listeners
 
         def told(_: str, change: StoreChange) -> None:
@@ -192,7 +214,8 @@ class RevisionStore:
     def _notify(self, resource: str, history: _ResourceHistory, change: StoreChange) -> None:
         history.remember(change)
         self._not_notified.append((resource, change))
-        if len(self._not_notified) > 1:  # a listener wrote: all are told in order, so of this when they know what came before
+        # a listener wrote: all are told in order, so of this when they know what came before
+        if len(self._not_notified) > 1:
             return
         while self._not_notified:
             self._notify_next()
@@ -204,9 +227,14 @@ class RevisionStore:
 
 
 def notify_each(listeners: Iterable[Listener], resource: str, change: StoreChange) -> None:
-    """The write was made: who fails at hearing of it is no reason to refuse it, or to tell nobody else."""
+    """The write was made: who fails at hearing of it is no reason to refuse it, or to tell nobody
+    else.
+    """
     for listener in listeners:
         try:
             listener(resource, change)
         except Exception:
-            log.exception("a change was not followed", extra={"resource": resource, "key": "/".join(change.now.key)})
+            log.exception(
+                "a change was not followed",
+                extra={"resource": resource, "key": "/".join(change.now.key)},
+            )

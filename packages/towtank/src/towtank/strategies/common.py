@@ -31,13 +31,17 @@ def fill(body: Body, values: Mapping[str, Any]) -> None:
 
 
 def read_quantities(kind: str, *lists: Body | None) -> None:
-    """Write quantities the one way in which they are stored. Raises ApiError for what is none, as decoding does."""
+    """Write quantities the one way in which they are stored. Raises ApiError for what is none, as
+    decoding does.
+    """
     for resources in lists:
         for name, text in (resources or {}).items():
             try:
                 resources[name] = quantities.canonical(text, finest=-3)  # type: ignore[index]  # it has items
             except quantities.QuantityError as error:
-                raise bad_request(f'{kind} in version "v1" cannot be handled as a {kind}: {error.problem}') from error
+                raise bad_request(
+                    f'{kind} in version "v1" cannot be handled as a {kind}: {error.problem}'
+                ) from error
 
 
 def invalid(field: str, value: object, texts: Sequence[str]) -> Iterator[StatusCause]:
@@ -72,7 +76,9 @@ def unchanged(new: Body, old: Body, *paths: str) -> Iterator[StatusCause]:
             yield StatusCause.invalid(path, at(new, path), IMMUTABLE)
 
 
-def unique(items: Sequence[Body], key: Callable[[Body], object], field: Callable[[int], str]) -> Iterator[StatusCause]:
+def unique(
+    items: Sequence[Body], key: Callable[[Body], object], field: Callable[[int], str]
+) -> Iterator[StatusCause]:
     """Items that are told apart by a key."""
     seen = set()
     for index, item in enumerate(items):

@@ -17,7 +17,8 @@ _KEY: Final = re.compile("[-._a-zA-Z0-9]+")
 MAX_DATA_BYTES: Final = 1024 * 1024
 """Of all values together."""
 _KEY_TEXT: Final = (
-    "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', "
+    "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. "
+    "'key.name',  or 'KEY_NAME',  or 'key-name', "
     f"regex used for validation is '{_KEY.pattern}')"
 )
 _FIXED: Final = "field is immutable when `immutable` is set"
@@ -40,7 +41,9 @@ def _size_causes(field: str, texts: Body | None, coded: Body | None) -> Iterator
     size = sum(len(text.encode()) for text in (texts or {}).values())
     size += sum(len(base64.b64decode(text or "")) for text in (coded or {}).values())
     if size > MAX_DATA_BYTES:
-        yield StatusCause("FieldValueTooLong", field, f"Too long: may not be more than {MAX_DATA_BYTES} bytes")
+        yield StatusCause(
+            "FieldValueTooLong", field, f"Too long: may not be more than {MAX_DATA_BYTES} bytes"
+        )
 
 
 def _fixed_causes(new: Body, old: Body, *parts: str) -> Iterator[StatusCause]:
@@ -55,7 +58,10 @@ def _fixed_causes(new: Body, old: Body, *parts: str) -> Iterator[StatusCause]:
 class ConfigMapStrategy(Strategy):
     def validate(self, body: Body) -> Sequence[StatusCause]:
         """Keys are file names."""
-        return (*_key_causes(body, "data", "binaryData"), *_size_causes("[]", body.get("data"), body.get("binaryData")))
+        return (
+            *_key_causes(body, "data", "binaryData"),
+            *_size_causes("[]", body.get("data"), body.get("binaryData")),
+        )
 
     def validate_update(self, new: Body, old: Body) -> Sequence[StatusCause]:
         """An immutable one stays."""
@@ -69,13 +75,20 @@ class SecretStrategy(Strategy):
         """Text is written as bytes."""
         fill(body, {"type": "Opaque"})
         if text := body.pop("stringData", None):
-            body["data"] = {**(body.get("data") or {}), **{key: base64.b64encode(value.encode()).decode() for key, value in text.items()}}
+            body["data"] = {
+                **(body.get("data") or {}),
+                **{key: base64.b64encode(value.encode()).decode() for key, value in text.items()},
+            }
         for value in (body.get("data") or {}).values():
             _check_base64(value)
 
     def validate(self, body: Body) -> Sequence[StatusCause]:
         """Keys are file names, and some are needed."""
-        needed = [StatusCause.required(f"data[{key}]") for key in _NEEDED.get(body["type"], ()) if key not in (body.get("data") or {})]
+        needed = [
+            StatusCause.required(f"data[{key}]")
+            for key in _NEEDED.get(body["type"], ())
+            if key not in (body.get("data") or {})
+        ]
         return [*_key_causes(body, "data"), *_size_causes("data", None, body.get("data")), *needed]
 
     def validate_update(self, new: Body, old: Body) -> Sequence[StatusCause]:
@@ -89,4 +102,7 @@ def _check_base64(text: str | None) -> None:
     try:
         base64.b64decode(text or "", validate=True)
     except (binascii.Error, ValueError) as error:
-        raise bad_request(f'Secret in version "v1" cannot be handled as a Secret: illegal base64 data at input byte {place}') from error
+        raise bad_request(
+            f'Secret in version "v1" cannot be handled as a Secret: illegal base64 data at '
+            f"input byte {place}"
+        ) from error

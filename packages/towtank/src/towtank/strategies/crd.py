@@ -1,6 +1,7 @@
 """CustomResourceDefinitions: what a definition's own life is, and what is served because of it.
 
-Its names are accepted after it was made, unless another definition has them, and again when that other one has gone (``renamed``).
+Its names are accepted after it was made, unless another definition has them, and again when that
+other one has gone (``renamed``).
 """
 
 from __future__ import annotations
@@ -10,7 +11,15 @@ from typing import Final
 
 from towtank.model import conditions
 from towtank.model.api_errors import ApiError, StatusCause, bad_request, forbidden
-from towtank.model.kinds import META, APIResource, Body, ObjectGetter, ScaleSubresource, Strategy, TableColumn
+from towtank.model.kinds import (
+    META,
+    APIResource,
+    Body,
+    ObjectGetter,
+    ScaleSubresource,
+    Strategy,
+    TableColumn,
+)
 from towtank.schemas import schema_parser, structural
 from towtank.strategies import crd_validation
 
@@ -21,14 +30,18 @@ _KIND: Final = "CustomResourceDefinition"
 
 
 class CRDStrategy(Strategy):
-    """Of definitions. The status is ours alone: ``admit`` writes all of it, whatever the creator says."""
+    """Of definitions. The status is ours alone: ``admit`` writes all of it, whatever the creator
+    says.
+    """
 
     status_at_creation = True
     conditional = True
     status_leaves = META
 
     def default(self, body: Body) -> None:
-        """Names that follow from others, and what is not said of versions. Raises ApiError for a schema that is none."""
+        """Names that follow from others, and what is not said of versions. Raises ApiError for a
+        schema that is none.
+        """
         spec = body["spec"] = body.get("spec") or {}
         names = spec["names"] = spec.get("names") or {}
         if kind := names.get("kind"):
@@ -41,19 +54,29 @@ class CRDStrategy(Strategy):
             version.setdefault("served", False)
             version.setdefault("storage", False)
             schema = (version.get("schema") or {}).get("openAPIV3Schema")
-            if schema is not None and (why := structural.malformed(schema, "spec.versions.schema.openAPIV3Schema")):
+            if schema is not None and (
+                why := structural.malformed(schema, "spec.versions.schema.openAPIV3Schema")
+            ):
                 raise bad_request(f'{_KIND} in version "v1" cannot be handled as a {_KIND}: {why}')
 
     def admit(self, body: Body, reads: ObjectGetter) -> None:
         """No names yet (``renamed``); note the storage version."""
         stored = [version["name"] for version in body["spec"]["versions"] if version["storage"]][:1]
-        body["status"] = {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": stored}
+        body["status"] = {
+            "conditions": None,
+            "acceptedNames": {"plural": "", "kind": ""},
+            "storedVersions": stored,
+        }
 
     def prepare_update(self, new: Body, old: Body) -> None:
         """Note a new storage version."""
         status = dict(new.get("status") or {})
         stored = status.get("storedVersions") or []
-        storage = [version["name"] for version in new["spec"]["versions"] if version["storage"] and version["name"] not in stored]
+        storage = [
+            version["name"]
+            for version in new["spec"]["versions"]
+            if version["storage"] and version["name"] not in stored
+        ]
         status["storedVersions"] = [*stored, *storage[:1]]
         new["status"] = status
 
@@ -73,27 +96,42 @@ class CRDStrategy(Strategy):
         """Have its objects deleted."""
         metadata, status = body["metadata"], body["status"]
         del metadata["deletionGracePeriodSeconds"]  # it takes as long as it takes
-        metadata["finalizers"] = [*(one for one in metadata.get("finalizers", ()) if one != CLEANUP), CLEANUP]
-        why = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
+        metadata["finalizers"] = [
+            *(one for one in metadata.get("finalizers", ()) if one != CLEANUP),
+            CLEANUP,
+        ]
+        why = (
+            "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
+        )
         terminating = _condition("Terminating", True, "InstanceDeletionPending", why)
         status["conditions"] = conditions.merged_conditions(
             body, conditions.with_transition_time(body, terminating, metadata["deletionTimestamp"])
         )
 
 
-# ---- names -----------------------------------------------------------------------------------------------------------------
+# ---- names ---------------------------------------------------------------------------------------
 
-_SINGLE: Final = (("plural", "Plural"), ("singular", "Singular"), ("shortNames", "ShortNames"), ("kind", "Kind"), ("listKind", "ListKind"))
+_SINGLE: Final = (
+    ("plural", "Plural"),
+    ("singular", "Singular"),
+    ("shortNames", "ShortNames"),
+    ("kind", "Kind"),
+    ("listKind", "ListKind"),
+)
 
 
 def renamed(definition: Body, others: Iterable[Body], now: str) -> Body | None:
-    """The definition with the names that it can have now, when those are not what its status says."""
+    """The definition with the names that it can have now, when those are not what its status
+    says.
+    """
     status = {**(definition.get("status") or {}), **_names_status(definition, others, now)}
     return None if status == definition.get("status") else {**definition, "status": status}
 
 
 def _names_status(definition: Body, others: Iterable[Body], now: str) -> Body:
-    """acceptedNames and conditions. A name that was accepted stays where the wanted one is taken."""
+    """acceptedNames and conditions. A name that was accepted stays where the wanted one is
+    taken.
+    """
     spec, status = definition["spec"], definition.get("status") or {}
     wanted, accepted = spec["names"], dict(status.get("acceptedNames") or {})
     resources, kinds = _taken(definition, others)
@@ -109,12 +147,19 @@ def _names_status(definition: Body, others: Iterable[Body], now: str) -> Body:
         else:
             accepted.pop(key, None)
     accepted = {**accepted, "categories": wanted.get("categories")}
-    names = _condition("NamesAccepted", not fault[0], *(fault if fault[0] else ("NoConflicts", "no conflicts found")))
-    established = _condition("Established", True, "InitialNamesAccepted", "the initial names have been accepted")
+    names = _condition(
+        "NamesAccepted",
+        not fault[0],
+        *(fault if fault[0] else ("NoConflicts", "no conflicts found")),
+    )
+    established = _condition(
+        "Established", True, "InitialNamesAccepted", "the initial names have been accepted"
+    )
     if fault[0] and not conditions.holds(definition, "Established"):
         established = _condition("Established", False, "NotAccepted", "not all names are accepted")
     said = conditions.merged_conditions(
-        definition, *(conditions.with_transition_time(definition, one, now) for one in (names, established))
+        definition,
+        *(conditions.with_transition_time(definition, one, now) for one in (names, established)),
     )
     accepted = {key: said for key, said in accepted.items() if said}
     return {"acceptedNames": {"plural": "", "kind": "", **accepted}, "conditions": said}
@@ -125,18 +170,29 @@ def _taken(definition: Body, others: Iterable[Body]) -> tuple[set[str], set[str]
     resources: set[str] = set()
     kinds: set[str] = set()
     for other in others:
-        if other["spec"]["group"] == definition["spec"].get("group") and other["metadata"]["name"] != definition["metadata"].get("name"):
+        if other["spec"]["group"] == definition["spec"].get("group") and other["metadata"][
+            "name"
+        ] != definition["metadata"].get("name"):
             names = (other.get("status") or {}).get("acceptedNames") or {}
-            resources |= {names.get("plural", ""), names.get("singular", ""), *(names.get("shortNames") or ())}
+            resources |= {
+                names.get("plural", ""),
+                names.get("singular", ""),
+                *(names.get("shortNames") or ()),
+            }
             kinds |= {names.get("kind", ""), names.get("listKind", "")}
     return resources - {""}, kinds - {""}
 
 
 def _condition(kind: str, true: bool, reason: str, message: str) -> Body:
-    return {"type": kind, "status": "True" if true else "False", "reason": reason, "message": message}
+    return {
+        "type": kind,
+        "status": "True" if true else "False",
+        "reason": reason,
+        "message": message,
+    }
 
 
-# ---- what is served --------------------------------------------------------------------------------------------------------
+# ---- what is served ------------------------------------------------------------------------------
 
 
 class CustomResourceStrategy(Strategy):
@@ -162,7 +218,9 @@ def _resources(definition: Body) -> Iterator[APIResource]:
     spec = definition["spec"]
     group, plural, kind = spec["group"], spec["names"]["plural"], spec["names"]["kind"]
     names = definition["status"].get("acceptedNames") or {}
-    strategy = CustomResourceStrategy(_refusal(plural, group) if conditions.holds(definition, "Terminating") else None)
+    strategy = CustomResourceStrategy(
+        _refusal(plural, group) if conditions.holds(definition, "Terminating") else None
+    )
     for version in spec["versions"]:
         if not version["served"]:
             continue
@@ -188,17 +246,28 @@ def _resources(definition: Body) -> Iterator[APIResource]:
 
 
 def _refusal(plural: str, group: str) -> Callable[[str], ApiError]:
-    return lambda name: forbidden(plural, group, name, "create not allowed while custom resource definition is terminating")
+    return lambda name: forbidden(
+        plural, group, name, "create not allowed while custom resource definition is terminating"
+    )
 
 
 def _scale(said: Body | None) -> ScaleSubresource | None:
     return (
-        None if said is None else ScaleSubresource(said["specReplicasPath"], said["statusReplicasPath"], said.get("labelSelectorPath", ""))
+        None
+        if said is None
+        else ScaleSubresource(
+            said["specReplicasPath"], said["statusReplicasPath"], said.get("labelSelectorPath", "")
+        )
     )
 
 
 def _columns(version: Body) -> Iterator[TableColumn]:
     for one in version.get("additionalPrinterColumns") or ():
         yield TableColumn(
-            one["name"], one["type"], one.get("format", ""), one.get("description", ""), one.get("priority", 0), one["jsonPath"]
+            one["name"],
+            one["type"],
+            one.get("format", ""),
+            one.get("description", ""),
+            one.get("priority", 0),
+            one["jsonPath"],
         )

@@ -11,7 +11,18 @@ from towtank.model.kinds import Body, Strategy
 from towtank.strategies.common import at, fill
 
 _OBJECT: Final = object_selectors.field_readers(
-    *(f"involvedObject.{field}" for field in ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath"))
+    *(
+        f"involvedObject.{field}"
+        for field in (
+            "kind",
+            "namespace",
+            "name",
+            "uid",
+            "apiVersion",
+            "resourceVersion",
+            "fieldPath",
+        )
+    )
 )
 _RENAMED: Final = {
     "note": "message",
@@ -38,7 +49,11 @@ class EventStrategy(Strategy):
     selectable = (
         _OBJECT
         | object_selectors.field_readers("reason", "type", "reportingComponent")
-        | {"source": lambda event: at(event, "source.component") or event.get("reportingComponent") or ""}
+        | {
+            "source": lambda event: (
+                at(event, "source.component") or event.get("reportingComponent") or ""
+            )
+        }
     )
 
     def default(self, body: Body) -> None:
@@ -60,14 +75,23 @@ class EventStrategy(Strategy):
 
     def validate(self, body: Body) -> Sequence[StatusCause]:
         """An event is where its object is; one about what is in no namespace is in "default"."""
-        namespace, about = body["metadata"].get("namespace"), at(body, "involvedObject.namespace") or ""
+        namespace, about = (
+            body["metadata"].get("namespace"),
+            at(body, "involvedObject.namespace") or "",
+        )
         if about != namespace and (about or namespace not in {"default", "kube-system"}):
-            return (StatusCause.invalid("involvedObject.namespace", about, "does not match event.namespace"),)
+            return (
+                StatusCause.invalid(
+                    "involvedObject.namespace", about, "does not match event.namespace"
+                ),
+            )
         return ()
 
 
 class EventsV1Strategy(EventStrategy):
-    """As events.k8s.io shows them: what selectors name is called otherwise. The bodies are the stored ones."""
+    """As events.k8s.io shows them: what selectors name is called otherwise. The bodies are the
+    stored ones.
+    """
 
     selectable = (
         {name.replace("involvedObject", "regarding"): read for name, read in _OBJECT.items()}

@@ -1,4 +1,6 @@
-"""The built-in kinds: what is served of them, from the data, with what Kubernetes' own code does for each."""
+"""The built-in kinds: what is served of them, from the data, with what Kubernetes' own code does
+for each.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +37,19 @@ _SHOWN_WHEN_REMOVED: Final = frozenset(
         "podtemplates",
         "serviceaccounts",
         "services",
-        *(f"{plural}.storage.k8s.io" for plural in ("csidrivers", "csinodes", "storageclasses", "volumeattachments")),
-        *(f"{plural}.resource.k8s.io" for plural in ("deviceclasses", "resourceclaims", "resourceclaimtemplates", "resourceslices")),
+        *(
+            f"{plural}.storage.k8s.io"
+            for plural in ("csidrivers", "csinodes", "storageclasses", "volumeattachments")
+        ),
+        *(
+            f"{plural}.resource.k8s.io"
+            for plural in (
+                "deviceclasses",
+                "resourceclaims",
+                "resourceclaimtemplates",
+                "resourceslices",
+            )
+        ),
     }
 )
 
@@ -64,7 +77,9 @@ def _own() -> Mapping[str, _Own]:
         "services": _Own(services.ServiceStrategy()),
         "endpoints": _Own(services.EndpointsStrategy()),
         "podtemplates": _Own(workload.PodTemplateStrategy(), generation=True),
-        "replicationcontrollers": _Own(workload.ReplicationControllerStrategy(), generation=True, scale=_SCALE),
+        "replicationcontrollers": _Own(
+            workload.ReplicationControllerStrategy(), generation=True, scale=_SCALE
+        ),
         "replicasets.apps": _Own(workload.ReplicaSetStrategy(), generation=True, scale=_SCALE),
         "statefulsets.apps": _Own(workload.StatefulSetStrategy(), generation=True, scale=_SCALE),
         "deployments.apps": _Own(workload.DeploymentStrategy(), generation=True, scale=_SCALE),
@@ -82,15 +97,23 @@ def _own() -> Mapping[str, _Own]:
         runtime_class.KEY: _Own(runtime_class.RuntimeClassStrategy()),
         "priorityclasses.scheduling.k8s.io": _Own(priority_class.PriorityClassStrategy()),
         crd.KEY: _Own(crd.CRDStrategy(), generation=True),
-        "deviceclasses.resource.k8s.io": _Own(resource_claim.DeviceClassStrategy(), generation=True),
+        "deviceclasses.resource.k8s.io": _Own(
+            resource_claim.DeviceClassStrategy(), generation=True
+        ),
         "resourceclaims.resource.k8s.io": _Own(resource_claim.ResourceClaimStrategy()),
-        "resourceclaimtemplates.resource.k8s.io": _Own(resource_claim.ResourceClaimTemplateStrategy()),
-        "resourceslices.resource.k8s.io": _Own(resource_claim.ResourceSliceStrategy(), generation=True),
+        "resourceclaimtemplates.resource.k8s.io": _Own(
+            resource_claim.ResourceClaimTemplateStrategy()
+        ),
+        "resourceslices.resource.k8s.io": _Own(
+            resource_claim.ResourceSliceStrategy(), generation=True
+        ),
         "roles.rbac.authorization.k8s.io": _Own(rbac.RoleStrategy()),
         "clusterroles.rbac.authorization.k8s.io": _Own(rbac.RoleStrategy()),
         "rolebindings.rbac.authorization.k8s.io": _Own(rbac.RoleBindingStrategy()),
         "clusterrolebindings.rbac.authorization.k8s.io": _Own(rbac.RoleBindingStrategy()),
-        "validatingwebhookconfigurations.admissionregistration.k8s.io": _Own(rbac.WebhookConfigurationStrategy(), generation=True),
+        "validatingwebhookconfigurations.admissionregistration.k8s.io": _Own(
+            rbac.WebhookConfigurationStrategy(), generation=True
+        ),
     }
 
 
@@ -99,19 +122,35 @@ def resources() -> list[APIResource]:
     own = _own()
     served = [_joined(resource, own.get(resource.key)) for resource in schema_parser.served()]
     core = next(resource for resource in served if resource.key == "events")
-    form = StorageMapping(dataclasses.replace(core, error_group=event.GROUP), event.to_stored, event.to_served)
-    return [dataclasses.replace(one, mapping=form, strategy=event.EventsV1Strategy()) if one.key == event.NEWER else one for one in served]
+    form = StorageMapping(
+        dataclasses.replace(core, error_group=event.GROUP), event.to_stored, event.to_served
+    )
+    return [
+        dataclasses.replace(one, mapping=form, strategy=event.EventsV1Strategy())
+        if one.key == event.NEWER
+        else one
+        for one in served
+    ]
 
 
 def _joined(resource: APIResource, own: _Own | None) -> APIResource:
     own = own or _Own(Strategy())
     shown = resource.key in _SHOWN_WHEN_REMOVED
-    return dataclasses.replace(resource, strategy=own.strategy, generation=own.generation, scale=own.scale, shows_removed=shown)
+    return dataclasses.replace(
+        resource,
+        strategy=own.strategy,
+        generation=own.generation,
+        scale=own.scale,
+        shows_removed=shown,
+    )
 
 
 def initial_objects() -> list[Body]:
     """What every cluster has from the start."""
-    spaces: list[Body] = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in namespace_strategy.INITIAL]
+    spaces: list[Body] = [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+        for name in namespace_strategy.INITIAL
+    ]
     classes: list[Body] = [
         {
             "apiVersion": f"{priority_class.GROUP}/v1",

@@ -18,7 +18,9 @@ _LABEL: Final = "kubernetes.io/metadata.name"
 
 
 class NamespaceStrategy(Strategy):
-    """A namespace that is deleted waits until somebody has removed what is in it, and says so by spec.finalizers."""
+    """A namespace that is deleted waits until somebody has removed what is in it, and says so by
+    spec.finalizers.
+    """
 
     selectable = object_selectors.field_readers("status.phase")
 
@@ -37,7 +39,9 @@ class NamespaceStrategy(Strategy):
         """Its content is to be removed first, when it is deleted."""
         self.default(body)  # now that a generated name is known
         finalizers = body["spec"].get("finalizers") or []
-        body["spec"]["finalizers"] = finalizers if _FINALIZER in finalizers else [*finalizers, _FINALIZER]
+        body["spec"]["finalizers"] = (
+            finalizers if _FINALIZER in finalizers else [*finalizers, _FINALIZER]
+        )
         body["status"] = {"phase": "Active"}
 
     def prepare_update(self, new: Body, old: Body) -> None:
@@ -46,9 +50,16 @@ class NamespaceStrategy(Strategy):
 
     def validate_status(self, new: Body, old: Body) -> Sequence[StatusCause]:
         """It is going when it is deleted, and only then."""
-        if "deletionTimestamp" in new["metadata"] or (new.get("status") or {}).get("phase") != _GOING:
+        if (
+            "deletionTimestamp" in new["metadata"]
+            or (new.get("status") or {}).get("phase") != _GOING
+        ):
             return ()
-        return (StatusCause.invalid("status.Phase", _GOING, "may only be 'Active' if `deletionTimestamp` is empty"),)
+        return (
+            StatusCause.invalid(
+                "status.Phase", _GOING, "may only be 'Active' if `deletionTimestamp` is empty"
+            ),
+        )
 
     def held(self, body: Body) -> bool:
         """Until nothing is in it."""
@@ -60,11 +71,14 @@ class NamespaceStrategy(Strategy):
         if name in _LASTING:
             raise forbidden("namespaces", "", name, "this namespace may not be deleted")
         body["status"] = {**(body.get("status") or {}), "phase": _GOING}
-        del body["metadata"]["deletionGracePeriodSeconds"]  # there is nobody who stops it within a time
+        # there is nobody who stops it within a time
+        del body["metadata"]["deletionGracePeriodSeconds"]
 
 
 class NamespaceFinalizeStrategy(NamespaceStrategy):
-    """Namespaces under the finalize subresource: who has removed their content takes the finalizer away."""
+    """Namespaces under the finalize subresource: who has removed their content takes the finalizer
+    away.
+    """
 
     def prepare_update(self, new: Body, old: Body) -> None:
         """Nothing else of the spec is there."""

@@ -43,7 +43,9 @@ class NodeStrategy(Strategy):
         read_quantities("Node", *(status.get(key) for key in _AMOUNTS))
         if status.get("allocatable") is None and status.get("capacity"):
             status["allocatable"] = dict(status["capacity"])
-        status.setdefault("daemonEndpoints", {}).setdefault("kubeletEndpoint", {}).setdefault("Port", 0)
+        status.setdefault("daemonEndpoints", {}).setdefault("kubeletEndpoint", {}).setdefault(
+            "Port", 0
+        )
         status["nodeInfo"] = {**dict.fromkeys(_DETAILS, ""), **(status.get("nodeInfo") or {})}
         for condition in status.get("conditions") or ():
             condition.setdefault("lastHeartbeatTime", None)
@@ -51,15 +53,27 @@ class NodeStrategy(Strategy):
 
     def validate(self, body: Body) -> Sequence[StatusCause]:
         """Refuse wrong taints and amounts."""
-        return (*_taint_causes(body["spec"].get("taints") or ()), *_amount_causes(body.get("status") or {}))
+        return (
+            *_taint_causes(body["spec"].get("taints") or ()),
+            *_amount_causes(body.get("status") or {}),
+        )
 
     def validate_update(self, new: Body, old: Body) -> Sequence[StatusCause]:
         """Where a node comes from does not change."""
         causes = []
         if (cidrs := at(old, "spec.podCIDRs")) and cidrs != at(new, "spec.podCIDRs"):
-            causes.append(StatusCause.forbidden("spec.podCIDRs", 'node updates may not change podCIDR except from "" to valid'))
+            causes.append(
+                StatusCause.forbidden(
+                    "spec.podCIDRs", 'node updates may not change podCIDR except from "" to valid'
+                )
+            )
         if (provider := at(old, "spec.providerID")) and provider != at(new, "spec.providerID"):
-            causes.append(StatusCause.forbidden("spec.providerID", 'node updates may not change providerID except from "" to valid'))
+            causes.append(
+                StatusCause.forbidden(
+                    "spec.providerID",
+                    'node updates may not change providerID except from "" to valid',
+                )
+            )
         return causes
 
     def validate_status(self, new: Body, old: Body) -> Sequence[StatusCause]:
@@ -80,7 +94,9 @@ def _taint_causes(taints: Sequence[Body]) -> Iterator[StatusCause]:
         if (key, effect) in seen:
             shown = {"Key": key, "Value": value, "Effect": effect, "TimeAdded": None}
             twice = StatusCause.duplicate(path, shown)
-            yield StatusCause(twice.reason, path, f"{twice.text}: taints must be unique by key and effect pair")
+            yield StatusCause(
+                twice.reason, path, f"{twice.text}: taints must be unique by key and effect pair"
+            )
         seen.add((key, effect))
 
 

@@ -18,7 +18,8 @@ _FINISHED: Final = ("Succeeded", "Failed")
 _TAINTS: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _TOLERATED_SECONDS: Final = 300
 _FIXED: Final = (
-    "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
+    "pod updates may not change fields other than "
+    "`spec.containers[*].image`,`spec.initContainers[*].image`,"
     "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"
     "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
 )
@@ -26,11 +27,15 @@ GATED: Final = "Scheduling is blocked due to non-empty scheduling gates"
 
 
 class PodStrategy(Strategy):
-    """What the API server does for pods, with its admission plugins for priorities, lost nodes and runtimes."""
+    """What the API server does for pods, with its admission plugins for priorities, lost nodes and
+    runtimes.
+    """
 
     grace_seconds = 30
     selectable = (
-        object_selectors.field_readers("spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName")
+        object_selectors.field_readers(
+            "spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName"
+        )
         | object_selectors.field_readers("spec.hostNetwork", unsaid="false")
         | object_selectors.field_readers("status.phase", "status.podIP", "status.nominatedNodeName")
         | {"status.podIPs": lambda _: ""}  # may be named, and never has a value
@@ -60,8 +65,16 @@ class PodStrategy(Strategy):
         """Give the pod its first status."""
         status = body["status"] = {"phase": "Pending", "qosClass": qos(body["spec"])}
         if body["spec"].get("schedulingGates"):
-            condition = {"type": "PodScheduled", "status": "False", "reason": "SchedulingGated", "message": GATED, "lastProbeTime": None}
-            status["conditions"] = [condition | {"lastTransitionTime": body["metadata"]["creationTimestamp"]}]
+            condition = {
+                "type": "PodScheduled",
+                "status": "False",
+                "reason": "SchedulingGated",
+                "message": GATED,
+                "lastProbeTime": None,
+            }
+            status["conditions"] = [
+                condition | {"lastTransitionTime": body["metadata"]["creationTimestamp"]}
+            ]
 
     def prepare_update(self, new: Body, old: Body) -> None:
         """Tolerations are completed again."""
@@ -69,7 +82,10 @@ class PodStrategy(Strategy):
 
     def validate(self, body: Body) -> Sequence[StatusCause]:
         """Refuse wrong annotations, and what breaks the spec's rules."""
-        return (*annotation_causes(body["metadata"].get("annotations"), "metadata.annotations"), *pod_spec_causes(body["spec"], "spec"))
+        return (
+            *annotation_causes(body["metadata"].get("annotations"), "metadata.annotations"),
+            *pod_spec_causes(body["spec"], "spec"),
+        )
 
     def validate_update(self, new: Body, old: Body) -> Sequence[StatusCause]:
         """Little of a pod may change."""
@@ -84,7 +100,11 @@ class PodStrategy(Strategy):
             for text in names.qualified_name(type_)
         ]
         now, before = at(new, "status.qosClass"), at(old, "status.qosClass")
-        return causes if now in {None, before} else [*causes, StatusCause.invalid("status.qosClass", now, "field is immutable")]
+        return (
+            causes
+            if now in {None, before}
+            else [*causes, StatusCause.invalid("status.qosClass", now, "field is immutable")]
+        )
 
     def grace(self, body: Body, asked: int | None) -> int:
         """Nobody has to stop a pod that runs nowhere, or has ended."""
@@ -99,10 +119,18 @@ class PodResizeStrategy(PodStrategy):
 
     def prepare_update(self, new: Body, old: Body) -> None:
         """Put back all else."""
-        wanted = {(key, container.get("name")): container for key in CONTAINERS for container in new["spec"].get(key) or ()}
+        wanted = {
+            (key, container.get("name")): container
+            for key in CONTAINERS
+            for container in new["spec"].get(key) or ()
+        }
         new["spec"] = {
             **old["spec"],
-            **{key: [_resized(key, one, wanted) for one in old["spec"][key]] for key in CONTAINERS if key in old["spec"]},
+            **{
+                key: [_resized(key, one, wanted) for one in old["spec"][key]]
+                for key in CONTAINERS
+                if key in old["spec"]
+            },
         }
 
     def validate_update(self, new: Body, old: Body) -> Sequence[StatusCause]:
@@ -110,7 +138,11 @@ class PodResizeStrategy(PodStrategy):
         before = qos(old["spec"])
         if qos(new["spec"]) == before:
             return ()
-        return (StatusCause.invalid("spec", before, "Pod QOS Class may not change as a result of resizing"),)
+        return (
+            StatusCause.invalid(
+                "spec", before, "Pod QOS Class may not change as a result of resizing"
+            ),
+        )
 
 
 class PodEphemeralContainersStrategy(PodStrategy):
@@ -127,26 +159,46 @@ class PodEphemeralContainersStrategy(PodStrategy):
         before, now = (body["spec"].get("ephemeralContainers") or () for body in (old, new))
         if all(container in now for container in before):
             return ()
-        return (StatusCause.forbidden("spec.ephemeralContainers", "existing ephemeral containers may not be changed or removed"),)
+        return (
+            StatusCause.forbidden(
+                "spec.ephemeralContainers",
+                "existing ephemeral containers may not be changed or removed",
+            ),
+        )
 
 
 def _resized(key: str, container: Body, wanted: dict[tuple[str, Any], Body]) -> Body:
     asked = wanted.get((key, container["name"]), container)
-    return {**container, **{field: asked[field] for field in ("resources", "resizePolicy") if field in asked}}
+    return {
+        **container,
+        **{field: asked[field] for field in ("resources", "resizePolicy") if field in asked},
+    }
 
 
 def _tolerate_lost_nodes(spec: Body) -> None:
     """A pod stays five minutes on a node that is lost, unless it says itself how long."""
     tolerations = spec.get("tolerations") or []
     for taint in _TAINTS:
-        if not any(one.get("key") in {None, "", taint} and one.get("effect") in {None, "", "NoExecute"} for one in tolerations):
-            toleration = {"key": taint, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": _TOLERATED_SECONDS}
+        if not any(
+            one.get("key") in {None, "", taint} and one.get("effect") in {None, "", "NoExecute"}
+            for one in tolerations
+        ):
+            toleration = {
+                "key": taint,
+                "operator": "Exists",
+                "effect": "NoExecute",
+                "tolerationSeconds": _TOLERATED_SECONDS,
+            }
             spec["tolerations"] = [*(spec.get("tolerations") or ()), toleration]
 
 
 def qos(spec: Body) -> str:
     """The class of service: Guaranteed, Burstable or BestEffort."""
-    parts = [container.get("resources") or {} for key in CONTAINERS[:2] for container in spec.get(key) or ()]
+    parts = [
+        container.get("resources") or {}
+        for key in CONTAINERS[:2]
+        for container in spec.get(key) or ()
+    ]
     if all(not _counted(part.get(which)) for part in parts for which in ("limits", "requests")):
         return "BestEffort"
     for part in parts:
@@ -160,25 +212,39 @@ _COUNTED: Final = ("cpu", "memory")
 
 
 def _counted(amounts: Body | None) -> dict[str, Any]:
-    read = {name: quantities.exact(amount) for name, amount in (amounts or {}).items() if name in _COUNTED}
+    read = {
+        name: quantities.exact(amount)
+        for name, amount in (amounts or {}).items()
+        if name in _COUNTED
+    }
     return {name: amount for name, amount in read.items() if amount}
 
 
-# ---- changes -------------------------------------------------------------------------------------------------------------------
+# ---- changes -------------------------------------------------------------------------------------
 
 
 def _change_causes(new: Body, old: Body) -> Iterator[StatusCause]:
     for key in ("containers", "initContainers"):
         if len(new.get(key) or ()) != len(old.get(key) or ()):
-            yield StatusCause.forbidden(f"spec.{key}", "pod updates may not add or remove containers")
+            yield StatusCause.forbidden(
+                f"spec.{key}", "pod updates may not add or remove containers"
+            )
             return
     yield from _gate_changes(new, old)
     yield from _deadline_causes(new.get("activeDeadlineSeconds"), old.get("activeDeadlineSeconds"))
     tolerations = [_without_seconds(toleration) for toleration in new.get("tolerations") or ()]
-    if any(_without_seconds(toleration) not in tolerations for toleration in old.get("tolerations") or ()):
-        yield StatusCause.forbidden("spec.tolerations", "existing toleration can not be modified except its tolerationSeconds")
+    if any(
+        _without_seconds(toleration) not in tolerations
+        for toleration in old.get("tolerations") or ()
+    ):
+        yield StatusCause.forbidden(
+            "spec.tolerations",
+            "existing toleration can not be modified except its tolerationSeconds",
+        )
         return
-    if _fixed(new, gated=bool(old.get("schedulingGates"))) != _fixed(old, gated=bool(old.get("schedulingGates"))):
+    if _fixed(new, gated=bool(old.get("schedulingGates"))) != _fixed(
+        old, gated=bool(old.get("schedulingGates"))
+    ):
         yield StatusCause.forbidden("spec", _FIXED)
 
 
@@ -190,17 +256,29 @@ def _gate_changes(new: Body, old: Body) -> Iterator[StatusCause]:
             yield StatusCause.forbidden(f"spec.schedulingGates[{index}].name", text)
     if old.get("schedulingGates"):
         selector = new.get("nodeSelector") or {}
-        if any(selector.get(key) != value for key, value in (old.get("nodeSelector") or {}).items()):
-            yield StatusCause.invalid("spec.nodeSelector", selector, "only additions are allowed (no mutations or deletions)")
+        if any(
+            selector.get(key) != value for key, value in (old.get("nodeSelector") or {}).items()
+        ):
+            yield StatusCause.invalid(
+                "spec.nodeSelector",
+                selector,
+                "only additions are allowed (no mutations or deletions)",
+            )
 
 
 def _deadline_causes(now: int | None, before: int | None) -> Iterator[StatusCause]:
     if before is None:
         return
     if now is None:
-        yield StatusCause.invalid("spec.activeDeadlineSeconds", None, "must not update from a positive integer to nil value")
+        yield StatusCause.invalid(
+            "spec.activeDeadlineSeconds",
+            None,
+            "must not update from a positive integer to nil value",
+        )
     elif now > before:
-        yield StatusCause.invalid("spec.activeDeadlineSeconds", now, "must be less than or equal to previous value")
+        yield StatusCause.invalid(
+            "spec.activeDeadlineSeconds", now, "must be less than or equal to previous value"
+        )
 
 
 def _without_seconds(toleration: Body) -> Body:
@@ -210,7 +288,11 @@ def _without_seconds(toleration: Body) -> Body:
 def _fixed(spec: Body, *, gated: bool) -> Body:
     """What of a spec may not change: a gated pod may still be told where to go."""
     free = {"activeDeadlineSeconds", "tolerations", "schedulingGates"}
-    fixed = {key: value for key, value in spec.items() if key not in (free | {"nodeSelector", "affinity"} if gated else free)}
+    fixed = {
+        key: value
+        for key, value in spec.items()
+        if key not in (free | {"nodeSelector", "affinity"} if gated else free)
+    }
     for key in CONTAINERS[:2]:
         if key in fixed:
             fixed[key] = [{**container, "image": ""} for container in fixed[key]]

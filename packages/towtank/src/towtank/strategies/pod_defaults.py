@@ -62,7 +62,15 @@ def _default_container(container: Body, kind: str) -> None:
         _default_field(at(variable, "valueFrom.fieldRef"))
     for probe in (container.get(name) for name in _PROBES):
         if probe is not None:
-            fill(probe, {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3})
+            fill(
+                probe,
+                {
+                    "timeoutSeconds": 1,
+                    "periodSeconds": 10,
+                    "successThreshold": 1,
+                    "failureThreshold": 3,
+                },
+            )
             _default_get(probe.get("httpGet"))
             if probe.get("grpc") is not None:
                 fill(probe["grpc"], {"service": ""})
@@ -72,7 +80,9 @@ def _default_container(container: Body, kind: str) -> None:
 
 
 def _moves(image: str) -> bool:
-    """Whether an image's name may mean another image tomorrow: it has no tag, or the tag "latest"."""
+    """Whether an image's name may mean another image tomorrow: it has no tag, or the tag
+    "latest".
+    """
     last = image.rpartition("/")[2]
     return "@" not in last and last.partition(":")[2] in {"", "latest"}
 
@@ -99,7 +109,10 @@ def _default_volume(volume: Body) -> None:
     for source in projected:
         if source.get("serviceAccountToken") is not None:
             fill(source["serviceAccountToken"], {"expirationSeconds": _TOKEN_SECONDS})
-    for items in (at(volume, "downwardAPI.items"), *(at(source, "downwardAPI.items") for source in projected)):
+    for items in (
+        at(volume, "downwardAPI.items"),
+        *(at(source, "downwardAPI.items") for source in projected),
+    ):
         for item in items or ():
             _default_field(item.get("fieldRef"))
     if (claim := at(volume, "ephemeral.volumeClaimTemplate")) is not None:

@@ -25,7 +25,9 @@ _OVERCOMMIT: Final = "Limit must be set for non overcommitable resources"
 
 
 def deletion_cost(annotations: Body | None) -> int | None:
-    """What it costs to delete this pod rather than its like; 0 where nothing is said, None for what is no number."""
+    """What it costs to delete this pod rather than its like; 0 where nothing is said, None for what
+    is no number.
+    """
     text = (annotations or {}).get(_COST, "0")
     return int(text) if _WHOLE.fullmatch(text) and int(text) in _INT32 else None
 
@@ -36,7 +38,9 @@ def annotation_causes(annotations: Body | None, path: str) -> Iterator[StatusCau
         yield StatusCause.invalid(f"{path}[{_COST}]", annotations[_COST], "must be a 32bit integer")
 
 
-def pod_spec_causes(spec: Body, path: str, *, restarts: Sequence[str] = _RESTARTS) -> Iterator[StatusCause]:
+def pod_spec_causes(
+    spec: Body, path: str, *, restarts: Sequence[str] = _RESTARTS
+) -> Iterator[StatusCause]:
     """All rules of one spec at ``path``."""
     yield from _volume_causes(spec, path)
     if not spec.get("containers"):
@@ -50,39 +54,57 @@ def pod_spec_causes(spec: Body, path: str, *, restarts: Sequence[str] = _RESTART
     yield from node_affinity_rules.causes(spec, path)
     if node := spec.get("nodeName"):
         yield from invalid(f"{path}.nodeName", node, names.dns_subdomain(node))
-    yield from one_of(spec.get("preemptionPolicy"), ("PreemptLowerPriority", "Never"), f"{path}.preemptionPolicy")
+    yield from one_of(
+        spec.get("preemptionPolicy"), ("PreemptLowerPriority", "Never"), f"{path}.preemptionPolicy"
+    )
 
 
 def _volume_causes(spec: Body, path: str) -> Iterator[StatusCause]:
     volumes = spec.get("volumes") or ()
-    yield from unique(volumes, lambda volume: volume.get("name"), lambda index: f"{path}.volumes[{index}].name")
+    yield from unique(
+        volumes, lambda volume: volume.get("name"), lambda index: f"{path}.volumes[{index}].name"
+    )
     for index, volume in enumerate(volumes):
         where = f"{path}.volumes[{index}]"
         if not volume.get("name"):
             yield StatusCause.required(f"{where}.name")
         else:
             yield from invalid(f"{where}.name", volume["name"], names.dns_label(volume["name"]))
-        if volume.get("persistentVolumeClaim") is not None and not at(volume, "persistentVolumeClaim.claimName"):
+        if volume.get("persistentVolumeClaim") is not None and not at(
+            volume, "persistentVolumeClaim.claimName"
+        ):
             yield StatusCause.required(f"{where}.persistentVolumeClaim.claimName")
 
 
-def _container_causes(container: Body, path: str, spec: Body, seen: set[str]) -> Iterator[StatusCause]:
+def _container_causes(
+    container: Body, path: str, spec: Body, seen: set[str]
+) -> Iterator[StatusCause]:
     yield from _named(container.get("name") or "", path, seen)
     if not container.get("image"):
         yield StatusCause.required(f"{path}.image")
-    yield from one_of(container.get("terminationMessagePolicy"), _MESSAGES, f"{path}.terminationMessagePolicy")
+    yield from one_of(
+        container.get("terminationMessagePolicy"), _MESSAGES, f"{path}.terminationMessagePolicy"
+    )
     for index, exposed in enumerate(container.get("ports") or ()):
         yield from _port_causes(exposed, f"{path}.ports[{index}]")
     volumes = {volume.get("name") for volume in spec.get("volumes") or ()}
     for index, mount in enumerate(container.get("volumeMounts") or ()):
         where = f"{path}.volumeMounts[{index}]"
         if mount.get("name") not in volumes:
-            yield StatusCause("FieldValueNotFound", f"{where}.name", f'Not found: "{mount.get("name", "")}"')
+            yield StatusCause(
+                "FieldValueNotFound", f"{where}.name", f'Not found: "{mount.get("name", "")}"'
+            )
         if not mount.get("mountPath"):
             yield StatusCause.required(f"{where}.mountPath")
     yield from one_of(container.get("imagePullPolicy"), _PULLS, f"{path}.imagePullPolicy")
-    yield from _sleep_causes(container.get("lifecycle") or {}, f"{path}.lifecycle", spec.get("terminationGracePeriodSeconds"))
-    yield from _resource_causes(container.get("resources") or {}, f"{path}.resources", at(spec, "resourceClaims") or ())
+    yield from _sleep_causes(
+        container.get("lifecycle") or {},
+        f"{path}.lifecycle",
+        spec.get("terminationGracePeriodSeconds"),
+    )
+    yield from _resource_causes(
+        container.get("resources") or {}, f"{path}.resources", at(spec, "resourceClaims") or ()
+    )
 
 
 def _sleep_causes(lifecycle: Body, path: str, grace: int | None) -> Iterator[StatusCause]:
@@ -123,13 +145,19 @@ def _resource_causes(resources: Body, path: str, claims: Sequence[Any]) -> Itera
     declared = {claim.get("name") for claim in claims}
     for index, claim in enumerate(resources.get("claims") or ()):
         if claim.get("name") not in declared:
-            yield StatusCause("FieldValueNotFound", f"{path}.claims[{index}]", f'Not found: "{claim.get("name", "")}"')
+            yield StatusCause(
+                "FieldValueNotFound",
+                f"{path}.claims[{index}]",
+                f'Not found: "{claim.get("name", "")}"',
+            )
 
 
 def _amount_causes(name: str, amount: str, field: str) -> Iterator[StatusCause]:
     yield from invalid(field, name, names.qualified_name(name))
     if "/" not in name and not _standard(name):
-        yield StatusCause.invalid(field, name, "must be a standard resource type or fully qualified")
+        yield StatusCause.invalid(
+            field, name, "must be a standard resource type or fully qualified"
+        )
         yield StatusCause.invalid(field, name, "must be a standard resource for containers")
     value = quantities.exact(amount)
     if value < 0:
@@ -148,6 +176,10 @@ def _against_limit(name: str, amount: str, limit: str | None, path: str) -> Iter
         if whole:
             yield StatusCause.required(f"{path}.limits", _OVERCOMMIT)
     elif whole and quantities.exact(amount) != quantities.exact(limit):
-        yield StatusCause.invalid(f"{path}.requests", amount, f"must be equal to {name} limit of {limit}")
+        yield StatusCause.invalid(
+            f"{path}.requests", amount, f"must be equal to {name} limit of {limit}"
+        )
     elif quantities.exact(amount) > quantities.exact(limit):
-        yield StatusCause.invalid(f"{path}.requests", amount, f"must be less than or equal to {name} limit of {limit}")
+        yield StatusCause.invalid(
+            f"{path}.requests", amount, f"must be less than or equal to {name} limit of {limit}"
+        )

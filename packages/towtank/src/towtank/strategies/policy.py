@@ -12,7 +12,8 @@ from towtank.strategies.common import AT_LEAST_ZERO, at, at_least_zero, one_of
 
 _PERCENT: Final = re.compile("[0-9]+%")
 _PERCENT_TEXT: Final = (
-    "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is "
+    "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or "
+    "'93%', regex used for validation is "
     f"'{_PERCENT.pattern}')"
 )
 
@@ -28,7 +29,9 @@ class PodDisruptionBudgetStrategy(Strategy):
 
     def prepare_create(self, body: Body) -> None:
         """Nothing is allowed before somebody has counted."""
-        body["status"] = dict.fromkeys(("currentHealthy", "desiredHealthy", "disruptionsAllowed", "expectedPods"), 0)
+        body["status"] = dict.fromkeys(
+            ("currentHealthy", "desiredHealthy", "disruptionsAllowed", "expectedPods"), 0
+        )
 
     def validate(self, body: Body) -> Sequence[StatusCause]:
         """One limit, of pods or of percents."""
@@ -40,11 +43,20 @@ class PodDisruptionBudgetStrategy(Strategy):
                 "MaxUnavailable": spec["maxUnavailable"],
                 "UnhealthyPodEvictionPolicy": spec.get("unhealthyPodEvictionPolicy"),
             }
-            causes.append(StatusCause.invalid("spec", shown, "minAvailable and maxUnavailable cannot be both set"))
+            causes.append(
+                StatusCause.invalid(
+                    "spec", shown, "minAvailable and maxUnavailable cannot be both set"
+                )
+            )
         for key in ("minAvailable", "maxUnavailable"):
             causes += _limit_causes(spec.get(key), f"spec.{key}")
         policies = ("AlwaysAllow", "IfHealthyBudget")
-        return [*causes, *one_of(spec.get("unhealthyPodEvictionPolicy"), policies, "spec.unhealthyPodEvictionPolicy")]
+        return [
+            *causes,
+            *one_of(
+                spec.get("unhealthyPodEvictionPolicy"), policies, "spec.unhealthyPodEvictionPolicy"
+            ),
+        ]
 
 
 def _limit_causes(value: object, field: str) -> Iterator[StatusCause]:
@@ -69,5 +81,7 @@ class LeaseStrategy(Strategy):
         causes = []
         seconds = at(body, "spec.leaseDurationSeconds")
         if seconds is not None and seconds <= 0:
-            causes.append(StatusCause.invalid("spec.leaseDurationSeconds", seconds, "must be greater than 0"))
+            causes.append(
+                StatusCause.invalid("spec.leaseDurationSeconds", seconds, "must be greater than 0")
+            )
         return [*causes, *at_least_zero(body, "spec.leaseTransitions")]

@@ -14,14 +14,21 @@ PLURAL: Final = "priorityclasses"
 SYSTEM: Final = {
     "system-cluster-critical": (
         2_000_000_000,
-        "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.",
+        (
+            "Used for system critical pods that must run in the cluster, but can be moved to "
+            "another node if necessary."
+        ),
     ),
-    "system-node-critical": (2_000_001_000, "Used for system critical pods that must not be moved from their current node."),
+    "system-node-critical": (
+        2_000_001_000,
+        "Used for system critical pods that must not be moved from their current node.",
+    ),
 }
 _HIGHEST: Final = 1_000_000_000
 _PREEMPT: Final = "PreemptLowerPriority"
 _RESERVED: Final = (
-    "priority class names with 'system-' prefix are reserved for system use only. error: {} is not a known system priority class"
+    "priority class names with 'system-' prefix are reserved for system use only. error: {} is "
+    "not a known system priority class"
 )
 
 
@@ -39,7 +46,10 @@ class PriorityClassStrategy(Strategy):
         if body.get("globalDefault"):
             for other in reads.every(f"{PLURAL}.{GROUP}"):
                 if other.get("globalDefault"):
-                    text = f"PriorityClass {other['metadata']['name']} is already marked as default. Only one default can exist"
+                    text = (
+                        f"PriorityClass {other['metadata']['name']} is already marked as "
+                        f"default. Only one default can exist"
+                    )
                     raise forbidden(PLURAL, GROUP, body["metadata"]["name"], text)
 
     def prepare_create(self, body: Body) -> None:
@@ -54,31 +64,62 @@ class PriorityClassStrategy(Strategy):
         if name.startswith("system-"):
             causes.append(StatusCause.forbidden("metadata.name", _RESERVED.format(name)))
         if body["value"] > _HIGHEST:
-            causes.append(StatusCause.forbidden("value", f"maximum allowed value of a user defined priority is {_HIGHEST}"))
+            causes.append(
+                StatusCause.forbidden(
+                    "value", f"maximum allowed value of a user defined priority is {_HIGHEST}"
+                )
+            )
         return [*causes, *one_of(body["preemptionPolicy"], (_PREEMPT, "Never"), "preemptionPolicy")]
 
     def validate_update(self, new: Body, old: Body) -> Sequence[StatusCause]:
         """A class means the same as long as it is there."""
-        moved = [StatusCause.forbidden("value", "may not be changed in an update.")] if new["value"] != old["value"] else []
+        moved = (
+            [StatusCause.forbidden("value", "may not be changed in an update.")]
+            if new["value"] != old["value"]
+            else []
+        )
         return [*moved, *unchanged(new, old, "preemptionPolicy")]
 
 
 def resolve(pod: Body, reads: ObjectGetter) -> None:
-    """Give a new pod its class' priority and policy. Raises ApiError when there is no such class, or the pod has a mind of its own."""
+    """Give a new pod its class' priority and policy. Raises ApiError when there is no such class,
+    or the pod has a mind of its own.
+    """
     spec, name = pod["spec"], pod["metadata"].get("name") or ""
     chosen = _class_of(spec, reads)
     if chosen is None:
         if spec.get("priorityClassName"):
-            raise forbidden("pods", "", name, f"no PriorityClass with name {spec['priorityClassName']} was found")
+            raise forbidden(
+                "pods",
+                "",
+                name,
+                f"no PriorityClass with name {spec['priorityClassName']} was found",
+            )
         priority, policy = 0, _PREEMPT
     else:
         spec["priorityClassName"] = chosen["metadata"]["name"]
         priority, policy = chosen["value"], chosen.get("preemptionPolicy", _PREEMPT)
-    why = "must not be provided in pod spec; priority admission controller computed {} from the given PriorityClass name"
+    why = (
+        "must not be provided in pod spec; priority admission controller computed {} from the "
+        "given PriorityClass name"
+    )
     if spec.get("priority") not in {None, priority}:
-        raise forbidden("pods", "", name, f"the integer value of priority ({spec['priority']}) {why.format(priority)}")
+        raise forbidden(
+            "pods",
+            "",
+            name,
+            f"the integer value of priority ({spec['priority']}) {why.format(priority)}",
+        )
     if spec.get("preemptionPolicy") not in {None, policy}:
-        raise forbidden("pods", "", name, f"the string value of PreemptionPolicy ({spec['preemptionPolicy']}) {why.format(policy)}")
+        raise forbidden(
+            "pods",
+            "",
+            name,
+            (
+                f"the string value of PreemptionPolicy ({spec['preemptionPolicy']}) "
+                f"{why.format(policy)}"
+            ),
+        )
     spec |= {"priority": priority, "preemptionPolicy": policy}
 
 

@@ -47,14 +47,24 @@ class RoleBindingStrategy(Strategy):
 
     def validate(self, body: Body) -> Sequence[StatusCause]:
         """A role is named; a ClusterRoleBinding's is a ClusterRole."""
-        role, kinds = body["roleRef"], ("Role", "ClusterRole") if body["kind"] == "RoleBinding" else ("ClusterRole",)
-        causes = [*one_of(role["apiGroup"], (_GROUP,), "roleRef.apiGroup"), *one_of(role.get("kind") or "", kinds, "roleRef.kind")]
+        role, kinds = (
+            body["roleRef"],
+            ("Role", "ClusterRole") if body["kind"] == "RoleBinding" else ("ClusterRole",),
+        )
+        causes = [
+            *one_of(role["apiGroup"], (_GROUP,), "roleRef.apiGroup"),
+            *one_of(role.get("kind") or "", kinds, "roleRef.kind"),
+        ]
         causes += [] if role.get("name") else [StatusCause.required("roleRef.name")]
         for index, subject in enumerate(body.get("subjects") or ()):
             at = f"subjects[{index}]"
             causes += [] if subject.get("name") else [StatusCause.required(f"{at}.name")]
             causes += one_of(kind := subject.get("kind") or "", _SUBJECTS, f"{at}.kind")
-            if kind == "ServiceAccount" and body["kind"] == "ClusterRoleBinding" and not subject.get("namespace"):
+            if (
+                kind == "ServiceAccount"
+                and body["kind"] == "ClusterRoleBinding"
+                and not subject.get("namespace")
+            ):
                 causes.append(StatusCause.required(f"{at}.namespace"))
         return causes
 
@@ -62,7 +72,10 @@ class RoleBindingStrategy(Strategy):
         """The role is immutable."""
         if new["roleRef"] == old["roleRef"]:
             return ()
-        shown = {name: new["roleRef"].get(key) for name, key in (("APIGroup", "apiGroup"), ("Kind", "kind"), ("Name", "name"))}
+        shown = {
+            name: new["roleRef"].get(key)
+            for name, key in (("APIGroup", "apiGroup"), ("Kind", "kind"), ("Name", "name"))
+        }
         return (StatusCause.invalid("roleRef", shown, "cannot change roleRef"),)
 
 
@@ -74,7 +87,10 @@ class WebhookConfigurationStrategy(Strategy):
     def default(self, body: Body) -> None:
         """All objects, ten seconds, and failing closed."""
         for webhook in body.get("webhooks") or ():
-            fill(webhook, {"failurePolicy": "Fail", "matchPolicy": "Equivalent", "timeoutSeconds": 10})
+            fill(
+                webhook,
+                {"failurePolicy": "Fail", "matchPolicy": "Equivalent", "timeoutSeconds": 10},
+            )
             fill(webhook, {"namespaceSelector": {}, "objectSelector": {}})
             if service := (webhook.get("clientConfig") or {}).get("service"):
                 fill(service, {"port": 443})

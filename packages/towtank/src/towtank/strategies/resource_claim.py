@@ -17,7 +17,10 @@ _RESULT: Final = (
     *("bindingConditions", "bindingFailureConditions", "shareID", "consumedCapacity"),
 )
 _NOT_ALLOCATED: Final = "may not be specified when `allocated` is not set"
-_NO_REQUEST: Final = "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
+_NO_REQUEST: Final = (
+    "must be the name of a request in the claim or the name of a request and a subrequest "
+    "separated by '/'"
+)
 
 
 def _default_claim_spec(spec: Body) -> None:
@@ -33,11 +36,23 @@ def _default_claim_spec(spec: Body) -> None:
 
 def _request_causes(spec: Body, path: str) -> Iterator[StatusCause]:
     for index, request in enumerate(at(spec, "devices.requests") or ()):
-        where, ways = f"{path}.devices.requests[{index}]", [way for way in _WAYS if request.get(way)]
+        where, ways = (
+            f"{path}.devices.requests[{index}]",
+            [way for way in _WAYS if request.get(way)],
+        )
         if not ways:
-            yield StatusCause.required(where, "exactly one of `exactly` or `firstAvailable` is required")
+            yield StatusCause.required(
+                where, "exactly one of `exactly` or `firstAvailable` is required"
+            )
         elif len(ways) > 1:
-            yield StatusCause.invalid(where, None, "exactly one of `exactly` or `firstAvailable` is required, but multiple fields are set")
+            yield StatusCause.invalid(
+                where,
+                None,
+                (
+                    "exactly one of `exactly` or `firstAvailable` is required, but multiple "
+                    "fields are set"
+                ),
+            )
 
 
 def _status_causes(new: Body, old: Body) -> Iterator[StatusCause]:
@@ -53,22 +68,33 @@ def _status_causes(new: Body, old: Body) -> Iterator[StatusCause]:
         for field in ("resource", "name", "uid"):
             if not consumer.get(field):
                 yield StatusCause.required(f"status.reservedFor[{index}].{field}")
-    yield from unique(consumers, lambda one: one.get("uid"), lambda index: f"status.reservedFor[{index}]")
+    yield from unique(
+        consumers, lambda one: one.get("uid"), lambda index: f"status.reservedFor[{index}]"
+    )
 
 
 def _result_causes(spec: Body, results: Sequence[Body]) -> Iterator[StatusCause]:
     requests = at(spec, "devices.requests") or ()
     names = {one["name"] for one in requests} | {
-        f"{one['name']}/{inner['name']}" for one in requests for inner in one.get("firstAvailable") or ()
+        f"{one['name']}/{inner['name']}"
+        for one in requests
+        for inner in one.get("firstAvailable") or ()
     }
     for index, result in enumerate(results):
         if result.get("request") not in names:
-            yield StatusCause.invalid(f"status.allocation.devices.results[{index}].request", result.get("request", ""), _NO_REQUEST)
+            yield StatusCause.invalid(
+                f"status.allocation.devices.results[{index}].request",
+                result.get("request", ""),
+                _NO_REQUEST,
+            )
 
 
 def _shown(allocation: Body) -> Body:
     """As Go prints it."""
-    results = [{f"{name[0].upper()}{name[1:]}": one.get(name) for name in _RESULT} for one in at(allocation, "devices.results") or ()]
+    results = [
+        {f"{name[0].upper()}{name[1:]}": one.get(name) for name in _RESULT}
+        for one in at(allocation, "devices.results") or ()
+    ]
     devices = {"Results": results, "Config": at(allocation, "devices.config")}
     return {
         "Devices": devices,
@@ -103,7 +129,12 @@ class ResourceClaimStrategy(Strategy):
         if new["spec"] == old["spec"]:
             return ()
         devices: dict[str, Any] = at(new, "spec.devices")
-        shown = {"Devices": {name.capitalize(): devices.get(name) for name in ("requests", "constraints", "config")}}
+        shown = {
+            "Devices": {
+                name.capitalize(): devices.get(name)
+                for name in ("requests", "constraints", "config")
+            }
+        }
         return (StatusCause.invalid("spec", shown, IMMUTABLE),)
 
     def validate_status(self, new: Body, old: Body) -> Sequence[StatusCause]:

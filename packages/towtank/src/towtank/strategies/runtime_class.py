@@ -12,7 +12,9 @@ from towtank.strategies.common import AT_LEAST_ZERO, at, invalid, read_quantitie
 
 KEY: Final = "runtimeclasses.node.k8s.io"
 _NOT_ITS_OWN: Final = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"
-_NOBODYS: Final = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"
+_NOBODYS: Final = (
+    "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"
+)
 
 
 class RuntimeClassStrategy(Strategy):
@@ -42,7 +44,9 @@ def _causes(body: Body) -> Iterator[StatusCause]:
 
 
 def resolve(pod: Body, reads: ObjectGetter) -> None:
-    """Give a new pod its class' overhead and places. Raises ApiError when there is no such class, or the pod has a mind of its own."""
+    """Give a new pod its class' overhead and places. Raises ApiError when there is no such class,
+    or the pod has a mind of its own.
+    """
     spec, chosen = pod["spec"], None
     if name := spec.get("runtimeClassName"):
         chosen = reads.find(KEY, "", name)
@@ -61,7 +65,13 @@ def _place(pod: Body, scheduling: Body) -> None:
     for key, value in selector.items():
         said = (spec.get("nodeSelector") or {}).get(key, value)
         if said != value:
-            _refuse(pod, f"conflict: runtimeClass.scheduling.nodeSelector[{key}] = {value}; pod.spec.nodeSelector[{key}] = {said}")
+            _refuse(
+                pod,
+                (
+                    f"conflict: runtimeClass.scheduling.nodeSelector[{key}] = {value}; "
+                    f"pod.spec.nodeSelector[{key}] = {said}"
+                ),
+            )
     if selector:
         spec["nodeSelector"] = {**(spec.get("nodeSelector") or {}), **selector}
     tolerations = spec.get("tolerations") or []

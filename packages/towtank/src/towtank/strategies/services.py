@@ -50,13 +50,21 @@ class ServiceStrategy(Strategy):
         fill(spec, {"ipFamilies": ["IPv4"], "ipFamilyPolicy": "SingleStack"})
         if not spec.get("clusterIP"):
             taken = {at(other, "spec.clusterIP") for other in others}
-            spec["clusterIP"] = next(str(address) for address in _ADDRESSES.hosts() if str(address) not in taken)
+            spec["clusterIP"] = next(
+                str(address) for address in _ADDRESSES.hosts() if str(address) not in taken
+            )
         spec["clusterIPs"] = [spec["clusterIP"]]
         if spec["type"] in {"NodePort", "LoadBalancer"}:
-            used = {exposed.get("nodePort") for service in (*others, body) for exposed in at(service, "spec.ports") or ()}
+            used = {
+                exposed.get("nodePort")
+                for service in (*others, body)
+                for exposed in at(service, "spec.ports") or ()
+            }
             for exposed in spec.get("ports") or ():
                 if not exposed.get("nodePort"):
-                    exposed["nodePort"] = next(number for number in range(_FIRST_NODE_PORT, 1 << 16) if number not in used)
+                    exposed["nodePort"] = next(
+                        number for number in range(_FIRST_NODE_PORT, 1 << 16) if number not in used
+                    )
                     used.add(exposed["nodePort"])
 
     def prepare_create(self, body: Body) -> None:
@@ -74,7 +82,11 @@ class ServiceStrategy(Strategy):
     def validate(self, body: Body) -> Sequence[StatusCause]:
         """Refuse wrong ports, among others."""
         spec, causes = body["spec"], []
-        if not spec.get("ports") and spec.get("clusterIP") != _HEADLESS and spec["type"] != "ExternalName":
+        if (
+            not spec.get("ports")
+            and spec.get("clusterIP") != _HEADLESS
+            and spec["type"] != "ExternalName"
+        ):
             causes.append(StatusCause.required("spec.ports"))
         causes += _port_causes(spec.get("ports") or ())
         causes += one_of(spec["type"], _TYPES, "spec.type")

@@ -24,7 +24,10 @@ _NO_SOURCE: Final = frozenset(
         "volumeMode",
     }
 )
-_CLAIM_FIXED: Final = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
+_CLAIM_FIXED: Final = (
+    "spec is immutable after creation except resources.requests and volumeAttributesClassName "
+    "for bound claims"
+)
 _DEFAULT_CLASS: Final = "storageclass.kubernetes.io/is-default-class"
 _OLD_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
 _SOURCE_FIXED: Final = "spec.persistentvolumesource is immutable after creation"
@@ -41,17 +44,28 @@ class StorageClassStrategy(Strategy):
         """Somebody has to do it."""
         causes = [] if body["provisioner"] else [StatusCause.required("provisioner")]
         causes += one_of(body["reclaimPolicy"], ("Delete", "Retain"), "reclaimPolicy")
-        return [*causes, *one_of(body["volumeBindingMode"], ("Immediate", "WaitForFirstConsumer"), "volumeBindingMode")]
+        return [
+            *causes,
+            *one_of(
+                body["volumeBindingMode"],
+                ("Immediate", "WaitForFirstConsumer"),
+                "volumeBindingMode",
+            ),
+        ]
 
     def validate_update(self, new: Body, old: Body) -> Sequence[StatusCause]:
         """A class means the same as long as it is there."""
-        return tuple(unchanged(new, old, "parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"))
+        return tuple(
+            unchanged(new, old, "parameters", "provisioner", "reclaimPolicy", "volumeBindingMode")
+        )
 
 
 def default_claim_spec(spec: Body) -> None:
     """Of a claim and of a template for claims."""
     fill(spec, {"volumeMode": "Filesystem", "resources": {}})
-    read_quantities("PersistentVolumeClaim", spec["resources"].get("requests"), spec["resources"].get("limits"))
+    read_quantities(
+        "PersistentVolumeClaim", spec["resources"].get("requests"), spec["resources"].get("limits")
+    )
 
 
 class PersistentVolumeClaimStrategy(Strategy):
@@ -62,13 +76,19 @@ class PersistentVolumeClaimStrategy(Strategy):
 
     def admit(self, body: Body, reads: ObjectGetter) -> None:
         """Who names no class gets the default one; of several the newest."""
-        if body["spec"].get("storageClassName") is not None or _OLD_CLASS in (body["metadata"].get("annotations") or {}):
+        if body["spec"].get("storageClassName") is not None or _OLD_CLASS in (
+            body["metadata"].get("annotations") or {}
+        ):
             return
         classes = [one["metadata"] for one in reads.every("storageclasses.storage.k8s.io")]
-        defaults = [one for one in classes if (one.get("annotations") or {}).get(_DEFAULT_CLASS) == "true"]
+        defaults = [
+            one for one in classes if (one.get("annotations") or {}).get(_DEFAULT_CLASS) == "true"
+        ]
         defaults.sort(key=lambda one: one["name"])
         if defaults:
-            body["spec"]["storageClassName"] = max(defaults, key=lambda one: str(one["creationTimestamp"]))["name"]
+            body["spec"]["storageClassName"] = max(
+                defaults, key=lambda one: str(one["creationTimestamp"])
+            )["name"]
 
     def prepare_create(self, body: Body) -> None:
         """Waiting for a volume."""
@@ -78,7 +98,9 @@ class PersistentVolumeClaimStrategy(Strategy):
         """How much, and for how many."""
         spec, causes = body["spec"], []
         if not spec.get("accessModes"):
-            causes.append(StatusCause.required("spec.accessModes", "at least 1 access mode is required"))
+            causes.append(
+                StatusCause.required("spec.accessModes", "at least 1 access mode is required")
+            )
         causes += _mode_causes(spec)
         if "storage" not in (spec["resources"].get("requests") or {}):
             causes.append(StatusCause.required("spec.resources[storage]"))
@@ -91,7 +113,10 @@ class PersistentVolumeClaimStrategy(Strategy):
             free.add("volumeName")
         if at(old, "status.phase") == "Bound":
             free.add("resources")
-        now, before = ({key: value for key, value in body["spec"].items() if key not in free} for body in (new, old))
+        now, before = (
+            {key: value for key, value in body["spec"].items() if key not in free}
+            for body in (new, old)
+        )
         return () if now == before else (StatusCause.forbidden("spec", _CLAIM_FIXED),)
 
 
@@ -111,7 +136,10 @@ class PersistentVolumeStrategy(Strategy):
 
     def prepare_create(self, body: Body) -> None:
         """Not yet found fit for use."""
-        body["status"] = {"phase": "Pending", "lastPhaseTransitionTime": body["metadata"]["creationTimestamp"]}
+        body["status"] = {
+            "phase": "Pending",
+            "lastPhaseTransitionTime": body["metadata"]["creationTimestamp"],
+        }
 
     def validate(self, body: Body) -> Sequence[StatusCause]:
         """One source, its size, and for how many."""
@@ -120,21 +148,32 @@ class PersistentVolumeStrategy(Strategy):
             causes.append(StatusCause.required("spec.accessModes"))
         causes += _mode_causes(spec)
         if not spec.get("capacity"):
-            causes += [StatusCause.required("spec.capacity"), StatusCause.unsupported("spec.capacity", None, ("storage",))]
+            causes += [
+                StatusCause.required("spec.capacity"),
+                StatusCause.unsupported("spec.capacity", None, ("storage",)),
+            ]
         sources = _sources(spec)
         if not sources:
             causes.append(StatusCause.required("spec", "must specify a volume type"))
         if required := at(spec, "nodeAffinity.required"):
             causes += node_selector_causes(required, "spec.nodeAffinity.required")
         elif "local" in sources:
-            causes.append(StatusCause.required("spec.nodeAffinity", "Local volume requires node affinity"))
-        causes += one_of(spec["persistentVolumeReclaimPolicy"], ("Delete", "Recycle", "Retain"), "spec.persistentVolumeReclaimPolicy")
+            causes.append(
+                StatusCause.required("spec.nodeAffinity", "Local volume requires node affinity")
+            )
+        causes += one_of(
+            spec["persistentVolumeReclaimPolicy"],
+            ("Delete", "Recycle", "Retain"),
+            "spec.persistentVolumeReclaimPolicy",
+        )
         return causes
 
     def validate_update(self, new: Body, old: Body) -> Sequence[StatusCause]:
         """The volume behind it is immutable."""
         moved = _sources(new["spec"]) != _sources(old["spec"])
-        causes = [StatusCause.forbidden("spec.persistentvolumesource", _SOURCE_FIXED)] if moved else []
+        causes = (
+            [StatusCause.forbidden("spec.persistentvolumesource", _SOURCE_FIXED)] if moved else []
+        )
         if at(old, "spec.nodeAffinity"):
             causes += unchanged(new, old, "spec.nodeAffinity")
         return [*causes, *unchanged(new, old, "spec.volumeMode")]
@@ -179,7 +218,9 @@ class CSIStorageCapacityStrategy(Strategy):
 
     def default(self, body: Body) -> None:
         """Sizes in their usual form."""
-        sizes = {key: body[key] for key in ("capacity", "maximumVolumeSize") if body.get(key) is not None}
+        sizes = {
+            key: body[key] for key in ("capacity", "maximumVolumeSize") if body.get(key) is not None
+        }
         read_quantities("CSIStorageCapacity", sizes)
         body |= sizes
 

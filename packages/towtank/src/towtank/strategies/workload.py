@@ -42,7 +42,9 @@ class WorkloadStrategy(Strategy):
         return tuple(self._causes(body["spec"]))
 
     def _causes(self, spec: Body) -> Iterator[StatusCause]:
-        yield from at_least_zero({"spec": spec}, "spec.replicas", "spec.minReadySeconds", "spec.revisionHistoryLimit")
+        yield from at_least_zero(
+            {"spec": spec}, "spec.replicas", "spec.minReadySeconds", "spec.revisionHistoryLimit"
+        )
         yield from _selector_causes(spec)
         yield from template_causes(spec)
 
@@ -56,14 +58,18 @@ def _selector_causes(spec: Body) -> Iterator[StatusCause]:
     if selector is None:
         yield StatusCause.required("spec.selector")
     elif not any(selector.values()):
-        yield StatusCause.invalid("spec.selector", selector, "empty selector is invalid for deployment")
+        yield StatusCause.invalid(
+            "spec.selector", selector, "empty selector is invalid for deployment"
+        )
     labels = at(spec, "template.metadata.labels")
     if not _selects(selector, labels or {}):
         yield StatusCause.invalid(_TEMPLATE_LABELS, labels, _MISMATCH)
 
 
 def _selects(selector: Body | None, labels: Mapping[str, str]) -> bool:
-    """Whether a LabelSelector chooses these labels. One that is not there, or empty, chooses nothing here."""
+    """Whether a LabelSelector chooses these labels. One that is not there, or empty, chooses
+    nothing here.
+    """
     return object_selectors.compiled(selector, empty=NOTHING).matches(labels)
 
 
@@ -103,7 +109,12 @@ class DeploymentStrategy(WorkloadStrategy):
         above = [(name, count) for name in counts if (count := status.get(name) or 0) > total]
         return [
             *at_least_zero(new, *(f"status.{name}" for name in numbers)),
-            *(StatusCause.invalid(f"status.{name}", count, "cannot be greater than status.replicas") for name, count in above),
+            *(
+                StatusCause.invalid(
+                    f"status.{name}", count, "cannot be greater than status.replicas"
+                )
+                for name, count in above
+            ),
         ]
 
     def prepare_update(self, new: Body, old: Body) -> None:
@@ -117,9 +128,15 @@ class DeploymentStrategy(WorkloadStrategy):
         if strategy["type"] not in {"Recreate", "RollingUpdate"}:
             shown = {"Type": strategy["type"], "RollingUpdate": strategy.get("rollingUpdate")}
             yield StatusCause.unsupported("spec.strategy", shown, ("Recreate", "RollingUpdate"))
-        elif (rolling := strategy.get("rollingUpdate")) and rolling["maxSurge"] in {0, "0%"} and rolling["maxUnavailable"] in {0, "0%"}:
+        elif (
+            (rolling := strategy.get("rollingUpdate"))
+            and rolling["maxSurge"] in {0, "0%"}
+            and rolling["maxUnavailable"] in {0, "0%"}
+        ):
             field = "spec.strategy.rollingUpdate.maxUnavailable"
-            yield StatusCause.invalid(field, rolling["maxUnavailable"], "may not be 0 when `maxSurge` is 0")
+            yield StatusCause.invalid(
+                field, rolling["maxUnavailable"], "may not be 0 when `maxSurge` is 0"
+            )
 
 
 class ReplicaSetStrategy(WorkloadStrategy):
@@ -151,8 +168,12 @@ class ReplicationControllerStrategy(ReplicaSetStrategy):
         yield from at_least_zero({"spec": spec}, "spec.replicas")
         if not spec.get("selector"):
             yield StatusCause.required("spec.selector")
-        elif not _selects({"matchLabels": spec["selector"]}, at(spec, "template.metadata.labels") or {}):
-            yield StatusCause.invalid(_TEMPLATE_LABELS, at(spec, "template.metadata.labels"), _MISMATCH)
+        elif not _selects(
+            {"matchLabels": spec["selector"]}, at(spec, "template.metadata.labels") or {}
+        ):
+            yield StatusCause.invalid(
+                _TEMPLATE_LABELS, at(spec, "template.metadata.labels"), _MISMATCH
+            )
         yield from template_causes(spec)
 
 
@@ -174,13 +195,24 @@ class StatefulSetStrategy(WorkloadStrategy):
         """One pod after another unless the spec says otherwise."""
         super().default(body)
         spec = body["spec"]
-        fill(spec, {"replicas": 1, "revisionHistoryLimit": 10, "podManagementPolicy": "OrderedReady", "serviceName": ""})
+        fill(
+            spec,
+            {
+                "replicas": 1,
+                "revisionHistoryLimit": 10,
+                "podManagementPolicy": "OrderedReady",
+                "serviceName": "",
+            },
+        )
         fill(spec, {"updateStrategy": {}, "persistentVolumeClaimRetentionPolicy": {}})
         fill(spec["updateStrategy"], {"type": "RollingUpdate"})
         if spec["updateStrategy"]["type"] == "RollingUpdate":
             fill(spec["updateStrategy"], {"rollingUpdate": {}})
             fill(spec["updateStrategy"]["rollingUpdate"], {"partition": 0})
-        fill(spec["persistentVolumeClaimRetentionPolicy"], {"whenDeleted": "Retain", "whenScaled": "Retain"})
+        fill(
+            spec["persistentVolumeClaimRetentionPolicy"],
+            {"whenDeleted": "Retain", "whenScaled": "Retain"},
+        )
         for claim in spec.get("volumeClaimTemplates") or ():
             fill(claim, {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "status": {}})
             fill(claim["status"], {"phase": "Pending"})
@@ -188,17 +220,27 @@ class StatefulSetStrategy(WorkloadStrategy):
 
     def validate_update(self, new: Body, old: Body) -> Sequence[StatusCause]:
         """Most of it stays."""
-        if all(new["spec"].get(key) == old["spec"].get(key) for key in {*new["spec"], *old["spec"]} - self.free):
+        if all(
+            new["spec"].get(key) == old["spec"].get(key)
+            for key in {*new["spec"], *old["spec"]} - self.free
+        ):
             return ()
         text = (
-            "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', "
-            "'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
+            "updates to statefulset spec for fields other than 'replicas', 'ordinals', "
+            "'template', 'updateStrategy', "
+            "'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and "
+            "'minReadySeconds' are forbidden"
         )
         return (StatusCause.forbidden("spec", text),)
 
 
 class DaemonSetStrategy(WorkloadStrategy):
-    zeros = ("currentNumberScheduled", "desiredNumberScheduled", "numberMisscheduled", "numberReady")
+    zeros = (
+        "currentNumberScheduled",
+        "desiredNumberScheduled",
+        "numberMisscheduled",
+        "numberReady",
+    )
 
     def default(self, body: Body) -> None:
         """One node after another."""
@@ -210,24 +252,51 @@ class DaemonSetStrategy(WorkloadStrategy):
             fill(spec["updateStrategy"], {"rollingUpdate": {}})
             fill(spec["updateStrategy"]["rollingUpdate"], {"maxUnavailable": 1, "maxSurge": 0})
         annotations: dict[str, Any] = body["metadata"].get("annotations") or {}
-        body["metadata"]["annotations"] = {"deprecated.daemonset.template.generation": "1", **annotations}
+        body["metadata"]["annotations"] = {
+            "deprecated.daemonset.template.generation": "1",
+            **annotations,
+        }
 
 
 class JobStrategy(Strategy):
     propagation = "Orphan"
     orphans = (
-        "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set "
+        "child pods are preserved by default when jobs are deleted; set "
+        "propagationPolicy=Background to remove them or set "
         "propagationPolicy=Orphan to suppress this warning"
     )
-    selectable = MappingProxyType({"status.successful": object_selectors.field_reader("status.succeeded", unsaid="0")})
+    selectable = MappingProxyType(
+        {"status.successful": object_selectors.field_reader("status.succeeded", unsaid="0")}
+    )
 
     def default(self, body: Body) -> None:
         """Once, and six times again."""
         spec = body.setdefault("spec", {})
         default_template(body)
-        once = {"completions": 1} if spec.get("completions") is None and spec.get("parallelism") is None else {}
-        fill(spec, {**once, "parallelism": 1, "backoffLimit": 6, "completionMode": "NonIndexed", "suspend": False})
-        fill(spec, {"podReplacementPolicy": "Failed" if spec.get("podFailurePolicy") else "TerminatingOrFailed", "manualSelector": False})
+        once = (
+            {"completions": 1}
+            if spec.get("completions") is None and spec.get("parallelism") is None
+            else {}
+        )
+        fill(
+            spec,
+            {
+                **once,
+                "parallelism": 1,
+                "backoffLimit": 6,
+                "completionMode": "NonIndexed",
+                "suspend": False,
+            },
+        )
+        fill(
+            spec,
+            {
+                "podReplacementPolicy": "Failed"
+                if spec.get("podFailurePolicy")
+                else "TerminatingOrFailed",
+                "manualSelector": False,
+            },
+        )
 
     def prepare_create(self, body: Body) -> None:
         """A job's pods are known by its UID."""
@@ -236,7 +305,12 @@ class JobStrategy(Strategy):
         if spec["manualSelector"]:
             return
         uid, name = metadata["uid"], metadata.get("name", "")
-        own = {"controller-uid": uid, "batch.kubernetes.io/controller-uid": uid, "job-name": name, "batch.kubernetes.io/job-name": name}
+        own = {
+            "controller-uid": uid,
+            "batch.kubernetes.io/controller-uid": uid,
+            "job-name": name,
+            "batch.kubernetes.io/job-name": name,
+        }
         template = spec.setdefault("template", {}).setdefault("metadata", {})
         template["labels"] = {**(template.get("labels") or {}), **own}
         if not metadata.get("labels"):  # the labels of a job that has none are its pods'
@@ -246,16 +320,28 @@ class JobStrategy(Strategy):
     def validate(self, body: Body) -> Sequence[StatusCause]:
         """A pod that ends."""
         spec, path = body["spec"], "spec.template.spec.restartPolicy"
-        causes = [*at_least_zero(body, "spec.parallelism", "spec.completions", "spec.backoffLimit", "spec.activeDeadlineSeconds")]
+        causes = [
+            *at_least_zero(
+                body,
+                "spec.parallelism",
+                "spec.completions",
+                "spec.backoffLimit",
+                "spec.activeDeadlineSeconds",
+            )
+        ]
         causes += one_of(spec["completionMode"], ("NonIndexed", "Indexed"), "spec.completionMode")
         if spec["completionMode"] == "Indexed" and spec.get("completions") is None:
-            causes.append(StatusCause.required("spec.completions", "when completion mode is Indexed"))
+            causes.append(
+                StatusCause.required("spec.completions", "when completion mode is Indexed")
+            )
         if at({"spec": spec}, path) == "Always":
             causes.append(StatusCause.required(path, 'valid values: "OnFailure", "Never"'))
         return [*causes, *template_causes(spec, ("OnFailure", "Never", "Always"))]
 
     def validate_update(self, new: Body, old: Body) -> Sequence[StatusCause]:
-        """What a job does stays; where its pods run may change while it is suspended and has not started."""
+        """What a job does stays; where its pods run may change while it is suspended and has not
+        started.
+        """
         fixed = ["spec.selector", "spec.completionMode"]
         if new["spec"]["completionMode"] != "Indexed":
             fixed.insert(0, "spec.completions")
@@ -285,7 +371,11 @@ class ControllerRevisionStrategy(Strategy):
 
     def validate(self, body: Body) -> Sequence[StatusCause]:
         """Refuse a negative revision."""
-        return () if body["revision"] >= 0 else (StatusCause.invalid("revision", body["revision"], AT_LEAST_ZERO),)
+        return (
+            ()
+            if body["revision"] >= 0
+            else (StatusCause.invalid("revision", body["revision"], AT_LEAST_ZERO),)
+        )
 
     def validate_update(self, new: Body, old: Body) -> Sequence[StatusCause]:
         """The data is immutable."""

@@ -1,1 +1,3 @@
-"""Subresources, and other things that are only asked: bindings, evictions, scales, tokens, reviews."""
+"""Subresources, and other things that are only asked: bindings, evictions, scales, tokens,
+reviews.
+"""

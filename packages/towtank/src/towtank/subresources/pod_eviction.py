@@ -20,11 +20,16 @@ from towtank.wire.options import deleting
 
 _BUDGETS: Final = "poddisruptionbudgets.policy"
 _VIOLATED: Final = "Cannot evict pod as it would violate the pod's disruption budget."
-_SEVERAL: Final = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+_SEVERAL: Final = (
+    "This pod has more than one PodDisruptionBudget, which the eviction subresource does not "
+    "support."
+)
 _RETRY_SECONDS: Final = 10
 
 
-def evict(verbs: Verbs, target: RequestTarget, eviction: Body, options: WriteOptions) -> tuple[int, Body]:
+def evict(
+    verbs: Verbs, target: RequestTarget, eviction: Body, options: WriteOptions
+) -> tuple[int, Body]:
     """Answer a POST to pods/NAME/eviction."""
     if (eviction.get("metadata") or {}).get("name") != target.name:
         raise bad_request("name in URL does not match name in Eviction object")
@@ -35,17 +40,30 @@ def evict(verbs: Verbs, target: RequestTarget, eviction: Body, options: WriteOpt
     if _counts(pod):
         _ask_budget(verbs, pod, quiet)
     object_meta.require_same(target, pod, deletion.preconditions, going=True)
-    if "deletionTimestamp" not in pod["metadata"] and pod["spec"].get("nodeName"):  # others are gone in a moment
-        condition = {"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI", "message": "Eviction API: evicting"}
+    # others are gone in a moment
+    if "deletionTimestamp" not in pod["metadata"] and pod["spec"].get("nodeName"):
+        condition = {
+            "type": "DisruptionTarget",
+            "status": "True",
+            "reason": "EvictionByEvictionAPI",
+            "message": "Eviction API: evicting",
+        }
         set_condition(pod, condition, verbs.clock())
         store_pod(verbs, pod, quiet)
-    verbs.delete(RequestTarget(target.resource, target.namespace, target.name), dataclasses.replace(deletion, preconditions={}))
+    verbs.delete(
+        RequestTarget(target.resource, target.namespace, target.name),
+        dataclasses.replace(deletion, preconditions={}),
+    )
     return success_status()
 
 
 def _counts(pod: Body) -> bool:
     """Whether anybody misses it: not when it does not run, or goes anyway."""
-    return "deletionTimestamp" not in pod["metadata"] and at(pod, "status.phase") not in {"Pending", "Succeeded", "Failed"}
+    return "deletionTimestamp" not in pod["metadata"] and at(pod, "status.phase") not in {
+        "Pending",
+        "Succeeded",
+        "Failed",
+    }
 
 
 def _ask_budget(verbs: Verbs, pod: Body, options: WriteOptions) -> None:
@@ -57,15 +75,30 @@ def _ask_budget(verbs: Verbs, pod: Body, options: WriteOptions) -> None:
         return
     budget = _taken(budgets[0], pod, times.timestamp(verbs.clock()))
     schema = schema_parser.builtin("policy/v1", "PodDisruptionBudget")
-    resource = APIResource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", has_status=True, schema=schema)
-    managed_fields.track(budget, budgets[0], managed_fields.ManagedFieldsEntry(resource, SERVER, "status", verbs.clock()))
+    resource = APIResource(
+        "policy",
+        "v1",
+        "poddisruptionbudgets",
+        "PodDisruptionBudget",
+        has_status=True,
+        schema=schema,
+    )
+    managed_fields.track(
+        budget,
+        budgets[0],
+        managed_fields.ManagedFieldsEntry(resource, SERVER, "status", verbs.clock()),
+    )
     if not options.dry_run:
         verbs.store.put(_BUDGETS, budget["metadata"]["namespace"], budget)
 
 
 def _budgets(budgets: Sequence[Body], pod: Body) -> list[Body]:
     labels = pod["metadata"].get("labels") or {}
-    return [budget for budget in budgets if object_selectors.compiled(at(budget, "spec.selector")).matches(labels)]
+    return [
+        budget
+        for budget in budgets
+        if object_selectors.compiled(at(budget, "spec.selector")).matches(labels)
+    ]
 
 
 def _needs_none(pod: Body, budget: Body) -> bool:
@@ -74,7 +107,10 @@ def _needs_none(pod: Body, budget: Body) -> bool:
         return False
     if at(budget, "spec.unhealthyPodEvictionPolicy") == "AlwaysAllow":
         return True
-    healthy, desired = at(budget, "status.currentHealthy") or 0, at(budget, "status.desiredHealthy") or 0
+    healthy, desired = (
+        at(budget, "status.currentHealthy") or 0,
+        at(budget, "status.desiredHealthy") or 0,
+    )
     return bool(healthy >= desired > 0)
 
 
@@ -82,23 +118,41 @@ def _taken(budget: Body, pod: Body, now: str) -> Body:
     metadata, status = budget["metadata"], budget.get("status") or {}
     name, generation = metadata["name"], metadata.get("generation", 0)
     if (status.get("observedGeneration") or 0) < generation:
-        raise _refusal(f"The disruption budget {name} is still being processed by the server.", _RETRY_SECONDS)
+        raise _refusal(
+            f"The disruption budget {name} is still being processed by the server.", _RETRY_SECONDS
+        )
     allowed = status.get("disruptionsAllowed") or 0
     if allowed <= 0:
         needs, has = status.get("desiredHealthy") or 0, status.get("currentHealthy") or 0
-        short = f"needs {needs} healthy pods and has {has} currently" if has <= needs else "does not allow evicting pods currently"
+        short = (
+            f"needs {needs} healthy pods and has {has} currently"
+            if has <= needs
+            else "does not allow evicting pods currently"
+        )
         raise _refusal(f"The disruption budget {name} {short}", 0)
     disrupted = {**(status.get("disruptedPods") or {}), pod["metadata"]["name"]: now}
-    taken = {**budget, "metadata": dict(metadata), "status": {**status, "disruptionsAllowed": allowed - 1, "disruptedPods": disrupted}}
+    taken = {
+        **budget,
+        "metadata": dict(metadata),
+        "status": {**status, "disruptionsAllowed": allowed - 1, "disruptedPods": disrupted},
+    }
     if allowed == 1:
         taken["status"]["conditions"] = _used_up(budget, generation, now)
     return taken
 
 
 def _used_up(budget: Body, generation: int, now: str) -> list[Body]:
-    said = {"type": "DisruptionAllowed", "status": "False", "reason": "InsufficientPods", "message": "", "observedGeneration": generation}
+    said = {
+        "type": "DisruptionAllowed",
+        "status": "False",
+        "reason": "InsufficientPods",
+        "message": "",
+        "observedGeneration": generation,
+    }
     return conditions.merged_conditions(budget, conditions.with_transition_time(budget, said, now))
 
 
 def _refusal(why: str, after: int) -> ApiError:
-    return too_many_requests(_VIOLATED, after).with_causes([{"reason": "DisruptionBudget", "message": why}])
+    return too_many_requests(_VIOLATED, after).with_causes(
+        [{"reason": "DisruptionBudget", "message": why}]
+    )

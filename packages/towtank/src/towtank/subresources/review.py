@@ -1,4 +1,6 @@
-"""Reviews and tokens: who somebody is, and what he may do. Here everybody whom the cluster knows may do everything."""
+"""Reviews and tokens: who somebody is, and what he may do. Here everybody whom the cluster knows
+may do everything.
+"""
 
 from __future__ import annotations
 
@@ -39,16 +41,24 @@ def _read(verbs: Verbs, resource: APIResource, asked: Body, options: WriteOption
     """What is asked, with the owner of its fields, though nobody will look for him."""
     review = object_meta.decoded(resource, asked, options)
     review.pop("status", None)
-    managed_fields.track(review, None, managed_fields.ManagedFieldsEntry(resource, options.manager, "", verbs.clock()))
+    managed_fields.track(
+        review,
+        None,
+        managed_fields.ManagedFieldsEntry(resource, options.manager, "", verbs.clock()),
+    )
     return review
 
 
-def access(verbs: Verbs, target: RequestTarget, review: Body, options: WriteOptions) -> tuple[int, Body]:
+def access(
+    verbs: Verbs, target: RequestTarget, review: Body, options: WriteOptions
+) -> tuple[int, Body]:
     """SelfSubjectAccessReview, SubjectAccessReview, LocalSubjectAccessReview: yes."""
     review = _read(verbs, target.resource, review, options)
     spec: dict[str, Any] = review.get("spec") or {}
     if (spec.get("resourceAttributes") is None) == (spec.get("nonResourceAttributes") is None):
-        causes = [StatusCause.invalid("spec.resourceAttributes", spec.get("resourceAttributes"), _EITHER)]
+        causes = [
+            StatusCause.invalid("spec.resourceAttributes", spec.get("resourceAttributes"), _EITHER)
+        ]
         raise invalid("", target.resource.group, "", causes)
     if target.namespace:
         review["metadata"]["namespace"] = target.namespace
@@ -66,7 +76,9 @@ def rules(_: Verbs, target: RequestTarget, review: Body, options: WriteOptions) 
     return _CREATED, {**review, "spec": {}, "status": everything}
 
 
-def self_subject(verbs: Verbs, target: RequestTarget, review: Body, options: WriteOptions) -> tuple[int, Body]:
+def self_subject(
+    verbs: Verbs, target: RequestTarget, review: Body, options: WriteOptions
+) -> tuple[int, Body]:
     """SelfSubjectReview: ``kubectl auth whoami``."""
     review = object_meta.decoded(target.resource, review, options)
     review["metadata"] = {"creationTimestamp": times.timestamp(verbs.clock())}
@@ -76,7 +88,10 @@ def self_subject(verbs: Verbs, target: RequestTarget, review: Body, options: Wri
 def _user(name: str) -> Body:
     groups = ["system:masters"]
     if name.startswith(ACCOUNT):
-        groups = ["system:serviceaccounts", f"system:serviceaccounts:{name.removeprefix(ACCOUNT).partition(':')[0]}"]
+        groups = [
+            "system:serviceaccounts",
+            f"system:serviceaccounts:{name.removeprefix(ACCOUNT).partition(':')[0]}",
+        ]
     return {"username": name, "groups": [*groups, "system:authenticated"]}
 
 
@@ -86,35 +101,62 @@ class TokenReviews:
     def __init__(self, tokens: TokenIssuer) -> None:
         self._tokens = tokens
         self.request = APIResource(
-            _GROUP, "v1", "tokenrequests", "TokenRequest", schema=schema_parser.builtin(f"{_GROUP}/v1", "TokenRequest")
+            _GROUP,
+            "v1",
+            "tokenrequests",
+            "TokenRequest",
+            schema=schema_parser.builtin(f"{_GROUP}/v1", "TokenRequest"),
         )
         """How requests for tokens are decoded."""
 
-    def review(self, verbs: Verbs, target: RequestTarget, review: Body, options: WriteOptions) -> tuple[int, Body]:
+    def review(
+        self, verbs: Verbs, target: RequestTarget, review: Body, options: WriteOptions
+    ) -> tuple[int, Body]:
         """Answer a TokenReview."""
         review = _read(verbs, target.resource, review, options)
         token = at(review, "spec.token")
         if not token:
             raise bad_request("token is required for TokenReview in authentication")
         if user := self._tokens.user(token):
-            return _CREATED, {**review, "status": {"authenticated": True, "user": _user(user), "audiences": [ISSUER]}}
+            return _CREATED, {
+                **review,
+                "status": {"authenticated": True, "user": _user(user), "audiences": [ISSUER]},
+            }
         return _CREATED, {**review, "status": {"user": {}, "error": "invalid bearer token"}}
 
-    def issue(self, verbs: Verbs, target: RequestTarget, request: Body, options: WriteOptions) -> tuple[int, Body]:
+    def issue(
+        self, verbs: Verbs, target: RequestTarget, request: Body, options: WriteOptions
+    ) -> tuple[int, Body]:
         """Answer a POST to serviceaccounts/NAME/token."""
         metadata = verbs.get(target).body["metadata"]
         spec: Body = request.get("spec") or {}
         seconds = _HOUR if spec.get("expirationSeconds") is None else spec["expirationSeconds"]
         read = {**request, "spec": {**spec, "expirationSeconds": seconds}}
         managed_fields.track(
-            read, None, managed_fields.ManagedFieldsEntry(self.request, options.manager, target.subresource, verbs.clock())
+            read,
+            None,
+            managed_fields.ManagedFieldsEntry(
+                self.request, options.manager, target.subresource, verbs.clock()
+            ),
         )
         if not _MIN_TOKEN_SECONDS <= seconds <= _MAX_TOKEN_SECONDS:
-            limit = "less than 10 minutes" if seconds < _MIN_TOKEN_SECONDS else "larger than 2^32 seconds"
-            causes = [StatusCause.invalid("spec.expirationSeconds", seconds, f"may not specify a duration {limit}")]
+            limit = (
+                "less than 10 minutes"
+                if seconds < _MIN_TOKEN_SECONDS
+                else "larger than 2^32 seconds"
+            )
+            causes = [
+                StatusCause.invalid(
+                    "spec.expirationSeconds", seconds, f"may not specify a duration {limit}"
+                )
+            ]
             raise invalid("TokenRequest", _GROUP, "", causes)
         now = verbs.clock()
-        given = {"audiences": spec.get("audiences") or [ISSUER], "expirationSeconds": seconds, "boundObjectRef": spec.get("boundObjectRef")}
+        given = {
+            "audiences": spec.get("audiences") or [ISSUER],
+            "expirationSeconds": seconds,
+            "boundObjectRef": spec.get("boundObjectRef"),
+        }
         token = self._tokens.issue(f"{ACCOUNT}{target.namespace}:{target.name}", seconds)
         return _CREATED, {
             "kind": "TokenRequest",
@@ -127,5 +169,8 @@ class TokenReviews:
                 "managedFields": read["metadata"]["managedFields"],
             },
             "spec": given,
-            "status": {"token": token, "expirationTimestamp": times.timestamp(times.after(now, seconds))},
+            "status": {
+                "token": token,
+                "expirationTimestamp": times.timestamp(times.after(now, seconds)),
+            },
         }

@@ -22,7 +22,9 @@ def get(verbs: Verbs, target: RequestTarget) -> Body:
     return _shown(target, verbs.get(target).body)
 
 
-def change(verbs: Verbs, target: RequestTarget, make: Callable[[Body], Body], options: WriteOptions) -> Body:
+def change(
+    verbs: Verbs, target: RequestTarget, make: Callable[[Body], Body], options: WriteOptions
+) -> Body:
     """Answer a PUT or PATCH of the scale."""
     wanted = make(get(verbs, target))
     _check(target, wanted, verbs.get(target).body)
@@ -50,7 +52,9 @@ def _check(target: RequestTarget, wanted: Body, body: Body) -> None:
     if metadata.get("resourceVersion") not in {None, "", body["metadata"]["resourceVersion"]}:
         raise conflict(resource.plural, resource.group, target.name, STALE)
     if (replicas := at(wanted, "spec.replicas") or 0) < 0:
-        causes = [StatusCause.invalid("spec.replicas", replicas, "must be greater than or equal to 0")]
+        causes = [
+            StatusCause.invalid("spec.replicas", replicas, "must be greater than or equal to 0")
+        ]
         raise invalid(KIND, "autoscaling", target.name, causes)
 
 

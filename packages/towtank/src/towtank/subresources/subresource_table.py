@@ -1,6 +1,7 @@
 """Subresources and reviews: what is asked beside an object, or of nobody's object at all.
 
-``SubresourceTable.find`` is the table. The status subresource is not in it: that is plain ``update`` and ``patch`` of ``verbs``.
+``SubresourceTable.find`` is the table. The status subresource is not in it: that is plain
+``update`` and ``patch`` of ``verbs``.
 """
 
 from __future__ import annotations
@@ -22,12 +23,16 @@ Get: TypeAlias = Callable[[Verbs, RequestTarget], Body]
 Create: TypeAlias = Callable[[Verbs, RequestTarget, Body, WriteOptions], tuple[int, Body]]
 """POST: returns the answer's code too."""
 Change: TypeAlias = Callable[[Verbs, RequestTarget, Callable[[Body], Body], WriteOptions], Body]
-"""PUT and PATCH: handed is what makes the new body of the present one (for PUT, whatever the present one is)."""
+"""PUT and PATCH: handed is what makes the new body of the present one (for PUT, whatever the
+present one is).
+"""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Subresource:
-    """What may be asked. ``api_version`` and ``kind`` are those of the bodies; a method that is None is not allowed (405)."""
+    """What may be asked. ``api_version`` and ``kind`` are those of the bodies; a method that is
+    None is not allowed (405).
+    """
 
     api_version: str
     kind: str
@@ -45,8 +50,12 @@ def _get(verbs: Verbs, target: RequestTarget) -> Body:
 def _under(strategy: Strategy) -> Change:
     """A change of the object itself, under other rules than its own."""
 
-    def change(verbs: Verbs, target: RequestTarget, make: Callable[[Body], Body], options: WriteOptions) -> Body:
-        ruled = dataclasses.replace(target, resource=dataclasses.replace(target.resource, strategy=strategy))
+    def change(
+        verbs: Verbs, target: RequestTarget, make: Callable[[Body], Body], options: WriteOptions
+    ) -> Body:
+        ruled = dataclasses.replace(
+            target, resource=dataclasses.replace(target.resource, strategy=strategy)
+        )
         return verbs.patch(ruled, make, options)
 
     return change
@@ -70,17 +79,36 @@ class SubresourceTable:
         binding, eviction = _own("v1", "Binding"), _own("policy/v1", "Eviction")
         scale = _own(scale_subresource.API_VERSION, scale_subresource.KIND)
         self._scale = Subresource(
-            scale_subresource.API_VERSION, scale_subresource.KIND, get=scale_subresource.get, change=scale_subresource.change, body=scale
+            scale_subresource.API_VERSION,
+            scale_subresource.KIND,
+            get=scale_subresource.get,
+            change=scale_subresource.change,
+            body=scale,
         )
         self._table: Mapping[tuple[str, str], Subresource] = {
-            ("bindings", ""): Subresource("v1", "Binding", create=pod_binding.bind_by_name, body=binding),
-            ("pods", "binding"): Subresource("v1", "Binding", create=pod_binding.bind, body=binding),
-            ("pods", "eviction"): Subresource("policy/v1", "Eviction", create=pod_eviction.evict, body=eviction),
-            ("pods", "resize"): Subresource("v1", "Pod", get=_get, change=_under(PodResizeStrategy())),
-            ("pods", "ephemeralcontainers"): Subresource("v1", "Pod", get=_get, change=_under(PodEphemeralContainersStrategy())),
-            ("namespaces", "finalize"): Subresource("v1", "Namespace", change=_under(NamespaceFinalizeStrategy())),
+            ("bindings", ""): Subresource(
+                "v1", "Binding", create=pod_binding.bind_by_name, body=binding
+            ),
+            ("pods", "binding"): Subresource(
+                "v1", "Binding", create=pod_binding.bind, body=binding
+            ),
+            ("pods", "eviction"): Subresource(
+                "policy/v1", "Eviction", create=pod_eviction.evict, body=eviction
+            ),
+            ("pods", "resize"): Subresource(
+                "v1", "Pod", get=_get, change=_under(PodResizeStrategy())
+            ),
+            ("pods", "ephemeralcontainers"): Subresource(
+                "v1", "Pod", get=_get, change=_under(PodEphemeralContainersStrategy())
+            ),
+            ("namespaces", "finalize"): Subresource(
+                "v1", "Namespace", change=_under(NamespaceFinalizeStrategy())
+            ),
             ("serviceaccounts", "token"): Subresource(
-                f"{_AUTHENTICATION}/v1", "TokenRequest", create=tokens_of.issue, body=tokens_of.request
+                f"{_AUTHENTICATION}/v1",
+                "TokenRequest",
+                create=tokens_of.issue,
+                body=tokens_of.request,
             ),
             **{
                 (f"{kind.lower()}s.{group}", ""): Subresource(f"{group}/v1", kind, create=create)
@@ -96,7 +124,9 @@ class SubresourceTable:
         }
 
     def find(self, target: RequestTarget) -> Subresource | None:
-        """What is behind the path: of (pods, binding), of (deployments.apps, scale), of (tokenreviews.authentication.k8s.io, "")."""
+        """What is behind the path: of (pods, binding), of (deployments.apps, scale), of
+        (tokenreviews.authentication.k8s.io, "").
+        """
         if target.subresource == "scale" and target.resource.scale:
             return self._scale
         return self._table.get((target.resource.key, target.subresource))

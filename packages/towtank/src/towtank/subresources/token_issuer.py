@@ -1,4 +1,6 @@
-"""Tokens of service accounts: given out, and known again until they expire, or their account or the cluster ends."""
+"""Tokens of service accounts: given out, and known again until they expire, or their account or the
+cluster ends.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ class IssuedTokens:
     def issue(self, user: str, seconds: int) -> str:
         """A new token. Raises ApiError 429."""
         now = self._clock()
-        self._users = {token: (who, until) for token, (who, until) in self._users.items() if until > now}
+        self._users = {
+            token: (who, until) for token, (who, until) in self._users.items() if until > now
+        }
         if len(self._users) >= MAX_TOKENS:
             raise too_many_requests(f"{MAX_TOKENS} tokens are in use", _RETRY_AFTER_SECONDS)
         token = secrets.token_urlsafe(32)

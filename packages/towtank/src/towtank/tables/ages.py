@@ -21,18 +21,24 @@ _STEPS = (
     (2 * _YEAR, _DAY, "d", 0, ""),
     (8 * _YEAR, _YEAR, "y", _DAY, "d"),
 )
-"""Up to how many seconds, in which unit, and in which smaller one the rest is shown (0: it is not)."""
+"""Up to how many seconds, in which unit, and in which smaller one the rest is shown (0: it is
+not).
+"""
 
 
 def human(duration: timedelta) -> str:
-    """``2m3s``, ``3h``, ``2d4h``. Clocks that differ by less than two seconds are not complained about."""
+    """``2m3s``, ``3h``, ``2d4h``. Clocks that differ by less than two seconds are not complained
+    about.
+    """
     seconds = int(duration.total_seconds())
     if seconds < 0:
         return "0s" if seconds == -1 else "<invalid>"
     for limit, unit, name, rest_unit, rest_name in _STEPS:
         if seconds < limit:
             rest = seconds % unit // rest_unit if rest_unit else 0
-            return f"{seconds // unit}{name}{rest}{rest_name}" if rest else f"{seconds // unit}{name}"
+            return (
+                f"{seconds // unit}{name}{rest}{rest_name}" if rest else f"{seconds // unit}{name}"
+            )
     return f"{seconds // _YEAR}y"
 
 

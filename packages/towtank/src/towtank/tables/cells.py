@@ -1,4 +1,6 @@
-"""What the tables of all kinds are made of: columns written in a line, and cells that many kinds have."""
+"""What the tables of all kinds are made of: columns written in a line, and cells that many kinds
+have.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,12 @@ from towtank.tables.ages import Age
 Cells: TypeAlias = list[Any]
 NONE = "<none>"
 UNSET = "<unset>"
-_ACCESS_MODES = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP"}
+_ACCESS_MODES = {
+    "ReadWriteOnce": "RWO",
+    "ReadOnlyMany": "ROX",
+    "ReadWriteMany": "RWX",
+    "ReadWriteOncePod": "RWOP",
+}
 
 
 class KindPrinter(NamedTuple):
@@ -23,7 +30,9 @@ class KindPrinter(NamedTuple):
 
 
 def columns(line: str) -> tuple[TableColumn, ...]:
-    """``Name, Desired:integer, Images*``: type and format stand behind colons where they differ; a star is for what -o wide adds."""
+    """``Name, Desired:integer, Images*``: type and format stand behind colons where they differ; a
+    star is for what -o wide adds.
+    """
     return tuple(_column(part.strip()) for part in line.split(","))
 
 
@@ -32,7 +41,9 @@ def _column(part: str) -> TableColumn:
     kind, _, form = rest.partition(":")
     if title == "Name":
         form = "name"
-    return TableColumn(title, kind or "string", form, description=title, priority=1 if part.endswith("*") else 0)
+    return TableColumn(
+        title, kind or "string", form, description=title, priority=1 if part.endswith("*") else 0
+    )
 
 
 def name_and_age(body: Body, age: Age) -> Cells:
@@ -62,7 +73,14 @@ def status(body: Body) -> Mapping[str, Any]:
 
 def condition(body: Body, kind: str) -> str | None:
     """The status of a condition, or None when there is no such condition."""
-    return next((each.get("status", "") for each in status(body).get("conditions") or () if each["type"] == kind), None)
+    return next(
+        (
+            each.get("status", "")
+            for each in status(body).get("conditions") or ()
+            if each["type"] == kind
+        ),
+        None,
+    )
 
 
 def deleted(body: Body) -> bool:
@@ -73,7 +91,9 @@ def deleted(body: Body) -> bool:
 def containers(pod_spec: Mapping[str, Any]) -> tuple[str, str]:
     """The names and images of a pod's containers."""
     found = pod_spec.get("containers") or ()
-    return ",".join(each.get("name", "") for each in found), ",".join(each.get("image", "") for each in found)
+    return ",".join(each.get("name", "") for each in found), ",".join(
+        each.get("image", "") for each in found
+    )
 
 
 def label_text(given: Mapping[str, str] | None) -> str:

@@ -1,4 +1,6 @@
-"""Nodes, namespaces, events and the other kinds of the core that are neither workloads nor storage."""
+"""Nodes, namespaces, events and the other kinds of the core that are neither workloads nor
+storage.
+"""
 
 from __future__ import annotations
 
@@ -53,12 +55,17 @@ def _readiness(node: Body) -> str:
 
 
 def _roles(labels: Mapping[str, str]) -> str:
-    roles = {label.removeprefix(_ROLE) for label in labels if label.startswith(_ROLE)} | {labels.get("kubernetes.io/role", "")}
+    roles = {label.removeprefix(_ROLE) for label in labels if label.startswith(_ROLE)} | {
+        labels.get("kubernetes.io/role", "")
+    }
     return ",".join(sorted(roles - {""})) or NONE
 
 
 def _address(node: Body, kind: str) -> str:
-    return next((each["address"] for each in status(node).get("addresses") or () if each["type"] == kind), NONE)
+    return next(
+        (each["address"] for each in status(node).get("addresses") or () if each["type"] == kind),
+        NONE,
+    )
 
 
 def _namespace(namespace: Body, age: Age) -> Cells:
@@ -70,7 +77,11 @@ def _event(event: Body, age: Age) -> Cells:
     about = event.get("involvedObject") or event.get("regarding") or {}
     source = event.get("source") or event.get("deprecatedSource") or {}
     series = event.get("series")
-    first = age(event.get("firstTimestamp") or event.get("deprecatedFirstTimestamp") or event.get("eventTime"))
+    first = age(
+        event.get("firstTimestamp")
+        or event.get("deprecatedFirstTimestamp")
+        or event.get("eventTime")
+    )
     last = event.get("lastTimestamp") or event.get("deprecatedLastTimestamp")
     count = event.get("count") or event.get("deprecatedCount") or 1
     if series:
@@ -97,16 +108,29 @@ def _source(source: Mapping[str, Any], event: Body) -> str:
 
 
 def _config_map(config_map: Body, age: Age) -> Cells:
-    return [name(config_map), len(config_map.get("data") or ()) + len(config_map.get("binaryData") or ()), created(config_map, age)]
+    return [
+        name(config_map),
+        len(config_map.get("data") or ()) + len(config_map.get("binaryData") or ()),
+        created(config_map, age),
+    ]
 
 
 def _secret(secret: Body, age: Age) -> Cells:
-    return [name(secret), secret.get("type", ""), len(secret.get("data") or ()), created(secret, age)]
+    return [
+        name(secret),
+        secret.get("type", ""),
+        len(secret.get("data") or ()),
+        created(secret, age),
+    ]
 
 
 def _pod_template(template: Body, _: Age) -> Cells:
     of = template.get("template") or {}
-    return [name(template), *containers(of.get("spec") or {}), label_text((of.get("metadata") or {}).get("labels"))]
+    return [
+        name(template),
+        *containers(of.get("spec") or {}),
+        label_text((of.get("metadata") or {}).get("labels")),
+    ]
 
 
 def _quota(quota: Body, age: Age) -> Cells:
@@ -114,7 +138,9 @@ def _quota(quota: Body, age: Age) -> Cells:
     requests: list[str] = []
     limits: list[str] = []
     for resource in sorted(hard):
-        (limits if resource.startswith("limits.") else requests).append(f"{resource}: {used.get(resource, '0')}/{hard[resource]}")
+        (limits if resource.startswith("limits.") else requests).append(
+            f"{resource}: {used.get(resource, '0')}/{hard[resource]}"
+        )
     return [name(quota), ", ".join(requests), ", ".join(limits), created(quota, age)]
 
 
@@ -139,7 +165,9 @@ def _external(service: Body) -> str:
             return given or NONE
         case "LoadBalancer":
             entries = (status(service).get("loadBalancer") or {}).get("ingress") or ()
-            balanced = ",".join(sorted({each.get("ip") or each.get("hostname", "") for each in entries} - {""}))
+            balanced = ",".join(
+                sorted({each.get("ip") or each.get("hostname", "") for each in entries} - {""})
+            )
             return ",".join(part for part in (balanced, given) if part) or "<pending>"
         case "ExternalName":
             return str(of.get("externalName", ""))
@@ -156,20 +184,44 @@ def _endpoints(endpoints: Body, age: Age) -> Cells:
     for subset in endpoints.get("subsets") or ():
         ips = [each["ip"] for each in subset.get("addresses") or ()]
         ports = subset.get("ports") or ()
-        found += [f"[{ip}]:{port['port']}" if ":" in ip else f"{ip}:{port['port']}" for port in ports for ip in ips] if ports else ips
-    return [name(endpoints), some(found, empty="" if endpoints.get("subsets") else NONE), created(endpoints, age)]
+        found += (
+            [
+                f"[{ip}]:{port['port']}" if ":" in ip else f"{ip}:{port['port']}"
+                for port in ports
+                for ip in ips
+            ]
+            if ports
+            else ips
+        )
+    return [
+        name(endpoints),
+        some(found, empty="" if endpoints.get("subsets") else NONE),
+        created(endpoints, age),
+    ]
 
 
 def _endpoint_slice(piece: Body, age: Age) -> Cells:
     ports = [str(port.get("port") or port.get("name") or "*") for port in piece.get("ports") or ()]
     addresses = [address for each in piece.get("endpoints") or () for address in each["addresses"]]
-    return [name(piece), piece.get("addressType", ""), some(ports), some(addresses), created(piece, age)]
+    return [
+        name(piece),
+        piece.get("addressType", ""),
+        some(ports),
+        some(addresses),
+        created(piece, age),
+    ]
 
 
-_EVENTS = columns("Last Seen, Type, Reason, Object, Subobject*, Source*, Message, First Seen*, Count*, Name*")
+_EVENTS = columns(
+    "Last Seen, Type, Reason, Object, Subobject*, Source*, Message, First Seen*, Count*, Name*"
+)
 BASICS = {
     "nodes": KindPrinter(
-        columns("Name, Status, Roles, Age, Version, Internal-IP*, External-IP*, OS-Image*, Kernel-Version*, Container-Runtime*"), _node
+        columns(
+            "Name, Status, Roles, Age, Version, Internal-IP*, External-IP*, OS-Image*, "
+            "Kernel-Version*, Container-Runtime*"
+        ),
+        _node,
     ),
     "namespaces": KindPrinter(columns("Name, Status, Age"), _namespace),
     "events": KindPrinter(_EVENTS, _event),
@@ -179,7 +231,11 @@ BASICS = {
     "serviceaccounts": KindPrinter(columns("Name, Age"), name_and_age),
     "podtemplates": KindPrinter(columns("Name, Containers, Images, Pod Labels"), _pod_template),
     "resourcequotas": KindPrinter(columns("Name, Request, Limit, Age"), _quota),
-    "services": KindPrinter(columns("Name, Type, Cluster-IP, External-IP, Port(s), Age, Selector*"), _service),
+    "services": KindPrinter(
+        columns("Name, Type, Cluster-IP, External-IP, Port(s), Age, Selector*"), _service
+    ),
     "endpoints": KindPrinter(columns("Name, Endpoints, Age"), _endpoints),
-    "endpointslices.discovery.k8s.io": KindPrinter(columns("Name, AddressType, Ports, Endpoints, Age"), _endpoint_slice),
+    "endpointslices.discovery.k8s.io": KindPrinter(
+        columns("Name, AddressType, Ports, Endpoints, Age"), _endpoint_slice
+    ),
 }

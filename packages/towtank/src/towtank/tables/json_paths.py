@@ -1,4 +1,6 @@
-"""JSON paths of custom resources' columns: fields, indexes, ``[*]`` and filters, each of which yields any number of values."""
+"""JSON paths of custom resources' columns: fields, indexes, ``[*]`` and filters, each of which
+yields any number of values.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ _STEP = re.compile(
       | \[\s*"(?P<double>(?:[^"\\]|\\.)*)"\s*\]
       | \[\s*(?P<index>-?\d+)\s*\]
       | (?P<all>\[\s*\*\s*\])
-      | \[\s*\?\(\s*@(?P<left>[^=!<>\s]+?)\s*(?:(?P<operator>==|!=|<=|>=|<|>)\s*(?P<right>[^)]+?)\s*)?\)\s*\]""",
+      | \[\s*\?\(\s*@(?P<left>[^=!<>\s]+?)\s*
+        (?:(?P<operator>==|!=|<=|>=|<|>)\s*(?P<right>[^)]+?)\s*)?\)\s*\]""",
     re.VERBOSE,
 )
 _OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
@@ -49,7 +52,9 @@ def _steps(path: str) -> Sequence[Step] | None:
 
 
 def _step(found: re.Match[str]) -> Step | None:
-    name = next((found[group] for group in ("field", "quoted", "double") if found[group] is not None), None)
+    name = next(
+        (found[group] for group in ("field", "quoted", "double") if found[group] is not None), None
+    )
     if found["all"]:
         return _all
     if name is not None:
@@ -72,7 +77,9 @@ def _field(name: str) -> Step:
 
 
 def _index(index: int) -> Step:
-    return lambda value: iter((value[index],) if isinstance(value, list) and -len(value) <= index < len(value) else ())
+    return lambda value: iter(
+        (value[index],) if isinstance(value, list) and -len(value) <= index < len(value) else ()
+    )
 
 
 def _all(value: Any) -> Iterator[Any]:
@@ -80,7 +87,9 @@ def _all(value: Any) -> Iterator[Any]:
 
 
 def _filter(left: str, name: str | None, right: str | None) -> Step | None:
-    """Items that have a value at ``left``, or one that compares; those of a list with a value of another type cannot be told."""
+    """Items that have a value at ``left``, or one that compares; those of a list with a value of
+    another type cannot be told.
+    """
     inner = _steps(left)
     if inner is None:
         return None

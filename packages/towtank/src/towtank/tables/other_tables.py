@@ -1,4 +1,6 @@
-"""Scheduling, devices, leases, rights, aggregated services; and custom resources, whose definitions say what is shown."""
+"""Scheduling, devices, leases, rights, aggregated services; and custom resources, whose definitions
+say what is shown.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,13 @@ from towtank.tables.cells import (
 
 
 def _priority_class(body: Body, age: Age) -> Cells:
-    return [name(body), body.get("value", 0), body.get("globalDefault", False), created(body, age), body.get("preemptionPolicy", "")]
+    return [
+        name(body),
+        body.get("value", 0),
+        body.get("globalDefault", False),
+        created(body, age),
+        body.get("preemptionPolicy", ""),
+    ]
 
 
 def _lease(body: Body, age: Age) -> Cells:
@@ -54,17 +62,30 @@ def _claim(body: Body, age: Age) -> Cells:
 
 def _slice(body: Body, age: Age) -> Cells:
     of = spec(body)
-    return [name(body), of.get("nodeName") or "", of.get("driver", ""), (of.get("pool") or {}).get("name", ""), created(body, age)]
+    return [
+        name(body),
+        of.get("nodeName") or "",
+        of.get("driver", ""),
+        (of.get("pool") or {}).get("name", ""),
+        created(body, age),
+    ]
 
 
 def _binding(body: Body, age: Age) -> Cells:
     role, subjects = body.get("roleRef") or {}, body.get("subjects") or ()
-    accounts = [f"{each.get('namespace', '')}/{each['name']}" for each in subjects if each["kind"] == "ServiceAccount"]
+    accounts = [
+        f"{each.get('namespace', '')}/{each['name']}"
+        for each in subjects
+        if each["kind"] == "ServiceAccount"
+    ]
     return [
         name(body),
         f"{role.get('kind', '')}/{role.get('name', '')}",
         created(body, age),
-        *(", ".join(each["name"] for each in subjects if each["kind"] == kind) for kind in ("User", "Group")),
+        *(
+            ", ".join(each["name"] for each in subjects if each["kind"] == kind)
+            for kind in ("User", "Group")
+        ),
         ", ".join(accounts),
     ]
 
@@ -79,7 +100,9 @@ def _available(body: Body) -> str:
     said = condition(body, "Available")
     if said is None:
         return "Unknown"
-    reason = next(each.get("reason", "") for each in status(body)["conditions"] if each["type"] == "Available")
+    reason = next(
+        each.get("reason", "") for each in status(body)["conditions"] if each["type"] == "Available"
+    )
     return said if said == "True" else f"{said} ({reason})"
 
 
@@ -98,23 +121,28 @@ _BINDINGS = KindPrinter(columns("Name, Role, Age, Users*, Groups*, ServiceAccoun
 _WEBHOOKS = KindPrinter(columns("Name, Webhooks:integer, Age"), _webhooks)
 OTHERS = {
     "priorityclasses.scheduling.k8s.io": KindPrinter(
-        columns("Name, Value:integer, Global-Default:boolean, Age, PreemptionPolicy"), _priority_class
+        columns("Name, Value:integer, Global-Default:boolean, Age, PreemptionPolicy"),
+        _priority_class,
     ),
     "leases.coordination.k8s.io": KindPrinter(columns("Name, Holder, Age"), _lease),
     "runtimeclasses.node.k8s.io": KindPrinter(columns("Name, Handler, Age"), _runtime_class),
-    "networkpolicies.networking.k8s.io": KindPrinter(columns("Name, Pod-Selector, Age"), _network_policy),
+    "networkpolicies.networking.k8s.io": KindPrinter(
+        columns("Name, Pod-Selector, Age"), _network_policy
+    ),
     "deviceclasses.resource.k8s.io": _NAMED,
     "resourceclaimtemplates.resource.k8s.io": _NAMED,
     "resourceclaims.resource.k8s.io": KindPrinter(columns("Name, State, Age"), _claim),
     "resourceslices.resource.k8s.io": KindPrinter(columns("Name, Node, Driver, Pool, Age"), _slice),
     "rolebindings.rbac.authorization.k8s.io": _BINDINGS,
     "clusterrolebindings.rbac.authorization.k8s.io": _BINDINGS,
-    "apiservices.apiregistration.k8s.io": KindPrinter(columns("Name, Service, Available, Age"), _api_service),
+    "apiservices.apiregistration.k8s.io": KindPrinter(
+        columns("Name, Service, Available, Age"), _api_service
+    ),
     "mutatingwebhookconfigurations.admissionregistration.k8s.io": _WEBHOOKS,
     "validatingwebhookconfigurations.admissionregistration.k8s.io": _WEBHOOKS,
 }
 
-# ---- custom resources ------------------------------------------------------------------------------------------------------
+# ---- custom resources ----------------------------------------------------------------------------
 
 _AGE = TableColumn("Age", "date", description="Age", json_path=".metadata.creationTimestamp")
 
@@ -125,7 +153,13 @@ def custom(given: Sequence[TableColumn]) -> KindPrinter:
     readers = [(json_paths.parse(column.json_path), _CONVERSIONS[column.type]) for column in shown]
 
     def cells(body: Body, age: Age) -> Cells:
-        return [name(body), *(next((convert(value, age) for value in read(body)), None) for read, convert in readers)]
+        return [
+            name(body),
+            *(
+                next((convert(value, age) for value in read(body)), None)
+                for read, convert in readers
+            ),
+        ]
 
     return KindPrinter((*columns("Name"), *shown), cells)
 

@@ -7,7 +7,18 @@ from typing import Any
 
 from towtank.model.kinds import Body
 from towtank.tables.ages import Age
-from towtank.tables.cells import NONE, Cells, KindPrinter, columns, condition, created, deleted, name, spec, status
+from towtank.tables.cells import (
+    NONE,
+    Cells,
+    KindPrinter,
+    columns,
+    condition,
+    created,
+    deleted,
+    name,
+    spec,
+    status,
+)
 
 _Statuses = Sequence[Mapping[str, Any]]
 _OVER = ("Succeeded", "Failed")
@@ -18,12 +29,23 @@ def row_conditions(pod: Body) -> list[Body]:
     phase = status(pod).get("phase")
     if phase not in _OVER:
         return []
-    return [{"type": "Completed", "status": "True", "reason": phase, "message": f"The pod has {phase.lower()}."}]
+    return [
+        {
+            "type": "Completed",
+            "status": "True",
+            "reason": phase,
+            "message": f"The pod has {phase.lower()}.",
+        }
+    ]
 
 
 def _cells(pod: Body, age: Age) -> Cells:
     said, wanted = status(pod), spec(pod)
-    sidecars = {each["name"] for each in wanted.get("initContainers") or () if each.get("restartPolicy") == "Always"}
+    sidecars = {
+        each["name"]
+        for each in wanted.get("initContainers") or ()
+        if each.get("restartPolicy") == "Always"
+    }
     began: _Statuses = said.get("initContainerStatuses") or ()
     run: _Statuses = said.get("containerStatuses") or ()
     place, beginning = _beginning(began, len(wanted.get("initContainers") or ()), sidecars)
@@ -50,7 +72,10 @@ def _cells(pod: Body, age: Age) -> Cells:
 
 def _phase(pod: Body) -> str:
     said = status(pod)
-    if any(each["type"] == "PodScheduled" and each.get("reason") == "SchedulingGated" for each in said.get("conditions") or ()):
+    if any(
+        each["type"] == "PodScheduled" and each.get("reason") == "SchedulingGated"
+        for each in said.get("conditions") or ()
+    ):
         return "SchedulingGated"
     return str(said.get("reason") or said.get("phase", ""))
 
@@ -80,7 +105,9 @@ def _beginning(began: _Statuses, count: int, sidecars: Collection[str]) -> tuple
 
 
 def _running(pod: Body, run: _Statuses, reason: str) -> str:
-    """The first container that has a reason says it; others make a difference only to one that is completed."""
+    """The first container that has a reason says it; others make a difference only to one that is
+    completed.
+    """
     failed = ""
     for each in reversed(run):
         ended, waiting = _state(each, "terminated"), _state(each, "waiting")
@@ -100,7 +127,11 @@ def _running(pod: Body, run: _Statuses, reason: str) -> str:
 def _outcome(ended: Mapping[str, Any]) -> str:
     if ended.get("reason"):
         return str(ended["reason"])
-    return f"Signal:{ended['signal']}" if ended.get("signal") else f"ExitCode:{ended.get('exitCode', 0)}"
+    return (
+        f"Signal:{ended['signal']}"
+        if ended.get("signal")
+        else f"ExitCode:{ended.get('exitCode', 0)}"
+    )
 
 
 def _state(each: Mapping[str, Any], kind: str) -> Mapping[str, Any] | None:
@@ -109,19 +140,28 @@ def _state(each: Mapping[str, Any], kind: str) -> Mapping[str, Any] | None:
 
 def _ready(each: Mapping[str, Any]) -> bool:
     waits = (_state(each, "waiting") or {}).get("reason")
-    return bool(each.get("ready")) and _state(each, "running") is not None and not waits and _state(each, "terminated") is None
+    return (
+        bool(each.get("ready"))
+        and _state(each, "running") is not None
+        and not waits
+        and _state(each, "terminated") is None
+    )
 
 
 def _ready_sidecar(each: Mapping[str, Any]) -> bool:
     ended = _state(each, "terminated")
-    return bool(each.get("started") and each.get("ready")) and (ended is None or bool(ended.get("exitCode")))
+    return bool(each.get("started") and each.get("ready")) and (
+        ended is None or bool(ended.get("exitCode"))
+    )
 
 
 def _restarts(counted: Iterable[Mapping[str, Any]], age: Age) -> str:
     count, last = 0, ""
     for each in counted:
         count += each.get("restartCount", 0)
-        last = max(last, ((each.get("lastState") or {}).get("terminated") or {}).get("finishedAt") or "")
+        last = max(
+            last, ((each.get("lastState") or {}).get("terminated") or {}).get("finishedAt") or ""
+        )
     return f"{count} ({age(last)} ago)" if count and last else str(count)
 
 
@@ -132,4 +172,7 @@ def _gates(pod: Body) -> str:
     return f"{sum(condition(pod, gate['conditionType']) == 'True' for gate in gates)}/{len(gates)}"
 
 
-PODS = KindPrinter(columns("Name, Ready, Status, Restarts, Age, IP*, Node*, Nominated Node*, Readiness Gates*"), _cells)
+PODS = KindPrinter(
+    columns("Name, Ready, Status, Restarts, Age, IP*, Node*, Nominated Node*, Readiness Gates*"),
+    _cells,
+)

@@ -31,15 +31,29 @@ class TablePrinter:
     def __init__(self, resource: APIResource, include_object: str = "Metadata") -> None:
         """``include_object`` is the query's includeObject. Raises ApiError 400."""
         if include_object not in _INCLUDED:
-            why = f"includeObject: Invalid value: {quoted(include_object)}: must be 'Metadata', 'Object', 'None', or empty"
+            why = (
+                f"includeObject: Invalid value: {quoted(include_object)}: must be 'Metadata', "
+                f"'Object', 'None', or empty"
+            )
             raise bad_request(f"Unable to convert to Table as requested: {why}")
-        self._kind_printer = custom(resource.columns) if resource.custom else _PRINTINGS.get(resource.key, OTHER)
+        self._kind_printer = (
+            custom(resource.columns) if resource.custom else _PRINTINGS.get(resource.key, OTHER)
+        )
         self._include = include_object or "Metadata"
         self._pods = resource.key == "pods"
         self.columns = [_definition(column) for column in self._kind_printer.columns]
 
-    def table(self, bodies: Iterable[Body], now: datetime, list_meta: Mapping[str, Any], *, headers: bool = True) -> Body:
-        """``list_meta`` is the list's metadata, or an object's resourceVersion. A watch has ``headers`` with its first event alone."""
+    def table(
+        self,
+        bodies: Iterable[Body],
+        now: datetime,
+        list_meta: Mapping[str, Any],
+        *,
+        headers: bool = True,
+    ) -> Body:
+        """``list_meta`` is the list's metadata, or an object's resourceVersion. A watch has
+        ``headers`` with its first event alone.
+        """
         age = ages.at(now)
         rows = [self._row(body, age) for body in bodies]
         return {
@@ -63,7 +77,12 @@ class TablePrinter:
 
 
 def table(
-    resource: APIResource, bodies: Iterable[Body], *, now: datetime, include_object: str = "Metadata", list_meta: Mapping[str, Any]
+    resource: APIResource,
+    bodies: Iterable[Body],
+    *,
+    now: datetime,
+    include_object: str = "Metadata",
+    list_meta: Mapping[str, Any],
 ) -> Body:
     """A Table of objects. Raises ApiError 400 for another ``include_object`` than there are."""
     return TablePrinter(resource, include_object).table(bodies, now, list_meta)
@@ -77,16 +96,28 @@ def partial(body: Body) -> Body:
 def partials(bodies: Iterable[Body], list_meta: Mapping[str, Any]) -> Body:
     """A list of objects' metadata."""
     items = [partial(body) for body in bodies]
-    return {"kind": "PartialObjectMetadataList", "apiVersion": _META, "metadata": list_meta, "items": items}
+    return {
+        "kind": "PartialObjectMetadataList",
+        "apiVersion": _META,
+        "metadata": list_meta,
+        "items": items,
+    }
 
 
 def of_version(shown: Body, api_version: str) -> Body:
     """A Table, or metadata alone, in the version of meta.k8s.io that the client knows."""
     if shown["apiVersion"] == api_version:
         return shown
-    rows = [{**row, "object": _of_version(row["object"], api_version)} for row in shown.get("rows", ())]
+    rows = [
+        {**row, "object": _of_version(row["object"], api_version)} for row in shown.get("rows", ())
+    ]
     items = [_of_version(item, api_version) for item in shown.get("items", ())]
-    return {**shown, "apiVersion": api_version, **({"rows": rows} if rows else {}), **({"items": items} if items else {})}
+    return {
+        **shown,
+        "apiVersion": api_version,
+        **({"rows": rows} if rows else {}),
+        **({"items": items} if items else {}),
+    }
 
 
 def _of_version(body: Body | None, api_version: str) -> Body | None:

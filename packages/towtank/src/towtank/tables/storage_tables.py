@@ -4,10 +4,25 @@ from __future__ import annotations
 
 from towtank.model.kinds import Body
 from towtank.tables.ages import Age
-from towtank.tables.cells import NONE, UNSET, Cells, KindPrinter, access_modes, columns, created, deleted, name, spec, status
+from towtank.tables.cells import (
+    NONE,
+    UNSET,
+    Cells,
+    KindPrinter,
+    access_modes,
+    columns,
+    created,
+    deleted,
+    name,
+    spec,
+    status,
+)
 
 _CLASS = "volume.beta.kubernetes.io/storage-class"
-_DEFAULT = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
+_DEFAULT = (
+    "storageclass.kubernetes.io/is-default-class",
+    "storageclass.beta.kubernetes.io/is-default-class",
+)
 
 
 def _class(body: Body) -> str:
@@ -73,7 +88,14 @@ def _attributes_class(body: Body, age: Age) -> Cells:
 def _attachment(body: Body, age: Age) -> Cells:
     of = spec(body)
     volume = (of.get("source") or {}).get("persistentVolumeName") or ""
-    return [name(body), of.get("attacher", ""), volume, of.get("nodeName", ""), status(body).get("attached", False), created(body, age)]
+    return [
+        name(body),
+        of.get("attacher", ""),
+        volume,
+        of.get("nodeName", ""),
+        status(body).get("attached", False),
+        created(body, age),
+    ]
 
 
 def _csi_node(body: Body, age: Age) -> Cells:
@@ -97,22 +119,33 @@ def _csi_driver(body: Body, age: Age) -> Cells:
 STORAGES = {
     "persistentvolumes": KindPrinter(
         columns(
-            "Name, Capacity, Access Modes, Reclaim Policy, Status, Claim, StorageClass, VolumeAttributesClass, Reason, Age, VolumeMode*"
+            "Name, Capacity, Access Modes, Reclaim Policy, Status, Claim, StorageClass, "
+            "VolumeAttributesClass, Reason, Age, VolumeMode*"
         ),
         _volume,
     ),
     "persistentvolumeclaims": KindPrinter(
-        columns("Name, Status, Volume, Capacity, Access Modes, StorageClass, VolumeAttributesClass, Age, VolumeMode*"), _claim
+        columns(
+            "Name, Status, Volume, Capacity, Access Modes, StorageClass, "
+            "VolumeAttributesClass, Age, VolumeMode*"
+        ),
+        _claim,
     ),
     "storageclasses.storage.k8s.io": KindPrinter(
-        columns("Name, Provisioner, ReclaimPolicy, VolumeBindingMode, AllowVolumeExpansion, Age"), _storage_class
+        columns("Name, Provisioner, ReclaimPolicy, VolumeBindingMode, AllowVolumeExpansion, Age"),
+        _storage_class,
     ),
-    "volumeattributesclasses.storage.k8s.io": KindPrinter(columns("Name, DriverName, Age"), _attributes_class),
-    "volumeattachments.storage.k8s.io": KindPrinter(columns("Name, Attacher:string:name, PV, Node, Attached:boolean, Age"), _attachment),
+    "volumeattributesclasses.storage.k8s.io": KindPrinter(
+        columns("Name, DriverName, Age"), _attributes_class
+    ),
+    "volumeattachments.storage.k8s.io": KindPrinter(
+        columns("Name, Attacher:string:name, PV, Node, Attached:boolean, Age"), _attachment
+    ),
     "csinodes.storage.k8s.io": KindPrinter(columns("Name, Drivers:integer, Age"), _csi_node),
     "csidrivers.storage.k8s.io": KindPrinter(
         columns(
-            "Name, AttachRequired:boolean, PodInfoOnMount:boolean, StorageCapacity:boolean, TokenRequests, RequiresRepublish:boolean, "
+            "Name, AttachRequired:boolean, PodInfoOnMount:boolean, StorageCapacity:boolean, "
+            "TokenRequests, RequiresRepublish:boolean, "
             "Modes, Age"
         ),
         _csi_driver,

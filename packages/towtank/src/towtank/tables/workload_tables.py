@@ -31,7 +31,11 @@ def _selector(body: Body) -> str:
 
 
 def _counts(body: Body) -> Cells:
-    return [spec(body).get("replicas", 0), status(body).get("replicas", 0), status(body).get("readyReplicas", 0)]
+    return [
+        spec(body).get("replicas", 0),
+        status(body).get("replicas", 0),
+        status(body).get("readyReplicas", 0),
+    ]
 
 
 def _replica_set(body: Body, age: Age) -> Cells:
@@ -39,7 +43,13 @@ def _replica_set(body: Body, age: Age) -> Cells:
 
 
 def _replication_controller(body: Body, age: Age) -> Cells:
-    return [name(body), *_counts(body), created(body, age), *_containers(body), label_text(spec(body).get("selector"))]
+    return [
+        name(body),
+        *_counts(body),
+        created(body, age),
+        *_containers(body),
+        label_text(spec(body).get("selector")),
+    ]
 
 
 def _ready(body: Body) -> str:
@@ -49,14 +59,27 @@ def _ready(body: Body) -> str:
 def _deployment(body: Body, age: Age) -> Cells:
     said = status(body)
     counts = [said.get("updatedReplicas", 0), said.get("availableReplicas", 0)]
-    return [name(body), _ready(body), *counts, created(body, age), *_containers(body), selector_text(spec(body).get("selector"))]
+    return [
+        name(body),
+        _ready(body),
+        *counts,
+        created(body, age),
+        *_containers(body),
+        selector_text(spec(body).get("selector")),
+    ]
 
 
 def _stateful_set(body: Body, age: Age) -> Cells:
     return [name(body), _ready(body), created(body, age), *_containers(body)]
 
 
-_DAEMONS = ("desiredNumberScheduled", "currentNumberScheduled", "numberReady", "updatedNumberScheduled", "numberAvailable")
+_DAEMONS = (
+    "desiredNumberScheduled",
+    "currentNumberScheduled",
+    "numberReady",
+    "updatedNumberScheduled",
+    "numberAvailable",
+)
 
 
 def _daemon_set(body: Body, age: Age) -> Cells:
@@ -72,7 +95,15 @@ def _daemon_set(body: Body, age: Age) -> Cells:
 
 
 def _job(body: Body, age: Age) -> Cells:
-    return [name(body), _job_status(body), _completions(body), _took(body, age), created(body, age), *_containers(body), _selector(body)]
+    return [
+        name(body),
+        _job_status(body),
+        _completions(body),
+        _took(body, age),
+        created(body, age),
+        *_containers(body),
+        _selector(body),
+    ]
 
 
 def _job_status(body: Body) -> str:
@@ -86,7 +117,11 @@ def _job_status(body: Body) -> str:
 
 
 def _completions(body: Body) -> str:
-    succeeded, wanted, parallel = status(body).get("succeeded", 0), spec(body).get("completions"), spec(body).get("parallelism", 0)
+    succeeded, wanted, parallel = (
+        status(body).get("succeeded", 0),
+        spec(body).get("completions"),
+        spec(body).get("parallelism", 0),
+    )
     if wanted is not None:
         return f"{succeeded}/{wanted}"
     return f"{succeeded}/1 of {parallel}" if parallel > 1 else f"{succeeded}/1"
@@ -118,11 +153,17 @@ def _cron_job(body: Body, age: Age) -> Cells:
 
 
 def _revision(body: Body, age: Age) -> Cells:
-    owner = next((each for each in body["metadata"].get("ownerReferences") or () if each.get("controller")), None)
+    owner = next(
+        (each for each in body["metadata"].get("ownerReferences") or () if each.get("controller")),
+        None,
+    )
     shown = NONE
     if owner:
         group = owner["apiVersion"].rpartition("/")[0]
-        shown = ".".join(part for part in (owner["kind"].lower(), group.lower()) if part) + f"/{owner['name']}"
+        shown = (
+            ".".join(part for part in (owner["kind"].lower(), group.lower()) if part)
+            + f"/{owner['name']}"
+        )
     return [name(body), shown, body.get("revision", 0), created(body, age)]
 
 
@@ -131,24 +172,37 @@ def _budget(body: Body, age: Age) -> Cells:
     return [name(body), *limits, status(body).get("disruptionsAllowed", 0), created(body, age)]
 
 
-_REPLICAS = columns("Name, Desired:integer, Current:integer, Ready:integer, Age, Containers*, Images*, Selector*")
+_REPLICAS = columns(
+    "Name, Desired:integer, Current:integer, Ready:integer, Age, Containers*, Images*, Selector*"
+)
 WORKLOADS = {
     "replicationcontrollers": KindPrinter(_REPLICAS, _replication_controller),
     "replicasets.apps": KindPrinter(_REPLICAS, _replica_set),
-    "deployments.apps": KindPrinter(columns("Name, Ready, Up-to-date, Available, Age, Containers*, Images*, Selector*"), _deployment),
-    "statefulsets.apps": KindPrinter(columns("Name, Ready, Age, Containers*, Images*"), _stateful_set),
+    "deployments.apps": KindPrinter(
+        columns("Name, Ready, Up-to-date, Available, Age, Containers*, Images*, Selector*"),
+        _deployment,
+    ),
+    "statefulsets.apps": KindPrinter(
+        columns("Name, Ready, Age, Containers*, Images*"), _stateful_set
+    ),
     "daemonsets.apps": KindPrinter(
         columns(
-            "Name, Desired:integer, Current:integer, Ready:integer, Up-to-date:integer, Available:integer, Node Selector, Age, "
+            "Name, Desired:integer, Current:integer, Ready:integer, Up-to-date:integer, "
+            "Available:integer, Node Selector, Age, "
             "Containers*, Images*, Selector*"
         ),
         _daemon_set,
     ),
     "controllerrevisions.apps": KindPrinter(columns("Name, Controller, Revision, Age"), _revision),
-    "jobs.batch": KindPrinter(columns("Name, Status, Completions, Duration, Age, Containers*, Images*, Selector*"), _job),
+    "jobs.batch": KindPrinter(
+        columns("Name, Status, Completions, Duration, Age, Containers*, Images*, Selector*"), _job
+    ),
     "cronjobs.batch": KindPrinter(
         columns(
-            "Name, Schedule, Timezone, Suspend:boolean, Active:integer, Last Schedule, Age, Containers*, Images*, Selector*",
+            (
+                "Name, Schedule, Timezone, Suspend:boolean, Active:integer, Last Schedule, Age, "
+                "Containers*, Images*, Selector*"
+            ),
         ),
         _cron_job,
     ),

@@ -35,7 +35,9 @@ class AcceptedForm:
         return f"{_META}/{self.version}"
 
 
-def accepted_form(accept: str, resource: APIResource, *, collection: bool = False, watched: bool = False) -> AcceptedForm:
+def accepted_form(
+    accept: str, resource: APIResource, *, collection: bool = False, watched: bool = False
+) -> AcceptedForm:
     """The first that is served. Raises ApiError 406."""
     if not accept.strip():
         return AcceptedForm()
@@ -48,23 +50,37 @@ def accepted_form(accept: str, resource: APIResource, *, collection: bool = Fals
         form, version, yaml = parameters.get("as", ""), parameters.get("v", ""), media == YAML
         if not form:
             return AcceptedForm(yaml)
-        if parameters.get("g") != _META or version not in _VERSIONS or form not in ("Table", _ONE, _MANY):
+        if (
+            parameters.get("g") != _META
+            or version not in _VERSIONS
+            or form not in ("Table", _ONE, _MANY)
+        ):
             continue
         if form == (_ONE if collection else _MANY):
-            raise wrong_form(form, resource.list_kind if collection else resource.kind, resource.group)
-        return AcceptedForm(yaml, table=form == "Table", metadata_only=form != "Table", version=version)
+            raise wrong_form(
+                form, resource.list_kind if collection else resource.kind, resource.group
+            )
+        return AcceptedForm(
+            yaml, table=form == "Table", metadata_only=form != "Table", version=version
+        )
     raise not_acceptable(_WATCHED if watched else SERVED)
 
 
 def yaml_first(accept: str) -> bool:
     """Whether a refusal is to be in YAML; who accepts nothing that is served gets JSON."""
-    return next((media == YAML for media, _ in _clauses(accept) if media in _ANYTHING or media == YAML), False)
+    return next(
+        (media == YAML for media, _ in _clauses(accept) if media in _ANYTHING or media == YAML),
+        False,
+    )
 
 
 def discovery_version(accept: str) -> str:
     """``v2`` or ``v2beta1`` where a client asks for aggregated discovery, else ""."""
     for media, parameters in _clauses(accept):
-        if parameters.get("g") == "apidiscovery.k8s.io" and parameters.get("as") == "APIGroupDiscoveryList":
+        if (
+            parameters.get("g") == "apidiscovery.k8s.io"
+            and parameters.get("as") == "APIGroupDiscoveryList"
+        ):
             if media == JSON and parameters.get("v") in ("v2", "v2beta1"):
                 return parameters["v"]
         elif media in _ANYTHING:
@@ -77,7 +93,10 @@ def _clauses(accept: str) -> Sequence[tuple[str, dict[str, str]]]:
     clauses = []
     for text in accept.split(","):
         media, *said = (part.strip() for part in text.split(";"))
-        parameters = {name.strip().lower(): value.strip() for name, _, value in (one.partition("=") for one in said)}
+        parameters = {
+            name.strip().lower(): value.strip()
+            for name, _, value in (one.partition("=") for one in said)
+        }
         clauses.append((media.lower(), parameters))
     return sorted(clauses, key=lambda clause: -_quality(clause[1].get("q", "1")))
 

@@ -29,7 +29,9 @@ _FAULTS: Final = (
     ("trailing characters", "after top-level value", 1),
     ("invalid escape character in string", "in string escape code", 1),
 )
-"""How a complaint of the decoder ends, what Go says of the same, and how many bytes before the place."""
+"""How a complaint of the decoder ends, what Go says of the same, and how many bytes before the
+place.
+"""
 _MAX_YAML_VALUES: Final = 100_000
 """What a YAML text may grow to: aliases can make much of little."""
 
@@ -52,30 +54,49 @@ def read(data: bytes, content_type: str, kind: str) -> Any:
     try:
         value = from_yaml(data) if given == YAML else from_json(data)
     except DecodeFailure as fault:
-        raise unrecognized(data, kind, str(fault) if given == YAML else f"{_UNREAD}{fault}") from fault
+        raise unrecognized(
+            data, kind, str(fault) if given == YAML else f"{_UNREAD}{fault}"
+        ) from fault
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise unrecognized(data, kind, f"{_UNREAD}json: cannot unmarshal {_go_type(value)} into an object")
+        raise unrecognized(
+            data, kind, f"{_UNREAD}json: cannot unmarshal {_go_type(value)} into an object"
+        )
     for field in ("apiVersion", "kind"):
         if not isinstance(value.get(field, ""), str | None):
-            wrong = f"json: cannot unmarshal {_go_type(value[field])} into Go struct field .{field} of type string"
+            wrong = (
+                f"json: cannot unmarshal {_go_type(value[field])} into Go struct field .{field} "
+                f"of type string"
+            )
             raise unrecognized(data, kind, _UNREAD + wrong)
     return value
 
 
 def unrecognized(data: bytes, kind: str, why: str) -> ApiError:
-    """The refusal of a body that does not say what it is; ``kind`` is what it should be, "" for options."""
+    """The refusal of a body that does not say what it is; ``kind`` is what it should be, "" for
+    options.
+    """
     if not kind:
         return bad_request(why)
     first = data[:_SHOWN]
     shown = first.decode(errors="replace") if first.startswith(b"{") else first.hex()
     more = " ..." if len(data) > _SHOWN else ""
-    return bad_request(f"the object provided is unrecognized (must be of type {kind}): {why} ({shown or '<empty>'}{more})")
+    return bad_request(
+        f"the object provided is unrecognized (must be of type {kind}): {why} "
+        f"({shown or '<empty>'}{more})"
+    )
 
 
 def _go_type(value: object) -> str:
-    names = {list: "array", dict: "object", str: "string", bool: "bool", int: "number", float: "number"}
+    names = {
+        list: "array",
+        dict: "object",
+        str: "string",
+        bool: "bool",
+        int: "number",
+        float: "number",
+    }
     return names.get(type(value), "null")
 
 
@@ -98,7 +119,10 @@ def _fault(said: str, data: bytes) -> str:
     complaint, found, place = said.partition(" (byte ")
     if not found:
         return "unexpected end of JSON input" if "truncated" in said else f"json: {said}"
-    words, where, back = next((one for one in _FAULTS if complaint.endswith(one[0])), ("", "looking for beginning of value", 0))
+    words, where, back = next(
+        (one for one in _FAULTS if complaint.endswith(one[0])),
+        ("", "looking for beginning of value", 0),
+    )
     at = int(place.rstrip(")")) - back
     if at >= len(data):
         return "unexpected end of JSON input"
@@ -108,7 +132,9 @@ def _fault(said: str, data: bytes) -> str:
 
 
 def duplicates(data: bytes, content_type: str) -> list[str]:
-    """Complaints about fields that a text says twice: of JSON by their paths, of YAML by their lines."""
+    """Complaints about fields that a text says twice: of JSON by their paths, of YAML by their
+    lines.
+    """
     twice: dict[int, list[str]] = {}
 
     def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -177,7 +203,9 @@ def _as_json(value: Any, left: list[int], deeper: int) -> Any:
     if isinstance(value, list):
         return [_as_json(inner, left, deeper - 1) for inner in value]
     if isinstance(value, float) and not math.isfinite(value):
-        raise DecodeFailure(f"json: unsupported value: {'NaN' if math.isnan(value) else number(value)}")
+        raise DecodeFailure(
+            f"json: unsupported value: {'NaN' if math.isnan(value) else number(value)}"
+        )
     return value
 
 

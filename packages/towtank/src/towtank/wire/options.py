@@ -6,7 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from towtank.model.api_errors import ApiError, StatusCause, bad_request, invalid, quoted
-from towtank.model.requests import ApiRequest, DeleteOptions, ListOptions, RequestTarget, WatchOptions, WriteOptions, parsed_version
+from towtank.model.requests import (
+    ApiRequest,
+    DeleteOptions,
+    ListOptions,
+    RequestTarget,
+    WatchOptions,
+    WriteOptions,
+    parsed_version,
+)
 from towtank.schemas import pruning, schema_parser
 
 Query: TypeAlias = Mapping[str, str]
@@ -51,7 +59,13 @@ def _check(kind: str, causes: Sequence[StatusCause]) -> None:
 def _dry_run(query: Query, causes: list[StatusCause]) -> bool:
     text = query.get("dryRun", "")
     if text not in ("", "All"):
-        causes.append(StatusCause("FieldValueNotSupported", "dryRun", f'Unsupported value: ["{text}"]: supported values: "All"'))
+        causes.append(
+            StatusCause(
+                "FieldValueNotSupported",
+                "dryRun",
+                f'Unsupported value: ["{text}"]: supported values: "All"',
+            )
+        )
     return text == "All"
 
 
@@ -66,9 +80,14 @@ def writing(request: ApiRequest, kind: str, *, apply: bool = False) -> WriteOpti
         causes.append(StatusCause.required("fieldManager", "is required for apply patch"))
     if len(manager) > _MAX_MANAGER_LENGTH:
         causes.append(StatusCause.invalid("fieldManager", manager, "must have at most 128 bytes"))
-    unprintable = ((place, letter) for place, letter in enumerate(manager) if not letter.isprintable())
+    unprintable = (
+        (place, letter) for place, letter in enumerate(manager) if not letter.isprintable()
+    )
     causes += [
-        StatusCause.invalid("fieldManager", manager, f"invalid character U+{ord(x):04X} (at position {at})") for at, x in unprintable
+        StatusCause.invalid(
+            "fieldManager", manager, f"invalid character U+{ord(x):04X} (at position {at})"
+        )
+        for at, x in unprintable
     ]
     if "force" in query and kind == "PatchOptions" and not apply:
         causes.append(StatusCause.forbidden("force", "may not be specified for non-apply patch"))
@@ -86,14 +105,18 @@ def writing(request: ApiRequest, kind: str, *, apply: bool = False) -> WriteOpti
 
 def _program(user_agent: str) -> str:
     """The name before the first slash, as far as it can be printed."""
-    return "".join(letter for letter in user_agent.partition("/")[0] if letter.isprintable())[:_MAX_MANAGER_LENGTH]
+    return "".join(letter for letter in user_agent.partition("/")[0] if letter.isprintable())[
+        :_MAX_MANAGER_LENGTH
+    ]
 
 
 def listing(query: Query) -> ListOptions:
     """Of list and deletecollection. Raises ApiError 400 and 422."""
     causes: list[StatusCause] = []
     if "sendInitialEvents" in query:
-        causes.append(StatusCause.forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"))
+        causes.append(
+            StatusCause.forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list")
+        )
     options = _read(query)
     causes += _match(options)
     _check("ListOptions", causes)
@@ -117,7 +140,13 @@ def _match(options: ListOptions) -> list[StatusCause]:
     if match in _MATCHES:
         return []
     choices = '"Exact", "NotOlderThan", ""'
-    return [StatusCause("FieldValueNotSupported", "resourceVersionMatch", f'Unsupported value: "{match}": supported values: {choices}')]
+    return [
+        StatusCause(
+            "FieldValueNotSupported",
+            "resourceVersionMatch",
+            f'Unsupported value: "{match}": supported values: {choices}',
+        )
+    ]
 
 
 def watching(target: RequestTarget, query: Query, revision: int) -> WatchOptions:
@@ -126,9 +155,18 @@ def watching(target: RequestTarget, query: Query, revision: int) -> WatchOptions
     initial = flag(query, "sendInitialEvents")
     match, field = options.resource_version_match, "resourceVersionMatch"
     if match and "sendInitialEvents" not in query:
-        causes.append(StatusCause.forbidden(field, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"))
+        causes.append(
+            StatusCause.forbidden(
+                field,
+                "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
+            )
+        )
     elif "sendInitialEvents" in query and match != "NotOlderThan":
-        causes.append(StatusCause.forbidden(field, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"))
+        causes.append(
+            StatusCause.forbidden(
+                field, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
+            )
+        )
     if match not in ("", "NotOlderThan"):
         causes.append(StatusCause.unsupported(field, match, ("NotOlderThan",)))
     _check("ListOptions", causes)
@@ -151,18 +189,32 @@ def _since(version: str, query: Query, revision: int, *, initial: bool) -> int |
 
 
 def deleting(query: Query, body: Any) -> DeleteOptions:
-    """Of delete and deletecollection: the body's where there is one, else the query's. Raises ApiError 400 and 422."""
+    """Of delete and deletecollection: the body's where there is one, else the query's. Raises
+    ApiError 400 and 422.
+    """
     said = body if isinstance(body, dict) else {}
     causes: list[StatusCause] = []
-    if text := pruning.mistyped(said, schema_parser.builtin("policy/v1", "Eviction").properties["deleteOptions"]):
-        raise bad_request(f'DeleteOptions in version "v1" cannot be handled as a DeleteOptions: {text}')
+    if text := pruning.mistyped(
+        said, schema_parser.builtin("policy/v1", "Eviction").properties["deleteOptions"]
+    ):
+        raise bad_request(
+            f'DeleteOptions in version "v1" cannot be handled as a DeleteOptions: {text}'
+        )
     if said:
         query = {}
         if (dry := said.get("dryRun")) and dry != ["All"]:
-            causes.append(StatusCause("FieldValueNotSupported", "dryRun", f'Unsupported value: {dry}: supported values: "All"'))
+            causes.append(
+                StatusCause(
+                    "FieldValueNotSupported",
+                    "dryRun",
+                    f'Unsupported value: {dry}: supported values: "All"',
+                )
+            )
     grace = number(query, "gracePeriodSeconds") if not said else said.get("gracePeriodSeconds")
     propagation = query.get("propagationPolicy") or said.get("propagationPolicy") or ""
-    orphan = said.get("orphanDependents", flag(query, "orphanDependents") if "orphanDependents" in query else None)
+    orphan = said.get(
+        "orphanDependents", flag(query, "orphanDependents") if "orphanDependents" in query else None
+    )
     if propagation not in _PROPAGATIONS:
         choices = '"Foreground", "Background", "Orphan", "nil"'
         text = f'Unsupported value: "{propagation}": supported values: {choices}'

@@ -1,7 +1,9 @@
-"""Objects in protobuf, as kubectl sends some of its writes. Only reading: answers are JSON, which whoever sends protobuf takes too.
+"""Objects in protobuf, as kubectl sends some of its writes. Only reading: answers are JSON, which
+whoever sends protobuf takes too.
 
-An object is four bytes that say so, then an ``Unknown``: which kind it is, and the kind's message. ``data/messages.json`` has the fields of
-messages (tests/tools/protobuf.py says in which form). Source: k8s.io/apimachinery, runtime/serializer/protobuf; protobuf.dev, Encoding.
+An object is four bytes that say so, then an ``Unknown``: which kind it is, and the kind's message.
+``data/messages.json`` has the fields of messages (tests/tools/protobuf.py says in which form).
+Source: k8s.io/apimachinery, runtime/serializer/protobuf; protobuf.dev, Encoding.
 """
 
 from __future__ import annotations
@@ -36,14 +38,20 @@ class MalformedProtobuf(Exception):
 def read(data: bytes) -> Body:
     """An object. Raises MalformedProtobuf."""
     if not data.startswith(_MAGIC):
-        raise MalformedProtobuf("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]")
+        raise MalformedProtobuf(
+            "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]"
+        )
     unknown = dict(_wire(data[len(_MAGIC) :]))
     type_meta = {number: _text(value) for number, value in _wire(_bytes(unknown.get(1, b"")))}
     api_version, kind = type_meta.get(1, ""), type_meta.get(2, "")
     message = _definition(api_version, kind)
     if message is None:
         raise MalformedProtobuf(f'no kind "{kind}" is registered for version "{api_version}"')
-    return {"apiVersion": api_version, "kind": kind, **_object(_bytes(unknown.get(2, b"")), message, 0)}
+    return {
+        "apiVersion": api_version,
+        "kind": kind,
+        **_object(_bytes(unknown.get(2, b"")), message, 0),
+    }
 
 
 def _definition(api_version: str, kind: str) -> str | None:
@@ -55,10 +63,13 @@ def _definition(api_version: str, kind: str) -> str | None:
 
 @functools.cache
 def _fields(message: str) -> Fields:
-    return {number: (name, kind, letters) for number, name, kind, letters in schema_parser.data("messages.json")[message]}
+    return {
+        number: (name, kind, letters)
+        for number, name, kind, letters in schema_parser.data("messages.json")[message]
+    }
 
 
-# ---- messages --------------------------------------------------------------------------------------------------------------
+# ---- messages ------------------------------------------------------------------------------------
 
 
 def _object(data: bytes, message: str, depth: int) -> Body:
@@ -85,7 +96,9 @@ def _object(data: bytes, message: str, depth: int) -> Body:
 def _pair(data: bytes, kind: str, depth: int) -> tuple[str, Any]:
     """An item of a map: message fields 1 and 2."""
     parts = dict(_wire(data))
-    return _text(parts.get(1, b"")), _value(parts.get(2, 0 if kind.startswith(("int", "uint", "bool")) else b""), kind, depth)
+    return _text(parts.get(1, b"")), _value(
+        parts.get(2, 0 if kind.startswith(("int", "uint", "bool")) else b""), kind, depth
+    )
 
 
 def _value(wire: Wire, kind: str, depth: int) -> Any:
@@ -123,7 +136,9 @@ def _moment(data: bytes, precision: str) -> str | None:
     if not data or seconds < 0:
         return None
     try:
-        when = datetime.datetime.fromtimestamp(seconds, datetime.UTC) + datetime.timedelta(microseconds=nanos // 1000)
+        when = datetime.datetime.fromtimestamp(seconds, datetime.UTC) + datetime.timedelta(
+            microseconds=nanos // 1000
+        )
     except (OverflowError, ValueError, OSError) as error:
         raise MalformedProtobuf(f"time out of range: {seconds} seconds") from error
     return when.isoformat(timespec=precision).replace("+00:00", "Z")
@@ -155,14 +170,18 @@ _SPECIAL: Final[Mapping[str, Callable[[bytes], Any]]] = {
     "io.k8s.apimachinery.pkg.runtime.RawExtension": _raw_json,
     "io.k8s.apiextensions_apiserver.pkg.apis.apiextensions.v1.JSON": _raw_json,
     "io.k8s.apimachinery.pkg.util.intstr.IntOrString": _int_or_string,
-    "io.k8s.apimachinery.pkg.api.resource.Quantity": lambda data: _text(dict(_wire(data)).get(1, b"")) or None,
-    "io.k8s.api.authentication.v1.ExtraValue": lambda data: [_text(wire) for _, wire in _wire(data)],
+    "io.k8s.apimachinery.pkg.api.resource.Quantity": lambda data: (
+        _text(dict(_wire(data)).get(1, b"")) or None
+    ),
+    "io.k8s.api.authentication.v1.ExtraValue": lambda data: [
+        _text(wire) for _, wire in _wire(data)
+    ],
     "io.k8s.api.authorization.v1.ExtraValue": lambda data: [_text(wire) for _, wire in _wire(data)],
 }
 """Messages that JSON writes in a way of their own; None where it writes nothing."""
 
 
-# ---- the wire --------------------------------------------------------------------------------------------------------------
+# ---- the wire ------------------------------------------------------------------------------------
 
 
 def _wire(data: bytes) -> Iterator[tuple[int, Wire]]:

@@ -11,7 +11,9 @@ _OF_NAMESPACES = ("status", "finalize")
 
 
 def target(catalogue: Catalogue, path: str) -> tuple[RequestTarget, bool]:
-    """What a path names, and whether it is one of the old paths that say ``watch`` themselves. Raises ApiError 404 and NotServed."""
+    """What a path names, and whether it is one of the old paths that say ``watch`` themselves.
+    Raises ApiError 404 and NotServed.
+    """
     parts = path.strip("/").split("/")
     if parts[0] == "api" and len(parts) > 2:
         group, version, rest = "", parts[1], parts[2:]
@@ -25,7 +27,11 @@ def target(catalogue: Catalogue, path: str) -> tuple[RequestTarget, bool]:
 
 def _found(catalogue: Catalogue, group: str, version: str, rest: list[str]) -> RequestTarget:
     namespace = ""
-    if rest[0] == "namespaces" and len(rest) >= _WITH_SUBRESOURCE and not (group == "" and rest[2] in _OF_NAMESPACES and len(rest) == 3):
+    if (
+        rest[0] == "namespaces"
+        and len(rest) >= _WITH_SUBRESOURCE
+        and not (group == "" and rest[2] in _OF_NAMESPACES and len(rest) == 3)
+    ):
         namespace, rest = rest[1], rest[2:]
     plural, name, subresource, *more = (*rest, "", "") if len(rest) <= _WITH_SUBRESOURCE else rest
     resource = catalogue.find(group, version, plural)

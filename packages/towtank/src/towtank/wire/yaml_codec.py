@@ -1,4 +1,6 @@
-"""YAML in, as the API server reads it: what plain texts stand for is neither YAML 1.1 nor 1.2, and keys are texts, as in JSON."""
+"""YAML in, as the API server reads it: what plain texts stand for is neither YAML 1.1 nor 1.2, and
+keys are texts, as in JSON.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +17,21 @@ _PLAIN: Final = "!plain"
 _TAG: Final = "tag:yaml.org,2002:"
 _WORDS: Final[dict[str, bool | None]] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
-    **{form: True for word in ("y", "yes", "true", "on") for form in (word, word.capitalize(), word.upper())},
-    **{form: False for word in ("n", "no", "false", "off") for form in (word, word.capitalize(), word.upper())},
+    **{
+        form: True
+        for word in ("y", "yes", "true", "on")
+        for form in (word, word.capitalize(), word.upper())
+    },
+    **{
+        form: False
+        for word in ("n", "no", "false", "off")
+        for form in (word, word.capitalize(), word.upper())
+    },
 }
 _NUMBER: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
-_WHOLE: Final = re.compile(r"([-+]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+)|([1-9][0-9]*))")
+_WHOLE: Final = re.compile(
+    r"([-+]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+)|([1-9][0-9]*))"
+)
 _NO_NUMBERS: Final = re.compile(r"([-+]?)\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 _BASES: Final = (16, 2, 8, 10)
 _BITS: Final = 64
@@ -27,11 +39,15 @@ _TOO_LARGE: Final = 1 << _BITS
 
 
 MAX_YAML_EVENTS: Final = 100_000
-"""Values, and ends of lists and maps, of a text: what is made of so many takes a second or two. JSON has no such bound."""
+"""Values, and ends of lists and maps, of a text: what is made of so many takes a second or two.
+JSON has no such bound.
+"""
 
 
 def read(text: bytes | str) -> tuple[Any, list[str]]:
-    """The first document, and what is said of keys that are there twice, where the last counts. Raises ValueError and yaml.YAMLError."""
+    """The first document, and what is said of keys that are there twice, where the last counts.
+    Raises ValueError and yaml.YAMLError.
+    """
     _require_short(text)
     loader = KubernetesYamlLoader(text)
     try:
@@ -61,7 +77,14 @@ def plain(text: str) -> Any:
     digits = text.replace("_", "")
     if whole := _WHOLE.fullmatch(digits):
         sign, *forms = whole.groups()
-        number = next((int(sign + form, base) for form, base in zip(forms, _BASES, strict=True) if form and len(form) <= _BITS), _TOO_LARGE)
+        number = next(
+            (
+                int(sign + form, base)
+                for form, base in zip(forms, _BASES, strict=True)
+                if form and len(form) <= _BITS
+            ),
+            _TOO_LARGE,
+        )
         if -(1 << 63) <= number < _TOO_LARGE:
             return number
     value = float(digits) if _NUMBER.fullmatch(digits) else math.inf
@@ -86,16 +109,26 @@ class KubernetesYamlLoader(yaml.CSafeLoader):
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[str, Any]:  # type: ignore[override]  # keys are texts
         """A map; the last of like keys counts."""
         if not isinstance(node, yaml.MappingNode):
-            raise yaml.constructor.ConstructorError(None, None, "cannot unmarshal into a map", node.start_mark)
+            raise yaml.constructor.ConstructorError(
+                None, None, "cannot unmarshal into a map", node.start_mark
+            )
         seen: set[str] = set()
         for key_node, _ in node.value:
             key = self._key(key_node)
             if key in seen:
-                shown = key if key_node.tag == _PLAIN and not isinstance(plain(key_node.value), str) else json.dumps(key)
-                self.duplicate_keys.append(f"line {key_node.start_mark.line + 1}: key {shown} already set in map")
+                shown = (
+                    key
+                    if key_node.tag == _PLAIN and not isinstance(plain(key_node.value), str)
+                    else json.dumps(key)
+                )
+                self.duplicate_keys.append(
+                    f"line {key_node.start_mark.line + 1}: key {shown} already set in map"
+                )
             seen.add(key)
         self.flatten_mapping(node)
-        return {self._key(key): self.construct_object(value, deep=deep) for key, value in node.value}
+        return {
+            self._key(key): self.construct_object(value, deep=deep) for key, value in node.value
+        }
 
     def _key(self, node: yaml.Node) -> str:
         if not isinstance(node, yaml.ScalarNode):
@@ -129,7 +162,9 @@ def _other(loader: KubernetesYamlLoader, node: yaml.Node) -> Any:
 for _name in (_PLAIN, *(_TAG + one for one in ("int", "float", "bool"))):
     KubernetesYamlLoader.add_constructor(_name, _scalar(plain))
 KubernetesYamlLoader.add_constructor(f"{_TAG}null", _scalar(_nothing))
-KubernetesYamlLoader.add_constructor(f"{_TAG}binary", _scalar(lambda text: base64.b64decode(text).decode()))
+KubernetesYamlLoader.add_constructor(
+    f"{_TAG}binary", _scalar(lambda text: base64.b64decode(text).decode())
+)
 for _name in ("timestamp", "set", "omap", "pairs"):
     KubernetesYamlLoader.add_constructor(_TAG + _name, _other)
 KubernetesYamlLoader.add_constructor(None, _other)
