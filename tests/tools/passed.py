@@ -1,9 +1,9 @@
 """How much of the source a pod and an edit pass: ``python -m tests.tools.passed [--list]``.
 
 Counted are the modules and functions of ``moorage`` that run, on an engine in virtual time with an
-API server in memory: for a second pod of a known template from its watch event to its binding, and
-for an edit of a profile from its event to the swap. The fewer there are, the sooner somebody who
-follows either through the source has seen all of it.
+API server in memory: for a pod of a known template from its watch event to the request that binds
+it, and for an edit of a profile from its event to the swap. The fewer there are, the sooner
+somebody who follows either through the source has seen all of it.
 """
 
 from __future__ import annotations
@@ -19,11 +19,32 @@ from types import FrameType
 from typing import Any
 
 import moorage
+from moorage.ports.kube import PodRef
 from tests.builders import make_pod
 from tests.engine.running import STEPS, Running
 from tests.engine.worlds import a_body
+from tests.fakes.kube import InMemoryKube
+from tests.fakes.sinks import CountingTelemetry
 
 PACKAGE = f"{Path(moorage.__file__).parent}/"
+
+
+class KubeUntilBinding(InMemoryKube):
+    """An API server at whose binding request the noting ends."""
+
+    async def bind(self, pod: PodRef, node: str) -> None:
+        """Bind it."""
+        sys.setprofile(None)
+        await super().bind(pod, node)
+
+
+class TelemetryUntilSwap(CountingTelemetry):
+    """Telemetry at whose report of a swap the noting ends."""
+
+    def swap(self, profile: str, result: str, seconds: float) -> None:
+        """Count it."""
+        sys.setprofile(None)
+        super().swap(profile, result, seconds)
 
 
 class Passed:
@@ -56,8 +77,8 @@ class Passed:
 
 
 async def pod_of_a_known_template() -> Passed:
-    """From its watch event to its binding."""
-    async with Running().leading(nodes=3) as world:
+    """From its watch event to its binding request."""
+    async with Running(kube=KubeUntilBinding()).leading(nodes=3) as world:
         for name in ("first", "second"):
             world.kube.put(make_pod(name, scheduler_name="test", cpu="1m"))
             await world.clock.advance(1)
@@ -72,7 +93,7 @@ async def pod_of_a_known_template() -> Passed:
 
 async def edit_of_a_profile() -> Passed:
     """From its event to the swap."""
-    async with Running().leading(nodes=3) as world:
+    async with Running(telemetry=TelemetryUntilSwap()).leading(nodes=3) as world:
         before = world.engine.loop.live["test"]
         passed = Passed()
         with passed.noted():
