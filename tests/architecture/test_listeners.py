@@ -19,7 +19,6 @@ NOT_YET: Final[set[str]] = {
     "core.columns.nominations:Nominator.freed",
     "core.columns.snapshot:Snapshot.count_error",
     "core.columns.snapshot:Snapshot.now",
-    "core.devices.allocator:_Attempt.pause",
     "engine.intake.node_sink:NodeSink.changed",
     "engine.intake.node_sink:NodeSink.left",
     "engine.intake.pod_sink:PodSink.came",

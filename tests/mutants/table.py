@@ -283,7 +283,7 @@ MUTANTS: Final = (
     Mutant(
         name="budget: a search for devices is never set down",
         file="core/devices/allocator.py",
-        old="                    if self.pause():\n                        yield False\n",
+        old="                if pause():\n                    return False\n",
         new="",
         tests=("tests/core/devices/test_allocator.py",),
     ),

@@ -57,10 +57,6 @@ class AllocationTimeout(Exception):
 _NO_MORE: Any = object()
 
 
-def _never() -> bool:
-    return False
-
-
 class RequestSlot(NamedTuple):
     """A request in the order of the search: its claim, and its alternatives."""
 
@@ -100,13 +96,14 @@ class Allocator:
 
     def run(self, pause: PauseFn) -> bool:
         """Go on; whether it has come to its end, else it is set down."""
-        self._attempt.pause = pause
         while len(self._chosen) < len(self._slots):
             if len(self._stack) == len(self._chosen):
                 self._stack.append(self._attempt.alternatives(self._slots[len(self._stack)]))
             wish = next(self._stack[-1], _NO_MORE)
             if wish is None:
-                return False
+                if pause():
+                    return False
+                continue
             if wish is not _NO_MORE:
                 self._chosen.append(wish)
                 continue
@@ -152,7 +149,6 @@ class _Attempt:
         self._constraints = constraints
         self._available = offer
         self._tries = tries
-        self.pause: PauseFn = _never
         self._pools = {pool.id: pool for pool in offer.pools}
         self._candidates = [
             one for pool in offer.pools if pool.state is PoolState.USABLE for one in pool.devices
@@ -163,7 +159,7 @@ class _Attempt:
 
     def alternatives(self, place: RequestSlot) -> Iterator[DeviceQuery | None]:
         """Each way to fulfil a request; when the next one is asked for, the one before is taken
-        back. None: to be set down.
+        back. None: none yet, and the search may be set down.
         """
         before = len(self._undos)
         for wish in place.alternatives:
@@ -190,7 +186,7 @@ class _Attempt:
 
     def _combinations(self, claim: int, wish: DeviceQuery) -> Iterator[bool]:
         """Every set of as many devices, in order; the same devices in another order are no other
-        way. False: to be set down.
+        way. False: none yet.
         """
         taken: list[int] = []
         at = 0
@@ -202,8 +198,7 @@ class _Attempt:
                     if self._assign(claim, wish, self._candidates[i]):
                         taken.append(i)
                         break
-                    if self.pause():
-                        yield False
+                    yield False
                 else:
                     i = -1
                 if i >= 0:
