@@ -33,7 +33,6 @@ NOT_YET: Final[set[str]] = {
 }
 """Attributes that still do: the list only shrinks."""
 SET_LATER: Final[set[str]] = {
-    "core.queue.unschedulable:alike.freed",
     "engine.engine:outcomes.unbound",
     "engine.engine:others.listed",
     "engine.engine:self.node_sink.changed",

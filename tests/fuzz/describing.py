@@ -135,7 +135,7 @@ class Description:
                 value.scheduler_name,
                 value.plugin,
                 value.key,
-                value.freed,
+                value.moving,
                 frozenset(value.entries),
             )
         if isinstance(value, tuple) and not hasattr(value, "_fields"):

@@ -44,7 +44,7 @@ class EquivalentPods:
     plugin: str
     key: Hashable
     listens: tuple[Selector, ...] = ()
-    freed: bool = False
+    moving: bool = False
     """They are to go on as soon as there is time for it: nobody is asked about them any more, and
     no others join.
     """
@@ -86,7 +86,7 @@ class BlockedPods:
                     alone.update(self._selected(selector))
         for uid in sorted(alone & self._group_of.keys()):
             alike = self._group_of[uid]
-            if not alike.freed:
+            if not alike.moving:
                 asked.setdefault(alike, {})[uid] = alike.entries[uid]
         return asked
 
@@ -153,7 +153,7 @@ class UnschedulablePods:
 
     def updated(self, entry: QueuedPodInfo) -> None:
         """A pod has a new state, so that it may be alike to others; one that is freed stays so."""
-        if not any(alike.freed for alike in self._groups_of[entry.uid]):
+        if not any(alike.moving for alike in self._groups_of[entry.uid]):
             self.refile(entry)
 
     def refile(self, entry: QueuedPodInfo) -> None:
@@ -168,10 +168,10 @@ class UnschedulablePods:
         blocked = self._by_blocker[alike.scheduler_name, alike.plugin]
         if len(which) == len(alike.entries):
             blocked.remove_group(alike)
-            alike.freed = True
+            alike.moving = True
             return alike
         apart = EquivalentPods(
-            alike.scheduler_name, alike.plugin, alike.key, freed=True, entries=OrderedDict(which)
+            alike.scheduler_name, alike.plugin, alike.key, moving=True, entries=OrderedDict(which)
         )
         for uid in which:
             blocked.remove_pod(uid)
@@ -213,7 +213,7 @@ class UnschedulablePods:
             blocked.remove_pod(entry.uid)
             del alike.entries[entry.uid]
             blocked.size -= 1
-            if not alike.entries and not alike.freed:
+            if not alike.entries and not alike.moving:
                 blocked.remove_group(alike)
             if not blocked.size:
                 del self._by_blocker[place]
