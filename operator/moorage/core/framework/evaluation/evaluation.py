@@ -8,32 +8,31 @@ what the cluster holds.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 
 import numpy as np
 import numpy.typing as npt
 
-from moorage.core.columns.change_log import NO_ROWS, Aspect, ChangedRows, ChangeReader
+from moorage.core.columns.change_log import NO_ROWS, Aspect, ChangedRows
 from moorage.core.columns.nodes.node_table import Rows
 from moorage.core.columns.pod_info import PodInfo
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.framework.evaluation.dry_run import FarNominatedPods, FilterDryRun
 from moorage.core.framework.evaluation.plugin_result import PluginResult
+from moorage.core.framework.evaluation.pre_filters import merge_pre_filters
+from moorage.core.framework.evaluation.result_follower import ResultFollower
+from moorage.core.framework.evaluation.score_result import ScoreResult
 from moorage.core.framework.interfaces import (
     MAX_NODE_SCORE,
     FallibleFilterPlugin,
-    FeasibleScorePlugin,
     FilterPlugin,
     NodeRejection,
-    NodeScores,
     ObjectReadingPlugin,
     PreFilterExtensions,
     ResumableScorePlugin,
-    ScoreExtensions,
     is_a,
 )
 from moorage.core.framework.status import (
-    REJECTED,
     SUCCESS,
     Code,
     Status,
@@ -53,61 +52,8 @@ INFEASIBLE = -1
 """In ``totals``: not a candidate."""
 
 
-class ScoreResult:
-    """A score plugin in an evaluation. ``normalized`` is meaningful on feasible rows only."""
-
-    __slots__ = ("normalized", "normalizes", "result", "weight")
-
-    def __init__(self, column: PluginResult, weight: int) -> None:
-        self.result = column
-        self.weight = weight
-        self.normalized: npt.NDArray[np.int64] | None = None
-        self.normalizes = is_a(column.plugin, ScoreExtensions) or is_a(
-            column.plugin, FeasibleScorePlugin
-        )
-        """Whether scores mean something only beside each other."""
-
-    def score_feasible(self, feasible: npt.NDArray[np.intp]) -> NodeScores:
-        """The plugin's raw scores of these rows, and its share of 0..100 for each."""
-        plugin, state = self.result.plugin, self.result.prepared.state
-        if is_a(plugin, FeasibleScorePlugin):
-            return plugin.score_feasible(state, feasible)
-        raw = self.result.values[feasible]
-        return NodeScores(
-            raw, plugin.normalize_score(state, raw) if is_a(plugin, ScoreExtensions) else raw
-        )
-
-
 _FOLLOWED_ASPECTS = frozenset({Aspect.MEMBERSHIP, Aspect.NOMINATIONS})
 NO_NOMINATION, STALE = ("", -1), ("", -2)
-
-
-class ResultFollower:
-    """Tells which rows changed for any of several results, and whether one of them was compiled
-    anew.
-    """
-
-    def __init__(
-        self,
-        columns: Iterable[PluginResult],
-        aspects: frozenset[Aspect] = frozenset({Aspect.MEMBERSHIP}),
-    ) -> None:
-        self.results = list(columns)
-        self._aspects = aspects.union(*(column.reads for column in self.results))
-        self._prepare_counts: list[int] | None = None
-        self._reader: ChangeReader
-
-    @property
-    def stale(self) -> bool:
-        """Whether a result was compiled since the last ``catch_up``."""
-        return self._prepare_counts != [column.prepare_count for column in self.results]
-
-    def catch_up(self, snapshot: Snapshot) -> ChangedRows:
-        """The rows that changed since the last call; None for all."""
-        if self.stale:
-            self._prepare_counts = [column.prepare_count for column in self.results]
-            self._reader = snapshot.nodes.reader(self._aspects)
-        return self._reader.catch_up(snapshot.nodes.rows)
 
 
 class Evaluation:
@@ -182,7 +128,7 @@ class Evaluation:
         for column in self._filter_follower.results:
             column.prepare(snapshot)
         if self._filter_follower.stale:
-            self.pre_filter_status, self.narrowed_by, self._node_names = _merge_pre_filters(
+            self.pre_filter_status, self.narrowed_by, self._node_names = merge_pre_filters(
                 self.pre_filters
             )
         if self.pre_filter_status[1].code is not Code.SUCCESS:
@@ -533,50 +479,3 @@ def _explain(column: PluginResult, code: int) -> Why:
 
 def _narrowed_message(plugins: tuple[str, ...]) -> str:
     return f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(plugins))}]"
-
-
-def _merge_pre_filters(
-    preparing: dict[str, PluginResult],
-) -> tuple[tuple[str, Status], tuple[str, ...], frozenset[str] | None]:
-    """preFilter's common status: (plugin, status), the plugins that narrowed, the names that are
-    left (None for all).
-    """
-    status: tuple[str, Status] = ("", SUCCESS)
-    narrowing: list[str] = []
-    names: frozenset[str] | None = None
-    for plugin, column in preparing.items():
-        prepared = column.prepared
-        code = prepared.status.code
-        if code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
-            return (plugin, prepared.status), (), None
-        if code in REJECTED:
-            status = plugin, prepared.status
-        elif code is Code.ERROR:
-            return (
-                (
-                    plugin,
-                    error_status(f'running PreFilter plugin "{plugin}": {prepared.status.message}'),
-                ),
-                (),
-                None,
-            )
-        if prepared.node_names is not None:
-            narrowing.append(plugin)
-            names = prepared.node_names if names is None else names & prepared.node_names
-            if not names:
-                who = (
-                    f"plugin {plugin}"
-                    if len(narrowing) == 1
-                    else f"plugin(s) [{' '.join(sorted(narrowing))}] simultaneously"
-                )
-                return (
-                    (
-                        plugin,
-                        Status(
-                            Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (f"node(s) didn't satisfy {who}",)
-                        ),
-                    ),
-                    tuple(narrowing),
-                    None,
-                )
-    return status, tuple(narrowing), names

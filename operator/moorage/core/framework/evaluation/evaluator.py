@@ -19,8 +19,9 @@ import numpy.typing as npt
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.nodes.node_table import Rows
 from moorage.core.columns.snapshot import Snapshot
-from moorage.core.framework.evaluation.evaluation import Evaluation, ScoreResult
+from moorage.core.framework.evaluation.evaluation import Evaluation
 from moorage.core.framework.evaluation.plugin_result import PluginResult
+from moorage.core.framework.evaluation.score_result import ScoreResult
 from moorage.core.framework.interfaces import (
     ExtensionPoint,
     FilterPlugin,

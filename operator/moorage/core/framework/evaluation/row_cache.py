@@ -15,7 +15,8 @@ from typing import Any
 
 from moorage.core.columns.change_log import Aspect, Versioned
 from moorage.core.columns.snapshot import Snapshot
-from moorage.core.framework.evaluation.evaluation import Evaluation, ResultFollower
+from moorage.core.framework.evaluation.evaluation import Evaluation
+from moorage.core.framework.evaluation.result_follower import ResultFollower
 
 MAX_ROW_CACHES = 16
 """Caches that are kept."""
