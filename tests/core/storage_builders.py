@@ -11,6 +11,7 @@ import msgspec
 from moorage.core.columns.cache import Cache
 from moorage.core.cycle.context import CycleContext, Diagnosis, ScheduleResult
 from moorage.core.cycle.cycle import assume_and_reserve, decide
+from moorage.core.framework.evaluation.rejections import rejection
 from moorage.core.framework.status import Code
 from moorage.core.objects.meta import HasMetadata
 from moorage.core.objects.pods import Pod
@@ -137,7 +138,8 @@ class Storage:
         if evaluation.pre_filter_status[1].code is not Code.SUCCESS:
             return {"": evaluation.pre_filter_status[1].reasons}
         found = {
-            name: evaluation.rejection(row) for name, row in self.context.cache.nodes.row_of.items()
+            name: rejection(evaluation, row)
+            for name, row in self.context.cache.nodes.row_of.items()
         }
         return {name: refusal[1].reasons for name, refusal in found.items() if refusal is not None}
 

@@ -31,6 +31,7 @@ from moorage.core.columns.nodes.node_table import NodeTable
 from moorage.core.cycle.context import CycleContext, Diagnosis, ScheduleResult
 from moorage.core.cycle.cycle import assume_and_reserve, decide, unreserve_and_forget
 from moorage.core.framework.evaluation.evaluation import INFEASIBLE, Evaluation
+from moorage.core.framework.evaluation.rejections import rejection
 from moorage.core.framework.interfaces import ExtensionPoint
 from moorage.core.framework.status import Code, texts
 from moorage.core.objects.nodes import ContainerImage, NodeSpec, Taint
@@ -138,7 +139,7 @@ def check(
         return
     for name, row in row_of.items():
         assert said(evaluation, row) == expected.refusals[name]
-        refusal = evaluation.rejection(row)
+        refusal = rejection(evaluation, row)
         assert (refusal and (refusal[0], refusal[1].reasons)) == (
             expected.blame.get(name) and blame_of(expected, name)
         )

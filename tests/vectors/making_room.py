@@ -11,6 +11,7 @@ import numpy as np
 from moorage.core.cycle.context import CycleContext
 from moorage.core.cycle.post_filter import run_post_filters
 from moorage.core.framework.evaluation.evaluation import Evaluation
+from moorage.core.framework.evaluation.rejections import node_codes
 from moorage.core.framework.interfaces import ExtensionPoint, FailedAttempt
 from moorage.core.framework.revisions import Revision
 from moorage.core.objects.meta import key
@@ -42,7 +43,7 @@ def post_filter(
         found["nominatedNode"] = result.nominated_node
     preemption = revision.deciders.get(NAME)
     if result.victims and isinstance(preemption, DefaultPreemption):
-        refusals = evaluation.node_codes(snapshot)
+        refusals = node_codes(evaluation, snapshot)
         attempt = FailedAttempt(
             snapshot,
             refusals,

@@ -25,6 +25,7 @@ from moorage.core.cycle.context import CycleContext, Diagnosis, ScheduleResult
 from moorage.core.cycle.cycle import run_filters, run_scores
 from moorage.core.cycle.post_filter import PostFilterResults, fit_error, make_attempt
 from moorage.core.framework.evaluation.evaluation import PASSES, Evaluation
+from moorage.core.framework.evaluation.rejections import node_codes
 from moorage.core.framework.extenders import (
     EXTENDER,
     MAX_PRIORITY,
@@ -286,7 +287,7 @@ class _ExtenderCycle:
         those of extenders.
         """
         codes, row_of = (
-            evaluation.node_codes(self.context.snapshot),
+            node_codes(evaluation, self.context.snapshot),
             self.context.snapshot.nodes.row_of,
         )
         for name in self._feasible():

@@ -22,6 +22,7 @@ from moorage.core.cycle import cycle
 from moorage.core.cycle.context import CycleContext, Diagnosis, ScheduleResult
 from moorage.core.cycle.post_filter import fit_error, run_post_filters
 from moorage.core.framework.evaluation.evaluation import Evaluation
+from moorage.core.framework.evaluation.rejections import node_codes
 from moorage.core.framework.interfaces import PostFilterResult
 from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import REJECTED, SUCCESS, Code
@@ -84,7 +85,10 @@ def _nominate_only(
     """
     nominations, nodes = context.cache.nominations, context.snapshot.nodes
     node = nominations.nominated_node(pod.metadata.uid)
-    if node not in nodes.row_of or evaluation.node_codes(context.snapshot)[nodes.row_of[node]] != 1:
+    if (
+        node not in nodes.row_of
+        or node_codes(evaluation, context.snapshot)[nodes.row_of[node]] != 1
+    ):
         node = run_post_filters(pod, revision, context, evaluation).nominated_node or ""
     if node:
         # its siblings look for other places

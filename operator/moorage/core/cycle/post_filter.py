@@ -16,6 +16,12 @@ from moorage.core.columns.snapshot import Snapshot
 from moorage.core.cycle.context import CycleContext, Diagnosis
 from moorage.core.framework.evaluation.evaluation import Evaluation
 from moorage.core.framework.evaluation.evaluator import Observer
+from moorage.core.framework.evaluation.rejections import (
+    blocking_nominated_pods,
+    node_codes,
+    reason_counts,
+    unschedulable_plugins,
+)
 from moorage.core.framework.interfaces import ExtensionPoint, FailedAttempt, PostFilterResult
 from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import SUCCESS, Code, Status, fit_error_message
@@ -61,12 +67,12 @@ def fit_error(evaluation: Evaluation, snapshot: Snapshot) -> FitError:
     if status.code is not Code.SUCCESS:
         return FitError(status.code, frozenset({plugin}), len(snapshot.nodes), (), status.message)
     counts, kept_by = (
-        list(evaluation.reason_counts(snapshot)),
-        tuple(evaluation.blocking_nominated_pods(snapshot)),
+        list(reason_counts(evaluation, snapshot)),
+        tuple(blocking_nominated_pods(evaluation, snapshot)),
     )
     return FitError(
         Code.UNSCHEDULABLE,
-        evaluation.unschedulable_plugins(),
+        unschedulable_plugins(evaluation),
         len(snapshot.nodes),
         counts,
         blocking_nominated_pods=kept_by,
@@ -84,7 +90,7 @@ def run_post_filters(
     heard = PostFilterResults(context.observer)
     plugins = list(revision.at(ExtensionPoint.POST_FILTER))
     attempt = (
-        make_attempt(context, evaluation, evaluation.node_codes(context.snapshot))
+        make_attempt(context, evaluation, node_codes(evaluation, context.snapshot))
         if plugins
         else None
     )

@@ -8,14 +8,13 @@ what the cluster holds.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 
 import numpy as np
 import numpy.typing as npt
 
 from moorage.core.columns.change_log import NO_ROWS, Aspect, ChangedRows
 from moorage.core.columns.nodes.node_table import Rows
-from moorage.core.columns.pod_info import PodInfo
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.framework.evaluation.dry_run import FarNominatedPods, FilterDryRun
 from moorage.core.framework.evaluation.plugin_result import PluginResult
@@ -25,7 +24,6 @@ from moorage.core.framework.evaluation.score_result import ScoreResult
 from moorage.core.framework.interfaces import (
     MAX_NODE_SCORE,
     FallibleFilterPlugin,
-    FilterPlugin,
     NodeRejection,
     ObjectReadingPlugin,
     PreFilterExtensions,
@@ -36,10 +34,7 @@ from moorage.core.framework.status import (
     SUCCESS,
     Code,
     Status,
-    Why,
     error_status,
-    is_unresolvable,
-    rejected_for,
     texts,
 )
 from moorage.core.objects.pods import Pod
@@ -219,30 +214,6 @@ class Evaluation:
         )
         return totals
 
-    def reason_counts(self, snapshot: Snapshot) -> Iterator[tuple[str, int]]:
-        """(reason text, number of nodes that gave it) over all rejected nodes, for the
-        diagnosis.
-        """
-        counts: dict[str, int] = {}
-        for why, rows in self._rejections():
-            for text in texts(why):
-                counts[text] = counts.get(text, 0) + rows.size
-        outside = len(snapshot.nodes) - int(np.count_nonzero(self.rejected_by != OUT_OF_SCOPE))
-        if outside:
-            counts[_narrowed_message(self.narrowed_by)] = outside
-        yield from counts.items()
-
-    def node_codes(self, snapshot: Snapshot) -> npt.NDArray[np.int64]:
-        """int64[capacity]: 0 not rejected, 1 rejected (removing pods may help), 2 unresolvable, out
-        of scope or rejected at preFilter.
-        """
-        if self.pre_filter_status[1].code is not Code.SUCCESS:
-            return np.full(snapshot.nodes.live.size, 2)
-        refusals = np.where(self.rejected_by == OUT_OF_SCOPE, 2, 0)
-        for why, rows in self._rejections():
-            refusals[rows] = 2 if is_unresolvable(why) else 1
-        return refusals
-
     def dry_run(self, snapshot: Snapshot, without: Collection[str] = ()) -> FilterDryRun:
         """A dry run with other pods on nodes; after ``refresh_filters``.
 
@@ -256,55 +227,6 @@ class Evaluation:
             self.pod,
             {name: column for name, column in filters.items() if name not in without},
             snapshot,
-        )
-
-    def unschedulable_plugins(self) -> frozenset[str]:
-        """The plugins that rejected a node, or narrowed the choice of nodes."""
-        names = list(self.filters)
-        return frozenset(
-            {names[i] for i in np.unique(self.rejected_by).tolist() if i >= 0}
-            | set(self.narrowed_by)
-        )
-
-    def blocking_nominated_pods(self, snapshot: Snapshot) -> list[PodInfo]:
-        """The pods nominated to nodes that would take this pod but for them."""
-        what_if, rows = self.dry_run(snapshot), np.array(sorted(self.nominated_rejections), np.intp)
-        for column in self.filters.values():
-            if column.applies:
-                rows = rows[column.values[rows] == 0]
-        full = rows.tolist()
-        near = {
-            record.pod.metadata.uid: record
-            for row in full
-            for record in what_if.nominated_pods(row)
-        }
-        if any(not what_if.nominated_pods(row) for row in full):
-            far = (
-                pod.metadata.uid
-                for guests in what_if.far_nominated_pods.values()
-                for pod, _ in guests
-            )
-            near |= {
-                uid: record for uid in far if (record := snapshot.nominations.get(uid)) is not None
-            }
-        return list(near.values())
-
-    def rejection(self, row: int) -> tuple[str, Status] | None:
-        """Who rejected this row and why; None when nobody did. A node out of scope has no plugin's
-        name.
-        """
-        i = int(self.rejected_by[row])
-        if i == PASSES:
-            return None
-        if i == OUT_OF_SCOPE:
-            return "", Status(
-                Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (_narrowed_message(self.narrowed_by),)
-            )
-        name = list(self.filters)[i]
-        column = self.filters[name]
-        crowded = self.nominated_rejections.get(row)
-        return name, rejected_for(
-            crowded.why if crowded else _explain(column, int(column.values[row]))
         )
 
     # ---- inside ----------------------------------------------------------------------------------
@@ -412,7 +334,7 @@ class Evaluation:
         for i, column in self._fallible_filters:
             rows = np.flatnonzero(self.rejected_by == i) if column.applies else NO_ROWS
             found = {
-                row: _explain(column, int(column.values[row]))
+                row: column.explain(int(column.values[row]))
                 for row in rows[column.values[rows] < 0].tolist()
             }
             found |= {
@@ -424,25 +346,6 @@ class Evaluation:
                 why = found[min(found, key=lambda row: snapshot.nodes.names[row])]
                 return f'running "{column.plugin.name}" filter plugin: {", ".join(texts(why))}'
         return ""
-
-    def _rejections(self) -> Iterator[tuple[Why, npt.NDArray[np.intp]]]:
-        """Each distinct answer of each refusing plugin with the rows that got it."""
-        rejected_by = self.rejected_by
-        if self.nominated_rejections:
-            rejected_by = rejected_by.copy()
-            rejected_by[list(self.nominated_rejections)] = PASSES
-            alike: dict[tuple[int, int, int], tuple[NodeRejection, list[int]]] = {}
-            for row, refusal in self.nominated_rejections.items():
-                alike.setdefault(
-                    (refusal.filter_index, refusal.code, id(refusal.state)), (refusal, [])
-                )[1].append(row)
-            for refusal, among in alike.values():
-                yield refusal.why, np.array(among)
-        for i, column in enumerate(self.filters.values()):
-            rows = np.flatnonzero(rejected_by == i)
-            codes, which = np.unique(column.values[rows], return_inverse=True)
-            for j, code in enumerate(codes.tolist()):
-                yield _explain(column, code), rows[which == j]
 
     def _add_up(
         self, totals: npt.NDArray[np.int64], rows: npt.NDArray[np.intp], renormalize: bool
@@ -470,12 +373,3 @@ class Evaluation:
         totals[rows] = total
         self.totals = totals
         return SUCCESS
-
-
-def _explain(column: PluginResult, code: int) -> Why:
-    plugin: FilterPlugin = column.plugin  # type: ignore[assignment]  # only filters refuse
-    return plugin.explain(column.prepared.state, code)
-
-
-def _narrowed_message(plugins: tuple[str, ...]) -> str:
-    return f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(plugins))}]"

@@ -17,8 +17,14 @@ import numpy.typing as npt
 from moorage.core.columns.change_log import ChangeReader, Versioned
 from moorage.core.columns.nodes.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
-from moorage.core.framework.interfaces import DependentPlugin, Plugin, PreFilterResult, is_a
-from moorage.core.framework.status import SUCCESS, Code
+from moorage.core.framework.interfaces import (
+    DependentPlugin,
+    FilterPlugin,
+    Plugin,
+    PreFilterResult,
+    is_a,
+)
+from moorage.core.framework.status import SUCCESS, Code, Why
 from moorage.core.objects.pods import Pod
 from moorage.core.structures.growing import grown
 
@@ -114,3 +120,8 @@ class PluginResult:
             self.values[changed] = self._ask(self.prepared.state, snapshot, changed)
         self._reader = reader
         snapshot.budget.check()
+
+    def explain(self, code: int) -> Why:
+        """The plugin's words for a value of a filter."""
+        plugin: FilterPlugin = self.plugin  # type: ignore[assignment]  # only filters reject
+        return plugin.explain(self.prepared.state, code)

@@ -1,0 +1,113 @@
+"""Why nodes are rejected: what an evaluation says of them to people, events and postFilter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from moorage.core.columns.pod_info import PodInfo
+from moorage.core.columns.snapshot import Snapshot
+from moorage.core.framework.evaluation.evaluation import OUT_OF_SCOPE, PASSES, Evaluation
+from moorage.core.framework.interfaces import NodeRejection
+from moorage.core.framework.status import Code, Status, Why, is_unresolvable, rejected_for, texts
+
+
+def reason_counts(evaluation: Evaluation, snapshot: Snapshot) -> Iterator[tuple[str, int]]:
+    """(reason text, number of nodes that gave it) over all rejected nodes, for the
+    diagnosis.
+    """
+    counts: dict[str, int] = {}
+    for why, rows in _rejections(evaluation):
+        for text in texts(why):
+            counts[text] = counts.get(text, 0) + rows.size
+    outside = len(snapshot.nodes) - int(np.count_nonzero(evaluation.rejected_by != OUT_OF_SCOPE))
+    if outside:
+        counts[_narrowed_message(evaluation.narrowed_by)] = outside
+    yield from counts.items()
+
+
+def node_codes(evaluation: Evaluation, snapshot: Snapshot) -> npt.NDArray[np.int64]:
+    """int64[capacity]: 0 not rejected, 1 rejected (removing pods may help), 2 unresolvable, out
+    of scope or rejected at preFilter.
+    """
+    if evaluation.pre_filter_status[1].code is not Code.SUCCESS:
+        return np.full(snapshot.nodes.live.size, 2)
+    refusals = np.where(evaluation.rejected_by == OUT_OF_SCOPE, 2, 0)
+    for why, rows in _rejections(evaluation):
+        refusals[rows] = 2 if is_unresolvable(why) else 1
+    return refusals
+
+
+def unschedulable_plugins(evaluation: Evaluation) -> frozenset[str]:
+    """The plugins that rejected a node, or narrowed the choice of nodes."""
+    names = list(evaluation.filters)
+    return frozenset(
+        {names[i] for i in np.unique(evaluation.rejected_by).tolist() if i >= 0}
+        | set(evaluation.narrowed_by)
+    )
+
+
+def blocking_nominated_pods(evaluation: Evaluation, snapshot: Snapshot) -> list[PodInfo]:
+    """The pods nominated to nodes that would take this pod but for them."""
+    what_if, rows = (
+        evaluation.dry_run(snapshot),
+        np.array(sorted(evaluation.nominated_rejections), np.intp),
+    )
+    for column in evaluation.filters.values():
+        if column.applies:
+            rows = rows[column.values[rows] == 0]
+    full = rows.tolist()
+    near = {
+        record.pod.metadata.uid: record for row in full for record in what_if.nominated_pods(row)
+    }
+    if any(not what_if.nominated_pods(row) for row in full):
+        far = (
+            pod.metadata.uid for guests in what_if.far_nominated_pods.values() for pod, _ in guests
+        )
+        near |= {
+            uid: record for uid in far if (record := snapshot.nominations.get(uid)) is not None
+        }
+    return list(near.values())
+
+
+def rejection(evaluation: Evaluation, row: int) -> tuple[str, Status] | None:
+    """Who rejected this row and why; None when nobody did. A node out of scope has no plugin's
+    name.
+    """
+    i = int(evaluation.rejected_by[row])
+    if i == PASSES:
+        return None
+    if i == OUT_OF_SCOPE:
+        return "", Status(
+            Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (_narrowed_message(evaluation.narrowed_by),)
+        )
+    name = list(evaluation.filters)[i]
+    column = evaluation.filters[name]
+    crowded = evaluation.nominated_rejections.get(row)
+    return name, rejected_for(crowded.why if crowded else column.explain(int(column.values[row])))
+
+
+def _rejections(evaluation: Evaluation) -> Iterator[tuple[Why, npt.NDArray[np.intp]]]:
+    """Each distinct answer of each refusing plugin with the rows that got it."""
+    rejected_by = evaluation.rejected_by
+    if evaluation.nominated_rejections:
+        rejected_by = rejected_by.copy()
+        rejected_by[list(evaluation.nominated_rejections)] = PASSES
+        alike: dict[tuple[int, int, int], tuple[NodeRejection, list[int]]] = {}
+        for row, refusal in evaluation.nominated_rejections.items():
+            alike.setdefault(
+                (refusal.filter_index, refusal.code, id(refusal.state)), (refusal, [])
+            )[1].append(row)
+        for refusal, among in alike.values():
+            yield refusal.why, np.array(among)
+    for i, column in enumerate(evaluation.filters.values()):
+        rows = np.flatnonzero(rejected_by == i)
+        codes, which = np.unique(column.values[rows], return_inverse=True)
+        for j, code in enumerate(codes.tolist()):
+            yield column.explain(code), rows[which == j]
+
+
+def _narrowed_message(plugins: tuple[str, ...]) -> str:
+    return f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(plugins))}]"
