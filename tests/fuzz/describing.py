@@ -36,12 +36,12 @@ from moorage.core.devices.pools import AllocationError
 from moorage.core.expressions import DeviceFacts
 from moorage.core.plugins.volume_binding.reach_index import _LabelIndex
 from moorage.core.pods.requests import Requests
+from moorage.core.queue.blocked_pods import BlockedPods, EquivalentPods
 from moorage.core.queue.heaps import LazyHeap, TurnHeap
 from moorage.core.queue.in_flight import InFlightPods
 from moorage.core.queue.pod_group_members import PodGroupState, PodGroupTracker
 from moorage.core.queue.queued_pod import QueuedPodInfo
 from moorage.core.queue.scheduling_queue import SchedulingQueue
-from moorage.core.queue.unschedulable import EquivalentPods, UnschedulablePods
 from moorage.core.structures.numbering import Numbering
 from moorage.core.structures.sparse import SparseAmounts
 
@@ -469,8 +469,8 @@ def _(to: Description, heap: LazyHeap) -> Any:
     return {uid: key for uid, (key, _, _) in heap._live.items()}
 
 
-@means(UnschedulablePods, "_equivalence_class_of", "_by_age", "_by_blocker", "_groups_of")
-def _(to: Description, parked: UnschedulablePods) -> Any:
+@means(BlockedPods, "_equivalence_class_of", "_by_age", "_by_blocker", "_groups_of")
+def _(to: Description, parked: BlockedPods) -> Any:
     return {
         "all": set(parked._by_age),
         "by blocker": to.of(parked._by_blocker),

@@ -310,17 +310,17 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="parked: a pod that went wakes nobody by labels",
-        file="core/queue/unschedulable.py",
-        old="                for selector in wake.event_selectors(event):\n",
+        file="core/queue/blocked_pods.py",
+        old="                for selector in registration.event_selectors(event):\n",
         new="                for selector in ():\n",
-        tests=("tests/core/queue/test_unschedulable.py", "tests/engine/test_many_unschedulable.py"),
+        tests=("tests/core/queue/test_blocked_pods.py", "tests/engine/test_many_unschedulable.py"),
     ),
     Mutant(
         name="unschedulable: everybody is asked about every pod",
-        file="core/queue/unschedulable.py",
-        old="if labels and all((wake.pod_selectors is not None for wake in wakes)):",
+        file="core/queue/blocked_pods.py",
+        old="if labels and all((one.pod_selectors is not None for one in registrations)):",
         new="if False:",
-        tests=("tests/core/queue/test_unschedulable.py",),
+        tests=("tests/core/queue/test_blocked_pods.py",),
     ),
     Mutant(
         name="late writes: a connection that ends leaves them to the kernel",

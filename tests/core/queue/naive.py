@@ -220,10 +220,10 @@ class NaiveSchedulingQueue:
         oldest = min(
             (it.first_queued_at for it in mine if it.first_queued_at is not None), default=None
         )
-        active, backoff, unschedulable, gated, in_flight, held = (
+        active, backoff, unschedulable, gated, in_flight, unserved = (
             sum(it.place is place for it in mine) for place in QueueState
         )
-        return QueueCounts(active, backoff, unschedulable, gated, in_flight, held, oldest)
+        return QueueCounts(active, backoff, unschedulable, gated, in_flight, unserved, oldest)
 
     def deadline(self, now: float) -> float | None:
         """When time alone will move a pod."""

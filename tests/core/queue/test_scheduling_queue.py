@@ -694,10 +694,10 @@ def test_a_profile_that_goes_holds_its_pods() -> None:
     rig.add("stranger", scheduler="other")
     rig.queue.set_profile("test", None, rig.now)
     counts = rig.queue.counts("test")
-    assert (counts.held, counts.in_flight) == (4, 1)
+    assert (counts.unserved, counts.in_flight) == (4, 1)
     assert rig.place("stranger") is QueueState.ACTIVE
     rig.refuse("in-flight", "Size")
-    assert rig.queue.counts("test").held == 5
+    assert rig.queue.counts("test").unserved == 5
     assert rig.order() == ["stranger"]
     rig.queue.set_profile("test", view(GATE), rig.now)
     assert rig.place("backoff") is QueueState.BACKOFF
@@ -784,7 +784,7 @@ def test_counts_and_the_oldest() -> None:
     rig.add("b")
     rig.pop()
     counts = rig.queue.counts("test")
-    assert (counts.active, counts.gated, counts.in_flight, counts.held, counts.oldest) == (
+    assert (counts.active, counts.gated, counts.in_flight, counts.unserved, counts.oldest) == (
         1,
         1,
         1,
@@ -793,7 +793,7 @@ def test_counts_and_the_oldest() -> None:
     )
     rig.queue.done("uid-a")
     assert rig.queue.totals().oldest == 10.0
-    assert rig.queue.totals().held == 1
+    assert rig.queue.totals().unserved == 1
 
 
 def test_every_move_into_a_queue_is_told() -> None:

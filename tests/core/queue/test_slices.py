@@ -215,7 +215,7 @@ def test_a_profile_that_is_suspended_holds_freed_pods() -> None:
     rig.wake(NODE_ADDED)
     rig.queue.set_profile("test", None, rig.now)
     assert catch_up(rig) == [0]
-    assert rig.queue.counts("test").held == MANY
+    assert rig.queue.counts("test").unserved == MANY
     rig.queue.set_profile("test", view, rig.now)
     assert rig.queue.counts("test").active == MANY
 

@@ -155,7 +155,7 @@ def test_a_bad_spec_that_suspends_suspends() -> None:
         active = kube.statuses["SchedulerProfile", "p"]["conditions"][3]
         assert (active["type"], active["reason"]) == ("Active", reason)
         engine.pod_sink.put(versioned(make_pod(f"p{generation}", scheduler_name="p")))
-        assert engine.queue.counts("p").held == int(suspend)
+        assert engine.queue.counts("p").unserved == int(suspend)
 
 
 def test_a_revision_that_cannot_be_stored_says_why_it_waits() -> None:

@@ -318,7 +318,7 @@ def test_pods_of_other_schedulers_wait_untouched() -> None:
     bench.nodes.put(versioned(make_node("n1")))
     bench.pods.put(versioned(make_pod("a", scheduler_name="somebody-elses")))
     assert bench.attempt() == ""
-    assert bench.queue.totals().held == 1
+    assert bench.queue.totals().unserved == 1
     assert bench.queued == ["a"]
 
 

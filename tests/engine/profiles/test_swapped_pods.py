@@ -176,7 +176,7 @@ def test_pods_of_a_stopped_profile_are_held(how: str) -> None:
             gate.set()
             await world.clock.advance(20)
             assert world.kube.bindings.keys() == {"flying"}
-            assert world.engine.queue.counts("test").held == 2
+            assert world.engine.queue.counts("test").unserved == 2
             assert ("test" not in world.engine.loop.live) == (how == "deleted")
             body = (
                 a_body("test", uid="uid-again")

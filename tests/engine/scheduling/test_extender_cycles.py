@@ -469,7 +469,7 @@ def test_a_suspended_profile_asks_nothing_more() -> None:
         await settle()
         world.engine.profile_changed("test", a_profile(DECIDES, generation=2, suspend=True))
         await world.clock.advance(TRIED_AGAIN)
-        assert world.engine.queue.counts("test").held == MAX_CYCLES_PER_PROFILE + 4
+        assert world.engine.queue.counts("test").unserved == MAX_CYCLES_PER_PROFILE + 4
         gate.set()
         await world.clock.advance(TRIED_AGAIN)
         assert not world.kube.bindings

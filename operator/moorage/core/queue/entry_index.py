@@ -45,6 +45,6 @@ class EntryIndex:
             unschedulable=sizes[QueueState.UNSCHEDULABLE],
             gated=sizes[QueueState.GATED],
             in_flight=sizes[QueueState.IN_FLIGHT],
-            held=sizes[QueueState.UNSERVED],
+            unserved=sizes[QueueState.UNSERVED],
             oldest=oldest.initial_attempt_timestamp if oldest is not None else None,
         )

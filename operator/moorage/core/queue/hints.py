@@ -16,8 +16,8 @@ from moorage.core.framework.cluster_events import ClusterEvent, ClusterEventWith
 from moorage.core.framework.status import Code, Status
 from moorage.core.objects.pods import Pod
 from moorage.core.pods.signatures import waiting_signature
+from moorage.core.queue.blocked_pods import EquivalenceClass, EquivalentPods, PodsOfPlugin
 from moorage.core.queue.queued_pod import QueuedPodInfo
-from moorage.core.queue.unschedulable import BlockedPods, EquivalenceClass, EquivalentPods
 
 PluginErrorFn = Callable[[str, Pod, Exception], None]
 """(plugin, pod, error): the plugin failed when it was asked about the pod."""
@@ -104,14 +104,12 @@ class QueueingHints:
     ) -> list[ClusterEventWithHint]:
         """The registrations of a plugin that this event meets."""
         return [
-            wake
-            for wake in self.configs[scheduler_name].hints.get(plugin, ())
-            if wake.matches(event)
+            one for one in self.configs[scheduler_name].hints.get(plugin, ()) if one.matches(event)
         ]
 
     def run_hints(
         self,
-        wakes: Iterable[ClusterEventWithHint],
+        registrations: Iterable[ClusterEventWithHint],
         plugin: str,
         event: ClusterEvent,
         entry: QueuedPodInfo,
@@ -120,10 +118,10 @@ class QueueingHints:
         pod. A failing hint does.
         """
         if event.resource is EventResource.ANY:
-            return any(wakes)
+            return any(registrations)
         try:
             return any(
-                wake.hint is None or wake.hint(entry.pod, event, self._store) for wake in wakes
+                one.hint is None or one.hint(entry.pod, event, self._store) for one in registrations
             )
         except Exception as error:  # noqa: BLE001 - see below
             # reported; better one attempt too many than a pod left behind
@@ -135,22 +133,24 @@ class QueueingHints:
         own.
         """
         config = self.configs[entry.scheduler_name]
-        wakes, heeds = (
+        registrations, signature_of = (
             config.hints.get(plugin, ()),
             config.hint_signatures.get(plugin, waiting_signature),
         )
-        listens: dict[Selector, None] = {}
+        pod_selectors: dict[Selector, None] = {}
         try:
-            for wake in wakes:
-                listens.update(
+            for registration in registrations:
+                pod_selectors.update(
                     dict.fromkeys(
-                        wake.pod_selectors(entry.pod) if wake.pod_selectors is not None else ()
+                        registration.pod_selectors(entry.pod)
+                        if registration.pod_selectors is not None
+                        else ()
                     )
                 )
             return EquivalenceClass(
-                (heeds(entry.pod), tuple(listens)),
-                tuple(listens),
-                any(wake.event_selectors is not None for wake in wakes),
+                (signature_of(entry.pod), tuple(pod_selectors)),
+                tuple(pod_selectors),
+                any(one.event_selectors is not None for one in registrations),
             )
         except Exception as error:  # noqa: BLE001 - see below
             # reported; it is asked about alone, and its failing hint counts as yes
@@ -159,23 +159,23 @@ class QueueingHints:
 
     def pods_to_queue(
         self,
-        wakes: list[ClusterEventWithHint],
+        registrations: list[ClusterEventWithHint],
         plugin: str,
         event: ClusterEvent,
-        blocked: BlockedPods,
+        blocked: PodsOfPlugin,
     ) -> list[tuple[EquivalentPods, Mapping[str, QueuedPodInfo]]]:
         """The pods that a plugin blocks and says the event may free; shared hints are asked about
         one of those that are alike.
         """
         asked = (
-            (alike, self._pods_to_queue_of(wakes, plugin, event, alike, alone))
-            for alike, alone in blocked.groups_to_ask(wakes, event).items()
+            (alike, self._pods_to_queue_of(registrations, plugin, event, alike, alone))
+            for alike, alone in blocked.groups_to_ask(registrations, event).items()
         )
         return [(alike, which) for alike, which in asked if which]
 
     def _pods_to_queue_of(
         self,
-        wakes: list[ClusterEventWithHint],
+        registrations: list[ClusterEventWithHint],
         plugin: str,
         event: ClusterEvent,
         alike: EquivalentPods,
@@ -183,21 +183,21 @@ class QueueingHints:
     ) -> Mapping[str, QueuedPodInfo]:
         """Those of some pods which are alike; some of them are asked about ``alone``."""
         one = next((entry for uid, entry in alike.entries.items() if uid not in alone), None)
-        common = [wake for wake in wakes if wake.hint is None or wake.shared_by_signature]
-        own = [wake for wake in wakes if wake not in common]
+        common = [one for one in registrations if one.hint is None or one.shared_by_signature]
+        own = [one for one in registrations if one not in common]
         all_others = one is not None and self.run_hints(common, plugin, event, one)
         if not own and not all_others:
             return {
                 uid: entry
                 for uid, entry in alone.items()
-                if self.run_hints(wakes, plugin, event, entry)
+                if self.run_hints(registrations, plugin, event, entry)
             }
         if not alone and all_others:
             return alike.entries
 
         def free(entry: QueuedPodInfo) -> bool:
             if entry.uid in alone:
-                return self.run_hints(wakes, plugin, event, entry)
+                return self.run_hints(registrations, plugin, event, entry)
             return all_others or self.run_hints(own, plugin, event, entry)
 
         return {uid: entry for uid, entry in alike.entries.items() if free(entry)}

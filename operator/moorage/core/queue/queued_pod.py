@@ -155,5 +155,5 @@ class QueueCounts:
     unschedulable: int
     gated: int
     in_flight: int
-    held: int
+    unserved: int
     oldest: float | None

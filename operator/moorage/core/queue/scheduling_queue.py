@@ -65,6 +65,7 @@ from moorage.core.objects.pod_groups import group_of
 from moorage.core.objects.pods import Pod
 from moorage.core.queue.active import ActiveQueue
 from moorage.core.queue.backoff import BackoffQueue, backoff_end
+from moorage.core.queue.blocked_pods import BlockedPods, EquivalentPods
 from moorage.core.queue.entry_index import EntryIndex
 from moorage.core.queue.gates import GatedPodCounts
 from moorage.core.queue.heaps import NONE_LATE
@@ -91,7 +92,6 @@ from moorage.core.queue.queued_pod import (
     QueueSortFn,
     QueueState,
 )
-from moorage.core.queue.unschedulable import EquivalentPods, UnschedulablePods
 from moorage.core.structures.catching import Catching
 
 MOVES_PER_SLICE = 128
@@ -135,11 +135,11 @@ class SchedulingQueue:
         self._by_profile: defaultdict[str, EntryIndex] = defaultdict(EntryIndex)
         self._active = ActiveQueue(sort)
         self._backoff = BackoffQueue(sort)
-        self._unschedulable = UnschedulablePods(self._profiles.equivalence_class_of)
-        self._gated = UnschedulablePods(self._profiles.equivalence_class_of)
+        self._unschedulable = BlockedPods(self._profiles.equivalence_class_of)
+        self._gated = BlockedPods(self._profiles.equivalence_class_of)
         self._gates = GatedPodCounts()
         self._in_flight = InFlightPods()
-        self._freed: deque[tuple[UnschedulablePods, EquivalentPods, str]] = deque()
+        self._freed: deque[tuple[BlockedPods, EquivalentPods, str]] = deque()
         """Parked pods that are to go on, and the event that freed them."""
         self.moves_per_slice = MOVES_PER_SLICE
         self._slices_pending = 0
@@ -295,11 +295,11 @@ class SchedulingQueue:
         self._in_flight.record(event)
         for pods in (self._gated, self._unschedulable):
             for scheduler_name, plugin, _ in pods.blocked_counts():
-                wakes = self._profiles.matching_hints(scheduler_name, plugin, event)
-                if wakes:
+                registrations = self._profiles.matching_hints(scheduler_name, plugin, event)
+                if registrations:
                     label = event.label
                     for alike, which in self._profiles.pods_to_queue(
-                        wakes, plugin, event, pods.blocked_by(scheduler_name, plugin)
+                        registrations, plugin, event, pods.blocked_by(scheduler_name, plugin)
                     ):
                         self._freed.append((pods, pods.free(alike, which), label))
         return 0 if self.moves_pending else self._move_slice(self._move_freed(now))

@@ -258,7 +258,7 @@ class ProfileStatusWriter:
         name = record.resolution.scheduler_name if record.resolution is not None else record.name
         counts = self._queue.counts(name)
         status: StatusBody = {
-            "active": counts.active + counts.held,
+            "active": counts.active + counts.unserved,
             "backoff": counts.backoff,
             "unschedulable": counts.unschedulable,
             "gated": counts.gated,

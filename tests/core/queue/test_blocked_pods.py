@@ -9,9 +9,9 @@ from moorage.core.columns.store import Store
 from moorage.core.framework.cluster_events import ActionType, ClusterEvent, EventResource
 from moorage.core.objects.pods import Affinity, Pod
 from moorage.core.plugins.inter_pod_affinity.plugin import InterPodAffinity
+from moorage.core.queue.blocked_pods import BlockedPods
 from moorage.core.queue.hints import ProfileQueueConfig, QueueingHints
 from moorage.core.queue.queued_pod import QueuedPodInfo
-from moorage.core.queue.unschedulable import UnschedulablePods
 from tests.builders import make_pod
 
 PLUGIN = InterPodAffinity()
@@ -34,23 +34,23 @@ def a_pod(name: str, labels: dict[str, str], *, beside: str = "", away_from: str
     )
 
 
-def parked(*pods: Pod) -> UnschedulablePods:
+def parked(*pods: Pod) -> BlockedPods:
     """These pods, which InterPodAffinity has refused."""
     profiles = QueueingHints(Store(), lambda *_: None)
     profiles.configs["test"] = ProfileQueueConfig(
         hints={PLUGIN.name: PLUGIN.events_to_register},
         hint_signatures={PLUGIN.name: PLUGIN.hint_signature},
     )
-    found = UnschedulablePods(profiles.equivalence_class_of)
+    found = BlockedPods(profiles.equivalence_class_of)
     for pod in pods:
         found.add(QueuedPodInfo(pod, "test", 0.0, unschedulable_plugins=frozenset({PLUGIN.name})))
     return found
 
 
-def asked(pods: UnschedulablePods, event: ClusterEvent) -> tuple[int, list[str]]:
+def asked(pods: BlockedPods, event: ClusterEvent) -> tuple[int, list[str]]:
     """How many groups an event asks about, and which pods alone."""
-    wakes = [wake for wake in PLUGIN.events_to_register if wake.matches(event)]
-    found = pods.blocked_by("test", PLUGIN.name).groups_to_ask(wakes, event)
+    registrations = [one for one in PLUGIN.events_to_register if one.matches(event)]
+    found = pods.blocked_by("test", PLUGIN.name).groups_to_ask(registrations, event)
     return len(found), sorted(
         entry.pod.metadata.name for alone in found.values() for entry in alone.values()
     )
@@ -116,12 +116,12 @@ def test_nothing_is_left_of_pods_that_are_gone() -> None:
         not blocked._by_label
         and not blocked._labels
         and not blocked._group_of
-        and not len(blocked._listening)
+        and not len(blocked._by_selector)
     )
 
 
 def test_a_pod_of_which_nothing_can_be_said_is_always_asked() -> None:
-    """A plugin that fails when it is asked what it heeds leaves nobody waiting."""
+    """A plugin that fails when it is asked for its signature leaves nobody waiting."""
     reports: list[str] = []
 
     def fails(_pod: Pod) -> bytes:
@@ -133,7 +133,7 @@ def test_a_pod_of_which_nothing_can_be_said_is_always_asked() -> None:
     profiles.configs["test"] = ProfileQueueConfig(
         hints={PLUGIN.name: PLUGIN.events_to_register}, hint_signatures={PLUGIN.name: fails}
     )
-    pods = UnschedulablePods(profiles.equivalence_class_of)
+    pods = BlockedPods(profiles.equivalence_class_of)
     pods.add(
         QueuedPodInfo(a_pod("a", {}), "test", 0.0, unschedulable_plugins=frozenset({PLUGIN.name}))
     )

@@ -25,13 +25,13 @@ from moorage.core.queue.queued_pod import QueuedPodInfo
 class EquivalenceClass:
     """What a plugin's hints see of a pod.
 
-    ``key``: equal for pods that they cannot tell apart. ``listens``: pods with such labels concern
-    it. ``selected``: whether events may select it by its labels.
+    ``key``: equal for pods that they cannot tell apart. ``pod_selectors``: they select the pods
+    whose events may free it. ``selectable``: whether events may select it by its labels.
     """
 
     key: Hashable
-    listens: tuple[Selector, ...] = ()
-    selected: bool = False
+    pod_selectors: tuple[Selector, ...] = ()
+    selectable: bool = False
 
 
 @dataclasses.dataclass(slots=True, eq=False)
@@ -43,7 +43,7 @@ class EquivalentPods:
     scheduler_name: str
     plugin: str
     key: Hashable
-    listens: tuple[Selector, ...] = ()
+    pod_selectors: tuple[Selector, ...] = ()
     moving: bool = False
     """They are to go on as soon as there is time for it: nobody is asked about them any more, and
     no others join.
@@ -52,7 +52,7 @@ class EquivalentPods:
     """Not a dict: taking the first one out again and again stays O(1)."""
 
 
-class BlockedPods:
+class PodsOfPlugin:
     """The pods of one profile that one plugin blocks: the groups of those that are alike, and how
     they are found.
     """
@@ -62,27 +62,27 @@ class BlockedPods:
         self.size = 0
         """How many pods, also those that are freed."""
         self._group_of: dict[str, EquivalentPods] = {}
-        self._listening: SelectorIndex[tuple[EquivalentPods, int]] = SelectorIndex()
+        self._by_selector: SelectorIndex[tuple[EquivalentPods, int]] = SelectorIndex()
         self._labels: dict[str, Labels] = {}
         self._by_label: dict[tuple[str, str], dict[str, None]] = {}
 
     def groups_to_ask(
-        self, wakes: Iterable[ClusterEventWithHint], event: ClusterEvent
+        self, registrations: Iterable[ClusterEventWithHint], event: ClusterEvent
     ) -> dict[EquivalentPods, dict[str, QueuedPodInfo]]:
         """The groups that these registrations have to be asked about, and those of their pods that
         have to be asked about alone.
         """
         labels = [one.metadata.labels for one in (event.old, event.new) if isinstance(one, Pod)]
-        if labels and all(wake.pod_selectors is not None for wake in wakes):
+        if labels and all(one.pod_selectors is not None for one in registrations):
             asked: dict[EquivalentPods, dict[str, QueuedPodInfo]] = {
-                alike: {} for each in labels for alike, _ in self._listening.candidates(each)
+                alike: {} for each in labels for alike, _ in self._by_selector.candidates(each)
             }
         else:
             asked = {alike: {} for alike in self.groups.values()}
         alone = {one.metadata.uid for one in (event.old, event.new) if one is not None}
-        for wake in wakes:
-            if wake.event_selectors is not None:
-                for selector in wake.event_selectors(event):
+        for registration in registrations:
+            if registration.event_selectors is not None:
+                for selector in registration.event_selectors(event):
                     alone.update(self._selected(selector))
         for uid in sorted(alone & self._group_of.keys()):
             alike = self._group_of[uid]
@@ -90,14 +90,14 @@ class BlockedPods:
                 asked.setdefault(alike, {})[uid] = alike.entries[uid]
         return asked
 
-    def add_pod(self, alike: EquivalentPods, entry: QueuedPodInfo, selected: bool) -> None:
-        """A pod of this group can be found from now on; ``selected``: by its labels too."""
+    def add_pod(self, alike: EquivalentPods, entry: QueuedPodInfo, selectable: bool) -> None:
+        """A pod of this group can be found from now on; ``selectable``: by its labels too."""
         if alike.key not in self.groups:
             self.groups[alike.key] = alike
-            for i, selector in enumerate(alike.listens):
-                self._listening.add((alike, i), selector)
+            for i, selector in enumerate(alike.pod_selectors):
+                self._by_selector.add((alike, i), selector)
         self._group_of[entry.uid] = alike
-        if selected and (labels := entry.pod.metadata.labels):
+        if selectable and (labels := entry.pod.metadata.labels):
             self._labels[entry.uid] = labels
             for pair in labels.items():
                 self._by_label.setdefault(pair, {})[entry.uid] = None
@@ -114,8 +114,8 @@ class BlockedPods:
     def remove_group(self, alike: EquivalentPods) -> None:
         """A group is not to be found any more."""
         del self.groups[alike.key]
-        for i, selector in enumerate(alike.listens):
-            self._listening.remove((alike, i), selector)
+        for i, selector in enumerate(alike.pod_selectors):
+            self._by_selector.remove((alike, i), selector)
 
     def _selected(self, selector: Selector) -> Iterator[str]:
         """The pods (UIDs) that a selector may select; each is asked about by itself."""
@@ -128,17 +128,19 @@ class BlockedPods:
             yield from self._group_of
 
 
-class UnschedulablePods:
+class BlockedPods:
     """Pods by age and by blocker. A pod's blockers and scheduler name must not change while it is
     in.
 
-    ``kind_of(entry, plugin)`` says what a plugin's hints see of a pod.
+    ``equivalence_class_of(entry, plugin)`` says what a plugin's hints see of a pod.
     """
 
-    def __init__(self, kind_of: Callable[[QueuedPodInfo, str], EquivalenceClass]) -> None:
-        self._equivalence_class_of = kind_of
+    def __init__(
+        self, equivalence_class_of: Callable[[QueuedPodInfo, str], EquivalenceClass]
+    ) -> None:
+        self._equivalence_class_of = equivalence_class_of
         self._by_age: OrderedDict[str, QueuedPodInfo] = OrderedDict()
-        self._by_blocker: dict[tuple[str, str], BlockedPods] = {}
+        self._by_blocker: dict[tuple[str, str], PodsOfPlugin] = {}
         self._groups_of: dict[str, list[EquivalentPods]] = {}
 
     def add(self, entry: QueuedPodInfo) -> None:
@@ -189,20 +191,20 @@ class UnschedulablePods:
             (name, plugin, blocked.size) for (name, plugin), blocked in self._by_blocker.items()
         ]
 
-    def blocked_by(self, scheduler_name: str, plugin: str) -> BlockedPods:
+    def blocked_by(self, scheduler_name: str, plugin: str) -> PodsOfPlugin:
         """The pods of a profile that this plugin blocks."""
-        return self._by_blocker.get((scheduler_name, plugin)) or BlockedPods()
+        return self._by_blocker.get((scheduler_name, plugin)) or PodsOfPlugin()
 
     def _file(self, entry: QueuedPodInfo) -> None:
         self._groups_of[entry.uid] = among = []
         for plugin in entry.blocking_plugins:
-            blocked = self._by_blocker.setdefault((entry.scheduler_name, plugin), BlockedPods())
-            kind = self._equivalence_class_of(entry, plugin)
-            alike = blocked.groups.get(kind.key) or EquivalentPods(
-                entry.scheduler_name, plugin, kind.key, kind.listens
+            blocked = self._by_blocker.setdefault((entry.scheduler_name, plugin), PodsOfPlugin())
+            equivalence = self._equivalence_class_of(entry, plugin)
+            alike = blocked.groups.get(equivalence.key) or EquivalentPods(
+                entry.scheduler_name, plugin, equivalence.key, equivalence.pod_selectors
             )
             alike.entries[entry.uid] = entry
-            blocked.add_pod(alike, entry, kind.selected)
+            blocked.add_pod(alike, entry, equivalence.selectable)
             blocked.size += 1
             among.append(alike)
 
