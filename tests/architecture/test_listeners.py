@@ -15,7 +15,6 @@ import pytest
 from tests.architecture.sources import Source, sources
 
 NOT_YET: Final[set[str]] = {
-    "core.columns.cache:Cache.placed",
     "core.columns.nominations:Nominator.freed",
     "core.columns.snapshot:Snapshot.count_error",
     "core.columns.snapshot:Snapshot.now",
@@ -45,7 +44,6 @@ SET_LATER: Final[set[str]] = {
     "engine.engine:self.swapper.changed",
     "engine.engine:self.swapper.lacking",
     "engine.engine:self.swapper.orphaned",
-    "engine.scheduling.gang_scheduler:context.cache.placed",
     "engine.scheduling.nomination_controller:self.cache.nominations.freed",
     "engine.scheduling.nomination_controller:self.pod_conditions.nominated",
 }

@@ -24,6 +24,7 @@ from moorage.core.framework.cluster_events import (
 from moorage.core.plugins.node_resources.fit import NodeResourcesFit
 from moorage.core.plugins.priority_sort import PrioritySort
 from moorage.core.queue.hints import ProfileQueueConfig
+from moorage.core.queue.pod_group_members import PodGroupTracker
 from moorage.core.queue.scheduling_queue import SchedulingQueue
 from tests.builders import make_node, make_pod
 
@@ -38,7 +39,9 @@ def parked(wakes: tuple[ClusterEventWithHint, ...]) -> SchedulingQueue:
     """A scheduling queue with so many pods that NodeResourcesFit refused; their backoff is over at
     10.
     """
-    queue = SchedulingQueue(PrioritySort().sort_key, Store(), lambda *_: None, lambda *_: None)
+    queue = SchedulingQueue(
+        PrioritySort().sort_key, PodGroupTracker(Store()), lambda *_: None, lambda *_: None
+    )
     queue.set_profile("test", ProfileQueueConfig((), {"NodeResourcesFit": wakes}), 0.0)
     for i in range(PODS):
         now = i * 1e-5

@@ -13,6 +13,7 @@ import msgspec
 from moorage.api.operator_config import OperatorConfiguration
 from moorage.api.resolution import Resolver
 from moorage.core.columns.cache import Cache
+from moorage.core.columns.store import Store
 from moorage.core.cycle.context import CycleContext, ScheduleResult
 from moorage.core.framework.registry import PluginSpec, build_registry
 from moorage.core.objects.meta import PartialObject
@@ -20,6 +21,7 @@ from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
 from moorage.core.plugins.intree import INDEXES, INTREE, PRESETS
 from moorage.core.plugins.priority_sort import PrioritySort
+from moorage.core.queue.pod_group_members import PodGroupTracker
 from moorage.core.queue.queued_pod import QueuedPodInfo
 from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.engine.binding.actors.intree import ACTORS
@@ -187,10 +189,12 @@ class Bench:
     reported: list[str] = dataclasses.field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.context = CycleContext(Cache(INDEXES))
+        store = Store(INDEXES)
+        pod_groups = PodGroupTracker(store)
+        self.context = CycleContext(Cache(store, pods=pod_groups))
         self.queue = SchedulingQueue(
             PrioritySort().sort_key,
-            self.context.cache.store,
+            pod_groups,
             self.telemetry.pod_queued,
             self._report,
         )

@@ -46,7 +46,7 @@ from moorage.core.structures.numbering import Numbering
 from moorage.core.structures.sparse import SparseAmounts
 
 UNTOLD: dict[type[Any], tuple[str, ...]] = {
-    Cache: ("_changes",),
+    Cache: ("_changes", "_pod_listener"),
     Store: ("_views", "_version_counters", "_followers"),
     Nominator: ("version", "freed"),
     PodCounters: ("_made",),
@@ -323,7 +323,6 @@ def _(to: Description, counter: RowCounter) -> Any:
     "pod_counters",
     "volumes",
     "nominations",
-    "placed",
     "_pod_infos",
     "_on_node",
     "_in_namespace",

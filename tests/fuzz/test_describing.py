@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from moorage.core.columns.cache import Cache
+from moorage.core.columns.store import Store
 from moorage.core.devices.ledger import DeviceLedger
 from moorage.core.objects.meta import Namespace, ObjectMeta
 from moorage.core.plugins.intree import INDEXES
@@ -19,7 +20,7 @@ from tests.fuzz.describing import MEANINGS, Description, differences
 
 def a_cache(*order: str) -> Cache:
     """Nodes in this order, and a pod on one of them."""
-    cache = Cache(INDEXES)
+    cache = Cache(Store(INDEXES))
     for name in order:
         cache.put_node(make_node(name, cpu="4", labels={"disk": name}))
         cache.nodes.labels.column("disk")

@@ -15,6 +15,7 @@ import msgspec
 
 from moorage.adapters.reflector import ListWatch, Reflector
 from moorage.core.columns.cache import Cache, PodState
+from moorage.core.columns.store import Store
 from moorage.core.cycle.context import CycleContext, Diagnosis, ScheduleResult
 from moorage.core.cycle.cycle import decide
 from moorage.core.devices.extended_resources import TO_BE_CREATED
@@ -22,12 +23,14 @@ from moorage.core.devices.ledger import DeviceLedger
 from moorage.core.framework.status import error_status
 from moorage.core.objects.meta import HasMetadata, key
 from moorage.core.objects.nodes import Node
+from moorage.core.objects.pod_groups import PodGroup
 from moorage.core.objects.pods import Pod, on_node
 from moorage.core.plugins.dynamic_resources.plugin import ClaimReservation
 from moorage.core.plugins.intree import INDEXES
 from moorage.core.plugins.volume_binding.offers import VolumeOffers
 from moorage.core.plugins.volume_binding.plugin import PodVolumes
 from moorage.core.pods.requests import pod_requests
+from moorage.core.queue.pod_group_members import PodGroupTracker
 from moorage.core.queue.queued_pod import QueueState
 from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.engine.binding.sender import BOUND, GONE, BindingOutcome
@@ -243,7 +246,7 @@ class World:
 
     def fresh(self) -> Cache:
         """Another cache, told of the same objects and of what was decided."""
-        live, fresh = self.bench.cache, Cache(INDEXES)
+        live, fresh = self.bench.cache, Cache(Store(INDEXES))
         for name, others in self.others.items():
             for obj in others.objects.values():
                 fresh.store.put(obj)
@@ -400,8 +403,10 @@ class World:
 
     def rebuilt(self) -> SchedulingQueue:
         """Another queue, where the same pods are put where they are."""
-        live = self.bench.queue
-        other = SchedulingQueue(live.sort, self.bench.cache.store, live._observe, live._report)
+        live, store = self.bench.queue, self.bench.cache.store
+        groups = PodGroupTracker(store)
+        store._followers[PodGroup].remove(groups._declaration_changed)
+        other = SchedulingQueue(live.sort, groups, live._observe, live._report)
         other.groups.listed = True
         other._profiles.configs.update(live._profiles.configs)
         for record in self.bench.cache.pod_infos():

@@ -14,6 +14,7 @@ from moorage.api import bodies
 from moorage.api.bodies import Body
 from moorage.api.operator_config import OperatorConfiguration
 from moorage.core.columns.cache import Cache
+from moorage.core.columns.store import Store
 from moorage.core.cycle.context import CycleContext
 from moorage.core.framework.guard import PluginFault
 from moorage.core.framework.interfaces import ExtensionPoint
@@ -23,6 +24,7 @@ from moorage.core.objects.meta import Namespace, key
 from moorage.core.objects.pods import Pod
 from moorage.core.plugins.intree import INDEXES
 from moorage.core.plugins.priority_sort import PrioritySort
+from moorage.core.queue.pod_group_members import PodGroupTracker
 from moorage.core.queue.scheduling_queue import QUEUE_AS_PLUGIN, SchedulingQueue
 from moorage.engine.binding.actors.contract import ActorFactory, ActorTools
 from moorage.engine.binding.actors.intree import join
@@ -102,7 +104,9 @@ class Engine:
         """Resources that have not caught up since the lease was had."""
 
         # 1. What is known, and what waits.
-        cache = Cache(INDEXES)
+        store = Store(INDEXES)
+        pod_groups = PodGroupTracker(store)
+        cache = Cache(store, pods=pod_groups)
         self.metrics = MetricsReporter(telemetry, clock)
         self.context = CycleContext(cache, observer=self.metrics)
         self.context.snapshot.now, self.context.snapshot.count_error = (
@@ -112,7 +116,7 @@ class Engine:
         flush_after = config.pod_max_in_unschedulable_pods_duration
         self.queue = SchedulingQueue(
             PrioritySort().sort_key,
-            cache.store,
+            pod_groups,
             guarded_listener(self._pod_enqueued),
             guarded_listener(self._plugin_failed),
             flush_after,

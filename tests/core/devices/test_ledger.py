@@ -318,7 +318,7 @@ def test_a_slice_that_cannot_be_read_is_refused_when_it_comes(odd: dict[str, Any
     """And not when a pod asks for devices, be it the first or not: others' devices are there as
     before.
     """
-    cache = Cache((DeviceLedger,))
+    cache = Cache(Store((DeviceLedger,)))
     good = ResourceSlice(
         ObjectMeta("good"),
         ResourceSliceSpec(

@@ -17,6 +17,7 @@ from moorage.core.framework.status import SUCCESS, Code, Status
 from moorage.core.objects.pods import Pod, PodMeta, PodSpec
 from moorage.core.plugins.priority_sort import PrioritySort
 from moorage.core.queue.hints import PreEnqueueGate, ProfileQueueConfig
+from moorage.core.queue.pod_group_members import PodGroupTracker
 from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
 from moorage.core.queue.scheduling_queue import SchedulingQueue
 from tests.builders import make_node
@@ -169,7 +170,11 @@ class Rig:
         self.failures: list[tuple[str, str, str]] = []
         self.store = Store()
         self.queue = SchedulingQueue(
-            PrioritySort().sort_key, self.store, self._observe, self._report, max_unschedulable
+            PrioritySort().sort_key,
+            PodGroupTracker(self.store),
+            self._observe,
+            self._report,
+            max_unschedulable,
         )
         self.view = view(*gates, wakes=wakes)
         self.queue.set_profile("test", self.view, self.now)

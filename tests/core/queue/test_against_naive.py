@@ -19,6 +19,7 @@ from moorage.core.columns.store import Store
 from moorage.core.framework.cluster_events import ClusterEvent
 from moorage.core.plugins.priority_sort import PrioritySort
 from moorage.core.queue.hints import PreEnqueueGate
+from moorage.core.queue.pod_group_members import PodGroupTracker
 from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
 from moorage.core.queue.scheduling_queue import MOVES_PER_SLICE, SchedulingQueue
 from tests.core.queue.helpers import (
@@ -71,7 +72,7 @@ class Machine(RuleBasedStateMachine):
         self.number = 0
         self.queue = SchedulingQueue(
             PrioritySort().sort_key,
-            Store(),
+            PodGroupTracker(Store()),
             lambda queue, event: None,
             self._report,
             MAX_UNSCHEDULABLE,

@@ -8,6 +8,7 @@ import pytest
 
 from moorage.core.objects.pods import Pod
 from moorage.core.plugins.priority_sort import PrioritySort
+from moorage.core.queue.pod_group_members import PodGroupTracker
 from moorage.core.queue.queued_pod import SortKey
 from moorage.core.queue.scheduling_queue import QUEUE_AS_PLUGIN, SchedulingQueue
 from tests.core.queue.helpers import NODE_ADDED, Rig
@@ -19,7 +20,9 @@ class Fussy(Rig):
     def __init__(self) -> None:
         super().__init__()
         self.odd: set[str] = set()
-        self.queue = SchedulingQueue(self.sort, self.store, self._observe, self._report)
+        self.queue = SchedulingQueue(
+            self.sort, PodGroupTracker(self.store), self._observe, self._report
+        )
         self.queue.set_profile("test", self.view, self.now)
         self.queue.groups.all_listed()
 

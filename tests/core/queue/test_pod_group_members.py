@@ -18,6 +18,7 @@ from moorage.core.plugins.priority_sort import PrioritySort
 from moorage.core.pods.requests import pod_requests
 from moorage.core.queue.hints import PreEnqueueGate
 from moorage.core.queue.pod_group_members import POD_GROUP_GATE as POD_GROUP
+from moorage.core.queue.pod_group_members import PodGroupTracker
 from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
 from moorage.core.queue.scheduling_queue import SchedulingQueue
 from tests.core.queue.helpers import GATE, NODE_ADDED, WAKES, Rig, a_pod, view
@@ -62,7 +63,6 @@ class Groups(Rig):
         """PodGroups come or change."""
         for group in groups:
             self.store.put(group)
-            self.queue.groups.pod_group_changed(f"default/{group.metadata.name}")
         self.queue.flush(self.now)
 
     def together(self) -> list[str]:
@@ -144,7 +144,6 @@ def test_the_pod_group_has_the_last_word() -> None:
     rig.come(member("a", least="2"), member("b"))
     assert rig.together() == []
     rig.store.remove(PodGroup, "default/g")
-    rig.queue.groups.pod_group_changed("default/g")
     assert rig.together() == ["a", "b"]
 
 
@@ -355,8 +354,8 @@ def test_a_member_is_counted_once() -> None:
 
 def test_what_a_placed_member_asks_for_may_change() -> None:
     """Its newest word counts as long as it is there, and no word of it after that."""
-    rig, cache = Groups(), Cache()
-    cache.placed = rig.queue.groups.placed
+    rig = Groups()
+    cache = Cache(pods=rig.queue.groups)
     rig.come(member("a", least="2"))
     states = [on_node(member("b", least=least), "n") for least in ("9", "2", "9")]
     for placed in states[:2]:
@@ -447,7 +446,11 @@ class Machine(RuleBasedStateMachine):
         self.number = 0
         self.store = Store()
         self.queue = SchedulingQueue(
-            PrioritySort().sort_key, self.store, lambda queue, event: None, self._report, 20.0
+            PrioritySort().sort_key,
+            PodGroupTracker(self.store),
+            lambda queue, event: None,
+            self._report,
+            20.0,
         )
         self.pods: dict[str, Pod] = {}
         self.placed: dict[str, Pod] = {}
@@ -511,7 +514,6 @@ class Machine(RuleBasedStateMachine):
             self.store.remove(PodGroup, f"default/{name}")
         else:
             self.store.put(declared(least, name))
-        self.queue.groups.pod_group_changed(f"default/{name}")
 
     @rule(fits=st.lists(st.booleans(), min_size=6, max_size=6), rejectors=PLUGINS)
     def attempt(self, fits: list[bool], rejectors: frozenset[str]) -> None:

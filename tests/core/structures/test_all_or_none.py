@@ -28,6 +28,7 @@ from moorage.core.columns.domains import per_domain
 from moorage.core.columns.nodes.label_columns import LabelColumn
 from moorage.core.columns.nodes.node_table import NodeTable
 from moorage.core.columns.pod_counters import PodQuery, RowCounter
+from moorage.core.columns.store import Store
 from moorage.core.devices.ledger import DeviceLedger
 from moorage.core.objects.meta import HasMetadata, ObjectMeta
 from moorage.core.objects.nodes import ContainerImage, Node, Taint
@@ -272,9 +273,9 @@ class World:
     """A cache as it is after a while, with everything that follows it."""
 
     def __init__(self) -> None:
-        self.cache = cache = Cache()
-        self.groups = PodGroupTracker(cache.store)
-        cache.placed = self.groups.placed
+        store = Store()
+        self.groups = PodGroupTracker(store)
+        self.cache = cache = Cache(store, pods=self.groups)
         self.ledger, self.offers = cache.store.index(DeviceLedger), cache.store.index(VolumeOffers)
         self.ledger.nodes = cache.nodes
         cache.store.index(StorageCapacities)
@@ -450,7 +451,9 @@ def test_a_change_that_raises_has_changed_nothing(change: str) -> None:
 
 @pytest.mark.parametrize("change", ["assume", "observe", "remove", "move", "put a node with a pod"])
 @pytest.mark.parametrize("listener", ["placed", "freed"])
-def test_whoever_is_told_may_raise(change: str, listener: str) -> None:
+def test_whoever_is_told_may_raise(
+    change: str, listener: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Then the change has not taken place."""
     world = World()
     before = world.content
@@ -459,7 +462,7 @@ def test_whoever_is_told_may_raise(change: str, listener: str) -> None:
         raise Injected
 
     if listener == "placed":
-        world.cache.placed = refuse
+        monkeypatch.setattr(PodGroupTracker, "placed", refuse)
     else:
         world.cache.nominations.freed = refuse
     try:

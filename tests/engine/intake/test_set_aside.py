@@ -13,6 +13,7 @@ from moorage.core.objects.pods import Affinity, Pod, PodAffinity, PodAffinityTer
 from moorage.core.objects.workloads import Service, ServiceSpec
 from moorage.core.plugins.priority_sort import PrioritySort
 from moorage.core.pods.requests import Requests
+from moorage.core.queue.pod_group_members import PodGroupTracker
 from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.engine.intake.node_sink import NodeSink
 from moorage.engine.intake.stored_object_sink import StoredObjectSink
@@ -142,8 +143,9 @@ def test_what_fails_while_others_are_told_of_it_is_as_before() -> None:
     decisions see is the same.
     """
     cache = Cache()
+    groups = PodGroupTracker(cache.store)
     hearing, deaf = (
-        kind(PrioritySort().sort_key, cache.store, lambda *_: None, lambda *_: None)
+        kind(PrioritySort().sort_key, groups, lambda *_: None, lambda *_: None)
         for kind in (SchedulingQueue, Deaf)
     )
     for sink, one in (

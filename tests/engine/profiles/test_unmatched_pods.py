@@ -13,6 +13,7 @@ from moorage.api.operator_config import load_config
 from moorage.core.columns.store import Store
 from moorage.core.objects.pods import Pod, SchedulingGate
 from moorage.core.plugins.priority_sort import PrioritySort
+from moorage.core.queue.pod_group_members import PodGroupTracker
 from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.engine.binding.actors.contract import pod_ref
 from moorage.engine.profiles.unmatched_pods import (
@@ -260,7 +261,7 @@ class Crowd:
     def __post_init__(self) -> None:
         self.queue = SchedulingQueue(
             PrioritySort().sort_key,
-            Store(),
+            PodGroupTracker(Store()),
             lambda queue, event: None,
             lambda plugin, pod, error: None,
         )

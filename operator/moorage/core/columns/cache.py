@@ -21,15 +21,13 @@ One writer, one thread; plugins read through ``snapshot``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
+from typing import Protocol
 
 from moorage.core.columns.change_log import Aspect
-from moorage.core.columns.freed_room import FreedRoom
-from moorage.core.columns.nodes.node_table import NodeTable
 from moorage.core.columns.nominations import Nominator
 from moorage.core.columns.pod_counters import AnyPod, PodCounters
 from moorage.core.columns.pod_info import PodInfo, PodState
-from moorage.core.columns.priorities import PriorityTable
 from moorage.core.columns.store import Store
 from moorage.core.columns.volume_table import VolumeTable
 from moorage.core.objects.meta import Namespace, PartialObject
@@ -45,23 +43,24 @@ class CacheError(RuntimeError):
     """A move that the state table does not have: a bug in the caller, never a user's fault."""
 
 
+class PodListener(Protocol):
+    """Follows which pods occupy nodes."""
+
+    def placed(self, pod: AnyPod, sign: int) -> None:
+        """A pod occupies a node from now on (1), or does not any more (-1)."""
+
+
 class Cache:
     """Nodes, the pods on them with the sums and counts kept of them, and all other objects."""
 
-    def __init__(self, indexes: Iterable[Callable[[Store], object]] = ()) -> None:
-        """``indexes`` are made before any object comes, so that these can refuse one; others are
-        made when first asked for.
-        """
-        self.nodes = NodeTable()
-        self.priorities = PriorityTable()
-        self.store = Store(FreedRoom(self.nodes, self.priorities))
-        for make in indexes:
-            self.store.index(make)
+    def __init__(self, store: Store | None = None, *, pods: PodListener | None = None) -> None:
+        self.store = Store() if store is None else store
+        self.nodes = self.store.room.nodes
+        self.priorities = self.store.room.priorities
         self.pod_counters = PodCounters(self._pods_in, self.store.objects(Namespace))
         self.volumes = VolumeTable(self.store, self.nodes)
         self.nominations = Nominator(self.nodes)
-        self.placed: Callable[[AnyPod, int], None] = lambda pod, sign: None
-        """Told of each pod that occupies a node from now on (1), or does not any more (-1)."""
+        self._pod_listener = pods
         self._pod_infos: dict[str, PodInfo] = {}
         self._on_node: dict[str, dict[str, PodInfo]] = {}
         self._in_namespace: dict[str, dict[str, PodInfo]] = {}
@@ -245,7 +244,9 @@ class Cache:
         """All that it takes to put a pod on a node, or to take it off."""
         row = self.nodes.row_of.get(record.node)
         counted = () if row is None else self._counts(row, record)
-        return (*counted, (self.placed, record.pod), (self._enter, record))
+        if self._pod_listener is not None:
+            counted = (*counted, (self._pod_listener.placed, record.pod))
+        return (*counted, (self._enter, record))
 
     def _enter(self, record: PodInfo, sign: int) -> None:
         """Write down a pod (``sign`` 1), or cross it out (-1)."""

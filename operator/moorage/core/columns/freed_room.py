@@ -14,8 +14,8 @@ class FreedRoom:
     """Looks at the node table as it is now."""
 
     def __init__(self, nodes: NodeTable, priorities: PriorityTable) -> None:
-        self._nodes = nodes
-        self._priorities = priorities
+        self.nodes = nodes
+        self.priorities = priorities
 
     def might_take(self, node: str, amounts: Amounts, priority: int) -> bool:
         """Whether a node has so much left, or pods of lower priority that could go. Yes where it is
@@ -23,16 +23,16 @@ class FreedRoom:
 
         What the node has none of is left out: devices may stand for it.
         """
-        row = self._nodes.row_of.get(node)
-        if row is None or self._priorities.any_below(priority, row):
+        row = self.nodes.row_of.get(node)
+        if row is None or self.priorities.any_below(priority, row):
             return True
         wanted = {
             resource: amount
             for resource, amount in amounts.items()
-            if self._nodes.amounts_at(resource, row)[HAS]
+            if self.nodes.amounts_at(resource, row)[HAS]
         }
         left = (
-            (self._nodes.amounts_at(resource, row), amount)
+            (self.nodes.amounts_at(resource, row), amount)
             for resource, amount in {**wanted, "pods": 1}.items()
         )
         return all(taken + amount <= has for (has, taken), amount in left)

@@ -7,7 +7,7 @@ plugins read through ``snapshot.store``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
 
@@ -54,14 +54,19 @@ class Store:
     any time.
     """
 
-    def __init__(self, room: FreedRoom | None = None) -> None:
-        self.room = room or FreedRoom(NodeTable(), PriorityTable())
-        """What is left on nodes; without any, nothing is known."""
+    def __init__(self, indexes: Iterable[Callable[[Store], object]] = ()) -> None:
+        """``indexes`` are made before any object comes, so that these can refuse one; others are
+        made when first asked for.
+        """
+        self.room = FreedRoom(NodeTable(), PriorityTable())
+        """What is left on nodes; nothing is known until a cache fills its tables."""
         self._objects: dict[type[Any], dict[str, Any]] = {}
         self._views: dict[type[Any], Mapping[str, Any]] = {}
         self._version_counters: dict[type[Any], VersionCounter] = {}
         self._followers: dict[type[Any], list[Follower]] = {}
         self._indexes: dict[Callable[[Store], Any], Any] = {}
+        for make in indexes:
+            self.index(make)
 
     def objects(self, kind: type[T]) -> Mapping[str, T]:
         """All objects of a kind by ``namespace/name`` (or name), in the order in which they

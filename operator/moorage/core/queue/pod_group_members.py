@@ -19,7 +19,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 from moorage.core.columns.pod_counters import AnyPod
-from moorage.core.columns.store import Lister
+from moorage.core.columns.store import Lister, Store
+from moorage.core.objects.meta import key
 from moorage.core.objects.pod_groups import API, MIN_MEMBER, PodGroup, asked_min_member, group_of
 from moorage.core.objects.pods import Pod
 from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
@@ -83,7 +84,8 @@ class PodGroupTracker:
     (``listed``) no group is complete.
     """
 
-    def __init__(self, store: Lister) -> None:
+    def __init__(self, store: Store) -> None:
+        self.store: Lister = store
         self.listed = False
         self.changed: dict[PodGroupState, None] = {}
         """Groups that are not complete and for which ``gating_message`` may have a new text;
@@ -93,6 +95,7 @@ class PodGroupTracker:
         """Groups that ``recheck`` has to look at."""
         self._declared = store.objects(PodGroup)
         self._groups: dict[str, dict[str, PodGroupState]] = {}
+        store.follow(PodGroup, self._declaration_changed)
 
     # ---- what comes in ---------------------------------------------------------------------------
 
@@ -139,16 +142,11 @@ class PodGroupTracker:
                 group.begun = True
                 self.dirty[group] = None
 
-    def pod_group_changed(self, name: str) -> None:
-        """The PodGroup of this name came, changed or went."""
-        for group in self._groups.get(name, {}).values():
-            self.dirty[group] = None
-
     def all_listed(self) -> None:
         """All PodGroups are in the store."""
         self.listed = True
-        for name in self._groups:
-            self.pod_group_changed(name)
+        for parts in self._groups.values():
+            self.dirty.update(dict.fromkeys(parts.values()))
 
     # ---- what follows ----------------------------------------------------------------------------
 
@@ -250,6 +248,11 @@ class PodGroupTracker:
         )
 
     # ---- inside ----------------------------------------------------------------------------------
+
+    def _declaration_changed(self, old: PodGroup | None, new: PodGroup | None) -> None:
+        declaration = new or old
+        if declaration is not None:
+            self.dirty.update(dict.fromkeys(self._groups.get(key(declaration), {}).values()))
 
     def _group(self, name: str, scheduler_name: str) -> PodGroupState:
         """The group, which is looked at soon."""

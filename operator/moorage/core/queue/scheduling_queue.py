@@ -57,7 +57,6 @@ import itertools
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Iterator, Mapping
 
-from moorage.core.columns.store import Lister
 from moorage.core.framework.cluster_events import ClusterEvent
 from moorage.core.framework.object_changes import only_status_changed, pod_changes
 from moorage.core.objects.meta import key
@@ -110,7 +109,8 @@ QUEUE_AS_PLUGIN = "the queue"
 class SchedulingQueue:
     """See the module's docstring.
 
-    ``sort`` orders the queue for all profiles. ``store`` is what plugins look at beside the pod.
+    ``sort`` orders the queue for all profiles. The store of ``groups`` is what plugins look at
+    beside the pod.
     ``observe(queue, event label)`` is called for each pod that comes into a queue, ``report(plugin,
     pod, error)`` for a plugin that fails: a hint that fails counts as yes, a preEnqueue plugin that
     fails gates the pod until it is asked again, after a backoff. A pod that can be moved no more is
@@ -120,17 +120,17 @@ class SchedulingQueue:
     def __init__(
         self,
         sort: QueueSortFn,
-        store: Lister,
+        groups: PodGroupTracker,
         observe: Callable[[str, str], None],
         report: PluginErrorFn,
         max_unschedulable: float = MAX_UNSCHEDULABLE_SECONDS,
     ) -> None:
-        self.groups = PodGroupTracker(store)
+        self.groups = groups
         self.sort = sort
         self._observe = observe
         self._report = report
         self._max_unschedulable = max_unschedulable
-        self._profiles = QueueingHints(store, report)
+        self._profiles = QueueingHints(groups.store, report)
         self._all = EntryIndex()
         self._by_profile: defaultdict[str, EntryIndex] = defaultdict(EntryIndex)
         self._active = ActiveQueue(sort)

@@ -13,7 +13,7 @@ from typing import Protocol, TypeAlias
 from moorage.core.cycle.context import CycleContext, Diagnosis, ScheduleResult
 from moorage.core.cycle.gang_cycle import GangAttempt, place_gang
 from moorage.core.objects.meta import key
-from moorage.core.objects.pod_groups import API, PodGroup
+from moorage.core.objects.pod_groups import API
 from moorage.core.objects.pods import Pod
 from moorage.core.queue.pod_group_members import PodGroupState
 from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
@@ -75,8 +75,6 @@ class GangScheduler:
         complete.
         """
         self._holds = GangNominations(context.cache.nominations, failures, self._unplaced)
-        context.cache.placed = self._groups.placed
-        context.cache.store.follow(PodGroup, self._declared)
 
     def attempt(
         self, entry: QueuedPodInfo, place: MemberPlacer, broken: Callable[[], str]
@@ -174,11 +172,6 @@ class GangScheduler:
                             diagnosis.pod, UNSCHEDULABLE, diagnosis.message + reproach
                         )
                     )
-
-    def _declared(self, old: PodGroup | None, new: PodGroup | None) -> None:
-        declaration = new or old
-        if declaration is not None:
-            self._groups.pod_group_changed(key(declaration))
 
     def _overdue_note(self, group: PodGroupState, now: float) -> str:
         """What is added to messages once the group has been complete for longer than its PodGroup
