@@ -103,6 +103,19 @@ class Snapshot:
     """Read access to the cache for plugins and for whoever explains a decision."""
 
     def __init__(self, cache: Cache) -> None:
+        self.nodes: NodeTable = cache.nodes
+        """The node table; of this and the tables below, only the reading half is for plugins."""
+        self.store: Lister = cache.store
+        self.pod_counters: PodCounters = cache.pod_counters
+        """Counters of pods; only ``existing_terms_matching`` is for plugins, who ask ``matching``
+        here for the others.
+        """
+        self.volumes: VolumeTable = cache.volumes
+        """Which rows use which volumes."""
+        self.priorities: PriorityTable = cache.priorities
+        """On which rows there are pods of which priorities."""
+        self.nominations: Nominator = cache.nominations
+        """Which waiting pods are nominated to which node."""
         self._cache = cache
         self._trial: Trial | None = None
         self.now: Callable[[], float] = lambda: 0.0
@@ -113,39 +126,6 @@ class Snapshot:
         """To be asked after each piece of work that is kept."""
         self.count_error: Callable[[str, str], None] = lambda plugin, point: None
         """Told that a plugin's expression failed at an extension point, for whoever counts."""
-
-    @property
-    def nodes(self) -> NodeTable:
-        """The node table; only its reading half is for plugins."""
-        return self._cache.nodes
-
-    @property
-    def store(self) -> Lister:
-        return self._cache.store
-
-    @property
-    def pod_counters(self) -> PodCounters:
-        """Counters of pods; only ``existing_terms_matching`` is for plugins, who ask ``matching``
-        here for the others.
-        """
-        return self._cache.pod_counters
-
-    @property
-    def volumes(self) -> VolumeTable:
-        """Which rows use which volumes; only its reading half is for plugins."""
-        return self._cache.volumes
-
-    @property
-    def priorities(self) -> PriorityTable:
-        """On which rows there are pods of which priorities; only its reading half is for
-        plugins.
-        """
-        return self._cache.priorities
-
-    @property
-    def nominations(self) -> Nominator:
-        """Which waiting pods are nominated to which node; only its reading half is for plugins."""
-        return self._cache.nominations
 
     def matching(self, query: PodQuery) -> RowCounter:
         """The counter of the pods that a query speaks of; it takes a look at all of them where

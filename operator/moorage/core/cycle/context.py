@@ -8,7 +8,6 @@ from typing import Any
 
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.pod_info import PodInfo
-from moorage.core.columns.snapshot import Snapshot
 from moorage.core.cycle.sampling import NodeSampler
 from moorage.core.framework.evaluation.evaluator import Evaluator, NullObserver, Observer
 from moorage.core.framework.evaluation.row_cache import RowCaches
@@ -67,11 +66,8 @@ class CycleContext:
         self.cache = cache
         self.seed = seed
         self.evaluator = Evaluator(cache)
+        self.snapshot = self.evaluator.snapshot
+        """What plugins see of the cluster."""
         self.sampler = NodeSampler()
         self.row_caches = RowCaches()
         self.observer: Observer = observer or NullObserver()
-
-    @property
-    def snapshot(self) -> Snapshot:
-        """What plugins see of the cluster."""
-        return self.evaluator.snapshot

@@ -99,10 +99,9 @@ class ExtensionPoint(enum.StrEnum):
     BIND = "bind"
     POST_BIND = "postBind"
 
-    @property
-    def label(self) -> str:
+    def __init__(self, name: str) -> None:
+        self.label = name[0].upper() + name[1:]
         """The point's name in metrics: ``PreEnqueue``."""
-        return self.value[0].upper() + self.value[1:]
 
 
 @runtime_checkable
