@@ -281,8 +281,9 @@ class World:
     def __init__(self) -> None:
         self.bench = bench = Bench()
         cache = bench.cache
-        bench.context.evaluator = Evaluator(cache, byte_budget=1)
         cache.pod_counters = PodCounters(cache._pods_in, cache.store.objects(Namespace), most=LAST)
+        bench.context.evaluator = Evaluator(cache, byte_budget=1)
+        bench.context.snapshot = bench.context.evaluator.snapshot
         self.others = {
             kind.struct: StoredObjectSink(kind, cache, bench.queue, bench.clock.boottime)
             for kind in STORED_KINDS

@@ -88,7 +88,7 @@ def test_filter_and_what_it_reads() -> None:
         cache.put_node(node)
     snapshot = Snapshot(cache)
     column = PluginResult(PLUGIN, NEEDY, PLUGIN.filter, PLUGIN.pre_filter)
-    column.prepare(snapshot)
+    column.prepare(NEEDY, snapshot)
     column.refresh(snapshot)
     assert column.values[:2].tolist() == [1, 0]
     cache.put_node(declaring("n0", RESTARTS))

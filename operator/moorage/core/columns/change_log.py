@@ -112,14 +112,26 @@ class ChangeLog:
 class ChangeReader:
     """A reader's place in the logs of the aspects that it reads; starts before everything."""
 
-    __slots__ = ("_logs", "_positions")
+    __slots__ = ("_aspects", "_logs", "_positions")
 
     def __init__(self, logs: tuple[ChangeLog, ...], aspects: frozenset[Aspect]) -> None:
         # A row that is filled or emptied is in every log.
-        self._logs = [
-            logs[aspect] for aspect in sorted(aspects - {Aspect.MEMBERSHIP} or {Aspect.MEMBERSHIP})
-        ]
+        self._aspects = sorted(aspects - {Aspect.MEMBERSHIP} or {Aspect.MEMBERSHIP})
+        self._logs = [logs[aspect] for aspect in self._aspects]
         self._positions = [-1] * len(self._logs)
+
+    def moved(self) -> list[Aspect]:
+        """The aspects in which a row changed since the last ``catch_up``; beside any of them
+        MEMBERSHIP may be one.
+        """
+        found = [
+            aspect
+            for aspect, log, position in zip(
+                self._aspects, self._logs, self._positions, strict=True
+            )
+            if position != log.end
+        ]
+        return [*found, Aspect.MEMBERSHIP] if found else found
 
     def catch_up(self, rows: int) -> ChangedRows:
         """The rows that changed since the last call; ``rows`` is the size of the table, half of

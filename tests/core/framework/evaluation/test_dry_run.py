@@ -92,7 +92,7 @@ def what_if(cache: Cache, pod: Pod = NEW) -> FilterDryRun:
     columns = {}
     for plugin in (NodePorts(), NodeResourcesFit(), Lonely()):
         column = columns[plugin.name] = PluginResult(plugin, pod, plugin.filter, plugin.pre_filter)
-        column.prepare(snapshot)
+        column.prepare(pod, snapshot)
         if column.applies:
             column.refresh(snapshot)
     return FilterDryRun(pod, columns, snapshot)

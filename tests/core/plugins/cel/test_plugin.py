@@ -577,11 +577,13 @@ def test_a_node_that_changed_is_asked_again(text: str, after: Node | None, score
     ask, prepare = (
         (plugin.score, plugin.pre_score) if scored else (plugin.filter, plugin.pre_filter)
     )
-    column = PluginResult(plugin, make_pod("p"), ask, prepare)
+    pod = make_pod("p")
+    column = PluginResult(plugin, pod, ask, prepare)
 
     def answer() -> float:
-        state = column.prepare(context.snapshot).state
+        column.prepare(pod, context.snapshot)
         column.refresh(context.snapshot)
+        state = column.prepared.state
         return float(state.found[column.values[0]][0]) if scored else float(column.values[0] == 0)
 
     assert answer() == (1 if scored else 0)

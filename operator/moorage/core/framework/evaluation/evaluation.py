@@ -17,9 +17,8 @@ from moorage.core.columns.change_log import NO_ROWS, Aspect, ChangedRows
 from moorage.core.columns.nodes.node_table import Rows
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.framework.evaluation.dry_run import FarNominatedPods, FilterDryRun
-from moorage.core.framework.evaluation.plugin_result import PluginResult
+from moorage.core.framework.evaluation.plugin_result import PluginResult, ResultFollower
 from moorage.core.framework.evaluation.pre_filters import merge_pre_filters
-from moorage.core.framework.evaluation.result_follower import ResultFollower
 from moorage.core.framework.evaluation.score_result import ScoreResult
 from moorage.core.framework.interfaces import (
     MAX_NODE_SCORE,
@@ -27,7 +26,6 @@ from moorage.core.framework.interfaces import (
     NodeRejection,
     ObjectReadingPlugin,
     PreFilterExtensions,
-    ResumableScorePlugin,
     is_a,
 )
 from moorage.core.framework.status import (
@@ -47,7 +45,7 @@ INFEASIBLE = -1
 """In ``totals``: not a candidate."""
 
 
-_FOLLOWED_ASPECTS = frozenset({Aspect.MEMBERSHIP, Aspect.NOMINATIONS})
+_FOLLOWED_ASPECTS = (Aspect.MEMBERSHIP, Aspect.NOMINATIONS)
 NO_NOMINATION, STALE = ("", -1), ("", -2)
 
 
@@ -105,13 +103,22 @@ class Evaluation:
             if is_a(column.plugin, FallibleFilterPlugin)
         ]
         self._filter_follower = ResultFollower({**preparing, **filters}.values(), _FOLLOWED_ASPECTS)
-        score_columns = [part.result for part in scores.values()]
         self._score_follower = ResultFollower(
-            [*self._filter_follower.results, *score_columns], _FOLLOWED_ASPECTS
+            [part.result for part in scores.values()],
+            _FOLLOWED_ASPECTS,
+            beside=self._filter_follower.results,
         )
-        self._normal_follower = ResultFollower(
-            [part.result for part in scores.values() if part.normalizes]
-        )
+        self._active_filters: list[tuple[int, PluginResult]] = []
+        """Those that have a say about the template, with their places among all."""
+        self._may_fail = False
+        """Whether one of them may be unable to judge a node."""
+        self._active_scores: list[tuple[str, ScoreResult]] = []
+        self._normalized: list[PluginResult] = []
+        self._resumable: list[tuple[str, ScoreResult]] = []
+        self._score_fault = SUCCESS
+        """What preScore said, where a plugin failed there."""
+        self._normalized_for: list[int] = []
+        """How often scores that are normalized were asked for when they last were."""
 
     # ---- catching up -----------------------------------------------------------------------------
 
@@ -120,22 +127,22 @@ class Evaluation:
         date.
         """
         nodes = snapshot.nodes
-        for column in self._filter_follower.results:
-            column.prepare(snapshot)
-        if self._filter_follower.stale:
+        if self._filter_follower.prepare(self.pod, snapshot):
             self.pre_filter_status, self.narrowed_by, self._node_names = merge_pre_filters(
                 self.pre_filters
             )
+            self._active_filters = [
+                (i, column) for i, column in enumerate(self.filters.values()) if column.applies
+            ]
+            self._may_fail = any(column.applies for _, column in self._fallible_filters)
         if self.pre_filter_status[1].code is not Code.SUCCESS:
             self.error = ""  # of nodes that nobody looks at now
             return
-        active = [(i, column) for i, column in enumerate(self.filters.values()) if column.applies]
-        for _, column in active:
-            column.refresh(snapshot)
         whole, self._is_complete = self._is_complete, False
-        changed = self._with_far_rows(
-            self._with_own_row(self._filter_follower.catch_up(snapshot), snapshot), snapshot
-        )
+        changed = self._filter_follower.refresh(snapshot)
+        nominated = len(snapshot.nominations)
+        if nominated or self._own_nomination != NO_NOMINATION or self._far_nominated_pods:
+            changed = self._with_far_rows(self._with_own_row(changed, snapshot), snapshot)
         if changed is None or not whole or self.rejected_by.size < nodes.live.size:
             self.rejected_by = np.full(nodes.live.size, OUT_OF_SCOPE, np.int16)
             self.feasible_count = 0
@@ -146,11 +153,12 @@ class Evaluation:
             self._is_complete = True
             return
         before = np.count_nonzero(self.rejected_by[rows] == PASSES)
-        self.rejected_by[rows] = self._first_rejections(snapshot, rows, active)
-        if self.nominated_rejections or len(snapshot.nominations):
+        self.rejected_by[rows] = self._first_rejections(snapshot, rows)
+        if nominated or self.nominated_rejections:
             self._apply_nominations(snapshot, rows)
         self.feasible_count += int(np.count_nonzero(self.rejected_by[rows] == PASSES) - before)
-        self.error = self._first_error(snapshot)
+        judged = not self._may_fail and not self.nominated_rejections
+        self.error = "" if judged else self._first_error(snapshot)
         self._is_complete = True
 
     def refresh_scores(self, snapshot: Snapshot) -> Status:
@@ -158,29 +166,20 @@ class Evaluation:
         nodes = snapshot.nodes
         # after a fault, everything is added up anew
         totals, self.totals = self.totals, np.zeros(0, np.int64)
-        for name, part in self.scores.items():
-            prepared = part.result.prepare(snapshot)
-            if prepared.status.code not in (Code.SUCCESS, Code.SKIP):
-                return error_status(f'running PreScore plugin "{name}": {prepared.status.message}')
-            if not part.result.applies:
-                continue
-            part.result.refresh(snapshot)
-            if is_a(part.result.plugin, ResumableScorePlugin) and (
-                why := part.result.plugin.unfinished(prepared.state)
-            ):
+        if self._score_follower.prepare(self.pod, snapshot):
+            self._prepared_scores()
+        if self._score_fault is not SUCCESS:
+            return self._score_fault
+        changed = self._score_follower.refresh(snapshot)
+        for name, part in self._resumable:
+            if why := part.unfinished:
                 return error_status(f'running Score plugin "{name}": {why}')
-        changed = self._score_follower.catch_up(snapshot)
-        renormalize = self._normal_follower.catch_up(snapshot)
-        heeded, self._scored_for = self._scored_for == self._own_nomination, self._own_nomination
-        if (
-            heeded
-            and changed is not None
-            and totals.size >= nodes.live.size
-            and renormalize is not None
-            and not renormalize.size
-        ):
+        scored = [result.refresh_count for result in self._normalized]
+        heeded = self._scored_for == self._own_nomination and self._normalized_for == scored
+        self._scored_for, self._normalized_for = self._own_nomination, scored
+        if heeded and changed is not None and totals.size >= nodes.live.size:
             now, before = self.rejected_by[changed] == PASSES, totals[changed] != INFEASIBLE
-            if np.array_equal(now, before):
+            if np.logical_and.reduce(now == before):
                 return self._add_up(totals, changed[now], renormalize=False)
         return self._add_up(
             np.full(nodes.live.size, INFEASIBLE, np.int64), self.feasible(), renormalize=True
@@ -200,16 +199,16 @@ class Evaluation:
 
     def feasible(self) -> npt.NDArray[np.intp]:
         """The rows that no plugin rejects."""
-        return np.flatnonzero(self.rejected_by == PASSES)
+        rows: npt.NDArray[np.intp] = (self.rejected_by == PASSES).nonzero()[0]
+        return rows
 
     def totals_among(self, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:
         """``totals`` as they would be if only these rows were feasible; call after
         ``refresh_scores``.
         """
         totals = np.full_like(self.totals, INFEASIBLE)
-        parts = (part for part in self.scores.values() if part.result.applies)
         totals[rows] = sum(
-            (part.score_feasible(rows).normalized * part.weight for part in parts),
+            (part.score_feasible(rows).normalized * part.weight for _, part in self._active_scores),
             np.zeros(rows.size, np.int64),
         )
         return totals
@@ -231,17 +230,31 @@ class Evaluation:
 
     # ---- inside ----------------------------------------------------------------------------------
 
-    def _first_rejections(
-        self, snapshot: Snapshot, rows: Rows, active: list[tuple[int, PluginResult]]
-    ) -> npt.NDArray[np.int16]:
+    def _prepared_scores(self) -> None:
+        """Which scores count, or what preScore failed with."""
+        self._active_scores = [
+            (name, part) for name, part in self.scores.items() if part.result.applies
+        ]
+        self._normalized = [part.result for _, part in self._active_scores if part.normalizes]
+        self._resumable = [(name, part) for name, part in self._active_scores if part.resumes]
+        self._score_fault = next(
+            (
+                error_status(f'running PreScore plugin "{name}": {status.message}')
+                for name, part in self._active_scores
+                if (status := part.result.prepared.status).code is not Code.SUCCESS
+            ),
+            SUCCESS,
+        )
+
+    def _first_rejections(self, snapshot: Snapshot, rows: Rows) -> npt.NDArray[np.int16]:
         """``rejected_by`` of these rows, nominations left aside."""
         nodes = snapshot.nodes
         live = nodes.live[rows]
         rejected_by = np.where(live, np.int16(PASSES), np.int16(OUT_OF_SCOPE))
-        for i, column in reversed(active):
+        for i, column in reversed(self._active_filters):
             codes = column.values[rows]
-            # most plugins reject no row: to count is all that they cost
-            if np.count_nonzero(codes):
+            # most plugins reject no row: to look is all that they cost
+            if np.logical_or.reduce(codes):
                 rejected_by[(codes != 0) & live] = i
         if self._node_names is not None:
             inside = np.zeros(nodes.live.size, bool)
@@ -332,11 +345,9 @@ class Evaluation:
         nominated there or without.
         """
         for i, column in self._fallible_filters:
-            rows = np.flatnonzero(self.rejected_by == i) if column.applies else NO_ROWS
-            found = {
-                row: column.explain(int(column.values[row]))
-                for row in rows[column.values[rows] < 0].tolist()
-            }
+            rejected = (self.rejected_by == i).nonzero()[0]
+            rows = rejected[column.values[rejected] < 0] if column.applies else NO_ROWS
+            found = {row: column.explain(int(column.values[row])) for row in rows.tolist()}
             found |= {
                 row: refusal.why
                 for row, refusal in self.nominated_rejections.items()
@@ -352,9 +363,7 @@ class Evaluation:
     ) -> Status:
         """Write the totals of these feasible rows into ``totals``, which are ours from then on."""
         total = np.zeros(rows.size, np.int64)
-        for name, part in self.scores.items():
-            if not part.result.applies or not rows.size:
-                continue
+        for name, part in self._active_scores if rows.size else ():
             if not part.normalizes:
                 scores = part.result.values[rows]
             elif renormalize or part.normalized is None:
@@ -363,7 +372,7 @@ class Evaluation:
                 part.normalized[rows] = scores
             else:
                 scores = part.normalized[rows]
-            if scores.min() < 0 or scores.max() > MAX_NODE_SCORE:
+            if np.minimum.reduce(scores) < 0 or np.maximum.reduce(scores) > MAX_NODE_SCORE:
                 wrong = int(scores[(scores < 0) | (scores > MAX_NODE_SCORE)][0])
                 return error_status(
                     f'plugin "{name}" returns an invalid score {wrong}, it should be in the '

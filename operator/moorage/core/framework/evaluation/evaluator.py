@@ -78,21 +78,10 @@ class PodTemplateState:
     revision.
     """
 
-    pod: Pod
     results: dict[tuple[ExtensionPoint, Plugin], PluginResult] = dataclasses.field(
         default_factory=dict
     )
     evaluations: dict[Revision, Evaluation] = dataclasses.field(default_factory=dict)
-
-    def set_pod(self, pod: Pod) -> None:
-        """Let this pod of the template stand for all: what made former ones the same may have
-        changed, and they differ now.
-        """
-        self.pod = pod
-        for column in self.results.values():
-            column.pod = pod
-        for evaluation in self.evaluations.values():
-            evaluation.pod = pod
 
     @property
     def array_count(self) -> int:
@@ -119,18 +108,18 @@ class Evaluator:
         key = self._key(pod, revision)
         template = self._templates.get(key)
         if template is None:
-            template = self._templates[key] = PodTemplateState(pod)
+            template = self._templates[key] = PodTemplateState()
             self._key_bytes += _length(key)
         else:
             self._templates.move_to_end(key)
-            template.set_pod(pod)
         evaluation = template.evaluations.get(revision)
         if evaluation is not None:
             self.hits += 1
+            evaluation.pod = pod
             return evaluation
         self.misses += 1
         before = template.array_count
-        evaluation = template.evaluations[revision] = _compile(template, revision)
+        evaluation = template.evaluations[revision] = _compile(pod, template, revision)
         self._clear(template)
         self._arrays += template.array_count - before
         self._evict()
@@ -192,40 +181,40 @@ def _length(key: Key) -> int:
     return len(key[0]) + sum(len(said) for _, said in key[1])
 
 
-def _compile(template: PodTemplateState, revision: Revision) -> Evaluation:
+def _compile(pod: Pod, template: PodTemplateState, revision: Revision) -> Evaluation:
     filters = {
-        name: _filter_result(template, plugin)
+        name: _filter_result(pod, template, plugin)
         for name, plugin in revision.at(ExtensionPoint.FILTER)
     }
     preparing = {
-        name: filters.get(name) or _filter_result(template, plugin)
+        name: filters.get(name) or _filter_result(pod, template, plugin)
         for name, plugin in revision.at(ExtensionPoint.PRE_FILTER)
     }
     scores = {
-        name: ScoreResult(_score_result(template, plugin), revision.weights[name])
+        name: ScoreResult(_score_result(pod, template, plugin), revision.weights[name])
         for name, plugin in revision.at(ExtensionPoint.SCORE)
     }
-    return Evaluation(template.pod, preparing, filters, scores)
+    return Evaluation(pod, preparing, filters, scores)
 
 
-def _filter_result(template: PodTemplateState, plugin: Any) -> PluginResult:
+def _filter_result(pod: Pod, template: PodTemplateState, plugin: Any) -> PluginResult:
     """A result shared by pre_filter and filter; a plugin with pre_filter alone passes every row."""
     key = (ExtensionPoint.FILTER, plugin)
     if key not in template.results:
         prepare = plugin.pre_filter if is_a(plugin, PreFilterPlugin) else None
         ask = plugin.filter if is_a(plugin, FilterPlugin) else _zeros
-        template.results[key] = PluginResult(plugin, template.pod, ask, prepare)
+        template.results[key] = PluginResult(plugin, pod, ask, prepare)
     return template.results[key]
 
 
-def _score_result(template: PodTemplateState, plugin: Any) -> PluginResult:
+def _score_result(pod: Pod, template: PodTemplateState, plugin: Any) -> PluginResult:
     key = (ExtensionPoint.SCORE, plugin)
     if key not in template.results:
         prepare = plugin.pre_score if is_a(plugin, PreScorePlugin) else None
         if is_a(plugin, PreparingScorePlugin):
             prepare = plugin.prepare_score
         ask = plugin.score if is_a(plugin, ScorePlugin) else _zeros
-        template.results[key] = PluginResult(plugin, template.pod, ask, prepare)
+        template.results[key] = PluginResult(plugin, pod, ask, prepare)
     return template.results[key]
 
 

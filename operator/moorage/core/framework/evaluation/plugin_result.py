@@ -8,13 +8,13 @@ recomputes only what it changed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from moorage.core.columns.change_log import ChangeReader, Versioned
+from moorage.core.columns.change_log import ChangedRows, ChangeReader, Versioned
 from moorage.core.columns.nodes.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.framework.interfaces import (
@@ -39,69 +39,62 @@ class PluginResult:
 
     __slots__ = (
         "_ask",
-        "_depends_on",
         "_depends_on_fn",
         "_prepare",
         "_reader",
         "_versions",
+        "applies",
+        "depends_on",
         "plugin",
-        "pod",
         "prepare_count",
         "prepared",
+        "reads",
+        "refresh_count",
         "values",
     )
 
     def __init__(self, plugin: Plugin, pod: Pod, ask: AskRows, prepare: PrepareFn | None) -> None:
         self.plugin = plugin
         self.prepared = PreFilterResult(SUCCESS, pod)
+        self.applies = True
+        """False when the plugin has no say about this template."""
+        self.depends_on: tuple[Versioned, ...] = ()
+        """What the template has to be compiled again for."""
+        said: frozenset[Aspect] = getattr(plugin, "reads", frozenset())
+        self.reads = said - {Aspect.MEMBERSHIP} or frozenset({Aspect.MEMBERSHIP})
+        """The aspects that the answers depend on."""
         self.values: npt.NDArray[np.int64] = np.zeros(0, np.int64)
-        self.pod = pod
-        """The pod that the template is compiled for when it has to be compiled again."""
         self._ask = ask
         self._prepare = prepare
         self._reader: ChangeReader | None = None
         self._depends_on_fn = plugin.depends_on if is_a(plugin, DependentPlugin) else None
-        self._depends_on: tuple[Versioned, ...] = ()
         self._versions: list[int] | None = None
         self.prepare_count = 0
         """How often the template was compiled: whoever keeps something made from this result
         compares it.
         """
+        self.refresh_count = 0
+        """How often rows were asked, likewise."""
 
-    @property
-    def nbytes(self) -> int:
-        """What the values take."""
-        return self.values.nbytes
-
-    def prepare(self, snapshot: Snapshot) -> PreFilterResult:
-        """Compile the template if that was not done yet, or if something that it depends on moved
-        (then all rows are stale).
+    def prepare(self, pod: Pod, snapshot: Snapshot) -> None:
+        """Compile the template, for which this pod of it stands, if that was not done yet, or if
+        something that it depends on moved (then all rows are stale).
         """
-        if self._versions is None or (
-            self._depends_on and self._versions != [one.version for one in self._depends_on]
-        ):
-            self._versions = None  # a plugin that raises is asked again
-            if self._prepare is not None:
-                self.prepared = self._prepare(self.pod, snapshot)
-            self._depends_on = self.prepared.depends_on + (
-                self._depends_on_fn(snapshot) if self._depends_on_fn is not None else ()
-            )
-            self._versions = [one.version for one in self._depends_on]
-            self._reader = None
-            self.prepare_count += 1
-            snapshot.budget.check()
-        return self.prepared
-
-    @property
-    def applies(self) -> bool:
-        """False when the plugin has no say about this template."""
-        return self.prepared.status.code is not Code.SKIP
-
-    @property
-    def reads(self) -> frozenset[Aspect]:
-        """The aspects that the answers depend on."""
-        reads: frozenset[Aspect] = getattr(self.plugin, "reads", frozenset())
-        return reads | {Aspect.MEMBERSHIP}
+        if self._versions is not None and self._versions == [
+            one.version for one in self.depends_on
+        ]:
+            return
+        self._versions = None  # a plugin that raises is asked again
+        if self._prepare is not None:
+            self.prepared = self._prepare(pod, snapshot)
+        self.applies = self.prepared.status.code is not Code.SKIP
+        self.depends_on = self.prepared.depends_on + (
+            self._depends_on_fn(snapshot) if self._depends_on_fn is not None else ()
+        )
+        self._versions = [one.version for one in self.depends_on]
+        self._reader = None
+        self.prepare_count += 1
+        snapshot.budget.check()
 
     def refresh(self, snapshot: Snapshot) -> None:
         """Ask again for the rows that changed since the last call."""
@@ -112,11 +105,13 @@ class PluginResult:
         if changed is not None and not changed.size:
             self._reader = reader
             return
+        self.refresh_count += 1
         if changed is None:
             self.values = np.zeros(nodes.live.size, np.int64)
             self.values[: nodes.rows] = self._ask(self.prepared.state, snapshot, nodes.all_rows)
         else:
-            self.values = grown(self.values, nodes.live.size)
+            if self.values.size < nodes.live.size:
+                self.values = grown(self.values, nodes.live.size)
             self.values[changed] = self._ask(self.prepared.state, snapshot, changed)
         self._reader = reader
         snapshot.budget.check()
@@ -125,3 +120,62 @@ class PluginResult:
         """The plugin's words for a value of a filter."""
         plugin: FilterPlugin = self.plugin  # type: ignore[assignment]  # only filters reject
         return plugin.explain(self.prepared.state, code)
+
+
+class ResultFollower:
+    """Brings several results up to date together, and tells which rows changed for any of them.
+
+    Rows count as changed, too, when they change in one of ``aspects``, or for one of the results
+    ``beside`` these, which somebody else brings up to date.
+    """
+
+    def __init__(
+        self,
+        results: Iterable[PluginResult],
+        aspects: Iterable[Aspect] = (),
+        beside: Iterable[PluginResult] = (),
+    ) -> None:
+        self.results = list(results)
+        self._followed = [*self.results, *beside]
+        self._aspects = frozenset(aspects).union(*(result.reads for result in self._followed))
+        self._dependent = self.results
+        """Those that may have to be compiled again."""
+        self._prepare_counts: list[int] | None = None
+        self._reader: ChangeReader
+
+    def prepare(self, pod: Pod, snapshot: Snapshot) -> bool:
+        """Have the template compiled where that is out of date; whether any result was compiled
+        anew since this was last asked, by whomever.
+        """
+        for result in self._dependent:
+            result.prepare(pod, snapshot)
+        if not self._restarted(snapshot):
+            return False
+        self._dependent = [result for result in self.results if result.depends_on]
+        return True
+
+    def refresh(self, snapshot: Snapshot) -> ChangedRows:
+        """After ``prepare``: ask those that have a say again for the rows that changed; which rows
+        these are, None for all.
+        """
+        moved = self._reader.moved()
+        for result in self.results if moved else ():
+            if result.applies and not result.reads.isdisjoint(moved):
+                result.refresh(snapshot)
+        return self._reader.catch_up(snapshot.nodes.rows)
+
+    def catch_up(self, snapshot: Snapshot) -> ChangedRows:
+        """The rows that changed since the last call, None for all; whoever brings the results up to
+        date has done it.
+        """
+        self._restarted(snapshot)
+        return self._reader.catch_up(snapshot.nodes.rows)
+
+    def _restarted(self, snapshot: Snapshot) -> bool:
+        """Whether a result was compiled since this was last asked: then all rows have changed."""
+        counts = [result.prepare_count for result in self._followed]
+        if counts == self._prepare_counts:
+            return False
+        self._prepare_counts = counts
+        self._reader = snapshot.nodes.reader(self._aspects)
+        return True

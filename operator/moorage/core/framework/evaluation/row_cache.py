@@ -16,7 +16,7 @@ from typing import Any
 from moorage.core.columns.change_log import Aspect, Versioned
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.framework.evaluation.evaluation import Evaluation
-from moorage.core.framework.evaluation.result_follower import ResultFollower
+from moorage.core.framework.evaluation.plugin_result import ResultFollower
 
 MAX_ROW_CACHES = 16
 """Caches that are kept."""
@@ -27,7 +27,7 @@ class RowCache:
 
     def __init__(self, evaluation: Evaluation) -> None:
         columns = {**evaluation.pre_filters, **evaluation.filters}
-        self._follower = ResultFollower(columns.values(), frozenset(Aspect))
+        self._follower = ResultFollower(columns.values(), Aspect)
         self._versions: list[int] | None = None
         self._found: dict[int, Any] = {}
 

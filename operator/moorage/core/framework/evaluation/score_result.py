@@ -6,29 +6,55 @@ import numpy as np
 import numpy.typing as npt
 
 from moorage.core.framework.evaluation.plugin_result import PluginResult
-from moorage.core.framework.interfaces import FeasibleScorePlugin, NodeScores, ScoreExtensions, is_a
+from moorage.core.framework.interfaces import (
+    FeasibleScorePlugin,
+    NodeScores,
+    ResumableScorePlugin,
+    ScoreExtensions,
+    is_a,
+)
 
 
 class ScoreResult:
     """A score plugin in an evaluation. ``normalized`` is meaningful on feasible rows only."""
 
-    __slots__ = ("normalized", "normalizes", "result", "weight")
+    __slots__ = (
+        "_feasible",
+        "_normalizing",
+        "_resumable",
+        "normalized",
+        "normalizes",
+        "result",
+        "resumes",
+        "weight",
+    )
 
     def __init__(self, column: PluginResult, weight: int) -> None:
+        plugin = column.plugin
         self.result = column
         self.weight = weight
         self.normalized: npt.NDArray[np.int64] | None = None
-        self.normalizes = is_a(column.plugin, ScoreExtensions) or is_a(
-            column.plugin, FeasibleScorePlugin
-        )
+        self._feasible = plugin if is_a(plugin, FeasibleScorePlugin) else None
+        self._normalizing = plugin if is_a(plugin, ScoreExtensions) else None
+        self._resumable = plugin if is_a(plugin, ResumableScorePlugin) else None
+        self.normalizes = self._feasible is not None or self._normalizing is not None
         """Whether scores mean something only beside each other."""
+        self.resumes = self._resumable is not None
+        """Whether they may come in several attempts."""
+
+    @property
+    def unfinished(self) -> str:
+        """Why the scores are not complete, "" when they are."""
+        if self._resumable is None:
+            return ""
+        return self._resumable.unfinished(self.result.prepared.state)
 
     def score_feasible(self, feasible: npt.NDArray[np.intp]) -> NodeScores:
         """The plugin's raw scores of these rows, and its share of 0..100 for each."""
-        plugin, state = self.result.plugin, self.result.prepared.state
-        if is_a(plugin, FeasibleScorePlugin):
-            return plugin.score_feasible(state, feasible)
+        state = self.result.prepared.state
+        if self._feasible is not None:
+            return self._feasible.score_feasible(state, feasible)
         raw = self.result.values[feasible]
         return NodeScores(
-            raw, plugin.normalize_score(state, raw) if is_a(plugin, ScoreExtensions) else raw
+            raw, raw if self._normalizing is None else self._normalizing.normalize_score(state, raw)
         )
