@@ -5,6 +5,7 @@ one list, with no side effects.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
@@ -24,7 +25,7 @@ class RequiredAccess(NamedTuple):
     """Only in the operator's own namespace."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True)
 class PluginSpec:
     """One plugin as it can be enabled.
 
@@ -44,7 +45,7 @@ class PluginSpec:
     guard: Guard | None = None
     writes: tuple[RequiredAccess, ...] = ()
 
-    @property
+    @functools.cached_property
     def points(self) -> frozenset[ExtensionPoint]:
         """Every extension point that the plugin has, decider and actor together."""
         if self.decider is None:
@@ -55,6 +56,11 @@ class PluginSpec:
             if any(_has(self.decider, protocol) for protocol in protocols)
         )
         return self.acts_at | frozenset(mine)
+
+    @functools.cached_property
+    def default_args(self) -> Any:
+        """Its arguments where nobody gives any; None when it takes none."""
+        return self.args() if self.args is not None else None
 
     def make(self, args: Any) -> Plugin | None:
         """A decider with these arguments; None when the plugin only acts."""

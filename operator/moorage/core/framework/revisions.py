@@ -13,8 +13,9 @@ import dataclasses
 import difflib
 import functools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
+from moorage.core.framework.cluster_events import ClusterEventWithHint
 from moorage.core.framework.elsewhere import REPLACEMENTS
 from moorage.core.framework.extenders import EXTENDER, Extender
 from moorage.core.framework.guard import PluginFault
@@ -25,11 +26,16 @@ from moorage.core.framework.interfaces import (
     SignPlugin,
 )
 from moorage.core.framework.presets import Preset
-from moorage.core.framework.registry import Registry, RequiredAccess
+from moorage.core.framework.registry import PluginSpec, Registry, RequiredAccess
 from moorage.core.objects.meta import HasMetadata
+from moorage.core.structures.remembering import memoized
 
 MULTI_POINT = "multiPoint"
 MAX_WEIGHT = 2**31 - 1
+_WEIGHTS = f"must be between 0 and {MAX_WEIGHT}"
+_NAME_PACKAGE = (
+    "; if a package has it, name the package under the OperatorConfiguration's plugins.packages"
+)
 _REQUIRED_POINTS = (
     (ExtensionPoint.FILTER, ExtensionPoint.PRE_FILTER),
     (ExtensionPoint.SCORE, ExtensionPoint.PRE_SCORE),
@@ -116,6 +122,10 @@ class Revision:
     """In the order in which they are asked."""
     writes: tuple[RequiredAccess, ...] = ()
     """What the plugins' actors do at the API server."""
+    events_to_register: Mapping[str, tuple[ClusterEventWithHint, ...]] = dataclasses.field(
+        default_factory=dict
+    )
+    """By plugin: what may free a pod that it rejected."""
 
     @functools.cached_property
     def sign_plugins(self) -> tuple[SignPlugin, ...]:
@@ -156,43 +166,32 @@ def resolve(
     """The revision that this profile stands for. Raises ProfileErrors with all faults."""
     preset = presets.get(spec.preset)
     if preset is None:
-        raise ProfileErrors(
-            [FieldError("preset", spec.preset, f"unknown preset{suggest(spec.preset, presets)}")]
-        )
-    errors = list(_name_errors(spec, registry))
-    if errors:
-        raise ProfileErrors(errors)
+        text = f"unknown preset{suggest(spec.preset, presets)}"
+        raise ProfileErrors([FieldError("preset", spec.preset, text)])
+    if unknown := list(_name_errors(spec, registry)):
+        raise ProfileErrors(unknown)
     multi = merged(preset.plugins, spec.plugins.get(MULTI_POINT, EnabledPlugins()))
-    points = {}
-    for point in ExtensionPoint:
-        chosen, faults = _expand(point, multi, _point_set(spec, preset, point), registry)
-        points[point] = chosen
-        errors += faults
+    points, misplaced = _expand(spec, preset, multi, registry)
     weights = _weights(spec, multi, points[ExtensionPoint.SCORE])
-    points[ExtensionPoint.SCORE] = tuple(
-        name for name in points[ExtensionPoint.SCORE] if weights[name]
-    )
-    if not points[ExtensionPoint.SCORE]:
+    points[ExtensionPoint.SCORE] = tuple(weights)
+    if not weights:
         points[ExtensionPoint.PRE_SCORE] = ()
-    names = dict.fromkeys(name for point in ExtensionPoint for name in points[point])
-    args = {**preset.args, **spec.args}
-    deciders, faults = _make_deciders(names, registry, args)
-    errors += faults
-    errors += _weight_errors(spec, points) + list(_missing_plugins(points, registry))
+    names = dict.fromkeys(name for chosen in points.values() for name in chosen)
+    deciders, faults = _make_deciders(names, registry, {**preset.args, **spec.args})
+    errors = [*misplaced, *faults, *_weight_errors(spec, weights)]
+    errors += _missing_plugins(points, registry)
     if errors:
         raise ProfileErrors(errors)
-    scores = {name: weights[name] for name in points[ExtensionPoint.SCORE]}
-    extenders = tuple(sorted(spec.extenders, key=lambda extender: extender.ignorable))
-    writes = tuple(one for name in names for one in registry[name].writes)
     return Revision(
-        spec.scheduler_name,
-        points,
-        scores,
-        deciders,
-        spec.percentage_of_nodes_to_score,
-        revision,
-        extenders,
-        writes,
+        scheduler_name=spec.scheduler_name,
+        points=points,
+        weights=weights,
+        deciders={name: decider.plugin for name, decider in deciders.items()},
+        percentage_of_nodes_to_score=spec.percentage_of_nodes_to_score,
+        id=revision,
+        extenders=tuple(sorted(spec.extenders, key=lambda extender: extender.ignorable)),
+        writes=tuple(one for name in names for one in registry[name].writes),
+        events_to_register={name: decider.events_to_register for name, decider in deciders.items()},
     )
 
 
@@ -200,17 +199,13 @@ def merged(defaults: Iterable[tuple[str, int]], user: EnabledPlugins) -> list[Pl
     """The default multiPoint list with the user's laid over it: replaced in place, the rest
     appended in order.
     """
-    places = {ref.name: i for i, ref in enumerate(user.enabled)}
-    kept: list[PluginRef] = []
-    used: set[int] = set()
-    if "*" not in user.disabled:
-        for name, weight in defaults:
-            if name not in user.disabled:
-                kept.append(
-                    user.enabled[places[name]] if name in places else PluginRef(name, weight)
-                )
-                used.add(places.get(name, -1))
-    return kept + [ref for i, ref in enumerate(user.enabled) if i not in used]
+    given = {ref.name: ref for ref in user.enabled}
+    kept = {
+        name: given.pop(name, PluginRef(name, weight))
+        for name, weight in defaults
+        if name not in user.disabled and "*" not in user.disabled
+    }
+    return [*kept.values(), *given.values()]
 
 
 def in_order(
@@ -255,151 +250,136 @@ def _name_errors(spec: RequestedProfile, registry: Registry) -> Iterator[FieldEr
     """Names that no plugin has or that come twice. Unlike kube-scheduler, disabling an unknown name
     is a fault too: a misspelling.
     """
-    for place, plugin_set in spec.plugins.items():
-        for i, ref in enumerate(plugin_set.enabled):
-            if ref.name not in registry:
-                yield unknown_plugin(f"plugins.{place}.enabled[{i}].name", ref.name, registry)
-            elif not 0 <= ref.weight <= MAX_WEIGHT:
-                yield FieldError(
-                    f"plugins.{place}.enabled[{i}].weight",
-                    ref.weight,
-                    f"must be between 0 and {MAX_WEIGHT}",
-                )
-            elif any(ref.name == other.name for other in plugin_set.enabled[:i]):
-                yield FieldError(
-                    f"plugins.{place}.enabled[{i}].name", ref.name, "is enabled twice here"
-                )
-        for i, name in enumerate(plugin_set.disabled):
+    for place, plugins in spec.plugins.items():
+        yield from _enabled_errors(f"plugins.{place}.enabled", plugins.enabled, registry)
+        for i, name in enumerate(plugins.disabled):
             if name != "*" and name not in registry:
                 yield unknown_plugin(f"plugins.{place}.disabled[{i}].name", name, registry)
-    for name in [*spec.weights, *spec.args]:
-        if name not in registry:
-            yield unknown_plugin(
-                f"{'weights' if name in spec.weights else 'pluginConfig'}[{name}]", name, registry
-            )
+    for field, names in (("weights", spec.weights), ("pluginConfig", spec.args)):
+        for name in names:
+            if name not in registry:
+                yield unknown_plugin(f"{field}[{name}]", name, registry)
+
+
+def _enabled_errors(
+    path: str, enabled: Sequence[PluginRef], registry: Registry
+) -> Iterator[FieldError]:
+    for i, ref in enumerate(enabled):
+        if ref.name not in registry:
+            yield unknown_plugin(f"{path}[{i}].name", ref.name, registry)
+        elif not 0 <= ref.weight <= MAX_WEIGHT:
+            yield FieldError(f"{path}[{i}].weight", ref.weight, _WEIGHTS)
+        elif any(ref.name == other.name for other in enabled[:i]):
+            yield FieldError(f"{path}[{i}].name", ref.name, "is enabled twice here")
 
 
 def unknown_plugin(path: str, name: str, registry: Registry) -> FieldError:
     """What to say of a name that nothing is registered under."""
-    advice = (
-        replacement_hint(name)
-        or suggest(name, registry)
-        or (
-            "; if a package has it, name the package under the OperatorConfiguration's "
-            "plugins.packages"
-        )
-    )
+    advice = replacement_hint(name) or suggest(name, registry) or _NAME_PACKAGE
     return FieldError(path, name, f"no plugin has this name{advice}", "UnknownPlugin")
 
 
-def _point_set(spec: RequestedProfile, preset: Preset, point: ExtensionPoint) -> EnabledPlugins:
-    user = spec.plugins.get(point.value, EnabledPlugins())
-    return EnabledPlugins(user.enabled, user.disabled + preset.without.get(point, ()))
-
-
 def _expand(
-    point: ExtensionPoint, multi: list[PluginRef], user: EnabledPlugins, registry: Registry
-) -> tuple[tuple[str, ...], list[FieldError]]:
-    """The plugins of one extension point in order, and those that have no business there."""
-    faults = []
-    here: list[str] = []
-    for i, ref in enumerate(user.enabled):
-        if point in registry[ref.name].points:
-            here.append(ref.name)
-        else:
-            path = f"plugins.{point.value}.enabled[{i}].name"
-            faults.append(
-                FieldError(path, ref.name, f"this plugin does not take part at {point.value}")
+    spec: RequestedProfile, preset: Preset, multi: Sequence[PluginRef], registry: Registry
+) -> tuple[dict[ExtensionPoint, tuple[str, ...]], list[FieldError]]:
+    """The plugins of each extension point in order, and those that have no business there."""
+    points, misplaced = {}, []
+    for point in ExtensionPoint:
+        user = spec.plugins.get(point.value, EnabledPlugins())
+        here = [ref.name for ref in user.enabled if point in registry[ref.name].points]
+        everywhere = [ref.name for ref in multi if point in registry[ref.name].points]
+        disabled = user.disabled + preset.without.get(point, ())
+        points[point] = in_order(here, everywhere, disabled)
+        misplaced += [
+            FieldError(
+                f"plugins.{point.value}.enabled[{i}].name",
+                ref.name,
+                f"this plugin does not take part at {point.value}",
             )
-    everywhere = [ref.name for ref in multi if point in registry[ref.name].points]
-    return in_order(here, everywhere, user.disabled), faults
+            for i, ref in enumerate(user.enabled)
+            if ref.name not in here
+        ]
+    return points, misplaced
 
 
 def _weights(
-    spec: RequestedProfile, multi: list[PluginRef], scoring: tuple[str, ...]
+    spec: RequestedProfile, multi: Iterable[PluginRef], scoring: Iterable[str]
 ) -> dict[str, int]:
-    """The weight of each score plugin: ``weights`` first, then score.enabled, then multiPoint;
-    unset is 1.
+    """The weight of each score plugin, less those that have none: ``weights`` first, then
+    score.enabled, then multiPoint; unset is 1.
     """
-    named = [*spec.plugins.get(ExtensionPoint.SCORE.value, EnabledPlugins()).enabled, *multi]
     first: dict[str, int] = {}
-    for ref in named:
+    for ref in (*spec.plugins.get(ExtensionPoint.SCORE.value, EnabledPlugins()).enabled, *multi):
         first.setdefault(ref.name, ref.weight or 1)
-    return {name: spec.weights.get(name, first.get(name, 1)) for name in scoring}
+    weights = {name: spec.weights.get(name, first.get(name, 1)) for name in scoring}
+    return {name: weight for name, weight in weights.items() if weight}
 
 
-def _weight_errors(
-    spec: RequestedProfile, points: Mapping[ExtensionPoint, tuple[str, ...]]
-) -> list[FieldError]:
-    faults = []
+def _weight_errors(spec: RequestedProfile, scoring: Collection[str]) -> Iterator[FieldError]:
     for name, weight in spec.weights.items():
+        path = f"weights[{name}]"
         if not 0 <= weight <= MAX_WEIGHT:
-            faults.append(
-                FieldError(f"weights[{name}]", weight, f"must be between 0 and {MAX_WEIGHT}")
-            )
-        elif weight and name not in points[ExtensionPoint.SCORE]:
-            faults.append(
-                FieldError(
-                    f"weights[{name}]",
-                    weight,
-                    "this plugin is not enabled at score: enable it there, or leave its weight out",
-                )
-            )
-    return faults
+            yield FieldError(path, weight, _WEIGHTS)
+        elif weight and name not in scoring:
+            text = "this plugin is not enabled at score: enable it there, or leave its weight out"
+            yield FieldError(path, weight, text)
 
 
 def _missing_plugins(
     points: Mapping[ExtensionPoint, tuple[str, ...]], registry: Registry
 ) -> Iterator[FieldError]:
     """What the result lacks to be able to run."""
-    if len(points[ExtensionPoint.QUEUE_SORT]) != 1:
-        yield FieldError(
-            "plugins.queueSort",
-            list(points[ExtensionPoint.QUEUE_SORT]),
-            "exactly one queueSort plugin has to be enabled",
-            "QueueSortConflict",
-        )
+    sorting = points[ExtensionPoint.QUEUE_SORT]
+    if len(sorting) != 1:
+        text = "exactly one queueSort plugin has to be enabled"
+        yield FieldError("plugins.queueSort", list(sorting), text, "QueueSortConflict")
     if not points[ExtensionPoint.BIND]:
         yield FieldError("plugins.bind", [], "at least one bind plugin has to be enabled")
     for later, earlier in _REQUIRED_POINTS:
         for name in points[later]:
             if earlier in registry[name].points and name not in points[earlier]:
-                yield FieldError(
-                    f"plugins.{earlier.value}",
-                    name,
-                    (
-                        f"this plugin is enabled at {later.value}, which needs it at "
-                        f"{earlier.value} too: enable both or neither"
-                    ),
+                text = (
+                    f"this plugin is enabled at {later.value}, which needs it at "
+                    f"{earlier.value} too: enable both or neither"
                 )
+                yield FieldError(f"plugins.{earlier.value}", name, text)
+
+
+class _Decider(NamedTuple):
+    """What follows from a plugin and its arguments alone."""
+
+    plugin: Plugin
+    events_to_register: tuple[ClusterEventWithHint, ...]
 
 
 def _make_deciders(
     names: Iterable[str], registry: Registry, args: Mapping[str, Any]
-) -> tuple[dict[str, Plugin], list[FieldError]]:
+) -> tuple[dict[str, _Decider], list[FieldError]]:
     """The deciders with their arguments, and those from outside the tree that cannot be made with
     theirs.
     """
     deciders = {}
     faults = []
     for name in names:
+        spec = registry[name]
+        # One from outside the tree may fail, and have arguments without a hash: made each time.
+        make = _make_decider if spec.guard is None else _make_decider.__wrapped__
         try:
-            plugin = registry[name].make(
-                args[name] if name in args else _default_args(registry, name)
-            )
+            decider = make(spec, args.get(name, spec.default_args))
         except PluginFault as fault:
-            faults.append(
-                FieldError(f"pluginConfig[{name}]", name, str(fault), "InvalidPluginArgs")
-            )
+            path = f"pluginConfig[{name}]"
+            faults.append(FieldError(path, name, str(fault), "InvalidPluginArgs"))
         else:
-            if plugin is not None:
-                deciders[name] = plugin
+            if decider is not None:
+                deciders[name] = decider
     return deciders, faults
 
 
-def _default_args(registry: Registry, name: str) -> Any:
-    args = registry[name].args
-    return args() if args is not None else None
+@memoized(lambda _decider, _spec, args: len(repr(args)))
+def _make_decider(spec: PluginSpec, args: Any) -> _Decider | None:
+    """The decider with these arguments, made once however often profiles are edited elsewhere."""
+    plugin = spec.make(args)
+    return _Decider(plugin, plugin.events_to_register) if plugin is not None else None
 
 
 def _points_of(revision: Revision, name: str) -> tuple[ExtensionPoint, ...]:
