@@ -18,11 +18,16 @@ from moorage.api.bodies import Body
 from moorage.api.conditions import ConditionReason
 from moorage.api.decoding import DecodeError
 from moorage.api.operator_config import OperatorConfiguration
-from moorage.api.v1alpha1.scheduler_profile import Plugins, ProfilePluginConfig, SchedulerProfile
-from moorage.api.v1alpha1.scheduler_profile import PluginSet as PluginSetModel
+from moorage.api.v1alpha1.scheduler_profile import (
+    EnabledPlugin,
+    Plugins,
+    PluginSet,
+    ProfilePluginConfig,
+    SchedulerProfile,
+)
 from moorage.core.framework import revisions
-from moorage.core.framework.extenders import EVENTS_TO_REGISTER, EXTENDER
-from moorage.core.framework.interfaces import ExtensionPoint, HintSignaturePlugin, is_a
+from moorage.core.framework.extenders import EVENTS_TO_REGISTER, EXTENDER, Extender
+from moorage.core.framework.interfaces import ExtensionPoint
 from moorage.core.framework.presets import Preset
 from moorage.core.framework.registry import Registry
 from moorage.core.framework.revisions import (
@@ -82,12 +87,8 @@ class Resolution:
 
 def unresolved(profile: Body, bug: BaseException) -> Resolution:
     """What becomes of a profile that resolving failed on."""
-    fault = FieldError(
-        "spec",
-        "{…}",
-        f"cannot be looked into: {bug!r}; please report this",
-        ConditionReason.INVALID_SPEC,
-    )
+    text = f"cannot be looked into: {bug!r}; please report this"
+    fault = FieldError("spec", "{…}", text, ConditionReason.INVALID_SPEC)
     return Resolution(bodies.scheduler_name(profile), "", profile, {}, {}, (fault,))
 
 
@@ -164,14 +165,7 @@ class Resolver:
         if plugin is None:
             return (_unknown_plugin("plugin", config.spec.plugin, self.registry),)
         if plugin.name in self.quarantined:
-            return (
-                FieldError(
-                    "plugin",
-                    plugin.name,
-                    self.quarantined[plugin.name],
-                    ConditionReason.PLUGIN_QUARANTINED,
-                ),
-            )
+            return (self._quarantine_error("plugin", plugin.name),)
         try:
             plugin_args.decode(plugin, config.spec.args, trusted=trusted)
         except DecodeError as error:
@@ -185,21 +179,14 @@ class Resolver:
         for point, plugins in _by_point(profile.spec.plugins or Plugins()):
             for i, ref in enumerate(plugins.enabled):
                 if ref.name in self.quarantined:
-                    path = f"plugins.{point}.enabled[{i}].name"
-                    yield FieldError(
-                        path,
-                        ref.name,
-                        self.quarantined[ref.name],
-                        ConditionReason.PLUGIN_QUARANTINED,
-                    )
+                    yield self._quarantine_error(f"plugins.{point}.enabled[{i}].name", ref.name)
         for i, entry in enumerate(profile.spec.plugin_config):
             if entry.name in self.quarantined and entry.args is not None:
-                yield FieldError(
-                    f"pluginConfig[{i}].name",
-                    entry.name,
-                    self.quarantined[entry.name],
-                    ConditionReason.PLUGIN_QUARANTINED,
-                )
+                yield self._quarantine_error(f"pluginConfig[{i}].name", entry.name)
+
+    def _quarantine_error(self, path: str, plugin: str) -> FieldError:
+        reason = ConditionReason.PLUGIN_QUARANTINED
+        return FieldError(path, plugin, self.quarantined[plugin], reason)
 
 
 class _Resolving:
@@ -212,10 +199,11 @@ class _Resolving:
         configs: Mapping[str, Body],
         trusted: bool,
     ) -> None:
+        self._errors: list[FieldError] = []
         self._resolver = resolver
         self._trusted = trusted
         self._registry = resolver.registry
-        self._profile = profile
+        self._config = resolver.config
         self._spec = profile.spec
         self._configs = configs
         preset = resolver.presets.get(profile.spec.preset)
@@ -224,93 +212,90 @@ class _Resolving:
     def outcome(self, blank: Resolution) -> Resolution:
         """The resolution, ``blank`` filled in."""
         initial, most = self._backoffs()
-        errors = [
-            *self._bad_backoffs(initial, most),
-            *self._other_queue_sorts(),
-            *self._bad_extenders(),
-        ]
-        args, faults = self._args()
-        errors += faults
-        self._ignore_resources(args)
+        plugins = self._plugins()
+        args = self._args()
         percentage = self._spec.percentage_of_nodes_to_score
+        if percentage is None:
+            percentage = self._config.percentage_of_nodes_to_score
         spec = RequestedProfile(
-            scheduler_name=self._profile.scheduler_name,
+            scheduler_name=blank.scheduler_name,
             preset=self._spec.preset,
-            plugins=self._plugins(),
+            plugins=plugins,
             weights=self._spec.weights,
             args=args,
-            percentage_of_nodes_to_score=self._resolver.config.percentage_of_nodes_to_score
-            if percentage is None
-            else percentage,
-            extenders=tuple(map(extender_rules.made, self._spec.extenders)),
+            percentage_of_nodes_to_score=percentage,
+            extenders=self._extenders(args) if self._spec.extenders else (),
         )
         try:
             revision = revisions.resolve(spec, self._registry, self._resolver.presets, blank.id)
         except ProfileErrors as error:
-            return dataclasses.replace(blank, errors=(*errors, *map(_to_come, error.errors)))
-        if errors:
-            return dataclasses.replace(blank, errors=tuple(errors))
-        return dataclasses.replace(
-            blank, made=revision, queue_config=_queue_config(revision, initial, most)
-        )
+            self._errors += map(_to_come, error.errors)
+        else:
+            if not self._errors:
+                queue_config = _queue_config(revision, initial, most)
+                return dataclasses.replace(blank, made=revision, queue_config=queue_config)
+        return dataclasses.replace(blank, errors=tuple(self._errors))
 
     # ---- parts of the spec -----------------------------------------------------------------------
 
+    def _backoffs(self) -> tuple[float, float]:
+        """Initial and maximum, in seconds."""
+        spec, config = self._spec, self._config
+        initial = spec.pod_initial_backoff_seconds or config.pod_initial_backoff_seconds
+        most = spec.pod_max_backoff_seconds or config.pod_max_backoff_seconds
+        if initial > most:
+            text = (
+                f"must be greater than or equal to podInitialBackoffSeconds, which is {initial:g}"
+            )
+            self._errors.append(FieldError("podMaxBackoffSeconds", most, text))
+        return initial, most
+
     def _plugins(self) -> dict[str, EnabledPlugins]:
         """By "multiPoint" or extension point; queueSort is always the operator's."""
-        given = self._spec.plugins or Plugins()
-        sets = {point: self._plugin_set(plugins) for point, plugins in _by_point(given)}
-        return {
-            **sets,
-            ExtensionPoint.QUEUE_SORT.value: EnabledPlugins(
-                (PluginRef(self._resolver.config.queue_sort),), ("*",)
-            ),
-        }
-
-    def _plugin_set(self, plugins: PluginSetModel) -> EnabledPlugins:
-        """The same for core. Disabling what is not built yet is granted already."""
-        absent = PLUGINS_TO_COME - self._registry.keys()
-        disabled = tuple(ref.name for ref in plugins.disabled if ref.name not in absent)
-        return EnabledPlugins(
-            tuple(PluginRef(ref.name, ref.weight) for ref in plugins.enabled), disabled
-        )
-
-    def _other_queue_sorts(self) -> Iterator[FieldError]:
-        mine = self._resolver.config.queue_sort
+        absent = PLUGINS_TO_COME - self._registry.keys()  # these are as good as disabled
+        sets = {}
         for point, plugins in _by_point(self._spec.plugins or Plugins()):
-            for i, ref in enumerate(plugins.enabled):
-                known = self._registry.get(ref.name)
-                sorts = point == ExtensionPoint.QUEUE_SORT.value or (
-                    known is not None and ExtensionPoint.QUEUE_SORT in known.points
-                )
-                if sorts and ref.name != mine:
-                    text = (
-                        f"all profiles share one queue, whose order is the operator's: only "
-                        f"{mine} may stand here"
-                    )
-                    yield FieldError(
-                        f"plugins.{point}.enabled[{i}].name",
-                        ref.name,
-                        text,
-                        ConditionReason.QUEUE_SORT_CONFLICT,
-                    )
+            sets[point] = EnabledPlugins(
+                tuple(PluginRef(ref.name, ref.weight) for ref in plugins.enabled),
+                tuple(ref.name for ref in plugins.disabled if ref.name not in absent),
+            )
+            self._errors += self._other_queue_sorts(point, plugins.enabled)
+        ours = (PluginRef(self._config.queue_sort),)
+        return {**sets, ExtensionPoint.QUEUE_SORT.value: EnabledPlugins(ours, ("*",))}
 
-    def _args(self) -> tuple[dict[str, Any], list[FieldError]]:
+    def _other_queue_sorts(
+        self, point: str, enabled: Sequence[EnabledPlugin]
+    ) -> Iterator[FieldError]:
+        mine = self._config.queue_sort
+        text = (
+            f"all profiles share one queue, whose order is the operator's: only {mine} may stand "
+            f"here"
+        )
+        for i, ref in enumerate(enabled):
+            known = self._registry.get(ref.name)
+            sorts = point == ExtensionPoint.QUEUE_SORT.value or (
+                known is not None and ExtensionPoint.QUEUE_SORT in known.points
+            )
+            if sorts and ref.name != mine:
+                path = f"plugins.{point}.enabled[{i}].name"
+                yield FieldError(path, ref.name, text, ConditionReason.QUEUE_SORT_CONFLICT)
+
+    def _args(self) -> dict[str, Any]:
         """Arguments by plugin, those that can be read."""
         args: dict[str, Any] = {}
-        errors: list[FieldError] = []
-        for i, entry in enumerate(self._spec.plugin_config):
+        given = self._spec.plugin_config
+        for i, entry in enumerate(given):
             path = f"pluginConfig[{i}]"
-            if any(entry.name == other.name for other in self._spec.plugin_config[:i]):
-                errors.append(FieldError(f"{path}.name", entry.name, "stands here twice"))
+            if any(entry.name == other.name for other in given[:i]):
+                self._errors.append(FieldError(f"{path}.name", entry.name, "stands here twice"))
             elif entry.name not in self._registry:
-                errors.append(_unknown_plugin(f"{path}.name", entry.name, self._registry))
+                self._errors.append(_unknown_plugin(f"{path}.name", entry.name, self._registry))
             else:
                 try:
                     args[entry.name] = self._args_of(entry, path)
                 except ProfileErrors as error:
-                    errors += error.errors
-        return args, errors
+                    self._errors += error.errors
+        return args
 
     def _args_of(self, entry: ProfilePluginConfig, path: str) -> Any:
         if (entry.args is None) == (entry.config_ref is None):
@@ -329,95 +314,67 @@ class _Resolving:
         return shared[key]
 
     def _decoded(self, plugin: str, document: Mapping[str, Any], path: str) -> Any:
+        spec, base = self._registry[plugin], self._preset_args.get(plugin)
         try:
-            return plugin_args.decode(
-                self._registry[plugin],
-                document,
-                self._preset_args.get(plugin),
-                trusted=self._trusted,
-            )
+            return plugin_args.decode(spec, document, base, trusted=self._trusted)
         except DecodeError as error:
-            raise ProfileErrors(
-                _below(f"{path}.args", error, ConditionReason.INVALID_PLUGIN_ARGS)
-            ) from error
+            faults = _below(f"{path}.args", error, ConditionReason.INVALID_PLUGIN_ARGS)
+            raise ProfileErrors(faults) from error
 
     def _referenced(self, entry: ProfilePluginConfig, path: str) -> Body:
         """The PluginConfig that an entry refers to."""
         name = entry.config_ref.name if entry.config_ref is not None else ""
         body = self._configs.get(name)
         if body is None:
-            raise ProfileErrors(
-                [
-                    FieldError(
-                        path,
-                        name,
-                        "there is no PluginConfig of this name",
-                        ConditionReason.PLUGIN_CONFIG_NOT_FOUND,
-                    )
-                ]
+            text, reason = (
+                "there is no PluginConfig of this name",
+                ConditionReason.PLUGIN_CONFIG_NOT_FOUND,
             )
-        if faults := self._resolver.config_errors(body, trusted=self._trusted):
+        elif faults := self._resolver.config_errors(body, trusted=self._trusted):
             text = f"this PluginConfig is not valid: {'; '.join(map(str, faults))}"
-            raise ProfileErrors(
-                [FieldError(path, name, text, ConditionReason.PLUGIN_CONFIG_INVALID)]
-            )
-        plugin = bodies.decode_plugin_config(body).spec.plugin
-        if plugin != entry.name:
+            reason = ConditionReason.PLUGIN_CONFIG_INVALID
+        elif (plugin := bodies.decode_plugin_config(body).spec.plugin) != entry.name:
             text = f"this PluginConfig is for {plugin}, not for {entry.name}"
-            raise ProfileErrors([FieldError(path, name, text, ConditionReason.PLUGIN_MISMATCH)])
-        return body
+            reason = ConditionReason.PLUGIN_MISMATCH
+        else:
+            return body
+        raise ProfileErrors([FieldError(path, name, text, reason)])
 
-    def _backoffs(self) -> tuple[float, float]:
-        """Initial and maximum, in seconds."""
-        spec, config = self._spec, self._resolver.config
-        return (
-            spec.pod_initial_backoff_seconds or config.pod_initial_backoff_seconds,
-            spec.pod_max_backoff_seconds or config.pod_max_backoff_seconds,
-        )
-
-    def _bad_backoffs(self, initial: float, most: float) -> Iterator[FieldError]:
-        if initial > most:
-            text = (
-                f"must be greater than or equal to podInitialBackoffSeconds, which is {initial:g}"
-            )
-            yield FieldError("podMaxBackoffSeconds", most, text)
-
-    def _bad_extenders(self) -> Iterator[FieldError]:
+    def _extenders(self, args: dict[str, Any]) -> tuple[Extender, ...]:
+        """As core is told of them. What they want ignored takes the place of NodeResourcesFit's
+        ignoredResources in ``args``.
+        """
         given = self._spec.extenders
         for violation in (
             *extender_rules.violations(given),
-            *extender_rules.unsafe(given, self._resolver.config.extenders.allowed_hosts),
+            *extender_rules.unsafe(given, self._config.extenders.allowed_hosts),
         ):
-            yield FieldError(violation.path, violation.value, violation.message)
-
-    def _ignore_resources(self, args: dict[str, Any]) -> None:
-        """What extenders want ignored takes the place of NodeResourcesFit's ignoredResources."""
-        ignored = extender_rules.ignored_resources(self._spec.extenders)
-        if ignored:
-            given = args.get(FIT, self._preset_args.get(FIT, NodeResourcesFitArgs()))
-            args[FIT] = dataclasses.replace(given, ignored_resources=tuple(ignored))
+            self._errors.append(FieldError(violation.path, violation.value, violation.message))
+        if ignored := extender_rules.ignored_resources(given):
+            fit = args.get(FIT, self._preset_args.get(FIT, NodeResourcesFitArgs()))
+            args[FIT] = dataclasses.replace(fit, ignored_resources=tuple(ignored))
+        return tuple(map(extender_rules.made, given))
 
 
 # ---- small helpers -------------------------------------------------------------------------------
 
 
 def _queue_config(revision: Revision, initial: float, most: float) -> ProfileQueueConfig:
-    gates = tuple(plugin for _, plugin in revision.at(ExtensionPoint.PRE_ENQUEUE))
-    wakes = dict.fromkeys(
-        revision.points[ExtensionPoint.PERMIT], EVENTS_TO_REGISTER
-    )  # one that only acts cannot say what may change its mind
-    wakes |= {name: plugin.events_to_register for name, plugin in revision.deciders.items()}
+    # A plugin that only acts cannot say what may change its mind.
+    events = dict.fromkeys(revision.points[ExtensionPoint.PERMIT], EVENTS_TO_REGISTER)
+    events |= revision.events_to_register
     if revision.extenders:
-        wakes[EXTENDER] = EVENTS_TO_REGISTER
-    heeds = {
-        name: plugin.hint_signature
-        for name, plugin in revision.deciders.items()
-        if is_a(plugin, HintSignaturePlugin)
-    }
-    return ProfileQueueConfig(gates, wakes, initial, most, heeds)
+        events[EXTENDER] = EVENTS_TO_REGISTER
+    return ProfileQueueConfig(
+        tuple(plugin for _, plugin in revision.at(ExtensionPoint.PRE_ENQUEUE)),
+        events,
+        initial,
+        most,
+        revision.hint_signatures,
+    )
 
 
-def _by_point(plugins: Plugins) -> Iterator[tuple[str, PluginSetModel]]:
+def _by_point(plugins: Plugins) -> Iterator[tuple[str, PluginSet]]:
     """The plugin sets that are given, by field name as users write it."""
     for name, field in Plugins.model_fields.items():
         value = getattr(plugins, name)
@@ -428,12 +385,8 @@ def _by_point(plugins: Plugins) -> Iterator[tuple[str, PluginSetModel]]:
 def _below(path: str, error: DecodeError, reason: ConditionReason) -> Iterator[FieldError]:
     """The violations as errors of the field ``path``."""
     for violation in error.violations:
-        yield FieldError(
-            f"{path}.{violation.path}" if violation.path else path,
-            violation.value,
-            violation.message,
-            reason,
-        )
+        below = violation.under(path)
+        yield FieldError(below.path, below.value, below.message, reason)
 
 
 def _unknown_plugin(path: str, name: str, registry: Registry) -> FieldError:

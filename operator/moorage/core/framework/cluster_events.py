@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 
 from kubefacts.labels import Selector
 from moorage.core.columns.store import Lister
@@ -114,6 +114,8 @@ class ClusterEvent:
         )
 
 
+HintSignature = Callable[[Pod], Hashable]
+"""All that a plugin's hints that are shared by pods see of one."""
 QueueingHintFn = Callable[[Pod, ClusterEvent, Lister], bool]
 """Whether this event may make this waiting pod fit, with the store as it is after the event; pure
 and cheap.

@@ -15,15 +15,17 @@ import functools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from moorage.core.framework.cluster_events import ClusterEventWithHint
+from moorage.core.framework.cluster_events import ClusterEventWithHint, HintSignature
 from moorage.core.framework.elsewhere import REPLACEMENTS
 from moorage.core.framework.extenders import EXTENDER, Extender
 from moorage.core.framework.guard import PluginFault
 from moorage.core.framework.interfaces import (
     ExtensionPoint,
+    HintSignaturePlugin,
     ObjectReadingPlugin,
     Plugin,
     SignPlugin,
+    is_a,
 )
 from moorage.core.framework.presets import Preset
 from moorage.core.framework.registry import PluginSpec, Registry, RequiredAccess
@@ -106,7 +108,7 @@ class ProfileErrors(ValueError):
         super().__init__("; ".join(map(str, self.errors)))
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class Revision:
     """A profile that can run: what really is enabled, in order, with weights and arguments. Equal
     only to itself.
@@ -116,31 +118,23 @@ class Revision:
     points: Mapping[ExtensionPoint, tuple[str, ...]]
     weights: Mapping[str, int]
     deciders: Mapping[str, Plugin]
-    percentage_of_nodes_to_score: int = 100
-    id: str = ""
-    extenders: tuple[Extender, ...] = ()
+    percentage_of_nodes_to_score: int
+    id: str
+    extenders: tuple[Extender, ...]
     """In the order in which they are asked."""
-    writes: tuple[RequiredAccess, ...] = ()
+    writes: tuple[RequiredAccess, ...]
     """What the plugins' actors do at the API server."""
-    events_to_register: Mapping[str, tuple[ClusterEventWithHint, ...]] = dataclasses.field(
-        default_factory=dict
-    )
+    events_to_register: Mapping[str, tuple[ClusterEventWithHint, ...]]
     """By plugin: what may free a pod that it rejected."""
+    hint_signatures: Mapping[str, HintSignature]
+    """Of the plugins that have one."""
+    required_kinds: frozenset[type[HasMetadata]]
+    """What the plugins read beside pods, nodes and namespaces."""
 
     @functools.cached_property
     def sign_plugins(self) -> tuple[SignPlugin, ...]:
         """The plugins to which pods of one namespace and spec may differ."""
-        return tuple(plugin for plugin in self.deciders.values() if isinstance(plugin, SignPlugin))
-
-    @functools.cached_property
-    def required_kinds(self) -> frozenset[type[HasMetadata]]:
-        """What the plugins read beside pods, nodes and namespaces."""
-        return frozenset(
-            kind
-            for plugin in self.deciders.values()
-            if isinstance(plugin, ObjectReadingPlugin)
-            for kind in plugin.required_kinds
-        )
+        return tuple(plugin for plugin in self.deciders.values() if is_a(plugin, SignPlugin))
 
     def at(self, point: ExtensionPoint) -> Iterator[tuple[str, Any]]:
         """The deciders of an extension point with their names, in order."""
@@ -186,12 +180,16 @@ def resolve(
         scheduler_name=spec.scheduler_name,
         points=points,
         weights=weights,
-        deciders={name: decider.plugin for name, decider in deciders.items()},
+        deciders={name: one.plugin for name, one in deciders.items()},
         percentage_of_nodes_to_score=spec.percentage_of_nodes_to_score,
         id=revision,
         extenders=tuple(sorted(spec.extenders, key=lambda extender: extender.ignorable)),
         writes=tuple(one for name in names for one in registry[name].writes),
-        events_to_register={name: decider.events_to_register for name, decider in deciders.items()},
+        events_to_register={name: one.events_to_register for name, one in deciders.items()},
+        hint_signatures={
+            name: one.hint_signature for name, one in deciders.items() if one.hint_signature
+        },
+        required_kinds=frozenset().union(*(one.required_kinds for one in deciders.values())),
     )
 
 
@@ -350,6 +348,8 @@ class _Decider(NamedTuple):
 
     plugin: Plugin
     events_to_register: tuple[ClusterEventWithHint, ...]
+    hint_signature: HintSignature | None
+    required_kinds: frozenset[type[HasMetadata]]
 
 
 def _make_deciders(
@@ -379,7 +379,14 @@ def _make_deciders(
 def _make_decider(spec: PluginSpec, args: Any) -> _Decider | None:
     """The decider with these arguments, made once however often profiles are edited elsewhere."""
     plugin = spec.make(args)
-    return _Decider(plugin, plugin.events_to_register) if plugin is not None else None
+    if plugin is None:
+        return None
+    return _Decider(
+        plugin,
+        plugin.events_to_register,
+        plugin.hint_signature if is_a(plugin, HintSignaturePlugin) else None,
+        plugin.required_kinds if is_a(plugin, ObjectReadingPlugin) else frozenset(),
+    )
 
 
 def _points_of(revision: Revision, name: str) -> tuple[ExtensionPoint, ...]:
