@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moorage.api.size_limits import MAX_DEPTH, MAX_VALUES, PARSED, excess, parseable, shallow
+from moorage.api.bodies import MAX_DEPTH, MAX_VALUES, excess
+from moorage.api.size_limits import PARSED, parseable, shallow
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from moorage.api.size_limits import MAX_VALUES, MOST_BYTES
+from moorage.api.bodies import MAX_VALUES, MOST_BYTES
 from moorage.handlers.deliveries import Deliveries
 from tests.engine.worlds import make_engine
 from tests.fakes.kube import InMemoryKube

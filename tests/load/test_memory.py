@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from moorage.api.size_limits import MOST_BYTES
+from moorage.api.bodies import MOST_BYTES
 from tests.load.traffic import PODS, pod
 from tests.rig import Rig
 from tests.rig.clients import Client, many

@@ -13,9 +13,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
-from moorage.api.conditions import ConditionReason
 from moorage.api.decoding import DecodeError, decoder
-from moorage.api.size_limits import MOST_BYTES, excess
 from moorage.api.v1alpha1.common import API_VERSION, VERSION
 from moorage.api.v1alpha1.plugin_config import PluginConfig
 from moorage.api.v1alpha1.scheduler_profile import SchedulerProfile, SchedulerProfileSpec
@@ -31,6 +29,16 @@ _METADATA = ("name", "uid", "generation", "creationTimestamp", "resourceVersion"
 MOST_STATUS = 256 * 1024
 """Bytes of a status's JSON; ours is smaller, so one that is larger is somebody else's and is
 written anew.
+"""
+MAX_DEPTH = 64
+"""Levels of a spec."""
+MAX_VALUES = 1_000
+"""Values of a field of a spec, at all levels together: the arguments of a plugin have a few hundred
+at most.
+"""
+MOST_BYTES = 32 * 1024
+"""Of a whole spec's JSON: thousands of objects must find room in memory, with what is made of
+them.
 """
 
 
@@ -86,31 +94,16 @@ class Kept(Mapping[str, Any]):
         return len(self._fields)
 
 
-def decode_profile(body: Body) -> SchedulerProfile:
+def decode(kind: type[_Kind], body: Body) -> _Kind:
     """The typed object, status left out. Raises ProfileErrors whatever the object holds."""
-    return _decode(SchedulerProfile, body)
-
-
-def decode_plugin_config(body: Body) -> PluginConfig:
-    """The typed object, status left out. Raises ProfileErrors whatever the object holds."""
-    return _decode(PluginConfig, body)
-
-
-def _decode(kind: type[_Kind], body: Body) -> _Kind:
     if too_much := facts(body).excess:
         raise ProfileErrors(too_much)
+    document = {"metadata": body.get("metadata", {}), "spec": body.get("spec", {})}
     try:
-        return decoder(kind).decode(
-            {"metadata": body.get("metadata", {}), "spec": body.get("spec", {})}
-        )
+        return decoder(kind).decode(document)
     except DecodeError as error:
         raise ProfileErrors(
-            FieldError(
-                v.path.removeprefix("spec").removeprefix("."),
-                v.value,
-                v.message,
-                ConditionReason.INVALID_SPEC,
-            )
+            FieldError(v.path.removeprefix("spec").removeprefix("."), v.value, v.message)
             for v in error.violations
         ) from error
 
@@ -235,23 +228,39 @@ def _references(spec: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(sorted({name for name in names if isinstance(name, str)}))
 
 
+def excess(value: object) -> str:
+    """What is too much of a value, "" for nothing."""
+    count, depth, level = 0, 0, [value]
+    while level:
+        depth += 1
+        if depth > MAX_DEPTH:
+            return f"is nested deeper than {MAX_DEPTH} levels"
+        below: list[object] = []
+        for item in level:
+            below += (
+                item.values()
+                if isinstance(item, Mapping)
+                else item
+                if isinstance(item, (list, tuple))
+                else ()
+            )
+        count += len(below)
+        if count > MAX_VALUES:
+            return f"holds more than {MAX_VALUES} values"
+        level = below
+    return ""
+
+
 def _excess(spec: Mapping[str, Any]) -> Iterator[FieldError]:
     """Fields that are too deep or have too many values; where there are none, a spec that is too
     long all the same.
     """
     if found := [
-        FieldError(name, "{…}", text, ConditionReason.INVALID_SPEC)
-        for name, value in spec.items()
-        if (text := excess(value))
+        FieldError(name, "{…}", text) for name, value in spec.items() if (text := excess(value))
     ]:
         yield from found
     elif (size := len(_json(spec))) > MOST_BYTES:
-        yield FieldError(
-            "",
-            "{…}",
-            f"has {size} bytes of JSON, more than {MOST_BYTES}",
-            ConditionReason.INVALID_SPEC,
-        )
+        yield FieldError("", "{…}", f"has {size} bytes of JSON, more than {MOST_BYTES}")
 
 
 def _json(value: object) -> bytes:

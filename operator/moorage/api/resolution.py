@@ -18,6 +18,7 @@ from moorage.api.bodies import Body
 from moorage.api.conditions import ConditionReason
 from moorage.api.decoding import DecodeError
 from moorage.api.operator_config import OperatorConfiguration
+from moorage.api.v1alpha1.plugin_config import PluginConfig
 from moorage.api.v1alpha1.scheduler_profile import (
     EnabledPlugin,
     Plugins,
@@ -121,7 +122,7 @@ class Resolver:
             configs={name: bodies.generation(body) for name, body in used.items()},
         )
         try:
-            decoded = bodies.decode_profile(profile)
+            decoded = bodies.decode(SchedulerProfile, profile)
         except ProfileErrors as error:
             return dataclasses.replace(
                 blank, errors=(*error.errors, *self._others(profile, error.errors, used, blank))
@@ -142,7 +143,7 @@ class Resolver:
         """
         paths = [error.path for error in unreadable]
         try:
-            decoded = bodies.decode_profile(bodies.without(profile, paths))
+            decoded = bodies.decode(SchedulerProfile, bodies.without(profile, paths))
         except ProfileErrors:
             return
         for error in (
@@ -158,7 +159,7 @@ class Resolver:
     def config_errors(self, body: Body, *, trusted: bool = False) -> tuple[FieldError, ...]:
         """Everything that is wrong with a PluginConfig by itself."""
         try:
-            config = bodies.decode_plugin_config(body)
+            config = bodies.decode(PluginConfig, body)
         except ProfileErrors as error:
             return error.errors
         plugin = self.registry.get(config.spec.plugin)
@@ -309,7 +310,7 @@ class _Resolving:
         key = (self._spec.preset, entry.name)
         if key not in shared:
             shared[key] = self._decoded(
-                entry.name, bodies.decode_plugin_config(body).spec.args, path
+                entry.name, bodies.decode(PluginConfig, body).spec.args, path
             )
         return shared[key]
 
@@ -333,7 +334,7 @@ class _Resolving:
         elif faults := self._resolver.config_errors(body, trusted=self._trusted):
             text = f"this PluginConfig is not valid: {'; '.join(map(str, faults))}"
             reason = ConditionReason.PLUGIN_CONFIG_INVALID
-        elif (plugin := bodies.decode_plugin_config(body).spec.plugin) != entry.name:
+        elif (plugin := bodies.decode(PluginConfig, body).spec.plugin) != entry.name:
             text = f"this PluginConfig is for {plugin}, not for {entry.name}"
             reason = ConditionReason.PLUGIN_MISMATCH
         else:

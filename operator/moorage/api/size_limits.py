@@ -1,26 +1,12 @@
-"""Size limits: how deep and how large what people write may be, and how to read what is deeper than
-Python's own parsers go.
-
-The API server takes 10,000 levels and 1.5 MB. What nobody would write by hand is refused by name,
-before anything looks into it.
+"""JSON depth: how to read what is nested deeper than Python's own parsers go. The API server takes
+10,000 levels.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 
-MAX_DEPTH = 64
-"""Levels of a spec."""
-MAX_VALUES = 1_000
-"""Values of a field of a spec, at all levels together: the arguments of a plugin have a few hundred
-at most.
-"""
-MOST_BYTES = 32 * 1024
-"""Of a whole spec's JSON: thousands of objects must find room in memory, with what is made of
-them.
-"""
 PARSED = 256
 """Levels that are read of any object; what is deeper is left out."""
 _MARGIN = 100
@@ -29,29 +15,6 @@ _TOKENS = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[{}\[\]]', re.DOTALL)
 """A text without an end reaches to the end; nothing is tried twice, so this is linear whatever is
 read.
 """
-
-
-def excess(value: object) -> str:
-    """What is too much of a value, "" for nothing."""
-    count, depth, level = 0, 0, [value]
-    while level:
-        depth += 1
-        if depth > MAX_DEPTH:
-            return f"is nested deeper than {MAX_DEPTH} levels"
-        below: list[object] = []
-        for item in level:
-            below += (
-                item.values()
-                if isinstance(item, Mapping)
-                else item
-                if isinstance(item, (list, tuple))
-                else ()
-            )
-        count += len(below)
-        if count > MAX_VALUES:
-            return f"holds more than {MAX_VALUES} values"
-        level = below
-    return ""
 
 
 def parseable(text: bytes) -> bytes:
