@@ -124,36 +124,23 @@ class Resolver:
         try:
             decoded = bodies.decode(SchedulerProfile, profile)
         except ProfileErrors as error:
-            return dataclasses.replace(
-                blank, errors=(*error.errors, *self._others(profile, error.errors, used, blank))
-            )
-        if faults := tuple(self._quarantined(decoded)):
-            return dataclasses.replace(blank, errors=faults)
+            errors = (*error.errors, *self._others(error.errors, blank))
+            return dataclasses.replace(blank, errors=errors)
         return _Resolving(self, decoded, used, trusted).outcome(blank)
 
-    def _others(
-        self,
-        profile: Body,
-        unreadable: Sequence[FieldError],
-        used: Mapping[str, Body],
-        blank: Resolution,
-    ) -> Iterator[FieldError]:
+    def _others(self, unreadable: Sequence[FieldError], blank: Resolution) -> Iterator[FieldError]:
         """Which names and arguments are wrong beside fields that cannot be read, so that all is
         told at once.
         """
         paths = [error.path for error in unreadable]
         try:
-            decoded = bodies.decode(SchedulerProfile, bodies.without(profile, paths))
+            decoded = bodies.decode(SchedulerProfile, bodies.without(blank.profile, paths))
         except ProfileErrors:
             return
-        for error in (
-            tuple(self._quarantined(decoded))
-            or _Resolving(self, decoded, used, trusted=False).outcome(blank).errors
-        ):
+        for error in _Resolving(self, decoded, blank.used, trusted=False).outcome(blank).errors:
             # Not what is said of them only because a field in them was left out.
-            if error.reason != ConditionReason.INVALID_SPEC and not any(
-                path.startswith(error.path) for path in paths
-            ):
+            because_of_that = any(path.startswith(error.path) for path in paths)
+            if error.reason != ConditionReason.INVALID_SPEC and not because_of_that:
                 yield error
 
     def config_errors(self, body: Body, *, trusted: bool = False) -> tuple[FieldError, ...]:
@@ -173,7 +160,7 @@ class Resolver:
             return tuple(_below("args", error, ConditionReason.INVALID_PLUGIN_ARGS))
         return ()
 
-    def _quarantined(self, profile: SchedulerProfile) -> Iterator[FieldError]:
+    def quarantined_in(self, profile: SchedulerProfile) -> Iterator[FieldError]:
         """Where a profile has to do with plugins that must not be called, not even to look at their
         arguments.
         """
@@ -205,6 +192,7 @@ class _Resolving:
         self._trusted = trusted
         self._registry = resolver.registry
         self._config = resolver.config
+        self._profile = profile
         self._spec = profile.spec
         self._configs = configs
         preset = resolver.presets.get(profile.spec.preset)
@@ -212,6 +200,8 @@ class _Resolving:
 
     def outcome(self, blank: Resolution) -> Resolution:
         """The resolution, ``blank`` filled in."""
+        if faults := tuple(self._resolver.quarantined_in(self._profile)):
+            return dataclasses.replace(blank, errors=faults)
         initial, most = self._backoffs()
         plugins = self._plugins()
         args = self._args()
@@ -300,18 +290,16 @@ class _Resolving:
 
     def _args_of(self, entry: ProfilePluginConfig, path: str) -> Any:
         if (entry.args is None) == (entry.config_ref is None):
-            raise ProfileErrors(
-                [FieldError(path, entry.name, "exactly one of args and configRef has to be set")]
-            )
+            text = "exactly one of args and configRef has to be set"
+            raise ProfileErrors([FieldError(path, entry.name, text)])
         if entry.args is not None:
             return self._decoded(entry.name, entry.args, path)
         body = self._referenced(entry, f"{path}.configRef.name")
         shared = body.args if isinstance(body, bodies.Kept) else {}
         key = (self._spec.preset, entry.name)
         if key not in shared:
-            shared[key] = self._decoded(
-                entry.name, bodies.decode(PluginConfig, body).spec.args, path
-            )
+            document = bodies.decode(PluginConfig, body).spec.args
+            shared[key] = self._decoded(entry.name, document, path)
         return shared[key]
 
     def _decoded(self, plugin: str, document: Mapping[str, Any], path: str) -> Any:
@@ -327,10 +315,8 @@ class _Resolving:
         name = entry.config_ref.name if entry.config_ref is not None else ""
         body = self._configs.get(name)
         if body is None:
-            text, reason = (
-                "there is no PluginConfig of this name",
-                ConditionReason.PLUGIN_CONFIG_NOT_FOUND,
-            )
+            text = "there is no PluginConfig of this name"
+            reason = ConditionReason.PLUGIN_CONFIG_NOT_FOUND
         elif faults := self._resolver.config_errors(body, trusted=self._trusted):
             text = f"this PluginConfig is not valid: {'; '.join(map(str, faults))}"
             reason = ConditionReason.PLUGIN_CONFIG_INVALID

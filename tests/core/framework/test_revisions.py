@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from moorage.core.framework.interfaces import ExtensionPoint
+from moorage.core.framework.registry import build_registry
 from moorage.core.framework.revisions import (
     EnabledPlugins,
     PluginRef,
@@ -16,6 +17,8 @@ from moorage.core.framework.revisions import (
     Revision,
     resolve,
 )
+from moorage.core.plugins import intree
+from moorage.core.plugins.intree import INTREE
 from tests.core.framework.plugins import PRESETS, REGISTRY, BlockArgs
 
 
@@ -214,3 +217,24 @@ def test_what_a_swap_changed() -> None:
     assert resolved(weights={"Rank": 8}).changed_since(old) == frozenset()
     assert resolved(args={"Block": BlockArgs(frozenset({"n1"}))}).changed_since(old) == {"Block"}
     assert resolved(plugins={"score": enabled("Stretch")}).changed_since(old) == {"Stretch"}
+
+
+def test_a_decider_is_made_once_for_its_arguments() -> None:
+    """An edit elsewhere in a profile makes none again; other arguments make one."""
+    first, edited = resolved(), resolved(percentage_of_nodes_to_score=50)
+    assert all(edited.deciders[name] is plugin for name, plugin in first.deciders.items())
+    assert not edited.changed_since(first)
+    other = resolved(args={"Block": BlockArgs(frozenset("a"))})
+    made = {name for name in other.deciders if other.deciders[name] is not first.deciders[name]}
+    assert made == {"Block"} == other.changed_since(first)
+
+
+def test_what_plugins_declare() -> None:
+    """A revision has it together, as each of them says it."""
+    revision = resolve(RequestedProfile("test"), build_registry(INTREE), intree.PRESETS)
+    plugins: dict[str, Any] = dict(revision.deciders)
+    assert revision.events_to_register == {n: p.events_to_register for n, p in plugins.items()}
+    hinting = {n: p for n, p in plugins.items() if hasattr(p, "hint_signature")}
+    assert hinting and revision.hint_signatures == {n: p.hint_signature for n, p in hinting.items()}
+    kinds = {kind for p in plugins.values() for kind in getattr(p, "required_kinds", ())}
+    assert kinds and revision.required_kinds == kinds
