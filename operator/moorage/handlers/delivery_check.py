@@ -22,7 +22,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from moorage.api.bodies import Kept
-from moorage.api.size_limits import parseable
+from moorage.api.json_depth import parseable
 from moorage.handlers.deliveries import Deliveries, ObjectListing, version_of
 from moorage.ports.clock import Clock
 from moorage.ports.errors import EdgeError, NotFound, Retryable

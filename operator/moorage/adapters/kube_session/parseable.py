@@ -14,7 +14,7 @@ import aiohttp
 import msgspec
 
 from moorage.adapters.answers import DECODE_ERRORS, LineSplitter, LineTooLong
-from moorage.api.size_limits import parseable
+from moorage.api.json_depth import parseable
 from moorage.ports.repeated_logs import once_per_cause
 
 log = logging.getLogger(__name__)

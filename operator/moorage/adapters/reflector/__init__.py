@@ -38,7 +38,7 @@ from moorage.adapters.reflector.messages import (
 from moorage.adapters.reflector.pacing import WorkSlice
 from moorage.adapters.reflector.version_waiters import VersionWaiters, is_reached
 from moorage.adapters.reflector.watched import ListWatch, T, readable_part
-from moorage.api.size_limits import shallow
+from moorage.api.json_depth import shallow
 from moorage.ports.clock import Clock
 from moorage.ports.errors import EdgeError, NotFound, ResourceExpired, Retryable
 from moorage.ports.guards import FAULTS, log_bug

@@ -11,7 +11,7 @@ from typing import Generic, Protocol, TypeVar
 import msgspec
 
 from moorage.adapters.answers import DECODE_ERRORS
-from moorage.api.size_limits import shallow
+from moorage.api.json_depth import shallow
 from moorage.core.objects.meta import ObjectMeta, PartialObject
 from moorage.ports.kube import UnreadableObject
 

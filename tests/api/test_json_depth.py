@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.api.bodies import MAX_DEPTH, MAX_VALUES, excess
-from moorage.api.size_limits import PARSED, parseable, shallow
+from moorage.api.json_depth import PARSED, parseable, shallow
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
