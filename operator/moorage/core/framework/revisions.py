@@ -195,15 +195,16 @@ def resolve(
 
 def merged(defaults: Iterable[tuple[str, int]], user: EnabledPlugins) -> list[PluginRef]:
     """The default multiPoint list with the user's laid over it: replaced in place, the rest
-    appended in order.
+    appended in order. Of one that the user has twice the last replaces.
     """
-    given = {ref.name: ref for ref in user.enabled}
-    kept = {
-        name: given.pop(name, PluginRef(name, weight))
-        for name, weight in defaults
-        if name not in user.disabled and "*" not in user.disabled
-    }
-    return [*kept.values(), *given.values()]
+    given = {ref.name: i for i, ref in enumerate(user.enabled)}
+    kept = [one for one in defaults if one[0] not in user.disabled and "*" not in user.disabled]
+    replacing = {given[name] for name, _ in kept if name in given}
+    rest = [ref for i, ref in enumerate(user.enabled) if i not in replacing]
+    return [
+        user.enabled[given[name]] if name in given else PluginRef(name, weight)
+        for name, weight in kept
+    ] + rest
 
 
 def in_order(
