@@ -35,7 +35,7 @@ from moorage.engine.intake.pod_sink import PodSink
 from moorage.engine.reports.pod_conditions import PodConditionWriter
 from moorage.engine.scheduling.gang_scheduler import GangScheduler
 from moorage.engine.scheduling.loop import SchedulingLoop
-from moorage.engine.scheduling.nomination_controller import NominationController
+from moorage.engine.scheduling.nomination_controller import NominationController, NominationWaker
 from moorage.engine.scheduling.outcomes import CycleOutcomes
 from moorage.engine.scheduling.post_filter_actions import ActionsCallback as Done
 from moorage.engine.scheduling.post_filter_actions import PostFilterAction, PostFilterActions
@@ -191,13 +191,14 @@ class Bench:
     def __post_init__(self) -> None:
         store = Store(INDEXES)
         pod_groups = PodGroupTracker(store)
-        self.context = CycleContext(Cache(store, pods=pod_groups))
         self.queue = SchedulingQueue(
             PrioritySort().sort_key,
             pod_groups,
             self.telemetry.pod_queued,
             self._report,
         )
+        waker = NominationWaker(self.queue, self.clock)
+        self.context = CycleContext(Cache(store, pods=pod_groups, nominations=waker))
         self.queued: list[str] = []
         self.pods = PodSink(
             self.cache,
@@ -207,7 +208,7 @@ class Bench:
         )
         self.nodes = NodeSink(self.cache, self.queue, self.clock.boottime)
         self.pod_conditions = PodConditionWriter(
-            self.kube, self.events, self.clock, self.pods.objects.get
+            self.kube, self.events, self.clock, self.pods.objects.get, self.cache
         )
         ports = self.ports = make_ports(self.kube, self.clock, self.events, self.telemetry)
         self.binder = HeldBinder(self.context, ports)

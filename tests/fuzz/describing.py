@@ -48,7 +48,7 @@ from moorage.core.structures.sparse import SparseAmounts
 UNTOLD: dict[type[Any], tuple[str, ...]] = {
     Cache: ("_changes", "_pod_listener"),
     Store: ("_views", "_version_counters", "_followers"),
-    Nominator: ("version", "freed"),
+    Nominator: ("version", "_listener"),
     PodCounters: ("_made",),
     VersionCounter: ("version",),
     ChangeLog: ("_rows", "_base", "end"),

@@ -56,6 +56,7 @@ from moorage.engine.scheduling.loop import SchedulingLoop
 from moorage.engine.scheduling.nomination_controller import (
     CHECK_INTERVAL_SECONDS,
     NominationController,
+    NominationWaker,
 )
 from moorage.engine.scheduling.outcomes import CycleOutcomes
 from moorage.engine.scheduling.post_filter_actions import PostFilterActions
@@ -106,13 +107,6 @@ class Engine:
         # 1. What is known, and what waits.
         store = Store(INDEXES)
         pod_groups = PodGroupTracker(store)
-        cache = Cache(store, pods=pod_groups)
-        self.metrics = MetricsReporter(telemetry, clock)
-        self.context = CycleContext(cache, observer=self.metrics)
-        self.context.snapshot.now, self.context.snapshot.count_error = (
-            clock.boottime,
-            telemetry.expression_failed,
-        )
         flush_after = config.pod_max_in_unschedulable_pods_duration
         self.queue = SchedulingQueue(
             PrioritySort().sort_key,
@@ -121,11 +115,18 @@ class Engine:
             guarded_listener(self._plugin_failed),
             flush_after,
         )
+        cache = Cache(store, pods=pod_groups, nominations=NominationWaker(self.queue, clock))
+        self.metrics = MetricsReporter(telemetry, clock)
+        self.context = CycleContext(cache, observer=self.metrics)
+        self.context.snapshot.now, self.context.snapshot.count_error = (
+            clock.boottime,
+            telemetry.expression_failed,
+        )
 
         # 2. What decides, and what is done with decisions.
         tools = ActorTools(writes, reads, clock, ObjectWaiter(cache), WaitingPods(clock))
         joined = join(registry, actors, tools)
-        self.pod_conditions = PodConditionWriter(writes, events, clock, self._current)
+        self.pod_conditions = PodConditionWriter(writes, events, clock, self._current, cache)
         self.gang_scheduler = GangScheduler(self.context, self.queue, self.pod_conditions, ports)
         self.nomination_controller = NominationController(
             cache,

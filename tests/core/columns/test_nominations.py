@@ -186,12 +186,23 @@ def test_what_was_decided_of_a_pod_is_forgotten_with_it() -> None:
     assert read(them, "n2")
 
 
+class Cleared:
+    """Remembers what it is told."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    def nomination_cleared(self, pod: Pod, node: str) -> None:
+        """Somebody may have the room now."""
+        self.told.append(f"{pod.metadata.name} {node}")
+
+
 def test_who_waits_for_the_room_is_told_when_it_is_free() -> None:
     """It moved, it was broken, the pod is gone or placed elsewhere; not when the pod has its place
     there.
     """
-    them, freed = Nominator(NodeTable()), list[str]()
-    them.freed = lambda pod, node: freed.append(f"{pod.metadata.name} {node}")
+    cleared = Cleared()
+    them = Nominator(NodeTable(), cleared)
     for node in ("n1", "n2", ""):
         them.nominate(POD, node)
     them.nominate(POD, "n3")
@@ -200,7 +211,7 @@ def test_who_waits_for_the_room_is_told_when_it_is_free() -> None:
     them.remove("uid-a", placed="n5")
     them.nominate(POD, "n6")
     them.remove("uid-a", placed="n6")
-    assert freed == ["a n1", "a n2", "a n3", "a n4"]
+    assert cleared.told == ["a n1", "a n2", "a n3", "a n4"]
 
 
 @given(

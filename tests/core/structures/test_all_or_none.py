@@ -269,13 +269,19 @@ def capacity(name: str, zone: str, room: str) -> CSIStorageCapacity:
     return msgspec.convert({**body, "capacity": room}, CSIStorageCapacity)
 
 
+class Waker:
+    """Hears which room is free, and does nothing about it."""
+
+    def nomination_cleared(self, pod: Pod, node: str) -> None: ...
+
+
 class World:
     """A cache as it is after a while, with everything that follows it."""
 
     def __init__(self) -> None:
         store = Store()
         self.groups = PodGroupTracker(store)
-        self.cache = cache = Cache(store, pods=self.groups)
+        self.cache = cache = Cache(store, pods=self.groups, nominations=Waker())
         self.ledger, self.offers = cache.store.index(DeviceLedger), cache.store.index(VolumeOffers)
         self.ledger.nodes = cache.nodes
         cache.store.index(StorageCapacities)
@@ -450,9 +456,11 @@ def test_a_change_that_raises_has_changed_nothing(change: str) -> None:
 
 
 @pytest.mark.parametrize("change", ["assume", "observe", "remove", "move", "put a node with a pod"])
-@pytest.mark.parametrize("listener", ["placed", "freed"])
+@pytest.mark.parametrize(
+    ("listener", "method"), [(PodGroupTracker, "placed"), (Waker, "nomination_cleared")]
+)
 def test_whoever_is_told_may_raise(
-    change: str, listener: str, monkeypatch: pytest.MonkeyPatch
+    change: str, listener: type, method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Then the change has not taken place."""
     world = World()
@@ -461,10 +469,7 @@ def test_whoever_is_told_may_raise(
     def refuse(*_: object) -> None:
         raise Injected
 
-    if listener == "placed":
-        monkeypatch.setattr(PodGroupTracker, "placed", refuse)
-    else:
-        world.cache.nominations.freed = refuse
+    monkeypatch.setattr(listener, method, refuse)
     try:
         CHANGES[change](world)
     except Injected:

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from moorage.core.columns.cache import Cache
 from moorage.core.objects.pods import Pod, PodCondition, PodStatus
 from moorage.engine.reports.pod_conditions import (
     UNSCHEDULABLE,
@@ -64,7 +65,7 @@ def test_the_transition_time_is_set_where_the_status_changes(
 
     async def scenario() -> list[dict[str, Any]]:
         kube, clock = Conditions(), ManualClock()
-        failures = PodConditionWriter(kube, FakeEventRecorder(), clock, lambda _: pod)
+        failures = PodConditionWriter(kube, FakeEventRecorder(), clock, lambda _: pod, Cache())
         task = asyncio.create_task(failures.run())
         failures.report(PodConditionUpdate(pod, UNSCHEDULABLE, "0/1 nodes are available"))
         await settle()

@@ -12,7 +12,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from moorage.core.columns.cache import Cache
 from moorage.core.objects.pods import Pod, PodCondition, PodStatus
+from moorage.core.pods.requests import pod_requests
 from moorage.engine.reports.pod_conditions import (
     MAX_MESSAGE_LENGTH,
     SCHEDULER_ERROR,
@@ -43,9 +45,10 @@ class World:
 
     def __init__(self) -> None:
         self.kube, self.clock, self.events = InMemoryKube(), ManualClock(), FakeEventRecorder()
-        self.failures = PodConditionWriter(self.kube, self.events, self.clock, self.current)
-        self.promised: dict[str, str | None] = {}
-        self.failures.nominated = self.promised.get
+        self.cache = Cache()
+        self.failures = PodConditionWriter(
+            self.kube, self.events, self.clock, self.current, self.cache
+        )
 
     def current(self, uid: str) -> Pod | None:
         """As the API server has it."""
@@ -53,10 +56,10 @@ class World:
         return pod if pod is not None and not pod.spec.node_name else None
 
     def report(
-        self, pod: Pod, message: str, reason: str = UNSCHEDULABLE, nominated: str | None = None
+        self, pod: Pod, message: str, reason: str = UNSCHEDULABLE, nominated: str = ""
     ) -> None:
         """An attempt has failed; from now on the pod is nominated to this node."""
-        self.promised[pod.metadata.uid] = nominated
+        self.cache.nominations.nominate(pod, nominated)
         self.failures.report(PodConditionUpdate(pod, reason, message))
 
     @property
@@ -96,22 +99,41 @@ def with_condition(pod: Pod, **condition: Any) -> Pod:
     )
 
 
+@pytest.mark.parametrize(("placed", "written"), [(False, ["-> "]), (True, [])])
+def test_a_nomination_is_cleared_unless_the_pod_has_its_place(
+    placed: bool, written: list[str]
+) -> None:
+    """The status of a pod that is placed, as far as we know, stays as it is."""
+
+    async def scenario() -> None:
+        async with World().writing() as world:
+            pod = world.kube.put(
+                msgspec.structs.replace(make_pod("a"), status=PodStatus(nominated_node_name="n1"))
+            )
+            if placed:
+                world.cache.assume(pod, "n1", pod_requests(pod))
+            world.failures.write_nomination(pod)
+            await settle()
+            assert world.written == written
+
+    asyncio.run(scenario())
+
+
 @pytest.mark.parametrize(
     ("condition", "nominated", "written"),
     [
-        pytest.param(None, None, ["full"], id="none yet"),
-        pytest.param({}, None, [], id="the same"),
-        pytest.param({}, "", [], id="the same, no nomination to clear"),
+        pytest.param(None, "", ["full"], id="none yet"),
+        pytest.param({}, "", [], id="the same"),
         pytest.param({}, "n1", ["-> n1"], id="another nomination"),
-        pytest.param({"message": "half full"}, None, ["full"], id="another message"),
+        pytest.param({"message": "half full"}, "", ["full"], id="another message"),
         pytest.param({"message": "half full"}, "n1", ["full"], id="both"),
-        pytest.param({"reason": SCHEDULER_ERROR}, None, ["full"], id="another reason"),
-        pytest.param({"status": "True"}, None, ["full"], id="another status"),
-        pytest.param({"type": "Ready"}, None, ["full"], id="another type"),
+        pytest.param({"reason": SCHEDULER_ERROR}, "", ["full"], id="another reason"),
+        pytest.param({"status": "True"}, "", ["full"], id="another status"),
+        pytest.param({"type": "Ready"}, "", ["full"], id="another type"),
     ],
 )
 def test_a_condition_is_written_where_it_differs(
-    condition: dict[str, str] | None, nominated: str | None, written: list[str]
+    condition: dict[str, str] | None, nominated: str, written: list[str]
 ) -> None:
     """What the pod says already is not said again; the event is for each attempt."""
 
@@ -122,7 +144,7 @@ def test_a_condition_is_written_where_it_differs(
             await settle()
             assert world.written == written
             assert ("PodScheduled", UNSCHEDULABLE, "full") in world.shown("a")
-            assert world.kube.pods["uid-a"].status.nominated_node_name == (nominated or "")
+            assert world.kube.pods["uid-a"].status.nominated_node_name == nominated
             (event,) = world.events.events
             assert (event.reason, event.note, event.action, event.controller, event.warning) == (
                 "FailedScheduling",

@@ -25,7 +25,7 @@ from collections.abc import Collection, Iterator
 from typing import Protocol
 
 from moorage.core.columns.change_log import Aspect
-from moorage.core.columns.nominations import Nominator
+from moorage.core.columns.nominations import NominationListener, Nominator
 from moorage.core.columns.pod_counters import AnyPod, PodCounters
 from moorage.core.columns.pod_info import PodInfo, PodState
 from moorage.core.columns.store import Store
@@ -53,13 +53,19 @@ class PodListener(Protocol):
 class Cache:
     """Nodes, the pods on them with the sums and counts kept of them, and all other objects."""
 
-    def __init__(self, store: Store | None = None, *, pods: PodListener | None = None) -> None:
+    def __init__(
+        self,
+        store: Store | None = None,
+        *,
+        pods: PodListener | None = None,
+        nominations: NominationListener | None = None,
+    ) -> None:
         self.store = Store() if store is None else store
         self.nodes = self.store.room.nodes
         self.priorities = self.store.room.priorities
         self.pod_counters = PodCounters(self._pods_in, self.store.objects(Namespace))
         self.volumes = VolumeTable(self.store, self.nodes)
-        self.nominations = Nominator(self.nodes)
+        self.nominations = Nominator(self.nodes, nominations)
         self._pod_listener = pods
         self._pod_infos: dict[str, PodInfo] = {}
         self._on_node: dict[str, dict[str, PodInfo]] = {}

@@ -9,8 +9,8 @@ counts whenever no decision of ours has yet to be written there. So in the end b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
-from typing import Any
+from collections.abc import Collection, Iterator
+from typing import Any, Protocol
 
 from moorage.core.columns.change_log import Aspect
 from moorage.core.columns.nodes.node_table import NodeTable
@@ -27,17 +27,21 @@ ones.
 """
 
 
+class NominationListener(Protocol):
+    """Follows which room is not kept for a nominated pod any more."""
+
+    def nomination_cleared(self, pod: Pod, node: str) -> None:
+        """This pod neither is on this node nor is nominated to it any more."""
+
+
 class Nominator:
     """See the module's docstring. The rows of the node table whose nominations change are in its
     log of NOMINATIONS.
     """
 
-    def __init__(self, nodes: NodeTable) -> None:
+    def __init__(self, nodes: NodeTable, listener: NominationListener | None = None) -> None:
         self._nodes = nodes
-        self.freed: Callable[[Pod, str], None] = lambda _pod, _node: None
-        """Told of a pod, and of the node that it was nominated to when it neither is there nor is
-        nominated to it any more.
-        """
+        self._listener = listener
         self.version = 0
         """Moves with every change of a nomination."""
         self._by_node: dict[str, dict[str, PodInfo]] = {}
@@ -180,7 +184,7 @@ class Nominator:
                 self._nodes.logs[Aspect.NOMINATIONS].add(row)
         left = old is not None and old.node not in (placed, new.node if new is not None else "")
         tell = (
-            ((self._notify_freed, old.pod, old.node),)
+            ((self._notify_cleared, old.pod, old.node),)
             if old is not None and left and isinstance(old.pod, Pod)
             else ()
         )
@@ -210,8 +214,9 @@ class Nominator:
             priority(record.pod) if isinstance(record.pod, Pod) else 0,
         )
 
-    def _notify_freed(self, pod: Pod, node: str, _sign: int) -> None:
-        self.freed(pod, node)
+    def _notify_cleared(self, pod: Pod, node: str, _sign: int) -> None:
+        if self._listener is not None:
+            self._listener.nomination_cleared(pod, node)
 
 
 def yields_to(pod: Pod, record: PodInfo) -> bool:

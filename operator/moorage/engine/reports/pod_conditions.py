@@ -18,6 +18,7 @@ import logging
 from collections.abc import Callable, Mapping
 
 from moorage.api.conditions import timestamp
+from moorage.core.columns.cache import Cache
 from moorage.core.cycle.context import Diagnosis
 from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import Code
@@ -74,16 +75,9 @@ class _Writing:
     done: asyncio.Event = dataclasses.field(default_factory=asyncio.Event)
 
 
-def _unknown_nomination(_uid: str) -> str | None:
-    return None
-
-
 class PodConditionWriter:
     """Says why pods wait. ``current(uid)`` gives the pod's newest state, None when it is gone or
-    bound.
-
-    ``nominated(uid)`` gives the node that it is nominated to now, "" for none, None when its status
-    is to be left as it is.
+    bound. ``cache`` says where it is nominated to at the moment of writing.
     """
 
     def __init__(
@@ -92,12 +86,13 @@ class PodConditionWriter:
         events: EventRecorder,
         clock: Clock,
         current: Callable[[str], Pod | None],
+        cache: Cache,
     ) -> None:
         self._writes = writes
         self._events = events
         self._clock = clock
         self._current = current
-        self.nominated: Callable[[str], str | None] = _unknown_nomination
+        self._cache = cache
         self._pending: dict[str, PodConditionUpdate] = {}
         self._writing: dict[str, _Writing] = {}
         self._wanted = asyncio.Event()
@@ -191,9 +186,7 @@ class PodConditionWriter:
             pod = self._current(uid)
             if pod is None or uid in self._pending:
                 return
-            node = self.nominated(uid)
-            if node == pod.status.nominated_node_name:
-                node = None
+            node = self._nomination_to_write(pod)
             try:
                 if _differs(pod, update):
                     await self._writes.pod_condition(
@@ -218,6 +211,15 @@ class PodConditionWriter:
             _MAX_ATTEMPTS,
             extra={"pod": update.pod.metadata.name},
         )
+
+    def _nomination_to_write(self, pod: Pod) -> str | None:
+        """The node that the pod is nominated to now, "" for none; None where its status is to be
+        left as it is: it says so already, or the pod has its place, as far as we know.
+        """
+        uid = pod.metadata.uid
+        node = self._cache.nominations.nominated_node(uid)
+        placed = self._cache.pod_info(uid) is not None
+        return None if placed or node == pod.status.nominated_node_name else node
 
 
 def attempt_error(pod: Pod, revision: Revision, error: BaseException) -> Diagnosis:

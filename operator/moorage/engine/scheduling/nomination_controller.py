@@ -54,6 +54,20 @@ _TRIED_STATES = (
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class NominationWaker:
+    """Wakes pods that were kept out of a node for a nominated pod, once it is not nominated to that
+    node any more.
+    """
+
+    queue: SchedulingQueue
+    clock: Clock
+
+    def nomination_cleared(self, pod: Pod, node: str) -> None:
+        """Whoever was kept out for this pod may fit now."""
+        self.queue.move_on_event(resources_freed(on_node(pod, node)), self.clock.boottime())
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class NominationController:
     """See the module's docstring. ``owns(scheduler_name)``: whether we lead and place such pods."""
 
@@ -66,10 +80,6 @@ class NominationController:
     """UID -> the node that the pod is nominated to and since when, as ``check`` has seen it."""
     _lagging: dict[str, float] = dataclasses.field(default_factory=dict)
     """UID -> since when its status has lagged, or when it was written last."""
-
-    def __post_init__(self) -> None:
-        self.cache.nominations.freed = self._freed
-        self.pod_conditions.nominated = self._nominated
 
     def nominate(self, pod: Pod, node: str, held: bool = False) -> None:
         """The pod is nominated to this node, or to none (""); its status follows with the next word
@@ -209,18 +219,6 @@ class NominationController:
             self.cache.mark_stuck(other.pod.metadata.uid)
         if stuck:
             self.queue.retry(pod.metadata.uid, self.clock.boottime())
-
-    def _freed(self, pod: Pod, node: str) -> None:
-        """Whoever was kept out for this pod may fit now."""
-        self.queue.move_on_event(resources_freed(on_node(pod, node)), self.clock.boottime())
-
-    def _nominated(self, uid: str) -> str | None:
-        """A pod that has its place, as far as we know, keeps the status that it has."""
-        return (
-            None
-            if self.cache.pod_info(uid) is not None
-            else self.cache.nominations.nominated_node(uid)
-        )
 
 
 def preemption_message(diagnosis: Diagnosis) -> str:
