@@ -331,7 +331,7 @@ class World:
             metadata = msgspec.structs.replace(obj.metadata, uid="small")
             outcome = decide(
                 msgspec.structs.replace(obj, metadata=metadata, spec=spec),
-                self.bench.loop.live["test"],
+                self.bench.live["test"],
                 self.bench.context,
             )
             if isinstance(outcome, ScheduleResult):

@@ -109,7 +109,7 @@ def test_profiles_of_other_installations_are_left_alone(controller: Any, served:
         "p", a_body("p", **({"controllerName": controller} if controller is not None else {}))
     )
     asyncio.run(engine.swapper.reconcile())
-    assert ("p" in engine.loop.live) == served
+    assert ("p" in engine.live) == served
 
 
 # ---- what it counts ------------------------------------------------------------------------------
@@ -199,7 +199,7 @@ def test_gauges_are_set_once_a_second() -> None:
                 "assumed_pods": 0,
             }
             assert telemetry.refusals == [("NodeAffinity", "test", 1)]
-            assert telemetry.active == {"test": (world.engine.loop.live["test"].id, 0)}
+            assert telemetry.active == {"test": (world.engine.live["test"].id, 0)}
 
     asyncio.run(scenario())
 
@@ -296,7 +296,7 @@ def test_the_profile_of_these_tests_uses_every_step() -> None:
     world.engine.profile_changed("test", a_body("test", plugins=STEPS))
     asyncio.run(world.engine.swapper.reconcile())
     world.engine.node_sink.put(versioned(make_node("n1")))
-    revision = world.engine.loop.live["test"]
+    revision = world.engine.live["test"]
     assert all(
         "Steps" in revision.points[point]
         for point in (

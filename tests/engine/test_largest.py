@@ -65,7 +65,7 @@ class Steps:
         self.bench = Bench()
         self.runner = asyncio.Runner()
         self.bench.context.snapshot.now = time.thread_time
-        self.bench.loop.deciding = True
+        self.bench.live.deciding = True
         self.sinks = {
             kind.struct: StoredObjectSink(
                 kind, self.bench.cache, self.bench.queue, self.bench.clock.boottime

@@ -70,7 +70,7 @@ def test_a_replica_that_does_not_lead_catches_up_too() -> None:
             for i in range(MANY):
                 world.kube.put(make_pod(f"p{i}", cpu="5"))
             await world.clock.advance(20)
-            world.engine.loop.deciding = False
+            world.engine.live.deciding = False
             world.kube.put(make_node("big", cpu=str(5 * MANY), memory="1Ti", pods=str(MANY)))
             await world.clock.advance(TRIED_AGAIN)
             assert not world.engine.queue.moves_pending

@@ -93,7 +93,7 @@ class Tenant:
         self.kube = InMemoryKube()
         self.events = FakeEventRecorder()
         self.engine = make_engine(self.kube, self.events)
-        self.engine.swapper.leading = True
+        self.engine.live.leading = True
         self.configs = Deliveries("pluginconfigs", self.engine.plugin_config_changed)
         self.profiles = Deliveries("schedulerprofiles", self.engine.profile_changed)
         self.version = 0
@@ -140,7 +140,7 @@ def test_what_a_tenant_may_write(make: Callable[[int], Args], inline: bool) -> N
         before, _ = tracemalloc.get_traced_memory()
         for _ in range(EDITS):
             tenant.write(make, inline=inline)
-        assert len(tenant.engine.loop.live) == (0 if make in (wrong, too_large) else COUNT)
+        assert len(tenant.engine.live) == (0 if make in (wrong, too_large) else COUNT)
         there, _ = tracemalloc.get_traced_memory()
         tenant.write(make, deleted=True)
         gone, _ = tracemalloc.get_traced_memory()

@@ -480,7 +480,7 @@ async def test_it_is_lifted_when_the_record_says_so_no_more() -> None:
             "",
             ("False", "PluginQuarantined"),
         )
-        assert "strange" not in running.engine.loop.live
+        assert "strange" not in running.engine.live
 
 
 @in_a_loop
@@ -490,14 +490,14 @@ async def test_a_last_good_revision_without_the_plugin_goes_on() -> None:
     async with first.leading(a_body("strange")):
         first.engine.profile_changed("strange", a_body("strange", generation=2, plugins=WITH))
         await first.clock.advance(2)
-        assert "Strange" in first.engine.loop.live["strange"].points[ExtensionPoint.FILTER]
+        assert "Strange" in first.engine.live["strange"].points[ExtensionPoint.FILTER]
     second = Running(kube=first.kube, specs=(plain(),))
     second.kube.quarantine = {"Strange": "1.0"}
     await second.engine.restore()
     async with second.leading(a_body("strange", generation=2, plugins=WITH)):
         second.kube.put(make_pod("p", scheduler_name="strange"))
         await second.clock.advance(2)
-        assert "Strange" not in second.engine.loop.live["strange"].points[ExtensionPoint.FILTER]
+        assert "Strange" not in second.engine.live["strange"].points[ExtensionPoint.FILTER]
         assert second.node("p")
 
 

@@ -32,6 +32,7 @@ from moorage.engine.binding.slots import BindingSlots
 from moorage.engine.engine import Engine
 from moorage.engine.intake.node_sink import NodeSink
 from moorage.engine.intake.pod_sink import PodSink
+from moorage.engine.live_revisions import LiveRevisions
 from moorage.engine.reports.pod_conditions import PodConditionWriter
 from moorage.engine.scheduling.gang_scheduler import GangScheduler
 from moorage.engine.scheduling.loop import SchedulingLoop
@@ -189,6 +190,7 @@ class Bench:
     reported: list[str] = dataclasses.field(default_factory=list)
 
     def __post_init__(self) -> None:
+        self.live = LiveRevisions()
         store = Store(INDEXES)
         pod_groups = PodGroupTracker(store)
         self.queue = SchedulingQueue(
@@ -220,7 +222,7 @@ class Bench:
             self.queue,
             self.pod_conditions,
             self.clock,
-            lambda name: self.loop.owns(name),  # noqa: PLW0108 - it is made below
+            self.live,
         )
         outcomes = CycleOutcomes(
             ports,
@@ -234,9 +236,9 @@ class Bench:
             self.actions,
             self.pods.admit_again,
         )
-        self.loop = SchedulingLoop(self.context, self.queue, ports, outcomes)
+        self.loop = SchedulingLoop(self.context, self.queue, self.live, ports, outcomes)
         resolution = RESOLVER(a_body("test"), {})
-        self.loop.live["test"] = resolution.revision
+        self.live["test"] = resolution.revision
         self.queue.set_profile("test", resolution.queue_config, self.clock.boottime())
 
     @property

@@ -430,7 +430,7 @@ class World:
 
     def check_decisions(self, fresh: Cache, number: int) -> None:
         """Some pods that wait would be placed alike by somebody who starts anew."""
-        context, revision = self.bench.context, self.bench.loop.live["test"]
+        context, revision = self.bench.context, self.bench.live["test"]
         other = CycleContext(fresh, context.seed)
         waiting = sorted(
             (

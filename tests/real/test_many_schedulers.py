@@ -351,7 +351,7 @@ class Beside:
         await asyncio.gather(*(feed.wait_caught_up() for feed in feeds))
         self.engine.lead(lambda: None)
         async with asyncio.timeout(10):
-            while "ours" not in self.engine.loop.live:
+            while "ours" not in self.engine.live:
                 await asyncio.sleep(0.05)
         try:
             yield self

@@ -94,14 +94,14 @@ async def pod_of_a_known_template() -> Passed:
 async def edit_of_a_profile() -> Passed:
     """From its event to the swap."""
     async with Running(telemetry=TelemetryUntilSwap()).leading(nodes=3) as world:
-        before = world.engine.loop.live["test"]
+        before = world.engine.live["test"]
         passed = Passed()
         with passed.noted():
             world.engine.profile_changed(
                 "test", a_body("test", plugins=STEPS, generation=2, percentageOfNodesToScore=50)
             )
             await world.clock.advance(0.5)
-        assert world.engine.loop.live["test"] is not before
+        assert world.engine.live["test"] is not before
         return passed
 
 

@@ -36,6 +36,7 @@ from moorage.engine.intake.node_sink import NodeSink
 from moorage.engine.intake.pod_sink import PodSink
 from moorage.engine.intake.set_aside import UnreadableObjects
 from moorage.engine.intake.stored_object_sink import StoredObjectSink
+from moorage.engine.live_revisions import LiveRevisions
 from moorage.engine.profiles.ownership import ProfileOwnership
 from moorage.engine.profiles.profile_status import ProfileStatusWriter
 from moorage.engine.profiles.quarantine import PluginQuarantine
@@ -105,6 +106,7 @@ class Engine:
         """Resources that have not caught up since the lease was had."""
 
         # 1. What is known, and what waits.
+        self.live = LiveRevisions()
         store = Store(INDEXES)
         pod_groups = PodGroupTracker(store)
         flush_after = config.pod_max_in_unschedulable_pods_duration
@@ -133,7 +135,7 @@ class Engine:
             self.queue,
             self.pod_conditions,
             clock,
-            lambda name: self.loop.owns(name),  # noqa: PLW0108 - it is made below
+            self.live,
         )
         slots = BindingSlots(config.bind_concurrency, lambda: self.loop.wake_up())  # noqa: PLW0108 - as above
         self.binder = Binder(self.context, joined, tools.waiting_pods, ports, slots)
@@ -149,32 +151,34 @@ class Engine:
             preemptor,
             PostFilterActions(joined),
         )
-        self.loop = SchedulingLoop(self.context, self.queue, ports, outcomes)
+        self.loop = SchedulingLoop(self.context, self.queue, self.live, ports, outcomes)
 
         # 3. Profiles: from objects to what is live, and what is said of them.
         lease = config.leader_election
         claims = ProfileOwnership(
             reads, f"{lease.resource_namespace}/{lease.resource_name}", self._may_hold_leases
         )
-        self.swapper = ProfileSwapper(self.loop, resolver, ports, claims)
+        self.swapper = ProfileSwapper(self.live, self.loop, resolver, ports, claims)
         self.pods_of_invalid_profiles = PodsOfInvalidProfiles(
-            self.swapper, self.queue, self.pod_conditions
+            self.live, self.swapper, self.queue, self.pod_conditions
         )
         self.unmatched_pods = UnmatchedPods(
+            self.live,
             self.queue,
-            clock,
-            events,
+            ports,
             config.foreign_schedulers,
             self.pods_of_invalid_profiles.report,
         )
-        self.profile_status = ProfileStatusWriter(self.swapper, self.queue, writes, clock)
+        self.profile_status = ProfileStatusWriter(
+            self.live, self.swapper, self.queue, writes, clock
+        )
         self.profile_status.inputs.claimed_by = claims.own_lease
         self.quarantine = PluginQuarantine(
             registry, reads, claims.own_lease, resolver.quarantined, self.swapper.quarantine
         )
-        self.replica_monitor = ReplicaMonitor(ports, self.quarantine.refresh)
+        self.replica_monitor = ReplicaMonitor(self.live, ports, self.quarantine.refresh)
         self.kubelet_rejections = KubeletRejections(
-            clock, events, telemetry, self._profile, cache.nodes.is_resource
+            self.live, ports, self._profile, cache.nodes.is_resource
         )
         self.inspector = CacheInspector(cache, self.queue, reads, clock, telemetry)
         self.swapper.changed, self.swapper.orphaned = (
@@ -199,7 +203,7 @@ class Engine:
             (self.node_sink, *self.stored_object_sinks.values()),
             self.pod_conditions,
             events,
-            self.loop.owns,
+            self.live,
         )
 
     # ---- what handlers say -----------------------------------------------------------------------
@@ -239,10 +243,9 @@ class Engine:
         """
         self.profile_status.inputs.leadership = leadership
         self._late = set(late)
+        self.live.lead()
         self.swapper.lead(self._ports.identity)
-        self.loop.deciding = True
         self.unmatched_pods.lead()
-        self.kubelet_rejections.leading = True
         self.loop.wake_up()
 
     def caught_up(self, resource: str) -> None:
@@ -323,16 +326,16 @@ class Engine:
         with guard("breaking off what takes too long"):
             self.binder.check_timeouts()
         with guard("asking extenders again"):
-            self.loop.extender_cycles.requeue_rejected(self.loop.live.values())
+            self.loop.extender_cycles.requeue_rejected(self.live.values())
         with guard("looking after nominations"):
-            if self.loop.deciding and now >= self._nomination_check_due:
+            if self.live.deciding and now >= self._nomination_check_due:
                 self._nomination_check_due = now + CHECK_INTERVAL_SECONDS
                 self.nomination_controller.check()
         with guard("telling gangs"):
-            if self.loop.deciding:
+            if self.live.deciding:
                 self.gang_scheduler.report_due(now)
         with guard("telling what is set aside"):
-            if self.loop.deciding:
+            if self.live.deciding:
                 self.set_aside.report_due()
         with guard("telling pods of unknown schedulers"):
             self.unmatched_pods.tick()
@@ -428,6 +431,6 @@ class Engine:
         if (
             isinstance(error, PluginFault)
             and error.point == ExtensionPoint.PRE_ENQUEUE
-            and self.swapper.leading
+            and self.live.leading
         ):
             self.pods_of_invalid_profiles.report(pod, str(error))

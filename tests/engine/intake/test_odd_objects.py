@@ -80,7 +80,7 @@ def test_nonsense_is_told_in_status_and_good_profiles_decide(
     engine.profile_changed("good", a_body("good"))
     asyncio.run(engine.swapper.reconcile())
     asyncio.run(engine.profile_status.write_due())
-    assert "good" in engine.loop.live
+    assert "good" in engine.live
     if "odd" in engine.swapper.records:
         accepted = kube.statuses["SchedulerProfile", "odd"]["conditions"][0]
         assert accepted["type"] == "Accepted"
@@ -88,7 +88,7 @@ def test_nonsense_is_told_in_status_and_good_profiles_decide(
     engine.profile_changed("odd", None)
     engine.plugin_config_changed("odd", None)
     asyncio.run(engine.swapper.reconcile())
-    assert list(engine.loop.live) == ["good"]
+    assert list(engine.live) == ["good"]
 
 
 def test_a_status_that_is_refused_is_tried_again_seldom() -> None:
@@ -171,7 +171,7 @@ def test_a_revision_that_cannot_be_stored_says_why_it_waits() -> None:
     assert (active["status"], active["reason"]) == ("False", "Waiting")
     assert "not yours" in active["message"]
     assert asyncio.run(engine.swapper.reconcile())
-    assert "p" in engine.loop.live
+    assert "p" in engine.live
 
 
 def test_the_longest_name_can_be_stored() -> None:
@@ -209,7 +209,7 @@ def test_a_stored_revision_that_somebody_spoilt_is_passed_over(data: dict[str, A
     asyncio.run(engine.restore())
     engine.profile_changed("p", a_body("p", generation=2, preset="Best"))
     asyncio.run(engine.swapper.reconcile())
-    assert engine.loop.live["p"].id == good.id
+    assert engine.live["p"].id == good.id
 
 
 def test_a_stored_revision_that_cannot_be_read_now_is_read_again() -> None:
@@ -222,9 +222,9 @@ def test_a_stored_revision_that_cannot_be_read_now_is_read_again() -> None:
     engine.profile_changed("p", a_body("p", generation=2, preset="Best"))
     assert not asyncio.run(engine.swapper.reconcile())
     assert "503" in engine.swapper.records["p"].lost
-    assert not engine.loop.live
+    assert not engine.live
     assert asyncio.run(engine.swapper.reconcile())
-    assert engine.loop.live["p"].id == good.id
+    assert engine.live["p"].id == good.id
     assert not engine.swapper.records["p"].lost
 
 
@@ -242,7 +242,7 @@ def test_stored_revisions_of_no_use_are_read_once_for_each_generation() -> None:
         kube.stored["p-1"] = StoredRevision("p-1", "p", 1, {**data, "uid": "uid-p"})
         engine.profile_changed("p", a_body("p", generation=generation, preset="Best"))
         assert asyncio.run(engine.swapper.reconcile())
-        assert ("p" in engine.loop.live) is taken
+        assert ("p" in engine.live) is taken
 
 
 def test_nothing_is_kept_of_a_profile_that_is_gone() -> None:
@@ -263,7 +263,7 @@ def test_nothing_is_kept_of_a_profile_that_is_gone() -> None:
 def test_a_standby_forgets_superseded_revisions() -> None:
     """It binds nothing and writes no status, so nobody but the swap itself would."""
     engine = make_engine(InMemoryKube(), FakeEventRecorder())
-    engine.swapper.leading = False
+    engine.live.leading = False
     for generation in range(1, 4):
         engine.profile_changed("p", a_body("p", generation=generation))
         asyncio.run(engine.swapper.reconcile())

@@ -199,11 +199,11 @@ def test_a_profile_goes_live_when_the_list_is_in(reader: type[Reader], kind: Sto
                 "p", a_body("p", plugins={"multiPoint": {"enabled": [{"name": reader.name}]}})
             )
             await world.clock.advance(3)
-            assert "p" not in world.engine.loop.live
+            assert "p" not in world.engine.live
             sink.list_started()
             sink.list_ended()
             await world.clock.advance(3)
-            assert "p" in world.engine.loop.live
+            assert "p" in world.engine.live
 
     asyncio.run(scenario())
 

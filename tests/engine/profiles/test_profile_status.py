@@ -235,7 +235,7 @@ def test_the_status_of_a_profile() -> None:
     world.see(a_config("c", generation=4), body)
     for i in range(3):
         world.engine.pod_sink.put(versioned(make_pod(f"p{i}", scheduler_name="named")))
-    revision = world.engine.loop.live["named"]
+    revision = world.engine.live["named"]
     world.engine.profile_status.inputs.replicas = (
         ReplicaAnnouncement("you", {"p": "old"}),
         ReplicaAnnouncement("me", {"p": revision.id}),

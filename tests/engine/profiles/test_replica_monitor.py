@@ -53,6 +53,7 @@ class Survey:
         self.swapper: ProfileSwapper = engine.swapper
         self.reconciler: ProfileStatusWriter = engine.profile_status
         self.surveyor = ReplicaMonitor(
+            engine.live,
             make_ports(self.kube, self.clock, events, CountingTelemetry()),
             engine.quarantine.refresh,
         )

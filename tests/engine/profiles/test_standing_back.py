@@ -36,20 +36,23 @@ class World(Bench):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.loop.live.clear()
+        self.live.clear()
         self.queue.set_profile("test", None, self.clock.boottime())
         self.swapper = ProfileSwapper(
+            self.live,
             self.loop,
             RESOLVER,
             self.ports,
             ProfileOwnership(self.kube, OURS, {"elsewhere"}.__contains__),
         )
-        self.swapper.leading = True
+        self.live.leading = True
         self.orphans: list[tuple[str, str]] = []
         self.swapper.orphaned = lambda scheduler_name, profile: self.orphans.append(
             (scheduler_name, profile)
         )
-        self.reconciler = ProfileStatusWriter(self.swapper, self.queue, self.kube, self.clock)
+        self.reconciler = ProfileStatusWriter(
+            self.live, self.swapper, self.queue, self.kube, self.clock
+        )
         self.reconciler.inputs.leadership = lambda: Leadership("me", "", 0, "")
         self.reconciler.inputs.claimed_by = OURS
         self.nodes.put(versioned(make_node("n1")))
@@ -86,7 +89,7 @@ class World(Bench):
         }
         assert {
             name: r.active.revision for name, r in named.items() if r.active is not None
-        } == self.loop.live
+        } == self.live
         assert len(named) == sum(r.active is not None for r in self.swapper.records.values())
         return {name: record.name for name, record in named.items()}
 
@@ -341,7 +344,7 @@ def test_only_leases_of_installations_are_believed(
     )
     engine.profile_changed("mine", claimed(a_body("mine"), lease))
     asyncio.run(engine.swapper.reconcile())
-    assert ("mine" not in engine.loop.live) == believed
+    assert ("mine" not in engine.live) == believed
 
 
 def test_a_claim_that_comes_is_noticed_at_once() -> None:

@@ -41,7 +41,7 @@ def ignoring(generation: int, *resources: str) -> dict[str, Any]:
 
 def live(world: Running) -> Revision | None:
     """What decides for ``test``."""
-    return world.engine.loop.live.get("test")
+    return world.engine.live.get("test")
 
 
 def see(world: Running, body: dict[str, Any]) -> None:
@@ -378,7 +378,7 @@ def test_the_newest_few_are_kept(failing: bool) -> None:
         engine.profile_changed("test", a_body("test", generation=generation))
         engine.profile_changed("other", a_body("other"))
         assert asyncio.run(engine.swapper.reconcile())
-        assert engine.loop.live["test"].id == engine.swapper.records["test"].active.resolution.id  # type: ignore[union-attr]
+        assert engine.live["test"].id == engine.swapper.records["test"].active.resolution.id  # type: ignore[union-attr]
     mine = [stored for stored in kube.stored.values() if stored.profile == "test"]
     generations = [stored.data["profile"]["metadata"]["generation"] for stored in mine]
     assert generations == [5, 6, 7, 8, 9]
@@ -452,7 +452,7 @@ def test_a_new_leader_goes_on_with_the_numbers_of_the_old_one() -> None:
     async def scenario() -> None:
         kube = InMemoryKube()
         standby = make_engine(kube, FakeEventRecorder())
-        standby.swapper.leading = False
+        standby.live.leading = False
         leader = make_engine(kube, FakeEventRecorder())
         for generation in (1, 2, 3):
             for engine in (leader, standby):
@@ -484,7 +484,7 @@ def test_what_changes_while_it_is_stored(change: str) -> None:
             gate.set()
             await world.clock.advance(1)
             if change == "deleted":
-                assert world.engine.loop.live == {}
+                assert world.engine.live == {}
             else:
                 record = world.engine.swapper.records["test"]
                 assert record.resolution is not None

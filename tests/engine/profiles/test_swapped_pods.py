@@ -177,7 +177,7 @@ def test_pods_of_a_stopped_profile_are_held(how: str) -> None:
             await world.clock.advance(20)
             assert world.kube.bindings.keys() == {"flying"}
             assert world.engine.queue.counts("test").unserved == 2
-            assert ("test" not in world.engine.loop.live) == (how == "deleted")
+            assert ("test" not in world.engine.live) == (how == "deleted")
             body = (
                 a_body("test", uid="uid-again")
                 if how == "deleted"

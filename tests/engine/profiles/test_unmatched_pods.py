@@ -16,6 +16,7 @@ from moorage.core.plugins.priority_sort import PrioritySort
 from moorage.core.queue.pod_group_members import PodGroupTracker
 from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.engine.binding.actors.contract import pod_ref
+from moorage.engine.live_revisions import LiveRevisions
 from moorage.engine.profiles.unmatched_pods import (
     MAX_REMEMBERED,
     REPORT_AFTER_SECONDS,
@@ -24,9 +25,10 @@ from moorage.engine.profiles.unmatched_pods import (
 )
 from tests.builders import make_node, make_pod
 from tests.engine.running import Running
-from tests.engine.worlds import a_body, versioned
+from tests.engine.worlds import a_body, make_ports, versioned
 from tests.fakes.clocks import ManualClock, settle
-from tests.fakes.sinks import FakeEventRecorder
+from tests.fakes.kube import InMemoryKube
+from tests.fakes.sinks import CountingTelemetry, FakeEventRecorder
 
 LOST = "SchedulerProfile 'gone' was deleted, and no other one has the schedulerName 'gone'"
 MISSPELT = "no SchedulerProfile has the schedulerName 'Bin-Packk'; did you mean 'bin-pack'?"
@@ -265,7 +267,15 @@ class Crowd:
             lambda queue, event: None,
             lambda plugin, pod, error: None,
         )
-        self.strangers = UnmatchedPods(self.queue, self.clock, FakeEventRecorder(), (), self.tell)
+        self.live = LiveRevisions()
+        self.live.lead()
+        self.strangers = UnmatchedPods(
+            self.live,
+            self.queue,
+            make_ports(InMemoryKube(), self.clock, FakeEventRecorder(), CountingTelemetry()),
+            (),
+            self.tell,
+        )
 
     def tell(self, pod: Pod, text: str) -> None:
         """Slowly."""
@@ -285,7 +295,6 @@ def test_thousands_are_told_in_slices() -> None:
     the order in which they came.
     """
     crowd = Crowd()
-    crowd.strangers.lead()
     crowd.add(3000)
     crowd.strangers.profile_orphaned("gone", "gone")
     ticks = 0
@@ -302,7 +311,6 @@ def test_thousands_are_told_in_slices() -> None:
 def test_those_not_yet_told_are_spared_when_the_profile_is_back() -> None:
     """They wait for it to decide, not for it to be there."""
     crowd = Crowd()
-    crowd.strangers.lead()
     crowd.add(100)
     crowd.strangers.profile_orphaned("gone", "gone")
     crowd.strangers.tick()
@@ -315,7 +323,6 @@ def test_those_not_yet_told_are_spared_when_the_profile_is_back() -> None:
 def test_what_is_kept_is_bounded() -> None:
     """However many profiles come and go, and whatever names pods have."""
     crowd = Crowd()
-    crowd.strangers.lead()
     for i in range(2 * MAX_REMEMBERED):
         crowd.queue.add(
             versioned(make_pod(f"p{i}", scheduler_name=f"name{i}")), crowd.clock.boottime()

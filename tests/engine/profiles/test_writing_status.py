@@ -191,7 +191,7 @@ def test_what_somebody_else_writes_into_a_status_is_mended(field: str) -> None:
         {k: v for k, v in status.items() if v is not None} for status in ours
     )
     assert world.rounds(3 * WRITE_INTERVAL_SECONDS) == 0
-    assert "p" in world.engine.loop.live
+    assert "p" in world.engine.live
 
 
 def test_somebody_who_goes_on_is_mended_ever_more_seldom() -> None:

@@ -9,6 +9,7 @@ import dataclasses
 import pytest
 
 from moorage.core.objects.meta import PartialObject
+from moorage.engine.live_revisions import LiveRevisions
 from moorage.engine.reports.kubelet_rejections import (
     EVENT_INTERVAL_SECONDS,
     OTHER_REASON,
@@ -20,7 +21,9 @@ from moorage.engine.reports.kubelet_rejections import (
 from moorage.ports.event_recorder import ObjectRef
 from moorage.ports.kube import UnreadableObject
 from tests.builders import make_pod
+from tests.engine.worlds import make_ports
 from tests.fakes.clocks import ManualClock
+from tests.fakes.kube import InMemoryKube
 from tests.fakes.sinks import CountingTelemetry, FakeEventRecorder
 
 TEXT = (
@@ -49,10 +52,10 @@ class World:
     def __post_init__(self) -> None:
         profiles = {"test": ObjectRef("SchedulerProfile", "test", "uid-test")}
         resources = {"cpu", "memory", "pods", "example.com/gpu"}
-        self.sink = KubeletRejections(
-            self.clock, self.events, self.telemetry, profiles.get, resources.__contains__
-        )
-        self.sink.leading = True
+        self.live = LiveRevisions()
+        self.live.lead()
+        self.ports = make_ports(InMemoryKube(), self.clock, self.events, self.telemetry)
+        self.sink = KubeletRejections(self.live, self.ports, profiles.get, resources.__contains__)
         self.list()
 
     def list(self, *pods: FailedPod) -> None:
@@ -118,17 +121,15 @@ def test_those_of_before_are_nobodys_news() -> None:
     """The first list; and all that comes while another replica leads."""
     world = World()
     world.sink = KubeletRejections(
-        world.clock,
-        world.events,
-        world.telemetry,
+        world.live,
+        world.ports,
         lambda name: ObjectRef("SchedulerProfile", name, ""),
         str.isalpha,
     )
-    world.sink.leading = True
     world.list(failed("old"))
-    world.sink.leading = False
+    world.live.leading = False
     world.sink.put(failed("theirs"))
-    world.sink.leading = True
+    world.live.leading = True
     world.sink.put(failed("old"))
     world.sink.put(failed("theirs"))
     assert world.counted == {}

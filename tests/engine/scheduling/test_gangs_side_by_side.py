@@ -239,7 +239,7 @@ def delete_member(bench: Bench) -> None:
 def swap(bench: Bench) -> None:
     """Its profile has another revision."""
     resolution = RESOLVER(a_body("b", preset="BinPack", generation=2), {})
-    bench.loop.live["b"] = resolution.revision
+    bench.live["b"] = resolution.revision
     bench.queue.set_profile("b", resolution.queue_config, bench.clock.boottime())
 
 

@@ -371,7 +371,7 @@ def test_others_get_their_turn_between_slices() -> None:
         bench.nodes.put(versioned(make_node("n1", cpu="100", pods="1000")))
         for i in range(200):
             bench.pods.put(versioned(make_pod(f"p{i}", cpu="1m", memory="1Mi")))
-        bench.loop.deciding = True
+        bench.live.deciding = True
         running = asyncio.create_task(bench.loop.run())
         turns = []
         while len(bench.binder.under_way) < 200:

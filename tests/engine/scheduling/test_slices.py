@@ -62,7 +62,7 @@ def a_bench(
     bench.pods.list_ended()
     bench.queue.groups.all_listed()
     bench.context.snapshot.now = Ticking(looks)
-    bench.loop.deciding = True
+    bench.live.deciding = True
     return bench
 
 
@@ -217,7 +217,7 @@ def test_what_happens_to_a_gang_that_is_half_placed(happens: Callable[[Bench], N
 def test_what_was_set_down_is_not_bound_by_a_suspended_profile(of: int) -> None:
     """A pod, or a gang that is half placed, was begun before the profile was suspended."""
     bench = a_bench(1.5, nodes=1)
-    name = next(iter(bench.loop.live))
+    name = next(iter(bench.live))
     for i in range(of):
         bench.pods.put(member(i, of))
     run(bench, until=lambda: bool(bench.loop._paused))

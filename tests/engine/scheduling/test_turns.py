@@ -34,13 +34,13 @@ def a_bench(*names: str) -> Bench:
     bench = Bench(clock=BusyClock())
     for name in names:
         resolution = RESOLVER(a_body(name), {})
-        bench.loop.live[name] = resolution.revision
+        bench.live[name] = resolution.revision
         bench.queue.set_profile(name, resolution.queue_config, 0.0)
     bench.nodes.put(versioned(make_node("n", cpu="1000000", memory="100Ti", pods="100000")))
     bench.nodes.list_ended()
     bench.pods.list_ended()
     bench.queue.groups.all_listed()
-    bench.loop.deciding = True
+    bench.live.deciding = True
     return bench
 
 

@@ -7,12 +7,13 @@ condition that say so, everything else an event.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from moorage.core.objects.pods import Pod
 from moorage.engine.intake.object_sink import ObjectSink
 from moorage.engine.intake.pod_sink import PodSink
+from moorage.engine.live_revisions import LiveRevisions
 from moorage.engine.reports.pod_conditions import (
     SCHEDULER_ERROR,
     PodConditionUpdate,
@@ -26,7 +27,7 @@ MAX_REPORTS_PER_STEP = 20
 
 
 class UnreadableObjects:
-    """See the module's docstring. ``ours(scheduler_name)``: whether we lead and place such pods."""
+    """See the module's docstring."""
 
     def __init__(
         self,
@@ -34,13 +35,13 @@ class UnreadableObjects:
         sinks: Sequence[ObjectSink[Any]],
         failures: PodConditionWriter,
         events: EventRecorder,
-        ours: Callable[[str], bool],
+        live: LiveRevisions,
     ) -> None:
         self._pods = pods
         self._sinks = (pods, *sinks)
         self._pod_conditions = failures
         self._events = events
-        self._owns = ours
+        self._live = live
 
     @property
     def counts(self) -> Mapping[str, int]:
@@ -76,5 +77,5 @@ class UnreadableObjects:
             self._events.record(
                 Event(regarding, "SetAside", text, "Scheduling", controller="moorage", warning=True)
             )
-        elif self._owns(pod.spec.scheduler_name):
+        elif self._live.owns(pod.spec.scheduler_name):
             self._pod_conditions.report_if_new(PodConditionUpdate(pod, SCHEDULER_ERROR, text))

@@ -25,6 +25,7 @@ from moorage.api.bodies import Body
 from moorage.api.conditions import timestamp
 from moorage.core.framework.interfaces import ExtensionPoint
 from moorage.core.queue.scheduling_queue import SchedulingQueue
+from moorage.engine.live_revisions import LiveRevisions
 from moorage.engine.profiles.profile_conditions import (
     StatusInputs,
     condition_for,
@@ -95,9 +96,15 @@ class ProfileStatusWriter:
     """Writes status; see the module's docstring."""
 
     def __init__(
-        self, swapper: ProfileSwapper, queue: SchedulingQueue, writes: KubeWriter, clock: Clock
+        self,
+        live: LiveRevisions,
+        swapper: ProfileSwapper,
+        queue: SchedulingQueue,
+        writes: KubeWriter,
+        clock: Clock,
     ) -> None:
         self.inputs = StatusInputs()
+        self._live = live
         self._swapper = swapper
         self._queue = queue
         self._writes = writes
@@ -116,7 +123,7 @@ class ProfileStatusWriter:
         """Reconcile until cancelled; does nothing until this replica leads."""
         while True:
             self._notified.clear()
-            if self._swapper.leading and self._writes.open:
+            if self._live.leading and self._writes.open:
                 await self.write_due()
             try:
                 async with asyncio.timeout(ROUND_INTERVAL_SECONDS):

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import NamedTuple, ParamSpec
 
 from moorage.core.framework.registry import RequiredAccess
+from moorage.engine.live_revisions import LiveRevisions
 from moorage.engine.profiles.profile_conditions import (
     RequiredRight,
     StatusInputs,
@@ -87,7 +88,13 @@ def rights_to(need: RequiredRight) -> tuple[AccessRight, ...]:
 class ReplicaMonitor:
     """Announces this replica, and for the leader looks at the others and at its rights."""
 
-    def __init__(self, ports: Ports, look_at_quarantine: Callable[[], Awaitable[None]]) -> None:
+    def __init__(
+        self,
+        live: LiveRevisions,
+        ports: Ports,
+        look_at_quarantine: Callable[[], Awaitable[None]],
+    ) -> None:
+        self._live = live
         self._identity = ports.identity
         self._clock = ports.clock
         self._announcer = ports.announcer
@@ -138,7 +145,7 @@ class ReplicaMonitor:
         }
         await self._try(self._announcer.announce, self._identity, live)
         await self._try(self._refresh_quarantine)
-        if swapper.leading:
+        if self._live.leading:
             await self._try(self._check_replicas, reconciler.inputs)
             await self._try(self._check_rights, reconciler.inputs, swapper)
             reconciler.notify()

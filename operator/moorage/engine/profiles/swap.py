@@ -20,6 +20,7 @@ from moorage.api.bodies import Body
 from moorage.api.resolution import Resolution
 from moorage.core.framework.revisions import FieldError, Revision
 from moorage.core.queue.scheduling_queue import SchedulingQueue
+from moorage.engine.live_revisions import LiveRevisions
 from moorage.engine.profiles.ownership import ProfileOwnership
 from moorage.engine.profiles.records import ActiveRevision, ProfileRecord, name_conflicts
 from moorage.engine.profiles.resolving import PluginConfigResults, ProfileResolver, resolve
@@ -46,6 +47,7 @@ class ProfileSwapper:
 
     def __init__(
         self,
+        live: LiveRevisions,
         loop: SchedulingLoop,
         resolver: ProfileResolver,
         ports: Ports,
@@ -54,7 +56,6 @@ class ProfileSwapper:
         self.records: dict[str, ProfileRecord] = {}
         self.configs: dict[str, Body] = {}
         self.stored = StoredRevisions(ports.reads, ports.writes, resolver)
-        self.leading = False
         self.changed: Callable[[], None] = lambda: None
         """Called when a record changed, so that status follows."""
         self.orphaned: Callable[[str, str], None] = lambda scheduler_name, profile: None
@@ -63,6 +64,7 @@ class ProfileSwapper:
         """The resources that a revision would decide by and that are not listed yet, or not caught
         up since this replica leads.
         """
+        self._live = live
         self._loop = loop
         self._resolver = resolver
         self.config_facts = PluginConfigResults(resolver)
@@ -111,8 +113,7 @@ class ProfileSwapper:
         self._dirty.set()
 
     def lead(self, identity: str) -> None:
-        """From now on this replica stores revisions and tells of them."""
-        self.leading = True
+        """This replica leads: its profiles say so, and what is not stored yet is stored."""
         for record in self.records.values():
             self._apply_suspension(record)  # it may have to wait, for a resource that is late
             self._emit(record, "LeaderChanged", f"{identity} leads", warning=False)
@@ -214,7 +215,7 @@ class ProfileSwapper:
         if self._misses_kinds(record, resolution):
             self._apply_suspension(record)
             return True
-        if self.leading and not await self._store(record, resolution):
+        if self._live.leading and not await self._store(record, resolution):
             return False
         if self.records.get(record.name) is not record:  # it went while it was stored
             return True
@@ -262,7 +263,7 @@ class ProfileSwapper:
         started = self._clock.boottime()
         old = record.active.revision if record.active is not None else None
         record.active = ActiveRevision(revision, resolution, self._clock.now(), last_good)
-        self._loop.live[revision.scheduler_name] = revision
+        self._live[revision.scheduler_name] = revision
         self._apply_suspension(record)
         if old is not None:
             self._supersede(record, old)
@@ -280,7 +281,7 @@ class ProfileSwapper:
         swaps.info("swapped", extra=extra)
         if old is not None:
             self._loop.context.evaluator.retire(old)
-        if self.leading:
+        if self._live.leading:
             self._emit(
                 record,
                 "Activated",
@@ -337,7 +338,7 @@ class ProfileSwapper:
             return True
         self._apply_suspension(record)
         text = "; ".join(map(str, record.errors))
-        if self.leading and record.last_rejection != f"{record.generation} {text}":
+        if self._live.leading and record.last_rejection != f"{record.generation} {text}":
             record.last_rejection = f"{record.generation} {text}"
             self._telemetry.swap(record.name, "refused", 0.0)
             good = (
@@ -407,7 +408,7 @@ class ProfileSwapper:
             return
         revision: Revision = active.revision
         self._supersede(record, revision)
-        del self._loop.live[revision.scheduler_name]
+        del self._live[revision.scheduler_name]
         self._loop.queue.set_profile(revision.scheduler_name, None, self._clock.boottime())
         self._loop.interrupt_profile(
             revision.scheduler_name,

@@ -14,6 +14,7 @@ from moorage.api.conditions import ConditionReason
 from moorage.core.objects.pods import Pod
 from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
 from moorage.core.queue.scheduling_queue import SchedulingQueue
+from moorage.engine.live_revisions import LiveRevisions
 from moorage.engine.profiles.records import ProfileRecord
 from moorage.engine.profiles.swap import ProfileSwapper
 from moorage.engine.reports.pod_conditions import (
@@ -22,8 +23,8 @@ from moorage.engine.reports.pod_conditions import (
     PodConditionWriter,
     pod_object,
 )
-from moorage.ports.clock import Clock
-from moorage.ports.event_recorder import Event, EventRecorder
+from moorage.ports.bundle import Ports
+from moorage.ports.event_recorder import Event
 
 REPORT_AFTER_SECONDS = 60.0
 """Seconds without a node after which a pod's schedulerName is looked at."""
@@ -53,18 +54,18 @@ class UnmatchedPods:
 
     def __init__(
         self,
+        live: LiveRevisions,
         queue: SchedulingQueue,
-        clock: Clock,
-        events: EventRecorder,
+        ports: Ports,
         foreign: Collection[str],
         tell: Callable[[Pod, str], None],
     ) -> None:
+        self._live = live
         self._queue = queue
-        self._clock = clock
-        self._events = events
+        self._clock = ports.clock
+        self._events = ports.events
         self._foreign = {DEFAULT_SCHEDULER, *foreign}
         self._report = tell
-        self._leading = False
         self._names: dict[str, str] = {}
         """Profile -> schedulerName, those of other installations too."""
         self._served: frozenset[str] = frozenset()
@@ -97,7 +98,7 @@ class UnmatchedPods:
         self._explanations.clear()
         if len(self._deleted) > MAX_REMEMBERED:
             del self._deleted[next(iter(self._deleted))]
-        if self._leading:
+        if self._live.leading:
             self._orphans.extend(entry.uid for entry in self._queue.entries(scheduler_name))
 
     def pod_queued(self, pod: Pod) -> None:
@@ -107,7 +108,6 @@ class UnmatchedPods:
 
     def lead(self) -> None:
         """From now on this replica tells; the leader before it may have left some untold."""
-        self._leading = True
         for name in self._deleted:
             self._orphans.extend(
                 entry.uid for entry in self._queue.entries(name) if self._is_orphan(entry)
@@ -164,7 +164,7 @@ class UnmatchedPods:
         if (
             entry is None
             or entry.state is not QueueState.UNSERVED
-            or not self._leading
+            or not self._live.leading
             or not self._is_unmatched(entry.scheduler_name)
         ):
             return
@@ -212,8 +212,13 @@ class PodsOfInvalidProfiles:
     """See the module's docstring."""
 
     def __init__(
-        self, swapper: ProfileSwapper, queue: SchedulingQueue, failures: PodConditionWriter
+        self,
+        live: LiveRevisions,
+        swapper: ProfileSwapper,
+        queue: SchedulingQueue,
+        failures: PodConditionWriter,
     ) -> None:
+        self._live = live
         self._swapper = swapper
         self._queue = queue
         self._pod_conditions = failures
@@ -240,7 +245,7 @@ class PodsOfInvalidProfiles:
 
     def _invalid_profiles(self) -> Iterator[ProfileRecord]:
         """Profiles whose pods only a better spec helps; none while another replica leads."""
-        for record in self._swapper.records.values() if self._swapper.leading else ():
+        for record in self._swapper.records.values() if self._live.leading else ():
             if record.active is None and record.errors and not record.conflicts:
                 yield record
 

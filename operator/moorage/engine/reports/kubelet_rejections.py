@@ -11,11 +11,11 @@ import logging
 from collections.abc import Callable
 
 from moorage.core.objects.meta import ObjectMeta, PartialObject, Struct, key
-from moorage.ports.clock import Clock
-from moorage.ports.event_recorder import Event, EventRecorder, ObjectRef
+from moorage.engine.live_revisions import LiveRevisions
+from moorage.ports.bundle import Ports
+from moorage.ports.event_recorder import Event, ObjectRef
 from moorage.ports.guards import guard
 from moorage.ports.kube import UnreadableObject
-from moorage.ports.telemetry import Telemetry
 
 log = logging.getLogger(__name__)
 
@@ -79,8 +79,8 @@ class FailedPod(Struct, frozen=True):
 
 
 class KubeletRejections:
-    """``ports.kube.ReflectorSink`` for failed pods. It counts while ``leading``; of those that were
-    refused it keeps the UIDs.
+    """``ports.kube.ReflectorSink`` for failed pods. It counts while this replica leads; of
+    those that were refused it keeps the UIDs.
 
     ``profile(scheduler_name)`` gives the profile that has this schedulerName, None for a name of
     somebody else's; ``resources`` are the names of resources that nodes have, so that the reasons
@@ -89,16 +89,15 @@ class KubeletRejections:
 
     def __init__(
         self,
-        clock: Clock,
-        events: EventRecorder,
-        telemetry: Telemetry,
+        live: LiveRevisions,
+        ports: Ports,
         profile: Callable[[str], ObjectRef | None],
         resources: Callable[[str], bool],
     ) -> None:
-        self.leading = False
-        self._clock = clock
-        self._events = events
-        self._telemetry = telemetry
+        self._live = live
+        self._clock = ports.clock
+        self._events = ports.events
+        self._telemetry = ports.telemetry
         self._profile = profile
         self._is_resource = resources
         self._known: set[str] = set()
@@ -119,7 +118,7 @@ class KubeletRejections:
             self._listed.add(uid)
         if uid not in self._known:
             self._known.add(uid)
-            if self._synced and self.leading:
+            if self._synced and self._live.leading:
                 with guard("counting a refused pod", pod=key(pod)):
                     self._count(pod)
 

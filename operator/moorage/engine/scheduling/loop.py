@@ -31,6 +31,7 @@ from moorage.core.objects.pods import Pod
 from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
 from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.core.structures.budget import OutOfTime
+from moorage.engine.live_revisions import LiveRevisions
 from moorage.engine.reports.pod_conditions import attempt_error, pod_object
 from moorage.engine.scheduling.extender_cycles import ExtenderCycles
 from moorage.engine.scheduling.gang_scheduler import MemberOutcome
@@ -67,18 +68,17 @@ class SchedulingAttempt:
 
 
 class SchedulingLoop:
-    """See the module's docstring. ``live`` maps a schedulerName to the revision that decides;
-    ``ProfileSwapper`` writes it.
-    """
+    """See the module's docstring."""
 
     def __init__(
-        self, context: CycleContext, queue: SchedulingQueue, ports: Ports, outcomes: CycleOutcomes
+        self,
+        context: CycleContext,
+        queue: SchedulingQueue,
+        live: LiveRevisions,
+        ports: Ports,
+        outcomes: CycleOutcomes,
     ) -> None:
-        self.live: dict[str, Revision] = {}
-        self.deciding = False
-        """Whether this replica leads and may decide; set once it may, cleared for good when it
-        stops.
-        """
+        self.live = live
         self.context = context
         self.queue = queue
         self.outcomes = outcomes
@@ -142,7 +142,7 @@ class SchedulingLoop:
             until = self._clock.boottime() + SLICE_SECONDS
             while entry is not None:
                 self.attempt(entry)
-                more = self.deciding and self._clock.boottime() < until
+                more = self.live.deciding and self._clock.boottime() < until
                 entry = self._next() if more else None
             await asyncio.sleep(0)
 
@@ -191,13 +191,9 @@ class SchedulingLoop:
         ending = sum(outcome.revision is revision for _, outcome, _ in self._ending)
         return self.extender_cycles.count(revision) + self.binder.count(revision) + ending
 
-    def owns(self, scheduler_name: str) -> bool:
-        """Whether such pods are for us to place and to write to."""
-        return self.deciding and scheduler_name in self.live
-
     async def settle(self, seconds: float) -> None:
         """Decide no more; wait, at most so long, for what is under way."""
-        self.deciding = False
+        self.live.deciding = False
         for attempt in self._groups.values():
             _undo_placing(attempt)
         await self.extender_cycles.settle()
@@ -208,7 +204,7 @@ class SchedulingLoop:
     @property
     def _may_decide(self) -> bool:
         """Without the right to write binding would be in vain."""
-        return self.deciding and self._writes.open
+        return self.live.deciding and self._writes.open
 
     def _next(self) -> QueuedPodInfo | None:
         """The pod whose turn it is."""

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.pod_info import PodInfo, fits_with
@@ -28,6 +28,7 @@ from moorage.core.objects.pod_groups import group_of
 from moorage.core.objects.pods import Pod, on_node, priority
 from moorage.core.queue.queued_pod import QueueState
 from moorage.core.queue.scheduling_queue import SchedulingQueue
+from moorage.engine.live_revisions import LiveRevisions
 from moorage.engine.reports.pod_conditions import PodConditionWriter
 from moorage.ports.clock import Clock
 
@@ -69,13 +70,13 @@ class NominationWaker:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class NominationController:
-    """See the module's docstring. ``owns(scheduler_name)``: whether we lead and place such pods."""
+    """See the module's docstring."""
 
     cache: Cache
     queue: SchedulingQueue
     pod_conditions: PodConditionWriter
     clock: Clock
-    owns: Callable[[str], bool]
+    live: LiveRevisions
     _since: dict[str, tuple[str, float]] = dataclasses.field(default_factory=dict)
     """UID -> the node that the pod is nominated to and since when, as ``check`` has seen it."""
     _lagging: dict[str, float] = dataclasses.field(default_factory=dict)
@@ -155,7 +156,8 @@ class NominationController:
 
     def _ours_on(self, node: str) -> list[Pod]:
         there = [record.pod for record in self.cache.nominations.nominated_pods(node)]
-        return [pod for pod in there if isinstance(pod, Pod) and self.owns(pod.spec.scheduler_name)]
+        owns = self.live.owns
+        return [pod for pod in there if isinstance(pod, Pod) and owns(pod.spec.scheduler_name)]
 
     def _end(self, pod: Pod) -> None:
         self.nominate(pod, "")
@@ -169,7 +171,7 @@ class NominationController:
             if (
                 now - since[uid] >= REWRITE_INTERVAL_SECONDS
                 and entry is not None
-                and self.owns(entry.scheduler_name)
+                and self.live.owns(entry.scheduler_name)
             ):
                 self.pod_conditions.write_nomination(entry.pod)
                 since[uid] = now
@@ -182,7 +184,7 @@ class NominationController:
         return (
             entry is not None
             and entry.state in _TRIED_STATES
-            and self.owns(pod.spec.scheduler_name)
+            and self.live.owns(pod.spec.scheduler_name)
         )
 
     def _grace_on(self, node: str) -> float:

@@ -1,0 +1,24 @@
+"""Live revisions: which revision decides for each schedulerName, and whether this replica leads."""
+
+from __future__ import annotations
+
+from moorage.core.framework.revisions import Revision
+
+
+class LiveRevisions(dict[str, Revision]):
+    """The live revisions by schedulerName. ``ProfileSwapper`` writes them, on a standby too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.leading = False
+        """Whether this replica has the lease: it writes statuses, events and revisions."""
+        self.deciding = False
+        """Whether it may place pods: from when it leads until it begins to stop."""
+
+    def lead(self) -> None:
+        """This replica has the lease, and what it knows is up to date."""
+        self.leading = self.deciding = True
+
+    def owns(self, scheduler_name: str) -> bool:
+        """Whether pods with this schedulerName are for us to place and to write to."""
+        return self.deciding and scheduler_name in self
