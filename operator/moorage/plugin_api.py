@@ -21,15 +21,12 @@ from moorage.core.framework.interfaces import (
     Codes,
     DependentPlugin,
     ExtensionPoint,
-    FailedAttempt,
     FallibleFilterPlugin,
     FeasibleScorePlugin,
     FilterPlugin,
     NodeScores,
     ObjectReadingPlugin,
     Plugin,
-    PostFilterPlugin,
-    PostFilterResult,
     PreEnqueuePlugin,
     PreFilterExtensions,
     PreFilterPlugin,
@@ -42,6 +39,11 @@ from moorage.core.framework.interfaces import (
     Scores,
     SignPlugin,
     default_normalize_score,
+)
+from moorage.core.framework.post_filter_contract import (
+    FailedAttempt,
+    PostFilterPlugin,
+    PostFilterResult,
 )
 from moorage.core.framework.registry import PluginSpec
 from moorage.core.framework.scalar import ScalarPlugin

@@ -19,7 +19,7 @@ from moorage.api.v1alpha1.scheduler_profile import Plugins, SchedulerProfileSpec
 from moorage.core.framework.interfaces import ExtensionPoint
 from moorage.core.framework.revisions import MULTI_POINT, ProfileErrors
 from moorage.core.plugins.intree import PRESETS
-from moorage.core.plugins.node_resources.fit import NodeResourcesFitArgs
+from moorage.core.plugins.node_resources.fit_arguments import NodeResourcesFitArgs
 from tests.api.profiles import RESOLVER, a_config, a_profile, resolve
 
 FIT = "NodeResourcesFit"

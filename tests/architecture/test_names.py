@@ -17,6 +17,8 @@ CLASSES: Final = {
 }
 MODULES: Final = {
     "plugin": "the main module of a plugin's package",
+    "arguments": "of one plugin, in its package; of all, in the framework",
+    "queueing_hints": "what wakes the pods that a plugin rejected, in its package",
     "cli": "each distribution has one",
     "intree": "deciders in core, actors in the engine: the two halves of the same plugins",
     "bodies": "of our kinds in api, of requests in the embedded cluster",

@@ -23,7 +23,7 @@ from moorage.core.framework.revisions import (
     Revision,
     resolve,
 )
-from moorage.core.plugins.cel.plugin import CELArgs, CELFilter
+from moorage.core.plugins.cel.arguments import CELArgs, CELFilter
 from moorage.core.plugins.intree import INTREE, PRESETS
 from tests.bench.decisions import HOST, WARM, ZONE, cluster, make_pod
 

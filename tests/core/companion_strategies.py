@@ -24,7 +24,10 @@ from moorage.core.objects.pods import Pod
 from moorage.core.objects.workloads import ReplicaSet, ReplicationController, Service, StatefulSet
 from moorage.core.plugins.inter_pod_affinity.plugin import InterPodAffinityArgs
 from moorage.core.plugins.intree import INTREE, PRESETS
-from moorage.core.plugins.pod_topology_spread.plugin import DefaultConstraint, PodTopologySpreadArgs
+from moorage.core.plugins.pod_topology_spread.arguments import (
+    DefaultConstraint,
+    PodTopologySpreadArgs,
+)
 from tests.core.placement_strategies import lists, mostly
 
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"

@@ -25,7 +25,7 @@ from moorage.core.plugins.node_affinity import (
 from moorage.core.plugins.node_resources.balanced_allocation import (
     NodeResourcesBalancedAllocationArgs,
 )
-from moorage.core.plugins.node_resources.fit import (
+from moorage.core.plugins.node_resources.fit_arguments import (
     NodeResourcesFitArgs,
     RequestedToCapacityRatio,
     ScoringStrategy,

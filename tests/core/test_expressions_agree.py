@@ -26,7 +26,7 @@ from moorage.core.framework.revisions import (
 )
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
-from moorage.core.plugins.cel.plugin import CELArgs, CELFilter, CELScore
+from moorage.core.plugins.cel.arguments import CELArgs, CELFilter, CELScore
 from moorage.core.plugins.cel.variables import NODE, POD, VARIABLES
 from moorage.core.plugins.intree import INTREE, PRESETS
 from moorage.core.pods.requests import pod_requests

@@ -16,13 +16,8 @@ import pytest
 from moorage.api.bodies import Body
 from moorage.core.framework.cluster_events import ActionType, ClusterEventWithHint
 from moorage.core.framework.guard import guarded
-from moorage.core.framework.interfaces import (
-    ExtensionPoint,
-    Plugin,
-    PostFilterResult,
-    PreFilterResult,
-    ReserveResult,
-)
+from moorage.core.framework.interfaces import ExtensionPoint, Plugin, PreFilterResult, ReserveResult
+from moorage.core.framework.post_filter_contract import PostFilterResult
 from moorage.core.framework.registry import PluginSpec
 from moorage.core.framework.scalar import as_columnar
 from moorage.core.framework.status import SUCCESS, Code, Status

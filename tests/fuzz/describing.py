@@ -31,7 +31,8 @@ from moorage.core.columns.pod_info import PodInfo
 from moorage.core.columns.priorities import PriorityTable
 from moorage.core.columns.store import Store
 from moorage.core.columns.volume_table import VolumeTable
-from moorage.core.devices.ledger import DeviceLedger, PausedAllocations
+from moorage.core.devices.device_supply import PausedAllocations
+from moorage.core.devices.ledger import DeviceLedger
 from moorage.core.devices.pools import AllocationError
 from moorage.core.expressions import DeviceFacts
 from moorage.core.plugins.volume_binding.reach_index import _LabelIndex

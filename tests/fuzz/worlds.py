@@ -25,7 +25,7 @@ from moorage.core.objects.meta import HasMetadata, key
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pod_groups import PodGroup
 from moorage.core.objects.pods import Pod, on_node
-from moorage.core.plugins.dynamic_resources.plugin import ClaimReservation
+from moorage.core.plugins.dynamic_resources.claim_reservation import ClaimReservation
 from moorage.core.plugins.intree import INDEXES
 from moorage.core.plugins.volume_binding.offers import VolumeOffers
 from moorage.core.plugins.volume_binding.plugin import PodVolumes

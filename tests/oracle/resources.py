@@ -13,7 +13,10 @@ from fractions import Fraction
 from moorage.core.objects.meta import ResourceList
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Container, Pod
-from moorage.core.plugins.node_resources.fit import NodeResourcesFitArgs, UtilizationShapePoint
+from moorage.core.plugins.node_resources.fit_arguments import (
+    NodeResourcesFitArgs,
+    UtilizationShapePoint,
+)
 
 SUFFIXES = {
     "n": Fraction(1, 10**9),

@@ -12,7 +12,7 @@ from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod, TopologySpreadConstraint
 from moorage.core.objects.selector_terms import LabelSelector, Requirement
 from moorage.core.objects.workloads import ReplicaSet, ReplicationController, Service, StatefulSet
-from moorage.core.plugins.pod_topology_spread.plugin import PodTopologySpreadArgs
+from moorage.core.plugins.pod_topology_spread.arguments import PodTopologySpreadArgs
 from tests.oracle import affinity, taints
 from tests.oracle.cluster import Cluster
 from tests.oracle.selectors import is_empty, selects

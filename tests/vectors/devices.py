@@ -14,7 +14,8 @@ from moorage.core.framework.status import SUCCESS
 from moorage.core.objects.meta import key
 from moorage.core.objects.pods import Pod
 from moorage.core.objects.resource_claims import Allocation
-from moorage.core.plugins.dynamic_resources.plugin import NAME, ClaimReservation, DynamicResources
+from moorage.core.plugins.dynamic_resources.claim_reservation import ClaimReservation
+from moorage.core.plugins.dynamic_resources.plugin import NAME, DynamicResources
 
 
 def allocations(

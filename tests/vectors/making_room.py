@@ -12,17 +12,14 @@ from moorage.core.cycle.context import CycleContext
 from moorage.core.cycle.post_filter import run_post_filters
 from moorage.core.framework.evaluation.evaluation import Evaluation
 from moorage.core.framework.evaluation.rejections import node_codes
-from moorage.core.framework.interfaces import ExtensionPoint, FailedAttempt
+from moorage.core.framework.interfaces import ExtensionPoint
+from moorage.core.framework.post_filter_contract import FailedAttempt
 from moorage.core.framework.revisions import Revision
 from moorage.core.objects.meta import key
 from moorage.core.objects.pods import Pod
-from moorage.core.plugins.default_preemption.plugin import (
-    NAME,
-    DefaultPreemption,
-    PreemptionCandidate,
-    choose,
-    dry_run,
-)
+from moorage.core.plugins.default_preemption.candidates import PreemptionCandidate, choose
+from moorage.core.plugins.default_preemption.plugin import NAME, DefaultPreemption
+from moorage.core.plugins.default_preemption.victim_search import dry_run
 
 
 def post_filter(

@@ -15,7 +15,8 @@ from moorage.core.columns.snapshot import Snapshot
 from moorage.core.cycle.context import CycleContext, Diagnosis, ScheduleResult
 from moorage.core.cycle.cycle import decide
 from moorage.core.framework.evaluation.evaluation import Evaluation
-from moorage.core.framework.interfaces import ExtensionPoint, NodeRejection
+from moorage.core.framework.interfaces import ExtensionPoint
+from moorage.core.framework.post_filter_contract import NodeRejection
 from moorage.core.framework.revisions import ProfileErrors, Revision
 from moorage.core.framework.status import Code, Status, error_status, rejected_for, texts
 from moorage.core.objects.meta import Namespace

@@ -40,7 +40,7 @@ from moorage.core.framework.revisions import (
     Revision,
 )
 from moorage.core.plugins.node_resources.fit import NAME as FIT
-from moorage.core.plugins.node_resources.fit import NodeResourcesFitArgs
+from moorage.core.plugins.node_resources.fit_arguments import NodeResourcesFitArgs
 from moorage.core.queue.hints import ProfileQueueConfig
 
 PLUGINS_TO_COME = frozenset({"GangScheduling"})

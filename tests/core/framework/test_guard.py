@@ -21,19 +21,18 @@ from moorage.core.framework.cluster_events import (
 )
 from moorage.core.framework.guard import PluginFault, guarded
 from moorage.core.framework.interfaces import (
-    FailedAttempt,
     FallibleFilterPlugin,
     FeasibleScorePlugin,
     FilterPlugin,
     NodeScores,
     Plugin,
-    PostFilterResult,
     PreFilterResult,
     PreScorePlugin,
     ReserveResult,
     ScoreExtensions,
     ScorePlugin,
 )
+from moorage.core.framework.post_filter_contract import FailedAttempt, PostFilterResult
 from moorage.core.framework.registry import PluginSpec
 from moorage.core.framework.status import SKIP, SUCCESS, Code, Reason, Status, rejected
 from tests.builders import make_node, make_pod

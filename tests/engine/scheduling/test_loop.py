@@ -24,12 +24,11 @@ from moorage.core.framework.cluster_events import (
 from moorage.core.framework.interfaces import (
     Codes,
     ExtensionPoint,
-    FailedAttempt,
-    PostFilterResult,
     PreFilterResult,
     ReserveResult,
     Scores,
 )
+from moorage.core.framework.post_filter_contract import FailedAttempt, PostFilterResult
 from moorage.core.framework.registry import PluginSpec
 from moorage.core.framework.status import SUCCESS, Code, Reason, Status
 from moorage.core.objects.pods import Pod

@@ -39,14 +39,8 @@ from moorage.core.framework.extenders import (
     ExtenderQuestion,
     MetaVictims,
 )
-from moorage.core.framework.interfaces import (
-    MAX_NODE_SCORE,
-    ExtensionPoint,
-    PostFilterResult,
-    PreemptionPlugin,
-    Victims,
-    is_a,
-)
+from moorage.core.framework.interfaces import MAX_NODE_SCORE, ExtensionPoint, is_a
+from moorage.core.framework.post_filter_contract import PostFilterResult, PreemptionPlugin, Victims
 from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import Code, Reason, error_status, texts
 from moorage.core.framework.tie_breaking import pick

@@ -23,7 +23,7 @@ from moorage.core.cycle.context import CycleContext, Diagnosis, ScheduleResult
 from moorage.core.cycle.post_filter import fit_error, run_post_filters
 from moorage.core.framework.evaluation.evaluation import Evaluation
 from moorage.core.framework.evaluation.rejections import node_codes
-from moorage.core.framework.interfaces import PostFilterResult
+from moorage.core.framework.post_filter_contract import PostFilterResult
 from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import REJECTED, SUCCESS, Code
 from moorage.core.objects.pods import Pod

@@ -22,7 +22,8 @@ from moorage.core.framework.evaluation.rejections import (
     reason_counts,
     unschedulable_plugins,
 )
-from moorage.core.framework.interfaces import ExtensionPoint, FailedAttempt, PostFilterResult
+from moorage.core.framework.interfaces import ExtensionPoint
+from moorage.core.framework.post_filter_contract import FailedAttempt, PostFilterResult
 from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import SUCCESS, Code, Status, fit_error_message
 from moorage.core.objects.pods import Pod

@@ -13,14 +13,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections import OrderedDict
-from collections.abc import Hashable, Iterable, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Iterable, Sequence
 
 from kubefacts.cel import CELExpressionError
 from moorage.core.columns.change_log import VersionCounter
 from moorage.core.columns.nodes.node_table import NodeTable
 from moorage.core.columns.store import Store
-from moorage.core.devices.allocator import Allocator
+from moorage.core.devices.device_supply import DeviceSupply, KeptDevices, PausedAllocations
 from moorage.core.devices.extended_resources import is_extended_claim, owner_of
 from moorage.core.devices.pools import (
     AllocationError,
@@ -33,12 +32,12 @@ from moorage.core.devices.pools import (
     gather_pools,
     pool_of,
 )
+from moorage.core.devices.shapes import shape_of
 from moorage.core.devices.uses import (
     AvailableDevices,
     DevicesInUse,
     DevicesInUseWith,
     DeviceUse,
-    UseCounts,
     device_uses_of,
 )
 from moorage.core.expressions import DeviceFacts, holds
@@ -50,38 +49,9 @@ from moorage.core.structures.all_or_none import all_or_none
 
 _MAX_SPARE_SHAPES = 16
 """So many shapes that no node has now are worth no look: each allocation may make a new one."""
-
-_MAX_PAUSED_ALLOCATIONS = 64
-"""Searches that are kept while others have their turn."""
 _MIN_DEAD_NODES = 64
 """So many nodes that are gone are worth no look."""
 _MAX_DEVICES_LEFT = 16
-
-
-class KeptDevices(NamedTuple):
-    """What is kept for a pod: claims (UIDs) that only it may have allocated, and the devices that
-    they will get.
-    """
-
-    claims: frozenset[str]
-    taken: tuple[DeviceUse, ...]
-
-
-class DeviceSupply(Protocol):
-    """What there is for nodes."""
-
-    @property
-    def searches(self) -> PausedAllocations:
-        """Searches that were set down."""
-
-    def available(self, node: Node) -> AvailableDevices:
-        """What there is for a node. Raises AllocationError when a slice can't be used."""
-
-    def is_shape_known(self, node: Node) -> bool:
-        """Whether the node's shape is known, so that it costs nothing now."""
-
-    def shape(self, node: Node) -> int:
-        """The same for nodes that offer the same, names aside. Raises AllocationError."""
 
 
 @dataclasses.dataclass(slots=True)
@@ -149,7 +119,7 @@ class DeviceLedger:
     def number(self, pools: Iterable[Pool], uses: DevicesInUse) -> int:
         """The number of what is offered by these pools, so used."""
         shape = tuple(
-            _shape_of(pool, uses)
+            shape_of(pool, uses)
             for pool in pools
             if pool.devices or pool.state is not PoolState.USABLE
         )
@@ -429,49 +399,6 @@ class DevicesLeft:
         pools, shape, known = self._shapes.get(node.metadata.name, ((), -1, -1))
         same = shape == self._ledger.shape(node) and pools is self._ledger.available(node).pools
         return known if same else None
-
-
-def _shape_of(pool: Pool, uses: DevicesInUse) -> tuple[object, ...]:
-    """All of a pool that the search looks at, names left out."""
-    devices = tuple((one.equivalence_key, _content(uses.of(one.id))) for one in pool.devices)
-    left = uses.remaining_counters(pool)
-    return (
-        pool.id.driver,
-        pool.state,
-        devices,
-        None if left is None else tuple(sorted(left.items())),
-    )
-
-
-def _content(use: UseCounts) -> tuple[object, ...]:
-    """A use without what order its capacities came in."""
-    return use.whole > 0, use.shares > 0, tuple(sorted(use.consumed.items()))
-
-
-class PausedAllocations:
-    """Searches that were set down, by what they are for and where; one is gone on with only if all
-    that it looks at is as it was.
-    """
-
-    def __init__(self, ledger: DeviceSupply) -> None:
-        self._ledger = ledger
-        self._kept: OrderedDict[tuple[Hashable, str], tuple[int, Allocator]] = OrderedDict()
-
-    def keep(self, what: Hashable, node: Node, search: Allocator) -> None:
-        """Keep a search; of many those that were set down last."""
-        self._kept[what, node.metadata.name] = self._ledger.shape(node), search
-        if len(self._kept) > _MAX_PAUSED_ALLOCATIONS:
-            self._kept.popitem(last=False)
-
-    def take(self, what: Hashable, node: Node) -> Allocator | None:
-        """The search, if it can be gone on with."""
-        shape, search = self._kept.pop((what, node.metadata.name), (None, None))
-        same = (
-            search is not None
-            and shape == self._ledger.shape(node)
-            and search.available.pools is self._ledger.available(node).pools
-        )
-        return search if same else None
 
 
 def _identity(claim: ResourceClaim) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from moorage.core.framework.cluster_events import ActionType, ClusterEventWithHint, EventResource
-from moorage.core.framework.interfaces import Victims
+from moorage.core.framework.post_filter_contract import Victims
 from moorage.core.framework.registry import RequiredAccess
 from moorage.core.objects.pods import Pod
 

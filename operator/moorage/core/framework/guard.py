@@ -23,10 +23,10 @@ from moorage.core.framework.interfaces import (
     ExtensionPoint,
     NodeScores,
     Plugin,
-    PostFilterResult,
     PreFilterResult,
     ReserveResult,
 )
+from moorage.core.framework.post_filter_contract import PostFilterResult
 from moorage.core.framework.status import REJECTED, Code, Reason, Status
 from moorage.core.objects.pods import Pod
 

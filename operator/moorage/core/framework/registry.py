@@ -10,7 +10,33 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 from moorage.core.framework.guard import Guard
-from moorage.core.framework.interfaces import PROTOCOLS, ExtensionPoint, Plugin
+from moorage.core.framework.interfaces import (
+    ExtensionPoint,
+    FeasibleScorePlugin,
+    FilterPlugin,
+    Plugin,
+    PreEnqueuePlugin,
+    PreFilterPlugin,
+    PreScorePlugin,
+    QueueSortPlugin,
+    ReservePlugin,
+    ScorePlugin,
+)
+from moorage.core.framework.post_filter_contract import PostFilterPlugin
+
+_PROTOCOLS: dict[ExtensionPoint, tuple[type[Any], ...]] = {
+    ExtensionPoint.PRE_ENQUEUE: (PreEnqueuePlugin,),
+    ExtensionPoint.QUEUE_SORT: (QueueSortPlugin,),
+    ExtensionPoint.PRE_FILTER: (PreFilterPlugin,),
+    ExtensionPoint.FILTER: (FilterPlugin,),
+    ExtensionPoint.POST_FILTER: (PostFilterPlugin,),
+    ExtensionPoint.PRE_SCORE: (PreScorePlugin,),
+    ExtensionPoint.SCORE: (ScorePlugin, FeasibleScorePlugin),
+    ExtensionPoint.RESERVE: (ReservePlugin,),
+}
+"""The protocols of each extension point that a decider can have; the remaining points belong to
+actors.
+"""
 
 
 class RequiredAccess(NamedTuple):
@@ -52,7 +78,7 @@ class PluginSpec:
             return self.acts_at
         mine = (
             point
-            for point, protocols in PROTOCOLS.items()
+            for point, protocols in _PROTOCOLS.items()
             if any(_has(self.decider, protocol) for protocol in protocols)
         )
         return self.acts_at | frozenset(mine)

@@ -28,11 +28,15 @@ from moorage.core.plugins import (
     volume_zone,
 )
 from moorage.core.plugins.cel import plugin as cel
+from moorage.core.plugins.cel.arguments import CELArgs
 from moorage.core.plugins.default_preemption import plugin as default_preemption
 from moorage.core.plugins.dynamic_resources import plugin as dynamic_resources
+from moorage.core.plugins.dynamic_resources.arguments import DynamicResourcesArgs
 from moorage.core.plugins.inter_pod_affinity import plugin as inter_pod_affinity
 from moorage.core.plugins.node_resources import balanced_allocation, fit
+from moorage.core.plugins.node_resources.fit_arguments import NodeResourcesFitArgs, ScoringStrategy
 from moorage.core.plugins.pod_topology_spread import plugin as pod_topology_spread
+from moorage.core.plugins.pod_topology_spread.arguments import PodTopologySpreadArgs
 from moorage.core.plugins.pod_topology_spread.default_selectors import ServiceSelectors
 from moorage.core.plugins.volume_binding import plugin as volume_binding
 from moorage.core.plugins.volume_binding.offers import StorageCapacities, VolumeOffers
@@ -60,7 +64,7 @@ INTREE: tuple[PluginSpec, ...] = (
         weight=2,
     ),
     PluginSpec(node_ports.NAME, node_ports.NodePorts),
-    PluginSpec(fit.NAME, fit.NodeResourcesFit, fit.NodeResourcesFitArgs),
+    PluginSpec(fit.NAME, fit.NodeResourcesFit, NodeResourcesFitArgs),
     PluginSpec(volume_restrictions.NAME, volume_restrictions.VolumeRestrictions),
     PluginSpec(node_volume_limits.NAME, node_volume_limits.NodeVolumeLimits),
     PluginSpec(
@@ -77,7 +81,7 @@ INTREE: tuple[PluginSpec, ...] = (
     PluginSpec(
         pod_topology_spread.NAME,
         pod_topology_spread.PodTopologySpread,
-        pod_topology_spread.PodTopologySpreadArgs,
+        PodTopologySpreadArgs,
         weight=2,
     ),
     PluginSpec(
@@ -89,7 +93,7 @@ INTREE: tuple[PluginSpec, ...] = (
     PluginSpec(
         dynamic_resources.NAME,
         dynamic_resources.DynamicResources,
-        dynamic_resources.DynamicResourcesArgs,
+        DynamicResourcesArgs,
         acts_at=frozenset({ExtensionPoint.PRE_BIND}),
         weight=2,
         writes=(
@@ -114,9 +118,9 @@ INTREE: tuple[PluginSpec, ...] = (
     PluginSpec(image_locality.NAME, image_locality.ImageLocality),
     PluginSpec(DEFAULT_BINDER, None, acts_at=frozenset({ExtensionPoint.BIND})),
     PluginSpec(node_declared_features.NAME, node_declared_features.NodeDeclaredFeatures),
-    PluginSpec(cel.NAME, cel.CEL, cel.CELArgs),
+    PluginSpec(cel.CEL.name, cel.CEL, CELArgs),
 )
-OURS = frozenset({cel.NAME})
+OURS = frozenset({cel.CEL.name})
 """Plugins that kube-scheduler does not have. They do nothing without arguments, so no preset has
 them.
 """
@@ -135,8 +139,8 @@ def _led_by_resources(*without: str) -> tuple[tuple[str, int], ...]:
     )
 
 
-_ONLY_OWN_CONSTRAINTS = pod_topology_spread.PodTopologySpreadArgs(defaulting_type="List")
-_MOST_ALLOCATED = fit.NodeResourcesFitArgs(scoring_strategy=fit.ScoringStrategy("MostAllocated"))
+_ONLY_OWN_CONSTRAINTS = PodTopologySpreadArgs(defaulting_type="List")
+_MOST_ALLOCATED = NodeResourcesFitArgs(scoring_strategy=ScoringStrategy("MostAllocated"))
 
 PRESETS: Mapping[str, Preset] = {
     preset.name: preset

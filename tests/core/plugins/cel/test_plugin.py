@@ -30,8 +30,9 @@ from moorage.core.framework.revisions import (
 from moorage.core.framework.status import Code
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
-from moorage.core.plugins.cel import plugin as cel
-from moorage.core.plugins.cel.plugin import CEL, CELArgs, CELFilter, CELScore
+from moorage.core.plugins.cel import cached_results
+from moorage.core.plugins.cel.arguments import CELArgs, CELFilter, CELScore
+from moorage.core.plugins.cel.plugin import CEL
 from moorage.core.plugins.cel.variables import VARIABLES
 from moorage.core.plugins.intree import INTREE, PRESETS
 from moorage.core.pods.requests import PODS, pod_requests
@@ -743,8 +744,8 @@ def test_what_takes_long_is_done_in_parts(point: str) -> None:
     nodes = [make_node(f"n{i}") for i in range(100)]
     calm, revision = world(args, *nodes, alone=True)
     hasty, _ = world(args, *nodes)
-    cel._results_of.cache_clear()
-    hasty.snapshot.now = Ticking(cel.SLICE_SECONDS / 30)
+    cached_results._results_of.cache_clear()
+    hasty.snapshot.now = Ticking(cached_results.SLICE_SECONDS / 30)
     outcomes = [cycle.decide(make_pod("p"), revision, hasty) for _ in range(4)]
     outcome, left = outcomes.pop(), []
     for ended in outcomes:
@@ -762,7 +763,7 @@ def test_one_input_at_least_is_evaluated() -> None:
     """However slow the machine is, each attempt gets on."""
     args = filtering("node.metadata.name != ''")
     context, revision = world(args, *(make_node(f"n{i}") for i in range(5)))
-    cel._results_of.cache_clear()
+    cached_results._results_of.cache_clear()
     context.snapshot.now = Ticking(1000)
     outcomes = [cycle.decide(make_pod("p"), revision, context) for _ in range(5)]
     assert [type(outcome) for outcome in outcomes] == [Diagnosis] * 4 + [ScheduleResult]
@@ -770,7 +771,7 @@ def test_one_input_at_least_is_evaluated() -> None:
 
 def test_too_many_answers_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     """Scores that are never the same twice cost no memory without end, and stay right."""
-    monkeypatch.setattr(cel, "_MAX_KEPT_RESULTS", 8)
+    monkeypatch.setattr(cached_results, "_MAX_KEPT_RESULTS", 8)
     args = scoring("node.requested.pods")
     context, revision = world(args, make_node("a"), make_node("b"), alone=True)
     for i in range(60):
@@ -778,6 +779,6 @@ def test_too_many_answers_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None
         assert isinstance(outcome, ScheduleResult)
         assert outcome.score == context.snapshot.nodes.requested[PODS].max()
         cycle.assume_and_reserve(outcome, context)
-        answers = cel._cached_results(args, cel._CachedScores, make_pod("p"))
+        answers = cached_results.cached_results(args, cached_results.CachedScores, make_pod("p"))
         assert len(answers.found) <= 11
         assert len(answers._known) <= 11

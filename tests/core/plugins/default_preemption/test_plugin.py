@@ -18,7 +18,8 @@ from moorage.core.columns.store import Store
 from moorage.core.cycle.context import CycleContext, Diagnosis
 from moorage.core.cycle.cycle import decide
 from moorage.core.framework.cluster_events import ActionType, ClusterEvent, EventResource
-from moorage.core.framework.interfaces import ExtensionPoint, PostFilterPlugin
+from moorage.core.framework.interfaces import ExtensionPoint
+from moorage.core.framework.post_filter_contract import PostFilterPlugin
 from moorage.core.framework.registry import build_registry
 from moorage.core.framework.revisions import (
     EnabledPlugins,
@@ -31,13 +32,12 @@ from moorage.core.objects.meta import PartialObject
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
 from moorage.core.objects.workloads import PodDisruptionBudget
-from moorage.core.plugins.default_preemption.plugin import (
-    DefaultPreemption,
-    DefaultPreemptionArgs,
+from moorage.core.plugins.default_preemption.candidates import (
     PreemptionCandidate,
     candidate_of,
     choose,
 )
+from moorage.core.plugins.default_preemption.plugin import DefaultPreemption, DefaultPreemptionArgs
 from moorage.core.plugins.intree import INTREE, PRESETS
 from moorage.core.pods.requests import pod_requests
 from tests.builders import make_node

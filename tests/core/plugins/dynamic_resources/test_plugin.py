@@ -20,11 +20,11 @@ from moorage.core.framework.cluster_events import ActionType, ClusterEvent, Even
 from moorage.core.framework.interfaces import (
     FallibleFilterPlugin,
     ObjectReadingPlugin,
-    PostFilterPlugin,
     PreEnqueuePlugin,
     PreparingScorePlugin,
     ReservePlugin,
 )
+from moorage.core.framework.post_filter_contract import PostFilterPlugin
 from moorage.core.framework.registry import build_registry
 from moorage.core.framework.revisions import (
     EnabledPlugins,
@@ -69,12 +69,9 @@ from moorage.core.objects.resource_claims import (
     ResourceSliceSpec,
 )
 from moorage.core.objects.selector_terms import NodeSelector, NodeSelectorTerm, Requirement
-from moorage.core.plugins.dynamic_resources.plugin import (
-    ClaimRelease,
-    ClaimReservation,
-    DynamicResources,
-    DynamicResourcesArgs,
-)
+from moorage.core.plugins.dynamic_resources.arguments import DynamicResourcesArgs
+from moorage.core.plugins.dynamic_resources.claim_reservation import ClaimRelease, ClaimReservation
+from moorage.core.plugins.dynamic_resources.plugin import DynamicResources
 from moorage.core.plugins.intree import INTREE, PRESETS
 from tests.builders import make_node, make_pod
 

@@ -31,12 +31,14 @@ from moorage.core.plugins.node_resources.fit import (
     TOO_MANY_PODS,
     TOO_SMALL,
     NodeResourcesFit,
+)
+from moorage.core.plugins.node_resources.fit_arguments import (
     NodeResourcesFitArgs,
     RequestedToCapacityRatio,
     ScoringStrategy,
     UtilizationShapePoint,
-    shape_table,
 )
+from moorage.core.plugins.node_resources.fit_scoring import shape_table
 from moorage.core.plugins.node_resources.resource_allocation import ResourceSpec
 from moorage.core.pods.requests import pod_requests
 from tests.builders import make_node, make_pod

@@ -28,12 +28,12 @@ from moorage.core.objects.meta import ObjectMeta
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
 from moorage.core.objects.workloads import Service, ServiceSpec
-from moorage.core.plugins.pod_topology_spread.filtering import SpreadFilterState
-from moorage.core.plugins.pod_topology_spread.plugin import (
+from moorage.core.plugins.pod_topology_spread.arguments import (
     DefaultConstraint,
-    PodTopologySpread,
     PodTopologySpreadArgs,
 )
+from moorage.core.plugins.pod_topology_spread.filtering import SpreadFilterState
+from moorage.core.plugins.pod_topology_spread.plugin import PodTopologySpread
 from tests.core.plugins.companions import (
     HOST,
     ZONE,

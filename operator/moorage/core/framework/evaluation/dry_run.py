@@ -22,7 +22,8 @@ from moorage.core.columns.nominations import MAX_NOMINATED_ELSEWHERE, yields_to
 from moorage.core.columns.pod_info import PodBatch, PodInfo
 from moorage.core.columns.snapshot import Snapshot, Trial
 from moorage.core.framework.evaluation.plugin_result import PluginResult
-from moorage.core.framework.interfaces import FilterPlugin, NodeRejection, PreFilterExtensions, is_a
+from moorage.core.framework.interfaces import FilterPlugin, PreFilterExtensions, is_a
+from moorage.core.framework.post_filter_contract import NodeRejection
 from moorage.core.objects.pods import Pod
 
 T = TypeVar("T")

@@ -23,18 +23,12 @@ from moorage.core.framework.evaluation.score_result import ScoreResult
 from moorage.core.framework.interfaces import (
     MAX_NODE_SCORE,
     FallibleFilterPlugin,
-    NodeRejection,
     ObjectReadingPlugin,
     PreFilterExtensions,
     is_a,
 )
-from moorage.core.framework.status import (
-    SUCCESS,
-    Code,
-    Status,
-    error_status,
-    texts,
-)
+from moorage.core.framework.post_filter_contract import NodeRejection
+from moorage.core.framework.status import SUCCESS, Code, Status, error_status, texts
 from moorage.core.objects.pods import Pod
 
 PASSES = -1

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from moorage.core.columns.pod_info import PodInfo
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.framework.evaluation.evaluation import OUT_OF_SCOPE, PASSES, Evaluation
-from moorage.core.framework.interfaces import NodeRejection
+from moorage.core.framework.post_filter_contract import NodeRejection
 from moorage.core.framework.status import Code, Status, Why, is_unresolvable, rejected_for, texts
 
 

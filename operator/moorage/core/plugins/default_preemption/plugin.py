@@ -19,15 +19,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Annotated, ClassVar, Literal, NamedTuple
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 from annotated_types import Ge, Interval
 
-from moorage.core.columns.pod_info import PodBatch, PodInfo
-from moorage.core.columns.snapshot import Snapshot
+from moorage.core.columns.pod_info import PodInfo
 from moorage.core.columns.store import Lister
 from moorage.core.framework.arguments import ARGUMENTS, Violation
 from moorage.core.framework.cluster_events import (
@@ -36,20 +34,24 @@ from moorage.core.framework.cluster_events import (
     ClusterEventWithHint,
     EventResource,
 )
-from moorage.core.framework.interfaces import DryRun, FailedAttempt, PostFilterResult, Victims
-from moorage.core.framework.status import SUCCESS, Code, Reason, Status, fit_error_message, texts
+from moorage.core.framework.post_filter_contract import FailedAttempt, PostFilterResult, Victims
+from moorage.core.framework.status import SUCCESS, Code, Reason, Status, fit_error_message
 from moorage.core.framework.tie_breaking import in_order
 from moorage.core.objects.meta import HasMetadata
 from moorage.core.objects.pods import Pod, priority
 from moorage.core.objects.workloads import PodDisruptionBudget
-from moorage.core.plugins.default_preemption.disruption_budgets import (
-    BudgetsByNamespace,
-    budgets,
-    unevictable_pods,
-    violating_pods,
+from moorage.core.plugins.default_preemption.candidates import (
+    Outcome,
+    PreemptionCandidate,
+    candidate_of,
+    choose,
 )
-
-IntRows = npt.NDArray[np.intp]
+from moorage.core.plugins.default_preemption.victim_search import (
+    NO_VICTIMS,
+    IntRows,
+    dry_run,
+    potential_victims,
+)
 
 NAME = "DefaultPreemption"
 NEVER = Reason(
@@ -66,7 +68,6 @@ NO_HELP = Reason("PreemptionNoHelp", "preemption: {}", Code.UNSCHEDULABLE)
 NO_CANDIDATE = Reason(
     "NoCandidateNode", "preemption: no candidate node for preemption", Code.UNSCHEDULABLE
 )
-NO_VICTIMS = "No preemption victims found for incoming pod"
 NOT_TRIED = "Preemption is not helpful for scheduling"
 PROTECTED = "Preemption would violate a disruption budget"
 
@@ -76,9 +77,6 @@ BY_PREEMPTION = "PreemptionByScheduler"
 _UNSCHEDULABLE = 1
 _MIN_ROWS_PER_SEARCH = 64
 """Nodes are tried at least so many at a time: one by one would cost more."""
-_NOT_STARTED = "~"
-"""Sorts behind every time. A pod without a start counts as started just now."""
-_PRIORITIES_FROM = -(2**31)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -104,25 +102,6 @@ class DefaultPreemptionArgs:
             Violation(percentage, 0, f"cannot be zero at the same time as {absolute}"),
             Violation(absolute, 0, f"cannot be zero at the same time as {percentage}"),
         ]
-
-
-class PreemptionCandidate(NamedTuple):
-    """A row where the pod fits once the victims are gone, the most important of them first."""
-
-    row: int
-    victims: tuple[Pod, ...]
-    num_pdb_violations: int
-    """How many of them a disruption budget protects."""
-    cost: tuple[int, int, int, int]
-    """Budget violations, the highest priority, the sum of priorities (each made positive), how many
-    victims: the less the better.
-    """
-    started: str
-    """When the first of the victims of highest priority started: the later the better."""
-
-
-Outcome = PreemptionCandidate | tuple[str, ...]
-"""What came of a row: a candidate, or the reasons why it is none."""
 
 
 def _never(_pod: Pod, _event: ClusterEvent, _store: Lister) -> bool:
@@ -299,36 +278,6 @@ class DefaultPreemption:
         )
 
 
-def choose(candidates: Sequence[PreemptionCandidate]) -> PreemptionCandidate:
-    """The one that does least harm; among equals the one whose best victims started last, then the
-    first.
-    """
-    least = min(candidate.cost for candidate in candidates)
-    return max((one for one in candidates if one.cost == least), key=lambda one: one.started)
-
-
-def candidate_of(row: int, victims: tuple[Pod, ...], violations: int) -> PreemptionCandidate:
-    """The candidate with what candidates are compared by."""
-    priorities = [priority(victim) for victim in victims]
-    cost = (
-        violations,
-        priorities[0],
-        sum(each - _PRIORITIES_FROM for each in priorities),
-        len(priorities),
-    )
-    started = min(
-        _start(victim)
-        for victim, each in zip(victims, priorities, strict=True)
-        if each == priorities[0]
-    )
-    return PreemptionCandidate(row, victims, violations, cost, started)
-
-
-def _start(pod: Pod) -> str:
-    """RFC 3339 in UTC with whole seconds, as API servers write it: sorts by time."""
-    return pod.status.start_time or _NOT_STARTED
-
-
 def _ineligible(pod: Pod, attempt: FailedAttempt) -> Reason | None:
     """Why the pod may not preempt: it does not want to, or what it did preempt is still going."""
     if pod.spec.preemption_policy == "Never":
@@ -339,7 +288,7 @@ def _ineligible(pod: Pod, attempt: FailedAttempt) -> Reason | None:
         return None
     return (
         UNDER_WAY
-        if any(map(_is_terminating_victim, _potential_victims(pod, attempt.snapshot, node)))
+        if any(map(_is_terminating_victim, potential_victims(pod, attempt.snapshot, node)))
         else None
     )
 
@@ -356,135 +305,3 @@ def _is_terminating_victim(record: PodInfo) -> bool:
         (c.type, c.status, c.reason) == ("DisruptionTarget", "True", BY_PREEMPTION)
         for c in conditions
     )
-
-
-# ---- the dry run ---------------------------------------------------------------------------------
-
-
-def dry_run(
-    pod: Pod, attempt: FailedAttempt, rows: IntRows, respectful: bool = False
-) -> dict[int, Outcome]:
-    """Which of these rows would take the pod without whom, and why the others would not.
-
-    ``respectful``: violations are counted as the API server would see them, victim by victim, not
-    as kube-scheduler does.
-    """
-    snapshot = attempt.snapshot
-    lower = {
-        row: sorted(_potential_victims(pod, snapshot, snapshot.nodes.names[row]), key=_importance)
-        for row in rows.tolist()
-    }
-    batch = PodBatch([record for records in lower.values() for record in records], snapshot.nodes)
-    ends = np.cumsum([len(records) for records in lower.values()], dtype=np.intp)
-    by_namespace = budgets(snapshot.store)
-    lanes = _DryRunLanes(
-        batch, rows, np.concatenate([[0], ends[:-1]]), ends, *_reprieve_order(batch, by_namespace)
-    )
-    with attempt.dry_run() as what_if:
-        what_if.remove(batch, lanes.queue)
-        hopeless = what_if.run_filters(rows)
-        fitting = np.flatnonzero([row not in hopeless for row in rows.tolist()])
-        victims = _reprieve(what_if, lanes, fitting)
-    came: dict[int, Outcome] = {row: tuple(texts(refusal.why)) for row, refusal in hopeless.items()}
-    return came | {
-        int(rows[i]): lanes.outcome(i, victims, by_namespace if respectful else None)
-        for i in fitting.tolist()
-    }
-
-
-class _DryRunLanes(NamedTuple):
-    """The pods that are tried away from several rows, side by side: those of row i are at places
-    starts[i]..ends[i] of the batch.
-    """
-
-    batch: PodBatch
-    rows: IntRows
-    starts: IntRows
-    ends: IntRows
-    queue: IntRows
-    """Places in the order in which they are put back, within each row's range."""
-    protected: npt.NDArray[np.bool_]
-    """Whether a budget protects the pod at this place. bool[pods]."""
-
-    def outcome(
-        self, i: int, victims: npt.NDArray[np.bool_], by_namespace: BudgetsByNamespace | None
-    ) -> Outcome:
-        """Row i without its victims (bool[pods]); if it needs none, somebody else refuses the pod
-        there.
-        """
-        places = np.arange(self.starts[i], self.ends[i])[victims[self.starts[i] : self.ends[i]]]
-        if not places.size:
-            return (NO_VICTIMS,)
-        pods = _pods(self.batch.records[place] for place in places.tolist())
-        violations = (
-            int(np.count_nonzero(self.protected[places]))
-            if by_namespace is None
-            else unevictable_pods(pods, by_namespace)
-        )
-        return candidate_of(int(self.rows[i]), pods, violations)
-
-
-def _reprieve(what_if: DryRun, lanes: _DryRunLanes, fitting: IntRows) -> npt.NDArray[np.bool_]:
-    """Put the pods of these lanes back, one of each at a time; with whom the pod does not fit any
-    more is a victim. bool[pods].
-    """
-    victims = np.zeros(lanes.queue.size, bool)
-    turn = 0
-    while (trying := fitting[lanes.starts[fitting] + turn < lanes.ends[fitting]]).size:
-        back = lanes.queue[lanes.starts[trying] + turn]
-        what_if.add(lanes.batch, back)
-        refused = what_if.run_filters(lanes.rows[trying])
-        if refused:
-            failed = back[[row in refused for row in lanes.rows[trying].tolist()]]
-            what_if.remove(lanes.batch, failed)
-            victims[failed] = True
-        turn += 1
-    return victims
-
-
-def _potential_victims(pod: Pod, snapshot: Snapshot, node: str) -> list[PodInfo]:
-    """The pods on a node that this one may displace; those that would not go are none."""
-    mine = priority(pod)
-    there = (record for record in snapshot.pods_on(node) if not record.stuck)
-    return [
-        record
-        for record in there
-        if isinstance(record.pod, Pod) and (record.pod.spec.priority or 0) < mine
-    ]
-
-
-def _importance(record: PodInfo) -> tuple[int, str, str]:
-    """Lower for the more important: by priority, then by how long it runs. The UID only fixes the
-    order of equals.
-    """
-    pod: Pod = record.pod  # type: ignore[assignment]  # only pods that could be read are displaced
-    return -(pod.spec.priority or 0), pod.status.start_time or _NOT_STARTED, pod.metadata.uid
-
-
-def _pods(records: Iterable[PodInfo]) -> tuple[Pod, ...]:
-    return tuple(record.pod for record in records if isinstance(record.pod, Pod))
-
-
-def _reprieve_order(
-    batch: PodBatch, by_namespace: BudgetsByNamespace
-) -> tuple[IntRows, npt.NDArray[np.bool_]]:
-    """Places of the batch in the order in which its pods are put back, and whom budgets protect.
-    (intp[pods], bool[pods]).
-
-    On each row those come first whose going would violate a budget; the most important ones first
-    in either group, as they stand in the batch. All budgets of a pod are charged for it, in the
-    order of importance, whether they have anything left or not.
-    """
-    places = np.arange(len(batch.records))
-    if not by_namespace:
-        return places, np.zeros(places.size, bool)
-    protected = np.array(
-        violating_pods(zip(_pods(batch.records), batch.rows.tolist(), strict=True), by_namespace),
-        bool,
-    )
-    lane = (
-        np.concatenate([[0], np.cumsum(batch.rows[1:] != batch.rows[:-1])])
-        if places.size
-        else places
-    )
-    return np.lexsort((places, ~protected, lane)), protected

@@ -24,13 +24,14 @@ from moorage.core.columns.store import Lister, Store
 from moorage.core.devices.allocation_results import allocation_of
 from moorage.core.devices.allocator import AllocationTimeout, Allocator, ClaimAssignment
 from moorage.core.devices.claim_requests import evaluate_all
+from moorage.core.devices.device_supply import DeviceSupply, KeptDevices
 from moorage.core.devices.extended_resources import (
     ExtendedResourceRequests,
     claim_to_create,
     classes_by_resource,
     requests_for,
 )
-from moorage.core.devices.ledger import DeviceLedger, DeviceSupply, KeptDevices
+from moorage.core.devices.ledger import DeviceLedger
 from moorage.core.devices.pod_claims import ClaimError, binding_failed, check_classes, claims_of
 from moorage.core.devices.pools import AllocationError
 from moorage.core.devices.uses import device_uses_of

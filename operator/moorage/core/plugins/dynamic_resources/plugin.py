@@ -17,38 +17,31 @@ docs/adr/0006.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
-from typing import ClassVar, NamedTuple
+from collections.abc import Iterator
+from typing import ClassVar
 
 import numpy as np
 
-from kubefacts.durations import parse_signed, text_of
+from kubefacts.durations import parse_signed
 from kubefacts.labels import SelectorError
 from kubefacts.quantities import QuantityError
 from moorage.core.columns.nodes.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.store import Lister
 from moorage.core.devices.allocator import AllocationTimeout
-from moorage.core.devices.ledger import DeviceLedger, KeptDevices
-from moorage.core.devices.pod_claims import ClaimError, can_be_deallocated, claim_names, claims_of
-from moorage.core.devices.pools import AllocationError, AlternativesFailed, PoolState
-from moorage.core.framework.arguments import ARGUMENTS, FieldErrorType, Violation
-from moorage.core.framework.cluster_events import (
-    ActionType,
-    ClusterEvent,
-    ClusterEventWithHint,
-    EventResource,
-)
+from moorage.core.devices.ledger import DeviceLedger
+from moorage.core.devices.pod_claims import ClaimError, can_be_deallocated
+from moorage.core.devices.pools import AllocationError, AlternativesFailed
+from moorage.core.framework.cluster_events import ActionType, ClusterEventWithHint, EventResource
 from moorage.core.framework.evaluation.dry_run import with_nominated_pods
 from moorage.core.framework.interfaces import (
     Codes,
-    FailedAttempt,
-    PostFilterResult,
     PreFilterResult,
     ReserveResult,
     Scores,
     default_normalize_score,
 )
+from moorage.core.framework.post_filter_contract import FailedAttempt, PostFilterResult
 from moorage.core.framework.status import (
     SKIP,
     SUCCESS,
@@ -61,261 +54,47 @@ from moorage.core.framework.status import (
 )
 from moorage.core.objects.meta import HasMetadata
 from moorage.core.objects.nodes import Node
-from moorage.core.objects.pods import ContainerExtendedResourceRequest, Pod
-from moorage.core.objects.resource_claims import (
-    Allocation,
-    DeviceClass,
-    ResourceClaim,
-    ResourceSlice,
-)
+from moorage.core.objects.pods import Pod
+from moorage.core.objects.resource_claims import DeviceClass, ResourceClaim, ResourceSlice
+from moorage.core.plugins.dynamic_resources.arguments import DynamicResourcesArgs
+from moorage.core.plugins.dynamic_resources.claim_reservation import ClaimRelease, reserve_devices
 from moorage.core.plugins.dynamic_resources.device_demand import (
     Alternatives,
     DeviceDemand,
-    DevicesFound,
-    allocated,
     delegable,
     demand_content,
     demand_of,
     kept_devices,
 )
+from moorage.core.plugins.dynamic_resources.node_search import (
+    JudgeFn,
+    alternatives_score,
+    filter_code,
+)
+from moorage.core.plugins.dynamic_resources.queueing_hints import (
+    claim_helps,
+    claim_problem,
+    claims_are_there,
+    was_to_have_devices,
+)
+from moorage.core.plugins.dynamic_resources.verdicts import (
+    ALTERNATIVES_FAILED,
+    CANNOT_ALLOCATE,
+    CANNOT_FIT,
+    CANNOT_JUDGE,
+    CODE_OF,
+    FIRST_EXCLUSION_CODE,
+    NODE_REASONS,
+    NOT_AVAILABLE,
+    NOT_READY,
+    STALE_CLAIM,
+    DynamicResourcesState,
+)
 from moorage.core.structures.budget import TimeBudget
 
 NAME = "DynamicResources"
-NOT_READY = Reason("ClaimsNotReady", "{}", Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
-"""A claim or a class that is missing, not to be used, or just being allocated; the text says
-which.
-"""
-CANNOT_ALLOCATE = Reason(
-    "CannotAllocate", "cannot allocate all claims", Code.UNSCHEDULABLE_AND_UNRESOLVABLE
-)
-NOT_AVAILABLE = Reason(
-    "ClaimNotAvailable",
-    "resourceclaim not available on the node",
-    Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
-)
-STALE_CLAIM = Reason(
-    "StaleExtendedClaim",
-    "cannot schedule extended resource claim",
-    Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
-)
-CANNOT_FIT = Reason("NoSuchResource", "cannot fit resource", Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
-INVALID_POOLS = Reason(
-    "InvalidPools", "invalid resource pools were encountered", Code.UNSCHEDULABLE_AND_UNRESOLVABLE
-)
-CANNOT_JUDGE = Reason("CannotJudgeDevices", "{}", Code.ERROR)
-ALTERNATIVES_FAILED = Reason(
-    "AlternativesFailed", "cannot allocate all claims: {}", Code.UNSCHEDULABLE_AND_UNRESOLVABLE
-)
-_REASONS = (CANNOT_ALLOCATE, NOT_AVAILABLE, STALE_CLAIM, CANNOT_FIT, INVALID_POOLS)
-_CODE = {reason: code for code, reason in enumerate(_REASONS, start=1)}
-_FIRST_EXCLUSION_CODE = len(_REASONS) + 1
-_MAX_ALTERNATIVES = 8
-"""The most that a request may have; the first scores as much, the next one less."""
 _MAX_KNOWN_SHAPES = 8192
 """Shapes of which it is remembered what came of a search: each allocation may make a new one."""
-_TRIES_PER_SECOND = 100_000
-"""Ten such seconds are about six of the clock's own time; a search goes on in slices, between which
-others are decided.
-"""
-
-
-# ---- arguments -----------------------------------------------------------------------------------
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class DynamicResourcesArgs:
-    """How long to search for devices on one node (0s: as long as it takes), and how long to wait
-    for devices to become usable.
-    """
-
-    __pydantic_config__: ClassVar = ARGUMENTS
-
-    filter_timeout: str | None = "10s"
-    binding_timeout: str | None = "10m0s"
-
-    def __post_init__(self) -> None:
-        """Write durations as Kubernetes does; one that can't be read stays for ``validate``."""
-        for field, default in (("filter_timeout", "10s"), ("binding_timeout", "10m0s")):
-            object.__setattr__(self, field, _normal(getattr(self, field) or default))
-
-    def validate(self) -> list[Violation]:
-        """Durations, not negative; the second at least one second."""
-        found: list[Violation] = []
-        for path, text, least, bound in (
-            ("filterTimeout", self.filter_timeout, 0.0, "zero or positive"),
-            ("bindingTimeout", self.binding_timeout, 1.0, "at least 1 second"),
-        ):
-            try:
-                if parse_signed(text) < least:
-                    found.append(Violation(path, text, f"must be {bound}"))
-            except ValueError as error:
-                found.append(Violation(path, text, str(error), FieldErrorType.MALFORMED))
-        return found
-
-    @property
-    def tries(self) -> int:
-        """How many devices are tried on one node, 0 for any number."""
-        return round(parse_signed(self.filter_timeout) * _TRIES_PER_SECOND)
-
-
-def _normal(text: str) -> str:
-    try:
-        return text_of(parse_signed(text))
-    except ValueError:
-        return text
-
-
-# ---- what wakes a pod that was refused -----------------------------------------------------------
-
-
-def _missing(pod: Pod, store: Lister) -> str:
-    """Why the pod's claims can't be used: one is missing, on its way out, or somebody else's. ""
-    when they can.
-    """
-    if not pod.spec.resource_claims:
-        return ""
-    try:
-        claims_of(pod, store.objects(ResourceClaim))
-    except ClaimError as error:
-        return str(error)
-    return ""
-
-
-def _claim_helps(pod: Pod, event: ClusterEvent, store: Lister) -> bool:
-    """Whether the pod's claims are there, and devices were given back, or one of these claims came
-    or got another status.
-    """
-    old, new = event.old, event.new
-    if _missing(pod, store):
-        return False
-    if isinstance(old, ResourceClaim) and _gave_back(old, new):
-        return True
-    if (
-        not isinstance(new, ResourceClaim)
-        or new.metadata.namespace != pod.metadata.namespace
-        or new.metadata.name not in (name for name, _ in claim_names(pod))
-    ):
-        return False
-    return not isinstance(old, ResourceClaim) or old.status != new.status
-
-
-def _gave_back(old: ResourceClaim, new: HasMetadata | None) -> bool:
-    """Whether a claim, gone or not, has not all any more that it had."""
-    had, has = (
-        old.status.allocation,
-        new.status.allocation if isinstance(new, ResourceClaim) else None,
-    )
-    if had is None or has is None:
-        return had is not None
-    return any(one not in (has.devices.results or ()) for one in had.devices.results or ())
-
-
-def _was_to_have_devices(pod: Pod, event: ClusterEvent, store: Lister) -> bool:
-    """Whether a pod that goes nowhere after all may have had devices set aside, which no claim's
-    change tells.
-    """
-    old = event.old
-    if not isinstance(old, Pod) or _missing(pod, store):
-        return False
-    claims = store.objects(ResourceClaim)
-    names = [f"{old.metadata.namespace}/{name}" for name, _ in claim_names(old)]
-    return any(name in claims and claims[name].status.allocation is None for name in names) or any(
-        delegable(old)
-    )
-
-
-def _claims_are_there(pod: Pod, event: ClusterEvent, store: Lister) -> bool:
-    """Whether this pod was told the last of its claims, and they are there."""
-    new = event.new
-    return (
-        isinstance(new, Pod) and new.metadata.uid == pod.metadata.uid and not _missing(new, store)
-    )
-
-
-# ---- for the actor -------------------------------------------------------------------------------
-
-
-class ReservedClaim(NamedTuple):
-    """A claim to be reserved for the pod, and the allocation that it is to get, None when it has
-    one.
-    """
-
-    claim: ResourceClaim
-    allocation: Allocation | None
-
-
-class ClaimReservation(NamedTuple):
-    """All claims of the pod; one that is not created yet is last, with the containers that use its
-    requests.
-
-    ``timeout``: how long devices may take to become usable, in seconds.
-    """
-
-    claims: tuple[ReservedClaim, ...]
-    mappings: tuple[ContainerExtendedResourceRequest, ...]
-    timeout: float
-
-
-class ClaimRelease(NamedTuple):
-    """A claim that has to give its devices back, or (``delete``) that is of no use any more."""
-
-    claim: ResourceClaim
-    delete: bool = False
-
-
-# ---- the plugin ----------------------------------------------------------------------------------
-
-
-@dataclasses.dataclass(slots=True, eq=False)
-class DynamicResourcesState:
-    """A pod's wants, and texts about faults: code -1 - i stands for ``faults[i]``, by which nothing
-    could be judged.
-
-    Code ``_FIRST_EXCLUSION_CODE + i`` stands for ``excluded[i]``, which only excluded alternatives;
-    these name no node's devices. Both lists only grow.
-    """
-
-    demand: DeviceDemand
-    faults: list[str] = dataclasses.field(default_factory=list)
-    excluded: list[str] = dataclasses.field(default_factory=list)
-    known: dict[tuple[int | str, ...], int] = dataclasses.field(default_factory=dict)
-    """What came of a search, by way and shape; of one that failed, by the node too."""
-    late: int | None = None
-    """While nodes are gone through: that a search took too long, so that no other one is begun."""
-    kept: tuple[KeptDevices, ...] = ()
-    """What is kept for other pods; ``demand`` takes the devices into account."""
-
-    def without_kept(self, kept: KeptDevices) -> DynamicResourcesState:
-        """The same, with this kept too. What came of searches, they share: it goes by what is
-        left.
-        """
-        every = (*self.kept, kept)
-        return dataclasses.replace(
-            self, demand=self.demand.without_kept(every), kept=every, late=None
-        )
-
-    @property
-    def waits(self) -> bool:
-        """Whether a claim of this pod is to be allocated for another one."""
-        return any(
-            claim.metadata.uid in kept.claims
-            for kept in self.kept
-            for claim in self.demand.unallocated
-        )
-
-    def fault(self, text: str) -> int:
-        """The code of a fault."""
-        return -1 - _index_of(self.faults, text)
-
-    def exclusion(self, text: str) -> int:
-        """The code of a fault in an alternative."""
-        return _FIRST_EXCLUSION_CODE + _index_of(self.excluded, text)
-
-
-def _index_of(texts: list[str], text: str) -> int:
-    if text not in texts:
-        texts.append(text)
-    return texts.index(text)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -327,7 +106,7 @@ class DynamicResources:
     name: ClassVar[str] = NAME
     reasons: ClassVar[tuple[Reason, ...]] = (
         NOT_READY,
-        *_REASONS,
+        *NODE_REASONS,
         CANNOT_JUDGE,
         ALTERNATIVES_FAILED,
     )
@@ -346,19 +125,19 @@ class DynamicResources:
         ClusterEventWithHint(
             EventResource.RESOURCE_CLAIM,
             ActionType.ADD | ActionType.UPDATE | ActionType.DELETE,
-            _claim_helps,
+            claim_helps,
             shared_by_signature=True,
         ),
         ClusterEventWithHint(
             EventResource.ASSIGNED_POD,
             ActionType.DELETE,
-            _was_to_have_devices,
+            was_to_have_devices,
             shared_by_signature=True,
         ),
         ClusterEventWithHint(
             EventResource.POD,
             ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM,
-            _claims_are_there,
+            claims_are_there,
             shared_by_signature=True,
         ),
         ClusterEventWithHint(
@@ -369,11 +148,11 @@ class DynamicResources:
         ),
     )
 
-    args: DynamicResourcesArgs = DynamicResourcesArgs()
+    args: DynamicResourcesArgs = dataclasses.field(default_factory=DynamicResourcesArgs)
 
     def pre_enqueue(self, pod: Pod, store: Lister) -> Status:
         """A pod waits until each of its claims is there and may be used by it."""
-        why = _missing(pod, store)
+        why = claim_problem(pod, store)
         return rejected_for(((NOT_READY, why),)) if why else SUCCESS
 
     def sign_pod(self, pod: Pod, snapshot: Snapshot) -> bytes:
@@ -415,24 +194,24 @@ class DynamicResources:
         wanted, nodes = state.demand, snapshot.nodes
         size = nodes.live[rows].size
         if wanted.stale is not None:
-            return np.full(size, _CODE[STALE_CLAIM])
+            return np.full(size, CODE_OF[STALE_CLAIM])
         ways = wanted.alternatives(nodes, rows)
-        codes: Codes = np.where(ways < 0, _CODE[CANNOT_FIT], 0)
-        for place, code in self._search(state, ways, snapshot, rows, _filter_code):
+        codes: Codes = np.where(ways < 0, CODE_OF[CANNOT_FIT], 0)
+        for place, code in self._search(state, ways, snapshot, rows, filter_code):
             codes[place] = code
         for _, away in wanted.unavailable(nodes, rows):
-            codes[(codes == 0) & away] = _CODE[NOT_AVAILABLE]
+            codes[(codes == 0) & away] = CODE_OF[NOT_AVAILABLE]
         if state.waits:
-            codes[codes == 0] = _CODE[CANNOT_ALLOCATE]
+            codes[codes == 0] = CODE_OF[CANNOT_ALLOCATE]
         return codes
 
     def explain(self, state: DynamicResourcesState, code: int) -> Why:
         if code < 0:
             return ((CANNOT_JUDGE, state.faults[-1 - code]),)
         return (
-            ((ALTERNATIVES_FAILED, state.excluded[code - _FIRST_EXCLUSION_CODE]),)
-            if code >= _FIRST_EXCLUSION_CODE
-            else ((_REASONS[code - 1], ""),)
+            ((ALTERNATIVES_FAILED, state.excluded[code - FIRST_EXCLUSION_CODE]),)
+            if code >= FIRST_EXCLUSION_CODE
+            else ((NODE_REASONS[code - 1], ""),)
         )
 
     def adjust(
@@ -466,7 +245,7 @@ class DynamicResources:
         scores: Scores = np.zeros(snapshot.nodes.live[rows].size, np.int64)
         if state is not None:
             ways = state.demand.alternatives(snapshot.nodes, rows)
-            for place, score in self._search(state, ways, snapshot, rows, _score):
+            for place, score in self._search(state, ways, snapshot, rows, alternatives_score):
                 scores[place] = score
         return scores
 
@@ -492,7 +271,7 @@ class DynamicResources:
             return ReserveResult(error_status(str(error)))
         if found is None:
             return ReserveResult(error_status("claim allocation not found for node"))
-        return _reserved(wanted, found, allocations, parse_signed(self.args.binding_timeout))
+        return reserve_devices(wanted, found, allocations, parse_signed(self.args.binding_timeout))
 
     def post_filter(self, pod: Pod, attempt: FailedAttempt) -> PostFilterResult:
         """A claim that nobody else has reserved can give its devices back, if it kept the pod from
@@ -615,7 +394,7 @@ class DynamicResources:
         away = [
             row
             for row, one in answers.items()
-            if one.plugin == self and one.code == _CODE[NOT_AVAILABLE]
+            if one.plugin == self and one.code == CODE_OF[NOT_AVAILABLE]
         ]
         unavailable = [
             claim
@@ -623,45 +402,3 @@ class DynamicResources:
             if mask.any()
         ]
         return next((claim for claim in mine if claim in unavailable), None)
-
-
-JudgeFn = Callable[[DeviceDemand, Node, DevicesFound | None], int]
-"""What a plugin makes of what was found on a node."""
-
-
-def _filter_code(wanted: DeviceDemand, node: Node, found: DevicesFound | None) -> int:
-    """The code of a node: 0 where devices were found, else why none were."""
-    if found is not None:
-        return 0
-    invalid = any(pool.state is PoolState.INVALID for pool in wanted.ledger.available(node).pools)
-    return _CODE[INVALID_POOLS if invalid else CANNOT_ALLOCATE]
-
-
-def _score(_wanted: DeviceDemand, _node: Node, found: DevicesFound | None) -> int:
-    """How good the alternatives are."""
-    chosen = (
-        [wish for answer in found.assignments for wish in answer.chosen]
-        if found is not None
-        else []
-    )
-    return sum(
-        _MAX_ALTERNATIVES - wish.alternative for wish in chosen if wish.alternative is not None
-    )
-
-
-def _reserved(
-    wanted: DeviceDemand, found: DevicesFound, allocations: tuple[Allocation, ...], timeout: float
-) -> ReserveResult:
-    """Take what was found, until that is undone."""
-    given = dict(zip((claim.metadata.uid for claim in found.claims), allocations, strict=True))
-    claims = wanted.claims + found.claims[len(wanted.unallocated) :]
-    assumed = allocated(found.claims, allocations)
-
-    def undo() -> None:
-        for claim in assumed:
-            wanted.ledger.release(claim)
-
-    for claim in assumed:
-        wanted.ledger.assume(claim)
-    value = tuple(ReservedClaim(claim, given.get(claim.metadata.uid)) for claim in claims)
-    return ReserveResult(SUCCESS, ClaimReservation(value, found.requested.mappings, timeout), undo)

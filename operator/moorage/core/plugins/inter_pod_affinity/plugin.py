@@ -12,19 +12,17 @@ terms met by different pods.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import msgspec
 import numpy as np
 from annotated_types import Interval
 
-from kubefacts.labels import Selector
-from moorage.core.columns.change_log import Versioned
-from moorage.core.columns.domains import domains, per_domain, shifted
+from moorage.core.columns.domains import domains, shifted
 from moorage.core.columns.nodes.label_columns import ABSENT
-from moorage.core.columns.nodes.node_table import Aspect, NodeTable, Rows
-from moorage.core.columns.pod_counters import AffinityTermKind, Counts, PodQuery, RowCounter
+from moorage.core.columns.nodes.node_table import Aspect, Rows
+from moorage.core.columns.pod_counters import AffinityTermKind, Counts, PodQuery
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.store import Lister
 from moorage.core.framework.arguments import ARGUMENTS
@@ -36,14 +34,21 @@ from moorage.core.framework.cluster_events import (
 )
 from moorage.core.framework.interfaces import MAX_NODE_SCORE, Codes, PreFilterResult, Scores
 from moorage.core.framework.status import SKIP, SUCCESS, Code, Reason, Status
-from moorage.core.objects.meta import Namespace
-from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
+from moorage.core.plugins.inter_pod_affinity.queueing_hints import (
+    awaited_labels,
+    matches_all,
+    namespace_frees,
+    node_frees,
+    repelled_labels,
+    would_do_itself,
+)
 from moorage.core.plugins.inter_pod_affinity.term_matching import (
     existing_term_matches,
     query_for_all,
     terms_match,
 )
+from moorage.core.plugins.inter_pod_affinity.topology_tally import PerKey, TopologyTally
 from moorage.core.pods.affinity_terms import AffinityTerm, AffinityTerms, pod_terms
 
 NAME = "InterPodAffinity"
@@ -66,8 +71,6 @@ _NOT_BESIDE, _NOT_AWAY, _REPELLED = _REASONS
 """Codes; where several hold, the lowest counts."""
 
 _encode = msgspec.msgpack.Encoder().encode
-PerKey = Mapping[str, Counts]
-"""By topology key: int64[domains], pods (or weights) in each domain."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -137,20 +140,20 @@ class InterPodAffinity:
                 ActionType.ADD | ActionType.UPDATE_POD_LABEL | ActionType.DELETE,
                 self._pod_frees,
                 True,
-                _listens,
-                _repelled,
+                awaited_labels,
+                repelled_labels,
             ),
             ClusterEventWithHint(
                 EventResource.NODE,
                 ActionType.ADD | ActionType.UPDATE_NODE_LABEL,
-                _node_frees,
+                node_frees,
                 shared_by_signature=True,
             ),
             ClusterEventWithHint(EventResource.NODE, ActionType.DELETE),
             ClusterEventWithHint(
                 EventResource.NAMESPACE,
                 ActionType.ADD | ActionType.UPDATE | ActionType.DELETE,
-                _namespace_frees,
+                namespace_frees,
                 shared_by_signature=True,
             ),
         )
@@ -163,7 +166,7 @@ class InterPodAffinity:
         affinity = pod.spec.affinity
         if affinity is None:
             return _encode((pod.metadata.namespace, None))
-        own = [_would_do_itself(together, pod) for together in self._required_terms(pod)]
+        own = [would_do_itself(together, pod) for together in self._required_terms(pod)]
         return _encode(
             (pod.metadata.namespace, affinity.pod_affinity, affinity.pod_anti_affinity, own)
         )
@@ -195,7 +198,7 @@ class InterPodAffinity:
                     (UNREADABLE.text.replace("{}", terms.error),),
                 )
             )
-        tally = _Tally(snapshot)
+        tally = TopologyTally(snapshot)
         shunning: dict[str, Counts] = {}
         for carried, counter in snapshot.pod_counters.existing_terms_matching(pod):
             if carried.kind is AffinityTermKind.ANTI_AFFINITY:
@@ -282,7 +285,7 @@ class InterPodAffinity:
         preferred = pod_terms(pod).preferred
         if self.args.ignore_preferred_terms_of_existing_pods and not preferred:
             return PreFilterResult(SKIP)
-        tally = _Tally(snapshot)
+        tally = TopologyTally(snapshot)
         weights: dict[str, Counts] = {}
         met = False
         for term in preferred:
@@ -357,7 +360,7 @@ class InterPodAffinity:
             return False
         terms = pod_terms(pod)
         if new is not None and any(
-            _matches_all(together, new, store) and not _matches_all(together, old, store)
+            matches_all(together, new, store) and not matches_all(together, old, store)
             for together in self._required_terms(pod)
         ):
             return True
@@ -365,112 +368,17 @@ class InterPodAffinity:
             return False
         demanded = self._required_terms(pod)
         if any(
-            _would_do_itself(all_, pod)
-            and _matches_all(all_, old, store)
-            and not _matches_all(all_, new, store)
+            would_do_itself(all_, pod)
+            and matches_all(all_, old, store)
+            and not matches_all(all_, new, store)
             for all_ in demanded
         ):
             return True
         freed = any(
-            _matches_all((term,), old, store) and not _matches_all((term,), new, store)
+            matches_all((term,), old, store) and not matches_all((term,), new, store)
             for term in terms.anti_affinity
         )
         return freed or (
             new is None
-            and any(_matches_all((term,), pod, store) for term in pod_terms(old).anti_affinity)
+            and any(matches_all((term,), pod, store) for term in pod_terms(old).anti_affinity)
         )
-
-
-def _would_do_itself(terms: AffinityTerms, pod: Pod) -> bool:
-    """Whether a pod's labels are what its own affinity asks for, so that it may be the first;
-    namespaces are not looked at.
-    """
-    return all(term.selector.matches(pod.metadata.labels or {}) for term in terms)
-
-
-def _listens(pod: Pod) -> Iterable[Selector]:
-    """The labels of pods that may meet one of its required terms."""
-    terms = pod_terms(pod)
-    return (term.selector for term in (*terms.affinity, *terms.anti_affinity))
-
-
-def _repelled(event: ClusterEvent) -> Iterable[Selector]:
-    """The labels of waiting pods that the terms of a pod which went have kept away."""
-    gone = event.old if event.new is None else None
-    return (
-        (term.selector for term in pod_terms(gone).anti_affinity) if isinstance(gone, Pod) else ()
-    )
-
-
-def _node_frees(pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
-    """Whether a label that its terms go by is new or changed there, or the node is new and it has
-    anti-affinity or no terms.
-
-    Anti-affinity is met on a new node whatever its labels. A pod without terms, which pods on nodes
-    repel, is woken by any change.
-    """
-    terms, old, new = pod_terms(pod), event.old, event.new
-    labels = (new.metadata.labels or {}) if isinstance(new, Node) else {}
-    if not isinstance(old, Node):
-        return (
-            not terms.affinity
-            or bool(terms.anti_affinity)
-            or any(term.topology_key in labels for term in terms.affinity)
-        )
-    keys = [term.topology_key for term in (*terms.affinity, *terms.anti_affinity)]
-    return not keys or any((old.metadata.labels or {}).get(key) != labels.get(key) for key in keys)
-
-
-def _namespace_frees(pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
-    """Whether one of its terms selects a namespace that it did not, or no more, or its own
-    namespace has other labels.
-
-    The latter may end what the terms of other pods have against it.
-    """
-    old, new = (one if isinstance(one, Namespace) else None for one in (event.old, event.new))
-    if (
-        old is not None
-        and new is not None
-        and (old.metadata.labels or {}) == (new.metadata.labels or {})
-    ):
-        return False
-    if pod.metadata.namespace in (one.metadata.name for one in (old, new) if one is not None):
-        return True
-    terms = pod_terms(pod)
-    return any(
-        _selects(term, old) != _selects(term, new)
-        for term in (*terms.affinity, *terms.anti_affinity)
-    )
-
-
-def _selects(term: AffinityTerm, namespace: Namespace | None) -> bool:
-    return namespace is not None and term.namespace_selector.matches(namespace.metadata.labels)
-
-
-def _matches_all(terms: AffinityTerms, pod: Pod | None, store: Lister) -> bool:
-    """Whether a pod meets all of these terms; nobody does not."""
-    return pod is not None and all(existing_term_matches(term, pod, store) for term in terms)
-
-
-class _Tally:
-    """Adds up counters over topologies, and remembers what the sums depend on."""
-
-    def __init__(self, snapshot: Snapshot) -> None:
-        self.depends_on: dict[Versioned, None] = {}
-        self._nodes: NodeTable = snapshot.nodes
-        self._store = snapshot.store
-
-    def add(self, sums: dict[str, Counts], counter: RowCounter, key: str, weight: int = 1) -> bool:
-        """Add a counter, so many times, to the sums over this topology; whether it counts a pod in
-        any of its domains.
-        """
-        self.depends_on[counter] = self.depends_on[self._nodes.logs[Aspect.LABELS]] = None
-        counts = per_domain(counter.per_row(self._nodes.rows), key, self._nodes)
-        weighed = counts if weight == 1 else counts * weight
-        sums[key] = sums[key] + weighed if key in sums else weighed
-        return bool(counts.any())
-
-    def depend_on_namespaces(self, terms: Iterable[AffinityTerm]) -> None:
-        """What these terms speak of may depend on the labels of namespaces."""
-        if any(term.namespace_selector.conditions for term in terms):
-            self.depends_on[self._store.version_counter(Namespace)] = None

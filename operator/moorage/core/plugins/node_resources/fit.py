@@ -8,187 +8,47 @@ Source: kube-scheduler NodeResourcesFit (v1.36).
 from __future__ import annotations
 
 import dataclasses
-import itertools
 from collections.abc import Hashable
-from typing import Annotated, ClassVar, Literal, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
-from annotated_types import Interval
 
-from kubefacts.names import qualified_name
 from kubefacts.quantities import QuantityError
 from moorage.core.columns.nodes.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.store import Lister
-from moorage.core.framework.arguments import ARGUMENTS, FieldErrorType, Violation
 from moorage.core.framework.cluster_events import (
     ActionType,
     ClusterEvent,
     ClusterEventWithHint,
     EventResource,
 )
-from moorage.core.framework.interfaces import MAX_NODE_SCORE, Codes, PreFilterResult, Scores
+from moorage.core.framework.interfaces import Codes, PreFilterResult, Scores
 from moorage.core.framework.status import SUCCESS, Code, Reason, error_status
 from moorage.core.objects.meta import HasMetadata
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod, priority
 from moorage.core.objects.resource_claims import DeviceClass
+from moorage.core.plugins.node_resources.fit_arguments import NodeResourcesFitArgs, ScoringStrategy
+from moorage.core.plugins.node_resources.fit_scoring import FitScoring, shape_table
 from moorage.core.plugins.node_resources.resource_allocation import (
-    CPU_AND_MEMORY,
     DEVICE_KINDS,
     ONE,
-    TOP,
     ZERO,
     Int64Array,
-    ResourceSpec,
-    Share,
     depends,
     device_class,
     shares,
     usage,
 )
 from moorage.core.pods.requests import FIT, PODS, SCORED, USED, allocatable_amounts, pod_amounts
-from moorage.core.pods.resource_names import PREFIX, is_delegable, is_extended
+from moorage.core.pods.resource_names import PREFIX, is_delegable
 
 NAME = "NodeResourcesFit"
-MAX_RESOURCE_WEIGHT = 100
 TOO_MANY_PODS = Reason("TooManyPods", "Too many pods", Code.UNSCHEDULABLE)
 INSUFFICIENT = Reason("InsufficientResource", "Insufficient {}", Code.UNSCHEDULABLE)
 TOO_SMALL = Reason("NodeTooSmall", "Insufficient {}", Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
 """Not even the empty node has enough."""
-
-
-# ---- arguments -----------------------------------------------------------------------------------
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class UtilizationShapePoint:
-    """What score (0..10) a utilization (percent) gets."""
-
-    __pydantic_config__: ClassVar = ARGUMENTS
-
-    utilization: Annotated[int, Interval(ge=0, le=100)] = 0
-    score: Annotated[int, Interval(ge=0, le=10)] = 0
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class RequestedToCapacityRatio:
-    """A score as a function of utilization: straight lines between the points, level outside
-    them.
-    """
-
-    __pydantic_config__: ClassVar = ARGUMENTS
-
-    shape: tuple[UtilizationShapePoint, ...] | None = None
-
-    def validate(self) -> list[Violation]:
-        """At least one point, from left to right."""
-        shape = self.shape or ()
-        if not shape:
-            return [
-                Violation(
-                    "shape", None, "at least one point must be specified", FieldErrorType.REQUIRED
-                )
-            ]
-        for i, (left, right) in enumerate(itertools.pairwise(shape), start=1):
-            if left.utilization >= right.utilization:
-                return [
-                    Violation(
-                        f"shape[{i}].utilization",
-                        right.utilization,
-                        "values must be sorted in increasing order",
-                    )
-                ]
-        return []
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class ScoringStrategy:
-    """How nodes are ranked, and by which resources; none named: cpu and memory."""
-
-    __pydantic_config__: ClassVar = ARGUMENTS
-
-    type: Literal["LeastAllocated", "MostAllocated", "RequestedToCapacityRatio"] = "LeastAllocated"
-    resources: tuple[ResourceSpec, ...] | None = CPU_AND_MEMORY
-    requested_to_capacity_ratio: RequestedToCapacityRatio | None = None
-
-    def validate(self) -> list[Violation]:
-        """Weights that can be weighed, and a shape for the type that has one, and only for it."""
-        found = [
-            Violation(
-                f"resources[{i}].weight",
-                spec.weight,
-                f"resource weight of {spec.name} not in valid range (0, 100]",
-            )
-            for i, spec in enumerate(self.resources or ())
-            if not 0 <= spec.weight <= MAX_RESOURCE_WEIGHT
-        ]
-        path, ratio = "requestedToCapacityRatio", self.requested_to_capacity_ratio
-        if self.type == "RequestedToCapacityRatio":
-            if ratio is None:
-                return [
-                    *found,
-                    Violation(
-                        path,
-                        None,
-                        "must be specified when type is RequestedToCapacityRatio",
-                        FieldErrorType.REQUIRED,
-                    ),
-                ]
-            return found + [violation.under(path) for violation in ratio.validate()]
-        if ratio is not None:
-            found.append(
-                Violation(
-                    path,
-                    ratio,
-                    "must be nil when type is not RequestedToCapacityRatio",
-                    FieldErrorType.FORBIDDEN,
-                )
-            )
-        return found
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class NodeResourcesFitArgs:
-    """Which extended resources are somebody else's business (by name, or by what is before the
-    slash), and how to rank nodes.
-    """
-
-    __pydantic_config__: ClassVar = ARGUMENTS
-
-    ignored_resources: tuple[str, ...] | None = None
-    ignored_resource_groups: tuple[str, ...] | None = None
-    scoring_strategy: ScoringStrategy | None = ScoringStrategy()
-
-    def validate(self) -> list[Violation]:
-        """Names must be able to be resource names, groups what is before their slash."""
-        found: list[Violation] = []
-        for i, name in enumerate(self.ignored_resources or ()):
-            found += [
-                Violation(f"ignoredResources[{i}]", name, problem)
-                for problem in qualified_name(name)
-            ]
-        for i, group in enumerate(self.ignored_resource_groups or ()):
-            texts = ["resource group name can't contain '/'"] if "/" in group else []
-            found += [
-                Violation(f"ignoredResourceGroups[{i}]", group, text)
-                for text in texts + qualified_name(group)
-            ]
-        if self.scoring_strategy is not None:
-            found += [
-                violation.under("scoringStrategy") for violation in self.scoring_strategy.validate()
-            ]
-        return found
-
-    def ignores(self, resource: str) -> bool:
-        """Whether nodes need not have this resource. What Kubernetes itself hands out is never
-        ignored.
-        """
-        named = resource in (self.ignored_resources or ()) or resource.partition("/")[0] in (
-            self.ignored_resource_groups or ()
-        )
-        return named and is_extended(resource)
 
 
 # ---- what wakes a pod that was refused -----------------------------------------------------------
@@ -241,7 +101,7 @@ class NodeResourcesFit:
     reads: ClassVar[frozenset[Aspect]] = frozenset({Aspect.RESOURCES})
     required_kinds: ClassVar[frozenset[type[HasMetadata]]] = DEVICE_KINDS
 
-    args: NodeResourcesFitArgs = NodeResourcesFitArgs()
+    args: NodeResourcesFitArgs = dataclasses.field(default_factory=NodeResourcesFitArgs)
 
     @property
     def events_to_register(self) -> tuple[ClusterEventWithHint, ...]:
@@ -423,52 +283,3 @@ def _wanted(i: int, resource: str, amount: int, delegated: bool) -> RequestedRes
     return RequestedResource(
         resource, np.array(amount), np.array(2 << 2 * slot), np.array(4 << 2 * slot), delegated
     )
-
-
-@dataclasses.dataclass(frozen=True, slots=True, eq=False)
-class FitScoring:
-    """What a pod's scores are made of: resources, the strategy's type and, if it has a shape, the
-    score at each percent of use.
-    """
-
-    shares: tuple[Share, ...]
-    type: str
-    table: Int64Array | None
-
-    def score(
-        self, capacity: Int64Array, requested: Int64Array
-    ) -> tuple[Scores, npt.NDArray[np.bool_]]:
-        """One resource's score on each node and whether it counts there. A node that has none of it
-        is not judged by it.
-        """
-        present = capacity != ZERO
-        divisor = np.maximum(capacity, ONE)
-        if self.type == "LeastAllocated":
-            return np.maximum(capacity - requested, ZERO) * TOP // divisor, present
-        used = np.minimum(requested, capacity) * TOP // divisor
-        if self.table is None:
-            return used, present
-        scores = self.table.take(used) * present
-        return scores, scores > ZERO
-
-
-def shape_table(shape: tuple[UtilizationShapePoint, ...]) -> Int64Array:
-    """int64[101]: the score, 0..100, at each percent of utilization."""
-    points = [(point.utilization, point.score * MAX_NODE_SCORE // 10) for point in shape]
-    return np.array([_height(points, percent) for percent in range(MAX_NODE_SCORE + 1)])
-
-
-def _height(points: list[tuple[int, int]], percent: int) -> int:
-    """The height of the line through the points; a fraction is dropped towards zero from the left
-    point's height, as Go does.
-    """
-    left, low = points[0]
-    for right, high in points:
-        if percent <= right:
-            return (
-                low + int((high - low) * (percent - left) / (right - left))
-                if right > left
-                else high
-            )
-        left, low = right, high
-    return low

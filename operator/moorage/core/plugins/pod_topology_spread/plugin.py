@@ -11,19 +11,16 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Hashable, Iterable
-from typing import Annotated, Any, ClassVar, Literal
+from typing import ClassVar
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
-from annotated_types import Gt, Interval
 
 from kubefacts.labels import EVERYTHING, Selector, SelectorError
-from kubefacts.names import qualified_name
 from moorage.core.columns.nodes.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.store import Lister
-from moorage.core.framework.arguments import ARGUMENTS, FieldErrorType, Violation
 from moorage.core.framework.cluster_events import (
     ActionType,
     ClusterEvent,
@@ -34,12 +31,15 @@ from moorage.core.framework.interfaces import Codes, NodeScores, PreFilterResult
 from moorage.core.framework.status import SKIP, SUCCESS, Code, Reason, error_status
 from moorage.core.objects.meta import HasMetadata, Labels
 from moorage.core.objects.nodes import Node
-from moorage.core.objects.pods import Pod, TopologySpreadConstraint
+from moorage.core.objects.pods import Pod
 from moorage.core.objects.workloads import ReplicaSet, ReplicationController, Service, StatefulSet
 from moorage.core.plugins.pod_topology_spread import filtering
+from moorage.core.plugins.pod_topology_spread.arguments import (
+    PodTopologySpreadArgs,
+    default_constraints,
+)
 from moorage.core.plugins.pod_topology_spread.constraints import (
     HARD,
-    HOSTNAME,
     SOFT,
     Constraints,
     compile_constraint,
@@ -61,7 +61,6 @@ from moorage.core.plugins.pod_topology_spread.scoring import (
     spread_score_state,
     spread_scores,
 )
-from moorage.core.structures.remembering import memoized, text_size
 
 NAME = "PodTopologySpread"
 NO_DOMAIN = Reason(
@@ -77,108 +76,6 @@ TOO_UNEVEN = Reason(
 _REASONS = {filtering.NO_DOMAIN: NO_DOMAIN, filtering.TOO_UNEVEN: TOO_UNEVEN}
 
 _encode = msgspec.msgpack.Encoder().encode
-
-
-# ---- arguments -----------------------------------------------------------------------------------
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class DefaultConstraint:
-    """A constraint as in a pod's spec, less the selector: that is found out for each pod."""
-
-    __pydantic_config__: ClassVar = ARGUMENTS
-
-    max_skew: Annotated[int, Gt(0)]
-    topology_key: str
-    when_unsatisfiable: str
-    min_domains: Annotated[int, Interval(ge=1, le=2**31 - 1)] | None = None
-    node_affinity_policy: Literal["Honor", "Ignore"] | None = None
-    node_taints_policy: Literal["Honor", "Ignore"] | None = None
-    match_label_keys: tuple[str, ...] | None = None
-    label_selector: Any = None
-    """Not allowed, and known only to say so."""
-
-    def validate(self) -> list[Violation]:
-        """The key must be one that a label can have, the action one that there is."""
-        found: list[Violation] = []
-        if self.topology_key:
-            found += [
-                Violation("topologyKey", self.topology_key, text)
-                for text in qualified_name(self.topology_key)
-            ]
-        else:
-            found.append(Violation("topologyKey", "", "can not be empty", FieldErrorType.REQUIRED))
-        if not self.when_unsatisfiable:
-            found.append(
-                Violation("whenUnsatisfiable", "", "can not be empty", FieldErrorType.REQUIRED)
-            )
-        elif self.when_unsatisfiable not in (HARD, SOFT):
-            text = f'supported values: "{HARD}", "{SOFT}"'
-            found.append(
-                Violation(
-                    "whenUnsatisfiable", self.when_unsatisfiable, text, FieldErrorType.UNSUPPORTED
-                )
-            )
-        if self.label_selector is not None:
-            text = "constraint must not define a selector, as they deduced for each pod"
-            found.append(
-                Violation("labelSelector", self.label_selector, text, FieldErrorType.FORBIDDEN)
-            )
-        return found
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class PodTopologySpreadArgs:
-    """Constraints for pods that have none: those listed (``List``), or softly over hosts and zones
-    (``System``).
-    """
-
-    __pydantic_config__: ClassVar = ARGUMENTS
-
-    default_constraints: tuple[DefaultConstraint, ...] | None = None
-    defaulting_type: Literal["System", "List"] = "System"
-
-    def validate(self) -> list[Violation]:
-        """No list beside the built-in constraints, and no two for the same topology and action."""
-        constraints = self.default_constraints or ()
-        found = []
-        if self.defaulting_type == "System" and constraints:
-            found.append(
-                Violation(
-                    "defaultingType", self.defaulting_type, "when .defaultConstraints are not empty"
-                )
-            )
-        seen = set()
-        for i, one in enumerate(constraints):
-            found += [violation.under(f"defaultConstraints[{i}]") for violation in one.validate()]
-            pair = one.topology_key, one.when_unsatisfiable
-            if pair in seen:
-                found.append(
-                    Violation(
-                        f"defaultConstraints[{i}]",
-                        list(pair),
-                        "a constraint for this topology and action stands before it",
-                        FieldErrorType.DUPLICATE,
-                    )
-                )
-            seen.add(pair)
-        return found
-
-
-_SYSTEM = (
-    TopologySpreadConstraint(3, HOSTNAME, SOFT),
-    TopologySpreadConstraint(5, "topology.kubernetes.io/zone", SOFT),
-)
-
-
-@memoized(text_size, most=256)
-def _defaults(args: PodTopologySpreadArgs, when: str) -> tuple[TopologySpreadConstraint, ...]:
-    listed = [
-        msgspec.convert(one, TopologySpreadConstraint, from_attributes=True)
-        for one in args.default_constraints or ()
-    ]
-    constraints = _SYSTEM if args.defaulting_type == "System" else listed
-    return tuple(one for one in constraints if one.when_unsatisfiable == when)
 
 
 _OWNERS = (
@@ -221,7 +118,7 @@ class PodTopologySpread:
         {Service, ReplicationController, ReplicaSet, StatefulSet}
     )
 
-    args: PodTopologySpreadArgs = PodTopologySpreadArgs()
+    args: PodTopologySpreadArgs = dataclasses.field(default_factory=PodTopologySpreadArgs)
 
     @property
     def events_to_register(self) -> tuple[ClusterEventWithHint, ...]:
@@ -255,7 +152,7 @@ class PodTopologySpread:
                 ClusterEventWithHint(
                     owner, ActionType.ALL, _selects_otherwise, shared_by_signature=True
                 )
-                for owner in (_OWNERS if _defaults(self.args, HARD) else ())
+                for owner in (_OWNERS if default_constraints(self.args, HARD) else ())
             ),
         )
 
@@ -352,7 +249,7 @@ class PodTopologySpread:
         """
         if pod.spec.topology_spread_constraints:
             return constraints_of(pod, when)
-        defaults = _defaults(self.args, when)
+        defaults = default_constraints(self.args, when)
         content = default_selector(pod, store) if defaults else NO_SELECTOR
         return (
             tuple(compile_constraint(one, compiled(content)) for one in defaults) if content else ()
@@ -364,7 +261,9 @@ class PodTopologySpread:
         """
         if pod.spec.topology_spread_constraints:
             return constraints_of(pod, HARD)
-        return tuple(compile_constraint(one, EVERYTHING) for one in _defaults(self.args, HARD))
+        return tuple(
+            compile_constraint(one, EVERYTHING) for one in default_constraints(self.args, HARD)
+        )
 
     def _listens(self, pod: Pod) -> Iterable[Selector]:
         """The labels of pods that its hard constraints count. What default ones count is not known

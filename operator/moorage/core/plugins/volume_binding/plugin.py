@@ -12,27 +12,19 @@ Source: kube-scheduler VolumeBinding and component-helpers
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
 from kubefacts.labels import SelectorError
 from kubefacts.quantities import QuantityError
 from moorage.core.columns.change_log import Versioned
 from moorage.core.columns.nodes.node_table import Aspect, Rows
-from moorage.core.columns.nodes.row_selection import rows_matching
 from moorage.core.columns.snapshot import Snapshot
-from moorage.core.columns.store import Lister
 from moorage.core.framework.arguments import ARGUMENTS, Violation
-from moorage.core.framework.cluster_events import (
-    ActionType,
-    ClusterEvent,
-    ClusterEventWithHint,
-    EventResource,
-)
+from moorage.core.framework.cluster_events import ActionType, ClusterEventWithHint, EventResource
 from moorage.core.framework.evaluation.dry_run import with_nominated_pods
 from moorage.core.framework.interfaces import Codes, PreFilterResult, ReserveResult, Scores
 from moorage.core.framework.status import SKIP, SUCCESS, Code, Reason, Why, error_status
@@ -47,7 +39,22 @@ from moorage.core.objects.storage import (
     PersistentVolumeClaim,
     StorageClass,
 )
-from moorage.core.plugins.volume_binding.offers import StorageCapacities, VolumeOffers
+from moorage.core.plugins.volume_binding.offers import VolumeOffers
+from moorage.core.plugins.volume_binding.queueing_hints import (
+    allows_more,
+    asks_no_more,
+    has_grown,
+    is_migrated,
+    is_used,
+    was_to_have_volumes,
+)
+from moorage.core.plugins.volume_binding.volume_checks import (
+    _NOTHING_FREE,
+    REASON_BITS,
+    check_bound,
+    check_provisioning,
+    find_matches,
+)
 from moorage.core.plugins.volume_binding.volume_needs import (
     DELETED,
     LOST,
@@ -55,8 +62,6 @@ from moorage.core.plugins.volume_binding.volume_needs import (
     NOT_MADE,
     NOT_OWNER,
     UNBOUND,
-    BoundClaim,
-    ClaimToProvision,
     PodVolumeClaims,
     choose,
     kept_volumes,
@@ -64,39 +69,12 @@ from moorage.core.plugins.volume_binding.volume_needs import (
     volume_claims_of,
     waiting_claims,
 )
-from moorage.core.pods.node_selection import NodeTerms
-from moorage.core.volumes.claims import BOUND_BY_CONTROLLER, SELECTED_NODE, capacity_bytes, is_for
-from moorage.core.volumes.csi_migration import migrated_on
+from moorage.core.volumes.claims import BOUND_BY_CONTROLLER, SELECTED_NODE, is_for
 from moorage.core.volumes.pod_volumes import claim_uses, identity_for_claims, seen_of_volumes
-from moorage.core.volumes.reach import affinity_of
 
 NAME = "VolumeBinding"
-OUT_OF_REACH = Reason(
-    "VolumeNodeAffinityConflict",
-    "node(s) didn't match PersistentVolume's node affinity",
-    Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
-)
-NOTHING_FREE = Reason(
-    "NoVolumeToBind",
-    "node(s) didn't find available persistent volumes to bind",
-    Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
-)
-NO_ROOM = Reason(
-    "NotEnoughStorage",
-    "node(s) did not have enough free storage",
-    Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
-)
-VOLUME_GONE = Reason(
-    "VolumeNotFound",
-    "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)",
-    Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
-)
-_BITS = {1: OUT_OF_REACH, 2: NOTHING_FREE, 4: NO_ROOM, 8: VOLUME_GONE}
-"""Codes are sums of these; reasons come in this order."""
-_OUT_OF_REACH, _NOTHING_FREE, _NO_ROOM, _VOLUME_GONE = _BITS
 
 Stored = TypeVar("Stored", PersistentVolume, PersistentVolumeClaim)
-Mask = npt.NDArray[np.bool_]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -140,64 +118,6 @@ class PodVolumes(NamedTuple):
     timeout: int
 
 
-# ---- what wakes it -------------------------------------------------------------------------------
-
-
-def _allows_more(_pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
-    """Whether the class is new, or its topologies changed."""
-    old, new = event.old, event.new
-    if not isinstance(old, StorageClass) or not isinstance(new, StorageClass):
-        return True
-    return (old.allowed_topologies or ()) != (new.allowed_topologies or ())
-
-
-def _is_used(pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
-    """Whether this pod uses the claim."""
-    claim = event.new
-    return claim is not None and any(use.key == key(claim) for use in claim_uses(pod))
-
-
-def _was_to_have_volumes(_pod: Pod, event: ClusterEvent, store: Lister) -> bool:
-    """Whether a pod that goes nowhere after all may have had volumes set aside, which no volume's
-    change tells.
-    """
-    claims = store.objects(PersistentVolumeClaim)
-    uses = claim_uses(event.old) if isinstance(event.old, Pod) else ()
-    return any(use.key in claims and not claims[use.key].spec.volume_name for use in uses)
-
-
-def _is_migrated(_pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
-    """Whether the node is new, or other drivers were taken over there."""
-    old, new = event.old, event.new
-    return (
-        not isinstance(old, CSINode)
-        or not isinstance(new, CSINode)
-        or migrated_on(old) != migrated_on(new)
-    )
-
-
-def _asks_no_more(_pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
-    """Whether the driver does not tell any more how much room it has, so that nobody looks at
-    that.
-    """
-    old, new = event.old, event.new
-    return (
-        isinstance(old, CSIDriver)
-        and bool(old.spec.storage_capacity)
-        and not (isinstance(new, CSIDriver) and new.spec.storage_capacity)
-    )
-
-
-def _has_grown(_pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
-    """Whether there is more room than before."""
-    old, new = event.old, event.new
-    return (
-        not isinstance(old, CSIStorageCapacity)
-        or not isinstance(new, CSIStorageCapacity)
-        or capacity_bytes(new) > capacity_bytes(old)
-    )
-
-
 # ---- the plugin ----------------------------------------------------------------------------------
 
 
@@ -207,7 +127,7 @@ class VolumeBinding:
 
     name: ClassVar[str] = NAME
     reasons: ClassVar[tuple[Reason, ...]] = (
-        *_BITS.values(),
+        *REASON_BITS.values(),
         UNBOUND,
         NO_CLAIM,
         NOT_MADE,
@@ -230,39 +150,39 @@ class VolumeBinding:
         ClusterEventWithHint(
             EventResource.STORAGE_CLASS,
             ActionType.ADD | ActionType.UPDATE,
-            _allows_more,
+            allows_more,
             shared_by_signature=True,
         ),
         ClusterEventWithHint(
             EventResource.PERSISTENT_VOLUME_CLAIM,
             ActionType.ADD | ActionType.UPDATE,
-            _is_used,
+            is_used,
             shared_by_signature=True,
         ),
         ClusterEventWithHint(EventResource.PERSISTENT_VOLUME, ActionType.ADD | ActionType.UPDATE),
         ClusterEventWithHint(
             EventResource.ASSIGNED_POD,
             ActionType.DELETE,
-            _was_to_have_volumes,
+            was_to_have_volumes,
             shared_by_signature=True,
         ),
         ClusterEventWithHint(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL),
         ClusterEventWithHint(
             EventResource.CSI_NODE,
             ActionType.ADD | ActionType.UPDATE,
-            _is_migrated,
+            is_migrated,
             shared_by_signature=True,
         ),
         ClusterEventWithHint(
             EventResource.CSI_DRIVER,
             ActionType.UPDATE | ActionType.DELETE,
-            _asks_no_more,
+            asks_no_more,
             shared_by_signature=True,
         ),
         ClusterEventWithHint(
             EventResource.CSI_STORAGE_CAPACITY,
             ActionType.ADD | ActionType.UPDATE,
-            _has_grown,
+            has_grown,
             shared_by_signature=True,
         ),
     )
@@ -302,7 +222,7 @@ class VolumeBinding:
 
     def filter(self, state: PodVolumeClaims, snapshot: Snapshot, rows: Rows) -> Codes:
         """Bound claims and the others are looked at apart, and both may have a reason."""
-        codes = _check_bound(state.bound, snapshot, rows)
+        codes = check_bound(state.bound, snapshot, rows)
         pending = np.ones(codes.size, bool)
         for node in sorted(state.nodes):
             pending &= np.arange(snapshot.nodes.rows)[rows] == snapshot.nodes.row_of.get(node, -1)
@@ -310,10 +230,10 @@ class VolumeBinding:
         lacking = [(key(claim), np.ones(codes.size, bool)) for claim in state.provisioning]
         lacking += [
             (key(want.claim), ~found)
-            for want, found in zip(state.to_bind, _matches(state, snapshot, rows), strict=True)
+            for want, found in zip(state.to_bind, find_matches(state, snapshot, rows), strict=True)
         ]
         for claim, lacks in lacking:
-            made = _check_provisioning(state.to_provision[claim], snapshot, rows)
+            made = check_provisioning(state.to_provision[claim], snapshot, rows)
             refused_here = pending & lacks & (made != 0)
             codes[refused_here] |= made[refused_here]
             pending &= ~refused_here
@@ -323,7 +243,7 @@ class VolumeBinding:
 
     def explain(self, state: PodVolumeClaims, code: int) -> Why:
         """One reason, or two."""
-        return tuple((reason, "") for bit, reason in _BITS.items() if code & bit)
+        return tuple((reason, "") for bit, reason in REASON_BITS.items() if code & bit)
 
     def adjust(
         self, state: PodVolumeClaims, other: Pod, row: int, sign: int, snapshot: Snapshot
@@ -381,86 +301,6 @@ class VolumeBinding:
             self.args.bind_timeout_seconds,
         )
         return ReserveResult(SUCCESS, work, lambda: offers.release(new_volumes, new_claims))
-
-
-# ---- inside --------------------------------------------------------------------------------------
-
-
-def _check_bound(bound: Iterable[BoundClaim], snapshot: Snapshot, rows: Rows) -> Codes:
-    """The first claim that has no volume, or one out of the node's reach, ends it."""
-    codes = np.zeros(snapshot.nodes.live[rows].size, np.int64)
-    for one in bound:
-        if one.gone:
-            codes[codes == 0] = _VOLUME_GONE
-            break
-        codes[(codes == 0) & ~_within(one, snapshot, rows)] = _OUT_OF_REACH
-    return codes
-
-
-def _within(one: BoundClaim, snapshot: Snapshot, rows: Rows) -> Mask:
-    """Which rows can reach a volume."""
-    here = _matching(one.terms, snapshot, rows)
-    if not one.migrated:
-        return here
-    there = np.zeros(snapshot.nodes.rows, bool)
-    for name, csi_node in snapshot.store.objects(CSINode).items():
-        if one.migrated in migrated_on(csi_node) and name in snapshot.nodes.row_of:
-            there[snapshot.nodes.row_of[name]] = True
-    return np.where(there[rows], _matching(one.terms_there, snapshot, rows), here)
-
-
-def _matching(terms: NodeTerms | None, snapshot: Snapshot, rows: Rows) -> Mask:
-    if terms is None:
-        return np.ones(snapshot.nodes.live[rows].size, bool)
-    return rows_matching(terms, snapshot.nodes, rows).astype(bool)
-
-
-def _check_provisioning(making: ClaimToProvision, snapshot: Snapshot, rows: Rows) -> Codes:
-    """Where a claim's volume can't be made, and why."""
-    if making.impossible:
-        return np.full(snapshot.nodes.live[rows].size, _NOTHING_FREE)
-    codes = np.where(_matching(making.terms, snapshot, rows), 0, _NOTHING_FREE)
-    if making.amount is not None:
-        enough = snapshot.store.index(StorageCapacities).enough(
-            making.storage_class, making.amount, snapshot.nodes, rows
-        )
-        codes[(codes == 0) & ~enough] = _NO_ROOM
-    return codes
-
-
-def _matches(needs: PodVolumeClaims, snapshot: Snapshot, rows: Rows) -> list[Mask]:
-    """For each claim, where it finds a volume that those before it leave it.
-
-    A row that has more such volumes than there are claims before it has one left. Only where it has
-    fewer, but some, is the choice really made: that takes several claims of one class, and scarce
-    volumes.
-    """
-    offers, nodes = snapshot.store.index(VolumeOffers), snapshot.nodes
-    found: list[Mask] = []
-    unsure = np.zeros(nodes.live[rows].size, bool)
-    rivals: dict[str, int] = {}
-    for want in needs.to_bind:
-        mine = offers.set_aside(want)
-        if mine:
-            found.append(
-                np.logical_or.reduce([_matching(affinity_of(pv), snapshot, rows) for pv in mine])
-            )
-            continue
-        counts, before = (
-            offers.counts(want, nodes, rows, needs.kept),
-            rivals.get(want.storage_class, 0),
-        )
-        rivals[want.storage_class] = before + 1
-        found.append(counts > before)
-        unsure |= (counts > 0) & (counts <= before)
-    numbers = np.arange(nodes.rows)[rows]
-    for i in np.flatnonzero(unsure & nodes.live[rows]).tolist():
-        chosen = choose(
-            needs.to_bind, labels_of(nodes.names[numbers[i]], snapshot), snapshot, needs.kept
-        )
-        for mask, pv in zip(found, chosen, strict=True):
-            mask[i] = pv is not None
-    return found
 
 
 def _set_aside(pv: PersistentVolume, claim: PersistentVolumeClaim) -> PersistentVolume:

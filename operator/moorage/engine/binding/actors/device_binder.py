@@ -25,7 +25,7 @@ from moorage.core.devices.pod_claims import binding_failure, binding_pending, is
 from moorage.core.objects.meta import key, version
 from moorage.core.objects.pods import Pod
 from moorage.core.objects.resource_claims import Allocation, ResourceClaim
-from moorage.core.plugins.dynamic_resources.plugin import ClaimRelease, ClaimReservation
+from moorage.core.plugins.dynamic_resources.claim_reservation import ClaimRelease, ClaimReservation
 from moorage.engine.background_tasks import uninterrupted
 from moorage.engine.binding.actors.contract import ActorTools, UndoPreBind, pod_ref
 from moorage.ports.errors import Conflict, EdgeError, NotFound, Refused, Retryable

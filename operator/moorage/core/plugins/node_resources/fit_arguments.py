@@ -1,0 +1,145 @@
+"""Arguments of NodeResourcesFit."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from typing import Annotated, ClassVar, Literal
+
+from annotated_types import Interval
+
+from kubefacts.names import qualified_name
+from moorage.core.framework.arguments import ARGUMENTS, FieldErrorType, Violation
+from moorage.core.plugins.node_resources.resource_allocation import CPU_AND_MEMORY, ResourceSpec
+from moorage.core.pods.resource_names import is_extended
+
+MAX_RESOURCE_WEIGHT = 100
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class UtilizationShapePoint:
+    """What score (0..10) a utilization (percent) gets."""
+
+    __pydantic_config__: ClassVar = ARGUMENTS
+
+    utilization: Annotated[int, Interval(ge=0, le=100)] = 0
+    score: Annotated[int, Interval(ge=0, le=10)] = 0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RequestedToCapacityRatio:
+    """A score as a function of utilization: straight lines between the points, level outside
+    them.
+    """
+
+    __pydantic_config__: ClassVar = ARGUMENTS
+
+    shape: tuple[UtilizationShapePoint, ...] | None = None
+
+    def validate(self) -> list[Violation]:
+        """At least one point, from left to right."""
+        shape = self.shape or ()
+        if not shape:
+            return [
+                Violation(
+                    "shape", None, "at least one point must be specified", FieldErrorType.REQUIRED
+                )
+            ]
+        for i, (left, right) in enumerate(itertools.pairwise(shape), start=1):
+            if left.utilization >= right.utilization:
+                return [
+                    Violation(
+                        f"shape[{i}].utilization",
+                        right.utilization,
+                        "values must be sorted in increasing order",
+                    )
+                ]
+        return []
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ScoringStrategy:
+    """How nodes are ranked, and by which resources; none named: cpu and memory."""
+
+    __pydantic_config__: ClassVar = ARGUMENTS
+
+    type: Literal["LeastAllocated", "MostAllocated", "RequestedToCapacityRatio"] = "LeastAllocated"
+    resources: tuple[ResourceSpec, ...] | None = CPU_AND_MEMORY
+    requested_to_capacity_ratio: RequestedToCapacityRatio | None = None
+
+    def validate(self) -> list[Violation]:
+        """Weights that can be weighed, and a shape for the type that has one, and only for it."""
+        found = [
+            Violation(
+                f"resources[{i}].weight",
+                spec.weight,
+                f"resource weight of {spec.name} not in valid range (0, 100]",
+            )
+            for i, spec in enumerate(self.resources or ())
+            if not 0 <= spec.weight <= MAX_RESOURCE_WEIGHT
+        ]
+        path, ratio = "requestedToCapacityRatio", self.requested_to_capacity_ratio
+        if self.type == "RequestedToCapacityRatio":
+            if ratio is None:
+                return [
+                    *found,
+                    Violation(
+                        path,
+                        None,
+                        "must be specified when type is RequestedToCapacityRatio",
+                        FieldErrorType.REQUIRED,
+                    ),
+                ]
+            return found + [violation.under(path) for violation in ratio.validate()]
+        if ratio is not None:
+            found.append(
+                Violation(
+                    path,
+                    ratio,
+                    "must be nil when type is not RequestedToCapacityRatio",
+                    FieldErrorType.FORBIDDEN,
+                )
+            )
+        return found
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class NodeResourcesFitArgs:
+    """Which extended resources are somebody else's business (by name, or by what is before the
+    slash), and how to rank nodes.
+    """
+
+    __pydantic_config__: ClassVar = ARGUMENTS
+
+    ignored_resources: tuple[str, ...] | None = None
+    ignored_resource_groups: tuple[str, ...] | None = None
+    scoring_strategy: ScoringStrategy | None = ScoringStrategy()
+
+    def validate(self) -> list[Violation]:
+        """Names must be able to be resource names, groups what is before their slash."""
+        found: list[Violation] = []
+        for i, name in enumerate(self.ignored_resources or ()):
+            found += [
+                Violation(f"ignoredResources[{i}]", name, problem)
+                for problem in qualified_name(name)
+            ]
+        for i, group in enumerate(self.ignored_resource_groups or ()):
+            texts = ["resource group name can't contain '/'"] if "/" in group else []
+            found += [
+                Violation(f"ignoredResourceGroups[{i}]", group, text)
+                for text in texts + qualified_name(group)
+            ]
+        if self.scoring_strategy is not None:
+            found += [
+                violation.under("scoringStrategy") for violation in self.scoring_strategy.validate()
+            ]
+        return found
+
+    def ignores(self, resource: str) -> bool:
+        """Whether nodes need not have this resource. What Kubernetes itself hands out is never
+        ignored.
+        """
+        named = resource in (self.ignored_resources or ()) or resource.partition("/")[0] in (
+            self.ignored_resource_groups or ()
+        )
+        return named and is_extended(resource)
