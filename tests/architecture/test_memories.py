@@ -16,8 +16,8 @@ SMALL: Final = {
     ),
     "core.pods.resource_names:is_scalar": "the same",
     "core.pods.resource_names:is_delegable": "the same",
-    "core.expressions:_environment": "one",
-    "core.expressions:_environment_of": "by our own variables",
+    "core.devices.device_cel:_environment": "one",
+    "core.plugins.cel.program:_environment_of": "by our own variables",
 }
 """All others are ``core.structures.remembering.memoized``, which bounds the sum of sizes."""
 _BY_NUMBER = ("functools.lru_cache", "functools.cache", "lru_cache", "cache")

@@ -15,7 +15,6 @@ from kubefacts.cel import CELExpressionError
 from moorage.core.columns.cache import Cache
 from moorage.core.cycle.context import CycleContext, Diagnosis, ScheduleResult
 from moorage.core.cycle.cycle import decide
-from moorage.core.expressions import compile_program
 from moorage.core.framework.registry import build_registry
 from moorage.core.framework.revisions import (
     EnabledPlugins,
@@ -27,6 +26,7 @@ from moorage.core.framework.revisions import (
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
 from moorage.core.plugins.cel.arguments import CELArgs, CELFilter, CELScore
+from moorage.core.plugins.cel.program import compile_program
 from moorage.core.plugins.cel.variables import NODE, POD, VARIABLES
 from moorage.core.plugins.intree import INTREE, PRESETS
 from moorage.core.pods.requests import pod_requests

@@ -31,10 +31,10 @@ from moorage.core.columns.pod_info import PodInfo
 from moorage.core.columns.priorities import PriorityTable
 from moorage.core.columns.store import Store
 from moorage.core.columns.volume_table import VolumeTable
+from moorage.core.devices.device_cel import DeviceFacts
 from moorage.core.devices.device_supply import PausedAllocations
 from moorage.core.devices.ledger import DeviceLedger
 from moorage.core.devices.pools import AllocationError
-from moorage.core.expressions import DeviceFacts
 from moorage.core.plugins.volume_binding.reach_index import _LabelIndex
 from moorage.core.pods.requests import Requests
 from moorage.core.queue.blocked_pods import BlockedPods, EquivalentPods

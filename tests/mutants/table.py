@@ -296,10 +296,10 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="budget: selectors may grow",
-        file="core/expressions.py",
+        file="core/devices/device_cel.py",
         old="        if _is_too_expensive(text):\n",
         new="        if False:\n",
-        tests=("tests/core/test_expression_sizes.py",),
+        tests=("tests/core/devices/test_expression_sizes.py",),
     ),
     Mutant(
         name="budget: a relist is one step",

@@ -11,7 +11,7 @@ import yaml
 from moorage.api import yaml_documents
 from moorage.apps.convert.convert import ConversionReport, convert
 from moorage.apps.convert.kube_plugins import KUBE_PLUGINS, REMOVED
-from moorage.core.framework.elsewhere import REPLACEMENTS
+from moorage.core.framework.replaced_plugins import REPLACEMENTS
 from moorage.core.framework.revisions import suggest
 
 V1 = "kubescheduler.config.k8s.io/v1"

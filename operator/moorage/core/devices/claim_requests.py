@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from kubefacts.cel import CELExpressionError
 from moorage.core.devices.capacity import fits
+from moorage.core.devices.device_cel import holds
 from moorage.core.devices.pools import AllocationError, CandidateDevice, PoolNotUsable, PoolState
 from moorage.core.devices.uses import AvailableDevices
-from moorage.core.expressions import holds
 from moorage.core.objects.meta import key
 from moorage.core.objects.resource_claims import (
     DeviceClass,

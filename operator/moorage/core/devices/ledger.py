@@ -19,6 +19,7 @@ from kubefacts.cel import CELExpressionError
 from moorage.core.columns.change_log import VersionCounter
 from moorage.core.columns.nodes.node_table import NodeTable
 from moorage.core.columns.store import Store
+from moorage.core.devices.device_cel import DeviceFacts, holds
 from moorage.core.devices.device_supply import DeviceSupply, KeptDevices, PausedAllocations
 from moorage.core.devices.extended_resources import is_extended_claim, owner_of
 from moorage.core.devices.pools import (
@@ -40,7 +41,6 @@ from moorage.core.devices.uses import (
     DeviceUse,
     device_uses_of,
 )
-from moorage.core.expressions import DeviceFacts, holds
 from moorage.core.objects.meta import Labels, version
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod

@@ -18,7 +18,7 @@ from kubefacts.cel import CELExpressionError
 from kubefacts.cel_functions import quantity_value
 from kubefacts.labels import SelectorError
 from kubefacts.quantities import nanos
-from moorage.core.expressions import DeviceFacts, semver
+from moorage.core.devices.device_cel import DeviceFacts, semver
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.resource_claims import (
     CounterConsumption,

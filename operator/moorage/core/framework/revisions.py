@@ -16,7 +16,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from moorage.core.framework.cluster_events import ClusterEventWithHint, HintSignature
-from moorage.core.framework.elsewhere import REPLACEMENTS
 from moorage.core.framework.extenders import EXTENDER, Extender
 from moorage.core.framework.guard import PluginFault
 from moorage.core.framework.interfaces import (
@@ -29,6 +28,7 @@ from moorage.core.framework.interfaces import (
 )
 from moorage.core.framework.presets import Preset
 from moorage.core.framework.registry import PluginSpec, Registry, RequiredAccess
+from moorage.core.framework.replaced_plugins import REPLACEMENTS
 from moorage.core.objects.meta import HasMetadata
 from moorage.core.structures.remembering import memoized
 

@@ -42,6 +42,7 @@ FUNCTION_NAMES: Final = frozenset(one.name for library in LIBRARIES for one in _
 _ERROR: Final = cel.Type.ERROR
 _STATUS: Final = re.compile(r"\A[A-Z_]+: | \[[A-Z_]+\]\Z")
 """What the library puts around its messages."""
+_MISSING_KEY: Final = re.compile(r'Key not found in map : "(?P<key>.*)"', re.DOTALL)
 
 
 class CELExpressionError(ValueError):
@@ -50,6 +51,12 @@ class CELExpressionError(ValueError):
 
 class CELBudgetError(CELExpressionError):
     """An expression that was ended, since it took too many steps."""
+
+
+def missing_key(error: CELExpressionError) -> str | None:
+    """The key that a map does not have, where that is what ended the expression."""
+    missing = _MISSING_KEY.search(str(error))
+    return missing["key"] if missing else None
 
 
 def scalar(name: str) -> CELType:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kubefacts.cel import CELExpressionError
-from moorage.core.expressions import Variables, VariableType, compile_program
+from moorage.core.plugins.cel.program import Variables, VariableType, compile_program
 
 VARIABLES: Variables = (
     ("node.name", VariableType.TEXT),

@@ -12,11 +12,11 @@ import numpy.typing as npt
 from kubefacts.cel import CELExpressionError
 from moorage.core.columns.nodes.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
-from moorage.core.expressions import CELProgram, compile_program
 from moorage.core.framework.interfaces import Codes, ExtensionPoint
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
 from moorage.core.plugins.cel.arguments import NAME, CELArgs, evaluated
+from moorage.core.plugins.cel.program import CELProgram, compile_program
 from moorage.core.plugins.cel.variables import (
     NODE,
     POD,

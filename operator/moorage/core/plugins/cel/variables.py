@@ -19,10 +19,10 @@ import msgspec
 
 from moorage.core.columns.change_log import Aspect
 from moorage.core.columns.nodes.node_table import NodeTable
-from moorage.core.expression_trees import Reads
-from moorage.core.expressions import Variables, VariableType
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Container, Pod
+from moorage.core.plugins.cel.expression_survey import Reads
+from moorage.core.plugins.cel.program import Variables, VariableType
 from moorage.core.pods.requests import FIT, allocatable_amounts, pod_amounts
 
 MAX_LABEL_CHARACTERS = 63

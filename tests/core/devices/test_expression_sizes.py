@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from moorage.core.expressions import COST_LIMIT_EXCEEDED, DeviceFacts
+from moorage.core.devices.device_cel import COST_LIMIT_EXCEEDED, DeviceFacts
 
 FACTS = DeviceFacts("drv.example", False, {"drv.example": {"s": "x" * 60, "b": 5}}, {})
 A = "device.attributes['drv.example']"

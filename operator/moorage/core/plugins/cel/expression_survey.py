@@ -1,28 +1,32 @@
-"""Expression trees: what a compiled CEL expression reads, and whether it could build something
-without bounds.
-
-The CEL library hands a compiled expression out as a protocol buffer (``cel.expr.CheckedExpr``), in
-which each variable is one identifier with its full name. The few fields that matter are read here,
-without a library for it.
+"""Surveys of expressions: what a compiled one reads, and whether it could build something without
+bounds.
 
 An expression is as long as its text allows and its loops have a budget, but neither bounds what a
 value can grow to: bound to a name and put together from itself thirty times over, a letter is a
 gigabyte. So what a macro goes through and what ``cel.bind`` binds may be taken from the variables,
 or written down, but not put together there. Then nothing grows faster than the text.
-
-Source: google/cel-spec, proto/cel/expr/{checked,syntax}.proto.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
+
+from kubefacts.cel_trees import (
+    CALL,
+    COMPREHENSION,
+    CONST,
+    IDENT,
+    LIST,
+    SELECT,
+    STRUCT,
+    expression,
+    fields,
+    parts_of,
+)
 
 Reads = Mapping[str, frozenset[str] | None]
 """Variable -> the keys (fields) that are read of it, None for all of it."""
-
-CONST, IDENT, SELECT, CALL, LIST, STRUCT, COMPREHENSION = range(3, 10)
-_KINDS = frozenset(range(CONST, COMPREHENSION + 1))
 _INDEXING = frozenset({"_[_]", "_[?_]", "_?._"})
 _JOINING = frozenset({b"add_string", b"add_list", b"add_bytes"})
 _WHERE = "may not stand in what a macro goes through, or in what cel.bind binds"
@@ -154,26 +158,6 @@ class _Walk:
         self.faults.append(SyntaxFault(offset, f"{what} {_WHERE}"))
 
 
-def expression(message: bytes) -> tuple[int, int, bytes]:
-    """An expression's number, kind and content."""
-    place, kind, body = 0, 0, b""
-    for number, value in fields(message):
-        if number == 2:
-            place = value
-        elif number in _KINDS:
-            kind, body = number, value
-    return place, kind, body
-
-
-def parts_of(kind: int, body: bytes) -> Iterator[bytes]:
-    """What stands in a list; keys and values of a map."""
-    for number, value in fields(body):
-        if kind == LIST and number == 1:
-            yield value
-        elif kind == STRUCT and number == 2:
-            yield from (part for field, part in fields(value) if field in (3, 4))
-
-
 def _text(message: bytes) -> str | None:
     """The text that a constant is, None for anything else."""
     _, kind, body = expression(message)
@@ -181,31 +165,3 @@ def _text(message: bytes) -> str | None:
         return None
     text = dict(fields(body)).get(6)
     return text.decode() if isinstance(text, bytes) else None
-
-
-def fields(message: bytes) -> Iterator[tuple[int, Any]]:
-    """(number, value) of each field: int, or bytes for what has a length. Eight fixed bytes are a
-    double, which nobody reads here.
-    """
-    at = 0
-    while at < len(message):
-        tag, at = _varint(message, at)
-        if tag & 7 == 0:
-            value, at = _varint(message, at)
-            yield tag >> 3, value
-        elif tag & 7 == 1:
-            at += 8
-        else:
-            size, at = _varint(message, at)
-            yield tag >> 3, message[at : at + size]
-            at += size
-
-
-def _varint(message: bytes, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = message[at]
-        value |= (byte & 127) << shift
-        at, shift = at + 1, shift + 7
-        if byte < 128:
-            return value, at

@@ -1,7 +1,6 @@
-"""CEL expressions: on devices, as Kubernetes has them, and on variables of one's own
-(``CELProgram``).
+"""CEL expressions on devices, as Kubernetes has them.
 
-For devices everything else sees ``holds(text, facts)``: true, false or ``CELExpressionError``. An
+Everything else sees ``holds(text, facts)``: true, false or ``CELExpressionError``. An
 expression is compiled once, a device that looks the same as another is the same ``DeviceFacts``,
 and what an expression says of it is remembered: a function of the two.
 
@@ -17,17 +16,14 @@ Source: Kubernetes dynamic-resource-allocation/cel and apiserver/pkg/cel/library
 
 from __future__ import annotations
 
-import enum
 import functools
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from kubefacts import cel
 from kubefacts.cel import CELExpressionError
-from kubefacts.cel_functions import CELValue, semver_value
-from moorage.core.expression_sizes import is_too_expensive
-from moorage.core.expression_trees import Reads, survey
+from kubefacts.cel_functions import semver_value
+from moorage.core.devices.expression_sizes import is_too_expensive
 from moorage.core.structures.remembering import byte_size, memoized
 
 _MAX_KEPT_RESULTS = 1024
@@ -48,9 +44,6 @@ def semver(version: str) -> dict[str, str]:
         raise CELExpressionError(
             f"{version!r} is not a semantic version; write one such as 1.2.3 or 1.2.3-rc.1"
         ) from error
-
-
-# ---- devices -------------------------------------------------------------------------------------
 
 
 class DeviceFacts:
@@ -104,8 +97,7 @@ class DeviceFacts:
             try:
                 return compiled.test({"device": device})
             except CELExpressionError as error:
-                missing = _MISSING_KEY.search(str(error))
-                key = missing["key"] if missing else None
+                key = cel.missing_key(error)
                 lacking = [
                     part
                     for part in ("attributes", "capacity")
@@ -124,82 +116,6 @@ def holds(text: str, facts: DeviceFacts) -> bool:
     if isinstance(answer, str):
         raise CELExpressionError(answer)
     return answer
-
-
-# ---- programs ------------------------------------------------------------------------------------
-
-
-class VariableType(enum.Enum):
-    """The type of a variable."""
-
-    TEXT = "string"
-    NUMBER = "int"
-    FLAG = "bool"
-    TEXTS = "map(string, string)"
-    NUMBERS = "map(string, int)"
-    RECORDS = "list(map(string, string))"
-    DOCUMENTS = "list(map(string, dyn))"
-
-
-Variables = tuple[tuple[str, VariableType], ...]
-"""Names, each with a dot, and their types. An expression reads ``a.b`` as the variable of that
-name, so what it misspells is found out when it is compiled.
-"""
-
-
-class CELProgram:
-    """An expression on some variables, ready to be asked. ``result`` is its type (``bool``,
-    ``int``, …), ``reads`` what it reads.
-    """
-
-    __slots__ = ("_compiled", "reads", "result", "text")
-
-    def __init__(self, text: str, compiled: cel.Expression, reads: Reads) -> None:
-        self.text = text
-        self.reads = reads
-        self.result = compiled.result
-        self._compiled = compiled
-
-    def evaluate(self, values: Mapping[str, CELValue]) -> CELValue:
-        """What it says of these values of its variables; others may stand there too. Raises
-        CELExpressionError.
-        """
-        try:
-            return self._compiled.evaluate(values)
-        except CELExpressionError as error:
-            missing = _MISSING_KEY.search(str(error))
-            if missing is None:
-                raise
-            raise CELExpressionError(f"no such key: {missing['key']}") from error
-
-
-@memoized(lambda _, text, variables: len(text), most=1024)
-def compile_program(text: str, variables: Variables) -> CELProgram:
-    """Compile an expression. Raises CELExpressionError, whose text begins with line:column, both
-    from 1, where there is a place.
-    """
-    try:
-        compiled = _environment_of(variables).compile(text)
-    except CELExpressionError as error:
-        found = _COMPILE_ERROR.search(str(error))
-        raise CELExpressionError(
-            (found["place"] or "") + found["what"] if found else str(error).partition("\n")[0]
-        ) from error
-    reads, faults = survey(compiled.serialize(), dict(variables))
-    if faults:
-        before = text[: faults[0].offset]
-        line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
-        raise CELExpressionError(f"{line}:{column}: {faults[0].message}")
-    return CELProgram(text, compiled, reads)
-
-
-# ---- inside: the library -------------------------------------------------------------------------
-
-_MISSING_KEY = re.compile(r'Key not found in map : "(?P<key>.*)"', re.DOTALL)
-_COMPILE_ERROR = re.compile(
-    r"ERROR: <input>:(-1:-1: |(?P<place>\d+:\d+: ))(?P<what>[^\n]*?)( \(in container ''\))?$",
-    re.MULTILINE,
-)
 
 
 @memoized(byte_size)
@@ -223,28 +139,6 @@ def _is_too_expensive(text: str) -> bool:
 
 @functools.lru_cache(maxsize=1)
 def _environment() -> cel.Environment:
-    return cel.Environment({"device": cel.scalar("map")}, libraries=(*_LIBRARIES, "sets"))
-
-
-@functools.lru_cache(maxsize=8)
-def _environment_of(variables: Variables) -> cel.Environment:
-    """Without the libraries that can make much of little (``replace``, ``join``), or take long over
-    long lists (``sets``).
-    """
     return cel.Environment(
-        {name: _TYPES[kind] for name, kind in variables},
-        libraries=_LIBRARIES,
-        extensions=("bindings", "optional"),
+        {"device": cel.scalar("map")}, libraries=("quantity", "semver", "comparison", "sets")
     )
-
-
-_LIBRARIES = ("quantity", "semver", "comparison")
-_TYPES = {
-    VariableType.TEXT: cel.scalar("string"),
-    VariableType.NUMBER: cel.scalar("int"),
-    VariableType.FLAG: cel.scalar("bool"),
-    VariableType.TEXTS: cel.map_of(cel.scalar("string")),
-    VariableType.NUMBERS: cel.map_of(cel.scalar("int")),
-    VariableType.RECORDS: cel.list_of(cel.map_of(cel.scalar("string"))),
-    VariableType.DOCUMENTS: cel.list_of(cel.scalar("map")),
-}

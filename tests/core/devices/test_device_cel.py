@@ -6,7 +6,7 @@ import pytest
 
 from kubefacts.cel import CELExpressionError
 from kubefacts.cel_functions import quantity_value
-from moorage.core.expressions import DeviceFacts, holds, semver
+from moorage.core.devices.device_cel import DeviceFacts, holds, semver
 
 FACTS = DeviceFacts(
     "gpu.test",

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from moorage.core.expression_trees import (
+from kubefacts.cel_trees import (
     CALL,
     COMPREHENSION,
     CONST,
