@@ -15,8 +15,6 @@ import pytest
 from tests.architecture.sources import Source, sources
 
 NOT_YET: Final[set[str]] = {
-    "core.columns.snapshot:Snapshot.count_error",
-    "core.columns.snapshot:Snapshot.now",
     "engine.intake.node_sink:NodeSink.changed",
     "engine.intake.node_sink:NodeSink.left",
     "engine.intake.pod_sink:PodSink.came",
@@ -37,8 +35,6 @@ SET_LATER: Final[set[str]] = {
     "engine.engine:self.pod_sink.came",
     "engine.engine:self.pod_sink.left",
     "engine.engine:self.profile_status.inputs.leadership",
-    "engine.engine:self.context.snapshot.count_error",
-    "engine.engine:self.context.snapshot.now",
     "engine.engine:self.swapper.changed",
     "engine.engine:self.swapper.lacking",
     "engine.engine:self.swapper.orphaned",

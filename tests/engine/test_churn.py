@@ -282,8 +282,8 @@ class World:
         self.bench = bench = Bench()
         cache = bench.cache
         cache.pod_counters = PodCounters(cache._pods_in, cache.store.objects(Namespace), most=LAST)
-        bench.context.evaluator = Evaluator(cache, byte_budget=1)
-        bench.context.snapshot = bench.context.evaluator.snapshot
+        bench.context.snapshot.pod_counters = cache.pod_counters
+        bench.context.evaluator = Evaluator(bench.context.snapshot, byte_budget=1)
         self.others = {
             kind.struct: StoredObjectSink(kind, cache, bench.queue, bench.clock.boottime)
             for kind in STORED_KINDS

@@ -64,7 +64,7 @@ class Steps:
     def __init__(self) -> None:
         self.bench = Bench()
         self.runner = asyncio.Runner()
-        self.bench.context.snapshot.now = time.thread_time
+        self.bench.context.budget._now = time.thread_time
         self.bench.live.deciding = True
         self.sinks = {
             kind.struct: StoredObjectSink(

@@ -26,6 +26,7 @@ from moorage.core.plugins.intree import INDEXES
 from moorage.core.plugins.priority_sort import PrioritySort
 from moorage.core.queue.pod_group_members import PodGroupTracker
 from moorage.core.queue.scheduling_queue import QUEUE_AS_PLUGIN, SchedulingQueue
+from moorage.core.structures.budget import TimeBudget
 from moorage.engine.binding.actors.contract import ActorFactory, ActorTools
 from moorage.engine.binding.actors.intree import join
 from moorage.engine.binding.binder import Binder
@@ -119,11 +120,7 @@ class Engine:
         )
         cache = Cache(store, pods=pod_groups, nominations=NominationWaker(self.queue, clock))
         self.metrics = MetricsReporter(telemetry, clock)
-        self.context = CycleContext(cache, observer=self.metrics)
-        self.context.snapshot.now, self.context.snapshot.count_error = (
-            clock.boottime,
-            telemetry.expression_failed,
-        )
+        self.context = CycleContext(cache, observer=self.metrics, budget=TimeBudget(clock.boottime))
 
         # 2. What decides, and what is done with decisions.
         tools = ActorTools(writes, reads, clock, ObjectWaiter(cache), WaitingPods(clock))

@@ -317,10 +317,10 @@ def test_a_look_that_is_broken_off_is_made_anew() -> None:
     assert passing(waiting, context) == {"n0", "n1"}
     nominate(context, user("g", "g", priority=5))
     time, broken, found = itertools.count(), 0, set[str]()
-    context.snapshot.now = lambda: next(time) * SLICE_SECONDS / 2
+    context.budget._now = lambda: next(time) * SLICE_SECONDS / 2
     for _ in range(50):
         try:
-            with context.snapshot.budget:
+            with context.budget:
                 found = passing(waiting, context)
                 break
         except OutOfTime:

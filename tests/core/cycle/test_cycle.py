@@ -151,7 +151,7 @@ def test_the_byte_budget_holds_in_a_small_cluster() -> None:
     """Where arrays are short, what stands around them counts."""
     them = CycleContext(Cache())
     them.cache.put_node(make_node("n1"))
-    them.evaluator = Evaluator(them.cache, budget := 2**20)
+    them.evaluator = Evaluator(them.snapshot, budget := 2**20)
     rules, pods = revision(), [make_pod(f"p{i}", cpu=f"{i}m") for i in range(1000)]
     tracemalloc.start()
     try:

@@ -38,7 +38,7 @@ def _slow(monkeypatch: pytest.MonkeyPatch) -> None:
 def a_slow_bench(*names: str, nodes: int = 0, cpu: str = "4") -> Bench:
     """Profiles of these names, with room for everybody, or just so many nodes."""
     bench = a_bench(*names)
-    bench.context.snapshot.now = bench.clock.boottime
+    bench.context.budget._now = bench.clock.boottime
     for i in range(nodes):
         bench.nodes.put(versioned(make_node(f"n{i}", cpu=cpu)))
     if nodes:

@@ -61,7 +61,7 @@ def a_bench(
     bench.nodes.list_ended()
     bench.pods.list_ended()
     bench.queue.groups.all_listed()
-    bench.context.snapshot.now = Ticking(looks)
+    bench.context.budget._now = Ticking(looks)
     bench.live.deciding = True
     return bench
 
@@ -124,7 +124,7 @@ def test_others_have_their_turn() -> None:
     bench = a_bench(40)
     bench.pods.put(versioned(make_pod("known", cpu="1m")))
     run(bench, 10)
-    bench.context.snapshot.now = Ticking(12)
+    bench.context.budget._now = Ticking(12)
     bench.pods.put(versioned(make_pod("new", cpu="2m", priority=9)))
     bench.pods.put(versioned(make_pod("next", cpu="1m")))
     run(bench, 200)
@@ -140,7 +140,7 @@ def test_a_pod_that_takes_too_long_is_refused() -> None:
         clock.pass_on(MAX_DECISION_SECONDS / 3)
         return ticks()
 
-    bench.context.snapshot.now = now
+    bench.context.budget._now = now
     bench.pods.put(versioned(make_pod("p")))
     run(bench, 50)
     entry = bench.queue.get("uid-p")
@@ -337,7 +337,7 @@ def test_terms_are_counted_one_by_one() -> None:
     affinity = msgspec.convert(
         {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}, Affinity
     )
-    bench.context.snapshot.now = Ticking(3)
+    bench.context.budget._now = Ticking(3)
     bench.pods.put(versioned(make_pod("p", affinity=affinity)))
     counted: list[int] = []
 

@@ -67,7 +67,7 @@ def test_a_pod_does_not_wait_for_slices_of_another_profile(looks: float) -> None
     """It is set down like all those before it, and its turn comes before theirs."""
     bench = a_bench("many", "few")
     BusyClock.step, step = SLICE_SECONDS / looks / 4, BusyClock.step
-    bench.context.snapshot.now = bench.clock.boottime
+    bench.context.budget._now = bench.clock.boottime
     try:
         for i in range(300):
             bench.pods.put(versioned(make_pod(f"m{i}", scheduler_name="many", cpu=f"{i + 1}m")))
@@ -91,7 +91,7 @@ def test_slices_are_shorter_where_many_profiles_are_busy() -> None:
         bench.clock._boottime += MIN_SLICE_SECONDS / 2
         return bench.clock._boottime
 
-    bench.context.snapshot.now = working
+    bench.context.budget._now = working
     for i, name in enumerate(names):
         for j in range(8):
             bench.pods.put(

@@ -8,7 +8,8 @@ the real columns and takes every change back.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +23,7 @@ from moorage.core.columns.priorities import PriorityTable
 from moorage.core.columns.store import Lister
 from moorage.core.columns.volume_table import VolumeTable
 from moorage.core.pods.host_ports import HostPort
-from moorage.core.structures.budget import TimeBudget
+from moorage.core.structures.budget import Budget, TimeBudget
 from moorage.core.volumes.pod_volumes import PodVolumeUse
 
 
@@ -99,10 +100,22 @@ class Trial:
                 self._volumes.append((row, batch.volumes[i], sign))
 
 
+class ExpressionObserver(Protocol):
+    """Counts expressions that fail."""
+
+    def expression_failed(self, plugin: str, point: str) -> None:
+        """A plugin's expression failed at an extension point."""
+
+
 class Snapshot:
     """Read access to the cache for plugins and for whoever explains a decision."""
 
-    def __init__(self, cache: Cache) -> None:
+    def __init__(
+        self,
+        cache: Cache,
+        budget: Budget | None = None,
+        observer: ExpressionObserver | None = None,
+    ) -> None:
         self.nodes: NodeTable = cache.nodes
         """The node table; of this and the tables below, only the reading half is for plugins."""
         self.store: Lister = cache.store
@@ -118,14 +131,14 @@ class Snapshot:
         """Which waiting pods are nominated to which node."""
         self._cache = cache
         self._trial: Trial | None = None
-        self.now: Callable[[], float] = lambda: 0.0
-        """Seconds, for plugins that must not hold up the others: they may end an attempt by it,
-        never choose by it. Core has no clock of its own: unless it is given one, no time passes.
-        """
-        self.budget = TimeBudget(lambda: self.now())  # noqa: PLW0108  # the clock is given later
+        self._observer = observer
+        self.budget: Budget = budget or TimeBudget()
         """To be asked after each piece of work that is kept."""
-        self.count_error: Callable[[str, str], None] = lambda plugin, point: None
-        """Told that a plugin's expression failed at an extension point, for whoever counts."""
+
+    def expression_failed(self, plugin: str, point: str) -> None:
+        """A plugin's expression failed at an extension point: whoever observes counts it."""
+        if self._observer is not None:
+            self._observer.expression_failed(plugin, point)
 
     def matching(self, query: PodQuery) -> RowCounter:
         """The counter of the pods that a query speaks of; it takes a look at all of them where

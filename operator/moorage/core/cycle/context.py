@@ -8,6 +8,7 @@ from typing import Any
 
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.pod_info import PodInfo
+from moorage.core.columns.snapshot import Snapshot
 from moorage.core.cycle.sampling import NodeSampler
 from moorage.core.framework.evaluation.evaluator import Evaluator, NullObserver, Observer
 from moorage.core.framework.evaluation.row_cache import RowCaches
@@ -15,6 +16,7 @@ from moorage.core.framework.interfaces import ReserveResult
 from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import Code
 from moorage.core.objects.pods import Pod
+from moorage.core.structures.budget import TimeBudget
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -62,12 +64,21 @@ class CycleContext:
     seed.
     """
 
-    def __init__(self, cache: Cache, seed: int = 0, observer: Observer | None = None) -> None:
+    def __init__(
+        self,
+        cache: Cache,
+        seed: int = 0,
+        *,
+        observer: Observer | None = None,
+        budget: TimeBudget | None = None,
+    ) -> None:
         self.cache = cache
         self.seed = seed
-        self.evaluator = Evaluator(cache)
-        self.snapshot = self.evaluator.snapshot
+        self.observer: Observer = observer or NullObserver()
+        self.budget = budget or TimeBudget()
+        """The time of an attempt; without one there is no end to it."""
+        self.snapshot = Snapshot(cache, self.budget, self.observer)
         """What plugins see of the cluster."""
+        self.evaluator = Evaluator(self.snapshot)
         self.sampler = NodeSampler()
         self.row_caches = RowCaches()
-        self.observer: Observer = observer or NullObserver()

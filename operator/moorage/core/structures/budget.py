@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Protocol
 
 SLICE_SECONDS = 0.02
 """Seconds of own time before others have their turn, at most."""
@@ -21,15 +22,36 @@ class OutOfTime(BaseException):
     """
 
 
-class TimeBudget:
-    """See the module's docstring. A ``with`` block is a slice, and outside of one there is no end
-    to it.
+class Budget(Protocol):
+    """What work asks of the budget. It may end by it, and never chooses by it."""
 
-    ``now`` gives seconds; core has no clock of its own. ``slice`` is how long one lasts: less where
-    many want one.
+    @property
+    def over(self) -> bool:
+        """Whether the slice's time is over."""
+
+    def check(self) -> None:
+        """A piece of work is done and its result kept: raises OutOfTime when the slice's time is
+        over.
+        """
+
+    def timer(self, seconds: float) -> Callable[[], bool]:
+        """Tells whether so many seconds have passed since it was given, for work that ends its call
+        early of itself.
+        """
+
+
+def _no_time() -> float:
+    return 0.0
+
+
+class TimeBudget:
+    """A ``with`` block is a slice, and outside of one there is no end to it.
+
+    ``now`` gives seconds: core has no clock of its own, so without it no time passes. ``slice`` is
+    how long one lasts: less where many want one.
     """
 
-    def __init__(self, now: Callable[[], float]) -> None:
+    def __init__(self, now: Callable[[], float] = _no_time) -> None:
         self.slice = SLICE_SECONDS
         self._now = now
         self._until = math.inf
@@ -46,9 +68,12 @@ class TimeBudget:
         """Whether the slice's time is over."""
         return self._now() > self._until
 
+    def timer(self, seconds: float) -> Callable[[], bool]:
+        """Tells whether so many seconds have passed since it was given."""
+        until = self._now() + seconds
+        return lambda: self._now() > until
+
     def check(self) -> None:
-        """A piece of work is done and its result kept: raises OutOfTime when the slice's time is
-        over.
-        """
+        """Raises OutOfTime when the slice's time is over."""
         if self._now() > self._until:
             raise OutOfTime

@@ -141,7 +141,7 @@ class Binder:
         self._ports = ports
         self._clock = ports.clock
         self._slots = slots
-        self._slices = SliceRunner(context.snapshot.budget, ports.clock.boottime)
+        self._slices = SliceRunner(context.budget, ports.clock.boottime)
         self._bindings: dict[str, Binding] = {}
 
     @property

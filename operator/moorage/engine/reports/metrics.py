@@ -47,6 +47,10 @@ class MetricsReporter:
         if plugin == default_preemption.NAME:
             self._telemetry.preemption_attempt()
 
+    def expression_failed(self, plugin: str, point: str) -> None:
+        """An expression of a profile failed at an extension point."""
+        self._telemetry.expression_failed(plugin, point)
+
     def gauges(
         self,
         queue: SchedulingQueue,

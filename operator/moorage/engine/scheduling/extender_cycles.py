@@ -114,7 +114,7 @@ class ExtenderCycles:
         self._extenders = ports.extenders
         self._reads = ports.reads
         self._clock = ports.clock
-        self._slices = SliceRunner(context.snapshot.budget, ports.clock.boottime)
+        self._slices = SliceRunner(context.budget, ports.clock.boottime)
         self._work = BackgroundTasks("asking extenders")
         self._cycles: dict[QueuedPodInfo, _RunningCycle] = {}
         self._busy: Counter[str] = Counter()

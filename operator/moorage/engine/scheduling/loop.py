@@ -87,7 +87,7 @@ class SchedulingLoop:
         self._clock = ports.clock
         self._events = ports.events
         self._writes = ports.writes
-        self._budget = context.snapshot.budget
+        self._budget = context.budget
         self._work = asyncio.Event()
         self._turns = ProfileTurns()
         self._paused: deque[SchedulingAttempt] = deque()

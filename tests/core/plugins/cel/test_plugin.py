@@ -18,6 +18,7 @@ from moorage.core.columns.store import Store
 from moorage.core.cycle import cycle
 from moorage.core.cycle.context import CycleContext, Diagnosis, ScheduleResult
 from moorage.core.framework.cluster_events import ActionType, ClusterEvent, EventResource
+from moorage.core.framework.evaluation.evaluator import NullObserver
 from moorage.core.framework.evaluation.plugin_result import PluginResult
 from moorage.core.framework.registry import build_registry
 from moorage.core.framework.revisions import (
@@ -36,6 +37,7 @@ from moorage.core.plugins.cel.plugin import CEL
 from moorage.core.plugins.cel.variables import VARIABLES
 from moorage.core.plugins.intree import INTREE, PRESETS
 from moorage.core.pods.requests import PODS, pod_requests
+from moorage.core.structures.budget import TimeBudget
 from tests.builders import make_node, make_pod
 
 REGISTRY = build_registry(INTREE)
@@ -407,7 +409,12 @@ def test_failures_are_counted() -> None:
     ]
     context, revision = world(args, *nodes)
     counts: collections.Counter[tuple[str, str]] = collections.Counter()
-    context.snapshot.count_error = lambda plugin, point: counts.update([(plugin, point)])
+
+    class Counting(NullObserver):
+        def expression_failed(self, plugin: str, point: str) -> None:
+            counts.update([(plugin, point)])
+
+    context = CycleContext(context.cache, observer=Counting())
     assert isinstance(cycle.decide(make_pod("p"), revision, context), ScheduleResult)
     assert counts["CEL", "filter"] == 2
     assert counts["CEL", "score"] == 1
@@ -743,9 +750,9 @@ def test_what_takes_long_is_done_in_parts(point: str) -> None:
     args = filtering(text) if point == "filter" else scoring(f"{text} ? 100 : 0")
     nodes = [make_node(f"n{i}") for i in range(100)]
     calm, revision = world(args, *nodes, alone=True)
-    hasty, _ = world(args, *nodes)
+    budget = TimeBudget(Ticking(cached_results.SLICE_SECONDS / 30))
+    hasty = CycleContext(calm.cache, budget=budget)
     cached_results._results_of.cache_clear()
-    hasty.snapshot.now = Ticking(cached_results.SLICE_SECONDS / 30)
     outcomes = [cycle.decide(make_pod("p"), revision, hasty) for _ in range(4)]
     outcome, left = outcomes.pop(), []
     for ended in outcomes:
@@ -764,7 +771,7 @@ def test_one_input_at_least_is_evaluated() -> None:
     args = filtering("node.metadata.name != ''")
     context, revision = world(args, *(make_node(f"n{i}") for i in range(5)))
     cached_results._results_of.cache_clear()
-    context.snapshot.now = Ticking(1000)
+    context = CycleContext(context.cache, budget=TimeBudget(Ticking(1000)))
     outcomes = [cycle.decide(make_pod("p"), revision, context) for _ in range(5)]
     assert [type(outcome) for outcome in outcomes] == [Diagnosis] * 4 + [ScheduleResult]
 

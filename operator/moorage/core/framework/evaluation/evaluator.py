@@ -16,9 +16,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from moorage.core.columns.cache import Cache
 from moorage.core.columns.nodes.node_table import Rows
-from moorage.core.columns.snapshot import Snapshot
+from moorage.core.columns.snapshot import ExpressionObserver, Snapshot
 from moorage.core.framework.evaluation.evaluation import Evaluation
 from moorage.core.framework.evaluation.plugin_result import PluginResult
 from moorage.core.framework.evaluation.score_result import ScoreResult
@@ -49,7 +48,7 @@ cluster that is most of it.
 """
 
 
-class Observer(Protocol):
+class Observer(ExpressionObserver, Protocol):
     """Told when an extension point's plugins run; core has no clock of its own."""
 
     def begin(self, point: ExtensionPoint) -> None:
@@ -70,6 +69,8 @@ class NullObserver:
     def end(self, point: ExtensionPoint, status: str, profile: str) -> None: ...
 
     def post_filter_ran(self, plugin: str) -> None: ...
+
+    def expression_failed(self, plugin: str, point: str) -> None: ...
 
 
 @dataclasses.dataclass(slots=True)
@@ -92,8 +93,8 @@ class PodTemplateState:
 class Evaluator:
     """See the module's docstring. ``hits`` and ``misses`` count lookups of evaluations."""
 
-    def __init__(self, cache: Cache, byte_budget: int = BYTE_BUDGET) -> None:
-        self.snapshot = Snapshot(cache)
+    def __init__(self, snapshot: Snapshot, byte_budget: int = BYTE_BUDGET) -> None:
+        self.snapshot = snapshot
         self.hits = 0
         self.misses = 0
         self._budget = byte_budget

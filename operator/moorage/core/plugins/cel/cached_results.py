@@ -119,7 +119,8 @@ class CachedResults:
         """The code of each row; 0 for rows without a node."""
         nodes = snapshot.nodes
         which = range(*rows.indices(nodes.rows)) if isinstance(rows, slice) else rows.tolist()
-        codes, until, learned = np.zeros(len(which), np.int64), snapshot.now() + SLICE_SECONDS, 0
+        codes, learned = np.zeros(len(which), np.int64), 0
+        is_over = snapshot.budget.timer(SLICE_SECONDS)
         self.waiting = 0
         for i, row in enumerate(which):
             node = nodes.nodes[row]
@@ -128,11 +129,11 @@ class CachedResults:
             values = self._group.node.values(node, nodes, row)
             code = self._known.get(key := encode(values))
             if code is None:
-                if learned and snapshot.now() > until:
+                if learned and is_over():
                     codes[i:] = NOT_EVALUATED
                     self.waiting = int(np.count_nonzero(nodes.live[rows][i:]))
                     break
-                code = self._learn(key, values, lambda: snapshot.count_error(NAME, point))
+                code = self._learn(key, values, lambda: snapshot.expression_failed(NAME, point))
                 learned += 1
             codes[i] = code
         if self.waiting or self.full:

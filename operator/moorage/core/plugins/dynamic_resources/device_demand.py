@@ -42,7 +42,7 @@ from moorage.core.objects.resource_claims import Allocation, DeviceClass, Resour
 from moorage.core.pods.node_selection import NodeTerms, compile_node_selector
 from moorage.core.pods.requests import FIT, pod_amounts
 from moorage.core.pods.resource_names import is_delegable
-from moorage.core.structures.budget import OutOfTime, TimeBudget
+from moorage.core.structures.budget import Budget, OutOfTime
 from moorage.core.structures.sparse import HAS
 
 Alternatives = npt.NDArray[np.int64]
@@ -111,7 +111,7 @@ class DeviceDemand:
             elif terms is not None:
                 yield claim, rows_matching(terms, nodes, rows) == 0
 
-    def find(self, node: Node, way: int, tries: int, budget: TimeBudget) -> DevicesFound | None:
+    def find(self, node: Node, way: int, tries: int, budget: Budget) -> DevicesFound | None:
         """Devices on a node for everything that has none yet. Raises AllocationError,
         AllocationTimeout, OutOfTime.
         """

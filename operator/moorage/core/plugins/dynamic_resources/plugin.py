@@ -90,7 +90,7 @@ from moorage.core.plugins.dynamic_resources.verdicts import (
     STALE_CLAIM,
     DynamicResourcesState,
 )
-from moorage.core.structures.budget import TimeBudget
+from moorage.core.structures.budget import Budget
 
 NAME = "DynamicResources"
 _MAX_KNOWN_SHAPES = 8192
@@ -340,7 +340,7 @@ class DynamicResources:
         node: Node,
         shape: tuple[int, int],
         judge: JudgeFn,
-        budget: TimeBudget,
+        budget: Budget,
     ) -> int:
         """Search on a node, and remember what came of it. Once a search took too long, no other one
         is begun. Raises OutOfTime.
@@ -362,7 +362,7 @@ class DynamicResources:
         return code
 
     def _search_shape(
-        self, state: DynamicResourcesState, node: Node, way: int, judge: JudgeFn, budget: TimeBudget
+        self, state: DynamicResourcesState, node: Node, way: int, judge: JudgeFn, budget: Budget
     ) -> int:
         """One node stands for all of its shape, also as to how long the search takes. Raises
         AllocationTimeout.
