@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import os
 import ssl
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
@@ -20,6 +19,7 @@ import aiohttp
 import msgspec
 
 from moorage.adapters.answers import DECODE_ERRORS
+from moorage.adapters.certificate_loading import load_certificate
 from moorage.core.framework.extenders import Extender, ExtenderFilterResult, MetaVictims
 from moorage.ports.clock import Clock
 from moorage.ports.errors import EdgeError, Retryable
@@ -255,24 +255,12 @@ def _context_of(extender: Extender, secret: Mapping[str, bytes]) -> ssl.SSLConte
                 f"extender {extender.url}: Secret {extender.secret!r} has no ca.crt", sent=False
             )
         if "tls.crt" in secret or "tls.key" in secret:
-            _load(context, secret.get("tls.crt", b"") + b"\n" + secret.get("tls.key", b""))
+            pem = secret.get("tls.crt", b"") + b"\n" + secret.get("tls.key", b"")
+            load_certificate(context, pem)
     except (OSError, ValueError) as error:
         text = f"extender {extender.url}: Secret {extender.secret!r} cannot be used: {error}"
         raise _error(text, sent=False) from error
     return context
-
-
-def _load(context: ssl.SSLContext, pem: bytes) -> None:
-    """Give a context its certificate with key, which it takes from a file only: this one is in
-    memory and never on a disk.
-    """
-    file = os.memfd_create("certificate", os.MFD_CLOEXEC)
-    try:
-        os.write(file, pem)
-        # else OpenSSL would ask the terminal for one
-        context.load_cert_chain(f"/proc/self/fd/{file}", password=b"")
-    finally:
-        os.close(file)
 
 
 def _identity(extender: Extender) -> tuple[str, bool]:

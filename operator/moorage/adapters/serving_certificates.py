@@ -11,7 +11,6 @@ import dataclasses
 import datetime
 import ipaddress
 import logging
-import os
 import re
 import ssl
 from collections.abc import Sequence
@@ -23,6 +22,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from moorage.adapters.certificate_loading import load_certificate
 from moorage.ports.clock import Clock
 from moorage.ports.repeated_logs import once_per_cause
 
@@ -164,22 +164,14 @@ def _log_unchanged(error: CertificateError) -> None:
 
 
 def _context(pem: bytes) -> ssl.SSLContext:
-    """The server's side of TLS. OpenSSL reads keys from files only: this one is in memory and never
-    on a disk.
-    """
+    """The server's side of TLS."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.options |= ssl.OP_NO_RENEGOTIATION
     # an authority need not be a root, as in Kubernetes
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     context.set_alpn_protocols(["http/1.1"])
-    file = os.memfd_create("certificate", os.MFD_CLOEXEC)
-    try:
-        os.write(file, pem)
-        # else OpenSSL would ask the terminal for one
-        context.load_cert_chain(f"/proc/self/fd/{file}", password=b"")
-    finally:
-        os.close(file)
+    load_certificate(context, pem)
     return context
 
 
