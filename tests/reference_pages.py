@@ -308,7 +308,7 @@ def metrics_page() -> str:
 def metrics() -> Iterator[tuple[str, str, str, str]]:
     """(name, type with the range of its buckets, labels, help text)."""
     telemetry = PrometheusTelemetry()
-    bootstrap._pull_gauges(telemetry, (), Fence(time.monotonic))
+    bootstrap._report(telemetry, "", (), Fence(time.monotonic))
     for collector in telemetry._registry._collector_to_names:
         family = next(iter(collector.collect()))
         if family.name.startswith(("process_", "python_")):

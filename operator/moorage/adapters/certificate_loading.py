@@ -1,5 +1,5 @@
-"""Certificate loading: OpenSSL reads keys from files only, so one that is in memory gets a file that
-is in memory too, and never on a disk.
+"""Certificate loading: OpenSSL reads keys from files only, so one that is in memory is given to it
+in a file that is in memory too, and never on a disk.
 """
 
 from __future__ import annotations

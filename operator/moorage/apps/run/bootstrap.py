@@ -15,7 +15,7 @@ import os
 import secrets
 import socket
 import urllib.parse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import moorage
@@ -38,7 +38,7 @@ from moorage.adapters.serving_certificates import (
     ServingCertificates,
 )
 from moorage.adapters.system_clock import SystemClock
-from moorage.api.operator_config import OperatorConfiguration, ServingOptions
+from moorage.api.operator_config import OperatorConfiguration
 from moorage.api.resolution import Resolver
 from moorage.apps.run import health
 from moorage.apps.run.pulse import GRACE_SECONDS, Pulse
@@ -73,6 +73,7 @@ from moorage.ports.kube import (
 )
 from moorage.ports.leadership import Elector
 from moorage.ports.repeated_logs import once_per_failure
+from moorage.ports.retrying import Backoff, retrying
 from moorage.ports.stored_kinds import NAMESPACES
 
 log = logging.getLogger(__name__)
@@ -116,10 +117,13 @@ async def build(config: OperatorConfiguration, given: Overrides) -> Supervisor:
         aside = await given.side.run(_session(config, given))
     sessions = _Sessions(main, aside)
     try:
-        return _assemble(config, given, sessions)
+        supervisor = _assemble(config, given, sessions)
     except BaseException:
         await sessions.close(given.side)
         raise
+    about = {"identity": given.identity, "server": main.server}
+    log.info("moorage %s", moorage.__version__, extra=about)
+    return supervisor
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -136,14 +140,14 @@ class _Sessions:
 
 def _assemble(config: OperatorConfiguration, given: Overrides, sessions: _Sessions) -> Supervisor:
     clock, telemetry, side, session = given.clock, given.telemetry, given.side, sessions.main
+    namespace = config.leader_election.resource_namespace
+    home = (namespace, config.leader_election.resource_name)
     fence = given.fence or Fence(clock.boottime)
-    state = ReplicaState()
     elector = given.elector or _elector(config, sessions.side, fence, given)
-    home = (config.leader_election.resource_namespace, config.leader_election.resource_name)
-    events = EventBroadcaster(session, clock, telemetry, host_name())
     reads = given.reads or HttpKubeReader(session, clock, *home)
+    events = EventBroadcaster(session, clock, telemetry, host_name())
     extenders = HttpExtenderClient(reads, clock, f"moorage/{moorage.__version__}")
-    surroundings = Ports(
+    ports = Ports(
         clock=clock,
         writes=given.writes or HttpKubeWriter(session, fence, *home, config.bind_concurrency),
         reads=reads,
@@ -153,70 +157,46 @@ def _assemble(config: OperatorConfiguration, given: Overrides, sessions: _Sessio
         extenders=extenders,
         identity=given.identity,
     )
-    engine = Engine(
-        config,
-        surroundings,
-        Resolver(given.registry, given.presets, config),
-        given.registry,
-        given.actors,
-    )
-    kopf = EmbeddedKopf(
-        engine, KopfConnection(session.server, session.new_client_session, session, clock)
-    )
+    resolver = Resolver(given.registry, given.presets, config)
+    engine = Engine(config, ports, resolver, given.registry, given.actors)
+    connection = KopfConnection(session.server, session.new_client_session, session, clock)
+    kopf = EmbeddedKopf(engine, connection)
     feeds, comparison = _reflectors(session, clock, telemetry, engine)
-    broken = health.WatchHealth(session, clock, feeds)
+    watches = health.WatchHealth(session, clock, feeds)
     pulse = Pulse(side, clock, config.leader_election.lease_duration + GRACE_SECONDS, given.abort)
-    telemetry.leading(home[1], leader=False)
-    _pull_gauges(telemetry, feeds, fence)
-
-    livez: dict[str, health.HealthCheck] = {
+    state = ReplicaState()
+    livez: health.HealthChecks = {
         "tasks": health.tasks_check(state),
         "loop": pulse.check,
         "lease": health.lease_check(clock, fence, state),
-        "watches": broken.check,
+        "watches": watches.check,
     }
-    readyz = {
-        **engine.checks(),
-        **{feed.resource: health.informer_check(feed) for feed in feeds},
-        "profiles": lambda: kopf.problem,
-    }
-    readyz["apiserver"] = health.apiserver_check(elector)
-    endpoints = HttpEndpoints(
-        livez,
-        livez,
-        readyz,
-        telemetry.render,
-        functools.partial(configz, config),
-        _debug_pages(engine, side),
+    readyz = _readyz(engine, feeds, kopf, elector)
+    server = _server(config, _endpoints(config, given, engine, livez, readyz), sessions.side, given)
+    _report(telemetry, home[1], feeds, fence)
+    parts = SupervisedParts(
+        state=state,
+        clock=clock,
+        side=side,
+        elector=elector,
+        engine=engine,
+        feeds=feeds,
+        events=events,
+        server=server,
+        kopf=kopf,
+        background={
+            "broken watches": watches.run,
+            "comparison": comparison.run,
+            "pulse": lambda: side.run(pulse.run()),
+            "serving": lambda: side.run(server.run()),
+        },
+        prepare=lambda: _ensure_namespace(session, clock, namespace),
+        warm=lambda: _warm(session),
+        sever=session.sever,
+        on_leading=lambda: _on_leading(telemetry, comparison, home[1]),
+        close=lambda: _close(sessions, extenders, side),
     )
-    server = _server(config.serving, endpoints, sessions.side, given)
-    beside = {"pulse": lambda: side.run(pulse.run()), "serving": lambda: side.run(server.run())}
-    supervisor = Supervisor(
-        SupervisedParts(
-            state=state,
-            clock=clock,
-            side=side,
-            elector=elector,
-            engine=engine,
-            feeds=feeds,
-            events=events,
-            server=server,
-            kopf=kopf,
-            background={"broken watches": broken.run, "comparison": comparison.run, **beside},
-            prepare=lambda: _ensure_namespace(session, clock, home[0]),
-            warm=lambda: _warm(session),
-            sever=session.sever,
-            on_leading=lambda: _on_leading(telemetry, comparison, home[1]),
-            close=lambda: _close(sessions, extenders, side),
-        ),
-        given.abort,
-    )
-    log.info(
-        "moorage %s",
-        moorage.__version__,
-        extra={"identity": given.identity, "server": session.server},
-    )
-    return supervisor
+    return Supervisor(parts, given.abort)
 
 
 # ---- parts ---------------------------------------------------------------------------------------
@@ -246,10 +226,33 @@ def _elector(
     return LeaderElector(store, fence, given.clock, given.identity, times)
 
 
+def _readyz(
+    engine: Engine, feeds: Sequence[Informer], kopf: EmbeddedKopf, elector: Elector
+) -> health.HealthChecks:
+    return {
+        **engine.checks(),
+        **{feed.resource: health.informer_check(feed) for feed in feeds},
+        "profiles": lambda: kopf.problem,
+        "apiserver": health.apiserver_check(elector),
+    }
+
+
+def _endpoints(
+    config: OperatorConfiguration,
+    given: Overrides,
+    engine: Engine,
+    livez: health.HealthChecks,
+    readyz: health.HealthChecks,
+) -> HttpEndpoints:
+    pages = _debug_pages(engine, given.side)
+    shown = functools.partial(configz, config)
+    return HttpEndpoints(livez, livez, readyz, given.telemetry.render, shown, pages)
+
+
 def _server(
-    serving: ServingOptions, endpoints: HttpEndpoints, session: KubeSession, given: Overrides
+    config: OperatorConfiguration, endpoints: HttpEndpoints, session: KubeSession, given: Overrides
 ) -> HttpsServer:
-    clock = given.clock
+    clock, serving = given.clock, config.serving
     names = ("localhost", "127.0.0.1", "::1", host_name())
     source = (
         CertificateFiles(serving.cert_file, serving.key_file)
@@ -257,13 +260,8 @@ def _server(
         else SelfSignedCertificate(names, clock)
     )
     trust = ServerTrust(ServingCertificates(source, clock), ApiReviews(session.call, clock))
-    return HttpsServer(
-        endpoints,
-        (serving.bind_address, serving.secure_port),
-        trust,
-        clock,
-        given.telemetry.connection_refused,
-    )
+    address = (serving.bind_address, serving.secure_port)
+    return HttpsServer(endpoints, address, trust, clock, given.telemetry.connection_refused)
 
 
 def _debug_pages(engine: Engine, side: Side) -> dict[str, ItemSource]:
@@ -310,7 +308,10 @@ def _list_watches(engine: Engine) -> list[tuple[ListWatch[Any], ReflectorSink[An
     ]
 
 
-def _pull_gauges(telemetry: PrometheusTelemetry, feeds: tuple[Informer, ...], fence: Fence) -> None:
+def _report(
+    telemetry: PrometheusTelemetry, lease: str, feeds: tuple[Informer, ...], fence: Fence
+) -> None:
+    telemetry.leading(lease, leader=False)
     telemetry.pull(
         "moorage_watch_age_seconds",
         "Time since the API server last said anything.",
@@ -325,41 +326,33 @@ async def _ensure_namespace(session: KubeSession, clock: Clock, namespace: str) 
     """Make the namespace of Lease and revisions where it is missing: the manifests bring it, CRDs
     alone do not.
     """
+
+    def unanswered(error: EdgeError, seconds: float) -> None:
+        text = "whether namespace %s is there could not be asked, next attempt in %.0f s: %s"
+        log.warning(text, namespace, seconds, error, extra=once_per_failure(error))
+
+    pause = Backoff(RETRY_SECONDS, RETRY_SECONDS)
+    await retrying(lambda: _make_namespace(session, namespace), pause, clock, unanswered)
+
+
+async def _make_namespace(session: KubeSession, namespace: str) -> None:
     # whoever may list may ask this
     query = urllib.parse.urlencode({"fieldSelector": f"metadata.name={namespace}"})
     home = {"metadata": {"name": namespace, "labels": {HOME_LABEL: "true"}}}
-    while True:
-        try:
-            if not json.loads(await session.call(HttpCall("GET", f"/api/v1/namespaces?{query}")))[
-                "items"
-            ]:
-                await session.call(
-                    HttpCall("POST", "/api/v1/namespaces", json.dumps(home).encode())
-                )
-        except Conflict:
-            return  # another replica was faster
-        except Retryable as error:
-            log.warning(
-                "whether namespace %s is there could not be asked, next attempt in %.0f s: %s",
-                namespace,
-                RETRY_SECONDS,
-                error,
-                extra=once_per_failure(error),
-            )
-            await clock.sleep(RETRY_SECONDS)
-        except EdgeError as error:
-            log.error(
-                (
-                    "namespace %s is missing, and without it there is no Lease: kubectl create "
-                    "namespace %s: %s"
-                ),
-                namespace,
-                namespace,
-                error,
-            )
-            return
-        else:
-            return
+    try:
+        found = await session.call(HttpCall("GET", f"/api/v1/namespaces?{query}"))
+        if not json.loads(found)["items"]:
+            await session.call(HttpCall("POST", "/api/v1/namespaces", json.dumps(home).encode()))
+    except Conflict:
+        pass  # another replica was faster
+    except Retryable:
+        raise
+    except EdgeError as error:
+        text = (
+            "namespace %s is missing, and without it there is no Lease: kubectl create namespace "
+            "%s: %s"
+        )
+        log.error(text, namespace, namespace, error)
 
 
 async def _close(sessions: _Sessions, extenders: HttpExtenderClient, side: Side) -> None:
@@ -385,11 +378,6 @@ def host_name() -> str:
 def configz(config: OperatorConfiguration) -> Mapping[str, object]:
     """The configuration as it is in effect, for /configz; a password in an address is not shown."""
     connection = config.client_connection
-    shown = config.model_copy(
-        update={
-            "client_connection": connection.model_copy(
-                update={"master": redacted(connection.master)}
-            )
-        }
-    )
+    safe = connection.model_copy(update={"master": redacted(connection.master)})
+    shown = config.model_copy(update={"client_connection": safe})
     return shown.model_dump(mode="json", by_alias=True, exclude_none=True)

@@ -7,7 +7,7 @@ what only a restart heals.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from moorage.apps.run.replica_state import ReplicaPhase, ReplicaState
 from moorage.ports.clock import Clock
@@ -22,6 +22,8 @@ log = logging.getLogger(__name__)
 
 HealthCheck = Callable[[], str | None]
 """A short sentence about what is wrong; None when nothing is."""
+HealthChecks = Mapping[str, HealthCheck]
+"""By name."""
 
 LEASE_SECONDS = 20.0
 """How long a leader may live on with its fence closed: losing the lease should have ended it long
