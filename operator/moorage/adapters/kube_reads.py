@@ -39,6 +39,7 @@ REVISIONS_PAGE = 10
 """The same of stored revisions, each of which may have a megabyte."""
 NOT_FOUND = "NotFound"
 """The reason in the API server's own 404."""
+_COORDINATION = "/apis/coordination.k8s.io/v1"
 DEAD_SECONDS = 600.0
 """After this the Lease of a replica is litter."""
 
@@ -137,6 +138,11 @@ class _Sighting:
     at: float
 
 
+def _sighting(before: _Sighting | None, lease: _Lease, now: float) -> _Sighting:
+    renewed = lease.spec.renew_time or ""
+    return before if before is not None and before.renewed == renewed else _Sighting(renewed, now)
+
+
 T = TypeVar("T")
 
 
@@ -190,34 +196,26 @@ class HttpKubeReader:
 
     async def secret(self, name: str) -> Mapping[str, bytes] | None:
         """The data of a Secret in the Lease's namespace."""
-        found = await self._found(
-            f"/api/v1/namespaces/{self._namespace}/secrets/{urllib.parse.quote(name, safe='')}",
-            _Secret,
-        )
+        path = f"/api/v1/namespaces/{self._namespace}/secrets/{urllib.parse.quote(name, safe='')}"
+        found = await self._found(path, _Secret)
         return None if found is None else (found.data or {})
 
     async def resource_claim(self, namespace: str, name: str) -> ResourceClaim | None:
         """The claim, None when it is gone."""
-        return await self._named(
-            f"/apis/resource.k8s.io/v1/namespaces/{namespace}/resourceclaims", name, ResourceClaim
-        )
+        path = f"/apis/resource.k8s.io/v1/namespaces/{namespace}/resourceclaims"
+        return await self._named(path, name, ResourceClaim)
 
     async def revisions(self) -> Sequence[StoredRevision]:
         """All stored revisions, the oldest first."""
         path = f"/apis/apps/v1/namespaces/{self._namespace}/controllerrevisions"
         pages = self._pages(path, {"labelSelector": PROFILE_LABEL}, _RevisionList, REVISIONS_PAGE)
         found = [_named(item) async for item in pages if isinstance(item.data, dict)]
-        return sorted(
-            found, key=lambda revision: (revision.profile, revision.number, revision.name)
-        )
+        return sorted(found, key=lambda one: (one.profile, one.number, one.name))
 
     async def revision(self, name: str) -> StoredRevision | None:
         """The stored revision of this name; None when there is none."""
-        found = await self._named(
-            f"/apis/apps/v1/namespaces/{self._namespace}/controllerrevisions",
-            name,
-            _ControllerRevision,
-        )
+        path = f"/apis/apps/v1/namespaces/{self._namespace}/controllerrevisions"
+        found = await self._named(path, name, _ControllerRevision)
         return None if found is None else _stored(found)
 
     async def replicas(self) -> Sequence[ReplicaAnnouncement]:
@@ -228,20 +226,14 @@ class HttpKubeReader:
         """
         now = self._clock.boottime()
         leases = await self._leases()
-        seen = {}
-        for identity, lease in leases.items():
-            renewed = lease.spec.renew_time or ""
-            before = self._sightings.get(identity)
-            seen[identity] = (
-                before
-                if before is not None and before.renewed == renewed
-                else _Sighting(renewed, now)
-            )
-        self._sightings = seen
+        self._sightings = {
+            identity: _sighting(self._sightings.get(identity), lease, now)
+            for identity, lease in leases.items()
+        }
         return [
             ReplicaAnnouncement(identity, _announced(lease.metadata.annotations))
             for identity, lease in sorted(leases.items())
-            if now - seen[identity].at < LIVE_SECONDS
+            if now - self._sightings[identity].at < LIVE_SECONDS
         ]
 
     async def dead_replicas(self) -> Sequence[str]:
@@ -260,33 +252,28 @@ class HttpKubeReader:
         lease = await self._lease_of(namespace, name)
         if lease is None:
             return False
-        now, renewed = self._clock.boottime(), lease.spec.renew_time or ""
-        before = self._others.get((namespace, name))
-        if before is None or before.renewed != renewed:
-            before = self._others[namespace, name] = _Sighting(renewed, now)
-        return bool(lease.spec.holder_identity) and now - before.at < (
-            lease.spec.lease_duration_seconds or 0
-        )
+        now = self._clock.boottime()
+        seen = _sighting(self._others.get((namespace, name)), lease, now)
+        self._others[namespace, name] = seen
+        duration = lease.spec.lease_duration_seconds or 0
+        return bool(lease.spec.holder_identity) and now - seen.at < duration
 
     async def serves(self, namespace: str, lease: str, profile: str) -> bool:
         """By the annotation that every replica writes into its own Lease."""
         leader = await self._lease_of(namespace, lease)
         if leader is None or not leader.spec.holder_identity:
             return False
-        announced = await self._lease_of(
-            namespace, replica_lease(lease, leader.spec.holder_identity)
-        )
+        own = replica_lease(lease, leader.spec.holder_identity)
+        announced = await self._lease_of(namespace, own)
         return announced is not None and profile in _announced(announced.metadata.annotations)
 
     async def quarantined(self) -> Mapping[str, str]:
         """As the leader's Lease has them; none without it."""
-        lease = await self._found(
-            f"/apis/coordination.k8s.io/v1/namespaces/{self._namespace}/leases/{self._lease}",
-            _Lease,
-        )
-        return (
-            {} if lease is None else quarantine_record.parse_annotations(lease.metadata.annotations)
-        )
+        path = f"{_COORDINATION}/namespaces/{self._namespace}/leases/{self._lease}"
+        lease = await self._found(path, _Lease)
+        if lease is None:
+            return {}
+        return quarantine_record.parse_annotations(lease.metadata.annotations)
 
     async def allowed(self, verb: str, group: str, resource: str, home: bool = False) -> bool:
         """Ask with a SelfSubjectAccessReview; ``resource`` may name a subresource, as in
@@ -302,34 +289,23 @@ class HttpKubeReader:
             "spec": {"resourceAttributes": attributes},
         }
         path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
-        return decoded(
-            path,
-            await self._session.call(HttpCall("POST", path, msgspec.json.encode(review))),
-            _Review,
-        ).status.allowed
+        body = await self._session.call(HttpCall("POST", path, msgspec.json.encode(review)))
+        return decoded(path, body, _Review).status.allowed
 
     async def _lease_of(self, namespace: str, name: str) -> _Lease | None:
         """Another installation's; the names come from a status that anyone with the right to may
         have written.
         """
-        where = (
-            f"{urllib.parse.quote(namespace, safe='')}/leases/{urllib.parse.quote(name, safe='')}"
-        )
-        return await self._found(f"/apis/coordination.k8s.io/v1/namespaces/{where}", _Lease)
+        place, name = (urllib.parse.quote(part, safe="") for part in (namespace, name))
+        return await self._found(f"{_COORDINATION}/namespaces/{place}/leases/{name}", _Lease)
 
     async def _leases(self) -> dict[str, _Lease]:
         """Replicas' Leases of this installation by identity."""
-        query = urllib.parse.urlencode(
-            {"labelSelector": f"{INSTALLATION_LABEL}={shortened(self._lease)}"}
-        )
-        found = await self._get(
-            f"/apis/coordination.k8s.io/v1/namespaces/{self._namespace}/leases?{query}", _LeaseList
-        )
-        return {
-            item.spec.holder_identity: item
-            for item in found.items or ()
-            if item.spec.holder_identity
-        }
+        selector = f"{INSTALLATION_LABEL}={shortened(self._lease)}"
+        query = urllib.parse.urlencode({"labelSelector": selector})
+        path = f"{_COORDINATION}/namespaces/{self._namespace}/leases?{query}"
+        items = (await self._get(path, _LeaseList)).items or ()
+        return {one.spec.holder_identity: one for one in items if one.spec.holder_identity}
 
     async def _pages(
         self,
@@ -345,10 +321,8 @@ class HttpKubeReader:
         """
         token = ""
         while True:
-            page = await self._get(
-                f"{path}?{urllib.parse.urlencode({**query, 'limit': limit, 'continue': token})}",
-                kind,
-            )
+            asked = urllib.parse.urlencode({**query, "limit": limit, "continue": token})
+            page = await self._get(f"{path}?{asked}", kind)
             for item in page.items or ():
                 yield item
             before, token = token, page.metadata.continue_ or ""
@@ -392,12 +366,8 @@ def _named(item: _ControllerRevision) -> StoredRevision:
 
 def _stored(item: _ControllerRevision) -> StoredRevision:
     data = item.data if isinstance(item.data, dict) else {}
-    return StoredRevision(
-        item.metadata.name,
-        (item.metadata.annotations or {}).get(PROFILE_LABEL, ""),
-        item.revision,
-        data,
-    )
+    profile = (item.metadata.annotations or {}).get(PROFILE_LABEL, "")
+    return StoredRevision(item.metadata.name, profile, item.revision, data)
 
 
 def _without_managers(path: str, body: bytes, **more: str) -> bytes:

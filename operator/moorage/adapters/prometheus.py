@@ -286,20 +286,16 @@ class PrometheusTelemetry:
     # ---- ports.telemetry.Telemetry ---------------------------------------------------------------
 
     def attempt(self, result: str, profile: str, seconds: float) -> None:
-        """A scheduling attempt ended."""
         self._attempts(result, profile).inc()
         self._attempt_seconds(result, profile).observe(seconds)
 
     def algorithm(self, seconds: float) -> None:
-        """A decision took this long."""
         self._algorithm_seconds.observe(seconds)
 
     def extension_point(self, point: str, status: str, profile: str, seconds: float) -> None:
-        """All plugins of an extension point ran."""
         self._point_seconds(point, status, profile).observe(seconds)
 
     def bound(self, attempts: int, sli_seconds: float) -> None:
-        """A pod was bound."""
         self._pod_attempts.observe(attempts)
         self._sli_seconds(str(attempts) if attempts < 15 else "15+").observe(sli_seconds)
 
@@ -310,72 +306,58 @@ class PrometheusTelemetry:
         self._preemption_victims.observe(victims)
 
     def node_changed(self, profile: str) -> None:
-        """A decision came to nothing by somebody else's doing."""
         self._stale_bindings(profile).inc()
 
     def permit_wait(self, result: str, seconds: float) -> None:
-        """A pod was held at permit."""
         self._permit_seconds(result).observe(seconds)
 
     def in_flight(self, events: Mapping[str, int]) -> None:
-        """Events that are kept, by event."""
         self._in_flight.clear()
         for event, count in events.items():
             self._in_flight(event).set(count)
 
     def kubelet_rejected(self, profile: str, reason: str) -> None:
-        """A kubelet refused a pod."""
         self._kubelet_rejections(profile, reason).inc()
 
     def expression_failed(self, plugin: str, point: str) -> None:
-        """An expression could not be evaluated."""
         self._expressions(plugin, point).inc()
 
     def differences(self, counts: Mapping[str, int]) -> None:
-        """What a comparison found."""
         for kind, count in counts.items():
             self._differences(kind).set(count)
 
     def repaired(self, resource: str, difference: str) -> None:
-        """A comparison has mended something."""
         self._repairs(resource, difference).inc()
 
     def pod_queued(self, queue: str, event: str) -> None:
-        """A pod entered a queue."""
         self._incoming(queue, event).inc()
 
     def cache_sizes(self, pending: Mapping[str, int], cache: Mapping[str, int]) -> None:
-        """Pods by queue; what the cache holds."""
         for queue, count in pending.items():
             self._pending(queue).set(count)
         for kind, count in cache.items():
             self._cache_size(kind).set(count)
 
     def set_aside(self, counts: Mapping[str, int]) -> None:
-        """Objects that are set aside."""
         for resource, count in counts.items():
             self._set_aside(resource).set(count)
 
     def unschedulable(self, counts: Iterable[tuple[str, str, int]]) -> None:
-        """Waiting pods by the plugin that refused them."""
         self._unschedulable.clear()
         for plugin, profile, count in counts:
             self._unschedulable(plugin, profile).set(count)
 
     def gated(self, counts: Mapping[str, int]) -> None:
-        """Gated pods by gate."""
         self._gated.clear()
         for gate, count in counts.items():
             self._gated(gate).set(count)
 
     def swap(self, profile: str, result: str, seconds: float) -> None:
-        """A revision was swapped in or refused."""
         self._swaps(profile, result).inc()
         if result == "swapped":
             self._swap_seconds.observe(seconds)
 
     def revisions(self, counts: Iterable[tuple[str, str, int]]) -> None:
-        """Each profile's active revision and how many older ones are still held."""
         self._active.clear()
         self._superseded.clear()
         for profile, active, superseded in counts:
@@ -384,23 +366,18 @@ class PrometheusTelemetry:
             self._superseded(profile).set(superseded)
 
     def leading(self, name: str, leader: bool) -> None:
-        """Whether this replica leads."""
         self._leading(name).set(int(leader))
 
     def event_loop_lag(self, seconds: float) -> None:
-        """How late the event loop was."""
         self._lag_seconds.observe(seconds)
 
     def plugin_error(self, plugin: str, point: str) -> None:
-        """A plugin from outside the tree failed there."""
         self._plugin_errors(plugin, point).inc()
 
     def event(self, result: str) -> None:
-        """What became of an event."""
         self._events(result).inc()
 
     def request(self, host: str, method: str, code: str, seconds: float) -> None:
-        """A request to the API server was answered."""
         self._requests(code, method, host).inc()
         self._request_seconds(method, host).observe(seconds)
 

@@ -264,12 +264,8 @@ class ConfigError(NamedTuple):
     source: str = ""
 
     def __str__(self) -> str:
-        where = f" (from {self.source})" if self.source else ""
-        return (
-            f"{self.path}: {self.value!r}: {self.message}{where}"
-            if self.path
-            else f"{self.message}{where}"
-        )
+        what = f"{self.path}: {self.value!r}: " if self.path else ""
+        return what + self.message + (f" (from {self.source})" if self.source else "")
 
 
 class ConfigErrors(ValueError):
@@ -291,28 +287,20 @@ def load_config(
     """
     reader = decoder(OperatorConfiguration)
     document, errors = _read_file(file_text) if file_text is not None else ({}, [])
-    sources: dict[str, str] = {}
     fields = dict(_fields(reader.schema))
     by_variable = {_variable(path): path for path in fields}
-    for name in sorted(name for name in environ if name.startswith(ENVIRONMENT_PREFIX)):
+    ours = sorted(name for name in environ if name.startswith(ENVIRONMENT_PREFIX))
+    for name in ours:
         if name not in by_variable:
-            errors.append(
-                ConfigError(
-                    name,
-                    shown(environ[name]),
-                    f"unknown setting{suggest(name, by_variable)}",
-                    "environment",
-                )
-            )
-            continue
-        _put(document, by_variable[name], _value(environ[name], fields[by_variable[name]]))
-        sources[by_variable[name]] = name
-    for path, text in flags.items():
+            text = f"unknown setting{suggest(name, by_variable)}"
+            errors.append(ConfigError(name, shown(environ[name]), text, "environment"))
+    given = [(by_variable[name], environ[name], name) for name in ours if name in by_variable]
+    given += [(path, text, "flag") for path, text in flags.items()]
+    for path, text, _ in given:
         _put(document, path, _value(text, fields[path]))
-        sources[path] = "flag"
+    sources = {path: source for path, _, source in given}
     try:
-        # With the defaults written out, since what is left out would not be judged beside what is
-        # given.
+        # With the defaults, since what is left out would not be judged beside what is given.
         config = reader.decode(laid_over(reader.encode(OperatorConfiguration()), document))
     except DecodeError as error:
         found = [
@@ -337,11 +325,8 @@ def _read_file(text: str) -> tuple[dict[str, Any], list[ConfigError]]:
     except yaml_documents.DocumentError as error:
         return {}, [ConfigError("", None, str(error), "file")]
     if len(found) != 1 or not isinstance(found[0], dict):
-        return {}, [
-            ConfigError(
-                "", shown(found), "there has to be one document, an OperatorConfiguration", "file"
-            )
-        ]
+        text = "there has to be one document, an OperatorConfiguration"
+        return {}, [ConfigError("", shown(found), text, "file")]
     missing = [
         ConfigError(name, None, "Required value", "file")
         for name in ("apiVersion", "kind")

@@ -170,14 +170,8 @@ def _with_parameters(
 
     def give(command: Callable[..., None]) -> Callable[..., None]:
         own = inspect.signature(command, eval_str=True).parameters.values()
-        everything = [
-            *(
-                parameter
-                for parameter in own
-                if parameter.kind is not inspect.Parameter.VAR_KEYWORD
-            ),
-            *parameters,
-        ]
+        named = [one for one in own if one.kind is not inspect.Parameter.VAR_KEYWORD]
+        everything = [*named, *parameters]
         command.__signature__ = inspect.Signature(everything)  # type: ignore[attr-defined]
         command.__annotations__ = {parameter.name: parameter.annotation for parameter in everything}
         return command
@@ -189,69 +183,57 @@ def _variable(flag: str) -> str:
     return flag.strip("-").replace("-", "_")
 
 
+_CONFIG = "File with an OperatorConfiguration; environment and flags override it."
+
+
 @app.command()
-@_with_parameters(*(_option(flag.name, str | None, None, flag.text) for flag in FLAGS))
-def run(
-    *,
-    config: Annotated[
-        Path | None,
-        typer.Option(
-            "--config",
-            help="File with an OperatorConfiguration; environment and flags override it.",
-        ),
-    ] = None,
-    write_config_to: Annotated[
-        Path | None,
-        typer.Option("--write-config-to", help="Write the effective configuration there and exit."),
-    ] = None,
-    **flags: Any,
-) -> None:
+@_with_parameters(
+    _option("--config", Path | None, None, _CONFIG),
+    _option(
+        "--write-config-to", Path | None, None, "Write the effective configuration there and exit."
+    ),
+    *(_option(flag.name, str | None, None, flag.text) for flag in FLAGS),
+)
+def run(**flags: Any) -> None:
     """Run the operator until it is told to end."""
     from moorage.api.operator_config import ConfigErrors, dump_config, load_config
 
-    given = {
-        flag.field: flags[_variable(flag.name)]
-        for flag in FLAGS
-        if flags[_variable(flag.name)] is not None
-    }
+    values = {flag.field: flags[_variable(flag.name)] for flag in FLAGS}
+    given = {field: value for field, value in values.items() if value is not None}
+    text = None if flags["config"] is None else _read(flags["config"], "--config")
     try:
-        loaded = load_config(
-            None if config is None else _read(config, "--config"), os.environ, given
-        )
+        config = load_config(text, os.environ, given)
     except ConfigErrors as errors:
         _fail(*map(str, errors.errors))
-    if write_config_to is not None:
-        _write(write_config_to, dump_config(loaded))
+    if flags["write_config_to"] is not None:
+        _write(flags["write_config_to"], dump_config(config))
         return
     from moorage.apps.run import operator_process
 
-    raise SystemExit(operator_process.run(loaded))
+    raise SystemExit(operator_process.run(config))
+
+
+_CHECK_CONFIG = (
+    "The operator's OperatorConfiguration: with its plugins, and its values for what profiles "
+    "leave out."
+)
 
 
 @app.command()
+@_with_parameters(_option("--config", Path | None, None, _CHECK_CONFIG))
 def check(
     files: Annotated[list[Path], typer.Argument(help="YAML files, or folders of them.")],
-    *,
-    config: Annotated[
-        Path | None,
-        typer.Option(
-            "--config",
-            help=(
-                "The operator's OperatorConfiguration: with its plugins, and its values for what "
-                "profiles leave out."
-            ),
-        ),
-    ] = None,
+    **flags: Any,
 ) -> None:
     """Validate SchedulerProfiles and PluginConfigs without a cluster."""
     from moorage.api.operator_config import ConfigErrors, load_config
     from moorage.apps import check as checks
     from moorage.apps.run.plugin_packages import PackageErrors
 
+    given = flags["config"]
     try:
-        report = checks.check(
-            files, None if config is None else load_config(_read(config, "--config"), {}, {})
-        )
+        config = None if given is None else load_config(_read(given, "--config"), {}, {})
+        report = checks.check(files, config)
     except ConfigErrors as errors:
         _fail(*map(str, errors.errors))
     except PackageErrors as errors:
@@ -261,48 +243,41 @@ def check(
     raise SystemExit(report.status)
 
 
+_DOCUMENTS = (
+    "KubeSchedulerConfigurations (v1, v1beta3, v1beta2), legacy Policies, ConfigMaps with them; - "
+    "is stdin."
+)
+
+
 @app.command()
-def convert(
-    files: Annotated[
-        list[str] | None,
-        typer.Argument(
-            help=(
-                "KubeSchedulerConfigurations (v1, v1beta3, v1beta2), legacy Policies, ConfigMaps "
-                "with them; - is stdin."
-            )
-        ),
-    ] = None,
-    *,
-    key: Annotated[
+@_with_parameters(
+    _option("--key", str | None, None, "The only key to look at in ConfigMaps, as in policy.cfg."),
+    _option(
+        "--algorithm-provider",
         str | None,
-        typer.Option("--key", help="The only key to look at in ConfigMaps, as in policy.cfg."),
-    ] = None,
-    algorithm_provider: Annotated[
-        str | None,
-        typer.Option(
-            "--algorithm-provider",
-            help="DefaultProvider or ClusterAutoscalerProvider, as it was up to 1.22.",
-        ),
-    ] = None,
-    plugin_configs: Annotated[
+        None,
+        "DefaultProvider or ClusterAutoscalerProvider, as it was up to 1.22.",
+    ),
+    _option(
+        "--plugin-configs",
         bool,
-        typer.Option(
-            "--plugin-configs",
-            help="Put all arguments into PluginConfigs, not only those that profiles share.",
-        ),
-    ] = False,
+        False,
+        "Put all arguments into PluginConfigs, not only those that profiles share.",
+    ),
+)
+def convert(
+    files: Annotated[list[str] | None, typer.Argument(help=_DOCUMENTS)] = None, **flags: Any
 ) -> None:
     """Turn kube-scheduler's configuration into SchedulerProfiles. Warnings go to stderr."""
-    if not files and algorithm_provider is None:
+    provider = flags["algorithm_provider"]
+    if not files and provider is None:
         _fail("convert: name files, - for stdin, or an --algorithm-provider")
     from moorage.apps.convert import convert as conversion
 
-    sources = [
-        (name, _read(Path("/dev/stdin" if name == "-" else name), "convert"))
-        for name in files or ()
-    ]
+    paths = {name: Path("/dev/stdin" if name == "-" else name) for name in files or ()}
+    sources = [(name, _read(paths[name], "convert")) for name in files or ()]
     report = conversion.convert(
-        sources, key=key, provider=algorithm_provider, share_all=plugin_configs
+        sources, key=flags["key"], provider=provider, share_all=flags["plugin_configs"]
     )
     print(report.output, end="")
     for line in report.lines:
@@ -364,12 +339,9 @@ def demo(**flags: Any) -> None:
     except node_shapes.ShapeError as error:
         _fail(str(error))
     last = flags["exit_after_tour"]
+    pace = 0.0 if last else flags["pace"]
     raise SystemExit(
-        local.run(
-            local.DemoOptions(
-                wanted.command(), flags["tour"] or last, last, 0.0 if last else flags["pace"]
-            )
-        )
+        local.run(local.DemoOptions(wanted.command(), flags["tour"] or last, last, pace))
     )
 
 

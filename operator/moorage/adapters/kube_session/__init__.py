@@ -59,6 +59,13 @@ STREAM_SILENCE_SECONDS = 130.0
 """Seconds without a byte after which a stream counts as dead: bookmarks come once a minute, two may
 be lost.
 """
+_STREAM_TIMEOUT = aiohttp.ClientTimeout(
+    total=None, sock_connect=CONNECT_TIMEOUT_SECONDS, sock_read=STREAM_SILENCE_SECONDS
+)
+_ACCEPT = {"Accept": "application/json", "Accept-Encoding": "identity"}
+"""Nothing is compressed: unpacking a long list would hold the loop for longer than the list takes
+to come in.
+"""
 
 ResponseObserver = Callable[[str, str, str, float], None]
 """Told of each answer: the API server's host, method, HTTP code or ``<error>``, seconds."""
@@ -116,9 +123,8 @@ class KubeSession:
         try:
             api = client.ApiClient(configuration)
         except (OSError, ValueError) as error:
-            raise KubeconfigError(
-                f"{source}: a certificate or key cannot be used: {error}"
-            ) from error
+            text = f"{source}: a certificate or key cannot be used: {error}"
+            raise KubeconfigError(text) from error
         api.user_agent = user_agent
         session = cls(api, reload, clock, observe, unacknowledged)
         await session._authorize()
@@ -134,9 +140,8 @@ class KubeSession:
         it is given (Kopf does).
         """
         session = self._session(owner=False, response_class=ParseableResponse)
-        session.headers.update(
-            {key: value for key, value in self._http.headers.items() if key == "Authorization"}
-        )
+        if (token := self._http.headers.get("Authorization")) is not None:
+            session.headers["Authorization"] = token
         self._sessions.append(session)
         return session
 
@@ -181,26 +186,13 @@ class KubeSession:
         """
         if self._clock.boottime() >= self._credentials_due:
             await self._refresh(CREDENTIALS_WAIT_SECONDS)
-        timeout = aiohttp.ClientTimeout(
-            total=None, sock_connect=CONNECT_TIMEOUT_SECONDS, sock_read=STREAM_SILENCE_SECONDS
-        )
-        started = time.perf_counter()
+        url, started = self.server + path, time.perf_counter()
         try:
-            async with self._http.request(
-                "GET", self.server + path, timeout=timeout, **self._options()
-            ) as response:
-                self._observe(
-                    self._netloc, "GET", str(response.status), time.perf_counter() - started
-                )
+            async with self._http.get(url, timeout=_STREAM_TIMEOUT, **self._options()) as response:
+                seconds = time.perf_counter() - started
+                self._observe(self._netloc, "GET", str(response.status), seconds)
                 if response.status != 200:
-                    if response.status == 401:
-                        self._credentials_due = 0.0
-                    raise error_from_response(
-                        f"GET {path}",
-                        response.status,
-                        await response.content.read(MAX_HEAD_BYTES),
-                        response.headers.get("Retry-After", ""),
-                    )
+                    raise await self._refused_stream(path, response)
                 try:
                     yield b""
                     async for chunk in response.content.iter_any():
@@ -210,6 +202,13 @@ class KubeSession:
         except (aiohttp.ClientError, TimeoutError) as error:
             self._reread_soon(error)
             raise _error(f"GET {path}", error) from error
+
+    async def _refused_stream(self, path: str, response: aiohttp.ClientResponse) -> EdgeError:
+        if response.status == 401:
+            self._credentials_due = 0.0
+        body = await response.content.read(MAX_HEAD_BYTES)
+        after = response.headers.get("Retry-After", "")
+        return error_from_response(f"GET {path}", response.status, body, after)
 
     def _reread_soon(self, error: BaseException) -> None:
         """An API server with a certificate that is not believed may be one whose authority was
@@ -233,19 +232,15 @@ class KubeSession:
 
     async def _directly(self, call: HttpCall) -> tuple[int, bytes, str]:
         own = "".join(f"{name}: {value}\r\n" for name, value in _headers(call).items())
+        options = RequestOptions(call.timeout, call.guard, call.fresh)
         try:
             answer = await self._connections.request(
-                call.method,
-                call.path,
-                call.body,
-                own,
-                RequestOptions(call.timeout, call.guard, call.fresh),
+                call.method, call.path, call.body, own, options
             )
         except ConnectionFailed as error:
             self._reread_soon(error)
-            raise Retryable(
-                f"{call.method} {call.path}: {error}", outcome_unknown=error.sent
-            ) from error
+            text = f"{call.method} {call.path}: {error}"
+            raise Retryable(text, outcome_unknown=error.sent) from error
         return answer.status, answer.body, answer.header(b"retry-after")
 
     async def _by_proxy(self, call: HttpCall) -> tuple[int, bytes, str]:
@@ -254,22 +249,12 @@ class KubeSession:
         """
         if call.guard is not None:
             call.guard()
-        headers = _headers(call)
-        url, timeout = self.server + call.path, _timeout(call.timeout)
+        url = self.server + call.path
+        options = {**self._options(), "headers": _headers(call), "timeout": _timeout(call.timeout)}
         try:
-            async with self._http.request(
-                call.method,
-                url,
-                data=call.body,
-                headers=headers,
-                timeout=timeout,
-                **self._options(),
-            ) as response:
-                return (
-                    response.status,
-                    await _body(response),
-                    response.headers.get("Retry-After", ""),
-                )
+            async with self._http.request(call.method, url, data=call.body, **options) as response:
+                after = response.headers.get("Retry-After", "")
+                return response.status, await _body(response), after
         except (aiohttp.ClientError, TimeoutError) as error:
             self._reread_soon(error)
             raise _error(f"{call.method} {call.path}", error) from error
@@ -319,13 +304,7 @@ class KubeSession:
             response_class=response_class,
             connector=self._connector,
             connector_owner=owner,
-            # Nothing is compressed: unpacking a long list would hold the loop for longer than the
-            # list takes to come in.
-            headers={
-                "User-Agent": self._api.user_agent,
-                "Accept": "application/json",
-                "Accept-Encoding": "identity",
-            },
+            headers={"User-Agent": self._api.user_agent, **_ACCEPT},
             cookie_jar=aiohttp.DummyCookieJar(),
             proxy=self._configuration.proxy,
             read_bufsize=2**20,

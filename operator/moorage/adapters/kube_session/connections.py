@@ -123,11 +123,8 @@ class HttpConnection(asyncio.Protocol):
         if self._head and _length(self._head) is None and exc is None:
             self._finish(bytes(self._buffer))
         elif self._answer is not None and not self._answer.done():
-            self._answer.set_exception(
-                ConnectionFailed(
-                    f"the connection ended: {exc or 'closed by the server'}", sent=True
-                )
-            )
+            text = f"the connection ended: {exc or 'closed by the server'}"
+            self._answer.set_exception(ConnectionFailed(text, sent=True))
 
     def send(self, request: bytes) -> asyncio.Future[HttpResponse]:
         """Write a request at once; the future is its answer. Raises ConnectionFailed with nothing
@@ -159,9 +156,8 @@ class HttpConnection(asyncio.Protocol):
                 raise ValueError(f"it is longer than {MAX_BODY_BYTES} bytes")
             body = self._take_body() if self._head or self._take_head() else None
         except ValueError as error:
-            self._answer.set_exception(
-                ConnectionFailed(f"the answer cannot be read: {error}", sent=True)
-            )
+            text = f"the answer cannot be read: {error}"
+            self._answer.set_exception(ConnectionFailed(text, sent=True))
             self.close()
             return
         if body is not None:
@@ -187,11 +183,9 @@ class HttpConnection(asyncio.Protocol):
         length = _length(self._head)
         if length == CHUNKED:
             return b"".join(self._chunks) if self._take_chunks() else None
-        return (
-            _cut(self._buffer, length)
-            if length is not None and len(self._buffer) >= length
-            else None
-        )
+        if length is None or len(self._buffer) < length:
+            return None
+        return _cut(self._buffer, length)
 
     def _take_chunks(self) -> bool:
         """Cut off those that are all there; whether the last one was among them."""
@@ -255,15 +249,9 @@ class ConnectionPool:
 
         Raises ConnectionFailed, and whatever the guard raises, with nothing written.
         """
-        started = time.monotonic()
-        head = (
-            f"{method} {self._prefix}{path} HTTP/1.1\r\nHost: "
-            f"{self._netloc}\r\n{own}{self._common()}"
-        )
-        request = PendingRequest(
-            f"{head}Content-Length: {len(body or b'')}\r\n\r\n".encode() + (body or b""),
-            options.guard,
-        )
+        end = time.monotonic() + options.timeout
+        data = self._bytes(f"{method} {self._prefix}{path}", own, body or b"")
+        request = PendingRequest(data, options.guard)
         connection = None if options.fresh else self._take()
         if connection is not None:
             request.send(connection)
@@ -272,7 +260,7 @@ class ConnectionPool:
         try:
             if request.refused is not None:
                 raise request.refused
-            async with asyncio.timeout(started + options.timeout - time.monotonic()):
+            async with asyncio.timeout(end - time.monotonic()):
                 return await cast(asyncio.Future[HttpResponse], request.answer)
         except TimeoutError as error:
             connection.close()
@@ -282,6 +270,11 @@ class ConnectionPool:
             raise
         finally:
             self._give_back(connection)
+
+    def _bytes(self, target: str, own: str, body: bytes) -> bytes:
+        common = "".join(f"{name}: {value}\r\n" for name, value in self.headers.items())
+        head = f"{target} HTTP/1.1\r\nHost: {self._netloc}\r\n{own}{common}"
+        return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
     def trust(self, context: ssl.SSLContext) -> None:
         """Make connections with this context from now on, and use none of the others for another
@@ -301,9 +294,6 @@ class ConnectionPool:
         """End all idle connections."""
         while self._idle:
             self._idle.pop().close()
-
-    def _common(self) -> str:
-        return "".join(f"{name}: {value}\r\n" for name, value in self.headers.items())
 
     def _take(self) -> HttpConnection | None:
         """The connection that was used last, so that those not needed grow old; old ones are

@@ -31,7 +31,6 @@ from moorage.adapters.reflector.messages import (
     BOOKMARK,
     ERROR_EVENT,
     EVENT_OUTLINE,
-    ListMeta,
     ListPage,
     read_page,
 )
@@ -151,13 +150,8 @@ class Reflector(Generic[T]):
         """Log it, and wait before the next attempt."""
         self._failures += 1
         delay = BACKOFF_SECONDS.seconds(self._failures, error)
-        log.warning(
-            "watching %s failed, next attempt in %.1f s: %s",
-            self.resource,
-            delay,
-            error,
-            extra=once_per_failure(error),
-        )
+        text = "watching %s failed, next attempt in %.1f s: %s"
+        log.warning(text, self.resource, delay, error, extra=once_per_failure(error))
         await self._clock.sleep(delay)
 
     async def _is_absent(self, error: EdgeError) -> bool:
@@ -169,12 +163,8 @@ class Reflector(Generic[T]):
         try:
             return not await self._reader.served()
         except EdgeError as unread:
-            log.warning(
-                "whether the API server has %s could not be read: %s",
-                self.resource,
-                unread,
-                extra=once_per_failure(unread),
-            )
+            text = "whether the API server has %s could not be read: %s"
+            log.warning(text, self.resource, unread, extra=once_per_failure(unread))
             return False
 
     async def _wait_until_served(self, error: EdgeError) -> None:
@@ -194,9 +184,7 @@ class Reflector(Generic[T]):
         Before the first list that is whatever it brings.
         """
         target = await self._current_version() if self._list_requested else ""
-        if target is None:
-            return
-        if self._has_synced and is_reached(self._version, target):
+        if target is None or (self._has_synced and is_reached(self._version, target)):
             return
         waiter = self._waiters.add(target)
         self._catching_up = 0
@@ -224,13 +212,8 @@ class Reflector(Generic[T]):
                 raise
 
         def failing(error: EdgeError, delay: float) -> None:
-            log.warning(
-                "the version of %s could not be read, next attempt in %.1f s: %s",
-                self.resource,
-                delay,
-                error,
-                extra=once_per_failure(error),
-            )
+            text = "the version of %s could not be read, next attempt in %.1f s: %s"
+            log.warning(text, self.resource, delay, error, extra=once_per_failure(error))
 
         return await retrying(read, BACKOFF_SECONDS, self._clock, on_failure=failing)
 
@@ -242,30 +225,35 @@ class Reflector(Generic[T]):
         self._list_requested = True
         pace = WorkSlice()
         self._sink.list_started()
-        coming: asyncio.Task[ListPage] | None = asyncio.create_task(self._get_page(""))
-        page, token = ListPage(ListMeta()), ""
-        try:
-            while coming is not None:
-                page = await coming
-                if page.metadata.continue_ and page.metadata.continue_ == token:
-                    raise Retryable(
-                        f"GET {self._list_watch.path}: the list goes round: a page names "
-                        f"itself as the next one"
-                    )
-                token = page.metadata.continue_ or ""
-                # The API server writes the next page while this one is taken in.
-                coming = asyncio.create_task(self._get_page(token)) if token else None
+        version = ""
+        async with contextlib.aclosing(self._pages()) as pages:
+            async for page in pages:
+                version = page.metadata.resource_version
                 for raw in page.items or ():
                     self._listed(raw)
                     if pace.due:
                         await pace.rest()
+        await self._end_list()
+        self._version = version
+        self._waiters.finish(covered)
+        self._waiters.advance(self._version)
+
+    async def _pages(self) -> AsyncGenerator[ListPage, None]:
+        """The API server writes the next page while one is taken in."""
+        coming: asyncio.Task[ListPage] | None = asyncio.create_task(self._get_page(""))
+        token = ""
+        try:
+            while coming is not None:
+                page = await coming
+                before, token = token, page.metadata.continue_ or ""
+                if token and token == before:
+                    text = "the list goes round: a page names itself as the next one"
+                    raise Retryable(f"GET {self._list_watch.path}: {text}")
+                coming = asyncio.create_task(self._get_page(token)) if token else None
+                yield page
         finally:
             if coming is not None:
                 coming.cancel()
-        await self._end_list()
-        self._version = page.metadata.resource_version
-        self._waiters.finish(covered)
-        self._waiters.advance(self._version)
 
     async def _end_list(self) -> None:
         """The sink takes out what is gone, and others get their turn in between."""
@@ -275,13 +263,8 @@ class Reflector(Generic[T]):
         self._has_synced = True
 
     async def _get_page(self, token: str) -> ListPage:
-        body = await self._session.call(
-            HttpCall(
-                "GET",
-                self._list_watch.url(limit=PAGE_SIZE, **{"continue": token}),
-                timeout=PAGE_TIMEOUT_SECONDS,
-            )
-        )
+        url = self._list_watch.url(limit=PAGE_SIZE, **{"continue": token})
+        body = await self._session.call(HttpCall("GET", url, timeout=PAGE_TIMEOUT_SECONDS))
         self._last_heard = self._clock.boottime()
         return read_page(self._list_watch.path, body)
 
@@ -303,39 +286,42 @@ class Reflector(Generic[T]):
                 self._version = ""
                 return
         seconds = CATCH_UP_SECONDS if self._waiters else random.randint(*WATCH_SECONDS)
-        url = self._list_watch.url(
-            watch="true",
-            allowWatchBookmarks="true",
-            resourceVersion=self._version,
-            timeoutSeconds=seconds,
-        )
+        url = self._watch_url(seconds)
         opened, version = self._clock.boottime(), self._version
         try:
-            async with (
-                asyncio.timeout(None) as scope,
-                contextlib.aclosing(self._session.stream(url)) as chunks,
-            ):
+            async with asyncio.timeout(None) as scope:
                 self._scope = scope if seconds > CATCH_UP_SECONDS else None
-                await self._follow(chunks)
+                await self._follow(url)
         except TimeoutError:
             return  # wait_caught_up cut it
-        except LineTooLong as error:
-            raise Retryable(f"GET {url}: {error}") from error
         finally:
             self._scope = None
         if self._version == version and self._clock.boottime() - opened < MIN_STREAM_SECONDS:
             raise Retryable(f"GET {url}: ended at once with nothing delivered")
 
-    async def _follow(self, chunks: AsyncGenerator[bytes, None]) -> None:
+    def _watch_url(self, seconds: int) -> str:
+        return self._list_watch.url(
+            watch="true",
+            allowWatchBookmarks="true",
+            resourceVersion=self._version,
+            timeoutSeconds=seconds,
+        )
+
+    async def _follow(self, url: str) -> None:
         lines, pace = LineSplitter(), WorkSlice()
-        async for chunk in chunks:
-            self._last_heard = self._clock.boottime()
-            for line in lines.split(chunk):
-                self._line(line)
+        async with contextlib.aclosing(self._session.stream(url)) as chunks:
+            async for chunk in chunks:
+                self._last_heard = self._clock.boottime()
+                try:
+                    split = lines.split(chunk)
+                except LineTooLong as error:
+                    raise Retryable(f"GET {url}: {error}") from error
+                for line in split:
+                    self._line(line)
+                    if pace.due:
+                        await pace.rest()
                 if pace.due:
                     await pace.rest()
-            if pace.due:
-                await pace.rest()
 
     def _line(self, line: bytes) -> None:
         """One event. BOOKMARK and ERROR are told apart first, as their objects would not decode as
@@ -347,11 +333,8 @@ class Reflector(Generic[T]):
                 return
             if line.startswith(b'{"type":"ERROR"'):
                 status = ERROR_EVENT.decode(line).object
-                raise error_from_response(
-                    f"watch {self._list_watch.path}",
-                    status.code or 500,
-                    msgspec.json.encode(status),
-                )
+                body, what = msgspec.json.encode(status), f"watch {self._list_watch.path}"
+                raise error_from_response(what, status.code or 500, body)
             event = self._decode_event(line)
         except RecursionError:
             self._line(shallow(line))
@@ -384,12 +367,8 @@ class Reflector(Generic[T]):
         found = readable_part(raw, error)
         if found is None:
             self.lost += 1
-            log.error(
-                "an object among %s has no readable metadata: %s: %r",
-                self.resource,
-                error,
-                bytes(raw)[:200],
-            )
+            text = "an object among %s has no readable metadata: %s: %r"
+            log.error(text, self.resource, error, bytes(raw)[:200])
             return ""
         self._sink.unreadable(found, deleted)
         return found.partial.metadata.resource_version

@@ -1,0 +1,128 @@
+"""The status of a SchedulerProfile: what the operator made of it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from moorage.api.conditions import Condition
+from moorage.api.v1alpha1.common import ATOMIC, StatusModel, Time, keyed_by
+
+
+class UsedPluginConfig(StatusModel):
+    """A PluginConfig that the profile references."""
+
+    name: str
+    """Its name."""
+    observed_generation: int | None = None
+    """The generation that desiredRevision is made of."""
+    active_generation: int | None = None
+    """The generation that activeRevision is made of."""
+
+
+class LeaderStatus(StatusModel):
+    """The replica that decides and writes."""
+
+    identity: str
+    """Its name."""
+    since: Time | None = None
+    """When it took the lead."""
+    transitions: int | None = None
+    """How often the lead has changed hands."""
+    renew_time: Time | None = None
+    """When it last said so; refreshed here every 30 s."""
+
+
+class QueueStatus(StatusModel):
+    """The profile's pods that have no node yet."""
+
+    active: int | None = None
+    """Ready to be tried."""
+    backoff: int | None = None
+    """Waiting a little after a refusal."""
+    unschedulable: int | None = None
+    """Refused, waiting for something to change."""
+    gated: int | None = None
+    """Not to be tried yet, as by scheduling gates."""
+    in_flight: int | None = None
+    """Being decided or bound."""
+    oldest_pending_since: Time | None = None
+    """Since when the one that waits longest could have been tried."""
+
+
+class WeightedPlugin(StatusModel):
+    """A score plugin that runs."""
+
+    name: str
+    """Its name."""
+    weight: int
+    """Its weight."""
+
+
+PluginNames = Annotated[tuple[str, ...], Field(json_schema_extra=ATOMIC)]
+
+
+class EffectivePlugins(StatusModel):
+    """What really runs, in order."""
+
+    pre_enqueue: PluginNames = ()
+    queue_sort: PluginNames = ()
+    pre_filter: PluginNames = ()
+    filter: PluginNames = ()
+    post_filter: PluginNames = ()
+    pre_score: PluginNames = ()
+    score: Annotated[tuple[WeightedPlugin, ...], Field(json_schema_extra=ATOMIC)] = ()
+    reserve: PluginNames = ()
+    permit: PluginNames = ()
+    pre_bind: PluginNames = ()
+    bind: PluginNames = ()
+    post_bind: PluginNames = ()
+
+
+class ReplicaStatus(StatusModel):
+    """One process of the operator."""
+
+    identity: str
+    """Its name."""
+    role: Literal["Leader", "Standby"] | None = None
+    """What it does."""
+    revision: str | None = None
+    """The profile's revision that it has ready."""
+
+
+class SchedulerProfileStatus(StatusModel):
+    """What the operator made of it. Written by the leader alone."""
+
+    observed_generation: int | None = None
+    """The generation that conditions and desiredRevision are about."""
+    scheduler_name: str | None = None
+    """The effective one."""
+    desired_revision: str | None = None
+    """Stands for the spec, the PluginConfigs that it references and the preset."""
+    active_revision: str | None = None
+    """The revision that decides now; another than the desired one while that is bad."""
+    active_since: Time | None = None
+    """Since when it decides."""
+    plugin_configs: Annotated[
+        tuple[UsedPluginConfig, ...], Field(json_schema_extra=keyed_by("name"))
+    ] = ()
+    """The PluginConfigs that the profile references."""
+    plugin_config_count: int | None = None
+    """How many these are."""
+    draining_cycles: int | None = None
+    """Scheduling cycles that still go by an older revision."""
+    conditions: Annotated[tuple[Condition, ...], Field(json_schema_extra=keyed_by("type"))] = ()
+    """Accepted, ResolvedRefs, Permitted, Active and the roll-up Ready."""
+    leader: LeaderStatus | None = None
+    """The replica that decides."""
+    queue: QueueStatus | None = None
+    """The profile's pods that have no node yet."""
+    effective: EffectivePlugins | None = None
+    """What really runs, by extension point."""
+    replicas: Annotated[
+        tuple[ReplicaStatus, ...], Field(json_schema_extra=keyed_by("identity"))
+    ] = ()
+    """The operator's replicas."""
+    claimed_by: str | None = None
+    """namespace/lease of the installation that serves the profile."""
