@@ -282,7 +282,7 @@ class World:
         self.bench = bench = Bench()
         cache = bench.cache
         cache.pod_counters = PodCounters(cache._pods_in, cache.store.objects(Namespace), most=LAST)
-        bench.context.snapshot.pod_counters = cache.pod_counters
+        bench.context.snapshot.pod_counters = cache.pod_counters  # type: ignore[misc]
         bench.context.evaluator = Evaluator(bench.context.snapshot, byte_budget=1)
         self.others = {
             kind.struct: StoredObjectSink(kind, cache, bench.queue, bench.clock.boottime)
@@ -290,7 +290,6 @@ class World:
         }
         for index in (VolumeOffers, StorageCapacities, DeviceLedger):
             cache.store.index(index)
-        cache.store.index(DeviceLedger).nodes = cache.nodes
         for i in range(3):
             bench.nodes.put(
                 versioned(

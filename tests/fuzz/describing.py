@@ -423,7 +423,7 @@ _LEDGER = (
     DeviceLedger,
     *_LEDGER,
     "version_counter",
-    "nodes",
+    "_nodes",
     "searches",
     "_seen",
     "_reached_by",
@@ -433,7 +433,7 @@ _LEDGER = (
 def _(to: Description, ledger: DeviceLedger) -> Any:
     alike: dict[int, set[str]] = {}
     reach: dict[str, Any] = {}
-    for node in filter(None, ledger.nodes.nodes if ledger.nodes is not None else ()):
+    for node in filter(None, ledger._nodes.nodes):
         name = node.metadata.name
         try:
             alike.setdefault(ledger.shape(node), set()).add(name)
@@ -452,11 +452,7 @@ def _(to: Description, ledger: DeviceLedger) -> Any:
 
 
 def _nodes(ledger: DeviceLedger) -> list[tuple[str, Any]]:
-    return [
-        (node.metadata.name, node)
-        for node in (ledger.nodes.nodes if ledger.nodes is not None else ())
-        if node is not None
-    ]
+    return [(node.metadata.name, node) for node in ledger._nodes.nodes if node is not None]
 
 
 # ---- pods that wait ------------------------------------------------------------------------------

@@ -347,7 +347,6 @@ class World:
         for make, index in live.store._indexes.items():
             other = fresh.store.index(make)
             if isinstance(index, DeviceLedger) and isinstance(other, DeviceLedger):
-                other.nodes = fresh.nodes if index.nodes is not None else None
                 for claim in index._assumed.values():
                     assert (type(claim), claim.metadata.namespace, claim.metadata.name) in names, (
                         f"{claim} is assumed for nobody"

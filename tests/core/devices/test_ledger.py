@@ -163,7 +163,6 @@ def test_incremental_is_recomputed(steps: list[tuple[str, Any]]) -> None:
     for node in NODES:
         cache.put_node(node)
     ledger = cache.store.index(DeviceLedger)
-    ledger.nodes = cache.nodes
     assumed: dict[str, ResourceClaim] = {}
     reader = cache.nodes.reader(frozenset({Aspect.DEVICES}))
     reader.catch_up(cache.nodes.rows)

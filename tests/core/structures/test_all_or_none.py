@@ -283,7 +283,6 @@ class World:
         self.groups = PodGroupTracker(store)
         self.cache = cache = Cache(store, pods=self.groups, nominations=Waker())
         self.ledger, self.offers = cache.store.index(DeviceLedger), cache.store.index(VolumeOffers)
-        self.ledger.nodes = cache.nodes
         cache.store.index(StorageCapacities)
         there: list[HasMetadata] = [
             make_class(),

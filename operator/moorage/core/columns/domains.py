@@ -11,18 +11,19 @@ import numpy as np
 import numpy.typing as npt
 
 from moorage.core.columns.nodes.label_columns import ABSENT
-from moorage.core.columns.nodes.node_table import NodeTable, Rows
+from moorage.core.columns.nodes.node_columns import NodeColumns
+from moorage.core.columns.nodes.node_table import Rows
 from moorage.core.columns.pod_counters import Counts
 
 Domains = npt.NDArray[np.int32]
 
 
-def domains(key: str, nodes: NodeTable, rows: Rows) -> Domains:
+def domains(key: str, nodes: NodeColumns, rows: Rows) -> Domains:
     """The domain of each row in the topology of this label. -> int32[len(rows)]."""
     return nodes.labels.column(key).codes[rows]
 
 
-def per_domain(counts: Counts, key: str, nodes: NodeTable) -> Counts:
+def per_domain(counts: Counts, key: str, nodes: NodeColumns) -> Counts:
     """The sum of the rows' counts in each domain. int64[rows] -> int64[domains], 0 for no
     domain.
     """
@@ -35,7 +36,7 @@ def per_domain(counts: Counts, key: str, nodes: NodeTable) -> Counts:
 
 
 def shifted(
-    sums: Mapping[str, Counts], keys: Iterable[str], row: int, sign: int, nodes: NodeTable
+    sums: Mapping[str, Counts], keys: Iterable[str], row: int, sign: int, nodes: NodeColumns
 ) -> Mapping[str, Counts]:
     """Sums by topology key, as they are with one pod more (``sign`` 1) or less (-1) on this row,
     once for each of the keys.

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from moorage.core.columns.nodes.node_table import NodeTable
+from moorage.core.columns.nodes.node_columns import NodeColumns
 from moorage.core.objects.meta import PartialObject
 from moorage.core.objects.pods import Pod
 from moorage.core.pods.requests import BASIC, Requests, basic_amounts
@@ -22,7 +22,7 @@ class PodBatch:
     place.
     """
 
-    def __init__(self, records: Sequence[PodInfo], nodes: NodeTable) -> None:
+    def __init__(self, records: Sequence[PodInfo], nodes: NodeColumns) -> None:
         self.records = records
         self.rows: npt.NDArray[np.intp] = np.array(
             [nodes.row_of[record.node] for record in records], np.intp
@@ -73,7 +73,7 @@ class PodBatch:
                 yield resource, self.rows[which[takers]], amounts[takers]
 
 
-def fits_with(record: PodInfo, others: Sequence[PodInfo], nodes: NodeTable) -> bool:
+def fits_with(record: PodInfo, others: Sequence[PodInfo], nodes: NodeColumns) -> bool:
     """Whether a pod's node has of everything what it asks for, when these others are there.
 
     Of other resources than the basic ones, only those that the node has: none is asked of it where

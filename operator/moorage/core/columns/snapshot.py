@@ -9,18 +9,24 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import Protocol
+from typing import Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from moorage.core.columns.cache import Cache, PodInfo
+from moorage.core.columns.nodes.node_columns import NodeColumns
 from moorage.core.columns.nodes.node_table import NodeTable
-from moorage.core.columns.nominations import Nominator
-from moorage.core.columns.pod_counters import PodCounters, PodQuery, RowCounter
+from moorage.core.columns.pod_counters import PodQuery
 from moorage.core.columns.pod_info import PodBatch
-from moorage.core.columns.priorities import PriorityTable
 from moorage.core.columns.store import Lister
+from moorage.core.columns.views import (
+    NominatorView,
+    PodCountersView,
+    PrioritiesView,
+    RowCounts,
+    VolumeColumns,
+)
 from moorage.core.columns.volume_table import VolumeTable
 from moorage.core.pods.host_ports import HostPort
 from moorage.core.structures.budget import Budget, TimeBudget
@@ -116,23 +122,16 @@ class Snapshot:
         budget: Budget | None = None,
         observer: ExpressionObserver | None = None,
     ) -> None:
-        self.nodes: NodeTable = cache.nodes
-        """The node table; of this and the tables below, only the reading half is for plugins."""
-        self.store: Lister = cache.store
-        self.pod_counters: PodCounters = cache.pod_counters
-        """Counters of pods; only ``existing_terms_matching`` is for plugins, who ask ``matching``
-        here for the others.
-        """
-        self.volumes: VolumeTable = cache.volumes
-        """Which rows use which volumes."""
-        self.priorities: PriorityTable = cache.priorities
-        """On which rows there are pods of which priorities."""
-        self.nominations: Nominator = cache.nominations
-        """Which waiting pods are nominated to which node."""
+        self.nodes: Final[NodeColumns] = cache.nodes
+        self.store: Final[Lister] = cache.store
+        self.pod_counters: Final[PodCountersView] = cache.pod_counters
+        self.volumes: Final[VolumeColumns] = cache.volumes
+        self.priorities: Final[PrioritiesView] = cache.priorities
+        self.nominations: Final[NominatorView] = cache.nominations
         self._cache = cache
         self._trial: Trial | None = None
         self._observer = observer
-        self.budget: Budget = budget or TimeBudget()
+        self.budget: Final[Budget] = budget or TimeBudget()
         """To be asked after each piece of work that is kept."""
 
     def expression_failed(self, plugin: str, point: str) -> None:
@@ -140,12 +139,12 @@ class Snapshot:
         if self._observer is not None:
             self._observer.expression_failed(plugin, point)
 
-    def matching(self, query: PodQuery) -> RowCounter:
+    def matching(self, query: PodQuery) -> RowCounts:
         """The counter of the pods that a query speaks of; it takes a look at all of them where
         nobody asked lately.
         """
-        new = not self.pod_counters.knows(query)
-        counter = self.pod_counters.matching(query)
+        new = not self._cache.pod_counters.knows(query)
+        counter = self._cache.pod_counters.matching(query)
         if new:
             self.budget.check()
         return counter

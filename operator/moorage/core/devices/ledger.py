@@ -17,7 +17,6 @@ from collections.abc import Iterable, Sequence
 
 from kubefacts.cel import CELExpressionError
 from moorage.core.columns.change_log import VersionCounter
-from moorage.core.columns.nodes.node_table import NodeTable
 from moorage.core.columns.store import Store
 from moorage.core.devices.device_cel import DeviceFacts, holds
 from moorage.core.devices.device_supply import DeviceSupply, KeptDevices, PausedAllocations
@@ -70,13 +69,12 @@ class DeviceLedger:
     """See the module's docstring.
 
     When a device comes, goes, changes, is taken or given back, ``version_counter`` moves and the
-    nodes that reach it are noted in ``nodes``, once that is set: whoever asks about nodes does so
-    before.
+    nodes that reach it are noted in the node table.
     """
 
     def __init__(self, store: Store) -> None:
         self.version_counter = VersionCounter()
-        self.nodes: NodeTable | None = None
+        self._nodes = store.room.nodes
         self._classes = store.objects(DeviceClass)
         self._uses = DevicesInUse()
         self._assumed: dict[str, ResourceClaim] = {}
@@ -297,21 +295,17 @@ class DeviceLedger:
         if node is None:
             self._seen.clear()
             self._reached_by.clear()
-            self._mark_changed(self.nodes.row_of if self.nodes is not None else ())
+            self._nodes.mark_devices_changed(self._nodes.row_of)
             return
         for name in {node} | self._reached_by.pop(pool, set()):
             self._seen.pop(name, None)
-            self._mark_changed((name,))
+            self._nodes.mark_devices_changed((name,))
 
     def _forget_shapes(self, pool: PoolId) -> None:
         for name in self._reached_by.get(pool, ()):
             if (seen := self._seen.get(name)) is not None:
                 seen.shape = None
-            self._mark_changed((name,))
-
-    def _mark_changed(self, names: Iterable[str]) -> None:
-        if self.nodes is not None:
-            self.nodes.mark_devices_changed(names)
+            self._nodes.mark_devices_changed((name,))
 
     # ---- nodes -----------------------------------------------------------------------------------
 
@@ -340,11 +334,8 @@ class DeviceLedger:
 
     def _forget_dead_nodes(self) -> None:
         """What was seen of nodes that are gone goes, once that is about half of all."""
-        if (
-            self.nodes is not None
-            and len(self._seen) > 2 * len(self.nodes.row_of) + _MIN_DEAD_NODES
-        ):
-            there = self.nodes.row_of.keys()
+        there = self._nodes.row_of.keys()
+        if len(self._seen) > 2 * len(there) + _MIN_DEAD_NODES:
             self._seen = {name: seen for name, seen in self._seen.items() if name in there}
             self._reached_by = {
                 pool: reached & there

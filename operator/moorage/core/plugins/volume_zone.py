@@ -13,7 +13,8 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from moorage.core.columns.nodes.label_columns import ABSENT, LabelColumn
+from moorage.core.columns.nodes.label_columns import ABSENT
+from moorage.core.columns.nodes.node_columns import LabelCodes
 from moorage.core.columns.nodes.node_table import Aspect, Rows
 from moorage.core.columns.nodes.row_selection import judge_each
 from moorage.core.columns.snapshot import Snapshot
@@ -200,7 +201,7 @@ class VolumeZone:
         return ((ELSEWHERE, ""),)
 
 
-def _inside(place: VolumeTopology, column: LabelColumn, rows: Rows) -> npt.NDArray[np.bool_]:
+def _inside(place: VolumeTopology, column: LabelCodes, rows: Rows) -> npt.NDArray[np.bool_]:
     """Which rows have one of the values; bool[len(rows)]."""
     return judge_each(
         column.codes[rows], lambda code: code != ABSENT and column.values[code] in place.values

@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from kubefacts.labels import LabelRequirementCheck
-from moorage.core.columns.nodes.label_columns import ABSENT, LabelColumn
-from moorage.core.columns.nodes.node_table import NodeTable, Rows
+from moorage.core.columns.nodes.label_columns import ABSENT
+from moorage.core.columns.nodes.node_columns import LabelCodes, NodeColumns
+from moorage.core.columns.nodes.node_table import Rows
 from moorage.core.pods.node_selection import NODE_NAME, NodeTerm, NodeTerms
 
 Answers = npt.NDArray[np.int64]
@@ -31,7 +32,7 @@ def judge_each(codes: npt.NDArray[np.int32], judge: Callable[[int], int]) -> Ans
     return answers[codes]
 
 
-def rows_matching(terms: NodeTerms, nodes: NodeTable, rows: Rows) -> Answers:
+def rows_matching(terms: NodeTerms, nodes: NodeColumns, rows: Rows) -> Answers:
     """1 where a node matches any of the terms, else 0."""
     matching = np.zeros(nodes.live[rows].size, np.int64)
     for term in terms:
@@ -39,7 +40,7 @@ def rows_matching(terms: NodeTerms, nodes: NodeTable, rows: Rows) -> Answers:
     return matching
 
 
-def _rows_of(term: NodeTerm, nodes: NodeTable, rows: Rows) -> Answers:
+def _rows_of(term: NodeTerm, nodes: NodeColumns, rows: Rows) -> Answers:
     matching = np.ones(nodes.live[rows].size, np.int64)
     for condition in term.labels:
         matching &= _label_holds(condition, nodes, rows)
@@ -48,7 +49,7 @@ def _rows_of(term: NodeTerm, nodes: NodeTable, rows: Rows) -> Answers:
     return matching
 
 
-def _label_holds(condition: LabelRequirementCheck, nodes: NodeTable, rows: Rows) -> Answers:
+def _label_holds(condition: LabelRequirementCheck, nodes: NodeColumns, rows: Rows) -> Answers:
     column = nodes.labels.column(condition.key)
     codes = column.codes[rows]
     if codes.size == 1:
@@ -59,7 +60,7 @@ def _label_holds(condition: LabelRequirementCheck, nodes: NodeTable, rows: Rows)
     return _holds_by_code(condition, column)[codes].astype(np.int64)
 
 
-def _holds_by_code(condition: LabelRequirementCheck, column: LabelColumn) -> npt.NDArray[np.bool_]:
+def _holds_by_code(condition: LabelRequirementCheck, column: LabelCodes) -> npt.NDArray[np.bool_]:
     """By code: whether the label may have this value."""
     if condition.operator in ("Gt", "Lt"):
         numbers, readable = column.numbers()
@@ -79,7 +80,7 @@ def _holds_by_code(condition: LabelRequirementCheck, column: LabelColumn) -> npt
     return there if condition.operator in ("Exists", "In") else ~there
 
 
-def _field_holds(condition: LabelRequirementCheck, nodes: NodeTable, rows: Rows) -> Answers:
+def _field_holds(condition: LabelRequirementCheck, nodes: NodeColumns, rows: Rows) -> Answers:
     """In or NotIn with one value; a field other than the name reads as ""."""
     if condition.key != NODE_NAME:
         return np.full(nodes.live[rows].size, condition.matches(""), np.int64)

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from moorage.core.columns.change_log import Aspect
-from moorage.core.columns.nodes.node_table import NodeTable
+from moorage.core.columns.nodes.node_columns import NodeColumns
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Container, Pod
 from moorage.core.plugins.cel.expression_survey import Reads
@@ -52,7 +52,7 @@ class NodeVariable(NamedTuple):
 
     kind: VariableType
     aspect: Aspect
-    get: Callable[[Node, NodeTable | None, int], Any]
+    get: Callable[[Node, NodeColumns | None, int], Any]
     longest: int = MAX_LABEL_CHARACTERS
 
 
@@ -109,7 +109,7 @@ POD: Mapping[str, PodVariable] = {
 # ---- nodes ---------------------------------------------------------------------------------------
 
 
-def _requested(node: Node, table: NodeTable | None, row: int) -> dict[str, int]:
+def _requested(node: Node, table: NodeColumns | None, row: int) -> dict[str, int]:
     """What pods take of the node; 0 stands only for what every node has, or this one."""
     if table is None:
         raise ValueError(f"{REQUESTED} of a node that is in no table")

@@ -17,7 +17,8 @@ import numpy.typing as npt
 from kubefacts.labels import SelectorError
 from kubefacts.quantities import QuantityError
 from moorage.core.columns.kept_choices import KeptChoices
-from moorage.core.columns.nodes.node_table import Aspect, NodeTable, Rows
+from moorage.core.columns.nodes.node_columns import NodeColumns
+from moorage.core.columns.nodes.node_table import Aspect, Rows
 from moorage.core.columns.nodes.row_selection import rows_matching
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.store import Lister, Store
@@ -85,7 +86,7 @@ class DeviceDemand:
         """The claims that have no devices yet."""
         return tuple(claim for claim in self.claims if claim.status.allocation is None)
 
-    def alternatives(self, nodes: NodeTable, rows: Rows) -> Alternatives:
+    def alternatives(self, nodes: NodeColumns, rows: Rows) -> Alternatives:
         """Where each extended resource comes from: from devices, where a class stands for it and
         the node itself has none.
         """
@@ -100,7 +101,7 @@ class DeviceDemand:
         return ways
 
     def unavailable(
-        self, nodes: NodeTable, rows: Rows
+        self, nodes: NodeColumns, rows: Rows
     ) -> Iterator[tuple[ResourceClaim, npt.NDArray[np.bool_]]]:
         """The claims that have devices which can't be used everywhere, with where not:
         bool[rows].
@@ -282,7 +283,7 @@ def _terms(claim: ResourceClaim) -> NodeTerms | None:
     )
 
 
-def _listed(resource: str, nodes: NodeTable, rows: Rows) -> npt.NDArray[np.bool_]:
+def _listed(resource: str, nodes: NodeColumns, rows: Rows) -> npt.NDArray[np.bool_]:
     """Where the node names the resource, if only to say that it has none: bool[rows]."""
     found = (nodes.nodes[row] for row in np.arange(nodes.rows)[rows].tolist())
     return np.array(

@@ -186,7 +186,6 @@ class DynamicResources:
             return PreFilterResult(error_status(str(error)))
         if wanted is None:
             return PreFilterResult(SKIP, depends_on=depends)
-        wanted.ledger.nodes = snapshot.nodes
         return PreFilterResult(SUCCESS, DynamicResourcesState(wanted), depends_on=depends)
 
     def filter(self, state: DynamicResourcesState, snapshot: Snapshot, rows: Rows) -> Codes:

@@ -6,9 +6,11 @@ from collections.abc import Iterable, Mapping
 
 from moorage.core.columns.change_log import Versioned
 from moorage.core.columns.domains import per_domain
-from moorage.core.columns.nodes.node_table import Aspect, NodeTable
-from moorage.core.columns.pod_counters import Counts, RowCounter
+from moorage.core.columns.nodes.node_columns import NodeColumns
+from moorage.core.columns.nodes.node_table import Aspect
+from moorage.core.columns.pod_counters import Counts
 from moorage.core.columns.snapshot import Snapshot
+from moorage.core.columns.views import RowCounts
 from moorage.core.objects.meta import Namespace
 from moorage.core.pods.affinity_terms import AffinityTerm
 
@@ -21,10 +23,10 @@ class TopologyTally:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.depends_on: dict[Versioned, None] = {}
-        self._nodes: NodeTable = snapshot.nodes
+        self._nodes: NodeColumns = snapshot.nodes
         self._store = snapshot.store
 
-    def add(self, sums: dict[str, Counts], counter: RowCounter, key: str, weight: int = 1) -> bool:
+    def add(self, sums: dict[str, Counts], counter: RowCounts, key: str, weight: int = 1) -> bool:
         """Add a counter, so many times, to the sums over this topology; whether it counts a pod in
         any of its domains.
         """

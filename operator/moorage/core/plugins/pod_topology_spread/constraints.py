@@ -19,7 +19,8 @@ from kubefacts.labels import Selector, compile_selector, equality
 from moorage.core.columns.change_log import Versioned
 from moorage.core.columns.domains import domains
 from moorage.core.columns.nodes.label_columns import ABSENT
-from moorage.core.columns.nodes.node_table import Aspect, NodeTable, Rows
+from moorage.core.columns.nodes.node_columns import NodeColumns
+from moorage.core.columns.nodes.node_table import Aspect, Rows
 from moorage.core.columns.nodes.row_selection import judge_each, rows_matching
 from moorage.core.columns.pod_counters import Counts, PodQuery
 from moorage.core.columns.snapshot import Snapshot
@@ -110,7 +111,7 @@ class Included:
         )
         return cls(pod, required_node_terms(pod) if picky else None)
 
-    def mask(self, constraint: Constraint, nodes: NodeTable, rows: Rows) -> Mask:
+    def mask(self, constraint: Constraint, nodes: NodeColumns, rows: Rows) -> Mask:
         """Whether each row counts. -> bool[len(rows)]."""
         mask = nodes.live[rows].copy()
         if constraint.honors_affinity and self.terms is not None:
@@ -129,7 +130,7 @@ class Included:
         return mask
 
 
-def with_all_keys(constraints: Constraints, nodes: NodeTable, rows: Rows) -> Mask:
+def with_all_keys(constraints: Constraints, nodes: NodeColumns, rows: Rows) -> Mask:
     """The rows whose nodes have the labels that all constraints go by."""
     mask = nodes.live[rows].copy()
     for key in dict.fromkeys(one.topology_key for one in constraints):
@@ -150,7 +151,7 @@ def matching_pods(
     return counter.per_row(snapshot.nodes.rows), (counter,)
 
 
-def watched(constraints: Iterable[Constraint], nodes: NodeTable) -> tuple[Versioned, ...]:
+def watched(constraints: Iterable[Constraint], nodes: NodeColumns) -> tuple[Versioned, ...]:
     """The logs that these constraints depend on."""
     taints = any(constraint.honors_taints for constraint in constraints)
     return (

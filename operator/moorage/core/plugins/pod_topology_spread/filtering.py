@@ -14,7 +14,8 @@ import numpy.typing as npt
 from moorage.core.columns.change_log import Versioned
 from moorage.core.columns.domains import domains
 from moorage.core.columns.nodes.label_columns import ABSENT
-from moorage.core.columns.nodes.node_table import NodeTable, Rows
+from moorage.core.columns.nodes.node_columns import NodeColumns
+from moorage.core.columns.nodes.node_table import Rows
 from moorage.core.columns.pod_counters import Counts
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.objects.pods import Pod
@@ -74,7 +75,7 @@ def skews(
     return SpreadFilterState(included, tuple(spreads)), depends
 
 
-def judge(state: SpreadFilterState, nodes: NodeTable, rows: Rows) -> npt.NDArray[np.int64]:
+def judge(state: SpreadFilterState, nodes: NodeColumns, rows: Rows) -> npt.NDArray[np.int64]:
     """For each row, how it breaks the first constraint that it breaks. -> int64[len(rows)]."""
     codes = np.full(nodes.live[rows].size, FITS, np.int64)
     for constraint, counts, own in reversed(state.spreads):
@@ -87,7 +88,7 @@ def judge(state: SpreadFilterState, nodes: NodeTable, rows: Rows) -> npt.NDArray
 
 
 def shift(
-    state: SpreadFilterState, other: Pod, row: int, sign: int, nodes: NodeTable
+    state: SpreadFilterState, other: Pod, row: int, sign: int, nodes: NodeColumns
 ) -> SpreadFilterState:
     """The counts with one pod more (``sign`` 1) or less (-1) on this row.
 
@@ -115,7 +116,7 @@ def shift(
     return SpreadFilterState(included, tuple(changed))
 
 
-def _per_counted_domain(pods: Counts, counted: Mask, key: str, nodes: NodeTable) -> Counts:
+def _per_counted_domain(pods: Counts, counted: Mask, key: str, nodes: NodeColumns) -> Counts:
     """The pods in each domain, on the rows that count; UNCOUNTED for domains without such a row. ->
     int64[domains].
     """

@@ -16,7 +16,8 @@ import numpy.typing as npt
 
 from kubefacts.labels import Selector, SelectorError, compile_selector
 from moorage.core.columns.change_log import VersionCounter
-from moorage.core.columns.nodes.node_table import NodeTable, Rows
+from moorage.core.columns.nodes.node_columns import NodeColumns
+from moorage.core.columns.nodes.node_table import Rows
 from moorage.core.columns.store import Store
 from moorage.core.objects.meta import Labels, key
 from moorage.core.objects.storage import CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim
@@ -91,7 +92,11 @@ class VolumeOffers:
         ]
 
     def counts(
-        self, want: VolumeRequest, nodes: NodeTable, rows: Rows, kept: frozenset[str] = frozenset()
+        self,
+        want: VolumeRequest,
+        nodes: NodeColumns,
+        rows: Rows,
+        kept: frozenset[str] = frozenset(),
     ) -> npt.NDArray[np.int64]:
         """How many free volumes that will do each row can reach, none of ``kept``. ->
         int64[len(rows)].
@@ -247,7 +252,7 @@ class StorageCapacities:
         store.follow(CSIStorageCapacity, self._put)
 
     def enough(
-        self, storage_class: str, amount: int, nodes: NodeTable, rows: Rows
+        self, storage_class: str, amount: int, nodes: NodeColumns, rows: Rows
     ) -> npt.NDArray[np.bool_]:
         """Where a volume of so many bytes can be made. -> bool[len(rows)]."""
         index = self._reach_indexes.get(storage_class)

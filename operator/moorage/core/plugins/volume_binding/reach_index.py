@@ -15,8 +15,9 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from moorage.core.columns.nodes.label_columns import ABSENT, LabelColumn
-from moorage.core.columns.nodes.node_table import NodeTable, Rows
+from moorage.core.columns.nodes.label_columns import ABSENT
+from moorage.core.columns.nodes.node_columns import LabelCodes, NodeColumns
+from moorage.core.columns.nodes.node_table import Rows
 from moorage.core.columns.nodes.row_selection import rows_matching
 from moorage.core.objects.meta import Labels
 from moorage.core.pods.node_selection import NodeTerms
@@ -43,7 +44,7 @@ class _LabelIndex:
         self._place: dict[tuple[str, str], int] = {}
         self._sizes = np.zeros(64, np.int64)
         self._which = np.zeros(64, np.int64)
-        self._codes: tuple[LabelColumn, int, int, npt.NDArray[np.int64]] | None = None
+        self._codes: tuple[LabelCodes, int, int, npt.NDArray[np.int64]] | None = None
 
     def change(self, item: Item, value: str, sign: int) -> None:
         """Something is reached where the label has this value (1), or not any more (-1): the last
@@ -70,7 +71,7 @@ class _LabelIndex:
             del self.values[value]
 
     def counts(
-        self, least: int, likes: Accepts | None, column: LabelColumn
+        self, least: int, likes: Accepts | None, column: LabelCodes
     ) -> npt.NDArray[np.int64]:
         """How many of at least this size are reached by each code of the label. -> int64[codes]."""
         fits = np.flatnonzero(self._sizes[: len(self._names)] >= least)
@@ -82,7 +83,7 @@ class _LabelIndex:
         per_code[ABSENT] = 0
         return per_code
 
-    def _codes_of(self, column: LabelColumn) -> npt.NDArray[np.int64]:
+    def _codes_of(self, column: LabelCodes) -> npt.NDArray[np.int64]:
         """The code of each number's value; looked up again when values come or go on either side.
         -> int64[numbers].
         """
@@ -130,7 +131,7 @@ class ReachIndex:
         return bool(self._by_label or self._by_terms)
 
     def counts(
-        self, least: int, likes: Accepts | None, nodes: NodeTable, rows: Rows
+        self, least: int, likes: Accepts | None, nodes: NodeColumns, rows: Rows
     ) -> npt.NDArray[np.int64]:
         """How many things of at least this size each row can reach. -> int64[len(rows)]."""
         total = np.zeros(nodes.live[rows].size, np.int64)
