@@ -135,8 +135,8 @@ class Storage:
         """What is said of each node that is refused; "" stands for all of them."""
         decide(wanted, REVISION, self.context)
         evaluation = self.context.evaluator.evaluation(wanted, REVISION)
-        if evaluation.pre_filter_status[1].code is not Code.SUCCESS:
-            return {"": evaluation.pre_filter_status[1].reasons}
+        if evaluation.pre_filter.status.code is not Code.SUCCESS:
+            return {"": evaluation.pre_filter.status.reasons}
         found = {
             name: rejection(evaluation, row)
             for name, row in self.context.cache.nodes.row_of.items()

@@ -95,12 +95,12 @@ def check(wanted: Pod, world: World) -> ScheduleResult | None:
     said = {plugin: verdict(plugin, wanted, world.cluster(plugin)) for plugin in PLUGINS}
     if any(said.values()):
         plugin, text = next((plugin, text) for plugin, text in said.items() if text)
-        assert (evaluation.pre_filter_status[0], evaluation.pre_filter_status[1].reasons) == (
+        assert (evaluation.pre_filter.plugin, evaluation.pre_filter.status.reasons) == (
             plugin,
             (text,),
         )
         return None
-    assert evaluation.pre_filter_status[1].code is Code.SUCCESS
+    assert evaluation.pre_filter.status.code is Code.SUCCESS
     feasible = dict.fromkeys(world.nodes)
     for plugin in PLUGINS:
         for name, one in world.nodes.items():
@@ -137,7 +137,7 @@ def check_supposed(wanted: Pod, other: Pod, where: str, world: World) -> None:
     record = world.cache.pod_info(uid)
     known = record is not None
     record = record or PodInfo(other, where, pod_requests(other), PodState.ASSUMED)
-    if record.node not in world.nodes or evaluation.pre_filter_status[1].code is not Code.SUCCESS:
+    if record.node not in world.nodes or evaluation.pre_filter.status.code is not Code.SUCCESS:
         return
     pods = {name: there for name, there in world.pods.items() if name != uid} | (
         {} if known else {uid: (other, where)}

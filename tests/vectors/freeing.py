@@ -117,7 +117,7 @@ def refused(
     context = CycleContext(cluster(objects, None))
     decide(pod, revision, context)
     evaluation, nodes = context.evaluator.evaluation(pod, revision), context.snapshot.nodes
-    plugin, status = evaluation.pre_filter_status
+    status, plugin = evaluation.pre_filter[:2]
     if status.code is not Code.SUCCESS:
         return ({plugin: frozenset("*")} if plugin else {}), context.cache.store
     found = {}

@@ -29,7 +29,7 @@ def post_filter(
     all of them are given.
     """
     snapshot = context.snapshot
-    result = run_post_filters(pod, revision, context, evaluation)
+    result = run_post_filters(pod, revision, context, evaluation).result
     found: dict[str, Any] = {"code": result.status.code.value}
     if result.status.reasons:
         found |= {

@@ -67,7 +67,7 @@ def scheduling(case: Case, rows: random.Random | None = None) -> dict[str, Any]:
         "nodeOrder": list(snapshot.nodes.order.names),
         "preFilter": _prefilter(evaluation),
     }
-    if evaluation.pre_filter_status[1].code is Code.SUCCESS:
+    if evaluation.pre_filter.status.code is Code.SUCCESS:
         crowded = _crowded(evaluation, snapshot)
         found["filter"] = {
             name: _filter(evaluation, row, crowded) for name, row in snapshot.nodes.row_of.items()
@@ -153,7 +153,7 @@ def _scramble_rows(cache: Cache, count: int, rows: random.Random) -> None:
 
 
 def _prefilter(evaluation: Evaluation) -> dict[str, Any]:
-    plugin, status = evaluation.pre_filter_status
+    status, plugin = evaluation.pre_filter[:2]
     skipped = []
     for name, column in evaluation.pre_filters.items():
         if not column.applies:

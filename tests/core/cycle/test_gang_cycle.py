@@ -42,11 +42,11 @@ def fits(pod: Pod, undone: list[str] | None = None) -> ScheduleResult:
 def refused(pod: Pod, plugin: str, code: Code = Code.UNSCHEDULABLE) -> Diagnosis:
     """A refusal, or a fault."""
     return Diagnosis(
-        pod,
-        REVISION,
-        code,
-        f"no {plugin}.",
-        frozenset({plugin}) if code is not Code.ERROR else frozenset(),
+        pod=pod,
+        revision=REVISION,
+        code=code,
+        message=f"no {plugin}.",
+        unschedulable_plugins=frozenset({plugin} if code is not Code.ERROR else ()),
     )
 
 

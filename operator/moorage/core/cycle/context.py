@@ -33,12 +33,12 @@ class ScheduleResult:
     reservations: Mapping[str, ReserveResult] = dataclasses.field(default_factory=dict)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnosis:
     """The pod goes nowhere now.
 
     ``code`` ERROR: a fault, else a rejection by ``unschedulable_plugins``. ``message`` is for the
-    pod's condition.
+    pod's condition. ``nominated_node``: None leaves a nomination alone, "" clears it.
     """
 
     pod: Pod
@@ -57,6 +57,11 @@ class Diagnosis:
     """Pods nominated to nodes that would take this pod but for them."""
     post_filter_actions: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     """What postFilter plugins want to be done beside, by plugin: for their actors."""
+
+    @classmethod
+    def error(cls, pod: Pod, revision: Revision, message: str) -> Diagnosis:
+        """A fault ended the attempt."""
+        return cls(pod=pod, revision=revision, code=Code.ERROR, message=message)
 
 
 class CycleContext:

@@ -55,7 +55,7 @@ def decide(pod: Pod, revision: Revision, context: CycleContext) -> ScheduleResul
     # 4. preScore, score, normalise: the totals of all feasible nodes, or of the sampled ones.
     status = run_scores(evaluation, revision, context)
     if status.code is not Code.SUCCESS:
-        return Diagnosis(pod, revision, Code.ERROR, status.message)
+        return Diagnosis.error(pod, revision, status.message)
     totals = evaluation.totals if sample is None else evaluation.totals_among(sample)
 
     # 5. The best total; ties by (seed, pod, node).
@@ -72,17 +72,22 @@ def run_filters(pod: Pod, revision: Revision, context: CycleContext) -> Evaluati
     """
     snapshot, observer = context.snapshot, context.observer
     if not len(snapshot.nodes):
-        return Diagnosis(pod, revision, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, NO_NODES)
+        return Diagnosis(
+            pod=pod,
+            revision=revision,
+            code=Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
+            message=NO_NODES,
+        )
     try:
         evaluation = context.evaluator.evaluation(pod, revision)
     except TooLarge as excess:
-        return Diagnosis(pod, revision, Code.ERROR, str(excess))
+        return Diagnosis.error(pod, revision, str(excess))
     observer.begin(ExtensionPoint.FILTER)
     evaluation.refresh_filters(snapshot)
-    status = evaluation.pre_filter_status[1]
+    status = evaluation.pre_filter.status
     observer.end(ExtensionPoint.FILTER, status.code.value, revision.scheduler_name)
     if status.code is Code.ERROR or evaluation.error:
-        return Diagnosis(pod, revision, Code.ERROR, evaluation.error or status.message)
+        return Diagnosis.error(pod, revision, evaluation.error or status.message)
     return evaluation
 
 
@@ -169,6 +174,12 @@ def unreserve_and_forget(placement: ScheduleResult, cache: Cache) -> None:
 def _rejected_at_reserve(placement: ScheduleResult, plugin: str, status: Status) -> Diagnosis:
     """A rejection at reserve speaks of the one node that was chosen."""
     if status.code not in REJECTED:
-        return Diagnosis(placement.pod, placement.revision, Code.ERROR, status.message)
+        return Diagnosis.error(placement.pod, placement.revision, status.message)
     message = fit_error_message(1, [(reason, 1) for reason in status.reasons])
-    return Diagnosis(placement.pod, placement.revision, status.code, message, frozenset({plugin}))
+    return Diagnosis(
+        pod=placement.pod,
+        revision=placement.revision,
+        code=status.code,
+        message=message,
+        unschedulable_plugins=frozenset({plugin}),
+    )

@@ -23,7 +23,12 @@ import numpy.typing as npt
 
 from moorage.core.cycle.context import CycleContext, Diagnosis, ScheduleResult
 from moorage.core.cycle.cycle import run_filters, run_scores
-from moorage.core.cycle.post_filter import PostFilterResults, fit_error, make_attempt
+from moorage.core.cycle.post_filter import (
+    PostFilterOutcome,
+    PostFilterResults,
+    fit_error,
+    make_attempt,
+)
 from moorage.core.framework.evaluation.evaluation import PASSES, Evaluation
 from moorage.core.framework.evaluation.rejections import node_codes
 from moorage.core.framework.extenders import (
@@ -84,7 +89,7 @@ def extender_cycle(
         outcome = yield from cycle.decide()
         if outcome is not None:
             return outcome
-    return Diagnosis(pod, revision, Code.ERROR, _TAKEN_MEANWHILE)
+    return Diagnosis.error(pod, revision, _TAKEN_MEANWHILE)
 
 
 @dataclasses.dataclass(slots=True)
@@ -117,7 +122,7 @@ class _ExtenderCycle:
         # 3. Extenders filter what is left, one after another.
         left = yield from self._ask_filters(self._names(self._sampled(evaluation)))
         if isinstance(left, ExtenderFailure):
-            return Diagnosis(self.pod, self.revision, Code.ERROR, left.text)
+            return Diagnosis.error(self.pod, self.revision, left.text)
         evaluation = self._run_filters()
         if isinstance(evaluation, Diagnosis):
             return evaluation
@@ -198,7 +203,7 @@ class _ExtenderCycle:
         """What plugins give these rows, as if no others were feasible."""
         status = run_scores(evaluation, self.revision, self.context)
         if status.code is not Code.SUCCESS:
-            return Diagnosis(self.pod, self.revision, Code.ERROR, status.message)
+            return Diagnosis.error(self.pod, self.revision, status.message)
         return dict(
             zip(self._names(rows), evaluation.totals_among(rows)[rows].tolist(), strict=True)
         )
@@ -250,13 +255,13 @@ class _ExtenderCycle:
         room = yield from self._run_post_filters()
         return said.diagnosis(self.pod, self.revision, room)
 
-    def _run_post_filters(self) -> Steps[PostFilterResult]:
+    def _run_post_filters(self) -> Steps[PostFilterOutcome]:
         """As ``post_filter.run_post_filters``, with the extenders' say about victims."""
         heard, passing = PostFilterResults(self.context.observer), frozenset(self._feasible())
         for name, plugin in self.revision.at(ExtensionPoint.POST_FILTER):
             evaluation = self._run_filters()
             if isinstance(evaluation, Diagnosis):
-                return PostFilterResult(error_status(evaluation.message), action={})
+                return PostFilterOutcome(PostFilterResult(error_status(evaluation.message)))
             attempt = make_attempt(self.context, evaluation, self._node_codes(evaluation))
             found = (
                 plugin.find_candidates(self.pod, attempt)
@@ -272,8 +277,8 @@ class _ExtenderCycle:
                     if isinstance(found, ExtenderFailure)
                     else plugin.select_candidate(found, attempt)
                 )
-            if (result := heard.add(name, found)) is not None:
-                return result
+            if (outcome := heard.add(name, found)) is not None:
+                return outcome
         return heard.merged()
 
     def _node_codes(self, evaluation: Evaluation) -> npt.NDArray[np.int64]:

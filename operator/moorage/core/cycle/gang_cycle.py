@@ -20,7 +20,7 @@ from typing import TypeAlias
 
 from moorage.core.cycle import cycle
 from moorage.core.cycle.context import CycleContext, Diagnosis, ScheduleResult
-from moorage.core.cycle.post_filter import fit_error, run_post_filters
+from moorage.core.cycle.post_filter import PostFilterOutcome, fit_error, run_post_filters
 from moorage.core.framework.evaluation.evaluation import Evaluation
 from moorage.core.framework.evaluation.rejections import node_codes
 from moorage.core.framework.post_filter_contract import PostFilterResult
@@ -30,7 +30,7 @@ from moorage.core.objects.pods import Pod
 from moorage.core.pods.requests import pod_requests
 from moorage.core.structures.budget import OutOfTime
 
-NO_POST_FILTER = PostFilterResult(SUCCESS, "", action={})
+NO_POST_FILTER = PostFilterOutcome(PostFilterResult(SUCCESS, ""))
 
 
 PlaceFn: TypeAlias = Callable[[Pod], ScheduleResult | Diagnosis]
@@ -79,7 +79,7 @@ def place_member(
 
 def _nominate_only(
     pod: Pod, revision: Revision, context: CycleContext, evaluation: Evaluation
-) -> PostFilterResult:
+) -> PostFilterOutcome:
     """The node that the pod would fit without pods of lower priority; they stay, but nobody follows
     them there.
     """
@@ -89,11 +89,11 @@ def _nominate_only(
         node not in nodes.row_of
         or node_codes(evaluation, context.snapshot)[nodes.row_of[node]] != 1
     ):
-        node = run_post_filters(pod, revision, context, evaluation).nominated_node or ""
+        node = run_post_filters(pod, revision, context, evaluation).result.nominated_node or ""
     if node:
         # its siblings look for other places
         nominations.add(pod, node, pod_requests(pod), held=True)
-    return dataclasses.replace(NO_POST_FILTER, nominated_node=node)
+    return PostFilterOutcome(PostFilterResult(SUCCESS, node))
 
 
 def place_gang(
@@ -203,7 +203,7 @@ def _member_errors(
 ) -> list[Diagnosis]:
     """Everybody is tried again."""
     text = f'pod group "{gang.name}" was overtaken while its members were placed: {why}'
-    return [Diagnosis(outcome.pod, outcome.revision, Code.ERROR, text) for outcome in outcomes]
+    return [Diagnosis.error(outcome.pod, outcome.revision, text) for outcome in outcomes]
 
 
 def _member_diagnoses(
@@ -239,7 +239,11 @@ def _member_diagnoses(
                 f"{first.pod.metadata.name!r}: {first.message}"
             )
             diagnosis = Diagnosis(
-                outcome.pod, outcome.revision, Code.UNSCHEDULABLE, text + note, rejectors
+                pod=outcome.pod,
+                revision=outcome.revision,
+                code=Code.UNSCHEDULABLE,
+                message=text + note,
+                unschedulable_plugins=rejectors,
             )
         else:
             blamed = rejectors if outcome.code in REJECTED else outcome.unschedulable_plugins

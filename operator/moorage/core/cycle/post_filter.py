@@ -4,8 +4,8 @@ for it say.
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,6 +29,15 @@ from moorage.core.framework.status import SUCCESS, Code, Status, fit_error_messa
 from moorage.core.objects.pods import Pod
 
 
+class PostFilterOutcome(NamedTuple):
+    """The proposal that counts of all that postFilter plugins made, and the actions of all of them,
+    by plugin.
+    """
+
+    result: PostFilterResult
+    actions: Mapping[str, Any] = MappingProxyType({})
+
+
 class FitError(NamedTuple):
     """Who rejected a pod on how many of the ``num_all_nodes``, and with which reasons;
     ``pre_filter_message``: one for all of them.
@@ -42,31 +51,36 @@ class FitError(NamedTuple):
     blocking_nominated_pods: tuple[PodInfo, ...] = ()
     """Pods nominated to nodes that would take this one but for them."""
 
-    def diagnosis(self, pod: Pod, revision: Revision, room: PostFilterResult) -> Diagnosis:
+    def diagnosis(self, pod: Pod, revision: Revision, outcome: PostFilterOutcome) -> Diagnosis:
         """These rejections, and what plugins that make room say."""
-        message = fit_error_message(
-            self.num_all_nodes, self.reason_counts, self.pre_filter_message, room.status.message
-        )
-        rejectors = self.unschedulable_plugins | room.unschedulable_plugins
-        made = room.nominated_node, room.victims, room.by_eviction
+        room = outcome.result
         return Diagnosis(
-            pod,
-            revision,
-            self.code,
-            message,
-            rejectors,
-            *made,
-            False,
-            self.blocking_nominated_pods,
-            room.action,
+            pod=pod,
+            revision=revision,
+            code=self.code,
+            message=fit_error_message(
+                self.num_all_nodes, self.reason_counts, self.pre_filter_message, room.status.message
+            ),
+            unschedulable_plugins=self.unschedulable_plugins | room.unschedulable_plugins,
+            nominated_node=room.nominated_node,
+            victims=room.victims,
+            by_eviction=room.by_eviction,
+            blocking_nominated_pods=self.blocking_nominated_pods,
+            post_filter_actions=outcome.actions,
         )
 
 
 def fit_error(evaluation: Evaluation, snapshot: Snapshot) -> FitError:
     """What plugins said of all nodes; after ``run_filters``."""
-    plugin, status = evaluation.pre_filter_status
-    if status.code is not Code.SUCCESS:
-        return FitError(status.code, frozenset({plugin}), len(snapshot.nodes), (), status.message)
+    said = evaluation.pre_filter
+    if said.status.code is not Code.SUCCESS:
+        return FitError(
+            said.status.code,
+            frozenset({said.plugin}),
+            len(snapshot.nodes),
+            (),
+            said.status.message,
+        )
     counts, kept_by = (
         list(reason_counts(evaluation, snapshot)),
         tuple(blocking_nominated_pods(evaluation, snapshot)),
@@ -82,11 +96,9 @@ def fit_error(evaluation: Evaluation, snapshot: Snapshot) -> FitError:
 
 def run_post_filters(
     pod: Pod, revision: Revision, context: CycleContext, evaluation: Evaluation
-) -> PostFilterResult:
+) -> PostFilterOutcome:
     """What the first postFilter plugin that makes room says, or else all of them; without any, a
     nomination is cleared.
-
-    ``action`` has the actions of all plugins, by name.
     """
     heard = PostFilterResults(context.observer)
     plugins = list(revision.at(ExtensionPoint.POST_FILTER))
@@ -96,8 +108,8 @@ def run_post_filters(
         else None
     )
     for name, plugin in plugins:
-        if (result := heard.add(name, plugin.post_filter(pod, attempt))) is not None:
-            return result
+        if (outcome := heard.add(name, plugin.post_filter(pod, attempt))) is not None:
+            return outcome
     return heard.merged()
 
 
@@ -129,14 +141,14 @@ class PostFilterResults:
         self._unschedulable_plugins: frozenset[str] = frozenset()
         self._any_ran = False
 
-    def add(self, name: str, result: PostFilterResult) -> PostFilterResult | None:
-        """One more plugin; the result of them all when this is the last word."""
+    def add(self, name: str, result: PostFilterResult) -> PostFilterOutcome | None:
+        """One more plugin; what comes of them all when this is the last word."""
         self._any_ran = True
         self._observer.post_filter_ran(name)
         if result.action is not None:
             self._actions[name] = result.action
         if result.status.code in (Code.SUCCESS, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.ERROR):
-            return dataclasses.replace(result, action=self._actions)
+            return PostFilterOutcome(result, self._actions)
         self._messages += result.status.reasons
         self._unschedulable_plugins |= result.unschedulable_plugins
         self._nominated = (
@@ -144,14 +156,12 @@ class PostFilterResults:
         )
         return None
 
-    def merged(self) -> PostFilterResult:
-        """The result when nobody has had the last word."""
+    def merged(self) -> PostFilterOutcome:
+        """What comes of them when nobody has had the last word."""
         if not self._any_ran:
-            return PostFilterResult(SUCCESS, "", action=self._actions)
+            return PostFilterOutcome(PostFilterResult(SUCCESS, ""))
         status = Status(Code.UNSCHEDULABLE, tuple(self._messages))
-        return PostFilterResult(
-            status,
-            self._nominated,
-            action=self._actions,
-            unschedulable_plugins=self._unschedulable_plugins,
+        result = PostFilterResult(
+            status, self._nominated, unschedulable_plugins=self._unschedulable_plugins
         )
+        return PostFilterOutcome(result, self._actions)

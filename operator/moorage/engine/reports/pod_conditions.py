@@ -21,7 +21,6 @@ from moorage.api.conditions import timestamp
 from moorage.core.columns.cache import Cache
 from moorage.core.cycle.context import Diagnosis
 from moorage.core.framework.revisions import Revision
-from moorage.core.framework.status import Code
 from moorage.core.objects.meta import key
 from moorage.core.objects.pods import Pod
 from moorage.engine.binding.actors.contract import pod_ref
@@ -229,7 +228,7 @@ def attempt_error(pod: Pod, revision: Revision, error: BaseException) -> Diagnos
         exc_info=error,
         extra=once_per_bug(error, pod=key(pod), profile=revision.scheduler_name),
     )
-    return Diagnosis(pod, revision, Code.ERROR, f"scheduling failed: {error!r}")
+    return Diagnosis.error(pod, revision, f"scheduling failed: {error!r}")
 
 
 def pod_object(pod: Pod) -> ObjectRef:

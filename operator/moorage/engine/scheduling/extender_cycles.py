@@ -31,7 +31,6 @@ from moorage.core.framework.extenders import (
     MetaVictims,
 )
 from moorage.core.framework.revisions import Revision
-from moorage.core.framework.status import Code
 from moorage.core.objects.meta import key
 from moorage.core.objects.pods import Pod
 from moorage.core.queue.heaps import LazyHeap
@@ -318,4 +317,4 @@ class ExtenderCycles:
 
 
 def _failed(asking: _RunningCycle, text: str) -> Diagnosis:
-    return Diagnosis(asking.entry.pod, asking.revision, Code.ERROR, text)
+    return Diagnosis.error(asking.entry.pod, asking.revision, text)

@@ -291,7 +291,7 @@ class SchedulingLoop:
         except OutOfTime:
             if attempt.spent < MAX_DECISION_SECONDS:
                 raise
-            return Diagnosis(pod, revision, Code.ERROR, TOO_LONG_MESSAGE)
+            return Diagnosis.error(pod, revision, TOO_LONG_MESSAGE)
 
     def _deciding_for(self, scheduler_name: str) -> Revision | None:
         """By which revision such pods are decided about now; None also where the profile is
@@ -344,14 +344,14 @@ class SchedulingLoop:
         """A member of a group. Raises OutOfTime."""
         if revision.extenders and extenders_interested(pod, revision):
             return Diagnosis(
-                pod,
-                revision,
-                Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
-                NO_EXTENDERS_FOR_GROUPS,
-                frozenset({EXTENDER}),
+                pod=pod,
+                revision=revision,
+                code=Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
+                message=NO_EXTENDERS_FOR_GROUPS,
+                unschedulable_plugins=frozenset({EXTENDER}),
             )
         if attempt.spent > MAX_DECISION_SECONDS:
-            return Diagnosis(pod, revision, Code.ERROR, TOO_LONG_MESSAGE)
+            return Diagnosis.error(pod, revision, TOO_LONG_MESSAGE)
         while True:
             outcome = _tried(
                 pod, revision, lambda: gang_cycle.place_member(pod, revision, self.context, holds)

@@ -224,7 +224,11 @@ class CycleOutcomes:
                 {outcome.unschedulable_plugin} if outcome.unschedulable_plugin else ()
             )
             diagnosis = Diagnosis(
-                pod, placement.revision, outcome.status.code, outcome.status.message, rejectors
+                pod=pod,
+                revision=placement.revision,
+                code=outcome.status.code,
+                message=outcome.status.message,
+                unschedulable_plugins=rejectors,
             )
             self.gang_scheduler.binding_failed(entry, diagnosis)
             self._requeue_rejected(entry, diagnosis, now - entry.attempt_started)

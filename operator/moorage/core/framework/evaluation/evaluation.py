@@ -18,7 +18,7 @@ from moorage.core.columns.nodes.node_table import Rows
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.framework.evaluation.dry_run import FarNominatedPods, FilterDryRun
 from moorage.core.framework.evaluation.plugin_result import PluginResult, ResultFollower
-from moorage.core.framework.evaluation.pre_filters import merge_pre_filters
+from moorage.core.framework.evaluation.pre_filters import PreFilterSummary, merge_pre_filters
 from moorage.core.framework.evaluation.score_result import ScoreResult
 from moorage.core.framework.interfaces import (
     MAX_NODE_SCORE,
@@ -44,8 +44,8 @@ NO_NOMINATION, STALE = ("", -1), ("", -2)
 
 
 class Evaluation:
-    """See the module's docstring. ``pre_filter_status`` is what preFilter said of all nodes at
-    once, with the plugin's name.
+    """See the module's docstring. ``pre_filter`` is what preFilter said of all nodes at
+    once.
 
     ``pod`` stands for all pods of the template. They differ on one row alone: where a pod is
     nominated itself, it need not leave room for itself (``_own_nomination``).
@@ -62,8 +62,7 @@ class Evaluation:
         self.pre_filters = preparing
         self.filters = filters
         self.scores = scores
-        self.pre_filter_status: tuple[str, Status] = ("", SUCCESS)
-        self.narrowed_by: tuple[str, ...] = ()
+        self.pre_filter = PreFilterSummary()
         self.rejected_by: npt.NDArray[np.int16] = np.zeros(0, np.int16)
         self.feasible_count = 0
         """How many rows no plugin rejects."""
@@ -80,7 +79,6 @@ class Evaluation:
         of the results.
         """
         self.totals: npt.NDArray[np.int64] = np.zeros(0, np.int64)
-        self._node_names: frozenset[str] | None = None
         self._own_nomination = self._scored_for = NO_NOMINATION
         """The pod (UID) and the row where it is nominated that ``rejected_by`` was last corrected
         for, and ``totals``.
@@ -117,19 +115,17 @@ class Evaluation:
     # ---- catching up -----------------------------------------------------------------------------
 
     def refresh_filters(self, snapshot: Snapshot) -> None:
-        """Bring ``pre_filter_status`` and, unless that rejects all nodes, ``rejected_by`` up to
+        """Bring ``pre_filter`` and, unless that rejects all nodes, ``rejected_by`` up to
         date.
         """
         nodes = snapshot.nodes
         if self._filter_follower.prepare(self.pod, snapshot):
-            self.pre_filter_status, self.narrowed_by, self._node_names = merge_pre_filters(
-                self.pre_filters
-            )
+            self.pre_filter = merge_pre_filters(self.pre_filters)
             self._active_filters = [
                 (i, column) for i, column in enumerate(self.filters.values()) if column.applies
             ]
             self._may_fail = any(column.applies for _, column in self._fallible_filters)
-        if self.pre_filter_status[1].code is not Code.SUCCESS:
+        if self.pre_filter.status.code is not Code.SUCCESS:
             self.error = ""  # of nodes that nobody looks at now
             return
         whole, self._is_complete = self._is_complete, False
@@ -189,7 +185,7 @@ class Evaluation:
     @property
     def fits(self) -> bool:
         """Whether any node takes the pod."""
-        return self.pre_filter_status[1].code is Code.SUCCESS and self.feasible_count > 0
+        return self.pre_filter.status.code is Code.SUCCESS and self.feasible_count > 0
 
     def feasible(self) -> npt.NDArray[np.intp]:
         """The rows that no plugin rejects."""
@@ -213,7 +209,7 @@ class Evaluation:
         Where preFilter rejected all nodes, no filter is prepared to be asked. ``without``: plugins
         that are not to be asked.
         """
-        filters = self.filters if self.pre_filter_status[1].code is Code.SUCCESS else {}
+        filters = self.filters if self.pre_filter.status.code is Code.SUCCESS else {}
         if filters and not without:
             return FilterDryRun(self.pod, filters, snapshot, self._far_nominated_pods)
         return FilterDryRun(
@@ -250,9 +246,11 @@ class Evaluation:
             # most plugins reject no row: to look is all that they cost
             if np.logical_or.reduce(codes):
                 rejected_by[(codes != 0) & live] = i
-        if self._node_names is not None:
+        if self.pre_filter.node_names is not None:
             inside = np.zeros(nodes.live.size, bool)
-            inside[[nodes.row_of[name] for name in self._node_names if name in nodes.row_of]] = True
+            inside[
+                [nodes.row_of[name] for name in self.pre_filter.node_names if name in nodes.row_of]
+            ] = True
             rejected_by[~inside[rows]] = OUT_OF_SCOPE
         return rejected_by
 

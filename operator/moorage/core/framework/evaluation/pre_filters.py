@@ -2,35 +2,41 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from moorage.core.framework.evaluation.plugin_result import PluginResult
 from moorage.core.framework.status import REJECTED, SUCCESS, Code, Status, error_status
 
 
-def merge_pre_filters(
-    preparing: dict[str, PluginResult],
-) -> tuple[tuple[str, Status], tuple[str, ...], frozenset[str] | None]:
-    """preFilter's common status: (plugin, status), the plugins that narrowed, the names that are
-    left (None for all).
+class PreFilterSummary(NamedTuple):
+    """What all preFilter plugins say of all nodes at once."""
+
+    status: Status = SUCCESS
+    plugin: str = ""
+    """Who says so, where it is not SUCCESS."""
+    narrowed_by: tuple[str, ...] = ()
+    """The plugins that name the only nodes that can fit."""
+    node_names: frozenset[str] | None = None
+    """These nodes; None for all."""
+
+
+def merge_pre_filters(preparing: dict[str, PluginResult]) -> PreFilterSummary:
+    """What preFilter plugins say together: the first that rejects for good, or fails, has the last
+    word.
     """
-    status: tuple[str, Status] = ("", SUCCESS)
+    status, rejector = SUCCESS, ""
     narrowing: list[str] = []
     names: frozenset[str] | None = None
     for plugin, column in preparing.items():
         prepared = column.prepared
         code = prepared.status.code
         if code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
-            return (plugin, prepared.status), (), None
+            return PreFilterSummary(prepared.status, plugin)
         if code in REJECTED:
-            status = plugin, prepared.status
+            status, rejector = prepared.status, plugin
         elif code is Code.ERROR:
-            return (
-                (
-                    plugin,
-                    error_status(f'running PreFilter plugin "{plugin}": {prepared.status.message}'),
-                ),
-                (),
-                None,
-            )
+            text = f'running PreFilter plugin "{plugin}": {prepared.status.message}'
+            return PreFilterSummary(error_status(text), plugin)
         if prepared.node_names is not None:
             narrowing.append(plugin)
             names = prepared.node_names if names is None else names & prepared.node_names
@@ -40,14 +46,8 @@ def merge_pre_filters(
                     if len(narrowing) == 1
                     else f"plugin(s) [{' '.join(sorted(narrowing))}] simultaneously"
                 )
-                return (
-                    (
-                        plugin,
-                        Status(
-                            Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (f"node(s) didn't satisfy {who}",)
-                        ),
-                    ),
-                    tuple(narrowing),
-                    None,
+                none_left = Status(
+                    Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (f"node(s) didn't satisfy {who}",)
                 )
-    return status, tuple(narrowing), names
+                return PreFilterSummary(none_left, plugin, tuple(narrowing))
+    return PreFilterSummary(status, rejector, tuple(narrowing), names)

@@ -24,7 +24,7 @@ def reason_counts(evaluation: Evaluation, snapshot: Snapshot) -> Iterator[tuple[
             counts[text] = counts.get(text, 0) + rows.size
     outside = len(snapshot.nodes) - int(np.count_nonzero(evaluation.rejected_by != OUT_OF_SCOPE))
     if outside:
-        counts[_narrowed_message(evaluation.narrowed_by)] = outside
+        counts[_narrowed_message(evaluation.pre_filter.narrowed_by)] = outside
     yield from counts.items()
 
 
@@ -32,7 +32,7 @@ def node_codes(evaluation: Evaluation, snapshot: Snapshot) -> npt.NDArray[np.int
     """int64[capacity]: 0 not rejected, 1 rejected (removing pods may help), 2 unresolvable, out
     of scope or rejected at preFilter.
     """
-    if evaluation.pre_filter_status[1].code is not Code.SUCCESS:
+    if evaluation.pre_filter.status.code is not Code.SUCCESS:
         return np.full(snapshot.nodes.live.size, 2)
     refusals = np.where(evaluation.rejected_by == OUT_OF_SCOPE, 2, 0)
     for why, rows in _rejections(evaluation):
@@ -45,7 +45,7 @@ def unschedulable_plugins(evaluation: Evaluation) -> frozenset[str]:
     names = list(evaluation.filters)
     return frozenset(
         {names[i] for i in np.unique(evaluation.rejected_by).tolist() if i >= 0}
-        | set(evaluation.narrowed_by)
+        | set(evaluation.pre_filter.narrowed_by)
     )
 
 
@@ -81,7 +81,8 @@ def rejection(evaluation: Evaluation, row: int) -> tuple[str, Status] | None:
         return None
     if i == OUT_OF_SCOPE:
         return "", Status(
-            Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (_narrowed_message(evaluation.narrowed_by),)
+            Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
+            (_narrowed_message(evaluation.pre_filter.narrowed_by),),
         )
     name = list(evaluation.filters)[i]
     column = evaluation.filters[name]
