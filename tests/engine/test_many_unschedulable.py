@@ -9,7 +9,7 @@ import asyncio
 import msgspec
 
 from moorage.core.objects.pods import Affinity
-from moorage.core.queue.scheduling_queue import MOVES_PER_SLICE
+from moorage.core.queue.pending_moves import MOVES_PER_SLICE
 from tests.builders import make_node, make_pod
 from tests.engine.running import TRIED_AGAIN, Running
 from tests.engine.worlds import Bench, a_body, versioned

@@ -38,11 +38,11 @@ from moorage.core.devices.pools import AllocationError
 from moorage.core.plugins.volume_binding.reach_index import _LabelIndex
 from moorage.core.pods.requests import Requests
 from moorage.core.queue.blocked_pods import BlockedPods, EquivalentPods
-from moorage.core.queue.heaps import LazyHeap, TurnHeap
+from moorage.core.queue.entry_heap import EntryHeap
 from moorage.core.queue.in_flight import InFlightPods
+from moorage.core.queue.pending_moves import PendingMoves
 from moorage.core.queue.pod_group_members import PodGroupState, PodGroupTracker
 from moorage.core.queue.queued_pod import QueuedPodInfo
-from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.core.structures.numbering import Numbering
 from moorage.core.structures.sparse import SparseAmounts
 
@@ -57,13 +57,13 @@ UNTOLD: dict[type[Any], tuple[str, ...]] = {
     DeviceLedger: ("_beside",),  # by what is nominated just then; each looks at the ledger itself
     PausedAllocations: ("_kept",),  # each is looked at before it is gone on with
     DeviceFacts: ("_results",),
-    TurnHeap: ("_numbers",),
+    EntryHeap: ("_numbers", "_dead"),
     InFlightPods: ("_events", "_sizes", "_total", "_event_count"),  # what happened meanwhile
     PodGroupTracker: ("changed", "dirty"),  # what is to be looked at, or told
     # what was, and what follows: the test looks at that itself
     PodGroupState: ("begun", "complete", "complete_since", "needed"),
     # what is to be moved: the test has all of it moved before
-    SchedulingQueue: ("_freed", "_slices_pending", "moves_pending"),
+    PendingMoves: ("_freed", "_slices", "left", "may_pop"),
 }
 """Attributes that say what happened, not what is."""
 
@@ -458,18 +458,17 @@ def _nodes(ledger: DeviceLedger) -> list[tuple[str, Any]]:
 # ---- pods that wait ------------------------------------------------------------------------------
 
 
-@means(LazyHeap, "_items", "_live", "_numbers")
-def _(to: Description, heap: LazyHeap) -> Any:
-    items = {id(item) for item in heap._items}
+@means(EntryHeap, "_heaps", "_key", "_live")
+def _(to: Description, heap: EntryHeap) -> Any:
+    items = {id(item) for items in heap._heaps.values() for item in items}
     assert all(id(item) in items for item in heap._live.values()), "one that is in cannot be found"
     return {uid: key for uid, (key, _, _) in heap._live.items()}
 
 
-@means(BlockedPods, "_equivalence_class_of", "_by_age", "_by_blocker", "_groups_of")
+@means(BlockedPods, "_equivalence_class_of", "_by_plugin", "_groups_of")
 def _(to: Description, parked: BlockedPods) -> Any:
     return {
-        "all": set(parked._by_age),
-        "by blocker": to.of(parked._by_blocker),
+        "by plugin": to.of(parked._by_plugin),
         "among": {uid: {to.key(one) for one in among} for uid, among in parked._groups_of.items()},
     }
 

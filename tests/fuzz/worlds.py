@@ -386,10 +386,6 @@ class World:
         assert {
             uid for uid, entry in entries.items() if entry.state is QueueState.IN_FLIGHT
         } == out & entries.keys()
-        parked = [
-            bench.queue._flush_at(entry) for entry in bench.queue._unschedulable._by_age.values()
-        ]
-        assert parked == sorted(parked), "pods that were refused are not in the order of their age"
         groups = bench.queue.groups
         assert not groups.dirty
         for group in (one for parts in groups._groups.values() for one in parts.values()):
@@ -405,7 +401,7 @@ class World:
         live, store = self.bench.queue, self.bench.cache.store
         groups = PodGroupTracker(store)
         store._followers[PodGroup].remove(groups._declaration_changed)
-        other = SchedulingQueue(live.sort, groups, live._observe, live._report)
+        other = SchedulingQueue(live._sort, groups, live._observe, live._profiles.report)
         other.groups.listed = True
         other._profiles.configs.update(live._profiles.configs)
         for record in self.bench.cache.pod_infos():
@@ -413,13 +409,10 @@ class World:
         for entry in live.entries():
             clone = dataclasses.replace(entry)
             if entry.initial_attempt_timestamp < float("inf"):
-                for index in (other._all, other._by_profile[entry.scheduler_name]):
-                    clone.state = QueueState.ACTIVE
-                    index.record_move(clone)
+                clone.state = QueueState.ACTIVE
+                other._index.record(clone)
             clone.state = entry.state
-            if clone.state in other._queues:
-                other._queues[clone.state].add(clone)
-            other._record_move(clone)
+            other._queues.place(clone)
         list(other.groups.recheck(0.0))
         return other
 

@@ -53,16 +53,16 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="queue: everybody waits until all pods have moved",
-        file="core/queue/scheduling_queue.py",
-        old=" or self._slices_pending > MAX_SLICES_WITHOUT_POP else None",
-        new=" else None",
+        file="core/queue/pending_moves.py",
+        old=" or self._slices > MAX_SLICES_WITHOUT_POP",
+        new="",
         tests=("tests/core/queue/test_slices.py",),
     ),
     Mutant(
         name="queue: an odd pod keeps its place",
-        file="core/queue/scheduling_queue.py",
-        old="            queue.discard(entry)\n        entry.state = None\n",
-        new="            pass\n        raise error\n",
+        file="core/queue/sub_queues.py",
+        old="                holder.discard(entry)\n        entry.state = None\n",
+        new="                pass\n        raise error\n",
         tests=("tests/core/queue/test_odd_entries.py",),
     ),
     Mutant(

@@ -25,7 +25,8 @@ from moorage.core.objects.pods import Pod
 from moorage.core.plugins.intree import INDEXES
 from moorage.core.plugins.priority_sort import PrioritySort
 from moorage.core.queue.pod_group_members import PodGroupTracker
-from moorage.core.queue.scheduling_queue import QUEUE_AS_PLUGIN, SchedulingQueue
+from moorage.core.queue.scheduling_queue import SchedulingQueue
+from moorage.core.queue.sub_queues import QUEUE_AS_PLUGIN
 from moorage.core.structures.budget import TimeBudget
 from moorage.engine.binding.actors.contract import ActorFactory, ActorTools
 from moorage.engine.binding.actors.intree import join

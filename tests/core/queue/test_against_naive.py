@@ -19,9 +19,10 @@ from moorage.core.columns.store import Store
 from moorage.core.framework.cluster_events import ClusterEvent
 from moorage.core.plugins.priority_sort import PrioritySort
 from moorage.core.queue.hints import PreEnqueueGate
+from moorage.core.queue.pending_moves import MOVES_PER_SLICE
 from moorage.core.queue.pod_group_members import PodGroupTracker
 from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
-from moorage.core.queue.scheduling_queue import MOVES_PER_SLICE, SchedulingQueue
+from moorage.core.queue.scheduling_queue import SchedulingQueue
 from tests.core.queue.helpers import (
     ANYTHING,
     GATE,
@@ -86,7 +87,7 @@ class Machine(RuleBasedStateMachine):
     @initialize(target=uids, moves=st.sampled_from([1, 2, MOVES_PER_SLICE]))
     def begin(self, moves: int) -> object:
         """Some are there already; so many are moved at a time."""
-        self.queue.moves_per_slice = moves
+        self.queue._pending.moves_per_slice = moves
         return multiple(*(self.add("test", 0, {}) for _ in range(3)))
 
     @rule(target=uids, name=NAMES, priority=st.integers(0, 1), labels=LABELS)

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moorage.core.queue.backoff import backoff_end
 from moorage.core.queue.queued_pod import QueuedPodInfo
 from tests.core.queue.helpers import a_pod, view
 
@@ -38,13 +37,13 @@ def test_doubles_up_to_the_maximum(refusals: int, errors: int, want: int) -> Non
     """1, 2, 4, 8, 10, 10 … seconds; faults count for themselves, whatever the refusals before
     them.
     """
-    assert backoff_end(entry(refusals, errors), view()) == 100 + want
+    assert view().backoff_end(entry(refusals, errors)) == 100 + want
 
 
 @pytest.mark.parametrize(("initial", "maximum"), [(1, 0), (0, 10)], ids=["max", "initial"])
 def test_zero_means_no_backoff(initial: float, maximum: float) -> None:
     """A zero for the maximum or the start switches backoff off."""
-    assert backoff_end(entry(3), view(initial=initial, maximum=maximum)) == 100
+    assert view(initial=initial, maximum=maximum).backoff_end(entry(3)) == 100
 
 
 @given(st.floats(0, 1e9), st.integers(1, 99), st.floats(0.001, 60), st.floats(0.001, 600))
@@ -52,7 +51,7 @@ def test_ends_at_the_first_whole_second(
     queued_at: float, refusals: int, initial: float, maximum: float
 ) -> None:
     """Never early, less than a second late, and always on a whole second."""
-    end = backoff_end(entry(refusals, queued_at=queued_at), view(initial=initial, maximum=maximum))
+    end = view(initial=initial, maximum=maximum).backoff_end(entry(refusals, queued_at=queued_at))
     due = queued_at + min(initial * 2.0 ** (refusals - 1), maximum)
     assert due <= end < due + 1
     assert end == int(end)

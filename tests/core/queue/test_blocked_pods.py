@@ -106,7 +106,7 @@ def test_nothing_is_left_of_pods_that_are_gone() -> None:
         for entry in alike.entries.values()
     }
     entries["a"].pod = a_pod("a", {"app": "other"}, beside="db")
-    pods.updated(entries["a"])
+    pods.add(entries["a"])
     (alike, *_) = [alike for alike in blocked.groups.values() if "uid-b" in alike.entries]
     pods.free(alike, alike.entries)
     for entry in entries.values():

@@ -17,10 +17,10 @@ from moorage.core.framework.cluster_events import (
 from moorage.core.framework.status import SUCCESS, Code, Status
 from moorage.core.objects.pods import Pod, SchedulingGate
 from moorage.core.plugins.scheduling_gates import SchedulingGates
-from moorage.core.queue.gates import MAX_GATES_SHOWN, OTHER_GATES, GatedPodCounts
+from moorage.core.queue.entry_index import MAX_GATES_SHOWN, OTHER_GATES, EntryIndex
 from moorage.core.queue.hints import PreEnqueueGate
-from moorage.core.queue.moves import IllegalTransition
-from moorage.core.queue.queued_pod import ALLOWED_TRANSITIONS, QueuedPodInfo, QueueState
+from moorage.core.queue.moves import ALLOWED_TRANSITIONS, IllegalTransition
+from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
 from tests.builders import make_pod
 from tests.core.queue.helpers import (
     ANYTHING,
@@ -192,7 +192,7 @@ def test_moves_that_are_not_in_the_table() -> None:
         if to not in ALLOWED_TRANSITIONS[origin]:
             entry.state = origin
             with pytest.raises(IllegalTransition):
-                rig.queue._move(entry, to, "")
+                rig.queue._queues.move(entry, to, "")
             assert entry.state is origin
 
 
@@ -220,7 +220,7 @@ def test_removal_from_anywhere() -> None:
     assert list(rig.queue.entries()) == []
     assert rig.queue.unschedulable_counts() == []
     assert rig.queue.gated_counts() == {}
-    assert not rig.queue._by_profile
+    assert not rig.queue._index._profiles
     assert rig.queue.next_deadline(rig.now) is None
     assert rig.pop() is None
 
@@ -507,7 +507,7 @@ def test_gated_pods_are_counted_by_their_own_gate() -> None:
 
 def test_tenants_cannot_make_gates_without_end() -> None:
     """The names of those with the most pods are shown; the rest is one sum."""
-    gates = GatedPodCounts()
+    index = EntryIndex()
     for i in range(MAX_GATES_SHOWN + 5):
         for j in range(1 + (i < MAX_GATES_SHOWN)):
             entry = QueuedPodInfo(
@@ -517,10 +517,10 @@ def test_tenants_cannot_make_gates_without_end() -> None:
                 state=QueueState.GATED,
                 gating_plugin=f"gate-{i}",
             )
-            gates.record(entry)
-    assert len(gates.counts()) == MAX_GATES_SHOWN + 1
-    assert gates.counts()["gate-0"] == 2
-    assert gates.counts()[OTHER_GATES] == 5
+            index.record(entry)
+    assert len(index.gate_counts()) == MAX_GATES_SHOWN + 1
+    assert index.gate_counts()["gate-0"] == 2
+    assert index.gate_counts()[OTHER_GATES] == 5
 
 
 @pytest.mark.parametrize(

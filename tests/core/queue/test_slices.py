@@ -15,8 +15,8 @@ from moorage.core.framework.cluster_events import (
 )
 from moorage.core.objects.pods import Pod
 from moorage.core.queue.moves import BACKOFF_COMPLETE, PROFILE_UPDATED, UNSCHEDULABLE_TIMEOUT
+from moorage.core.queue.pending_moves import MAX_SLICES_WITHOUT_POP, MOVES_PER_SLICE
 from moorage.core.queue.queued_pod import QueueState
-from moorage.core.queue.scheduling_queue import MAX_SLICES_WITHOUT_POP, MOVES_PER_SLICE
 from tests.core.queue.helpers import (
     ANYTHING,
     GATE,

@@ -1,5 +1,5 @@
-"""Unschedulable pods: rejected or gated ones, found by what can set them free; those together that
-a plugin's hints see as one.
+"""Blocked pods: rejected or gated ones, found by the plugins that block them; those together that
+a plugin's hints cannot tell apart.
 
 An event asks only about pods that a plugin with an interest in it blocks, once for all that are
 alike; all others cost nothing. Of an event about a pod only those are asked that listen to pods
@@ -129,8 +129,8 @@ class PodsOfPlugin:
 
 
 class BlockedPods:
-    """Pods by age and by blocker. A pod's blockers and scheduler name must not change while it is
-    in.
+    """Pods by the plugins that block them. Neither these nor its scheduler name may change while a
+    pod is in.
 
     ``equivalence_class_of(entry, plugin)`` says what a plugin's hints see of a pod.
     """
@@ -139,35 +139,46 @@ class BlockedPods:
         self, equivalence_class_of: Callable[[QueuedPodInfo, str], EquivalenceClass]
     ) -> None:
         self._equivalence_class_of = equivalence_class_of
-        self._by_age: OrderedDict[str, QueuedPodInfo] = OrderedDict()
-        self._by_blocker: dict[tuple[str, str], PodsOfPlugin] = {}
+        self._by_plugin: dict[tuple[str, str], PodsOfPlugin] = {}
         self._groups_of: dict[str, list[EquivalentPods]] = {}
 
     def add(self, entry: QueuedPodInfo) -> None:
-        """Put a pod in; they come in the order of ``timestamp``."""
-        self._by_age[entry.uid] = entry
-        self._file(entry)
+        """Put a pod in, or, if it is in, among those that are like its newest state; one that is
+        about to move stays so.
+        """
+        if any(alike.moving for alike in self._groups_of.get(entry.uid, ())):
+            return
+        self.discard(entry)
+        self._groups_of[entry.uid] = groups = []
+        for plugin in entry.blocking_plugins:
+            blocked = self._by_plugin.setdefault((entry.scheduler_name, plugin), PodsOfPlugin())
+            equivalence = self._equivalence_class_of(entry, plugin)
+            alike = blocked.groups.get(equivalence.key) or EquivalentPods(
+                entry.scheduler_name, plugin, equivalence.key, equivalence.pod_selectors
+            )
+            alike.entries[entry.uid] = entry
+            blocked.add_pod(alike, entry, equivalence.selectable)
+            blocked.size += 1
+            groups.append(alike)
 
     def discard(self, entry: QueuedPodInfo) -> None:
         """Take a pod out, if it is in."""
-        if self._by_age.pop(entry.uid, None) is not None:
-            self._unfile(entry)
-
-    def updated(self, entry: QueuedPodInfo) -> None:
-        """A pod has a new state, so that it may be alike to others; one that is freed stays so."""
-        if not any(alike.moving for alike in self._groups_of[entry.uid]):
-            self.refile(entry)
-
-    def refile(self, entry: QueuedPodInfo) -> None:
-        """A pod that was freed cannot go after all; its age does not change."""
-        self._unfile(entry)
-        self._file(entry)
+        for alike in self._groups_of.pop(entry.uid, ()):
+            place = (alike.scheduler_name, alike.plugin)
+            blocked = self._by_plugin[place]
+            blocked.remove_pod(entry.uid)
+            del alike.entries[entry.uid]
+            blocked.size -= 1
+            if not alike.entries and not alike.moving:
+                blocked.remove_group(alike)
+            if not blocked.size:
+                del self._by_plugin[place]
 
     def free(self, alike: EquivalentPods, which: Mapping[str, QueuedPodInfo]) -> EquivalentPods:
         """Set these of some pods free (by UID, at least one): they stay in until they are taken
         out, but are not found any more.
         """
-        blocked = self._by_blocker[alike.scheduler_name, alike.plugin]
+        blocked = self._by_plugin[alike.scheduler_name, alike.plugin]
         if len(which) == len(alike.entries):
             blocked.remove_group(alike)
             alike.moving = True
@@ -181,41 +192,10 @@ class BlockedPods:
             self._groups_of[uid] = [apart if one is alike else one for one in self._groups_of[uid]]
         return apart
 
-    def first(self) -> QueuedPodInfo | None:
-        """The pod that has been in for longest; it stays in."""
-        return next(iter(self._by_age.values()), None)
-
     def blocked_counts(self) -> list[tuple[str, str, int]]:
         """(scheduler name, plugin, how many pods it blocks), for those that block any."""
-        return [
-            (name, plugin, blocked.size) for (name, plugin), blocked in self._by_blocker.items()
-        ]
+        return [(name, plugin, blocked.size) for (name, plugin), blocked in self._by_plugin.items()]
 
     def blocked_by(self, scheduler_name: str, plugin: str) -> PodsOfPlugin:
         """The pods of a profile that this plugin blocks."""
-        return self._by_blocker.get((scheduler_name, plugin)) or PodsOfPlugin()
-
-    def _file(self, entry: QueuedPodInfo) -> None:
-        self._groups_of[entry.uid] = among = []
-        for plugin in entry.blocking_plugins:
-            blocked = self._by_blocker.setdefault((entry.scheduler_name, plugin), PodsOfPlugin())
-            equivalence = self._equivalence_class_of(entry, plugin)
-            alike = blocked.groups.get(equivalence.key) or EquivalentPods(
-                entry.scheduler_name, plugin, equivalence.key, equivalence.pod_selectors
-            )
-            alike.entries[entry.uid] = entry
-            blocked.add_pod(alike, entry, equivalence.selectable)
-            blocked.size += 1
-            among.append(alike)
-
-    def _unfile(self, entry: QueuedPodInfo) -> None:
-        for alike in self._groups_of.pop(entry.uid, ()):
-            place = (alike.scheduler_name, alike.plugin)
-            blocked = self._by_blocker[place]
-            blocked.remove_pod(entry.uid)
-            del alike.entries[entry.uid]
-            blocked.size -= 1
-            if not alike.entries and not alike.moving:
-                blocked.remove_group(alike)
-            if not blocked.size:
-                del self._by_blocker[place]
+        return self._by_plugin.get((scheduler_name, plugin)) or PodsOfPlugin()

@@ -1,44 +1,86 @@
-"""Entry indexes: which pods of a profile, or of all profiles, are in the queue, and how many of
-them are in which state.
+"""The entry index: which pods are in the queue, how many of each profile are in which state, and
+how many wait at which gate.
+
+Tenants choose the names of scheduling gates, so only some of them are shown.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
+import dataclasses
+from collections import Counter, OrderedDict
+from collections.abc import Mapping
 
 from moorage.core.queue.queued_pod import QueueCounts, QueuedPodInfo, QueueState
 
+MAX_GATES_SHOWN = 20
+"""Gates that are counted under their own names: those with the most pods."""
+OTHER_GATES = "other"
+
+
+@dataclasses.dataclass(slots=True)
+class ProfileEntries:
+    """The pods of one profile."""
+
+    sizes: dict[QueueState, int]
+    entries: dict[str, QueuedPodInfo] = dataclasses.field(default_factory=dict)
+    """By UID, in the order in which they came."""
+    queued: OrderedDict[str, QueuedPodInfo] = dataclasses.field(default_factory=OrderedDict)
+    """Those that could have been tried, in the order of ``initial_attempt_timestamp``."""
+
 
 class EntryIndex:
-    """Kept up to date with each move, so that it can be read at any time for nothing."""
+    """Kept up to date with each move, so that nothing has to be counted when it is read."""
 
     def __init__(self) -> None:
         self.entries: dict[str, QueuedPodInfo] = {}
-        """By UID, in the order in which they came."""
-        self._queued: OrderedDict[str, QueuedPodInfo] = OrderedDict()
-        """Those that could have been tried, in the order of ``initial_attempt_timestamp``."""
-        self._sizes = dict.fromkeys(QueueState, 0)
-        self._places: dict[str, QueueState] = {}
+        """All of them by UID, in the order in which they came."""
+        self._profiles: dict[str, ProfileEntries] = {}
+        self._gates: Counter[str] = Counter()
+        self._counted: dict[str, tuple[QueueState, str]] = {}
+        """UID -> the state and the gate under which the pod is counted now."""
 
-    def record_move(self, entry: QueuedPodInfo) -> None:
-        """An entry has another state now; None stands for outside."""
-        origin = self._places.pop(entry.uid, None)
-        if origin is not None:
-            self._sizes[origin] -= 1
-        if entry.state is None:
-            self.entries.pop(entry.uid, None)
-            self._queued.pop(entry.uid, None)
+    def record(self, entry: QueuedPodInfo) -> None:
+        """The entry has another state now (None: it is not in the queue any more), or its pod has
+        another gate.
+        """
+        uid, state = entry.uid, entry.state
+        profile = self._profiles.get(entry.scheduler_name)
+        if profile is None:
+            profile = self._profiles[entry.scheduler_name] = ProfileEntries(
+                dict.fromkeys(QueueState, 0)
+            )
+        if uid in self._counted:
+            old_state, old_gate = self._counted.pop(uid)
+            profile.sizes[old_state] -= 1
+            if old_gate:
+                self._gates[old_gate] -= 1
+                if not self._gates[old_gate]:
+                    del self._gates[old_gate]
+        if state is None:
+            self._forget(entry, profile)
             return
-        self._places[entry.uid] = entry.state
-        self.entries.setdefault(entry.uid, entry)
-        self._sizes[entry.state] += 1
-        if entry.state in (QueueState.ACTIVE, QueueState.BACKOFF):
-            self._queued.setdefault(entry.uid, entry)
+        gate = entry.gate_name if state is QueueState.GATED else ""
+        self._counted[uid] = state, gate
+        profile.sizes[state] += 1
+        if gate:
+            self._gates[gate] += 1
+        self.entries[uid] = profile.entries[uid] = entry
+        if state in (QueueState.ACTIVE, QueueState.BACKOFF):
+            profile.queued.setdefault(uid, entry)
 
-    def counts(self) -> QueueCounts:
-        """How many there are in each state now."""
-        oldest = next(iter(self._queued.values()), None)
-        sizes = self._sizes
+    def of_profile(self, scheduler_name: str | None) -> Mapping[str, QueuedPodInfo]:
+        """Those of a profile, or of all, by UID in the order in which they came."""
+        if scheduler_name is None:
+            return self.entries
+        profile = self._profiles.get(scheduler_name)
+        return profile.entries if profile is not None else {}
+
+    def counts(self, scheduler_name: str | None = None) -> QueueCounts:
+        """How many pods of a profile, or of all, are in each state now."""
+        names = self._profiles if scheduler_name is None else (scheduler_name,)
+        profiles = [self._profiles[name] for name in names if name in self._profiles]
+        sizes = {state: sum(profile.sizes[state] for profile in profiles) for state in QueueState}
+        oldest = (next(iter(profile.queued.values())) for profile in profiles if profile.queued)
         return QueueCounts(
             active=sizes[QueueState.ACTIVE],
             backoff=sizes[QueueState.BACKOFF],
@@ -46,5 +88,19 @@ class EntryIndex:
             gated=sizes[QueueState.GATED],
             in_flight=sizes[QueueState.IN_FLIGHT],
             unserved=sizes[QueueState.UNSERVED],
-            oldest=oldest.initial_attempt_timestamp if oldest is not None else None,
+            oldest=min((entry.initial_attempt_timestamp for entry in oldest), default=None),
         )
+
+    def gate_counts(self) -> dict[str, int]:
+        """How many pods wait at which gate, each at the first that it has left; what is beyond the
+        gates that are shown is one sum.
+        """
+        shown = dict(self._gates.most_common(MAX_GATES_SHOWN))
+        rest = self._gates.total() - sum(shown.values())
+        return shown | {OTHER_GATES: shown.get(OTHER_GATES, 0) + rest} if rest else shown
+
+    def _forget(self, entry: QueuedPodInfo, profile: ProfileEntries) -> None:
+        for entries in (self.entries, profile.entries, profile.queued):
+            entries.pop(entry.uid, None)
+        if not profile.entries:
+            del self._profiles[entry.scheduler_name]

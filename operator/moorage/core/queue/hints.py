@@ -7,6 +7,7 @@ A plugin that fails harms nobody but the pod it was asked about, and is reported
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Protocol
 
@@ -62,6 +63,16 @@ class ProfileQueueConfig:
         """
         return min(self.initial_backoff * 2.0 ** min(failures - 1, _DOUBLINGS), self.max_backoff)
 
+    def backoff_end(self, entry: QueuedPodInfo) -> float:
+        """When the pod's backoff is over: so long after ``timestamp``, up to the next whole second.
+
+        Whole seconds, so that pods which are due about together go by the queue's order, not by
+        milliseconds. Faults count for themselves, whatever the rejections before them.
+        """
+        failures = entry.consecutive_errors_count or entry.unschedulable_count
+        delay = self.backoff(failures) if failures else 0.0
+        return math.ceil(entry.timestamp + delay) if delay > 0 else entry.timestamp
+
 
 class QueueingHints:
     """The queue's part of each live profile, by schedulerName."""
@@ -69,7 +80,7 @@ class QueueingHints:
     def __init__(self, store: Lister, report: PluginErrorFn) -> None:
         self.configs: dict[str, ProfileQueueConfig] = {}
         self._store = store
-        self._report = report
+        self.report = report
 
     def gating_plugin(self, entry: QueuedPodInfo, now: float) -> str:
         """The preEnqueue plugin that does not let the pod in, "" when all do; the one that gates it
@@ -91,7 +102,7 @@ class QueueingHints:
                 entry.gate_retry_at = now + max(
                     config.backoff(entry.gate_error_count), _MIN_GATE_RETRY_SECONDS
                 )
-                self._report(plugin.name, entry.pod, error)
+                self.report(plugin.name, entry.pod, error)
                 return plugin.name
             if status.code is not Code.SUCCESS:
                 entry.gate_error_count = 0
@@ -125,7 +136,7 @@ class QueueingHints:
             )
         except Exception as error:  # noqa: BLE001 - see below
             # reported; better one attempt too many than a pod left behind
-            self._report(plugin, entry.pod, error)
+            self.report(plugin, entry.pod, error)
             return True
 
     def equivalence_class_of(self, entry: QueuedPodInfo, plugin: str) -> EquivalenceClass:
@@ -154,7 +165,7 @@ class QueueingHints:
             )
         except Exception as error:  # noqa: BLE001 - see below
             # reported; it is asked about alone, and its failing hint counts as yes
-            self._report(plugin, entry.pod, error)
+            self.report(plugin, entry.pod, error)
             return EquivalenceClass(entry.uid, (EVERYTHING,))
 
     def pods_to_queue(

@@ -1,11 +1,48 @@
-"""Moves in the scheduling queue: what they are called, and what may not happen."""
+"""Moves in the scheduling queue: from which state to which a pod goes, and what moves are called.
+
+==============  ======================  ============================================================
+from            to                      when
+==============  ======================  ============================================================
+outside         active                  a pod comes and every preEnqueue plugin lets it in
+outside         gated                   … and one does not
+outside         unserved                … and its profile is unknown or suspended
+active          in flight               its turn (``pop``), or that of a member of its pod group
+backoff         active                  its backoff is over (``flush``)
+backoff         in flight               nobody is active, and it was rejected, not failed (``pop``);
+                                        or a member's turn
+unschedulable   in flight               a member's turn
+in flight       unschedulable           rejected, and nothing happened meanwhile that could free it
+                                        (``requeue``)
+in flight       backoff, active         it failed by a fault; or rejected, but freed meanwhile
+unschedulable   backoff, active         an event or a swap may free it; its own update does; or it
+                                        was there for too long
+gated           active, backoff         likewise, and every preEnqueue plugin lets it in
+active,         gated                   a swap changed the preEnqueue plugins and one does not let
+backoff,                                it in (``set_profile``); or one shut in the meantime; its
+unschedulable,                          pod group is not complete any more (``flush``)
+in flight
+gated           active, backoff         its pod group is complete (``flush``)
+gated           gated                   another plugin gates it now
+gated           active, backoff         the preEnqueue plugin that failed was asked again, and lets
+                                        it in (``flush``)
+all but         unserved                its profile goes or is suspended (``set_profile``)
+in flight
+in flight       unserved                … and then its attempt failed
+unserved        active, backoff, gated  its profile is there again
+anywhere        outside                 the pod is gone or has a node (``remove``); its binding
+                                        succeeded (``done``)
+==============  ======================  ============================================================
+
+Going on from a rejection or a fault means active if the backoff is over, else backoff.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol
 
 from moorage.core.framework.cluster_events import ActionType, ClusterEvent, EventResource
-from moorage.core.queue.queued_pod import QueuedPodInfo
+from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
 
 UNSCHEDULED_POD_ADDED = ClusterEvent(EventResource.UNSCHEDULED_POD, ActionType.ADD).label
 SCHEDULE_ATTEMPT_FAILURE = "ScheduleAttemptFailure"
@@ -16,16 +53,35 @@ PROFILE_UPDATED = ClusterEvent(EventResource.PROFILE, ActionType.UPDATE).label
 NOMINATION_CHANGED = "NominationChanged"
 POD_GROUP_CHANGED = "PodGroupReadinessChanged"
 
+_A, _B, _U, _G, _F, _H = (
+    QueueState.ACTIVE,
+    QueueState.BACKOFF,
+    QueueState.UNSCHEDULABLE,
+    QueueState.GATED,
+    QueueState.IN_FLIGHT,
+    QueueState.UNSERVED,
+)
+ALLOWED_TRANSITIONS: Mapping[QueueState | None, tuple[QueueState | None, ...]] = {
+    None: (_A, _G, _H),
+    _A: (_F, _G, _H, None),
+    _B: (_A, _F, _G, _H, None),
+    _U: (_A, _B, _F, _G, _H, None),
+    _G: (_A, _B, _G, _H, None),
+    _F: (_A, _B, _U, _G, _H, None),
+    _H: (_A, _B, _G, None),
+}
+"""From each state (None: outside), where a pod can go: the table above."""
+
 
 class IllegalTransition(RuntimeError):
     """The caller asked for a move that is not in the table; nothing has changed."""
 
 
 class SubQueue(Protocol):
-    """What holds the pods of one state."""
+    """What holds the pods of a state."""
 
     def add(self, entry: QueuedPodInfo) -> None:
-        """Put a pod in."""
+        """Put a pod in, or, if it is in, in the place that its newest state gives it."""
 
     def discard(self, entry: QueuedPodInfo) -> None:
         """Take a pod out, if it is in."""

@@ -121,6 +121,16 @@ class PodGroupTracker:
             return
         _bump(group.requested_minimums, asked_min_member(entry.pod), -1)
 
+    def update_pod(self, entry: QueuedPodInfo, pod: Pod) -> None:
+        """Give an entry the newest state of its pod, which may have another group, or say something
+        else about its own.
+        """
+        if entry.group:
+            self.remove_member(entry)
+        entry.pod, entry.group = pod, group_of(pod)
+        if entry.group:
+            self.record_move(entry)
+
     def placed(self, pod: AnyPod, sign: int) -> None:
         """A pod occupies a node from now on (1), or does not any more (-1)."""
         name = group_of(pod)
@@ -181,6 +191,14 @@ class PodGroupTracker:
             return ""
         group = self._groups.get(entry.group, {}).get(entry.scheduler_name)
         return "" if group is not None and group.complete else POD_GROUP_GATE
+
+    def is_gated_wrongly(self, entry: QueuedPodInfo) -> bool:
+        """Whether a pod that waits has to be gated by its group and is not, or the other way
+        round.
+        """
+        if self.gating_plugin(entry):
+            return entry.state in AVAILABLE_STATES
+        return entry.gating_plugin == POD_GROUP_GATE
 
     def companions(self, entry: QueuedPodInfo) -> list[QueuedPodInfo]:
         """The members that have to be placed together with this one; none when enough of them are

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TypeAlias
 
 from moorage.core.objects.pods import Pod
@@ -37,26 +37,6 @@ class QueueState(enum.StrEnum):
     """Its attempt is running: being decided or being bound."""
     UNSERVED = "unserved"
     """Its profile is unknown, gone or suspended: it waits for that."""
-
-
-_A, _B, _U, _G, _F, _H = (
-    QueueState.ACTIVE,
-    QueueState.BACKOFF,
-    QueueState.UNSCHEDULABLE,
-    QueueState.GATED,
-    QueueState.IN_FLIGHT,
-    QueueState.UNSERVED,
-)
-ALLOWED_TRANSITIONS: Mapping[QueueState | None, tuple[QueueState | None, ...]] = {
-    None: (_A, _G, _H),
-    _A: (_F, _G, _H, None),
-    _B: (_A, _F, _G, _H, None),
-    _U: (_A, _B, _F, _G, _H, None),
-    _G: (_A, _B, _G, _H, None),
-    _F: (_A, _B, _U, _G, _H, None),
-    _H: (_A, _B, _G, None),
-}
-"""From each state (None: outside), where a pod can go: see the table in ``scheduling_queue``."""
 
 
 @dataclasses.dataclass(slots=True, eq=False)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import logging
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Awaitable, Iterable, Mapping
 from typing import Protocol, TypeVar
 
@@ -33,7 +33,7 @@ from moorage.core.framework.extenders import (
 from moorage.core.framework.revisions import Revision
 from moorage.core.objects.meta import key
 from moorage.core.objects.pods import Pod
-from moorage.core.queue.heaps import LazyHeap
+from moorage.core.queue.entry_heap import EntryHeap
 from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
 from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.engine.background_tasks import BackgroundTasks
@@ -117,7 +117,7 @@ class ExtenderCycles:
         self._work = BackgroundTasks("asking extenders")
         self._cycles: dict[QueuedPodInfo, _RunningCycle] = {}
         self._busy: Counter[str] = Counter()
-        self._waiting: defaultdict[str, LazyHeap] = defaultdict(LazyHeap)
+        self._waiting = EntryHeap(queue.sort_key)
         self._reading = asyncio.Semaphore(_MAX_READS)
         self._again_at = 0.0
 
@@ -129,7 +129,7 @@ class ExtenderCycles:
             return False
         name = entry.scheduler_name
         if self._busy[name] >= MAX_CYCLES_PER_PROFILE:
-            self._waiting[name].push(self._queue.sort(entry.pod, entry.timestamp), entry)
+            self._waiting.add(entry)
             return True
         self._busy[name] += 1
         asking = self._cycles[entry] = _RunningCycle(entry, revision, self._clock.boottime())
@@ -153,9 +153,8 @@ class ExtenderCycles:
         """Break off the cycles of this profile's pods: they go back to the queue, and so do those
         that wait for their turn.
         """
-        waiting = self._waiting.pop(scheduler_name, LazyHeap())
-        while (entry := waiting.first()) is not None:
-            waiting.discard(entry)
+        while (entry := self._waiting.first_of(scheduler_name)) is not None:
+            self._waiting.discard(entry)
             self._queue.requeue(entry, frozenset(), self._clock.boottime())
         for entry, asking in self._cycles.items():
             if entry.scheduler_name == scheduler_name:
@@ -194,13 +193,13 @@ class ExtenderCycles:
 
     def _start_waiting(self, name: str) -> None:
         """Let those that wait have their turn, as far as there is room."""
-        waiting = self._waiting[name]
-        while self._busy[name] < MAX_CYCLES_PER_PROFILE and (entry := waiting.first()) is not None:
-            waiting.discard(entry)
+        while self._busy[name] < MAX_CYCLES_PER_PROFILE:
+            entry = self._waiting.first_of(name)
+            if entry is None:
+                break
+            self._waiting.discard(entry)
             if entry.state is QueueState.IN_FLIGHT:
                 self._decider.attempt_again(entry)
-        if not len(waiting):
-            del self._waiting[name]
 
     async def _outcome(self, asking: _RunningCycle) -> ScheduleResult | Diagnosis | None:
         """What is decided; None when the pod is gone."""

@@ -1,0 +1,137 @@
+"""The sub-queues: what holds the pods of each state, and how a pod gets from one to another.
+
+``moves`` has the table of what is allowed. A pod whose move raises is taken out of all of them and
+reported, so that nobody waits behind it; it may be added again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from moorage.core.objects.meta import key
+from moorage.core.queue.blocked_pods import BlockedPods
+from moorage.core.queue.entry_heap import EntryHeap
+from moorage.core.queue.entry_index import EntryIndex
+from moorage.core.queue.hints import QueueingHints
+from moorage.core.queue.in_flight import InFlightPods
+from moorage.core.queue.moves import (
+    ALLOWED_TRANSITIONS,
+    BACKOFF_COMPLETE,
+    IllegalTransition,
+    SubQueue,
+)
+from moorage.core.queue.pending_moves import PendingMoves
+from moorage.core.queue.pod_group_members import PodGroupTracker
+from moorage.core.queue.queued_pod import (
+    BACKOFF_NOT_COMPUTED,
+    QueuedPodInfo,
+    QueueSortFn,
+    QueueState,
+)
+from moorage.core.structures.catching import Catching
+
+QUEUE_AS_PLUGIN = "the queue"
+"""Reported instead of a plugin where moving a pod failed: it is not in the queue any more."""
+
+
+class SubQueues:
+    """See the module's docstring. ``index`` knows all pods, those in no sub-queue, too."""
+
+    def __init__(
+        self,
+        sort: QueueSortFn,
+        profiles: QueueingHints,
+        groups: PodGroupTracker,
+        pending: PendingMoves,
+        observe: Callable[[str, str], None],
+    ) -> None:
+        self._profiles = profiles
+        self._groups = groups
+        self._observe = observe
+        self.index = EntryIndex()
+        self.active = EntryHeap(
+            lambda entry: (not entry.prioritised, *sort(entry.pod, entry.timestamp))
+        )
+        self.backoff = EntryHeap(
+            lambda entry: (
+                bool(entry.consecutive_errors_count),
+                entry.backoff_expiration,
+                *sort(entry.pod, entry.timestamp),
+            )
+        )
+        """In the order in which they may be popped early; those that failed by a fault, which may
+        not, are last.
+        """
+        self.unschedulable = BlockedPods(profiles.equivalence_class_of)
+        self.gated = BlockedPods(profiles.equivalence_class_of)
+        self.in_flight = InFlightPods()
+        self._holders: Mapping[QueueState | None, tuple[SubQueue, ...]] = {
+            None: (),
+            QueueState.UNSERVED: (),
+            QueueState.ACTIVE: (self.active,),
+            QueueState.BACKOFF: (self.backoff, pending.deadlines),
+            QueueState.UNSCHEDULABLE: (self.unschedulable, pending.deadlines),
+            QueueState.GATED: (self.gated, pending.deadlines),
+            QueueState.IN_FLIGHT: (self.in_flight,),
+        }
+
+    def enqueue(self, entry: QueuedPodInfo, event: str, now: float) -> bool:
+        """Let a pod go on as far as it may. Returns whether it moved."""
+        with self.dropping_on_error(entry):
+            to, gate = self._destination(entry, event, now)
+            if to in (QueueState.ACTIVE, QueueState.BACKOFF):
+                entry.initial_attempt_timestamp = min(entry.initial_attempt_timestamp, now)
+            if to is not entry.state or gate != entry.gating_plugin:
+                self.move(entry, to, event, gate)
+                return True
+            self.gated.discard(entry)  # if it was about to move, it is not any more
+            self.place(entry)
+        return False
+
+    def move(self, entry: QueuedPodInfo, to: QueueState | None, event: str, gate: str = "") -> None:
+        """The only way from one state to another."""
+        if to not in ALLOWED_TRANSITIONS[entry.state]:
+            raise IllegalTransition(f"pod {key(entry.pod)} cannot go from {entry.state} to {to}")
+        for holder in self._holders[entry.state]:
+            holder.discard(entry)
+        # only now: what holds the pod finds it by its gate
+        entry.state, entry.gating_plugin = to, gate
+        self.place(entry)
+        if to is not None and to is not QueueState.IN_FLIGHT:
+            self._observe(to.value, event)
+
+    def place(self, entry: QueuedPodInfo) -> None:
+        """Put a pod where its state and its newest data say; the index and its group record it."""
+        for holder in self._holders[entry.state]:
+            holder.add(entry)
+        self.index.record(entry)
+        if entry.group:
+            self._groups.record_move(entry)
+
+    def dropping_on_error(self, entry: QueuedPodInfo) -> Catching:
+        """Around a move of this pod: what it raises is reported, and ends there."""
+        return Catching(Exception, self._drop_failed, entry)
+
+    def _drop_failed(self, error: Exception, entry: QueuedPodInfo) -> None:
+        for holders in self._holders.values():
+            for holder in holders:
+                holder.discard(entry)
+        entry.state = None
+        self.place(entry)
+        self._profiles.report(QUEUE_AS_PLUGIN, entry.pod, error)
+
+    def _destination(self, entry: QueuedPodInfo, event: str, now: float) -> tuple[QueueState, str]:
+        """How far a pod may go: past the gates, past its backoff; and the plugin that gates it."""
+        config = self._profiles.configs.get(entry.scheduler_name)
+        if config is None:
+            return QueueState.UNSERVED, ""
+        if entry.state is QueueState.BACKOFF and event == BACKOFF_COMPLETE:
+            return QueueState.ACTIVE, ""
+        if entry.backoff_expiration == BACKOFF_NOT_COMPUTED:
+            entry.backoff_expiration = config.backoff_end(entry)
+        gate = self._profiles.gating_plugin(entry, now) or self._groups.gating_plugin(entry)
+        if gate:
+            return QueueState.GATED, gate
+        at_once = entry.pending or (entry.prioritised and entry.consecutive_errors_count == 1)
+        waits = entry.backoff_expiration > now and not at_once
+        return QueueState.BACKOFF if waits else QueueState.ACTIVE, ""
