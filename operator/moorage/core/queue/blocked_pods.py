@@ -79,12 +79,7 @@ class PodsOfPlugin:
             }
         else:
             asked = {alike: {} for alike in self.groups.values()}
-        alone = {one.metadata.uid for one in (event.old, event.new) if one is not None}
-        for registration in registrations:
-            if registration.event_selectors is not None:
-                for selector in registration.event_selectors(event):
-                    alone.update(self._selected(selector))
-        for uid in sorted(alone & self._group_of.keys()):
+        for uid in sorted(self._asked_alone(registrations, event)):
             alike = self._group_of[uid]
             if not alike.moving:
                 asked.setdefault(alike, {})[uid] = alike.entries[uid]
@@ -117,8 +112,19 @@ class PodsOfPlugin:
         for i, selector in enumerate(alike.pod_selectors):
             self._by_selector.remove((alike, i), selector)
 
+    def _asked_alone(
+        self, registrations: Iterable[ClusterEventWithHint], event: ClusterEvent
+    ) -> set[str]:
+        """The pods (UIDs) that the event is about, and those that its selectors may select."""
+        alone = {one.metadata.uid for one in (event.old, event.new) if one is not None}
+        for registration in registrations:
+            if registration.event_selectors is not None:
+                for selector in registration.event_selectors(event):
+                    alone.update(self._selected(selector))
+        return alone & self._group_of.keys()
+
     def _selected(self, selector: Selector) -> Iterator[str]:
-        """The pods (UIDs) that a selector may select; each is asked about by itself."""
+        """The pods (UIDs) that a selector may select."""
         if selector.conditions is None:
             return
         pairs = required_pairs(selector)

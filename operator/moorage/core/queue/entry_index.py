@@ -7,10 +7,13 @@ Tenants choose the names of scheduling gates, so only some of them are shown.
 from __future__ import annotations
 
 import dataclasses
-from collections import Counter, OrderedDict
+from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Mapping
+from typing import TypeVar
 
 from moorage.core.queue.queued_pod import QueueCounts, QueuedPodInfo, QueueState
+
+T = TypeVar("T")
 
 MAX_GATES_SHOWN = 20
 """Gates that are counted under their own names: those with the most pods."""
@@ -21,11 +24,11 @@ OTHER_GATES = "other"
 class ProfileEntries:
     """The pods of one profile."""
 
-    sizes: dict[QueueState, int]
     entries: dict[str, QueuedPodInfo] = dataclasses.field(default_factory=dict)
     """By UID, in the order in which they came."""
     queued: OrderedDict[str, QueuedPodInfo] = dataclasses.field(default_factory=OrderedDict)
     """Those that could have been tried, in the order of ``initial_attempt_timestamp``."""
+    sizes: Counter[QueueState] = dataclasses.field(default_factory=Counter)
 
 
 class EntryIndex:
@@ -34,7 +37,7 @@ class EntryIndex:
     def __init__(self) -> None:
         self.entries: dict[str, QueuedPodInfo] = {}
         """All of them by UID, in the order in which they came."""
-        self._profiles: dict[str, ProfileEntries] = {}
+        self._profiles: defaultdict[str, ProfileEntries] = defaultdict(ProfileEntries)
         self._gates: Counter[str] = Counter()
         self._counted: dict[str, tuple[QueueState, str]] = {}
         """UID -> the state and the gate under which the pod is counted now."""
@@ -43,19 +46,9 @@ class EntryIndex:
         """The entry has another state now (None: it is not in the queue any more), or its pod has
         another gate.
         """
-        uid, state = entry.uid, entry.state
-        profile = self._profiles.get(entry.scheduler_name)
-        if profile is None:
-            profile = self._profiles[entry.scheduler_name] = ProfileEntries(
-                dict.fromkeys(QueueState, 0)
-            )
+        uid, state, profile = entry.uid, entry.state, self._profiles[entry.scheduler_name]
         if uid in self._counted:
-            old_state, old_gate = self._counted.pop(uid)
-            profile.sizes[old_state] -= 1
-            if old_gate:
-                self._gates[old_gate] -= 1
-                if not self._gates[old_gate]:
-                    del self._gates[old_gate]
+            self._uncount(uid, profile)
         if state is None:
             self._forget(entry, profile)
             return
@@ -99,8 +92,20 @@ class EntryIndex:
         rest = self._gates.total() - sum(shown.values())
         return shown | {OTHER_GATES: shown.get(OTHER_GATES, 0) + rest} if rest else shown
 
+    def _uncount(self, uid: str, profile: ProfileEntries) -> None:
+        state, gate = self._counted.pop(uid)
+        _decrement(profile.sizes, state)
+        if gate:
+            _decrement(self._gates, gate)
+
     def _forget(self, entry: QueuedPodInfo, profile: ProfileEntries) -> None:
         for entries in (self.entries, profile.entries, profile.queued):
             entries.pop(entry.uid, None)
         if not profile.entries:
             del self._profiles[entry.scheduler_name]
+
+
+def _decrement(counter: Counter[T], what: T) -> None:
+    counter[what] -= 1
+    if not counter[what]:
+        del counter[what]

@@ -7,11 +7,12 @@ A plugin that fails harms nobody but the pod it was asked about, and is reported
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Protocol
 
-from kubefacts.labels import EVERYTHING, Selector
+from kubefacts.labels import EVERYTHING
 from moorage.core.columns.store import Lister
 from moorage.core.framework.cluster_events import ClusterEvent, ClusterEventWithHint, EventResource
 from moorage.core.framework.status import Code, Status
@@ -83,10 +84,8 @@ class QueueingHints:
         self.report = report
 
     def gating_plugin(self, entry: QueuedPodInfo, now: float) -> str:
-        """The preEnqueue plugin that does not let the pod in, "" when all do; the one that gates it
-        now is asked first.
-
-        One that fails does not, and is to be asked again.
+        """The preEnqueue plugin that does not let the pod in, or fails, "" when all do. The one
+        that gates it now is asked first.
         """
         config = self.configs[entry.scheduler_name]
         for plugin in sorted(
@@ -125,9 +124,7 @@ class QueueingHints:
         event: ClusterEvent,
         entry: QueuedPodInfo,
     ) -> bool:
-        """Whether one of a plugin's registrations, all of which the event meets, says yes for the
-        pod. A failing hint does.
-        """
+        """Whether one of these registrations, which the event meets, says yes. A failure does."""
         if event.resource is EventResource.ANY:
             return any(registrations)
         try:
@@ -140,33 +137,19 @@ class QueueingHints:
             return True
 
     def equivalence_class_of(self, entry: QueuedPodInfo, plugin: str) -> EquivalenceClass:
-        """What a plugin's hints see of a pod. One that cannot be said anything of is a kind of its
-        own.
-        """
+        """What a plugin's hints see of a pod; one of which it cannot say so is like no other."""
         config = self.configs[entry.scheduler_name]
-        registrations, signature_of = (
-            config.hints.get(plugin, ()),
-            config.hint_signatures.get(plugin, waiting_signature),
-        )
-        pod_selectors: dict[Selector, None] = {}
+        registrations = config.hints.get(plugin, ())
         try:
-            for registration in registrations:
-                pod_selectors.update(
-                    dict.fromkeys(
-                        registration.pod_selectors(entry.pod)
-                        if registration.pod_selectors is not None
-                        else ()
-                    )
-                )
-            return EquivalenceClass(
-                (signature_of(entry.pod), tuple(pod_selectors)),
-                tuple(pod_selectors),
-                any(one.event_selectors is not None for one in registrations),
-            )
+            signature = config.hint_signatures.get(plugin, waiting_signature)(entry.pod)
+            selectors = (one.pod_selectors(entry.pod) for one in registrations if one.pod_selectors)
+            pod_selectors = tuple(dict.fromkeys(itertools.chain.from_iterable(selectors)))
         except Exception as error:  # noqa: BLE001 - see below
             # reported; it is asked about alone, and its failing hint counts as yes
             self.report(plugin, entry.pod, error)
-            return EquivalenceClass(entry.uid, (EVERYTHING,))
+            return EquivalenceClass(entry.uid, pod_selectors=(EVERYTHING,))
+        selectable = any(one.event_selectors is not None for one in registrations)
+        return EquivalenceClass((signature, pod_selectors), pod_selectors, selectable)
 
     def pods_to_queue(
         self,
@@ -175,8 +158,8 @@ class QueueingHints:
         event: ClusterEvent,
         blocked: PodsOfPlugin,
     ) -> list[tuple[EquivalentPods, Mapping[str, QueuedPodInfo]]]:
-        """The pods that a plugin blocks and says the event may free; shared hints are asked about
-        one of those that are alike.
+        """The pods that a plugin blocks and says the event may free, by those that are alike; of
+        these a shared hint is asked about one.
         """
         asked = (
             (alike, self._pods_to_queue_of(registrations, plugin, event, alike, alone))
@@ -193,25 +176,20 @@ class QueueingHints:
         alone: Mapping[str, QueuedPodInfo],
     ) -> Mapping[str, QueuedPodInfo]:
         """Those of some pods which are alike; some of them are asked about ``alone``."""
-        one = next((entry for uid, entry in alike.entries.items() if uid not in alone), None)
-        common = [one for one in registrations if one.hint is None or one.shared_by_signature]
-        own = [one for one in registrations if one not in common]
-        all_others = one is not None and self.run_hints(common, plugin, event, one)
-        if not own and not all_others:
-            return {
-                uid: entry
-                for uid, entry in alone.items()
-                if self.run_hints(registrations, plugin, event, entry)
-            }
-        if not alone and all_others:
+        shared = [one for one in registrations if one.hint is None or one.shared_by_signature]
+        own = [one for one in registrations if one not in shared]
+        other = next((entry for uid, entry in alike.entries.items() if uid not in alone), None)
+        all_others = other is not None and self.run_hints(shared, plugin, event, other)
+        if all_others and not alone:
             return alike.entries
 
-        def free(entry: QueuedPodInfo) -> bool:
+        def may_free(entry: QueuedPodInfo) -> bool:
             if entry.uid in alone:
                 return self.run_hints(registrations, plugin, event, entry)
             return all_others or self.run_hints(own, plugin, event, entry)
 
-        return {uid: entry for uid, entry in alike.entries.items() if free(entry)}
+        asked = alike.entries if all_others or own else alone
+        return {uid: entry for uid, entry in asked.items() if may_free(entry)}
 
     def is_worth_requeuing(self, event: ClusterEvent, entry: QueuedPodInfo) -> bool:
         """Whether a plugin that blocks the pod says that this event may free it. That its own

@@ -100,6 +100,14 @@ class QueuedPodInfo:
         """All states of a pod have one UID."""
         self.uid = self.pod.metadata.uid
 
+    def attempt_failed(self, rejectors: frozenset[str], now: float, pending: bool) -> None:
+        """Record an attempt that these plugins have rejected, or that failed by a fault."""
+        self.timestamp, self.backoff_expiration = now, BACKOFF_NOT_COMPUTED
+        self.unschedulable_plugins = rejectors
+        self.pending = pending and bool(rejectors)
+        self.unschedulable_count += bool(rejectors)
+        self.consecutive_errors_count = 0 if rejectors else self.consecutive_errors_count + 1
+
     @property
     def gate_name(self) -> str:
         """The first of the pod's scheduling gates that are left, where these gate it; else the

@@ -43,7 +43,6 @@ from moorage.core.queue.moves import (
 from moorage.core.queue.pending_moves import PendingMoves
 from moorage.core.queue.pod_group_members import AVAILABLE_STATES, PodGroupTracker
 from moorage.core.queue.queued_pod import (
-    BACKOFF_NOT_COMPUTED,
     QueueCounts,
     QueuedPodInfo,
     QueueSortFn,
@@ -60,11 +59,10 @@ class SchedulingQueue:
     """See the module's docstring.
 
     ``sort`` orders the queue for all profiles. The store of ``groups`` is what plugins look at
-    beside the pod.
-    ``observe(queue, event label)`` is called for each pod that comes into a queue, ``report(plugin,
-    pod, error)`` for a plugin that fails: a hint that fails counts as yes, a preEnqueue plugin that
-    fails gates the pod until it is asked again, after a backoff. A pod that can be moved no more is
-    taken out, and reported with ``QUEUE_AS_PLUGIN``.
+    beside the pod. ``observe(queue, event label)`` is called for each pod that comes into a queue,
+    ``report(plugin, pod, error)`` for a plugin that fails: a hint that fails counts as yes, a
+    preEnqueue plugin that fails gates the pod until it is asked again, after a backoff. A pod that
+    can be moved no more is taken out, and reported with ``QUEUE_AS_PLUGIN``.
     """
 
     def __init__(
@@ -95,9 +93,7 @@ class SchedulingQueue:
         self._queues.enqueue(entry, UNSCHEDULED_POD_ADDED, now)
 
     def update(self, pod: Pod, now: float) -> None:
-        """A new state of a pod that is here, which may free it. Raises KeyError when it is not
-        here.
-        """
+        """A new state of a pod that is here, which may free it; KeyError when it is not here."""
         entry = self._index.entries[pod.metadata.uid]
         events = [] if only_status_changed(entry.pod, pod) else pod_changes(entry.pod, pod)
         self.groups.update_pod(entry, pod)
@@ -167,24 +163,17 @@ class SchedulingQueue:
     def requeue(
         self, entry: QueuedPodInfo, rejectors: frozenset[str], now: float, pending: bool = False
     ) -> None:
-        """An attempt failed: rejected by these plugins (``pending``: by PENDING), or by a fault
-        when there are none.
+        """An attempt failed: these plugins rejected the pod (``pending``: by PENDING), or a fault.
 
-        Ignored when the pod was removed meanwhile. Raises IllegalTransition when it is not in
-        flight.
+        Ignored when the pod was removed meanwhile; IllegalTransition when it is not in flight.
         """
         if entry.state is None:
             return
         if entry.state is not QueueState.IN_FLIGHT:
             raise IllegalTransition(
-                f"pod {key(entry.pod)} is {entry.state.value}, it has no attempt that could "
-                f"have failed"
+                f"pod {key(entry.pod)} is {entry.state.value}, no attempt of it can have failed"
             )
-        entry.timestamp, entry.backoff_expiration = now, BACKOFF_NOT_COMPUTED
-        entry.unschedulable_plugins = rejectors
-        entry.pending = pending and bool(rejectors)
-        entry.unschedulable_count += bool(rejectors)
-        entry.consecutive_errors_count = 0 if rejectors else entry.consecutive_errors_count + 1
+        entry.attempt_failed(rejectors, now, pending)
         if rejectors and self.serves(entry.scheduler_name) and not self._may_go_on(entry):
             self._queues.move(entry, QueueState.UNSCHEDULABLE, SCHEDULE_ATTEMPT_FAILURE)
         else:
@@ -271,11 +260,9 @@ class SchedulingQueue:
     def set_profile(
         self, scheduler_name: str, config: ProfileQueueConfig | None, now: float
     ) -> None:
-        """What is live under this name from now on. None: nothing is, or it is suspended, and its
-        pods are unserved.
+        """What is live under this name from now on; None: nothing is, or it is suspended.
 
-        Pods that a changed plugin had rejected are not moved by this: ``move_rejected_by`` does
-        that.
+        Pods that a changed plugin had rejected are not moved by this, but by ``move_rejected_by``.
         """
         old = self._profiles.configs.pop(scheduler_name, None)
         if config is not None:
