@@ -24,8 +24,8 @@ def configuration(case: Case) -> dict[str, Any]:
     try:
         loaded = read(case["config"], REGISTRY)
     except ConfigurationRefused as refused:
-        if refused.verdict != "invalid":
-            return {"verdict": refused.verdict}
+        if refused.stage != "invalid":
+            return {"verdict": refused.stage}
         errors = [_error(violation) for violation in refused.violations]
         return {"verdict": "invalid", "errors": sorted(errors, key=_as_go_prints)}
     return {"verdict": "valid", "effective": effective(loaded, REGISTRY)}

@@ -152,9 +152,8 @@ class HttpExtenderClient:
             raise _error(f'Post "{url}": no answer within {extender.timeout:g} s') from error
         except aiohttp.ClientError as error:
             sent = not isinstance(error, aiohttp.ClientConnectorError | aiohttp.InvalidURL)
-            raise _error(
-                f'Post "{url}": {str(error) or type(error).__name__}', sent=sent
-            ) from error
+            what = f'Post "{url}": {str(error) or type(error).__name__}'
+            raise _error(what, sent=sent) from error
         try:
             if len(text) <= LONG_ANSWER_BYTES:
                 return read(text)
@@ -162,9 +161,8 @@ class HttpExtenderClient:
                 await asyncio.sleep(0)
                 return read(text)
         except DECODE_ERRORS as error:
-            raise _error(
-                f"the answer of {verb} by extender at URL {url} cannot be read: {error}"
-            ) from error
+            what = f"the answer of {verb} by extender at URL {url} cannot be read: {error}"
+            raise _error(what) from error
 
     async def _send(
         self, extender: Extender, verb: str, url: str, question: _Question, *, again: bool
@@ -183,15 +181,11 @@ class HttpExtenderClient:
         return await self._post(extender, verb, url, question)
 
     async def _post(self, extender: Extender, verb: str, url: str, question: _Question) -> bytes:
-        tls: dict[str, Any] = {}
+        options: dict[str, Any] = {"data": question.body, "allow_redirects": False}
         if url.lower().startswith("https:"):
-            tls = {
-                "ssl": await self._context(extender),
-                "server_hostname": extender.server_name or None,
-            }
-        async with self._http().post(
-            url, data=question.body, allow_redirects=False, **tls
-        ) as response:
+            options["ssl"] = await self._context(extender)
+            options["server_hostname"] = extender.server_name or None
+        async with self._http().post(url, **options) as response:
             if response.status != 200:
                 raise _error(f"failed {verb} with extender at URL {url}, code {response.status}")
             room = question.max_answer_bytes
@@ -251,9 +245,8 @@ def _context_of(extender: Extender, secret: Mapping[str, bytes]) -> ssl.SSLConte
         elif "ca.crt" in secret:
             context.load_verify_locations(cadata=secret["ca.crt"].decode("ascii"))
         else:
-            raise _error(
-                f"extender {extender.url}: Secret {extender.secret!r} has no ca.crt", sent=False
-            )
+            text = f"extender {extender.url}: Secret {extender.secret!r} has no ca.crt"
+            raise _error(text, sent=False)
         if "tls.crt" in secret or "tls.key" in secret:
             pem = secret.get("tls.crt", b"") + b"\n" + secret.get("tls.key", b"")
             load_certificate(context, pem)

@@ -85,12 +85,10 @@ def check(paths: Sequence[Path], config: OperatorConfiguration | None = None) ->
     ours = [document for document in found if document.ours]
     faults += _faults(ours, resolver)
     if not ours and not faults:
-        return CheckReport(
-            (f"there is no {PROFILE} and no {CONFIG} in {', '.join(map(str, paths))}",), 2
-        )
-    others = (
-        f", {len(found) - len(ours)} of other kinds passed over" if len(found) > len(ours) else ""
-    )
+        text = f"there is no {PROFILE} and no {CONFIG} in {', '.join(map(str, paths))}"
+        return CheckReport((text,), 2)
+    more = len(found) - len(ours)
+    others = f", {more} of other kinds passed over" if more else ""
     summary = f"{_counted(len(ours), 'object')} checked{others}: {_counted(len(faults), 'error')}"
     return CheckReport((*faults, summary), 1 if faults else 0)
 
@@ -137,19 +135,16 @@ def _faults(ours: Sequence[CheckedDocument], resolver: Resolver) -> Iterator[str
             yield document.fault(outside)
             continue
         if counted[document.kind, document.name] > 1:
-            yield document.fault(
-                "metadata.name: there is more than one object of this kind and name"
-            )
+            text = "metadata.name: there is more than one object of this kind and name"
+            yield document.fault(text)
         if document.kind == CONFIG:
             yield from map(document.fault, resolver.config_errors(document.body))
             continue
         yield from map(document.fault, resolver(document.body, configs).errors)
         owner = names.setdefault(bodies.scheduler_name(document.body), document.name)
         if owner != document.name:
-            yield document.fault(
-                f"spec.schedulerName: {owner} has this name for pods already, or gets it by "
-                f"its own name"
-            )
+            text = "has this name for pods already, or gets it by its own name"
+            yield document.fault(f"spec.schedulerName: {owner} {text}")
 
 
 def _outside(document: CheckedDocument) -> str | None:

@@ -51,6 +51,9 @@ RETRY_SECONDS = Backoff(0.5, 5.0)
 """Until a list that failed is tried again."""
 
 
+_ARE_THEY_INSTALLED = "; are the CRDs installed (moorage crds | kubectl apply -f -)?"
+
+
 class WatcherDied(Exception):
     """Kopf delivers nothing of a kind any more."""
 
@@ -96,18 +99,13 @@ class DeliveryCheck:
         try:
             listing = await self._list(kind, {"limit": str(PAGE)}, METADATA)
         except EdgeError as error:
-            log.warning(
-                "%s could not be listed for comparison with what Kopf has delivered: %s",
-                kind.plural,
-                error,
-                extra=once_per_failure(error),
-            )
+            text = "%s could not be listed for comparison with what Kopf has delivered: %s"
+            log.warning(text, kind.plural, error, extra=once_per_failure(error))
             return
         complete = await self._settle(kind, listing, GRACE_SECONDS)
-        self._failed_comparisons[kind.plural] = (
-            0 if complete else self._failed_comparisons[kind.plural] + 1
-        )
-        if self._failed_comparisons[kind.plural] >= MAX_FAILED_COMPARISONS:
+        failed = 0 if complete else self._failed_comparisons[kind.plural] + 1
+        self._failed_comparisons[kind.plural] = failed
+        if failed >= MAX_FAILED_COMPARISONS:
             raise WatcherDied(
                 f"Kopf has missed changes of {kind.plural} in {MAX_FAILED_COMPARISONS} "
                 f"comparisons in a row: its watcher is dead"
@@ -120,16 +118,11 @@ class DeliveryCheck:
         until = self._clock.boottime() + seconds
         while owed := kind.missing(listing):
             if self._clock.boottime() >= until:
-                log.error(
-                    "Kopf has not delivered what the API server has of %s, it is done now: %s",
-                    kind.plural,
-                    owed,
-                )
+                text = "Kopf has not delivered what the API server has of %s, it is done now: %s"
+                log.error(text, kind.plural, owed)
                 for name in owed:
-                    kind.redeliver(
-                        name,
-                        await self._patiently(kind, {"fieldSelector": f"metadata.name={name}"}),
-                    )
+                    query = {"fieldSelector": f"metadata.name={name}"}
+                    kind.redeliver(name, await self._patiently(kind, query))
                 return False
             await self._clock.sleep(POLL_SECONDS)
         return True
@@ -140,11 +133,7 @@ class DeliveryCheck:
         """A list, however long that takes."""
 
         def failing(error: EdgeError, delay: float) -> None:
-            hint = (
-                "; are the CRDs installed (moorage crds | kubectl apply -f -)?"
-                if isinstance(error, NotFound)
-                else ""
-            )
+            hint = _ARE_THEY_INSTALLED if isinstance(error, NotFound) else ""
             problem = f"{kind.plural} cannot be listed: {error}{hint}"
             # it is none of readiness once the first lists are in
             self.problem = self.problem and problem
@@ -164,23 +153,23 @@ class DeliveryCheck:
             page = urllib.parse.urlencode({**query, **({"continue": token} if token else {})})
             path = f"{self._base}/{kind.plural}?{page}"
             body = await self._session.call(HttpCall("GET", path, accept=accept))
+            before = token
             try:
-                found = json.loads(parseable(body))
-                objects |= {
-                    item["metadata"]["name"]: Kept(item)
-                    for item in found["items"] or ()
-                    if version_of(item)
-                }
-                version, before, token = (
-                    int(found["metadata"]["resourceVersion"]),
-                    token,
-                    found["metadata"].get("continue") or "",
-                )
+                page_objects, version, token = _page(body)
             except (ValueError, TypeError, KeyError, AttributeError) as error:
                 raise Retryable(f"GET {path}: not a list: {error!r}: {body[:200]!r}") from error
+            objects |= page_objects
             if not token:
                 return ObjectListing(version, objects)
             if token == before:
-                raise Retryable(
-                    f"GET {path}: the list goes round: a page names itself as the next one"
-                )
+                text = "the list goes round: a page names itself as the next one"
+                raise Retryable(f"GET {path}: {text}")
+
+
+def _page(body: bytes) -> tuple[dict[str, Any], int, str]:
+    """The objects by name, the list's version, and the token of the next page, "" for none."""
+    found = json.loads(parseable(body))
+    items = [item for item in found["items"] or () if version_of(item)]
+    objects = {item["metadata"]["name"]: Kept(item) for item in items}
+    metadata = found["metadata"]
+    return objects, int(metadata["resourceVersion"]), metadata.get("continue") or ""

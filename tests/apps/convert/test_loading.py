@@ -45,7 +45,7 @@ there is anything to prefer.
 """
 FIT = "NodeResourcesFit"
 LATE = "profiles[0].pluginConfig[0].args.scoringStrategy"
-# document -> (verdict, path, value and words of the first fault)
+# document -> (stage, path, value and words of the first fault)
 REFUSED: dict[str, tuple[Any, str, str]] = {
     "no object": ([], "decodeError", ": '[…]': must be an object"),
     "another version": (
@@ -176,10 +176,10 @@ REFUSED: dict[str, tuple[Any, str, str]] = {
 @pytest.mark.parametrize("case", REFUSED)
 def test_refusals(case: str) -> None:
     """How far kube-scheduler comes, and where, what and why."""
-    document, verdict, text = REFUSED[case]
+    document, stage, text = REFUSED[case]
     with pytest.raises(ConfigurationRefused) as caught:
         read(document, REGISTRY)
-    assert caught.value.verdict == verdict
+    assert caught.value.stage == stage
     assert str(caught.value).startswith(text)
 
 

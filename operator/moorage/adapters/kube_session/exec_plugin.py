@@ -32,6 +32,11 @@ MAX_QUOTED_CHARACTERS = 300
 """Characters of what the program wrote."""
 
 
+_NO_CREDENTIAL = (
+    "its answer has neither status.token nor status.clientCertificateData with status.clientKeyData"
+)
+
+
 class ExecPluginError(Exception):
     """A credential plugin gave no credential; the text names it and says why."""
 
@@ -48,31 +53,27 @@ class Credential:
 
 async def run_exec_plugin(config: Mapping[str, Any]) -> Credential:
     """Run what a kubeconfig's ``exec`` says. Raises ExecPluginError."""
-    command = str(config.get("command") or "")
-    told = ""
+    words = [str(config.get("command") or ""), *map(str, config.get("args") or ())]
+    written = ""
     try:
-        stdout, stderr, code = await _run(
-            [command, *map(str, config.get("args") or ())], _environment(config)
-        )
-        told = f"; it wrote: {_quoted(stderr)}" if stderr.strip() else ""
+        stdout, stderr, code = await _run(words, _environment(config))
+        written = f"; it wrote: {_quoted(stderr)}" if stderr.strip() else ""
         if code:
             raise ValueError(f"it ended with exit status {code}")
         return _credential(stdout, str(config["apiVersion"]))
-    except TimeoutError as error:
-        raise ExecPluginError(
-            f"exec plugin {command}: no answer within {MAX_RUN_SECONDS:g} s"
-        ) from error
-    except OSError as error:
-        raise ExecPluginError(
-            f"exec plugin {command}: it cannot be run: {error.strerror}. "
-            f"{config.get('installHint') or ''}"
-        ) from error
-    except (KeyError, TypeError) as error:
-        raise ExecPluginError(
-            f"exec plugin {command}: the kubeconfig's exec is not complete: {error}"
-        ) from error
-    except ValueError as error:
-        raise ExecPluginError(f"exec plugin {command}: {error}{told}") from error
+    except (OSError, KeyError, TypeError, ValueError) as error:
+        text = _what_failed(error, str(config.get("installHint") or ""), written)
+        raise ExecPluginError(f"exec plugin {words[0]}: {text}") from error
+
+
+def _what_failed(error: Exception, hint: str, written: str) -> str:
+    if isinstance(error, TimeoutError):
+        return f"no answer within {MAX_RUN_SECONDS:g} s"
+    if isinstance(error, OSError):
+        return f"it cannot be run: {error.strerror}. {hint}"
+    if isinstance(error, KeyError | TypeError):
+        return f"the kubeconfig's exec is not complete: {error}"
+    return f"{error}{written}"
 
 
 async def _run(words: list[str], environment: Mapping[str, str]) -> tuple[bytes, bytes, int]:
@@ -145,17 +146,12 @@ def _credential(stdout: bytes, version: str) -> Credential:
     ):
         raise ValueError("its answer is no ExecCredential with a status")
     if answer.get("apiVersion") != version:
-        raise ValueError(
-            f"its answer has apiVersion {answer.get('apiVersion')}, the kubeconfig asks for "
-            f"{version}"
-        )
+        given = answer.get("apiVersion")
+        raise ValueError(f"its answer has apiVersion {given}, the kubeconfig asks for {version}")
     names = ("token", "clientCertificateData", "clientKeyData", "expirationTimestamp")
     token, certificate, key, until = (str(answer["status"].get(name) or "") for name in names)
     if not token and not (certificate and key):
-        raise ValueError(
-            "its answer has neither status.token nor status.clientCertificateData with "
-            "status.clientKeyData"
-        )
+        raise ValueError(_NO_CREDENTIAL)
     expires = datetime.datetime.fromisoformat(until) if until else None
     return Credential(token, certificate, key, expires and expires.astimezone(datetime.UTC))
 

@@ -62,18 +62,11 @@ def remarks(config: KubeSchedulerConfiguration) -> Iterator[ConversionRemark]:
             yield ConversionRemark(path, f"is left out: {text}")
     election = given.get("leaderElection", {})
     if own := {field: election[field] for field in _ELECTION if field in election}:
-        yield ConversionRemark(
-            "leaderElection",
-            (
-                f"is the operator's: write into its OperatorConfiguration: leaderElection: "
-                f"{_flow(own)}"
-            ),
-        )
+        text = "is the operator's: write into its OperatorConfiguration: leaderElection"
+        yield ConversionRemark("leaderElection", f"{text}: {_flow(own)}")
     if kubeconfig := given.get("clientConnection", {}).get("kubeconfig"):
-        yield ConversionRemark(
-            "clientConnection.kubeconfig",
-            f"is the operator's: moorage run --kubeconfig {kubeconfig}",
-        )
+        text = f"is the operator's: moorage run --kubeconfig {kubeconfig}"
+        yield ConversionRemark("clientConnection.kubeconfig", text)
 
 
 def _flow(fields: dict[str, Any]) -> str:
@@ -108,26 +101,17 @@ def _extender(
                     f"as its {key}"
                 )
                 found.append(ConversionRemark(f"{path}.tlsConfig.{field}", text))
-    https = extender.url_prefix.lower().startswith("https:")
-    trusted = extender.tls_config is not None and (
-        extender.tls_config.ca_data or extender.tls_config.ca_file
-    )
-    if not https or not trusted:
+    if not _is_trusted(extender):
         tls["insecure"] = True
-        found.append(
-            ConversionRemark(
-                f"{path}.tlsConfig",
-                "insecure: true is written: without HTTPS or a CA nobody knows who answers",
-            )
-        )
+        text = "insecure: true is written: without HTTPS or a CA nobody knows who answers"
+        found.append(ConversionRemark(f"{path}.tlsConfig", text))
     if host := urlsplit(extender.url_prefix).hostname:
-        found.append(
-            ConversionRemark(
-                f"{path}.urlPrefix",
-                (
-                    f"the OperatorConfiguration has to allow the host: extenders: "
-                    f"{{allowedHosts: [{host}]}}"
-                ),
-            )
-        )
+        text = "the OperatorConfiguration has to allow the host: extenders: "
+        found.append(ConversionRemark(f"{path}.urlPrefix", f"{text}{{allowedHosts: [{host}]}}"))
     return {**document, **({"tlsConfig": tls} if tls else {})}
+
+
+def _is_trusted(extender: ExtenderConfiguration) -> bool:
+    tls = extender.tls_config
+    https = extender.url_prefix.lower().startswith("https:")
+    return https and tls is not None and bool(tls.ca_data or tls.ca_file)

@@ -23,7 +23,7 @@ from moorage.apps.convert.kube_configuration import (
 )
 from moorage.apps.convert.kube_plugins import OURS
 from moorage.core.framework.arguments import FieldErrorType, Violation
-from moorage.core.framework.registry import Registry
+from moorage.core.framework.registry import PluginSpec, Registry
 
 RefusalStage: TypeAlias = Literal["decodeError", "invalid", "buildError"]
 _JUDGED_LATE = ("NodeResourcesFit",)
@@ -37,8 +37,8 @@ class ConfigurationRefused(ValueError):
     are the document's.
     """
 
-    def __init__(self, verdict: RefusalStage, violations: Sequence[Violation]) -> None:
-        self.verdict = verdict
+    def __init__(self, stage: RefusalStage, violations: Sequence[Violation]) -> None:
+        self.stage = stage
         self.violations = tuple(violations)
         super().__init__(
             "; ".join(f"{one.path}: {one.value!r}: {one.message}" for one in violations)
@@ -141,20 +141,22 @@ class _Arguments:
                 continue
             place = f"{path}.pluginConfig[{i}].args"
             document = {} if entry.args is None else entry.args
-            if not isinstance(document, Mapping):
-                self.faults.append(
-                    Violation(place, shown(document), "must be an object", FieldErrorType.MALFORMED)
-                )
-                continue
-            self.faults += _not_kube_schedulers(place, entry.name, document)
-            try:
-                self.args[entry.name] = plugin_args.decode(plugin, document)
-            except DecodeError as error:
-                found = [one.under(place) for one in error.violations]
-                early = [
-                    one
-                    for one in found
-                    if entry.name not in _JUDGED_LATE or one.error_type is FieldErrorType.MALFORMED
-                ]
-                self.faults += early
-                self.late[entry.name] = [one for one in found if one not in early]
+            if isinstance(document, Mapping):
+                self._read(place, plugin, document)
+            else:
+                kind = FieldErrorType.MALFORMED
+                self.faults.append(Violation(place, shown(document), "must be an object", kind))
+
+    def _read(self, path: str, plugin: PluginSpec, document: Mapping[str, Any]) -> None:
+        self.faults += _not_kube_schedulers(path, plugin.name, document)
+        try:
+            self.args[plugin.name] = plugin_args.decode(plugin, document)
+        except DecodeError as error:
+            found = [one.under(path) for one in error.violations]
+            late = [one for one in found if _is_judged_late(plugin.name, one)]
+            self.faults += [one for one in found if one not in late]
+            self.late[plugin.name] = late
+
+
+def _is_judged_late(plugin: str, fault: Violation) -> bool:
+    return plugin in _JUDGED_LATE and fault.error_type is not FieldErrorType.MALFORMED

@@ -23,7 +23,7 @@ from moorage.api.v1alpha1.plugin_config import PluginConfig
 from moorage.api.v1alpha1.scheduler_profile import SchedulerProfile
 from moorage.apps.convert import global_settings
 from moorage.apps.convert.assembling import FIT
-from moorage.apps.convert.kube_configuration import DEFAULT_SCHEDULER, KubePluginSet
+from moorage.apps.convert.kube_configuration import DEFAULT_SCHEDULER, KubePluginSet, PluginEntry
 from moorage.apps.convert.kube_plugins import KUBE_PLUGINS, PLACEMENT_POINTS
 from moorage.apps.convert.loading import LoadedConfiguration, LoadedProfile
 from moorage.apps.convert.remarks import ConversionRemark
@@ -87,6 +87,9 @@ class _Translating:
             text = "this profile is not served while kube-scheduler runs, which has this name too"
             self.remarks.append(ConversionRemark(f"{path}.schedulerName", text))
 
+    def _remark(self, path: str, text: str) -> None:
+        self.remarks.append(ConversionRemark(path, text))
+
     def plugins(self) -> dict[str, Any]:
         """The field ``plugins``; empty when there is nothing to say in it. The queue's order is the
         operator's.
@@ -96,52 +99,42 @@ class _Translating:
             path = f"{self._path}.plugins.{point}"
             if point in PLACEMENT_POINTS:
                 if plugin_set.enabled:
-                    self.remarks.append(
-                        ConversionRemark(
-                            path, "has no equivalent: groups of pods are not placed together"
-                        )
-                    )
+                    text = "has no equivalent: groups of pods are not placed together"
+                    self._remark(path, text)
             elif point != "queueSort" and (entries := self._plugin_set(path, point, plugin_set)):
                 found[point] = entries
         return {"plugins": found} if found else {}
 
     def _plugin_set(self, path: str, point: str, plugin_set: KubePluginSet) -> dict[str, Any]:
+        fields = {
+            "enabled": self._enabled(f"{path}.enabled", point, plugin_set.enabled),
+            "disabled": self._disabled(f"{path}.disabled", plugin_set.disabled),
+        }
+        return {field: entries for field, entries in fields.items() if entries}
+
+    def _enabled(self, path: str, point: str, given: Sequence[PluginEntry]) -> list[dict[str, Any]]:
         enabled: list[dict[str, Any]] = []
-        for i, entry in enumerate(plugin_set.enabled):
+        for i, entry in enumerate(given):
             if entry.name not in self._registry:
-                self.remarks.append(
-                    ConversionRemark(
-                        f"{path}.enabled[{i}]",
-                        f"{entry.name} is left out: there is no such plugin here",
-                    )
-                )
+                text = f"{entry.name} is left out: there is no such plugin here"
+                self._remark(f"{path}[{i}]", text)
                 continue
             enabled.append({"name": entry.name})
             if entry.weight < 0:
-                self.remarks.append(
-                    ConversionRemark(
-                        f"{path}.enabled[{i}].weight",
-                        f"{entry.weight} is left out: a weight can't be negative",
-                    )
-                )
+                text = f"{entry.weight} is left out: a weight can't be negative"
+                self._remark(f"{path}[{i}].weight", text)
             elif entry.weight and point in _WEIGHTED:
                 enabled[-1]["weight"] = entry.weight
+        return enabled
+
+    def _disabled(self, path: str, given: Sequence[PluginEntry]) -> list[dict[str, Any]]:
         disabled = []
-        for i, entry in enumerate(plugin_set.disabled):
+        for i, entry in enumerate(given):
             if entry.name == "*" or entry.name in self._registry:
                 disabled.append({"name": entry.name})
             elif entry.name not in KUBE_PLUGINS:
-                self.remarks.append(
-                    ConversionRemark(
-                        f"{path}.disabled[{i}]",
-                        f"{entry.name!r} is left out: no plugin has this name",
-                    )
-                )
-        return {
-            field: entries
-            for field, entries in (("enabled", enabled), ("disabled", disabled))
-            if entries
-        }
+                self._remark(f"{path}[{i}]", f"{entry.name!r} is left out: no plugin has this name")
+        return disabled
 
     def plugin_config(self, ignored: Sequence[str]) -> dict[str, Any]:
         """The field ``pluginConfig``. ``ignored``: resources that extenders want to be ignored, in
@@ -149,35 +142,30 @@ class _Translating:
         """
         documents: dict[str, dict[str, Any]] = {}
         for i, entry in enumerate(self._loaded.profile.plugin_config):
-            path = f"{self._path}.pluginConfig[{i}]"
-            plugin = self._registry.get(entry.name)
-            if plugin is None or plugin.args is None:
-                text = (
-                    "there is no such plugin here"
-                    if plugin is None
-                    else "this plugin takes no arguments"
-                )
-                self.remarks.append(ConversionRemark(path, f"{entry.name!r} is left out: {text}"))
-            elif entry.name not in self._loaded.args:
-                self.remarks.append(
-                    ConversionRemark(
-                        path,
-                        (
-                            f"{entry.name} is left out: the profile does not use it, and its "
-                            f"arguments are wrong"
-                        ),
-                    )
-                )
-            elif own := {
-                name: value
-                for name, value in (entry.args or {}).items()
-                if name not in ("apiVersion", "kind")
-            }:
-                documents[entry.name] = own
+            if left_out := self._why_left_out(entry.name):
+                self._remark(f"{self._path}.pluginConfig[{i}]", left_out)
+                continue
+            header = ("apiVersion", "kind")
+            given = {
+                name: value for name, value in (entry.args or {}).items() if name not in header
+            }
+            if given:
+                documents[entry.name] = given
         if ignored:
             documents[FIT] = {**documents.get(FIT, {}), "ignoredResources": list(ignored)}
         entries = [{"name": name, "args": args} for name, args in documents.items()]
         return {"pluginConfig": entries} if entries else {}
+
+    def _why_left_out(self, name: str) -> str:
+        plugin = self._registry.get(name)
+        if plugin is None:
+            return f"{name!r} is left out: there is no such plugin here"
+        if plugin.args is None:
+            return f"{name!r} is left out: this plugin takes no arguments"
+        if name not in self._loaded.args:
+            text = "the profile does not use it, and its arguments are wrong"
+            return f"{name} is left out: {text}"
+        return ""
 
 
 # ---- objects -------------------------------------------------------------------------------------

@@ -36,29 +36,23 @@ def record(config: OperatorConfiguration, plugin: str, version: str) -> None:
 
 async def _record(config: OperatorConfiguration, plugin: str, version: str) -> None:
     connection, lease = config.client_connection, config.leader_election
+    home = (lease.resource_namespace, lease.resource_name)
     try:
         async with asyncio.timeout(WRITE_TIMEOUT_SECONDS):
             source = KubeSource(connection.kubeconfig, connection.master)
             clock = SystemClock()
-            session = await KubeSession.open(
-                source, f"moorage/{moorage.__version__} watchdog", clock
-            )
+            user_agent = f"moorage/{moorage.__version__} watchdog"
+            session = await KubeSession.open(source, user_agent, clock)
             try:
-                write = functools.partial(
-                    add, session, lease.resource_namespace, lease.resource_name, {plugin: version}
-                )
+                write = functools.partial(add, session, *home, {plugin: version})
                 await retrying(write, RETRY_SECONDS, clock, on_failure=_not_written)
             finally:
                 await session.close()
     except (KubeconfigError, OSError, TimeoutError) as error:
         log.error("plugin %s could not be quarantined: %r", plugin, error)
     else:
-        log.error(
-            "plugin %s %s is quarantined",
-            plugin,
-            version,
-            extra={"lease": f"{lease.resource_namespace}/{lease.resource_name}"},
-        )
+        extra = {"lease": "/".join(home)}
+        log.error("plugin %s %s is quarantined", plugin, version, extra=extra)
 
 
 def _not_written(error: EdgeError, delay: float) -> None:
@@ -76,18 +70,12 @@ async def add(session: HttpSession, namespace: str, lease: str, plugins: dict[st
         body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
         named = {"name": lease, "annotations": quarantine_record.annotation_value(plugins)}
         with contextlib.suppress(Conflict):
-            await session.call(
-                HttpCall("POST", leases, json.dumps({**body, "metadata": named}).encode())
-            )
+            made = json.dumps({**body, "metadata": named}).encode()
+            await session.call(HttpCall("POST", leases, made))
             return
         metadata = json.loads(await session.call(HttpCall("GET", f"{leases}/{lease}")))["metadata"]
     known = quarantine_record.parse_annotations(metadata.get("annotations"))
-    patch = {
-        "metadata": {
-            "resourceVersion": metadata["resourceVersion"],
-            "annotations": quarantine_record.annotation_value({**known, **plugins}),
-        }
-    }
-    await session.call(
-        HttpCall("PATCH", f"{leases}/{lease}", json.dumps(patch).encode(), MERGE_PATCH)
-    )
+    annotations = quarantine_record.annotation_value({**known, **plugins})
+    version = {"resourceVersion": metadata["resourceVersion"], "annotations": annotations}
+    patch = json.dumps({"metadata": version}).encode()
+    await session.call(HttpCall("PATCH", f"{leases}/{lease}", patch, MERGE_PATCH))

@@ -117,4 +117,4 @@ def test_wrong_shapes_are_left_to_the_reader(version: str, profiles: Any) -> Non
     made, _ = as_v1({"apiVersion": version, "kind": KIND, "profiles": profiles})
     with pytest.raises(ConfigurationRefused) as caught:
         read(made, RESOLVER.registry)
-    assert caught.value.verdict == "decodeError"
+    assert caught.value.stage == "decodeError"

@@ -41,6 +41,12 @@ from moorage.apps.convert.remarks import ConversionRemark
 from moorage.core.framework.arguments import Violation
 from moorage.core.framework.revisions import MAX_WEIGHT, suggest
 
+_DEFAULT_PRIORITIES = [
+    PriorityPolicy(name=name, weight=weight) for name, weight in DEFAULT_PRIORITIES.items()
+]
+_NO_DEVICE_CLAIMS = (
+    "a Policy knows no device claims: enable DynamicResources at multiPoint if pods have some"
+)
 _ALWAYS = ("SchedulingGates", "PrioritySort", "DefaultPreemption", "DefaultBinder")
 
 
@@ -100,33 +106,21 @@ class _Converting:
         self._spread_over: list[str] = []
         self._spreads_services = False
         self._hard_weight = policy.hard_pod_affinity_symmetric_weight
-        given = policy.predicates
-        self._take_predicates(
-            [PredicatePolicy(name=name) for name in DEFAULT_PREDICATES] if given is None else given
-        )
-        wanted = policy.priorities
-        defaults = [
-            PriorityPolicy(name=name, weight=weight) for name, weight in DEFAULT_PRIORITIES.items()
-        ]
-        self._take_priorities(
-            *(("default priorities", defaults) if wanted is None else ("priorities", wanted))
-        )
+        if policy.predicates is None:
+            self._take_predicates([PredicatePolicy(name=name) for name in DEFAULT_PREDICATES])
+        else:
+            self._take_predicates(policy.predicates)
+        if policy.priorities is None:
+            self._take_priorities("default priorities", _DEFAULT_PRIORITIES)
+        else:
+            self._take_priorities("priorities", policy.priorities)
         if policy.always_check_all_predicates:
-            self.remarks.append(
-                ConversionRemark(
-                    "alwaysCheckAllPredicates",
-                    "has no equivalent: the first plugin that refuses a node settles it",
-                )
-            )
-        self.remarks.append(
-            ConversionRemark(
-                "",
-                (
-                    "a Policy knows no device claims: enable DynamicResources at multiPoint if "
-                    "pods have some"
-                ),
-            )
-        )
+            text = "has no equivalent: the first plugin that refuses a node settles it"
+            self._remark("alwaysCheckAllPredicates", text)
+        self._remark("", _NO_DEVICE_CLAIMS)
+
+    def _remark(self, path: str, text: str) -> None:
+        self.remarks.append(ConversionRemark(path, text))
 
     # ---- predicates ------------------------------------------------------------------------------
 
@@ -202,27 +196,13 @@ class _Converting:
             term = {"matchExpressions": [{"key": preference.label, "operator": operator}]}
             self._preferred.append({"weight": min(priority.weight, 100), "preference": term})
             self._score(path, AFFINITY, priority)
-            self.remarks.append(
-                ConversionRemark(
-                    path,
-                    (
-                        f"{priority.name}: labelPreference is a preferred term of {AFFINITY} "
-                        f"now: nearly the same"
-                    ),
-                )
-            )
+            text = f"labelPreference is a preferred term of {AFFINITY} now: nearly the same"
+            self._remark(path, f"{priority.name}: {text}")
         elif argument.service_anti_affinity is not None:
             self._spread_over.append(argument.service_anti_affinity.label)
             self._score(path, SPREAD, priority)
-            self.remarks.append(
-                ConversionRemark(
-                    path,
-                    (
-                        f"{priority.name}: serviceAntiAffinity is a default constraint of "
-                        f"{SPREAD} now: nearly the same"
-                    ),
-                )
-            )
+            text = f"serviceAntiAffinity is a default constraint of {SPREAD} now: nearly the same"
+            self._remark(path, f"{priority.name}: {text}")
         else:
             return False
         return True
