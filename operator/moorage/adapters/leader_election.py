@@ -244,13 +244,9 @@ class LeaderElector:
             if self._held and await self._renew():
                 return True
             await self._read_lease()
-            record = claim(
-                self._observed,
-                self._identity,
-                self._clock.boottime(),
-                self._clock.now(),
-                self._times.lease_duration,
-            )
+            now, wall = self._clock.boottime(), self._clock.now()
+            lasting = self._times.lease_duration
+            record = claim(self._observed, self._identity, now, wall, lasting)
             if record is None:
                 return False
             self._claimed = True
@@ -262,20 +258,10 @@ class LeaderElector:
                 version = await self._store.create(record)
             else:
                 version = await self._store.replace(record, self._observed.version)
-        except Refused as error:
-            log.warning(
-                "the lease was not acquired or renewed: %s",
-                error,
-                extra=once_per_failure(error, "lease "),
-            )
-            return False
         except EdgeError as error:
-            log.warning(
-                "the lease was not acquired or renewed: %s",
-                error,
-                extra=once_per_failure(error, "lease "),
-            )
-            return None
+            extra = once_per_failure(error, "lease ")
+            log.warning("the lease was not acquired or renewed: %s", error, extra=extra)
+            return False if isinstance(error, Refused) else None
         self._won(record, version, sent)
         return True
 

@@ -169,17 +169,12 @@ def summarise(results: Iterable[ConditionResult], *, decided: bool = False) -> C
     for part in _ROLLED_UP:
         result = by_type.get(part)
         if result is None:
-            return ConditionResult(
-                ConditionType.READY, None, ConditionReason.WAITING, f"{part} is not known yet"
-            )
+            text = f"{part} is not known yet"
+            return ConditionResult(ConditionType.READY, None, ConditionReason.WAITING, text)
         if result.status is not True:
             if decided and active is not None and active.status is False:
-                return ConditionResult(
-                    ConditionType.READY,
-                    None,
-                    active.reason,
-                    "; ".join(dict.fromkeys((active.message, result.message))),
-                )
+                text = "; ".join(dict.fromkeys((active.message, result.message)))
+                return ConditionResult(ConditionType.READY, None, active.reason, text)
             return ConditionResult(
                 ConditionType.READY, result.status, result.reason, result.message
             )

@@ -35,23 +35,18 @@ def decode(
     faults = list(_wrong_header(plugin, document))
     own = {name: value for name, value in document.items() if name not in ("apiVersion", "kind")}
     if plugin.args is None:
-        faults += [
-            Violation(
-                name, shown(value), f"{plugin.name} takes no arguments", FieldErrorType.MALFORMED
-            )
-            for name, value in own.items()
-        ]
+        text, kind = f"{plugin.name} takes no arguments", FieldErrorType.MALFORMED
+        faults += [Violation(name, shown(value), text, kind) for name, value in own.items()]
         if faults:
             raise DecodeError(faults)
         return None
     reader = decoder(plugin.args)
     document = own if base is None else laid_over(reader.encode(base), own)
     try:
-        args = (
-            reader.decode(document)
-            if plugin.guard is None
-            else _guarded(plugin.guard, lambda: reader.decode(document))
-        )
+        if plugin.guard is None:
+            args = reader.decode(document)
+        else:
+            args = _guarded(plugin.guard, lambda: reader.decode(document))
     except DecodeError as error:
         raise DecodeError([*faults, *error.violations]) from error
     if plugin.guard is None and not trusted and isinstance(args, TimedArguments):

@@ -71,28 +71,26 @@ def error_from_response(request: str, code: int, body: bytes, retry_after: str =
     """
     status = _status(body)
     details = _of(dict, status.get("details"))
-    reason, message = (
-        _of(str, status.get("reason"))[:100],
-        _of(str, status.get("message")) or body[:500].decode(errors="replace"),
-    )
+    reason = _of(str, status.get("reason"))[:100]
+    message = _of(str, status.get("message")) or body[:500].decode(errors="replace")
+    text = f"{request}: {code} {reason}: {message[:500]}"
     if code == 410:
-        return ResourceExpired(f"{request}: 410 {reason}: {message[:500]}")
-    causes = [_of(dict, cause) for cause in _of(list, details.get("causes"))]
-    budgets = [
-        _of(str, cause.get("message"))
-        for cause in causes
-        if cause.get("reason") == "DisruptionBudget"
-    ]
-    if code == 429 and budgets:
+        return ResourceExpired(text)
+    if code == 429 and (budgets := _budgets(details)):
         return EvictionBlocked(request, code, reason, " ".join([message, *budgets]))
     if code == 429 or code >= 500:
         after = max(_seconds(retry_after), _seconds(details.get("retryAfterSeconds")))
         # 429 is said before anything is done; after a 5xx it may have been done all the same.
-        return Retryable(
-            f"{request}: {code} {reason}: {message[:500]}", after=after, outcome_unknown=code >= 500
-        )
+        return Retryable(text, after=after, outcome_unknown=code >= 500)
     kind = {401: Forbidden, 403: Forbidden, 404: NotFound, 409: Conflict}.get(code, Invalid)
     return kind(request, code, reason, message)
+
+
+def _budgets(details: dict[str, Any]) -> list[str]:
+    """What is said of the budgets that forbid an eviction."""
+    causes = [_of(dict, cause) for cause in _of(list, details.get("causes"))]
+    blocking = [cause for cause in causes if cause.get("reason") == "DisruptionBudget"]
+    return [_of(str, cause.get("message")) for cause in blocking]
 
 
 def _status(body: bytes) -> dict[str, Any]:

@@ -53,9 +53,9 @@ class Credential:
 
 async def run_exec_plugin(config: Mapping[str, Any]) -> Credential:
     """Run what a kubeconfig's ``exec`` says. Raises ExecPluginError."""
-    words = [str(config.get("command") or ""), *map(str, config.get("args") or ())]
-    written = ""
+    command, written = str(config.get("command") or ""), ""
     try:
+        words = [command, *map(str, config.get("args") or ())]
         stdout, stderr, code = await _run(words, _environment(config))
         written = f"; it wrote: {_quoted(stderr)}" if stderr.strip() else ""
         if code:
@@ -63,7 +63,7 @@ async def run_exec_plugin(config: Mapping[str, Any]) -> Credential:
         return _credential(stdout, str(config["apiVersion"]))
     except (OSError, KeyError, TypeError, ValueError) as error:
         text = _what_failed(error, str(config.get("installHint") or ""), written)
-        raise ExecPluginError(f"exec plugin {words[0]}: {text}") from error
+        raise ExecPluginError(f"exec plugin {command}: {text}") from error
 
 
 def _what_failed(error: Exception, hint: str, written: str) -> str:

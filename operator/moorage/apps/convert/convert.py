@@ -78,11 +78,8 @@ def convert(
             converting.errors.append(f"{source}: error: {error}")
     if provider is not None:
         if provider not in PROVIDERS:
-            return ConversionReport(
-                "",
-                (f"unknown algorithm provider {provider!r}: there were {' and '.join(PROVIDERS)}",),
-                2,
-            )
+            text = f"unknown algorithm provider {provider!r}: there were {' and '.join(PROVIDERS)}"
+            return ConversionReport("", (text,), 2)
         converting.translate(f"--algorithm-provider {provider}", *provider_configuration(provider))
     converting.end()
     if converting.errors:

@@ -83,19 +83,26 @@ def read(document: object, registry: Registry) -> LoadedConfiguration:
     built = [
         assembling.assemble(f"profiles[{i}]", profile) for i, profile in enumerate(config.profiles)
     ]
-    faults = [fault for profile in built for fault in profile.faults]
-    for made, read in zip(built, reads, strict=True):
-        faults += [
-            fault for name, late in read.late.items() if name in made.plugins for fault in late
-        ]
-    faults += assembling.extender_faults(
-        config, built, [{*read.args, *read.late} for read in reads]
-    )
-    if faults:
+    if faults := list(_build_faults(config, built, reads)):
         raise ConfigurationRefused("buildError", faults)
-    return LoadedConfiguration(
-        config, tuple(LoadedProfile(read.profile, read.args) for read in reads), tuple(built)
-    )
+    profiles = tuple(LoadedProfile(read.profile, read.args) for read in reads)
+    return LoadedConfiguration(config, profiles, tuple(built))
+
+
+def _build_faults(
+    config: KubeSchedulerConfiguration,
+    built: Sequence[assembling.AssembledProfile],
+    reads: Sequence[_Arguments],
+) -> Iterator[Violation]:
+    """Why the profiles cannot be made of what was read."""
+    for profile in built:
+        yield from profile.faults
+    for profile, read in zip(built, reads, strict=True):
+        for name in read.late:
+            if name in profile.plugins:
+                yield from read.late[name]
+    given = [{*read.args, *read.late} for read in reads]
+    yield from assembling.extender_faults(config, built, given)
 
 
 def _wrong_header(document: object) -> Iterator[Violation]:

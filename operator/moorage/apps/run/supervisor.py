@@ -278,20 +278,13 @@ class Supervisor:
                 now = self._parts.clock.boottime()
                 refused = min(refused, now)
                 if self._restored.is_set() or now - refused >= REFUSED_SECONDS:
-                    log.error(
-                        "the stored revisions cannot be read, so it goes on without: %s",
-                        error,
-                        extra=once_per_failure(error),
-                    )
+                    text = "the stored revisions cannot be read, so it goes on without: %s"
+                    log.error(text, error, extra=once_per_failure(error))
                     return None
             except EdgeError as error:
                 refused = math.inf
-                log.warning(
-                    "the stored revisions could not be read, next attempt in %.1f s: %s",
-                    RETRY_SECONDS,
-                    error,
-                    extra=once_per_failure(error),
-                )
+                text = "the stored revisions could not be read, next attempt in %.1f s: %s"
+                log.warning(text, RETRY_SECONDS, error, extra=once_per_failure(error))
             await self._parts.clock.sleep(RETRY_SECONDS)
 
     # ---- the end ---------------------------------------------------------------------------------

@@ -156,11 +156,8 @@ def run_watched(
     try:
         plugin, version, point = json.loads(hung)
         extra = {"plugin": plugin, "version": version, "point": point}
-        log.critical(
-            "a plugin hung for %.0f s, so its process was ended; the stacks are above",
-            MAX_CALL_SECONDS,
-            extra=extra,
-        )
+        text = "a plugin hung for %.0f s, so its process was ended; the stacks are above"
+        log.critical(text, MAX_CALL_SECONDS, extra=extra)
         record(plugin, version)
     finally:
         output.stop()
