@@ -36,6 +36,8 @@ MAX_CACHED_REVIEWS = 1024
 MAX_CONCURRENT_REVIEWS = 8
 """Reviews in flight: a flood of unknown tokens becomes none at the API server."""
 REVIEW_TIMEOUT_SECONDS = 10.0
+_UNKNOWN_CALLER = "the bearer token is not known, or not any more"
+_NO_CALLER = "a client certificate or a bearer token is needed"
 MASTERS_GROUP = "system:masters"
 """Who is of this group may do everything, also while the API server does not answer."""
 AUTHORITIES_PATH = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
@@ -154,26 +156,16 @@ class ApiReviews:
         try:
             caller = certified or await self._caller(token)
             if caller is None:
-                raise Denied(
-                    401,
-                    "the bearer token is not known, or not any more"
-                    if token
-                    else "a client certificate or a bearer token is needed",
-                )
-            if MASTERS_GROUP not in caller.groups and not await self._is_allowed(
-                caller, verb, path
-            ):
+                raise Denied(401, _UNKNOWN_CALLER if token else _NO_CALLER)
+            master = MASTERS_GROUP in caller.groups
+            if not master and not await self._is_allowed(caller, verb, path):
                 raise Denied(403, f"user {caller.name!r} may not {verb} {path}")
         except EdgeError as error:
-            log.warning(
-                "who may see %s cannot be found out, so nobody may: %s",
-                path,
-                error,
-                extra=once_per_cause(f"reviews {type(error).__name__}"),
-            )
-            raise Denied(
-                503, "who may see this cannot be found out now: the API server does not say"
-            ) from error
+            extra = once_per_cause(f"reviews {type(error).__name__}")
+            text = "who may see %s cannot be found out, so nobody may: %s"
+            log.warning(text, path, error, extra=extra)
+            text = "who may see this cannot be found out now: the API server does not say"
+            raise Denied(503, text) from error
 
     async def client_authorities(self) -> str:
         """``client-ca-file`` of the ConfigMap in which kube-apiserver says whose client

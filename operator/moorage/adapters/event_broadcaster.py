@@ -121,17 +121,12 @@ class EventBroadcaster:
     def record(self, event: Event) -> None:
         """Log it and queue it."""
         event = dataclasses.replace(event, note=printable(event.note))
-        kind, name = (
-            event.regarding.kind.lower(),
-            f"{event.regarding.namespace}/{event.regarding.name}".lstrip("/"),
-        )
+        kind = event.regarding.kind.lower()
+        name = f"{event.regarding.namespace}/{event.regarding.name}".lstrip("/")
         if event.warning:
             cause = f"event {event.reason} {kind} {name} {shortened_note(event.note)}"
-            log.warning(
-                "event: %s",
-                event.note,
-                extra=once_per_cause(cause, reason=event.reason, **{kind: name}),
-            )
+            extra = once_per_cause(cause, reason=event.reason, **{kind: name})
+            log.warning("event: %s", event.note, extra=extra)
         else:
             log.info("event: %s", event.note, extra={"reason": event.reason, kind: name})
         series = self._series_of(event)
@@ -268,19 +263,15 @@ class EventBroadcaster:
         """Bring the API server's copy up to date."""
         count = series.count
         if series.sent:
-            body = _encode({"series": _counted(series)})
+            body, path = _encode({"series": _counted(series)}), f"{series.path}/{series.name}"
             try:
-                await self._session.call(
-                    HttpCall("PATCH", f"{series.path}/{series.name}", body, MERGE_PATCH)
-                )
+                await self._session.call(HttpCall("PATCH", path, body, MERGE_PATCH))
                 series.sent = count
                 return
             except NotFound:
                 # It has expired, or somebody deleted it: begin anew.
-                series.sent, series.name = (
-                    0,
-                    self._name(series.event.regarding.name, self._clock.now()),
-                )
+                series.sent = 0
+                series.name = self._name(series.event.regarding.name, self._clock.now())
         # Conflict: an attempt whose answer did not come has created it after all.
         with contextlib.suppress(Conflict):
             await self._session.call(HttpCall("POST", series.path, _encode(self._body(series))))

@@ -295,9 +295,8 @@ class HttpKubeWriter:
             "revision": revision.number,
             "data": revision.data,
         }
-        await self._send(
-            "POST", f"/apis/apps/v1/namespaces/{self._namespace}/controllerrevisions", _encode(body)
-        )
+        path = f"/apis/apps/v1/namespaces/{self._namespace}/controllerrevisions"
+        await self._send("POST", path, _encode(body))
 
     async def delete_revision(self, name: str) -> None:
         await self._delete(f"/apis/apps/v1/namespaces/{self._namespace}/controllerrevisions/{name}")

@@ -122,11 +122,8 @@ class HttpsServer:
             try:
                 self._authorities = await self._gatekeeper.client_authorities()
             except EdgeError as error:
-                log.warning(
-                    "whose client certificates count could not be read: %s",
-                    error,
-                    extra=once_per_cause("client authorities"),
-                )
+                text = "whose client certificates count could not be read: %s"
+                log.warning(text, error, extra=once_per_cause("client authorities"))
             if self._certificates.refresh(self._authorities):
                 for connection in list(self._connections):
                     if not connection.busy:
@@ -151,11 +148,8 @@ class HttpsServer:
             try:
                 accepted, _ = await loop.sock_accept(listening)
             except OSError as error:
-                log.warning(
-                    "a connection could not be taken: %s",
-                    error,
-                    extra=once_per_cause(f"accept {error.errno}"),
-                )
+                extra = once_per_cause(f"accept {error.errno}")
+                log.warning("a connection could not be taken: %s", error, extra=extra)
                 if error.errno in _FULL:
                     self._make_room()
                 await self._clock.sleep(FULL_SECONDS)
@@ -217,9 +211,8 @@ class HttpsServer:
         except ConnectionError:
             connection.end()  # nobody is there to be answered
         except Exception as error:
-            log.exception(
-                "a request could not be answered", extra=once_per_bug(error, path=request.path)
-            )
+            extra = once_per_bug(error, path=request.path)
+            log.exception("a request could not be answered", extra=extra)
             if request.writer.output_size:
                 connection.end()  # the reader must not take a part for the whole
         finally:
@@ -265,10 +258,9 @@ async def _bound(address: str, port: int) -> list[socket.socket]:
     except OSError as error:
         for each in sockets:
             each.close()
+        where = f"serving.bindAddress {address}, serving.securePort {port}"
         why = os.strerror(error.errno or 0).lower()
-        raise OSError(
-            error.errno, f"serving.bindAddress {address}, serving.securePort {port}: {why}"
-        ) from error
+        raise OSError(error.errno, f"{where}: {why}") from error
     return sockets
 
 

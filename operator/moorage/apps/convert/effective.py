@@ -68,9 +68,8 @@ def _profile(
         },
     }
     if documents:
-        document["pluginConfig"] = [
-            {"name": name, "args": args} for name, args in documents.items()
-        ]
+        entries = [{"name": name, "args": args} for name, args in documents.items()]
+        document["pluginConfig"] = entries
     if profile.percentage_of_nodes_to_score is not None:
         document["percentageOfNodesToScore"] = profile.percentage_of_nodes_to_score
     return document
@@ -88,13 +87,11 @@ def _args(name: str, args: Any, ignored: list[str], registry: Registry) -> Any:
     if plugin is None or plugin.args is None:
         return args
     document = plugin_args.encode(plugin.args() if args is None else args)
-    document = {
-        field: value for field, value in document.items() if field not in OURS.get(name, ())
-    }
+    ours = OURS.get(name, ())
+    document = {field: value for field, value in document.items() if field not in ours}
     if name == FIT:
-        document["scoringStrategy"] = _with_resources(
-            document.get("scoringStrategy") or {"type": "LeastAllocated"}
-        )
+        strategy = document.get("scoringStrategy") or {"type": "LeastAllocated"}
+        document["scoringStrategy"] = _with_resources(strategy)
         if ignored:
             document["ignoredResources"] = ignored
     elif name == "NodeResourcesBalancedAllocation":

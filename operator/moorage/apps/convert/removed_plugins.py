@@ -26,12 +26,8 @@ def without_removed(
             remarks += _remove(f"profiles[{i}].plugins.{point}", plugin_set, gone)
         for j, entry in enumerate(objects_in(profile, "pluginConfig")):
             if entry.get("name") in REMOVED:
-                remarks.append(
-                    ConversionRemark(
-                        f"profiles[{i}].pluginConfig[{j}]",
-                        f"{entry['name']} is gone: {LIMITS} takes no arguments",
-                    )
-                )
+                text = f"{entry['name']} is gone: {LIMITS} takes no arguments"
+                remarks.append(ConversionRemark(f"profiles[{i}].pluginConfig[{j}]", text))
         if isinstance(profile.get("pluginConfig"), list):
             kept = [
                 one

@@ -22,19 +22,14 @@ _GONE = f'was invalid in version "v1" (KubeSchedulerConfiguration is version "{A
 def violations(config: KubeSchedulerConfiguration) -> Iterator[Violation]:
     """Everything, in the order of the fields."""
     if config.parallelism <= 0:
-        yield Violation(
-            "parallelism", config.parallelism, "should be an integer value greater than zero"
-        )
+        text = "should be an integer value greater than zero"
+        yield Violation("parallelism", config.parallelism, text)
     yield from _of_leader_election(config.leader_election)
-    if config.client_connection.burst < 0:
-        yield Violation(
-            "clientConnection.burst", config.client_connection.burst, "must be non-negative"
-        )
+    if (burst := config.client_connection.burst) < 0:
+        yield Violation("clientConnection.burst", burst, "must be non-negative")
     yield from _of_percentage("percentageOfNodesToScore", config.percentage_of_nodes_to_score)
-    if config.pod_initial_backoff_seconds <= 0:
-        yield Violation(
-            "podInitialBackoffSeconds", config.pod_initial_backoff_seconds, "must be greater than 0"
-        )
+    if (initial := config.pod_initial_backoff_seconds) <= 0:
+        yield Violation("podInitialBackoffSeconds", initial, "must be greater than 0")
     if config.pod_max_backoff_seconds < config.pod_initial_backoff_seconds:
         text = "must be greater than or equal to PodInitialBackoffSeconds"
         yield Violation("podMaxBackoffSeconds", config.pod_max_backoff_seconds, text)
@@ -51,24 +46,15 @@ def _of_leader_election(election: LeaderElectionConfiguration) -> Iterator[Viola
     """Nothing when there is no election."""
     if not election.leader_elect:
         return
-    lease, renew = election.lease_duration, election.renew_deadline
-    for name, value in (
-        ("leaseDuration", lease),
-        ("renewDeadline", renew),
-        ("retryPeriod", election.retry_period),
-    ):
+    path, lease, renew = "leaderElection", election.lease_duration, election.renew_deadline
+    times = {"leaseDuration": lease, "renewDeadline": renew, "retryPeriod": election.retry_period}
+    for name, value in times.items():
         if value <= 0:
-            yield Violation(f"leaderElection.{name}", value, "must be greater than zero")
+            yield Violation(f"{path}.{name}", value, "must be greater than zero")
     if lease <= renew:
-        yield Violation(
-            "leaderElection.leaseDuration", renew, "must be greater than `RenewDeadline`"
-        )
-    if election.resource_lock != "leases":
-        yield Violation(
-            "leaderElection.resourceLock",
-            election.resource_lock,
-            'resourceLock value must be "leases"',
-        )
+        yield Violation(f"{path}.leaseDuration", renew, "must be greater than `RenewDeadline`")
+    if (lock := election.resource_lock) != "leases":
+        yield Violation(f"{path}.resourceLock", lock, 'resourceLock value must be "leases"')
 
 
 # ---- profiles ------------------------------------------------------------------------------------
@@ -80,34 +66,22 @@ def _of_profiles(profiles: tuple[KubeSchedulerProfile, ...]) -> Iterator[Violati
         path, name = f"profiles[{i}]", profile.scheduler_name or ""
         yield from _of_profile(path, profile)
         if name in names:
-            yield Violation(
-                f"{path}.schedulerName",
-                names[name],
-                "another profile has this name",
-                FieldErrorType.DUPLICATE,
-            )
+            text, kind = "another profile has this name", FieldErrorType.DUPLICATE
+            yield Violation(f"{path}.schedulerName", names[name], text, kind)
         names.setdefault(name, path)
         if profile.plugins.queue_sort != profiles[0].plugins.queue_sort:
             yield Violation(f"{path}.plugins.queueSort", "{…}", "must be the same for all profiles")
     if profiles and len(profiles[0].plugins.queue_sort.enabled) > 1:
-        yield Violation(
-            "profiles[0].plugins.queueSort.Enabled",
-            "[…]",
-            "only one queue sort plugin can be enabled",
-        )
+        text = "only one queue sort plugin can be enabled"
+        yield Violation("profiles[0].plugins.queueSort.Enabled", "[…]", text)
 
 
 def _of_profile(path: str, profile: KubeSchedulerProfile) -> Iterator[Violation]:
-    if not profile.scheduler_name:
-        yield Violation(
-            f"{path}.schedulerName",
-            profile.scheduler_name,
-            "Required value",
-            FieldErrorType.REQUIRED,
-        )
-    yield from _of_percentage(
-        f"{path}.percentageOfNodesToScore", profile.percentage_of_nodes_to_score
-    )
+    if not (name := profile.scheduler_name):
+        kind = FieldErrorType.REQUIRED
+        yield Violation(f"{path}.schedulerName", name, "Required value", kind)
+    percentage = profile.percentage_of_nodes_to_score
+    yield from _of_percentage(f"{path}.percentageOfNodesToScore", percentage)
     for point in POINTS:
         for i, plugin in enumerate(profile.plugins.at(point).enabled):
             if plugin.name in REMOVED:

@@ -32,13 +32,10 @@ def render(state: ClusterState, now: datetime.datetime, height: int) -> Renderab
     """Replicas, profiles, nodes, and what was decided last, in as many lines as the terminal
     has.
     """
-    problems = [
-        f"{profile.name}: {profile.problem}" for profile in state.profiles if profile.problem
-    ]
+    problems = [f"{one.name}: {one.problem}" for one in state.profiles if one.problem]
     if state.strangers:
-        problems.append(
-            f"pods whose schedulerName is no profile's, which nobody places: {state.strangers}"
-        )
+        text = "pods whose schedulerName is no profile's, which nobody places"
+        problems.append(f"{text}: {state.strangers}")
     room = height - len(state.profiles) - len(problems) - _OTHER_LINES
     decisions = state.decisions[: min(MAX_DECISIONS, max(FEWEST, room // 2))]
     nodes = _nodes(state.nodes, min(MAX_NODES, max(FEWEST, room - len(decisions))))
@@ -110,14 +107,8 @@ def _nodes(nodes: Sequence[NodeUse], most: int) -> Table:
             for shares in zip(*((node.cpu, node.memory) for node in others), strict=True)
         )
         pods = sum(node.pods for node in others)
-        table.add_row(
-            Text(f"and {len(others)} more", style="dim"),
-            "",
-            bar(cpu),
-            bar(memory),
-            str(pods),
-            style="dim",
-        )
+        more = Text(f"and {len(others)} more", style="dim")
+        table.add_row(more, "", bar(cpu), bar(memory), str(pods), style="dim")
     return table
 
 

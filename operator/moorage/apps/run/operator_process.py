@@ -55,9 +55,8 @@ def _operate(config: OperatorConfiguration, marks: CallMarks) -> int:
         with asyncio.Runner(loop_factory=loop_factory()) as runner:
             status = runner.run(_run(config, marks, functools.partial(_end_at_once, output)))
             if stuck := runner.run(end_tasks(END_TASKS_SECONDS)):
-                log.error(
-                    "tasks that do not end hold up this process no longer: %s", ", ".join(stuck)
-                )
+                text = "tasks that do not end hold up this process no longer: %s"
+                log.error(text, ", ".join(stuck))
                 _end_at_once(output, status)  # the runner would wait for them
             return status
     except PackageErrors as errors:

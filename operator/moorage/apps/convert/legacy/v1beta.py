@@ -36,20 +36,13 @@ def as_v1(document: Mapping[str, Any]) -> tuple[dict[str, Any], list[ConversionR
         if isinstance(plugins, dict) and before_v1beta3:
             profile["plugins"] = _weighed_as_before(plugins)
         for entry in objects_in(profile, "pluginConfig"):
-            if (
-                (args := entry.get("args"))
-                and isinstance(args, dict)
-                and args.get("apiVersion") in OLDER
-            ):
+            args = entry.get("args")
+            if isinstance(args, dict) and args.get("apiVersion") in OLDER:
                 args["apiVersion"] = API_VERSION
     election = plain.get("leaderElection")
     if isinstance(election, dict) and election.get("resourceLock", "leases") != "leases":
-        remarks.append(
-            ConversionRemark(
-                "leaderElection.resourceLock",
-                f"{election.pop('resourceLock')!r} is gone: the lock is a Lease",
-            )
-        )
+        text = f"{election.pop('resourceLock')!r} is gone: the lock is a Lease"
+        remarks.append(ConversionRemark("leaderElection.resourceLock", text))
     return {**plain, "apiVersion": API_VERSION}, remarks
 
 
