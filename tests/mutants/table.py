@@ -163,6 +163,61 @@ MUTANTS: Final = (
         tests=("tests/core/structures/test_all_or_none.py",),
     ),
     Mutant(
+        name="listeners: nobody follows which pods occupy nodes",
+        file="core/columns/cache.py",
+        old="        if self._pod_listener is not None:\n",
+        new="        if False:\n",
+        tests=("tests/core/queue/test_pod_group_members.py",),
+    ),
+    Mutant(
+        name="listeners: a PodGroup that changes is not looked at",
+        file="core/queue/pod_group_members.py",
+        old="        store.follow(PodGroup, self._declaration_changed)\n",
+        new="",
+        tests=("tests/core/queue/test_pod_group_members.py",),
+    ),
+    Mutant(
+        name="listeners: nobody hears which room is not kept any more",
+        file="core/columns/nominations.py",
+        old="        if self._listener is not None:\n",
+        new="        if False:\n",
+        tests=("tests/core/columns/test_nominations.py",),
+    ),
+    Mutant(
+        name="listeners: room that is not kept any more wakes nobody",
+        file="engine/scheduling/nomination_controller.py",
+        old=(
+            "        self.queue.move_on_event("
+            "resources_freed(on_node(pod, node)), self.clock.boottime())\n"
+        ),
+        new="        pass\n",
+        tests=("tests/engine/scheduling/test_nomination_controller.py",),
+    ),
+    Mutant(
+        name="listeners: the status of a pod that has its place follows its nomination",
+        file="engine/reports/pod_conditions.py",
+        old="return None if placed or node ==",
+        new="return None if node ==",
+        tests=("tests/engine/reports/test_pod_conditions.py",),
+    ),
+    Mutant(
+        name="budget: a call of the CEL plugin never ends early",
+        file="core/plugins/cel/cached_results.py",
+        old="if learned and is_over():",
+        new="if False:",
+        tests=("tests/core/plugins/cel/test_plugin.py",),
+    ),
+    Mutant(
+        name="devices: nodes whose devices change are not noted",
+        file="core/devices/ledger.py",
+        old=(
+            "                seen.shape = None\n"
+            "            self._nodes.mark_devices_changed((name,))\n"
+        ),
+        new="                seen.shape = None\n",
+        tests=("tests/core/devices/test_ledger.py",),
+    ),
+    Mutant(
         name="names: numbers are never free again",
         file="core/structures/numbering.py",
         old="            self.values[old] = self.values[0]\n            self._free.append(old)\n",

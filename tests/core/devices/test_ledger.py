@@ -263,6 +263,27 @@ def test_shapes_leave_names_out_and_see_who_has_what() -> None:
     assert ledger.shape(NODES[0]) == ledger.shape(NODES[1])
 
 
+def test_a_node_is_noted_when_one_of_its_devices_is_taken() -> None:
+    """And another one is not."""
+    cache = Cache()
+    for node in (*NODES, *(make_node(f"other{i}") for i in range(9))):
+        cache.put_node(node)
+    spec = ResourceSliceSpec(
+        driver="a", pool=ResourcePool("p", 1, 1), devices=(Device(name="d"),), node_name="n1"
+    )
+    cache.store.put(ResourceSlice(ObjectMeta("s"), spec))
+    ledger = cache.store.index(DeviceLedger)
+    assert ledger.available(NODES[1]).pools
+    reader = cache.nodes.reader(frozenset({Aspect.DEVICES}))
+    reader.catch_up(cache.nodes.rows)
+    result = AllocatedDevice(driver="a", pool="p", device="d")
+    allocated = ResourceClaimStatus(Allocation(DeviceAllocation((result,))))
+    ledger.assume(ResourceClaim(ClaimMeta("c", "ns", "uid"), status=allocated))
+    changed = reader.catch_up(cache.nodes.rows)
+    assert changed is not None
+    assert changed.tolist() == [cache.nodes.row_of["n1"]]
+
+
 def test_a_claim_that_goes_is_not_assumed_any_more() -> None:
     """Its devices are free."""
     store = Store()
