@@ -22,10 +22,10 @@ from tests.engine.worlds import make_engine
 from tests.fakes.kube import InMemoryKube
 from tests.fakes.sinks import FakeEventRecorder
 
-COUNT = 3
+COUNT = 2
 WHILE_THERE = 400 * 1024
 ONCE_GONE = 50 * 1024
-EDITS = 6
+EDITS = 3
 Args = dict[str, Any]
 
 

@@ -18,7 +18,7 @@ import asyncio
 import dataclasses
 from collections.abc import Callable
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.core.framework.status import Code, Status
@@ -31,6 +31,7 @@ from moorage.ports.kube import PodRef
 from tests.builders import make_node, make_pod
 from tests.engine.running import STEPS, Running
 from tests.engine.worlds import a_body, on_node
+from tests.examples import few
 from tests.fakes.clocks import settle
 from tests.fakes.kube import InMemoryKube
 
@@ -255,7 +256,7 @@ class Storm:
             assert reason.message.startswith("0/2 nodes are available: 2 Insufficient cpu.")
 
 
-@settings(max_examples=40)
+@few(40)
 @given(st.lists(GUSTS, min_size=1, max_size=8))
 def test_any_storm_passes(gusts: list[Gust]) -> None:
     """What the module's docstring says."""

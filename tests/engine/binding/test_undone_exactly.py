@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from moorage.core.columns.cache import Cache
@@ -26,6 +26,7 @@ from tests.engine import having_volumes as storage
 from tests.engine.binding import test_device_binder as devices
 from tests.engine.running import Running
 from tests.engine.worlds import a_body
+from tests.examples import few
 from tests.fakes.clocks import settle
 
 WRITES = (
@@ -236,7 +237,7 @@ def compare(world: Running) -> None:
     )
 
 
-@settings(max_examples=40)
+@few(40)
 @given(
     patient=st.booleans(),
     steps=st.lists(st.sampled_from(sorted(STEPS)), max_size=14).map(

@@ -21,6 +21,7 @@ from moorage.ports.kube import StoredRevision
 from moorage.ports.made_names import MAX_NAME_CHARACTERS
 from tests.builders import make_pod
 from tests.engine.worlds import RESOLVER, a_body, a_config, make_engine, versioned
+from tests.examples import few
 from tests.fakes.clocks import EagerClock
 from tests.fakes.kube import InMemoryKube
 from tests.fakes.sinks import FakeEventRecorder
@@ -62,6 +63,7 @@ JSON = st.recursive(
 )
 
 
+@few(50)
 @given(once_good=st.booleans(), spec=JSON, status=JSON, config_spec=JSON, config_status=JSON)
 def test_nonsense_is_told_in_status_and_good_profiles_decide(
     once_good: bool, spec: Any, status: Any, config_spec: Any, config_status: Any

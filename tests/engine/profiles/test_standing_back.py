@@ -23,6 +23,7 @@ from moorage.ports.leadership import Leadership
 from moorage.ports.stored_kinds import NAMESPACES
 from tests.builders import make_node, make_pod
 from tests.engine.worlds import RESOLVER, Bench, a_body, make_engine, versioned
+from tests.examples import few
 from tests.fakes.kube import InMemoryKube
 from tests.fakes.sinks import FakeEventRecorder
 
@@ -168,6 +169,7 @@ STEPS = st.tuples(
 )
 
 
+@few(40)
 @given(st.lists(STEPS, max_size=15))
 def test_any_history_of_profiles_leaves_each_name_to_one(
     steps: list[tuple[str, str, str, bool]],
