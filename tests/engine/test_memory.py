@@ -1,8 +1,9 @@
 """What SchedulerProfiles and PluginConfigs take in memory: the largest ones that are allowed, and
 those that are refused.
 
-Each object may take 400 KiB while it exists, so that a thousand take 400 MiB, and a fraction of
-that once it is gone.
+A thousand pairs may take 400 MiB while they exist and 100 MiB once they are gone, by what the
+system counts (tests/load/test_memory.py). Versions that are not swapped yet, and what the allocator
+keeps between objects, take more than twice what is counted here.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from tests.fakes.kube import InMemoryKube
 from tests.fakes.sinks import FakeEventRecorder
 
 COUNT = 2
-WHILE_THERE = 400 * 1024
-ONCE_GONE = 50 * 1024
+WHILE_THERE = 100 * 1024
+ONCE_GONE = 25 * 1024
 EDITS = 3
 Args = dict[str, Any]
 
@@ -129,9 +130,7 @@ class Tenant:
 @pytest.mark.parametrize("inline", [False, True], ids=["referred to", "inline"])
 @pytest.mark.parametrize("make", [longest, most, objects, wrong, too_large])
 def test_what_a_tenant_may_write(make: Callable[[int], Args], inline: bool) -> None:
-    """A thousand of each kind fit into 400 MiB, edited over and over, and are gone when they are
-    deleted.
-    """
+    """However often both are edited; and they are gone when they are deleted."""
     warm = Tenant()
     warm.write(make, inline=inline)
     tenant = Tenant()

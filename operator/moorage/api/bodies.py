@@ -32,11 +32,11 @@ written anew.
 """
 MAX_DEPTH = 64
 """Levels of a spec."""
-MAX_VALUES = 1_000
+MAX_VALUES = 400
 """Values of a field of a spec, at all levels together: the arguments of a plugin have a few hundred
 at most.
 """
-MOST_BYTES = 32 * 1024
+MOST_BYTES = 12 * 1024
 """Of a whole spec's JSON: thousands of objects must find room in memory, with what is made of
 them.
 """

@@ -41,6 +41,7 @@ from moorage.adapters.system_clock import SystemClock
 from moorage.api.operator_config import OperatorConfiguration
 from moorage.api.resolution import Resolver
 from moorage.apps.run import health
+from moorage.apps.run.freed_memory import give_back
 from moorage.apps.run.pulse import GRACE_SECONDS, Pulse
 from moorage.apps.run.replica_state import ReplicaState
 from moorage.apps.run.side_loop import OneLoop, Side
@@ -189,6 +190,7 @@ def _assemble(config: OperatorConfiguration, given: Overrides, sessions: _Sessio
             "comparison": comparison.run,
             "pulse": lambda: side.run(pulse.run()),
             "serving": lambda: side.run(server.run()),
+            "freed memory": lambda: give_back(clock),
         },
         prepare=lambda: _ensure_namespace(session, clock, namespace),
         warm=lambda: _warm(session),
