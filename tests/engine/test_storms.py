@@ -256,7 +256,7 @@ class Storm:
             assert reason.message.startswith("0/2 nodes are available: 2 Insufficient cpu.")
 
 
-@few(40)
+@few(25)
 @given(st.lists(GUSTS, min_size=1, max_size=8))
 def test_any_storm_passes(gusts: list[Gust]) -> None:
     """What the module's docstring says."""

@@ -19,6 +19,7 @@ from moorage.core.pods.requests import PODS, Requests, pod_requests, unreadable_
 from moorage.engine.binding.sender import BOUND, GONE, BindingOutcome
 from tests.builders import make_node, make_pod
 from tests.engine.worlds import Bench, on_node, unreadable, versioned
+from tests.examples import few
 
 FAILED = BindingOutcome(False, error_status("the API server is on holiday"))
 NODES = ("n1", "n2", "n3")
@@ -283,5 +284,5 @@ class Machine(RuleBasedStateMachine):
         }
 
 
-Machine.TestCase.settings = settings(stateful_step_count=40)
+Machine.TestCase.settings = settings(few(50), stateful_step_count=40)
 TestAnyOrder = Machine.TestCase
