@@ -23,9 +23,9 @@ from tests.engine.worlds import make_engine
 from tests.fakes.kube import InMemoryKube
 from tests.fakes.sinks import FakeEventRecorder
 
-COUNT = 2
+COUNT = 3
 WHILE_THERE = 100 * 1024
-ONCE_GONE = 25 * 1024
+ONCE_GONE = 50 * 1024
 EDITS = 3
 Args = dict[str, Any]
 
@@ -131,8 +131,10 @@ class Tenant:
 @pytest.mark.parametrize("make", [longest, most, objects, wrong, too_large])
 def test_what_a_tenant_may_write(make: Callable[[int], Args], inline: bool) -> None:
     """However often both are edited; and they are gone when they are deleted."""
-    warm = Tenant()
+    warm = Tenant()  # what is made once for all is none of theirs
     warm.write(make, inline=inline)
+    warm.write(make, inline=inline)
+    warm.write(make, deleted=True)
     tenant = Tenant()
     tracemalloc.start()
     try:
