@@ -37,6 +37,7 @@ from moorage.core.framework.interfaces import (
     ScoreExtensions,
     ScorePlugin,
     Scores,
+    SharedSignPlugin,
     SignPlugin,
     default_normalize_score,
 )
@@ -123,6 +124,7 @@ __all__ = [
     "ScoreExtensions",
     "ScorePlugin",
     "Scores",
+    "SharedSignPlugin",
     "SignPlugin",
     "Snapshot",
     "Status",

@@ -359,7 +359,7 @@ FallibleFilterPlugin FeasibleScorePlugin FieldErrorType FilterPlugin HasMetadata
 NodeScores ObjectMeta ObjectReadingPlugin PermitActor PermitWait Plugin PluginRegistration
 PluginSpec Pod PostBindActor PostFilterPlugin PostFilterResult PreBindActor PreEnqueuePlugin
 PreFilterExtensions PreFilterPlugin PreFilterResult PreScorePlugin QuantityError QueueingHintFn
-Reason ReservePlugin ReserveResult Rows ScalarPlugin ScoreExtensions ScorePlugin Scores SignPlugin
-Snapshot Status Struct Versioned Violation Why default_normalize_score error_status key milli_value
-pod_ref rejected value
+Reason ReservePlugin ReserveResult Rows ScalarPlugin ScoreExtensions ScorePlugin Scores
+SharedSignPlugin SignPlugin Snapshot Status Struct Versioned Violation Why default_normalize_score
+error_status key milli_value pod_ref rejected value
 """

@@ -59,6 +59,7 @@ ATTEMPT = FailedAttempt(SNAPSHOT, ZEROS, cast("Any", None), cast("Any", None), 1
 ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "pre_enqueue": (POD, Store()),
     "sign_pod": (POD, SNAPSHOT),
+    "sign_depends_on": (POD, SNAPSHOT),
     "pre_filter": (POD, SNAPSHOT),
     "filter": (POD, SNAPSHOT, ROWS),
     "explain": (POD, 1),
@@ -75,6 +76,7 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
 GOOD: dict[str, Any] = {
     "pre_enqueue": SUCCESS,
     "sign_pod": b"",
+    "sign_depends_on": None,
     "pre_filter": PreFilterResult(SKIP, node_names=frozenset({"n1"})),
     "filter": ZEROS,
     "explain": ((NO, ""),),
@@ -146,6 +148,7 @@ NONSENSE: list[tuple[str, Any, str]] = [
         "reasons that are no tuple of str: str",
     ),
     ("sign_pod", "text", "str instead of bytes"),
+    ("sign_depends_on", (5,), "no tuple of clocks"),
     ("pre_filter", SUCCESS, "Status instead of a PreFilterResult"),
     ("pre_filter", PreFilterResult(cast("Any", None)), STATUS),
     (

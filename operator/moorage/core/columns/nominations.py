@@ -124,6 +124,10 @@ class Nominator:
         else than before, too.
         """
         uid, shown = pod.metadata.uid, pod.status.nominated_node_name
+        if not shown and not (
+            uid in self._records or uid in self._unwritten or uid in self._lapsed
+        ):
+            return False
         before, node = self.nominated_node(uid), self._unwritten.get(uid, shown)
         lapsed = self._lapsed.get(uid) == node
         old = self._records.get(uid)

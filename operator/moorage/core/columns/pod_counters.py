@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kubefacts.labels import Selector
+from moorage.core.columns.change_log import VersionCounter
 from moorage.core.objects.meta import Labels, Namespace, PartialObject
 from moorage.core.objects.pods import Pod
 from moorage.core.pods.affinity_terms import AffinityTerm, pod_terms
@@ -205,6 +206,8 @@ class PodCounters:
         self._matching: OrderedDict[PodQuery, RowCounter] = OrderedDict()
         self._words = 0
         self._queries: SelectorIndex[PodQuery] = SelectorIndex()
+        self.existing_terms = VersionCounter()
+        """Moves when pods carry a term that none did before, or none carry it any more."""
         self._existing: dict[ExistingTerm, RowCounter] = {}
         self._terms: SelectorIndex[ExistingTerm] = SelectorIndex()
 
@@ -288,6 +291,8 @@ class PodCounters:
         self._existing[carried] = counter
         if not counter.total:
             del self._existing[carried]
+        if known is None or not counter.total:
+            self.existing_terms.increment()
 
     def _make(self) -> RowCounter:
         self._made += 1

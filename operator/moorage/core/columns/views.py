@@ -39,6 +39,9 @@ class PodCountersView(Protocol):
     """
 
     @property
+    def existing_terms(self) -> Versioned: ...
+
+    @property
     def has_existing_terms(self) -> bool: ...
 
     def existing_terms_matching(self, pod: Pod) -> Iterator[tuple[ExistingTerm, RowCounts]]: ...

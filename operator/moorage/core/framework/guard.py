@@ -239,6 +239,10 @@ def _bytes(_plugin: _Guarded, _args: tuple[Any, ...], answer: Any) -> str:
     return "" if isinstance(answer, bytes) else f"gave {_shown(answer)} instead of bytes"
 
 
+def _sign_depends_on(_plugin: _Guarded, _args: tuple[Any, ...], answer: Any) -> str:
+    return "" if answer is None else _versioned(answer)
+
+
 def _pre_enqueue_status(_plugin: _Guarded, _args: tuple[Any, ...], answer: Any) -> str:
     return _status(answer, {Code.SUCCESS, Code.ERROR, *REJECTED})
 
@@ -326,6 +330,7 @@ def _post_filter_result(_plugin: _Guarded, args: tuple[Any, ...], answer: Any) -
 _METHODS: dict[str, tuple[str, Check]] = {
     "pre_enqueue": (ExtensionPoint.PRE_ENQUEUE, _pre_enqueue_status),
     "sign_pod": (ExtensionPoint.PRE_FILTER, _bytes),
+    "sign_depends_on": (ExtensionPoint.PRE_FILTER, _sign_depends_on),
     "pre_filter": (ExtensionPoint.PRE_FILTER, _prepared),
     "filter": (ExtensionPoint.FILTER, _codes),
     "explain": (ExtensionPoint.FILTER, _why),

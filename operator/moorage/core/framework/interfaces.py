@@ -185,6 +185,18 @@ class SignPlugin(Plugin, Protocol):
 
 
 @runtime_checkable
+class SharedSignPlugin(SignPlugin, Protocol):
+    """A plugin that tells pods apart by no more than their namespace, spec, labels and owners, most
+    of them at least: it is asked once for all that agree in these.
+    """
+
+    def sign_depends_on(self, pod: Pod, snapshot: Snapshot) -> tuple[Versioned, ...] | None:
+        """What ``sign_pod`` goes by beside these; when one of them moves, it is asked again. None
+        where it goes by more of such a pod: then it is asked for each.
+        """
+
+
+@runtime_checkable
 class PreFilterPlugin(Plugin, Protocol):
     """Compiles what a template asks for, once."""
 

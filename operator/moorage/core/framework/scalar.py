@@ -116,9 +116,11 @@ class _Scalar:
 
 def as_columnar(decider: type[Any], guard: Guard) -> type[Plugin]:
     """A class of columnar plugins that ask the scalar ones which ``decider`` makes."""
-    methods: dict[str, Any] = {
-        "sign_pod": _own_sign_pod if hasattr(decider, "sign_pod") else _sign_pod
-    }
+    methods: dict[str, Any] = (
+        {"sign_pod": _own_sign_pod}
+        if hasattr(decider, "sign_pod")
+        else {"sign_pod": _sign_pod, "sign_depends_on": _sign_depends_on}
+    )
     if hasattr(decider, "filter_node"):
         methods |= {"pre_filter": _prepare, "filter": _filter, "explain": _explain}
     if hasattr(decider, "score_node"):
@@ -150,6 +152,10 @@ def _sign_pod(_self: _Scalar, pod: Pod, _snapshot: Snapshot) -> bytes:
     return msgspec.msgpack.encode(
         (sorted((metadata.labels or {}).items()), metadata.owner_references)
     )
+
+
+def _sign_depends_on(_self: _Scalar, _pod: Pod, _snapshot: Snapshot) -> tuple[Versioned, ...]:
+    return ()
 
 
 def _own_sign_pod(self: _Scalar, pod: Pod, snapshot: Snapshot) -> bytes:

@@ -13,6 +13,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from moorage.core.columns.change_log import Versioned
 from moorage.core.columns.nodes.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.store import Lister
@@ -171,6 +172,10 @@ class NodeVolumeLimits:
     def sign_pod(self, pod: Pod, snapshot: Snapshot) -> bytes:
         """Claims of ephemeral volumes are named after their pod."""
         return identity_for_claims(pod)
+
+    def sign_depends_on(self, pod: Pod, snapshot: Snapshot) -> tuple[Versioned, ...] | None:
+        """Others have no such claims."""
+        return None if identity_for_claims(pod) else ()
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
         """The pod's volumes as CSI drivers know them; a pod that has no claims and none of these

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import msgspec
 
-from moorage.core.objects.pods import Pod, PodStatus, Volume
+from moorage.core.objects.pods import Pod, PodSpec, PodStatus, Volume
 
 _encode = msgspec.msgpack.Encoder().encode
 _NOTHING = PodStatus()
@@ -24,6 +24,18 @@ def pod_signature(pod: Pod) -> bytes:
     """Equal for pods that may share masks and scores: namespace, spec, and what a kubelet said of
     resources.
     """
+    return _encode(_placement_facts(pod))
+
+
+def pod_content(pod: Pod) -> bytes:
+    """Equal for pods that are the same but for what is each pod's own: the signature's parts, with
+    labels and owners.
+    """
+    metadata = pod.metadata
+    return _encode((metadata.labels, metadata.owner_references, _placement_facts(pod)))
+
+
+def _placement_facts(pod: Pod) -> tuple[str, PodSpec, PodStatus]:
     spec, status = pod.spec, pod.status
     if spec.volumes is not None:
         spec = msgspec.structs.replace(
@@ -44,7 +56,7 @@ def pod_signature(pod: Pod) -> bytes:
         )
     else:
         said = _NOTHING
-    return _encode((pod.metadata.namespace, spec, said))
+    return pod.metadata.namespace, spec, said
 
 
 def waiting_signature(pod: Pod) -> bytes:

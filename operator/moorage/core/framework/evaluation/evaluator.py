@@ -10,12 +10,13 @@ from __future__ import annotations
 import dataclasses
 import weakref
 from collections import OrderedDict
-from collections.abc import Iterator
-from typing import Any, Protocol
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from moorage.core.columns.change_log import Versioned
 from moorage.core.columns.nodes.node_table import Rows
 from moorage.core.columns.snapshot import ExpressionObserver, Snapshot
 from moorage.core.framework.evaluation.evaluation import Evaluation
@@ -29,15 +30,20 @@ from moorage.core.framework.interfaces import (
     PreparingScorePlugin,
     PreScorePlugin,
     ScorePlugin,
+    SharedSignPlugin,
+    SignPlugin,
     is_a,
 )
 from moorage.core.framework.revisions import Revision
 from moorage.core.objects.pods import Pod
 from moorage.core.pods.ceilings import MAX_UNCHECKED_BYTES, TooLarge, too_large
-from moorage.core.pods.signatures import pod_signature
+from moorage.core.pods.signatures import pod_content, pod_signature
 
 BYTE_BUDGET = 64 * 2**20
-Key = tuple[bytes, tuple[tuple[str, bytes], ...]]
+Signs = tuple[tuple[str, bytes], ...]
+Key = tuple[bytes, Signs]
+_SIGNED_SHARE = 32
+"""The part of the byte budget, as a divisor, that contents of pods may take."""
 _OWN_ARRAYS = 2
 """Arrays of an evaluation's own, ``rejected_by`` and ``totals``, counted as if int64."""
 _BYTES_PER_KEY_BYTE = 24
@@ -73,6 +79,17 @@ class NullObserver:
     def expression_failed(self, plugin: str, point: str) -> None: ...
 
 
+class SignedContent(NamedTuple):
+    """The part of the template's key that all pods of one content have, until one of ``depends_on``
+    has another version. ``each``: the plugins that have to be asked about each of them.
+    """
+
+    key: Key
+    each: tuple[SignPlugin, ...]
+    depends_on: tuple[Versioned, ...]
+    versions: list[int]
+
+
 @dataclasses.dataclass(slots=True)
 class PodTemplateState:
     """Pods that ask for the same: their results by (point, plugin) and their evaluations by
@@ -103,6 +120,9 @@ class Evaluator:
         self._key_bytes = 0
         """Bytes of the templates' keys."""
         self._retired: weakref.WeakSet[Revision] = weakref.WeakSet()
+        self._signed: dict[tuple[bytes, Revision], SignedContent] = {}
+        """What plugins said of pods by their content, as long as that is not too much."""
+        self._signed_bytes = 0
 
     def evaluation(self, pod: Pod, revision: Revision) -> Evaluation:
         """The evaluation of the pod's template; not yet caught up. Raises TooLarge."""
@@ -134,6 +154,7 @@ class Evaluator:
         hold up a swap.
         """
         self._retired.add(revision)
+        self._forget_signed()
 
     def __len__(self) -> int:
         """How many templates are kept."""
@@ -141,15 +162,42 @@ class Evaluator:
 
     def _key(self, pod: Pod, revision: Revision) -> Key:
         """The pod's template key, with what each plugin that tells pods apart says of it, under the
-        plugin's name.
+        plugin's name. Raises TooLarge.
         """
+        content = pod_content(pod), revision
+        signed = self._signed.get(content)
+        if signed is None or signed.versions != [one.version for one in signed.depends_on]:
+            self._signed_bytes += len(content[0]) if signed is None else 0
+            if self._signed_bytes > self._budget // _SIGNED_SHARE:
+                self._forget_signed()
+            signed = self._signed[content] = self._sign(pod, revision)
+        if not signed.each:
+            return signed.key
+        template, said = signed.key
+        return template, said + _said(signed.each, pod, self.snapshot)
+
+    def _sign(self, pod: Pod, revision: Revision) -> SignedContent:
         template = pod_signature(pod)
         if len(template) > MAX_UNCHECKED_BYTES and (excess := too_large(pod)):
             raise TooLarge(excess)
-        said = tuple(
-            (plugin.name, plugin.sign_pod(pod, self.snapshot)) for plugin in revision.sign_plugins
-        )
-        return template, tuple(pair for pair in said if pair[1])
+        shared: list[SignPlugin] = []
+        each: list[SignPlugin] = []
+        depends_on: dict[Versioned, None] = {}
+        for plugin in revision.sign_plugins:
+            depends = (
+                plugin.sign_depends_on(pod, self.snapshot)
+                if is_a(plugin, SharedSignPlugin)
+                else None
+            )
+            (each if depends is None else shared).append(plugin)
+            depends_on |= dict.fromkeys(depends or ())
+        key = template, _said(shared, pod, self.snapshot)
+        versions = [one.version for one in depends_on]
+        return SignedContent(key, tuple(each), tuple(depends_on), versions)
+
+    def _forget_signed(self) -> None:
+        self._signed.clear()
+        self._signed_bytes = 0
 
     def _clear(self, template: PodTemplateState) -> None:
         """Drop what only retired revisions used."""
@@ -176,6 +224,11 @@ class Evaluator:
             key, template = self._templates.popitem(last=False)
             self._arrays -= template.array_count
             self._key_bytes -= _length(key)
+
+
+def _said(plugins: Iterable[SignPlugin], pod: Pod, snapshot: Snapshot) -> Signs:
+    said = ((plugin.name, plugin.sign_pod(pod, snapshot)) for plugin in plugins)
+    return tuple(pair for pair in said if pair[1])
 
 
 def _length(key: Key) -> int:

@@ -20,6 +20,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from moorage.core.columns.change_log import Versioned
 from moorage.core.columns.nodes.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.store import Lister
@@ -122,6 +123,10 @@ class CEL:
         """What is read of its name and labels."""
         identity = compiled_args(self.args).identity
         return encode(identity.values(pod)) if identity.names else b""
+
+    def sign_depends_on(self, pod: Pod, snapshot: Snapshot) -> tuple[Versioned, ...] | None:
+        """It goes by names, or by nothing."""
+        return None if compiled_args(self.args).identity.names else ()
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
         """Nothing to ask without filters."""

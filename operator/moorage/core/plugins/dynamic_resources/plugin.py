@@ -25,6 +25,7 @@ import numpy as np
 from kubefacts.durations import parse_signed
 from kubefacts.labels import SelectorError
 from kubefacts.quantities import QuantityError
+from moorage.core.columns.change_log import Versioned
 from moorage.core.columns.nodes.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.store import Lister
@@ -163,6 +164,13 @@ class DynamicResources:
         ):
             return b""
         return demand_content(pod, snapshot.store)
+
+    def sign_depends_on(self, pod: Pod, snapshot: Snapshot) -> tuple[Versioned, ...] | None:
+        """A pod that can have nothing to do with devices is like any other such pod."""
+        try:
+            return None if pod.spec.resource_claims or any(delegable(pod)) else ()
+        except QuantityError:
+            return None
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
         """The pod's claims and what it lacks; a claim that can't be used refuses all nodes.

@@ -19,6 +19,7 @@ import msgspec
 import numpy as np
 from annotated_types import Interval
 
+from moorage.core.columns.change_log import Versioned
 from moorage.core.columns.domains import domains, shifted
 from moorage.core.columns.nodes.label_columns import ABSENT
 from moorage.core.columns.nodes.node_table import Aspect, Rows
@@ -34,6 +35,7 @@ from moorage.core.framework.cluster_events import (
 )
 from moorage.core.framework.interfaces import MAX_NODE_SCORE, Codes, PreFilterResult, Scores
 from moorage.core.framework.status import SKIP, SUCCESS, Code, Reason, Status
+from moorage.core.objects.meta import Namespace
 from moorage.core.objects.pods import Pod
 from moorage.core.plugins.inter_pod_affinity.queueing_hints import (
     awaited_labels,
@@ -185,6 +187,11 @@ class InterPodAffinity:
         own = [terms_match(terms, pod, snapshot.store) for terms in self._required_terms(pod)]
         labels = sorted((pod.metadata.labels or {}).items()) if nominated else None
         return _encode((carried, own, labels)) if carried or own or nominated else b""
+
+    def sign_depends_on(self, pod: Pod, snapshot: Snapshot) -> tuple[Versioned, ...]:
+        """Which terms there are, whether pods are nominated, and the labels of namespaces."""
+        namespaces = snapshot.store.version_counter(Namespace)
+        return snapshot.pod_counters.existing_terms, snapshot.nominations, namespaces
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
         """Counts pods over the topologies of all required terms; a pod that these leave alone skips

@@ -1,19 +1,21 @@
 """The default selector of a pod: who its companions are, by the Services in front of it and the
 controller behind it.
 
-Asked for at each decision of a pod without constraints of its own, so Services are found by an
+Asked for at many decisions of pods without constraints of their own, so Services are found by an
 index, and selectors are compiled once by content. Source: Kubernetes ``DefaultSelector`` of
 kube-scheduler's plugin helpers (v1.36).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 import msgspec
 
 from kubefacts.labels import EVERYTHING, Selector, SelectorError, compile_selector, equality
 from moorage.core.columns.pod_counters import SelectorIndex
 from moorage.core.columns.store import Lister, Store
-from moorage.core.objects.meta import Labels, OwnerReference
+from moorage.core.objects.meta import HasMetadata, Labels, ObjectMeta, OwnerReference
 from moorage.core.objects.pods import Pod
 from moorage.core.objects.selector_terms import LabelSelector
 from moorage.core.objects.workloads import ReplicaSet, ReplicationController, Service, StatefulSet
@@ -100,21 +102,33 @@ class ServiceSelectors:
             del self._in[namespace]
 
 
+_CONTROLLERS: Mapping[
+    tuple[str, str], type[ReplicationController] | type[ReplicaSet] | type[StatefulSet]
+] = {
+    ("v1", "ReplicationController"): ReplicationController,
+    ("apps/v1", "ReplicaSet"): ReplicaSet,
+    ("apps/v1", "StatefulSet"): StatefulSet,
+}
+
+
+def controller_kinds(metadata: ObjectMeta) -> Iterator[type[HasMetadata]]:
+    """The kind of the pod's controller, where that has a say in the default selector."""
+    for owner in metadata.owner_references or ():
+        kind = _CONTROLLERS.get((owner.api_version, owner.kind))
+        if owner.controller and kind is not None:
+            yield kind
+
+
 def _of_owner(
     namespace: str, owner: OwnerReference, store: Lister
 ) -> tuple[Labels | None, LabelSelector | None]:
     """What the controller adds: labels (a ReplicationController), or a selector (a ReplicaSet, a
     StatefulSet).
     """
-    name = f"{namespace}/{owner.name}"
-    match owner.api_version, owner.kind:
-        case "v1", "ReplicationController":
-            controller = store.objects(ReplicationController).get(name)
-            return (controller.spec.selector if controller is not None else None), None
-        case "apps/v1", "ReplicaSet":
-            replicas = store.objects(ReplicaSet).get(name)
-            return None, (replicas.spec.selector if replicas is not None else None)
-        case "apps/v1", "StatefulSet":
-            stateful = store.objects(StatefulSet).get(name)
-            return None, (stateful.spec.selector if stateful is not None else None)
-    return None, None
+    kind = _CONTROLLERS.get((owner.api_version, owner.kind))
+    if kind is None:
+        return None, None
+    controller = store.objects(kind).get(f"{namespace}/{owner.name}")
+    if isinstance(controller, ReplicationController):
+        return controller.spec.selector, None
+    return None, (controller.spec.selector if controller is not None else None)

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kubefacts.labels import EVERYTHING, Selector, SelectorError
+from moorage.core.columns.change_log import Versioned
 from moorage.core.columns.nodes.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.store import Lister
@@ -48,6 +49,7 @@ from moorage.core.plugins.pod_topology_spread.constraints import (
 from moorage.core.plugins.pod_topology_spread.default_selectors import (
     NO_SELECTOR,
     compiled,
+    controller_kinds,
     default_selector,
 )
 from moorage.core.plugins.pod_topology_spread.filtering import (
@@ -186,6 +188,14 @@ class PodTopologySpread:
         return content and content + (
             b"+" if compiled(content).matches(pod.metadata.labels) else b"-"
         )
+
+    def sign_depends_on(self, pod: Pod, snapshot: Snapshot) -> tuple[Versioned, ...]:
+        """A default selector goes by Services and by the pod's controller."""
+        default = self.args.defaulting_type == "System" or self.args.default_constraints
+        if pod.spec.topology_spread_constraints or not default:
+            return ()
+        kinds: tuple[type[HasMetadata], ...] = Service, *controller_kinds(pod.metadata)
+        return tuple(map(snapshot.store.version_counter, kinds))
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
         """The pods that each hard constraint matches in each domain; a pod without hard constraints

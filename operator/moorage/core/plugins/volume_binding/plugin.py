@@ -196,6 +196,10 @@ class VolumeBinding:
         """Claims of ephemeral volumes are named after their pod."""
         return identity_for_claims(pod)
 
+    def sign_depends_on(self, pod: Pod, snapshot: Snapshot) -> tuple[Versioned, ...] | None:
+        """Others have no such claims."""
+        return None if identity_for_claims(pod) else ()
+
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
         """What the pod's claims have and lack; a pod without claims skips this plugin."""
         if next(claim_uses(pod), None) is None:
