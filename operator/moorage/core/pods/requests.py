@@ -10,8 +10,8 @@ Amounts lie within 0..MAX_AMOUNT = 2**53, a node's below it, so that a request c
 maximum fits nowhere. No real request or machine is beyond (8 PiB); a float64 holds each exactly; a
 hundredfold fits int64, and so does the sum over 1,023 pods on a node that all ask for the maximum.
 
-Pods of one template have the same shape, so results are remembered by shape: a pod costs about a
-microsecond after the first.
+Pods of one template ask for the same, so results are remembered by what is asked: a pod costs a
+few microseconds after the first.
 Source: kube-scheduler ``NodeInfo`` and component-helpers ``PodRequests`` (v1.36).
 """
 
@@ -21,13 +21,24 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple, TypeAlias
 
+import msgspec
+
 from kubefacts.quantities import NANO, QuantityError, nanos, to_milli, to_units
 from moorage.core.objects.meta import ResourceList
 from moorage.core.objects.nodes import Node
-from moorage.core.objects.pods import Container, ContainerStatus, Pod, PodStatus
+from moorage.core.objects.pods import (
+    Container,
+    ContainerStatus,
+    Pod,
+    PodMeta,
+    PodSpec,
+    PodStatus,
+    ResourceRequirements,
+)
+from moorage.core.pods.ceilings import MAX_UNCHECKED_BYTES, asks_too_much
 from moorage.core.pods.host_ports import WILDCARD, HostPort
 from moorage.core.pods.resource_names import is_scalar
-from moorage.core.structures.remembering import WORD_BYTES, memoized
+from moorage.core.structures.remembering import WORD_BYTES, byte_size, memoized
 
 CPU = 0
 MEMORY = 1
@@ -101,19 +112,47 @@ _BESIDE: _Defaults = {
     f"{name} or its default": (name, amount) for name, amount in _DEFAULTS.items()
 }
 _NO_REQUESTS = Requests(0, 0, 0, 0)
+_NO_STATUS = PodStatus()
+
+_Asked: TypeAlias = tuple[
+    tuple[Container, ...] | None,
+    tuple[Container, ...] | None,
+    ResourceRequirements | None,
+    ResourceList | None,
+    PodStatus,
+]
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(_Asked).decode
 
 
 # ---- pods ----------------------------------------------------------------------------------------
 
 
 def pod_requests(pod: Pod) -> Requests:
-    """What a pod takes from its node. Raises QuantityError with the field's path."""
+    """What a pod takes from its node. Raises QuantityError with the field's path.
+
+    A pod that waits and asks for more than is added up (``ceilings``) will be refused: nothing.
+    """
+    spec, status = pod.spec, pod.status
+    stated = (
+        status.container_statuses
+        or status.init_container_statuses
+        or status.resources
+        or status.allocated_resources
+    )
+    asked = _encode(
+        (
+            spec.containers,
+            spec.init_containers,
+            spec.resources,
+            spec.overhead,
+            status if stated else _NO_STATUS,
+        )
+    )
     try:
-        requests = _requests(_shape(pod, USED))
+        return _requests(len(asked) > MAX_UNCHECKED_BYTES and not spec.node_name, asked)
     except QuantityError as error:
         raise _located(error, _lists_of(pod)) from None
-    ports = host_ports(pod)
-    return dataclasses.replace(requests, ports=ports) if ports else requests
 
 
 def unreadable_requests() -> Requests:
@@ -273,8 +312,24 @@ def _items(resources: ResourceList | None) -> _Items:
     return tuple(resources.items()) if resources else ()
 
 
-@memoized(lambda _, shape: WORD_BYTES * shape.words)
-def _requests(shape: _Shape) -> Requests:
+@memoized(byte_size)
+def _requests(bounded: bool, asked: bytes) -> Requests:
+    containers, init_containers, resources, overhead_, status = _decode(asked)
+    spec = PodSpec(
+        containers=containers,
+        init_containers=init_containers,
+        resources=resources,
+        overhead=overhead_,
+    )
+    pod = Pod(PodMeta(), spec, status)
+    if bounded and asks_too_much(pod):
+        return _NO_REQUESTS
+    requests = _added_up(_shape(pod, USED))
+    ports = host_ports(pod)
+    return dataclasses.replace(requests, ports=ports) if ports else requests
+
+
+def _added_up(shape: _Shape) -> Requests:
     total = _sum(shape, _BESIDE)
     overhead = dict(shape.overhead)
     nonzero = {}

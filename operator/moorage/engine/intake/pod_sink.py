@@ -126,9 +126,7 @@ class PodSink(ObjectSink[Pod]):
     def _waiting(self, old: Pod | None, new: Pod) -> None:
         now, uid = self._now(), new.metadata.uid
         record = self._cache.pod_info(uid)
-        # Raises where the queue and the cycle would; what a pod asks for that will be refused
-        # anyway is not added up.
-        requests = unreadable_requests() if ceilings.asks_too_much(new) else pod_requests(new)
+        requests = pod_requests(new)  # raises where the queue and the cycle would
         if new.metadata.deletion_timestamp is not None:
             self.left(uid)
         # else it has its place, which the watch does not show yet
@@ -146,7 +144,8 @@ class PodSink(ObjectSink[Pod]):
             # difference
             return
         elif waits:
-            self._cache.remove(uid)
+            if record is not None:
+                self._cache.remove(uid)
             self._queue.add(new, now)
             self._queued(new)
 
