@@ -6,17 +6,25 @@ import dataclasses
 import gc
 import tracemalloc
 import weakref
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from moorage.core.columns.cache import Cache
+from moorage.core.columns.snapshot import Snapshot
 from moorage.core.cycle.context import CycleContext, Diagnosis, ScheduleResult
 from moorage.core.cycle.cycle import NO_NODES, assume_and_reserve, decide, unreserve_and_forget
 from moorage.core.cycle.sampling import feasible_nodes_to_find
+from moorage.core.framework.cluster_events import ClusterEventWithHint
 from moorage.core.framework.evaluation.evaluation import Evaluation
 from moorage.core.framework.evaluation.evaluator import Evaluator
 from moorage.core.framework.evaluation.row_cache import RowCaches
+from moorage.core.framework.interfaces import (
+    ExtensionPoint,
+    PreFilterResult,
+    ReserveResult,
+    SkippingReservePlugin,
+)
 from moorage.core.framework.revisions import (
     EnabledPlugins,
     PluginRef,
@@ -24,7 +32,8 @@ from moorage.core.framework.revisions import (
     Revision,
     resolve,
 )
-from moorage.core.framework.status import Code
+from moorage.core.framework.status import SUCCESS, Code, Status
+from moorage.core.objects.pods import Pod
 from tests.builders import make_node, make_pod
 from tests.core.framework.plugins import PRESETS, REGISTRY, BlockArgs, Keep
 
@@ -206,6 +215,64 @@ def test_a_refused_reservation_leaves_nothing_behind() -> None:
     assert isinstance(outcome, Diagnosis)
     assert outcome.message == "0/1 nodes are available: 1 cannot keep."
     assert len(them.cache) == 0
+
+
+class Hoarder:
+    """Reserves something, and notes for whom; ``code`` is what its preFilter says."""
+
+    name: ClassVar[str] = "Hoarder"
+    events_to_register: ClassVar[tuple[ClusterEventWithHint, ...]] = ()
+
+    def __init__(self, code: Code) -> None:
+        self.code = code
+        self.asked: list[str] = []
+
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
+        """As it was made."""
+        return PreFilterResult(Status(self.code))
+
+    def reserve(self, pod: Pod, node: str, snapshot: Snapshot) -> ReserveResult:
+        """For whomever."""
+        self.asked.append(pod.metadata.name)
+        return ReserveResult(SUCCESS, "something")
+
+
+class SkippingHoarder(Hoarder):
+    """Has nothing to reserve where its preFilter says SKIP."""
+
+    skips_reserve: ClassVar[bool] = True
+
+
+_skips: type[SkippingReservePlugin] = SkippingHoarder
+
+
+@pytest.mark.parametrize("nodes", [1, 2])
+@pytest.mark.parametrize(
+    ("kind", "code", "prefilters", "asked"),
+    [
+        (SkippingHoarder, Code.SKIP, True, False),
+        (SkippingHoarder, Code.SUCCESS, True, True),
+        (SkippingHoarder, Code.SKIP, False, True),
+        (Hoarder, Code.SKIP, True, True),
+    ],
+)
+def test_who_has_nothing_to_reserve_is_not_asked(
+    kind: type[Hoarder], code: Code, prefilters: bool, asked: bool, nodes: int
+) -> None:
+    """Where it said so at preFilter, and only who lets itself be left out so."""
+    plugin, plain, them = kind(code), revision(), context(*(f"n{i}" for i in range(nodes)))
+    points = {**plain.points, ExtensionPoint.RESERVE: ("Hoarder",)}
+    if prefilters:
+        points[ExtensionPoint.PRE_FILTER] = ("Hoarder",)
+    deciders = {**plain.deciders, "Hoarder": plugin}
+    rules = dataclasses.replace(plain, points=points, deciders=deciders)
+    for name in ("a", "b"):
+        decision = decide(make_pod(name), rules, them)
+        assert isinstance(decision, ScheduleResult)
+        placement = assume_and_reserve(decision, them)
+        assert isinstance(placement, ScheduleResult)
+        assert bool(placement.reservations) is asked
+    assert plugin.asked == (["a", "b"] if asked else [])
 
 
 def test_undo_takes_back_everything_and_may_come_twice() -> None:

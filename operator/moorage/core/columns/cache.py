@@ -35,6 +35,7 @@ from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
 from moorage.core.pods.requests import Requests
 from moorage.core.structures.all_or_none import Step, all_or_none
+from moorage.core.volumes.pod_volumes import NO_VOLUMES
 
 __all__ = ["Cache", "CacheError", "PodInfo", "PodState"]
 
@@ -285,7 +286,11 @@ class Cache:
             (self.pod_counters.charge, row, pod),
             (self.priorities.charge, row, pod),
         )
-        return (*counts, (self._use_volumes, row, record)) if record.volumes else counts
+        return (
+            (*counts, (self._use_volumes, row, record))
+            if record.volumes is not NO_VOLUMES
+            else counts
+        )
 
     def _use_volumes(self, row: int, record: PodInfo, sign: int) -> None:
         self.volumes.uses.increment()

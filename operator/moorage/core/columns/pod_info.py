@@ -122,4 +122,8 @@ class PodInfo:
     volumes: PodVolumeUse = dataclasses.field(init=False)
 
     def __post_init__(self) -> None:
-        self.volumes = volumes_of(self.pod) if isinstance(self.pod, Pod) else NO_VOLUMES
+        self.volumes = (
+            volumes_of(self.pod)
+            if isinstance(self.pod, Pod) and self.pod.spec.volumes
+            else NO_VOLUMES
+        )

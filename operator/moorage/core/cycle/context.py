@@ -31,6 +31,8 @@ class ScheduleResult:
     feasible_nodes: int
     score: int | None = None
     reservations: Mapping[str, ReserveResult] = dataclasses.field(default_factory=dict)
+    nothing_to_reserve: frozenset[str] = frozenset()
+    """Plugins that are known to have nothing to reserve for the pod: they are not asked."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ nothing. The engine does the rest: it binds what was placed and tells why what w
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 
@@ -34,7 +35,7 @@ def decide(pod: Pod, revision: Revision, context: CycleContext) -> ScheduleResul
     evaluation = run_filters(pod, revision, context)
     if isinstance(evaluation, Diagnosis):
         return evaluation
-    snapshot = context.snapshot
+    snapshot, idle = context.snapshot, evaluation.nothing_to_reserve
 
     # 2. Nobody fits: postFilter may make room; the diagnosis says why.
     if not evaluation.fits:
@@ -45,12 +46,18 @@ def decide(pod: Pod, revision: Revision, context: CycleContext) -> ScheduleResul
     #   profile sees only some.
     nominated = snapshot.nodes.row_of.get(snapshot.nominations.nominated_node(pod.metadata.uid))
     if nominated is not None and evaluation.rejected_by[nominated] == PASSES:
-        return ScheduleResult(pod, snapshot.nodes.names[nominated], revision, 1)
-    sample = context.sampler.choose(evaluation, revision, snapshot)
+        name = snapshot.nodes.names[nominated]
+        return ScheduleResult(pod, name, revision, 1, nothing_to_reserve=idle)
+    sample = (
+        context.sampler.choose(evaluation, revision, snapshot)
+        if revision.percentage_of_nodes_to_score < 100
+        else None
+    )
     candidates = evaluation.feasible_count if sample is None else sample.size
     if candidates == 1:
         row = int((evaluation.feasible() if sample is None else sample)[0])
-        return ScheduleResult(pod, snapshot.nodes.names[row], revision, 1)
+        name = snapshot.nodes.names[row]
+        return ScheduleResult(pod, name, revision, 1, nothing_to_reserve=idle)
 
     # 4. preScore, score, normalise: the totals of all feasible nodes, or of the sampled ones.
     status = run_scores(evaluation, revision, context)
@@ -59,11 +66,12 @@ def decide(pod: Pod, revision: Revision, context: CycleContext) -> ScheduleResul
     totals = evaluation.totals if sample is None else evaluation.totals_among(sample)
 
     # 5. The best total; ties by (seed, pod, node).
-    best = int(totals.max())
-    row = pick(
-        np.flatnonzero(totals == best), snapshot.nodes.tie_break, pod.metadata.uid, context.seed
-    )
-    return ScheduleResult(pod, snapshot.nodes.names[row], revision, candidates, best)
+    best = int(np.maximum.reduce(totals))
+    equals = (totals == best).nonzero()[0]
+    name = snapshot.nodes.names[
+        pick(equals, snapshot.nodes.tie_break, pod.metadata.uid, context.seed)
+    ]
+    return ScheduleResult(pod, name, revision, candidates, best, nothing_to_reserve=idle)
 
 
 def run_filters(pod: Pod, revision: Revision, context: CycleContext) -> Evaluation | Diagnosis:
@@ -71,7 +79,7 @@ def run_filters(pod: Pod, revision: Revision, context: CycleContext) -> Evaluati
     plugin failed.
     """
     snapshot, observer = context.snapshot, context.observer
-    if not len(snapshot.nodes):
+    if not snapshot.nodes.row_of:
         return Diagnosis(
             pod=pod,
             revision=revision,
@@ -109,13 +117,19 @@ def assume_and_reserve(
     """
     pod, revision = placement.pod, placement.revision
     context.cache.assume(on_node(pod, placement.node), placement.node, pod_requests(pod))
-    if not revision.points[ExtensionPoint.RESERVE]:
+    asked = [
+        name
+        for name in revision.points[ExtensionPoint.RESERVE]
+        if name not in placement.nothing_to_reserve
+    ]
+    if not asked:
         return placement
     reservations: dict[str, ReserveResult] = {}
     placement = dataclasses.replace(placement, reservations=reservations)
     kept = False
     try:
-        for name, plugin in revision.at(ExtensionPoint.RESERVE):
+        for name in asked:
+            plugin: Any = revision.deciders[name]
             reserved: ReserveResult = plugin.reserve(pod, placement.node, context.snapshot)
             reservations[name] = reserved
             if reserved.status.code is not Code.SUCCESS:

@@ -351,6 +351,15 @@ class ReservePlugin(Plugin, Protocol):
         """
 
 
+@runtime_checkable
+class SkippingReservePlugin(ReservePlugin, Protocol):
+    """A reserve plugin that has nothing to reserve where its ``pre_filter`` said SKIP, and is not
+    asked then.
+    """
+
+    skips_reserve: ClassVar[bool]
+
+
 P = TypeVar("P")
 _KNOWN: dict[tuple[type, Any], bool] = {}
 

@@ -138,4 +138,4 @@ def volumes_of(pod: Pod) -> PodVolumeUse:
     """What a pod brings to its node; most pods' volumes are nothing to placement."""
     if all(volume == Volume(volume.name) for volume in pod.spec.volumes or ()):
         return NO_VOLUMES
-    return PodVolumeUse(tuple(claim_uses(pod)), inline_volumes(pod), disks(pod))
+    return PodVolumeUse(tuple(claim_uses(pod)), inline_volumes(pod), disks(pod)) or NO_VOLUMES

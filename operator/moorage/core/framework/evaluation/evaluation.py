@@ -25,6 +25,7 @@ from moorage.core.framework.interfaces import (
     FallibleFilterPlugin,
     ObjectReadingPlugin,
     PreFilterExtensions,
+    SkippingReservePlugin,
     is_a,
 )
 from moorage.core.framework.post_filter_contract import NodeRejection
@@ -63,6 +64,8 @@ class Evaluation:
         self.filters = filters
         self.scores = scores
         self.pre_filter = PreFilterSummary()
+        self.nothing_to_reserve: frozenset[str] = frozenset()
+        """Plugins that have nothing to reserve, as preFilter left them out."""
         self.rejected_by: npt.NDArray[np.int16] = np.zeros(0, np.int16)
         self.feasible_count = 0
         """How many rows no plugin rejects."""
@@ -124,6 +127,11 @@ class Evaluation:
             self._active_filters = [
                 (i, column) for i, column in enumerate(self.filters.values()) if column.applies
             ]
+            self.nothing_to_reserve = frozenset(
+                name
+                for name, column in self.pre_filters.items()
+                if not column.applies and is_a(column.plugin, SkippingReservePlugin)
+            )
             self._may_fail = any(column.applies for _, column in self._fallible_filters)
         if self.pre_filter.status.code is not Code.SUCCESS:
             self.error = ""  # of nodes that nobody looks at now

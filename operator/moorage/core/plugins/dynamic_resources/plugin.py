@@ -105,6 +105,7 @@ class DynamicResources:
     """
 
     name: ClassVar[str] = NAME
+    skips_reserve: ClassVar[bool] = True
     reasons: ClassVar[tuple[Reason, ...]] = (
         NOT_READY,
         *NODE_REASONS,

@@ -126,6 +126,7 @@ class VolumeBinding:
     """Passes nodes where each of the pod's claims has, can take, or can be given a volume."""
 
     name: ClassVar[str] = NAME
+    skips_reserve: ClassVar[bool] = True
     reasons: ClassVar[tuple[Reason, ...]] = (
         *REASON_BITS.values(),
         UNBOUND,
