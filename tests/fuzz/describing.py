@@ -50,9 +50,9 @@ UNTOLD: dict[type[Any], tuple[str, ...]] = {
     Cache: ("_changes", "_pod_listener"),
     Store: ("_views", "_version_counters", "_followers"),
     Nominator: ("version", "_listener"),
-    PodCounters: ("_made",),
+    PodCounters: ("made",),
     VersionCounter: ("version",),
-    ChangeLog: ("_rows", "_base", "end"),
+    ChangeLog: ("_rows", "_base", "version"),
     PodInfo: ("preempted", "stuck"),  # what we did, which no object says
     DeviceLedger: ("_beside",),  # by what is nominated just then; each looks at the ledger itself
     PausedAllocations: ("_kept",),  # each is looked at before it is gone on with
@@ -183,6 +183,7 @@ _TABLES = ("labels", "ports", "images", "resources", "order")
 @means(
     NodeTable,
     "rows",
+    "all_rows",
     "row_of",
     "names",
     "nodes",

@@ -71,7 +71,7 @@ NOT_COMPARED = {
     "_next_shape",
     "_codes",
     "_integers",
-    "_made",
+    "made",
     "_changes",
     "_node_generations",
     "id",

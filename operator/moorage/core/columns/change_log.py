@@ -79,18 +79,13 @@ class ChangeLog:
     off.
     """
 
-    __slots__ = ("_base", "_rows", "end")
+    __slots__ = ("_base", "_rows", "version")
 
     def __init__(self) -> None:
         self._rows: list[int] = []
         self._base = 0
-        self.end = 0
+        self.version = 0
         """The position behind the newest entry."""
-
-    @property
-    def version(self) -> int:
-        """Moves with each entry, as that of a ``VersionCounter`` does."""
-        return self.end
 
     def add(self, row: int) -> None:
         """Note that a row changed."""
@@ -98,7 +93,7 @@ class ChangeLog:
             del self._rows[:_MIN_KEPT_CHANGES]
             self._base += _MIN_KEPT_CHANGES
         self._rows.append(row)
-        self.end += 1
+        self.version += 1
 
     def since(self, position: int) -> list[int] | None:
         """Rows noted from ``position`` on, repeated as often as they changed; None when that part
@@ -129,7 +124,7 @@ class ChangeReader:
             for aspect, log, position in zip(
                 self._aspects, self._logs, self._positions, strict=True
             )
-            if position != log.end
+            if position != log.version
         ]
         return [*found, Aspect.MEMBERSHIP] if found else found
 
@@ -140,9 +135,9 @@ class ChangeReader:
         found: list[int] = []
         everything = False
         for i, log in enumerate(self._logs):
-            if (position := self._positions[i]) != log.end:
+            if (position := self._positions[i]) != log.version:
                 part = log.since(position)
-                self._positions[i] = log.end
+                self._positions[i] = log.version
                 if part is None:
                     everything = True
                 else:

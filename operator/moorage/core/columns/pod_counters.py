@@ -202,7 +202,8 @@ class PodCounters:
         self._pods = pods
         self._most = most
         self._namespaces = namespaces
-        self._made = 0
+        self.made = 0
+        """How many counters there have been."""
         self._matching: OrderedDict[PodQuery, RowCounter] = OrderedDict()
         self._words = 0
         self._queries: SelectorIndex[PodQuery] = SelectorIndex()
@@ -212,10 +213,6 @@ class PodCounters:
         self._terms: SelectorIndex[ExistingTerm] = SelectorIndex()
 
     # ---- reading ---------------------------------------------------------------------------------
-
-    def knows(self, query: PodQuery) -> bool:
-        """Whether its counter is made."""
-        return query in self._matching
 
     def matching(self, query: PodQuery) -> RowCounter:
         """The counter of the pods that a query speaks of; made now if nobody asked for it lately
@@ -279,6 +276,8 @@ class PodCounters:
     def _count_existing(self, row: int, carried: ExistingTerm, sign: int) -> None:
         known = self._existing.get(carried)
         counter = self._make() if known is None else known
+        if known is None or not counter.total + sign:
+            self.existing_terms.increment()
         counter.add(row, sign)
         try:
             if known is None:
@@ -291,12 +290,10 @@ class PodCounters:
         self._existing[carried] = counter
         if not counter.total:
             del self._existing[carried]
-        if known is None or not counter.total:
-            self.existing_terms.increment()
 
     def _make(self) -> RowCounter:
-        self._made += 1
-        return RowCounter(self._made)
+        self.made += 1
+        return RowCounter(self.made)
 
 
 def existing_terms_of(pod: Pod) -> Iterator[ExistingTerm]:

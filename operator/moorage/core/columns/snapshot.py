@@ -143,9 +143,9 @@ class Snapshot:
         """The counter of the pods that a query speaks of; it takes a look at all of them where
         nobody asked lately.
         """
-        new = not self._cache.pod_counters.knows(query)
+        made = self._cache.pod_counters.made
         counter = self._cache.pod_counters.matching(query)
-        if new:
+        if self._cache.pod_counters.made != made:
             self.budget.check()
         return counter
 

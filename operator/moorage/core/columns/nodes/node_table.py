@@ -64,6 +64,8 @@ class NodeTable:
 
     def __init__(self) -> None:
         self.rows = 0
+        self.all_rows = slice(0, 0)
+        """All rows that have been used."""
         self.row_of: dict[str, int] = {}
         self.names: list[str] = []
         self.nodes: list[Node | None] = []
@@ -83,11 +85,6 @@ class NodeTable:
     def __len__(self) -> int:
         """How many nodes there are."""
         return len(self.row_of)
-
-    @property
-    def all_rows(self) -> slice:
-        """All rows that have been used."""
-        return slice(0, self.rows)
 
     @property
     def taint_sets(self) -> list[tuple[Taint, ...]]:
@@ -242,6 +239,7 @@ class NodeTable:
             self._free.pop()
         else:
             self.rows += 1
+            self.all_rows = slice(0, self.rows)
             self.names.append("")
             self.nodes.append(None)
         self.row_of[name] = row

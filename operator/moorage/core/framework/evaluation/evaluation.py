@@ -97,6 +97,11 @@ class Evaluation:
             for i, column in enumerate(filters.values())
             if is_a(column.plugin, FallibleFilterPlugin)
         ]
+        self._skipping = [
+            (name, column)
+            for name, column in preparing.items()
+            if is_a(column.plugin, SkippingReservePlugin)
+        ]
         self._filter_follower = ResultFollower({**preparing, **filters}.values(), _FOLLOWED_ASPECTS)
         self._score_follower = ResultFollower(
             [part.result for part in scores.values()],
@@ -128,11 +133,9 @@ class Evaluation:
                 (i, column) for i, column in enumerate(self.filters.values()) if column.applies
             ]
             self.nothing_to_reserve = frozenset(
-                name
-                for name, column in self.pre_filters.items()
-                if not column.applies and is_a(column.plugin, SkippingReservePlugin)
+                [name for name, column in self._skipping if not column.applies]
             )
-            self._may_fail = any(column.applies for _, column in self._fallible_filters)
+            self._may_fail = True in [column.applies for _, column in self._fallible_filters]
         if self.pre_filter.status.code is not Code.SUCCESS:
             self.error = ""  # of nodes that nobody looks at now
             return

@@ -41,13 +41,13 @@ class PluginResult:
         "_ask",
         "_depends_on_fn",
         "_prepare",
-        "_reader",
         "_versions",
         "applies",
         "depends_on",
         "plugin",
         "prepare_count",
         "prepared",
+        "reader",
         "reads",
         "refresh_count",
         "values",
@@ -66,7 +66,8 @@ class PluginResult:
         self.values: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         self._ask = ask
         self._prepare = prepare
-        self._reader: ChangeReader | None = None
+        self.reader: ChangeReader | None = None
+        """Its place in the logs; None when all rows have to be asked."""
         self._depends_on_fn = plugin.depends_on if is_a(plugin, DependentPlugin) else None
         self._versions: list[int] | None = None
         self.prepare_count = 0
@@ -92,7 +93,7 @@ class PluginResult:
             self._depends_on_fn(snapshot) if self._depends_on_fn is not None else ()
         )
         self._versions = [one.version for one in self.depends_on]
-        self._reader = None
+        self.reader = None
         self.prepare_count += 1
         snapshot.budget.check()
 
@@ -100,10 +101,10 @@ class PluginResult:
         """Ask again for the rows that changed since the last call."""
         nodes = snapshot.nodes
         # a plugin that raises is asked again for all rows
-        reader, self._reader = self._reader or nodes.reader(self.reads), None
+        reader, self.reader = self.reader or nodes.reader(self.reads), None
         changed = reader.catch_up(nodes.rows)
         if changed is not None and not changed.size:
-            self._reader = reader
+            self.reader = reader
             return
         self.refresh_count += 1
         if changed is None:
@@ -113,7 +114,7 @@ class PluginResult:
             if self.values.size < nodes.live.size:
                 self.values = grown(self.values, nodes.live.size)
             self.values[changed] = self._ask(self.prepared.state, snapshot, changed)
-        self._reader = reader
+        self.reader = reader
         snapshot.budget.check()
 
     def explain(self, code: int) -> Why:
@@ -141,7 +142,9 @@ class ResultFollower:
         self._dependent = self.results
         """Those that may have to be compiled again."""
         self._prepare_counts: list[int] | None = None
-        self._reader: ChangeReader
+        self._restarts = False
+        """Whether one was compiled since the last ``catch_up``."""
+        self._reader: ChangeReader | None = None
 
     def prepare(self, pod: Pod, snapshot: Snapshot) -> bool:
         """Have the template compiled where that is out of date; whether any result was compiled
@@ -149,33 +152,33 @@ class ResultFollower:
         """
         for result in self._dependent:
             result.prepare(pod, snapshot)
-        if not self._restarted(snapshot):
+        if not self.restarted():
             return False
         self._dependent = [result for result in self.results if result.depends_on]
+        return True
+
+    def restarted(self) -> bool:
+        """Whether any result was compiled anew since this was last asked."""
+        counts = [result.prepare_count for result in self._followed]
+        if counts == self._prepare_counts:
+            return False
+        self._prepare_counts, self._restarts = counts, True
         return True
 
     def refresh(self, snapshot: Snapshot) -> ChangedRows:
         """After ``prepare``: ask those that have a say again for the rows that changed; which rows
         these are, None for all.
         """
-        moved = self._reader.moved()
-        for result in self.results if moved else ():
-            if result.applies and not result.reads.isdisjoint(moved):
+        moved = self._reader.moved() if self._reader is not None else self._aspects
+        for result in self.results if moved or self._restarts else ():
+            if result.applies and (result.reader is None or not result.reads.isdisjoint(moved)):
                 result.refresh(snapshot)
-        return self._reader.catch_up(snapshot.nodes.rows)
+        return self.catch_up(snapshot)
 
     def catch_up(self, snapshot: Snapshot) -> ChangedRows:
-        """The rows that changed since the last call, None for all; whoever brings the results up to
-        date has done it.
-        """
-        self._restarted(snapshot)
-        return self._reader.catch_up(snapshot.nodes.rows)
-
-    def _restarted(self, snapshot: Snapshot) -> bool:
-        """Whether a result was compiled since this was last asked: then all rows have changed."""
-        counts = [result.prepare_count for result in self._followed]
-        if counts == self._prepare_counts:
-            return False
-        self._prepare_counts = counts
-        self._reader = snapshot.nodes.reader(self._aspects)
-        return True
+        """The rows that changed since the last call; None for all, as where results restarted."""
+        if self._reader is None:
+            self._reader = snapshot.nodes.reader(self._aspects)
+        changed, restarts = self._reader.catch_up(snapshot.nodes.rows), self._restarts
+        self._restarts = False
+        return None if restarts else changed

@@ -34,6 +34,7 @@ class RowCache:
     def catch_up(self, snapshot: Snapshot, depends: Iterable[Versioned]) -> dict[int, Any]:
         """What still holds, by row; the plugin adds to it."""
         versions = [one.version for one in depends]
+        self._follower.restarted()
         changed = self._follower.catch_up(snapshot)
         if changed is None or versions != self._versions:
             self._found.clear()

@@ -154,6 +154,8 @@ class DynamicResources:
 
     def pre_enqueue(self, pod: Pod, store: Lister) -> Status:
         """A pod waits until each of its claims is there and may be used by it."""
+        if not pod.spec.resource_claims:
+            return SUCCESS
         why = claim_problem(pod, store)
         return rejected_for(((NOT_READY, why),)) if why else SUCCESS
 
