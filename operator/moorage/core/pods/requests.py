@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
@@ -38,6 +38,17 @@ from moorage.core.objects.pods import (
 from moorage.core.pods.ceilings import MAX_UNCHECKED_BYTES, asks_too_much
 from moorage.core.pods.host_ports import WILDCARD, HostPort
 from moorage.core.pods.resource_names import is_scalar
+from moorage.core.pods.resource_sums import (
+    APP,
+    BESIDE,
+    DEFAULTS,
+    INIT,
+    INSTEAD,
+    SIDECAR,
+    Items,
+    RequestShape,
+    total_of,
+)
 from moorage.core.structures.remembering import WORD_BYTES, byte_size, memoized
 
 CPU = 0
@@ -102,15 +113,6 @@ SCORED = RequestRules(pod_level=False, defaults=True)
 and so do we.
 """
 
-_Defaults: TypeAlias = Mapping[str, tuple[str, int]]
-"""Under which name a resource is counted in each container, and how much of it in one that does not
-name it. (Resource, default).
-"""
-_DEFAULTS = {"cpu": 100 * 10**6, "memory": 200 * 2**20 * 10**9}
-_INSTEAD: _Defaults = {name: (name, amount) for name, amount in _DEFAULTS.items()}
-_BESIDE: _Defaults = {
-    f"{name} or its default": (name, amount) for name, amount in _DEFAULTS.items()
-}
 _NO_REQUESTS = Requests(0, 0, 0, 0)
 _NO_STATUS = PodStatus()
 
@@ -214,66 +216,32 @@ def allocatable_amounts(node: Node) -> dict[str, int]:
 
 # ---- inside: from a pod to its shape, from a shape to amounts ------------------------------------
 
-_Items: TypeAlias = tuple[tuple[str, str | int], ...]
 
-
-class _Kind(NamedTuple):
-    """How a container runs."""
-
-    init: bool
-    sidecar: bool
-
-
-_APP, _INIT, _SIDECAR = _Kind(False, False), _Kind(True, False), _Kind(True, True)
-
-
-class _Shape(NamedTuple):
-    """All of a pod that its amounts depend on, hashable. Of several lists for one thing, the larger
-    amounts count.
-    """
-
-    containers: tuple[tuple[_Kind, tuple[_Items, ...]], ...]
-    pod_level: tuple[_Items, ...]
-    replaced: tuple[str, ...]
-    overhead: _Items
-
-    @property
-    def words(self) -> int:
-        """About how many names and quantities stand in it."""
-        lists = (items for _, lists in self.containers for items in lists)
-        return 2 * (
-            len(self.containers)
-            + len(self.overhead)
-            + sum(map(len, lists))
-            + sum(map(len, self.pod_level))
-        )
-
-
-def _shape(pod: Pod, counting: RequestRules) -> _Shape:
+def _shape(pod: Pod, counting: RequestRules) -> RequestShape:
     spec, status = pod.spec, pod.status
     stated = _stated(pod) if counting.status else {}
     infeasible = bool(stated) and _resize_is_infeasible(pod)
     containers = [
-        (_APP, _lists(container, stated, infeasible)) for container in spec.containers or ()
+        (APP, _lists(container, stated, infeasible)) for container in spec.containers or ()
     ]
     for container in spec.init_containers or ():
         if container.restart_policy == "Always":
-            containers.append((_SIDECAR, _lists(container, stated, infeasible)))
+            containers.append((SIDECAR, _lists(container, stated, infeasible)))
         else:
-            containers.append((_INIT, _lists(container, {}, False)))
-    pod_level: tuple[_Items, ...] = ()
+            containers.append((INIT, _lists(container, {}, False)))
+    pod_level: tuple[Items, ...] = ()
     replaced: tuple[str, ...] = ()
     if counting.pod_level and spec.resources is not None and spec.resources.requests:
         replaced = tuple(
             name
             for name in spec.resources.requests
-            if name in _DEFAULTS or name.startswith("hugepages-")
+            if name in DEFAULTS or name.startswith("hugepages-")
         )
         pod_level = (_items(spec.resources.requests),)
         if counting.status and status.resources is not None:
             given = (_items(status.resources.requests), _items(status.allocated_resources))
             pod_level = given if _resize_is_infeasible(pod) else pod_level + given
-    return _Shape(tuple(containers), pod_level, replaced, _items(spec.overhead))
+    return RequestShape(tuple(containers), pod_level, replaced, _items(spec.overhead))
 
 
 def _said(status: PodStatus) -> tuple[object, ...]:
@@ -298,7 +266,7 @@ def _resize_is_infeasible(pod: Pod) -> bool:
 
 def _lists(
     container: Container, stated: Mapping[str, ContainerStatus], infeasible: bool
-) -> tuple[_Items, ...]:
+) -> tuple[Items, ...]:
     """What a container asks for and has; when its resize can't be done, only what it has."""
     asked = _items(container.resources.requests) if container.resources is not None else ()
     status = stated.get(container.name)
@@ -308,18 +276,18 @@ def _lists(
     return given if infeasible else (asked, *given)
 
 
-def _items(resources: ResourceList | None) -> _Items:
+def _items(resources: ResourceList | None) -> Items:
     return tuple(resources.items()) if resources else ()
 
 
 @memoized(byte_size)
 def _requests(bounded: bool, asked: bytes) -> Requests:
-    containers, init_containers, resources, overhead_, status = _decode(asked)
+    containers, init_containers, resources, overhead, status = _decode(asked)
     spec = PodSpec(
         containers=containers,
         init_containers=init_containers,
         resources=resources,
-        overhead=overhead_,
+        overhead=overhead,
     )
     pod = Pod(PodMeta(), spec, status)
     if bounded and asks_too_much(pod):
@@ -329,11 +297,11 @@ def _requests(bounded: bool, asked: bytes) -> Requests:
     return dataclasses.replace(requests, ports=ports) if ports else requests
 
 
-def _added_up(shape: _Shape) -> Requests:
-    total = _sum(shape, _BESIDE)
+def _added_up(shape: RequestShape) -> Requests:
+    total = total_of(shape, BESIDE)
     overhead = dict(shape.overhead)
     nonzero = {}
-    for beside, (name, _) in _BESIDE.items():
+    for beside, (name, _) in BESIDE.items():
         nonzero[name] = total.pop(beside, 0) + nanos(overhead.get(name, 0))
         # with pod-level requests, only what nobody named gets a default; else each container does
         if shape.replaced and name in total:
@@ -347,14 +315,14 @@ def _added_up(shape: _Shape) -> Requests:
     others = [
         (name, min(-(-amount // NANO), MAX_AMOUNT) if amount > 0 else 0)
         for name, amount in total.items()
-        if name not in _DEFAULTS
+        if name not in DEFAULTS
     ]
     return Requests(cpu, memory, nonzero_cpu, nonzero_memory, tuple(sorted(others)))
 
 
 @memoized(lambda _, shape, defaults: WORD_BYTES * shape.words)
-def _amounts(shape: _Shape, defaults: bool) -> Amounts:
-    return _tracked(_sum(shape, _INSTEAD if defaults else {}))
+def _amounts(shape: RequestShape, defaults: bool) -> Amounts:
+    return _tracked(total_of(shape, INSTEAD if defaults else {}))
 
 
 def _tracked(total: Mapping[str, int]) -> dict[str, int]:
@@ -371,53 +339,6 @@ def _in_units(resource: str, amount: int) -> int:
     """
     units = to_milli(amount) if resource == "cpu" else to_units(amount)
     return max(0, min(units, MAX_AMOUNT))
-
-
-def _sum(shape: _Shape, defaults: _Defaults) -> dict[str, int]:
-    """A pod's amounts in nano-units, as the module's docstring says."""
-    total: dict[str, int] = {}
-    sidecars: dict[str, int] = {}
-    peak: dict[str, int] = {}
-    for kind, lists in shape.containers:
-        amounts = _largest(lists)
-        for counted_as, (name, default) in defaults.items():
-            amounts[counted_as] = amounts.get(name, default)
-        # of what it does not name, the sidecars take no more now than they all do together
-        if kind is _INIT:
-            for name, amount in amounts.items():
-                peak[name] = max(peak.get(name, 0), amount + sidecars.get(name, 0))
-            continue
-        _add(total, amounts)
-        if kind is _SIDECAR:
-            _add(sidecars, amounts)
-    _raise_to(total, peak)
-    if shape.replaced:
-        level = _largest(shape.pod_level)
-        total.update((name, level.get(name, 0)) for name in shape.replaced)
-    _add(total, _largest((shape.overhead,)))
-    return total
-
-
-def _largest(lists: tuple[_Items, ...]) -> dict[str, int]:
-    """Per resource, the largest amount in any of the lists."""
-    result = {name: nanos(quantity) for name, quantity in lists[0]}
-    for items in lists[1:]:
-        _raise_to(result, {name: nanos(quantity) for name, quantity in items})
-    return result
-
-
-def _add(total: dict[str, int], amounts: Mapping[str, int]) -> None:
-    if not total:
-        total.update(amounts)
-        return
-    for name, amount in amounts.items():
-        total[name] = total.get(name, 0) + amount
-
-
-def _raise_to(target: dict[str, int], amounts: Mapping[str, int]) -> None:
-    for name, amount in amounts.items():
-        if name not in target or amount > target[name]:
-            target[name] = amount
 
 
 # ---- inside: naming the field that could not be read ---------------------------------------------
