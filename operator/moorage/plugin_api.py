@@ -39,6 +39,7 @@ from moorage.core.framework.interfaces import (
     Scores,
     SharedSignPlugin,
     SignPlugin,
+    SkippingReservePlugin,
     default_normalize_score,
 )
 from moorage.core.framework.post_filter_contract import (
@@ -126,6 +127,7 @@ __all__ = [
     "Scores",
     "SharedSignPlugin",
     "SignPlugin",
+    "SkippingReservePlugin",
     "Snapshot",
     "Status",
     "Struct",

@@ -645,4 +645,25 @@ MUTANTS: Final = (
         new="if changed is None or self",
         tests=("tests/core/columns/test_kept_choices.py",),
     ),
+    Mutant(
+        name="signed content: what a plugin goes by does not count",
+        file="core/framework/evaluation/evaluator.py",
+        old="signed.versions != [one.version for one in signed.depends_on]",
+        new="False",
+        tests=("tests/core/framework/evaluation/test_signed_content.py",),
+    ),
+    Mutant(
+        name="reserve: who was left out at preFilter is asked",
+        file="core/cycle/cycle.py",
+        old="if name not in placement.nothing_to_reserve]",
+        new="]",
+        tests=("tests/core/cycle/test_cycle.py",),
+    ),
+    Mutant(
+        name="results: rows of one that was compiled anew are not asked",
+        file="core/framework/evaluation/plugin_result.py",
+        old="result.reader is None or not",
+        new="not",
+        tests=("tests/core/cycle/test_cycle.py",),
+    ),
 )

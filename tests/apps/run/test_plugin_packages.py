@@ -360,6 +360,6 @@ NodeScores ObjectMeta ObjectReadingPlugin PermitActor PermitWait Plugin PluginRe
 PluginSpec Pod PostBindActor PostFilterPlugin PostFilterResult PreBindActor PreEnqueuePlugin
 PreFilterExtensions PreFilterPlugin PreFilterResult PreScorePlugin QuantityError QueueingHintFn
 Reason ReservePlugin ReserveResult Rows ScalarPlugin ScoreExtensions ScorePlugin Scores
-SharedSignPlugin SignPlugin Snapshot Status Struct Versioned Violation Why default_normalize_score
-error_status key milli_value pod_ref rejected value
+SharedSignPlugin SignPlugin SkippingReservePlugin Snapshot Status Struct Versioned Violation Why
+default_normalize_score error_status key milli_value pod_ref rejected value
 """
