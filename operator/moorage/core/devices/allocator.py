@@ -109,15 +109,17 @@ class Allocator:
                 continue
             self._stack.pop()
             if not self._stack:
-                if faults := [
-                    *(fault for wishes in self._claim_queries for fault in wishes.faults),
-                    *self._attempt.faults,
-                ]:
-                    raise AlternativesFailed(str(faults[0]))
+                self._check_faults()
                 return True
             self._chosen.pop()
         self.succeeded = True
         return True
+
+    def _check_faults(self) -> None:
+        """Raises AlternativesFailed where a fault has excluded an alternative."""
+        faults = [fault for wishes in self._claim_queries for fault in wishes.faults]
+        for fault in (*faults, *self._attempt.faults):
+            raise AlternativesFailed(str(fault))
 
     def assignments(self) -> tuple[ClaimAssignment, ...]:
         """What each claim gets, once a way was found."""
@@ -221,34 +223,33 @@ class _Attempt:
         self._tries -= 1
         if self._tries == 0:
             raise AllocationTimeout
-        id_, device = candidate.id, candidate.device
-        shared = bool(device.allow_multiple_allocations)
-        if self._in_use(claim, wish, id_, shared) or (
-            wish.all_devices is None and not wish.selects(candidate)
-        ):
+        if not self._is_available(claim, wish, candidate):
             return False
-        if any(untolerated_taints(device.taints or (), wish.tolerations)) or not self._has_counters(
-            candidate, shared
-        ):
-            return False
+        id_, device, capacity = candidate.id, candidate.device, wish.request.capacity
         if not self._satisfies(claim, wish, candidate):
             if wish.all_devices is not None and wish.alternative is None:
                 where = f"claim {key(self._claims[claim])}, request {wish.own_name}"
-                raise AllocationError(
-                    f"{where}: cannot add device {id_} because a claim constraint would not "
-                    f"be satisfied"
-                )
+                what = f"{where}: cannot add device {id_}"
+                raise AllocationError(f"{what} because a claim constraint would not be satisfied")
             return False
         used = added(self._consumed.get(id_, {}), self._available.uses.of(id_).consumed)
-        if not fits(device, wish.request.capacity, used):
+        if not fits(device, capacity, used):
             return False
-        self._record(
-            claim,
-            DeviceAssignment(
-                wish, candidate, consumed(device, wish.request.capacity) if shared else None
-            ),
-        )
+        consumes = consumed(device, capacity) if device.allow_multiple_allocations else None
+        self._record(claim, DeviceAssignment(wish, candidate, consumes))
         return True
+
+    def _is_available(self, claim: int, wish: DeviceQuery, candidate: CandidateDevice) -> bool:
+        """Whether the device is of the right kind, and its users, taints and counters allow for one
+        more. Raises AllocationError.
+        """
+        shared = bool(candidate.device.allow_multiple_allocations)
+        return (
+            not self._in_use(claim, wish, candidate.id, shared)
+            and (wish.all_devices is not None or wish.selects(candidate))
+            and not any(untolerated_taints(candidate.device.taints or (), wish.tolerations))
+            and self._has_counters(candidate, shared)
+        )
 
     def _in_use(self, claim: int, wish: DeviceQuery, device: DeviceId, shared: bool) -> bool:
         """Who only looks on shares a device with anybody but its own claim; shares go with other

@@ -111,17 +111,14 @@ def queries_of(claim: ResourceClaim, offer: AvailableDevices) -> ClaimQueries:
     )
     least = sum(min((wish.count for wish in alternatives), default=0) for alternatives in requests)
     if least > MAX_DEVICES_PER_CLAIM:
-        raise AllocationError(
-            f"claim {key(claim)}: number of requested devices {least} exceeds the claim "
-            f"limit of {MAX_DEVICES_PER_CLAIM}"
-        )
-    for i, constraint in enumerate(devices.constraints or ()):
-        if constraint.match_attribute is None and constraint.distinct_attribute is None:
-            raise AllocationError(
-                f"claim {key(claim)}, constraint #{i}: empty constraint (unsupported "
-                f"constraint type?)"
-            )
-    return ClaimQueries(requests, devices.constraints or (), tuple(faults))
+        text = f"{least} exceeds the claim limit of {MAX_DEVICES_PER_CLAIM}"
+        raise AllocationError(f"claim {key(claim)}: number of requested devices {text}")
+    constraints = devices.constraints or ()
+    for i, one in enumerate(constraints):
+        if one.match_attribute is None and one.distinct_attribute is None:
+            text = "empty constraint (unsupported constraint type?)"
+            raise AllocationError(f"claim {key(claim)}, constraint #{i}: {text}")
+    return ClaimQueries(requests, constraints, tuple(faults))
 
 
 def evaluate_all(
@@ -167,36 +164,12 @@ def _alternatives(
     without alternatives is one.
     """
     if not request.first_available:
-        asked = request.exactly or ExactDeviceRequest()
-        where = f"claim {key(claim)}, request {request.name}"
-        class_ = _class_of(asked, where, offer)
-        selecting = _selectors(asked, class_, claim, where)
-        return (
-            _counted(
-                DeviceQuery(
-                    request.name, request.name, asked, class_, selecting, None, asked.count
-                ),
-                where,
-                offer,
-            ),
-        )
+        return (_query(claim, request, None, offer),)
     wishes: list[DeviceQuery] = []
     mine: list[AllocationError] = []
-    for place, option in enumerate(request.first_available):
-        where = f"claim {key(claim)}, request {option.name}"
+    for place in range(len(request.first_available)):
         try:
-            class_ = _class_of(option, where, offer)
-            selecting = _selectors(option, class_, claim, where)
-            wish = DeviceQuery(
-                request.name,
-                f"{request.name}/{option.name}",
-                option,
-                class_,
-                selecting,
-                place,
-                option.count,
-            )
-            wishes.append(_counted(wish, where, offer))
+            wishes.append(_query(claim, request, place, offer))
         except PoolNotUsable:
             continue
         except AllocationError as fault:
@@ -205,6 +178,24 @@ def _alternatives(
         raise mine[0]
     faults += mine
     return tuple(wishes)
+
+
+def _query(
+    claim: ResourceClaim, request: DeviceRequest, place: int | None, offer: AvailableDevices
+) -> DeviceQuery:
+    """The request's alternative at this place, None for one that has none. Raises
+    AllocationError.
+    """
+    asked: DeviceSubRequest = request.exactly or ExactDeviceRequest()
+    own_name = reference = request.name
+    if place is not None:
+        asked = (request.first_available or ())[place]
+        own_name, reference = asked.name, f"{request.name}/{asked.name}"
+    where = f"claim {key(claim)}, request {own_name}"
+    class_ = _class_of(asked, where, offer)
+    selectors = _selectors(asked, class_, claim, where)
+    wish = DeviceQuery(request.name, reference, asked, class_, selectors, place, asked.count)
+    return _counted(wish, where, offer)
 
 
 def _class_of(asked: DeviceSubRequest, where: str, offer: AvailableDevices) -> DeviceClass:

@@ -92,6 +92,12 @@ class DeviceFacts:
             return f"CEL runtime error: {self._fault}"
         if _is_too_expensive(text):
             return f"CEL runtime error: {COST_LIMIT_EXCEEDED}"
+        return self._test(compiled)
+
+    def _test(self, compiled: cel.Expression) -> bool | str:
+        """A domain that the device knows nothing of is an empty one, Kubernetes says. It costs a
+        second try, and only then.
+        """
         device = self._device
         while True:
             try:
@@ -105,8 +111,6 @@ class DeviceFacts:
                 ]
                 if not lacking:
                     return f"CEL runtime error: {f'no such key: {key}' if key else error}"
-            # A domain that the device knows nothing of is an empty one, Kubernetes says. It costs a
-            # second try, and only then.
             device = {**device, **{part: {**device[part], key: {}} for part in lacking}}
 
 

@@ -20,6 +20,7 @@ from moorage.core.columns.change_log import VersionCounter
 from moorage.core.columns.store import Store
 from moorage.core.devices.device_cel import DeviceFacts, holds
 from moorage.core.devices.device_supply import DeviceSupply, KeptDevices, PausedAllocations
+from moorage.core.devices.devices_left import DevicesLeft
 from moorage.core.devices.extended_resources import is_extended_claim, owner_of
 from moorage.core.devices.pools import (
     AllocationError,
@@ -136,8 +137,9 @@ class DeviceLedger:
         if found is None:
             found = self._beside[which] = DevicesLeft(
                 self,
-                DevicesInUseWith(self._uses, (one for each in kept for one in each.taken)),
-                kept,
+                self.number,
+                uses=DevicesInUseWith(self._uses, (one for each in kept for one in each.taken)),
+                kept=kept,
             )
             if len(self._beside) > _MAX_DEVICES_LEFT:
                 self._beside.popitem(last=False)
@@ -152,20 +154,21 @@ class DeviceLedger:
             one.cel.expression for one in class_.spec.selectors or () if one.cel is not None
         ]
         try:
-            seen = self._reach_of(node)
-            if seen.near is None:
-                pieces = (
-                    piece for pool in self._pools_near(node) for piece in self._pools[pool].values()
-                )
-                seen.near = tuple(devices_near(pieces, node))
             found = [
                 device
-                for device, facts in seen.near
+                for device, facts in self._devices_near(node)
                 if all(holds(expression, facts) for expression in expressions)
             ]
         except (AllocationError, CELExpressionError):
             return 0, 0
         return len(found), sum(device in self._uses for device in found)
+
+    def _devices_near(self, node: Node) -> tuple[tuple[DeviceId, DeviceFacts], ...]:
+        seen = self._reach_of(node)
+        if seen.near is None:
+            pools = (self._pools[pool] for pool in self._pools_near(node))
+            seen.near = tuple(devices_near((one for each in pools for one in each.values()), node))
+        return seen.near
 
     def is_assumed(self, claim: ResourceClaim) -> bool:
         """Whether an allocation of the claim is decided but not written yet."""
@@ -345,51 +348,6 @@ class DeviceLedger:
 
     def _pools_near(self, node: Node) -> list[PoolId]:
         return list(self._of_node.get(node.metadata.name, {}) | self._for_many)
-
-
-class DevicesLeft:
-    """What a ledger has for nodes when what is kept for some pods is theirs. The numbers of shapes
-    are the ledger's.
-    """
-
-    def __init__(
-        self, ledger: DeviceLedger, uses: DevicesInUse, kept: Sequence[KeptDevices]
-    ) -> None:
-        self.searches = PausedAllocations(self)
-        self._ledger = ledger
-        self._uses = uses
-        # while this is there, they are what ``DeviceLedger.without_kept`` knows it by
-        self._kept = kept
-        self._pools = {
-            PoolId(one.device.driver, one.device.pool) for each in kept for one in each.taken
-        }
-        self._shapes: dict[str, tuple[Sequence[Pool], int, int]] = {}
-
-    def available(self, node: Node) -> AvailableDevices:
-        return self._ledger.available(node)._replace(uses=self._uses)
-
-    def is_shape_known(self, node: Node) -> bool:
-        return self._ledger.is_shape_known(node) and self._known(node) is not None
-
-    def shape(self, node: Node) -> int:
-        known = self._known(node)
-        if known is None:
-            pools, shape = self._ledger.available(node).pools, self._ledger.shape(node)
-            known = (
-                shape
-                if self._pools.isdisjoint(pool.id for pool in pools)
-                else self._ledger.number(pools, self._uses)
-            )
-            self._shapes[node.metadata.name] = pools, shape, known
-        return known
-
-    def _known(self, node: Node) -> int | None:
-        """The shape, if it was found and nothing has changed since in what the ledger has for the
-        node.
-        """
-        pools, shape, known = self._shapes.get(node.metadata.name, ((), -1, -1))
-        same = shape == self._ledger.shape(node) and pools is self._ledger.available(node).pools
-        return known if same else None
 
 
 def _identity(claim: ResourceClaim) -> str:

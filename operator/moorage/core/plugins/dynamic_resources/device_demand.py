@@ -121,12 +121,8 @@ class DeviceDemand:
         claims = self.unallocated + (
             (claim_to_create(self.pod, requested.requests),) if resources else ()
         )
-        what = (
-            self.pod.metadata.uid,
-            way,
-            tries,
-            tuple((claim.metadata.uid, claim.metadata.resource_version) for claim in claims),
-        )
+        versions = tuple((one.metadata.uid, one.metadata.resource_version) for one in claims)
+        what = self.pod.metadata.uid, way, tries, versions
         search = self.devices.searches.take(what, node)
         if search is None:
             offer = self.devices.available(node)
@@ -161,6 +157,17 @@ def demand_of(pod: Pod, store: Lister) -> DeviceDemand | None:
     if not claims and not resources:
         return None
     ledger = store.index(DeviceLedger)
+    _check_unallocated(claims, ledger, store)
+    stale = ledger.extended_claim(pod) if resources else None
+    return DeviceDemand(
+        pod, claims, tuple(map(_terms, claims)), resources, classes, stale, ledger, ledger
+    )
+
+
+def _check_unallocated(
+    claims: Sequence[ResourceClaim], ledger: DeviceLedger, store: Lister
+) -> None:
+    """Raises ClaimError for a claim that is just being allocated, or whose classes are missing."""
     for claim in claims:
         if claim.status.allocation is None:
             if ledger.is_assumed(claim):
@@ -168,10 +175,6 @@ def demand_of(pod: Pod, store: Lister) -> DeviceDemand | None:
                     f"resource claim {key(claim)} is in the process of being allocated"
                 )
             check_classes(claim, store.objects(DeviceClass))
-    stale = ledger.extended_claim(pod) if resources else None
-    return DeviceDemand(
-        pod, claims, tuple(map(_terms, claims)), resources, classes, stale, ledger, ledger
-    )
 
 
 def demand_content(pod: Pod, store: Lister) -> bytes:
@@ -238,29 +241,33 @@ def _choose_devices(
         wanted = demand_of(pod, snapshot.store)
         if wanted is None or node is None:
             return None
-        not_mine = frozenset[str]().union(*(kept.claims for kept in others))
-        claims = tuple(claim for claim in wanted.unallocated if claim.metadata.uid not in not_mine)
-        wanted = dataclasses.replace(
-            wanted.without_kept(others), claims=claims, terms=(None,) * len(claims)
-        )
+        wanted = _beside(wanted, others)
         way = int(wanted.alternatives(snapshot.nodes, np.array([row]))[0])
-        found = (
-            wanted.find(node, way, tries, snapshot.budget)
-            if way > 0 or (claims and not way)
-            else None
-        )
-        if found is None:
+        if way < 0 or not (way or wanted.claims):
             return None
-        taken = (
-            device_uses_of(claim)
-            for claim in allocated(found.claims, wanted.allocations(found, node))
-        )
-        return KeptDevices(
-            frozenset(claim.metadata.uid for claim in claims),
-            tuple(one for each in taken for one in each),
-        )
+        found = wanted.find(node, way, tries, snapshot.budget)
+        return None if found is None else _kept(wanted, found, node)
     except (ClaimError, SelectorError, QuantityError, AllocationError, AllocationTimeout):
         return None
+
+
+def _beside(wanted: DeviceDemand, others: Sequence[KeptDevices]) -> DeviceDemand:
+    """What is to be found when these are kept for others: not their devices, and no claim that one
+    of them gets.
+    """
+    not_mine = frozenset[str]().union(*(kept.claims for kept in others))
+    claims = tuple(claim for claim in wanted.unallocated if claim.metadata.uid not in not_mine)
+    return dataclasses.replace(
+        wanted.without_kept(others), claims=claims, terms=(None,) * len(claims)
+    )
+
+
+def _kept(wanted: DeviceDemand, found: DevicesFound, node: Node) -> KeptDevices:
+    claims = allocated(found.claims, wanted.allocations(found, node))
+    return KeptDevices(
+        frozenset(claim.metadata.uid for claim in wanted.claims),
+        tuple(use for claim in claims for use in device_uses_of(claim)),
+    )
 
 
 def delegable(pod: Pod) -> Iterator[str]:

@@ -2,18 +2,107 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
-from moorage.core.devices.pools import PoolState
+import numpy as np
+
+from kubefacts.quantities import QuantityError
+from moorage.core.columns.nodes.node_table import Rows
+from moorage.core.columns.snapshot import Snapshot
+from moorage.core.devices.allocator import AllocationTimeout
+from moorage.core.devices.pools import AllocationError, AlternativesFailed, PoolState
 from moorage.core.objects.nodes import Node
-from moorage.core.plugins.dynamic_resources.device_demand import DeviceDemand, DevicesFound
-from moorage.core.plugins.dynamic_resources.verdicts import CANNOT_ALLOCATE, CODE_OF, INVALID_POOLS
+from moorage.core.plugins.dynamic_resources.device_demand import (
+    Alternatives,
+    DeviceDemand,
+    DevicesFound,
+)
+from moorage.core.plugins.dynamic_resources.verdicts import (
+    CANNOT_ALLOCATE,
+    CODE_OF,
+    INVALID_POOLS,
+    DynamicResourcesState,
+)
 
 _MAX_ALTERNATIVES = 8
 """The most that a request may have; the first scores as much, the next one less."""
 
+_MAX_KNOWN_SHAPES = 8192
+"""Shapes of which it is remembered what came of a search: each allocation may make a new one."""
 JudgeFn = Callable[[DeviceDemand, Node, DevicesFound | None], int]
 """What a plugin makes of what was found on a node."""
+
+
+class NodeSearch:
+    """Looks for devices for a pod, node by node. One node stands for all of its shape, also as to
+    how long the search takes.
+    """
+
+    def __init__(
+        self, state: DynamicResourcesState, snapshot: Snapshot, tries: int, *, judge: JudgeFn
+    ) -> None:
+        self._state = state
+        self._demand = state.demand
+        self._nodes = snapshot.nodes
+        self._budget = snapshot.budget
+        self._tries = tries
+        self._judge = judge
+
+    def run(self, ways: Alternatives, rows: Rows) -> Iterator[tuple[int, int]]:
+        """(place among the rows, what ``judge`` says) for each node on which something has to be
+        found; faults for those that fail. Raises OutOfTime.
+        """
+        if len(self._state.known) > _MAX_KNOWN_SHAPES:
+            self._state.known.clear()
+        numbers = np.arange(self._nodes.rows)[rows]
+        needed = np.flatnonzero((ways >= 0) if self._demand.unallocated else (ways > 0))
+        for place, row in zip(needed.tolist(), numbers[needed].tolist(), strict=True):
+            node = self._nodes.nodes[row]
+            if node is not None:
+                yield place, self._code(node, int(ways[place]))
+        self._state.late = None
+
+    def _code(self, node: Node, way: int) -> int:
+        """What is said of a node: what is known of its shape, or what a search comes to."""
+        devices, known = self._demand.devices, self._state.known
+        try:
+            new = not devices.is_shape_known(node)
+            shape = way, devices.shape(node)
+            if new:
+                self._budget.check()
+        except AllocationError as error:
+            return self._state.fault(str(error))
+        code = known.get(shape, known.get((*shape, node.metadata.name)))
+        if code is None:
+            code = self._search(node, shape)
+            self._budget.check()
+        return code
+
+    def _search(self, node: Node, shape: tuple[int, int]) -> int:
+        """Search on a node, and remember what came of it. Once a search took too long, no other one
+        is begun.
+        """
+        state = self._state
+        of: tuple[int | str, ...] = shape
+        try:
+            code = self._find(node, shape[0]) if state.late is None else state.late
+        except AllocationTimeout:
+            code = state.late = state.fault(
+                f"node {node.metadata.name}: timed out trying to allocate devices"
+            )
+        except (AllocationError, QuantityError) as error:  # it may name the node's pools
+            of, code = (*shape, node.metadata.name), state.fault(str(error))
+        state.known[of] = code
+        return code
+
+    def _find(self, node: Node, way: int) -> int:
+        try:
+            found = self._demand.find(node, way, self._tries, self._budget)
+        except AlternativesFailed as fault:
+            return self._state.exclusion(str(fault))
+        if found is not None:
+            self._demand.allocations(found, node)  # raises where it could not be written down
+        return self._judge(self._demand, node, found)
 
 
 def filter_code(wanted: DeviceDemand, node: Node, found: DevicesFound | None) -> int:

@@ -17,7 +17,6 @@ docs/adr/0006.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
 from typing import ClassVar
 
 import numpy as np
@@ -32,7 +31,7 @@ from moorage.core.columns.store import Lister
 from moorage.core.devices.allocator import AllocationTimeout
 from moorage.core.devices.ledger import DeviceLedger
 from moorage.core.devices.pod_claims import ClaimError, can_be_deallocated
-from moorage.core.devices.pools import AllocationError, AlternativesFailed
+from moorage.core.devices.pools import AllocationError
 from moorage.core.framework.cluster_events import ActionType, ClusterEventWithHint, EventResource
 from moorage.core.framework.evaluation.dry_run import with_nominated_pods
 from moorage.core.framework.interfaces import (
@@ -54,13 +53,11 @@ from moorage.core.framework.status import (
     rejected_for,
 )
 from moorage.core.objects.meta import HasMetadata
-from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
 from moorage.core.objects.resource_claims import DeviceClass, ResourceClaim, ResourceSlice
 from moorage.core.plugins.dynamic_resources.arguments import DynamicResourcesArgs
 from moorage.core.plugins.dynamic_resources.claim_reservation import ClaimRelease, reserve_devices
 from moorage.core.plugins.dynamic_resources.device_demand import (
-    Alternatives,
     DeviceDemand,
     delegable,
     demand_content,
@@ -69,6 +66,7 @@ from moorage.core.plugins.dynamic_resources.device_demand import (
 )
 from moorage.core.plugins.dynamic_resources.node_search import (
     JudgeFn,
+    NodeSearch,
     alternatives_score,
     filter_code,
 )
@@ -91,11 +89,8 @@ from moorage.core.plugins.dynamic_resources.verdicts import (
     STALE_CLAIM,
     DynamicResourcesState,
 )
-from moorage.core.structures.budget import Budget
 
 NAME = "DynamicResources"
-_MAX_KNOWN_SHAPES = 8192
-"""Shapes of which it is remembered what came of a search: each allocation may make a new one."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -181,18 +176,12 @@ class DynamicResources:
         What the claims say is in the template's key, and nodes whose devices change are asked
         again: that leaves the classes.
         """
+        classes = (snapshot.store.version_counter(DeviceClass),)
         try:
-            depends = (
-                (snapshot.store.version_counter(DeviceClass),)
-                if pod.spec.resource_claims or any(delegable(pod))
-                else ()
-            )
+            depends = classes if pod.spec.resource_claims or any(delegable(pod)) else ()
             wanted = demand_of(pod, snapshot.store)
         except ClaimError as error:
-            return PreFilterResult(
-                rejected_for(((NOT_READY, str(error)),)),
-                depends_on=(snapshot.store.version_counter(DeviceClass),),
-            )
+            return PreFilterResult(rejected_for(((NOT_READY, str(error)),)), depends_on=classes)
         except (SelectorError, QuantityError) as error:
             return PreFilterResult(error_status(str(error)))
         if wanted is None:
@@ -207,7 +196,7 @@ class DynamicResources:
             return np.full(size, CODE_OF[STALE_CLAIM])
         ways = wanted.alternatives(nodes, rows)
         codes: Codes = np.where(ways < 0, CODE_OF[CANNOT_FIT], 0)
-        for place, code in self._search(state, ways, snapshot, rows, filter_code):
+        for place, code in self._search(state, snapshot, filter_code).run(ways, rows):
             codes[place] = code
         for _, away in wanted.unavailable(nodes, rows):
             codes[(codes == 0) & away] = CODE_OF[NOT_AVAILABLE]
@@ -255,7 +244,7 @@ class DynamicResources:
         scores: Scores = np.zeros(snapshot.nodes.live[rows].size, np.int64)
         if state is not None:
             ways = state.demand.alternatives(snapshot.nodes, rows)
-            for place, score in self._search(state, ways, snapshot, rows, alternatives_score):
+            for place, score in self._search(state, snapshot, alternatives_score).run(ways, rows):
                 scores[place] = score
         return scores
 
@@ -289,101 +278,22 @@ class DynamicResources:
         """
         prepared = self.pre_filter(pod, attempt.snapshot)
         if prepared.status.code is not Code.SUCCESS:
-            return PostFilterResult(Status(Code.UNSCHEDULABLE, ("no new claims to deallocate",)))
+            return _proposal("no new claims to deallocate")
         wanted: DeviceDemand = prepared.state.demand
         if wanted.stale is not None:
-            text, action = (
-                "deletion of ResourceClaim completed",
-                ClaimRelease(wanted.stale, delete=True),
-            )
-            return PostFilterResult(Status(Code.UNSCHEDULABLE, (text,)), action=action)
+            release = ClaimRelease(wanted.stale, delete=True)
+            return _proposal("deletion of ResourceClaim completed", release)
         claim = self._claim_to_release(wanted, attempt)
         if claim is None:
-            return PostFilterResult(Status(Code.UNSCHEDULABLE, ("still not schedulable",)))
-        return PostFilterResult(
-            Status(Code.UNSCHEDULABLE, ("deallocation of ResourceClaim completed",)),
-            action=ClaimRelease(claim),
-        )
+            return _proposal("still not schedulable")
+        return _proposal("deallocation of ResourceClaim completed", ClaimRelease(claim))
 
     # ---- inside ----------------------------------------------------------------------------------
 
     def _search(
-        self,
-        state: DynamicResourcesState,
-        ways: Alternatives,
-        snapshot: Snapshot,
-        rows: Rows,
-        judge: JudgeFn,
-    ) -> Iterator[tuple[int, int]]:
-        """(place among the rows, what ``judge`` says) for each node on which something has to be
-        found; faults for those that fail.
-        """
-        wanted, nodes = state.demand, snapshot.nodes
-        if len(state.known) > _MAX_KNOWN_SHAPES:
-            state.known.clear()
-        numbers = np.arange(nodes.rows)[rows]
-        needed = np.flatnonzero((ways >= 0) if wanted.unallocated else (ways > 0))
-        for place, row, way in zip(
-            needed.tolist(), numbers[needed].tolist(), ways[needed].tolist(), strict=True
-        ):
-            node = nodes.nodes[row]
-            if node is None:
-                continue
-            try:
-                new = not wanted.devices.is_shape_known(node)
-                shape = way, wanted.devices.shape(node)
-                if new:
-                    snapshot.budget.check()
-            except AllocationError as error:
-                yield place, state.fault(str(error))
-                continue
-            code = state.known.get(shape, state.known.get((*shape, node.metadata.name)))
-            if code is None:
-                code = self._search_node(state, node, shape, judge, snapshot.budget)
-                snapshot.budget.check()
-            yield place, code
-        state.late = None
-
-    def _search_node(
-        self,
-        state: DynamicResourcesState,
-        node: Node,
-        shape: tuple[int, int],
-        judge: JudgeFn,
-        budget: Budget,
-    ) -> int:
-        """Search on a node, and remember what came of it. Once a search took too long, no other one
-        is begun. Raises OutOfTime.
-        """
-        of: tuple[int | str, ...] = shape
-        try:
-            code = (
-                state.late
-                if state.late is not None
-                else self._search_shape(state, node, shape[0], judge, budget)
-            )
-        except AllocationTimeout:
-            code = state.late = state.fault(
-                f"node {node.metadata.name}: timed out trying to allocate devices"
-            )
-        except (AllocationError, QuantityError) as error:  # it may name the node's pools
-            of, code = (*shape, node.metadata.name), state.fault(str(error))
-        state.known[of] = code
-        return code
-
-    def _search_shape(
-        self, state: DynamicResourcesState, node: Node, way: int, judge: JudgeFn, budget: Budget
-    ) -> int:
-        """One node stands for all of its shape, also as to how long the search takes. Raises
-        AllocationTimeout.
-        """
-        try:
-            found = state.demand.find(node, way, self.args.tries, budget)
-        except AlternativesFailed as fault:
-            return state.exclusion(str(fault))
-        if found is not None:
-            state.demand.allocations(found, node)  # raises where it could not be written down
-        return judge(state.demand, node, found)
+        self, state: DynamicResourcesState, snapshot: Snapshot, judge: JudgeFn
+    ) -> NodeSearch:
+        return NodeSearch(state, snapshot, self.args.tries, judge=judge)
 
     def _claim_to_release(
         self, wanted: DeviceDemand, attempt: FailedAttempt
@@ -398,6 +308,11 @@ class DynamicResources:
         ]
         if not mine:
             return None
+        unavailable = self._unavailable(wanted, attempt)
+        return next((claim for claim in mine if claim in unavailable), None)
+
+    def _unavailable(self, wanted: DeviceDemand, attempt: FailedAttempt) -> list[ResourceClaim]:
+        """The claims whose devices can't be used on nodes which this plugin rejected for that."""
         nodes = attempt.snapshot.nodes
         with attempt.dry_run() as what_if:
             answers = what_if.run_filters(np.flatnonzero(nodes.live))
@@ -406,9 +321,9 @@ class DynamicResources:
             for row, one in answers.items()
             if one.plugin == self and one.code == CODE_OF[NOT_AVAILABLE]
         ]
-        unavailable = [
-            claim
-            for claim, mask in wanted.unavailable(nodes, np.array(away, np.intp))
-            if mask.any()
-        ]
-        return next((claim for claim in mine if claim in unavailable), None)
+        rows = np.array(away, np.intp)
+        return [claim for claim, mask in wanted.unavailable(nodes, rows) if mask.any()]
+
+
+def _proposal(text: str, release: ClaimRelease | None = None) -> PostFilterResult:
+    return PostFilterResult(Status(Code.UNSCHEDULABLE, (text,)), action=release)
