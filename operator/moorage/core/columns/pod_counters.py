@@ -35,11 +35,11 @@ MAX_COUNTERS = 4096
 """Counters of matching pods that are kept at once; one takes at most 8 bytes a node."""
 MAX_WORDS = 2**16
 """Keys and values in the selectors of these counters."""
-_FEW = 64
+_LISTED_ROWS = 64
+"""Rows that a counter lists; one that counts on more has an array."""
 _NONE: Counts = np.zeros(0, np.int64)
 
-
-_FEW = 256
+_INDEXED_VALUES = 256
 """Values that a selector is found by, each: to ask one with more of them about every pod costs
 less.
 """
@@ -98,8 +98,11 @@ class RowCounter:
     def add(self, row: int, number: int) -> None:
         """So many pods more on this row."""
         few = self._few
-        if few is not None and len(few) == _FEW and row not in few:
-            self._counts, self._few = grown(self.per_row(max(*few, row) + 1).copy(), _FEW), None
+        if few is not None and len(few) == _LISTED_ROWS and row not in few:
+            self._counts, self._few = (
+                grown(self.per_row(max(*few, row) + 1).copy(), _LISTED_ROWS),
+                None,
+            )
             few = None
         if few is None:
             if row >= self._counts.size:
@@ -172,7 +175,7 @@ def required_pairs(selector: Selector) -> list[tuple[str, str]]:
     so plain; without any, none.
     """
     for condition in selector.conditions or ():
-        if condition.operator == "In" and len(condition.values) <= _FEW:
+        if condition.operator == "In" and len(condition.values) <= _INDEXED_VALUES:
             return [(condition.key, value) for value in sorted(condition.values)]
     return []
 
@@ -182,7 +185,7 @@ def _is_unindexable(selector: Selector) -> bool:
     on one of very many.
     """
     return selector.conditions is not None and not any(
-        one.operator == "In" and len(one.values) <= _FEW for one in selector.conditions
+        one.operator == "In" and len(one.values) <= _INDEXED_VALUES for one in selector.conditions
     )
 
 
