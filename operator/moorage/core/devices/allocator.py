@@ -97,9 +97,7 @@ class Allocator:
     def run(self, pause: PauseFn) -> bool:
         """Go on; whether it has come to its end, else it is set down."""
         while len(self._chosen) < len(self._slots):
-            if len(self._stack) == len(self._chosen):
-                self._stack.append(self._attempt.alternatives(self._slots[len(self._stack)]))
-            wish = next(self._stack[-1], _NO_MORE)
+            wish = next(self._ways(), _NO_MORE)
             if wish is None:
                 if pause():
                     return False
@@ -114,6 +112,12 @@ class Allocator:
             self._chosen.pop()
         self.succeeded = True
         return True
+
+    def _ways(self) -> Iterator[DeviceQuery | None]:
+        """To fulfil the request that comes next."""
+        if len(self._stack) == len(self._chosen):
+            self._stack.append(self._attempt.alternatives(self._slots[len(self._stack)]))
+        return self._stack[-1]
 
     def _check_faults(self) -> None:
         """Raises AlternativesFailed where a fault has excluded an alternative."""
@@ -220,9 +224,7 @@ class _Attempt:
 
     def _assign(self, claim: int, wish: DeviceQuery, candidate: CandidateDevice) -> bool:
         """Give a device to a request, if it can be given. Raises AllocationError."""
-        self._tries -= 1
-        if self._tries == 0:
-            raise AllocationTimeout
+        self._count_try()
         if not self._is_available(claim, wish, candidate):
             return False
         id_, device, capacity = candidate.id, candidate.device, wish.request.capacity
@@ -238,6 +240,11 @@ class _Attempt:
         consumes = consumed(device, capacity) if device.allow_multiple_allocations else None
         self._record(claim, DeviceAssignment(wish, candidate, consumes))
         return True
+
+    def _count_try(self) -> None:
+        self._tries -= 1
+        if self._tries == 0:
+            raise AllocationTimeout
 
     def _is_available(self, claim: int, wish: DeviceQuery, candidate: CandidateDevice) -> bool:
         """Whether the device is of the right kind, and its users, taints and counters allow for one
@@ -292,10 +299,8 @@ class _Attempt:
                 for one in self.assigned[claim]
                 if one.query.named_in(constraint.requests)
             ]
-            if constraint.match_attribute is not None:
-                if others and others[0] != value:
-                    return False
-            elif value in others:
+            same = constraint.match_attribute is not None
+            if bool(others) and others[0] != value if same else value in others:
                 return False
         return True
 

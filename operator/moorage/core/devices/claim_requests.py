@@ -101,9 +101,7 @@ class ClaimQueries(NamedTuple):
 
 
 def queries_of(claim: ResourceClaim, offer: AvailableDevices) -> ClaimQueries:
-    """Read a claim. Raises AllocationError when it, or a class or pool that it needs, can't be
-    used.
-    """
+    """Read a claim. Raises AllocationError when it, or what it needs, can't be used."""
     devices = claim.spec.devices
     faults: list[AllocationError] = []
     requests = tuple(
@@ -243,14 +241,11 @@ def _counted(wish: DeviceQuery, where: str, offer: AvailableDevices) -> DeviceQu
     found: list[CandidateDevice] = []
     for pool in offer.pools:
         if pool.state is not PoolState.USABLE:
-            raise PoolNotUsable(
-                f"{where}: asks for all devices, but resource pool {pool.id} is currently "
-                f"{pool.state.value}"
-            )
-        matching = (one for one in pool.devices if wish.selects(one))
+            state = f"resource pool {pool.id} is currently {pool.state.value}"
+            raise PoolNotUsable(f"{where}: asks for all devices, but {state}")
         found += [
             one
-            for one in matching
+            for one in filter(wish.selects, pool.devices)
             if fits(one.device, wish.request.capacity, offer.uses.of(one.id).consumed)
         ]
     return dataclasses.replace(wish, count=len(found), all_devices=tuple(found))

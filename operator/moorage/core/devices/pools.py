@@ -161,18 +161,13 @@ def devices_near(
     for piece in pieces:
         spec = piece.spec
         whole = not spec.per_device_node_selection
-        if (
-            whole
-            and (spec.node_name or spec.node_selector is not None)
-            and not node_can_reach(spec, node, piece)
-        ):
+        limited = whole and (spec.node_name or spec.node_selector is not None)
+        if limited and not node_can_reach(spec, node, piece):
             continue
         for device in spec.devices or ():
             if whole or node_can_reach(device, node, piece):
-                yield (
-                    DeviceId(spec.driver, spec.pool.name, device.name),
-                    facts_of(spec.driver, device),
-                )
+                id_ = DeviceId(spec.driver, spec.pool.name, device.name)
+                yield id_, facts_of(spec.driver, device)
 
 
 def node_can_reach(reach: Reach, node: Node, piece: ResourceSlice) -> bool:

@@ -113,11 +113,8 @@ class VolumeRestrictions:
         skips this plugin.
         """
         uses = [use for use in claim_uses(pod) if not use.owner]
-        depends = (
-            (snapshot.store.version_counter(PersistentVolumeClaim), snapshot.volumes.uses)
-            if uses
-            else ()
-        )
+        claims = snapshot.store.version_counter(PersistentVolumeClaim)
+        depends = (claims, snapshot.volumes.uses) if uses else ()
         alone = []
         for use in uses:
             claim = snapshot.store.objects(PersistentVolumeClaim).get(use.key)
@@ -127,9 +124,8 @@ class VolumeRestrictions:
                 alone.append(use)
         taken = frozenset(use for use in alone if snapshot.volumes.in_use(use))
         wanted = VolumeRestrictionsState(disks(pod), frozenset(alone), len(taken))
-        return PreFilterResult(
-            SUCCESS if wanted.disks or taken else SKIP, wanted, depends_on=depends
-        )
+        status = SUCCESS if wanted.disks or taken else SKIP
+        return PreFilterResult(status, wanted, depends_on=depends)
 
     def filter(self, state: VolumeRestrictionsState, snapshot: Snapshot, rows: Rows) -> Codes:
         """A disk in use on the node comes before a claim in use anywhere."""

@@ -165,17 +165,12 @@ class VolumeZone:
         """Where the volumes of the pod's claims are; a pod without any that is bound to a place
         skips this plugin.
         """
-        names = [
-            one.persistent_volume_claim.claim_name
-            for one in pod.spec.volumes or ()
-            if one.persistent_volume_claim is not None
-        ]
+        claims = [one.persistent_volume_claim for one in pod.spec.volumes or ()]
+        names = [claim.claim_name for claim in claims if claim is not None]
         if not names:
             return PreFilterResult(SKIP)
-        depends = tuple(
-            snapshot.store.version_counter(kind)
-            for kind in (PersistentVolumeClaim, PersistentVolume, StorageClass)
-        )
+        kinds = (PersistentVolumeClaim, PersistentVolume, StorageClass)
+        depends = tuple(snapshot.store.version_counter(kind) for kind in kinds)
         places: dict[VolumeTopology, None] = {}
         for name in names:
             found, why = _topologies_of(pod.metadata.namespace, name, snapshot.store)

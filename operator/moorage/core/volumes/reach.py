@@ -33,9 +33,7 @@ def affinity_of(pv: PersistentVolume) -> NodeTerms | None:
 
 
 def migrated_affinity_of(pv: PersistentVolume) -> NodeTerms | None:
-    """``affinity_of`` an in-tree volume where a CSI driver serves it: zones, also those in its
-    labels, go by the driver's own label.
-    """
+    """``affinity_of`` where a CSI driver serves an in-tree volume: zones go by its own label."""
     zone_key = _SUCCESSORS[in_tree_plugin(pv)].zone_key
     required, labels = _required(pv), pv.metadata.labels or {}
     terms = (required.node_selector_terms if required is not None else None) or ()
@@ -43,20 +41,14 @@ def migrated_affinity_of(pv: PersistentVolume) -> NodeTerms | None:
     named = keys if keys & {ZONE, BETA_ZONE} else labels.keys()
     beta = BETA_ZONE in named and ZONE not in named
     old = BETA_ZONE if beta else ZONE
-    zones = (
-        sorted({zone.strip() for zone in labels.get(old, "").split("__")} - {""})
-        if old not in keys
-        else []
-    )
+    labelled = {zone.strip() for zone in labels.get(old, "").split("__")} - {""}
+    zones = sorted(labelled) if old not in keys else []
     if not zone_key or not (zones or terms):
         return affinity_of(pv)
     added = (Requirement(zone_key, "In", tuple(zones)),) if zones else ()
     renamed = {old: zone_key, BETA_REGION: REGION} if beta else {old: zone_key}
-    return _by_labels(
-        NodeSelector(
-            tuple(_renamed(term, renamed, added) for term in terms or (NodeSelectorTerm(),))
-        )
-    )
+    moved = tuple(_renamed(term, renamed, added) for term in terms or (NodeSelectorTerm(),))
+    return _by_labels(NodeSelector(moved))
 
 
 def node_can_attach(labels: Labels, csi_node: CSINode | None, pv: PersistentVolume) -> bool:

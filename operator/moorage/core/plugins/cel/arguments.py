@@ -63,23 +63,13 @@ class CELArgs:
         """Every expression must compile, to the right type; all together must not be too many or
         too long.
         """
-        if len(self.filters) + len(self.scores) > MAX_EXPRESSIONS:
-            return [
-                Violation(
-                    "",
-                    len(self.filters) + len(self.scores),
-                    f"must be at most {MAX_EXPRESSIONS} expressions in all",
-                )
-            ]
+        number = len(self.filters) + len(self.scores)
+        if number > MAX_EXPRESSIONS:
+            return [Violation("", number, f"must be at most {MAX_EXPRESSIONS} expressions in all")]
         length = sum(len(text) for _, text, _ in self._expressions())
         if length > MAX_TOTAL_CHARACTERS:
-            return [
-                Violation(
-                    "",
-                    length,
-                    f"must be at most {MAX_TOTAL_CHARACTERS} characters of expressions in all",
-                )
-            ]
+            most = f"{MAX_TOTAL_CHARACTERS} characters of expressions"
+            return [Violation("", length, f"must be at most {most} in all")]
         return [
             Violation(path, text, wrong)
             for path, text, types in self._expressions()

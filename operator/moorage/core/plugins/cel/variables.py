@@ -225,11 +225,9 @@ def _sample(kind: VariableType, name: str, keys: frozenset[str] | None, large: b
     longest = NODE[name].longest if name in NODE else MAX_LABEL_CHARACTERS
     text, many = ("a" * longest, 64) if large else ("1", 2)
     record = dict.fromkeys(("key", "operator", "value", "effect", "name", "image"), text)
-    names = (
-        sorted(keys)
-        if keys is not None
-        else [f"{i}{'k' * (MAX_LABEL_CHARACTERS - 2) if large else ''}" for i in range(many)]
-    )
+    tail = "k" * (MAX_LABEL_CHARACTERS - 2) if large else ""
+    names = sorted(keys) if keys is not None else [f"{i}{tail}" for i in range(many)]
+    document = {**record, "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}
     return {
         VariableType.TEXT: text,
         VariableType.NUMBER: 1000,
@@ -237,8 +235,5 @@ def _sample(kind: VariableType, name: str, keys: frozenset[str] | None, large: b
         VariableType.TEXTS: dict.fromkeys(names, text),
         VariableType.NUMBERS: dict.fromkeys(names, 1000),
         VariableType.RECORDS: [record] * (many // 4 + 1),
-        VariableType.DOCUMENTS: [
-            {**record, "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}
-        ]
-        * (many // 4 + 1),
+        VariableType.DOCUMENTS: [document] * (many // 4 + 1),
     }[kind]

@@ -53,19 +53,21 @@ def budgets(store: Lister) -> BudgetsByNamespace:
         except SelectorError:
             continue
         if selector.conditions is not None:
-            meta, status = budget.metadata, budget.status
-            found[meta.namespace].append(
-                ReadableBudget(
-                    name,
-                    selector,
-                    status.disruptions_allowed,
-                    status.disrupted_pods or {},
-                    status.observed_generation >= (meta.generation or 0),
-                    budget.spec.unhealthy_pod_eviction_policy == "AlwaysAllow"
-                    or status.current_healthy >= status.desired_healthy > 0,
-                )
-            )
+            found[budget.metadata.namespace].append(_readable(name, budget, selector))
     return found
+
+
+def _readable(name: str, budget: PodDisruptionBudget, selector: Selector) -> ReadableBudget:
+    status = budget.status
+    return ReadableBudget(
+        name,
+        selector,
+        status.disruptions_allowed,
+        status.disrupted_pods or {},
+        status.observed_generation >= (budget.metadata.generation or 0),
+        budget.spec.unhealthy_pod_eviction_policy == "AlwaysAllow"
+        or status.current_healthy >= status.desired_healthy > 0,
+    )
 
 
 def violating_pods(pods: Iterable[tuple[Pod, int]], by_namespace: BudgetsByNamespace) -> list[bool]:
@@ -93,11 +95,8 @@ def unevictable_pods(pods: Iterable[Pod], by_namespace: BudgetsByNamespace) -> i
     for pod in pods:
         if pod.status.phase in _IDLE or pod.metadata.deletion_timestamp is not None:
             continue
-        mine = [
-            one
-            for one in by_namespace.get(pod.metadata.namespace, ())
-            if one.selector.matches(pod.metadata.labels)
-        ]
+        there = by_namespace.get(pod.metadata.namespace, ())
+        mine = [one for one in there if one.selector.matches(pod.metadata.labels)]
         ready = any(c.type == "Ready" and c.status == "True" for c in pod.status.conditions or ())
         charging = [budget for budget in mine if ready or not budget.spares_unready]
         spent.update(budget.name for budget in charging)

@@ -93,6 +93,11 @@ class DefaultPreemptionArgs:
     min_candidate_nodes_absolute: Annotated[int, Ge(0)] = 100
     disruption_policy: Literal["BestEffort", "RespectPDB"] = "BestEffort"
 
+    def enough(self, nodes: int) -> int:
+        """How many candidates are enough, where so many nodes may become one."""
+        share = nodes * self.min_candidate_nodes_percentage // 100
+        return min(nodes, max(share, self.min_candidate_nodes_absolute))
+
     def validate(self) -> list[Violation]:
         """One of them must ask for something."""
         if self.min_candidate_nodes_percentage or self.min_candidate_nodes_absolute:
@@ -205,15 +210,7 @@ class DefaultPreemption:
             return candidates
         refused[NO_VICTIMS] += helpful.size - occupied.size
         refused[NOT_TRIED] = len(nodes) - helpful.size
-        text = fit_error_message(
-            len(nodes), [(reason, count) for reason, count in refused.items() if count]
-        )
-        rejectors = frozenset({NAME}) if refused[PROTECTED] else frozenset[str]()
-        return PostFilterResult(
-            Status(NO_HELP.code, (NO_HELP.text.replace("{}", text),)),
-            "",
-            unschedulable_plugins=rejectors,
-        )
+        return _no_candidates(len(nodes), refused)
 
     def _search(
         self, pod: Pod, attempt: FailedAttempt, rows: IntRows
@@ -221,15 +218,9 @@ class DefaultPreemption:
         """Candidates among these rows, in this order, until there are enough and one violates no
         budget; and the others' reasons.
         """
-        percentage, absolute = (
-            self.args.min_candidate_nodes_percentage,
-            self.args.min_candidate_nodes_absolute,
-        )
-        memory = attempt.row_cache(
-            NAME, (attempt.snapshot.store.version_counter(PodDisruptionBudget),)
-        )
-        helpful = int(np.count_nonzero(attempt.node_codes == _UNSCHEDULABLE))
-        enough = min(helpful, max(helpful * percentage // 100, absolute))
+        depends_on = (attempt.snapshot.store.version_counter(PodDisruptionBudget),)
+        memory = attempt.row_cache(NAME, depends_on)
+        enough = self.args.enough(int(np.count_nonzero(attempt.node_codes == _UNSCHEDULABLE)))
         harmless: list[PreemptionCandidate] = []
         violating: list[PreemptionCandidate] = []
         refused: Counter[str] = Counter()
@@ -276,6 +267,15 @@ class DefaultPreemption:
             best.victims,
             by_eviction=self.respectful,
         )
+
+
+def _no_candidates(nodes: int, refused: Mapping[str, int]) -> PostFilterResult:
+    text = fit_error_message(nodes, [(why, count) for why, count in refused.items() if count])
+    return PostFilterResult(
+        Status(NO_HELP.code, (NO_HELP.text.replace("{}", text),)),
+        "",
+        unschedulable_plugins=frozenset({NAME} if refused.get(PROTECTED) else ()),
+    )
 
 
 def _ineligible(pod: Pod, attempt: FailedAttempt) -> Reason | None:

@@ -34,27 +34,30 @@ def dry_run(
     ``respectful``: violations are counted as the API server would see them, victim by victim, not
     as kube-scheduler does.
     """
-    snapshot = attempt.snapshot
+    by_namespace = budgets(attempt.snapshot.store)
+    lanes = _lanes(pod, attempt.snapshot, rows, by_namespace)
+    with attempt.dry_run() as what_if:
+        what_if.remove(lanes.batch, lanes.queue)
+        hopeless = what_if.run_filters(rows)
+        fitting = np.flatnonzero([row not in hopeless for row in rows.tolist()])
+        victims = _reprieve(what_if, lanes, fitting)
+    came: dict[int, Outcome] = {row: tuple(texts(refusal.why)) for row, refusal in hopeless.items()}
+    heeded = by_namespace if respectful else None
+    return came | {int(rows[i]): lanes.outcome(i, victims, heeded) for i in fitting.tolist()}
+
+
+def _lanes(
+    pod: Pod, snapshot: Snapshot, rows: IntRows, by_namespace: BudgetsByNamespace
+) -> _DryRunLanes:
+    """All pods on these rows that the pod may displace."""
     lower = {
         row: sorted(potential_victims(pod, snapshot, snapshot.nodes.names[row]), key=_importance)
         for row in rows.tolist()
     }
     batch = PodBatch([record for records in lower.values() for record in records], snapshot.nodes)
     ends = np.cumsum([len(records) for records in lower.values()], dtype=np.intp)
-    by_namespace = budgets(snapshot.store)
-    lanes = _DryRunLanes(
-        batch, rows, np.concatenate([[0], ends[:-1]]), ends, *_reprieve_order(batch, by_namespace)
-    )
-    with attempt.dry_run() as what_if:
-        what_if.remove(batch, lanes.queue)
-        hopeless = what_if.run_filters(rows)
-        fitting = np.flatnonzero([row not in hopeless for row in rows.tolist()])
-        victims = _reprieve(what_if, lanes, fitting)
-    came: dict[int, Outcome] = {row: tuple(texts(refusal.why)) for row, refusal in hopeless.items()}
-    return came | {
-        int(rows[i]): lanes.outcome(i, victims, by_namespace if respectful else None)
-        for i in fitting.tolist()
-    }
+    starts = np.concatenate([[0], ends[:-1]])
+    return _DryRunLanes(batch, rows, starts, ends, *_reprieve_order(batch, by_namespace))
 
 
 class _DryRunLanes(NamedTuple):
@@ -143,13 +146,8 @@ def _reprieve_order(
     places = np.arange(len(batch.records))
     if not by_namespace:
         return places, np.zeros(places.size, bool)
-    protected = np.array(
-        violating_pods(zip(_pods(batch.records), batch.rows.tolist(), strict=True), by_namespace),
-        bool,
-    )
-    lane = (
-        np.concatenate([[0], np.cumsum(batch.rows[1:] != batch.rows[:-1])])
-        if places.size
-        else places
-    )
+    pods = zip(_pods(batch.records), batch.rows.tolist(), strict=True)
+    protected = np.array(violating_pods(pods, by_namespace), bool)
+    steps = np.cumsum(batch.rows[1:] != batch.rows[:-1])
+    lane = np.concatenate([[0], steps]) if places.size else places
     return np.lexsort((places, ~protected, lane)), protected

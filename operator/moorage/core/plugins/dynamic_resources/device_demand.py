@@ -113,9 +113,7 @@ class DeviceDemand:
                 yield claim, rows_matching(terms, nodes, rows) == 0
 
     def find(self, node: Node, way: int, tries: int, budget: Budget) -> DevicesFound | None:
-        """Devices on a node for everything that has none yet. Raises AllocationError,
-        AllocationTimeout, OutOfTime.
-        """
+        """Devices for all that lacks them. Raises AllocationError, AllocationTimeout, OutOfTime."""
         resources = [resource for k, resource in enumerate(self.resources) if way >> k & 1]
         requested = requests_for(self.pod, resources, self.classes)
         claims = self.unallocated + (
@@ -233,9 +231,7 @@ def _kept_choices(_store: Store) -> KeptChoices[KeptDevices]:
 def _choose_devices(
     snapshot: Snapshot, tries: int, pod: Pod, row: int, others: Sequence[KeptDevices]
 ) -> KeptDevices | None:
-    """What the search finds for a pod on its node beside what is kept for others; None where it
-    finds nothing or fails.
-    """
+    """What a pod gets on its node beside what is kept for others; None where that fails."""
     node = snapshot.nodes.nodes[row]
     try:
         wanted = demand_of(pod, snapshot.store)

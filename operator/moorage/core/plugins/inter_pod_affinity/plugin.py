@@ -12,7 +12,7 @@ terms met by different pods.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import msgspec
@@ -23,7 +23,7 @@ from moorage.core.columns.change_log import Versioned
 from moorage.core.columns.domains import domains, shifted
 from moorage.core.columns.nodes.label_columns import ABSENT
 from moorage.core.columns.nodes.node_table import Aspect, Rows
-from moorage.core.columns.pod_counters import AffinityTermKind, Counts, PodQuery
+from moorage.core.columns.pod_counters import AffinityTermKind, Counts, PodQuery, RowCounter
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.store import Lister
 from moorage.core.framework.arguments import ARGUMENTS
@@ -39,9 +39,9 @@ from moorage.core.objects.meta import Namespace
 from moorage.core.objects.pods import Pod
 from moorage.core.plugins.inter_pod_affinity.queueing_hints import (
     awaited_labels,
-    matches_all,
     namespace_frees,
     node_frees,
+    pod_frees,
     repelled_labels,
     would_do_itself,
 )
@@ -199,31 +199,15 @@ class InterPodAffinity:
         """
         terms, store = pod_terms(pod), snapshot.store
         if terms.error:
-            return PreFilterResult(
-                Status(
-                    Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
-                    (UNREADABLE.text.replace("{}", terms.error),),
-                )
-            )
+            text = UNREADABLE.text.replace("{}", terms.error)
+            return PreFilterResult(Status(UNREADABLE.code, (text,)))
         tally = TopologyTally(snapshot)
-        shunning: dict[str, Counts] = {}
-        for carried, counter in snapshot.pod_counters.existing_terms_matching(pod):
-            if carried.kind is AffinityTermKind.ANTI_AFFINITY:
-                tally.add(shunning, counter, carried.term.topology_key)
-        shunning = {key: counts for key, counts in shunning.items() if counts.any()}
+        shunning = _shunning(pod, snapshot, tally)
         demanded = self._required_terms(pod)
         if not shunning and not demanded and not terms.anti_affinity:
-            return PreFilterResult(
-                SKIP, InterPodAffinityState(pod, (), (), {}, {}), depends_on=tuple(tally.depends_on)
-            )
-        demands = []
-        for together in demanded:
-            selects = query_for_all(together, store)
-            counts: dict[str, Counts] = {}
-            counter = snapshot.matching(selects)
-            for key in dict.fromkeys(term.topology_key for term in together):
-                tally.add(counts, counter, key)
-            demands.append(RequiredTerms(selects, counts, terms_match(together, pod, store)))
+            none = InterPodAffinityState(pod, (), (), {}, {})
+            return PreFilterResult(SKIP, none, depends_on=tuple(tally.depends_on))
+        demands = tuple(_required(together, pod, snapshot, tally) for together in demanded)
         avoids = tuple(
             (query_for_all((term,), store), term.topology_key) for term in terms.anti_affinity
         )
@@ -231,11 +215,8 @@ class InterPodAffinity:
         for selects, key in avoids:
             tally.add(shunned, snapshot.matching(selects), key)
         tally.depend_on_namespaces((*terms.affinity, *terms.anti_affinity))
-        return PreFilterResult(
-            SUCCESS,
-            InterPodAffinityState(pod, tuple(demands), avoids, shunned, shunning),
-            depends_on=tuple(tally.depends_on),
-        )
+        state = InterPodAffinityState(pod, demands, avoids, shunned, shunning)
+        return PreFilterResult(SUCCESS, state, depends_on=tuple(tally.depends_on))
 
     def filter(self, state: InterPodAffinityState, snapshot: Snapshot, rows: Rows) -> Codes:
         """Affinity first, then the pod's anti-affinity, then that of others."""
@@ -295,21 +276,24 @@ class InterPodAffinity:
         tally = TopologyTally(snapshot)
         weights: dict[str, Counts] = {}
         met = False
-        for term in preferred:
-            met |= tally.add(
-                weights,
-                snapshot.matching(query_for_all((term,), snapshot.store)),
-                term.topology_key,
-                term.weight,
-            )
-        for carried, counter in snapshot.pod_counters.existing_terms_matching(pod):
-            weight = self._weight(carried.kind, carried.term)
-            if weight is not None:
-                met |= tally.add(weights, counter, carried.term.topology_key, weight)
+        for counter, key, weight in self._weighed(pod, snapshot):
+            met |= tally.add(weights, counter, key, weight)
         tally.depend_on_namespaces(preferred)
         return PreFilterResult(
             SUCCESS if met else SKIP, weights, depends_on=tuple(tally.depends_on)
         )
+
+    def _weighed(self, pod: Pod, snapshot: Snapshot) -> Iterator[tuple[RowCounter, str, int]]:
+        """The pods that its preferred terms select, and those whose own terms select it; with the
+        topology and the weight of each.
+        """
+        for term in pod_terms(pod).preferred:
+            selects = query_for_all((term,), snapshot.store)
+            yield snapshot.matching(selects), term.topology_key, term.weight
+        for carried, counter in snapshot.pod_counters.existing_terms_matching(pod):
+            weight = self._weight(carried.kind, carried.term)
+            if weight is not None:
+                yield counter, carried.term.topology_key, weight
 
     def score(self, state: PerKey, snapshot: Snapshot, rows: Rows) -> Scores:
         """The sum of the weights in the node's domains; may be negative."""
@@ -348,44 +332,26 @@ class InterPodAffinity:
         return term.weight if kind is AffinityTermKind.PREFERRED else None
 
     def _pod_frees(self, pod: Pod, event: ClusterEvent, store: Lister) -> bool:
-        """Whether it is this pod, or one on a node that meets its affinity now, or stands against
-        its anti-affinity no more.
+        """See ``pod_frees``."""
+        return pod_frees(pod, self._required_terms(pod), event, store)
 
-        Also a pod that went and whose own anti-affinity it stood against, or that was perhaps the
-        last one to meet the affinity of a pod that may be the first. Namespaces have their labels
-        here, and one anti-affinity term that is no more matched is enough: where kube-scheduler's
-        hint leaves a pod waiting, this one wakes it.
-        """
-        old = event.old if isinstance(event.old, Pod) else None
-        new = event.new if isinstance(event.new, Pod) else None
-        if old is not None and new is not None and new.metadata.uid == pod.metadata.uid:
-            return True
-        if any(
-            one is not None and not one.spec.node_name and not one.status.nominated_node_name
-            for one in (old, new)
-        ):
-            return False
-        terms = pod_terms(pod)
-        if new is not None and any(
-            matches_all(together, new, store) and not matches_all(together, old, store)
-            for together in self._required_terms(pod)
-        ):
-            return True
-        if old is None:
-            return False
-        demanded = self._required_terms(pod)
-        if any(
-            would_do_itself(all_, pod)
-            and matches_all(all_, old, store)
-            and not matches_all(all_, new, store)
-            for all_ in demanded
-        ):
-            return True
-        freed = any(
-            matches_all((term,), old, store) and not matches_all((term,), new, store)
-            for term in terms.anti_affinity
-        )
-        return freed or (
-            new is None
-            and any(matches_all((term,), pod, store) for term in pod_terms(old).anti_affinity)
-        )
+
+def _shunning(pod: Pod, snapshot: Snapshot, tally: TopologyTally) -> dict[str, Counts]:
+    """By topology, the pods that want to be away from this one."""
+    found: dict[str, Counts] = {}
+    for carried, counter in snapshot.pod_counters.existing_terms_matching(pod):
+        if carried.kind is AffinityTermKind.ANTI_AFFINITY:
+            tally.add(found, counter, carried.term.topology_key)
+    return {key: counts for key, counts in found.items() if counts.any()}
+
+
+def _required(
+    terms: AffinityTerms, pod: Pod, snapshot: Snapshot, tally: TopologyTally
+) -> RequiredTerms:
+    """Terms that one pod must meet, with the pods that do."""
+    selects = query_for_all(terms, snapshot.store)
+    counts: dict[str, Counts] = {}
+    counter = snapshot.matching(selects)
+    for key in dict.fromkeys(term.topology_key for term in terms):
+        tally.add(counts, counter, key)
+    return RequiredTerms(selects, counts, terms_match(terms, pod, snapshot.store))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from kubefacts.labels import Selector
 from moorage.core.columns.store import Lister
@@ -35,6 +36,54 @@ def repelled_labels(event: ClusterEvent) -> Iterable[Selector]:
     )
 
 
+def pod_frees(
+    pod: Pod, required: Sequence[AffinityTerms], event: ClusterEvent, store: Lister
+) -> bool:
+    """Whether it is this pod, or one on a node that meets its affinity now, or stands against its
+    anti-affinity no more.
+
+    Also a pod that went and whose own anti-affinity it stood against, or that was perhaps the last
+    one to meet the affinity of a pod that may be the first. Namespaces have their labels here, and
+    one anti-affinity term that is no more matched is enough: where kube-scheduler's hint leaves a
+    pod waiting, this one wakes it.
+    """
+    old, new = (one if isinstance(one, Pod) else None for one in (event.old, event.new))
+    if old is not None and new is not None and new.metadata.uid == pod.metadata.uid:
+        return True
+    if not all(_has_node(one) for one in (old, new) if one is not None):
+        return False
+    met, no_more = _Change(old, new, store), _Change(new, old, store)
+    return (
+        any(met.begins(terms) for terms in required)
+        or any(no_more.begins(terms) and would_do_itself(terms, pod) for terms in required)
+        or any(no_more.begins((term,)) for term in pod_terms(pod).anti_affinity)
+        or (new is None and old is not None and _repels(old, pod, store))
+    )
+
+
+class _Change(NamedTuple):
+    """A pod before and after."""
+
+    before: Pod | None
+    after: Pod | None
+    store: Lister
+
+    def begins(self, terms: AffinityTerms) -> bool:
+        """Whether the pod meets all of these terms only now."""
+        return matches_all(terms, self.after, self.store) and not matches_all(
+            terms, self.before, self.store
+        )
+
+
+def _has_node(pod: Pod) -> bool:
+    return bool(pod.spec.node_name or pod.status.nominated_node_name)
+
+
+def _repels(other: Pod, pod: Pod, store: Lister) -> bool:
+    """Whether a term of another pod's anti-affinity is about this one."""
+    return any(matches_all((term,), pod, store) for term in pod_terms(other).anti_affinity)
+
+
 def node_frees(pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
     """Whether a label that its terms go by is new or changed there, or the node is new and it has
     anti-affinity or no terms.
@@ -61,13 +110,10 @@ def namespace_frees(pod: Pod, event: ClusterEvent, _store: Lister) -> bool:
     The latter may end what the terms of other pods have against it.
     """
     old, new = (one if isinstance(one, Namespace) else None for one in (event.old, event.new))
-    if (
-        old is not None
-        and new is not None
-        and (old.metadata.labels or {}) == (new.metadata.labels or {})
-    ):
+    there = [one.metadata for one in (old, new) if one is not None]
+    if len(there) == 2 and (there[0].labels or {}) == (there[1].labels or {}):
         return False
-    if pod.metadata.namespace in (one.metadata.name for one in (old, new) if one is not None):
+    if pod.metadata.namespace in (one.name for one in there):
         return True
     terms = pod_terms(pod)
     return any(

@@ -136,30 +136,24 @@ class NodeResourcesFit:
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
         """What nodes must have: cpu, memory and ephemeral storage first, then the rest by name."""
         try:
-            amounts = pod_amounts(pod, FIT)
+            amounts = self._counted(pod)
         except QuantityError as error:
             return PreFilterResult(error_status(str(error)))
-        names = [name for name, amount in amounts.items() if amount and not self.args.ignores(name)]
-        names.sort(key=lambda name: (_FIRST.get(name, len(_FIRST)), name))
+        names = sorted(amounts, key=lambda name: (_FIRST.get(name, len(_FIRST)), name))
         store = snapshot.store
         wanted = (
             _wanted(i, name, amounts[name], device_class(name, store) is not None)
             for i, name in enumerate(names)
         )
-        return PreFilterResult(
-            SUCCESS,
-            tuple(wanted),
-            depends_on=(store.version_counter(DeviceClass),)
-            if any(map(is_delegable, names))
-            else (),
-        )
+        delegable = any(map(is_delegable, names))
+        depends_on = (store.version_counter(DeviceClass),) if delegable else ()
+        return PreFilterResult(SUCCESS, tuple(wanted), depends_on=depends_on)
 
     def filter(self, state: tuple[RequestedResource, ...], snapshot: Snapshot, rows: Rows) -> Codes:
         """Bits as ``_SLOTS`` says."""
         nodes = snapshot.nodes
-        codes: Codes = (nodes.requested[PODS][rows] >= nodes.allocatable[PODS][rows]).astype(
-            np.int64
-        )
+        full = nodes.requested[PODS][rows] >= nodes.allocatable[PODS][rows]
+        codes: Codes = full.astype(np.int64)
         for resource, amount, lacking, too_small, delegated in state:
             there = nodes.amounts(resource, rows)
             if there is None:
@@ -226,16 +220,9 @@ class NodeResourcesFit:
             return False
         if isinstance(new, Pod) and new.metadata.uid == pod.metadata.uid:
             return True
-        node = (
-            new.spec.node_name
-            if isinstance(new, Pod)
-            else old.spec.node_name or old.status.nominated_node_name
-        )
-        wanted = {
-            name: amount
-            for name, amount in pod_amounts(pod, FIT).items()
-            if amount and not self.args.ignores(name)
-        }
+        gone_from = old.spec.node_name or old.status.nominated_node_name
+        node = new.spec.node_name if isinstance(new, Pod) else gone_from
+        wanted = self._counted(pod)
         if not node or not store.room.might_take(node, wanted, priority(pod)):
             return False
         if not isinstance(new, Pod):
@@ -253,23 +240,22 @@ class NodeResourcesFit:
         old, new = event.old, event.new
         if not isinstance(new, Node):
             return False
-        wanted = {
-            name: amount
-            for name, amount in pod_amounts(pod, FIT).items()
-            if amount and not self.args.ignores(name)
-        }
-        now, wanted["pods"] = allocatable_amounts(new), 1
+        now, wanted = allocatable_amounts(new), self._counted(pod) | {"pods": 1}
         delegated = [
             name for name in wanted if not now.get(name) and device_class(name, store) is not None
         ]
-        if any(
-            amount > now.get(name, 0) for name, amount in wanted.items() if name not in delegated
-        ):
+        lacking = (name for name, amount in wanted.items() if amount > now.get(name, 0))
+        if any(name not in delegated for name in lacking):
             return False
         if not isinstance(old, Node) or delegated:
             return True
         before = allocatable_amounts(old)
         return any(now.get(name, 0) > before.get(name, 0) for name in wanted)
+
+    def _counted(self, pod: Pod) -> dict[str, int]:
+        """What the pod asks for and nodes must have."""
+        amounts = pod_amounts(pod, FIT).items()
+        return {name: amount for name, amount in amounts if amount and not self.args.ignores(name)}
 
 
 # ---- pure helpers --------------------------------------------------------------------------------

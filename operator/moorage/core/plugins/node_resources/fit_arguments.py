@@ -40,20 +40,12 @@ class RequestedToCapacityRatio:
         """At least one point, from left to right."""
         shape = self.shape or ()
         if not shape:
-            return [
-                Violation(
-                    "shape", None, "at least one point must be specified", FieldErrorType.REQUIRED
-                )
-            ]
+            text = "at least one point must be specified"
+            return [Violation("shape", None, text, FieldErrorType.REQUIRED)]
         for i, (left, right) in enumerate(itertools.pairwise(shape), start=1):
             if left.utilization >= right.utilization:
-                return [
-                    Violation(
-                        f"shape[{i}].utilization",
-                        right.utilization,
-                        "values must be sorted in increasing order",
-                    )
-                ]
+                text = "values must be sorted in increasing order"
+                return [Violation(f"shape[{i}].utilization", right.utilization, text)]
         return []
 
 
@@ -78,29 +70,17 @@ class ScoringStrategy:
             for i, spec in enumerate(self.resources or ())
             if not 0 <= spec.weight <= MAX_RESOURCE_WEIGHT
         ]
-        path, ratio = "requestedToCapacityRatio", self.requested_to_capacity_ratio
-        if self.type == "RequestedToCapacityRatio":
-            if ratio is None:
-                return [
-                    *found,
-                    Violation(
-                        path,
-                        None,
-                        "must be specified when type is RequestedToCapacityRatio",
-                        FieldErrorType.REQUIRED,
-                    ),
-                ]
-            return found + [violation.under(path) for violation in ratio.validate()]
-        if ratio is not None:
-            found.append(
-                Violation(
-                    path,
-                    ratio,
-                    "must be nil when type is not RequestedToCapacityRatio",
-                    FieldErrorType.FORBIDDEN,
-                )
-            )
-        return found
+        return found + self._ratio_violations("requestedToCapacityRatio")
+
+    def _ratio_violations(self, path: str) -> list[Violation]:
+        wanted, ratio = self.type == "RequestedToCapacityRatio", self.requested_to_capacity_ratio
+        if wanted and ratio is None:
+            text = "must be specified when type is RequestedToCapacityRatio"
+            return [Violation(path, None, text, FieldErrorType.REQUIRED)]
+        if ratio is not None and not wanted:
+            text = "must be nil when type is not RequestedToCapacityRatio"
+            return [Violation(path, ratio, text, FieldErrorType.FORBIDDEN)]
+        return [] if ratio is None else [one.under(path) for one in ratio.validate()]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -119,10 +99,8 @@ class NodeResourcesFitArgs:
         """Names must be able to be resource names, groups what is before their slash."""
         found: list[Violation] = []
         for i, name in enumerate(self.ignored_resources or ()):
-            found += [
-                Violation(f"ignoredResources[{i}]", name, problem)
-                for problem in qualified_name(name)
-            ]
+            path = f"ignoredResources[{i}]"
+            found += [Violation(path, name, problem) for problem in qualified_name(name)]
         for i, group in enumerate(self.ignored_resource_groups or ()):
             texts = ["resource group name can't contain '/'"] if "/" in group else []
             found += [

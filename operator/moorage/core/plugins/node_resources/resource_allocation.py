@@ -126,21 +126,18 @@ def usage(
         if share.devices is None:
             yield share, allocatable, requested
         else:
-            yield share, *_with_devices(share.devices, allocatable, requested, snapshot, rows)
+            there = allocatable, requested
+            yield share, *_with_devices(share.devices, there, snapshot, rows)
 
 
 def _with_devices(
-    class_: DeviceClass,
-    allocatable: Int64Array,
-    requested: Int64Array,
-    snapshot: Snapshot,
-    rows: Rows,
+    class_: DeviceClass, there: tuple[Int64Array, Int64Array], snapshot: Snapshot, rows: Rows
 ) -> tuple[Int64Array, Int64Array]:
     """Where a node has none of the resource itself: how many devices it can reach, and how many of
     them are in use.
     """
     ledger, nodes = snapshot.store.index(DeviceLedger), snapshot.nodes
-    allocatable, requested = allocatable.copy(), requested.copy()
+    allocatable, requested = there[0].copy(), there[1].copy()
     numbers = np.arange(nodes.rows)[rows]
     for place in np.flatnonzero(allocatable == ZERO).tolist():
         node = nodes.nodes[int(numbers[place])]

@@ -41,23 +41,22 @@ class DefaultConstraint:
             ]
         else:
             found.append(Violation("topologyKey", "", "can not be empty", FieldErrorType.REQUIRED))
-        if not self.when_unsatisfiable:
-            found.append(
-                Violation("whenUnsatisfiable", "", "can not be empty", FieldErrorType.REQUIRED)
-            )
-        elif self.when_unsatisfiable not in (HARD, SOFT):
-            text = f'supported values: "{HARD}", "{SOFT}"'
-            found.append(
-                Violation(
-                    "whenUnsatisfiable", self.when_unsatisfiable, text, FieldErrorType.UNSUPPORTED
-                )
-            )
+        found += self._action_violations("whenUnsatisfiable")
         if self.label_selector is not None:
             text = "constraint must not define a selector, as they deduced for each pod"
             found.append(
                 Violation("labelSelector", self.label_selector, text, FieldErrorType.FORBIDDEN)
             )
         return found
+
+    def _action_violations(self, path: str) -> list[Violation]:
+        action = self.when_unsatisfiable
+        if not action:
+            return [Violation(path, "", "can not be empty", FieldErrorType.REQUIRED)]
+        if action not in (HARD, SOFT):
+            text = f'supported values: "{HARD}", "{SOFT}"'
+            return [Violation(path, action, text, FieldErrorType.UNSUPPORTED)]
+        return []
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -76,24 +75,15 @@ class PodTopologySpreadArgs:
         constraints = self.default_constraints or ()
         found = []
         if self.defaulting_type == "System" and constraints:
-            found.append(
-                Violation(
-                    "defaultingType", self.defaulting_type, "when .defaultConstraints are not empty"
-                )
-            )
+            text = "when .defaultConstraints are not empty"
+            found.append(Violation("defaultingType", self.defaulting_type, text))
         seen = set()
         for i, one in enumerate(constraints):
-            found += [violation.under(f"defaultConstraints[{i}]") for violation in one.validate()]
-            pair = one.topology_key, one.when_unsatisfiable
+            path, pair = f"defaultConstraints[{i}]", (one.topology_key, one.when_unsatisfiable)
+            found += [violation.under(path) for violation in one.validate()]
             if pair in seen:
-                found.append(
-                    Violation(
-                        f"defaultConstraints[{i}]",
-                        list(pair),
-                        "a constraint for this topology and action stands before it",
-                        FieldErrorType.DUPLICATE,
-                    )
-                )
+                text = "a constraint for this topology and action stands before it"
+                found.append(Violation(path, list(pair), text, FieldErrorType.DUPLICATE))
             seen.add(pair)
         return found
 

@@ -67,11 +67,8 @@ def skews(
         depends += moving
         counted = eligible & included.mask(constraint, nodes, nodes.all_rows)
         own = int(constraint.selector.matches(pod.metadata.labels))
-        spreads.append(
-            ConstraintCounts(
-                constraint, _per_counted_domain(pods, counted, constraint.topology_key, nodes), own
-            )
-        )
+        counts = _per_counted_domain(pods, counted, constraint.topology_key, nodes)
+        spreads.append(ConstraintCounts(constraint, counts, own))
     return SpreadFilterState(included, tuple(spreads)), depends
 
 
@@ -95,25 +92,22 @@ def shift(
     As in kube-scheduler, this counts what counting leaves out: pods being deleted, and those of a
     selector that selects everything.
     """
-    included, spreads = state
-    if other.metadata.namespace != included.pod.metadata.namespace:
-        return state
-    if not any(spread.constraint.selector.matches(other.metadata.labels) for spread in spreads):
+    here, constraints = np.array([row], np.intp), tuple(one.constraint for one in state.spreads)
+    if (
+        other.metadata.namespace != state.included.pod.metadata.namespace
+        or not any(one.selector.matches(other.metadata.labels) for one in constraints)
+        or not with_all_keys(constraints, nodes, here)[0]
+    ):
         return state  # itself: rows with the same state are asked at once
-    here = np.array([row], np.intp)
-    if not with_all_keys(tuple(spread.constraint for spread in spreads), nodes, here)[0]:
-        return state
     changed = []
-    for constraint, counts, own in spreads:
+    for constraint, counts, own in state.spreads:
         new = counts
-        if (
-            constraint.selector.matches(other.metadata.labels)
-            and included.mask(constraint, nodes, here)[0]
-        ):
+        counted = constraint.selector.matches(other.metadata.labels)
+        if counted and state.included.mask(constraint, nodes, here)[0]:
             new = counts.copy()
             new[domains(constraint.topology_key, nodes, here)] += sign
         changed.append(ConstraintCounts(constraint, new, own))
-    return SpreadFilterState(included, tuple(changed))
+    return SpreadFilterState(state.included, tuple(changed))
 
 
 def _per_counted_domain(pods: Counts, counted: Mask, key: str, nodes: NodeColumns) -> Counts:

@@ -160,14 +160,8 @@ class PodTopologySpread:
 
     def hint_signature(self, pod: Pod) -> Hashable:
         """Its constraints, and the labels that these name."""
-        own, labels = pod.spec.topology_spread_constraints, pod.metadata.labels or {}
-        return _encode(
-            (
-                pod.metadata.namespace,
-                own,
-                [labels.get(key) for one in own or () for key in one.match_label_keys or ()],
-            )
-        )
+        own = pod.spec.topology_spread_constraints
+        return _encode((pod.metadata.namespace, own, _key_values(pod)))
 
     def sign_pod(self, pod: Pod, snapshot: Snapshot) -> bytes:
         """The values of matchLabelKeys, and which hard constraints match the pod itself; or its
@@ -175,13 +169,7 @@ class PodTopologySpread:
         """
         own = pod.spec.topology_spread_constraints
         if own:
-            labels = pod.metadata.labels or {}
-            values = [labels.get(key) for one in own for key in one.match_label_keys or ()]
-            try:
-                matched = [one.selector.matches(labels) for one in constraints_of(pod, HARD)]
-            except SelectorError:
-                matched = []
-            return _encode((values, matched))
+            return _encode((_key_values(pod), _matched_by_own(pod)))
         if self.args.defaulting_type == "List" and not self.args.default_constraints:
             return b""
         content = default_selector(pod, snapshot.store)
@@ -298,19 +286,7 @@ class PodTopologySpread:
             return False
         constraints = self._hinted(pod)
         if isinstance(old, Pod) and isinstance(new, Pod):
-            tolerant = (
-                new.metadata.uid == pod.metadata.uid
-                and new.spec.tolerations != old.spec.tolerations
-            )
-            if tolerant and any(one.honors_taints for one in constraints):
-                return True
-            before, after = old.metadata.labels, new.metadata.labels
-            if before == after:
-                return False
-            default = not pod.spec.topology_spread_constraints
-            return default or any(
-                one.selector.matches(before) != one.selector.matches(after) for one in constraints
-            )
+            return _change_frees(pod, old, new, constraints)
         return any(
             one.selector.matches(each.metadata.labels) for one in constraints for each in there
         )
@@ -325,6 +301,35 @@ class PodTopologySpread:
         if old is None or new is None:
             return before is not None or after is not None
         return before != after or (after is not None and old.spec.taints != new.spec.taints)
+
+
+def _key_values(pod: Pod) -> list[str | None]:
+    """The values of its constraints' matchLabelKeys."""
+    labels, own = pod.metadata.labels or {}, pod.spec.topology_spread_constraints
+    return [labels.get(key) for one in own or () for key in one.match_label_keys or ()]
+
+
+def _matched_by_own(pod: Pod) -> list[bool]:
+    """Which of its hard constraints match the pod itself; none, if one can't be read."""
+    try:
+        return [one.selector.matches(pod.metadata.labels) for one in constraints_of(pod, HARD)]
+    except SelectorError:
+        return []
+
+
+def _change_frees(pod: Pod, old: Pod, new: Pod, constraints: Constraints) -> bool:
+    """Whether a pod that changed counts otherwise, or is this pod and now bears taints that kept it
+    away.
+    """
+    tolerant = new.metadata.uid == pod.metadata.uid and new.spec.tolerations != old.spec.tolerations
+    if tolerant and any(one.honors_taints for one in constraints):
+        return True
+    before, after = old.metadata.labels, new.metadata.labels
+    if before == after:
+        return False
+    return not pod.spec.topology_spread_constraints or any(
+        one.selector.matches(before) != one.selector.matches(after) for one in constraints
+    )
 
 
 def _concerns(other: Pod, pod: Pod) -> bool:

@@ -57,27 +57,30 @@ def spread_score_state(
     """What ``score_feasible`` needs, and what it depends on. ``all_keys``: nodes that lack a
     topology's label are ignored.
     """
-    nodes = snapshot.nodes
-    eligible = (
-        with_all_keys(constraints, nodes, nodes.all_rows)
-        if all_keys
-        else nodes.live[nodes.all_rows]
-    )
+    nodes, every = snapshot.nodes, snapshot.nodes.all_rows
+    eligible = with_all_keys(constraints, nodes, every) if all_keys else nodes.live[every]
     included = Included.by(pod)
     depends = watched(constraints, nodes)
     found = []
     for constraint in constraints:
         pods, moving = matching_pods(constraint, pod.metadata.namespace, snapshot)
         depends += moving
-        has_domain = domains(constraint.topology_key, nodes, nodes.all_rows) != ABSENT
         if constraint.topology_key == HOSTNAME:
+            has_domain = domains(HOSTNAME, nodes, every) != ABSENT
             found.append(ScoredConstraint(constraint.max_skew, None, has_domain, pods.copy()))
         else:
-            where = _domains_or_blank(constraint, snapshot)
-            counted = np.where(eligible & included.mask(constraint, nodes, nodes.all_rows), pods, 0)
-            sums = np.bincount(where, weights=counted).astype(np.int64)
-            found.append(ScoredConstraint(constraint.max_skew, where, has_domain, sums[where]))
+            counted = np.where(eligible & included.mask(constraint, nodes, every), pods, 0)
+            found.append(_summed(constraint, counted, snapshot))
     return SpreadScoreState(~eligible, tuple(found)), depends
+
+
+def _summed(constraint: Constraint, pods: Counts, snapshot: Snapshot) -> ScoredConstraint:
+    """The pods in the domain of each row."""
+    nodes = snapshot.nodes
+    has_domain = domains(constraint.topology_key, nodes, nodes.all_rows) != ABSENT
+    where = _domains_or_blank(constraint, snapshot)
+    sums = np.bincount(where, weights=pods).astype(np.int64)
+    return ScoredConstraint(constraint.max_skew, where, has_domain, sums[where])
 
 
 def spread_scores(state: SpreadScoreState, rows: npt.NDArray[np.intp]) -> NodeScores:

@@ -53,7 +53,7 @@ from moorage.core.plugins.volume_binding.volume_checks import (
     REASON_BITS,
     check_bound,
     check_provisioning,
-    find_matches,
+    find_lacking,
 )
 from moorage.core.plugins.volume_binding.volume_needs import (
     DELETED,
@@ -216,14 +216,7 @@ class VolumeBinding:
             needs = volume_claims_of(claims, snapshot)
         except (SelectorError, QuantityError) as error:
             return PreFilterResult(error_status(str(error)), depends_on=depends)
-        if needs.to_provision:
-            depends += (
-                snapshot.store.version_counter(CSIDriver),
-                snapshot.store.version_counter(CSIStorageCapacity),
-            )
-        if any(one.migrated for one in needs.bound):
-            depends += (snapshot.store.version_counter(CSINode),)
-        return PreFilterResult(SUCCESS, needs, depends_on=depends)
+        return PreFilterResult(SUCCESS, needs, depends_on=depends + _read_for(needs, snapshot))
 
     def filter(self, state: PodVolumeClaims, snapshot: Snapshot, rows: Rows) -> Codes:
         """Bound claims and the others are looked at apart, and both may have a reason."""
@@ -232,12 +225,7 @@ class VolumeBinding:
         for node in sorted(state.nodes):
             pending &= np.arange(snapshot.nodes.rows)[rows] == snapshot.nodes.row_of.get(node, -1)
         codes[~pending] |= _NOTHING_FREE
-        lacking = [(key(claim), np.ones(codes.size, bool)) for claim in state.provisioning]
-        lacking += [
-            (key(want.claim), ~found)
-            for want, found in zip(state.to_bind, find_matches(state, snapshot, rows), strict=True)
-        ]
-        for claim, lacks in lacking:
+        for claim, lacks in find_lacking(state, snapshot, rows):
             made = check_provisioning(state.to_provision[claim], snapshot, rows)
             refused_here = pending & lacks & (made != 0)
             codes[refused_here] |= made[refused_here]
@@ -283,17 +271,7 @@ class VolumeBinding:
         needs: PodVolumeClaims = with_nominated_pods(self, prepared.state, pod, snapshot)
         if not needs.to_provision:
             return ReserveResult(SUCCESS)
-        chosen = choose(needs.to_bind, labels_of(node, snapshot), snapshot, needs.kept)
-        volumes = tuple(
-            _set_aside(pv, want.claim)
-            for want, pv in zip(needs.to_bind, chosen, strict=True)
-            if pv is not None
-        )
-        rest = [
-            *needs.provisioning,
-            *(want.claim for want, pv in zip(needs.to_bind, chosen, strict=True) if pv is None),
-        ]
-        provisions = tuple(_annotated(claim, SELECTED_NODE, node) for claim in rest)
+        volumes, provisions = _choose_volumes(needs, node, snapshot)
         offers = snapshot.store.index(VolumeOffers)
         new_volumes = [pv for pv in volumes if pv is not offers.volume(pv.metadata.name)]
         new_claims = [claim for claim in provisions if claim is not offers.claim(key(claim))]
@@ -306,6 +284,31 @@ class VolumeBinding:
             self.args.bind_timeout_seconds,
         )
         return ReserveResult(SUCCESS, work, lambda: offers.release(new_volumes, new_claims))
+
+
+def _read_for(needs: PodVolumeClaims, snapshot: Snapshot) -> tuple[Versioned, ...]:
+    """The kinds that are read only where volumes are to be made, or were made by in-tree
+    plugins.
+    """
+    kinds: tuple[type[HasMetadata], ...] = ()
+    if needs.to_provision:
+        kinds += (CSIDriver, CSIStorageCapacity)
+    if any(one.migrated for one in needs.bound):
+        kinds += (CSINode,)
+    return tuple(map(snapshot.store.version_counter, kinds))
+
+
+def _choose_volumes(
+    needs: PodVolumeClaims, node: str, snapshot: Snapshot
+) -> tuple[tuple[PersistentVolume, ...], tuple[PersistentVolumeClaim, ...]]:
+    """The volumes for claims that find one on this node, and the claims whose volumes are to be
+    made there; as they will be written.
+    """
+    chosen = choose(needs.to_bind, labels_of(node, snapshot), snapshot, needs.kept)
+    pairs = [(want.claim, pv) for want, pv in zip(needs.to_bind, chosen, strict=True)]
+    volumes = tuple(_set_aside(pv, claim) for claim, pv in pairs if pv is not None)
+    rest = (*needs.provisioning, *(claim for claim, pv in pairs if pv is None))
+    return volumes, tuple(_annotated(claim, SELECTED_NODE, node) for claim in rest)
 
 
 def _set_aside(pv: PersistentVolume, claim: PersistentVolumeClaim) -> PersistentVolume:

@@ -9,6 +9,7 @@ nodes.
 from __future__ import annotations
 
 import bisect
+import itertools
 from collections.abc import Callable, Hashable, Iterator
 from typing import TypeVar
 
@@ -87,20 +88,11 @@ class _LabelIndex:
         """The code of each number's value; looked up again when values come or go on either side.
         -> int64[numbers].
         """
-        known = self._codes
-        if (
-            known is None
-            or known[0] is not column
-            or known[1:3] != (column.version, self._numbering.version)
-        ):
-            codes = np.array(
-                [
-                    ABSENT if value is None else column.code(value)
-                    for value in self._numbering.values
-                ],
-                np.int64,
-            )
-            known = self._codes = column, column.version, self._numbering.version, codes
+        known, versions = self._codes, (column.version, self._numbering.version)
+        if known is None or known[0] is not column or known[1:3] != versions:
+            values = self._numbering.values
+            codes = [ABSENT if value is None else column.code(value) for value in values]
+            known = self._codes = column, *versions, np.array(codes, np.int64)
         return known[3]
 
 
@@ -159,16 +151,8 @@ class ReachIndex:
             if terms is None or any(term.matches(labels, "") for term in terms)
         ]
         for items in found:
-            first = next(
-                (
-                    item
-                    for item in items[bisect.bisect_left(items, (least, "")) :]
-                    if likes(item[1])
-                ),
-                None,
-            )
-            if first is not None:
-                yield first
+            enough = items[bisect.bisect_left(items, (least, "")) :]
+            yield from itertools.islice((item for item in enough if likes(item[1])), 1)
 
 
 def _single_label(terms: NodeTerms | None) -> tuple[str, list[str]] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,7 @@ from moorage.core.columns.nodes.row_selection import rows_matching
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.framework.interfaces import Codes
 from moorage.core.framework.status import Code, Reason
+from moorage.core.objects.meta import key
 from moorage.core.objects.storage import CSINode
 from moorage.core.plugins.volume_binding.offers import StorageCapacities, VolumeOffers
 from moorage.core.plugins.volume_binding.volume_needs import (
@@ -99,7 +100,17 @@ def check_provisioning(making: ClaimToProvision, snapshot: Snapshot, rows: Rows)
     return codes
 
 
-def find_matches(needs: PodVolumeClaims, snapshot: Snapshot, rows: Rows) -> list[Mask]:
+def find_lacking(
+    needs: PodVolumeClaims, snapshot: Snapshot, rows: Rows
+) -> Iterator[tuple[str, Mask]]:
+    """The claims (keys) that have no volume yet, with the rows where they find none: bool[rows]."""
+    for claim in needs.provisioning:
+        yield key(claim), np.ones(snapshot.nodes.live[rows].size, bool)
+    for want, found in zip(needs.to_bind, _find_matches(needs, snapshot, rows), strict=True):
+        yield key(want.claim), ~found
+
+
+def _find_matches(needs: PodVolumeClaims, snapshot: Snapshot, rows: Rows) -> list[Mask]:
     """For each claim, where it finds a volume that those before it leave it.
 
     A row that has more such volumes than there are claims before it has one left. Only where it has
@@ -113,22 +124,18 @@ def find_matches(needs: PodVolumeClaims, snapshot: Snapshot, rows: Rows) -> list
     for want in needs.to_bind:
         mine = offers.set_aside(want)
         if mine:
-            found.append(
-                np.logical_or.reduce([_matching(affinity_of(pv), snapshot, rows) for pv in mine])
-            )
+            within = [_matching(affinity_of(pv), snapshot, rows) for pv in mine]
+            found.append(np.logical_or.reduce(within))
             continue
-        counts, before = (
-            offers.counts(want, nodes, rows, needs.kept),
-            rivals.get(want.storage_class, 0),
-        )
+        before = rivals.get(want.storage_class, 0)
+        counts = offers.counts(want, nodes, rows, needs.kept)
         rivals[want.storage_class] = before + 1
         found.append(counts > before)
         unsure |= (counts > 0) & (counts <= before)
     numbers = np.arange(nodes.rows)[rows]
     for i in np.flatnonzero(unsure & nodes.live[rows]).tolist():
-        chosen = choose(
-            needs.to_bind, labels_of(nodes.names[numbers[i]], snapshot), snapshot, needs.kept
-        )
+        labels = labels_of(nodes.names[numbers[i]], snapshot)
+        chosen = choose(needs.to_bind, labels, snapshot, needs.kept)
         for mask, pv in zip(found, chosen, strict=True):
             mask[i] = pv is not None
     return found

@@ -171,12 +171,14 @@ def volume_claims_of(
             promised.append(claim)
             nodes.add(node)
             continue
-        selector = (
-            compile_selector(claim.spec.selector) if claim.spec.selector is not None else None
-        )
-        wants.append(VolumeRequest(claim, class_of(claim), requested(claim) or 0, selector))
+        wants.append(_request(claim))
     wants.sort(key=lambda want: want.min_size)
     return PodVolumeClaims(tuple(bound), tuple(promised), frozenset(nodes), tuple(wants), making)
+
+
+def _request(claim: PersistentVolumeClaim) -> VolumeRequest:
+    selector = compile_selector(claim.spec.selector) if claim.spec.selector is not None else None
+    return VolumeRequest(claim, class_of(claim), requested(claim) or 0, selector)
 
 
 def _bound(claim: PersistentVolumeClaim, snapshot: Snapshot) -> BoundClaim:
@@ -211,16 +213,17 @@ def choose(
     chosen: list[PersistentVolume | None] = []
     for want in wants:
         mine = offers.set_aside(want)
-        within = (
-            pv
-            for pv in mine
-            if (terms := affinity_of(pv)) is None or any(term.matches(labels, "") for term in terms)
-        )
+        within = (pv for pv in mine if _reaches(pv, labels))
         pv = next(within, None) if mine else offers.smallest(want, labels, taken)
         if pv is not None:
             taken[pv.metadata.name] = None
         chosen.append(pv)
     return chosen
+
+
+def _reaches(pv: PersistentVolume, labels: Labels) -> bool:
+    terms = affinity_of(pv)
+    return terms is None or any(term.matches(labels, "") for term in terms)
 
 
 def labels_of(node: str, snapshot: Snapshot) -> Labels:
@@ -252,17 +255,14 @@ def _kept_choices(_store: Store) -> KeptChoices[KeptVolumes]:
 def _choose_volumes(
     snapshot: Snapshot, pod: Pod, row: int, others: Sequence[KeptVolumes]
 ) -> KeptVolumes | None:
-    """What a pod's claims would take on its node beside what is kept for others; None where it
-    can't be told.
-    """
+    """What a pod takes on its node beside what is kept for others; None where that fails."""
     not_mine = frozenset[str]().union(*(kept.claims for kept in others))
     status, claims = waiting_claims(pod, snapshot)
     if status.code is not Code.SUCCESS or not claims:
         return None
+    mine = [claim for claim in claims if key(claim) not in not_mine]
     try:
-        wants = volume_claims_of(
-            (claim for claim in claims if key(claim) not in not_mine), snapshot
-        ).to_bind
+        wants = volume_claims_of(mine, snapshot).to_bind
     except (SelectorError, QuantityError):
         return None
     taken = (name for kept in others for name in kept.volumes)
