@@ -332,7 +332,9 @@ class InterPodAffinity:
         return term.weight if kind is AffinityTermKind.PREFERRED else None
 
     def _pod_frees(self, pod: Pod, event: ClusterEvent, store: Lister) -> bool:
-        """See ``pod_frees``."""
+        """Whether it is this pod, or one on a node that meets its affinity now, or stands against
+        its anti-affinity no more.
+        """
         return pod_frees(pod, self._required_terms(pod), event, store)
 
 

@@ -39,13 +39,12 @@ def repelled_labels(event: ClusterEvent) -> Iterable[Selector]:
 def pod_frees(
     pod: Pod, required: Sequence[AffinityTerms], event: ClusterEvent, store: Lister
 ) -> bool:
-    """Whether it is this pod, or one on a node that meets its affinity now, or stands against its
-    anti-affinity no more.
+    """Whether a pod's change may free this one.
 
-    Also a pod that went and whose own anti-affinity it stood against, or that was perhaps the last
-    one to meet the affinity of a pod that may be the first. Namespaces have their labels here, and
-    one anti-affinity term that is no more matched is enough: where kube-scheduler's hint leaves a
-    pod waiting, this one wakes it.
+    It may also be one that went and whose own anti-affinity this one stood against, or that was
+    perhaps the last one to meet the affinity of a pod that may be the first. Namespaces have their
+    labels here, and one anti-affinity term that is no more matched is enough: where
+    kube-scheduler's hint leaves a pod waiting, this one wakes it.
     """
     old, new = (one if isinstance(one, Pod) else None for one in (event.old, event.new))
     if old is not None and new is not None and new.metadata.uid == pod.metadata.uid:
