@@ -23,9 +23,10 @@ from moorage.core.columns.change_log import Versioned
 from moorage.core.columns.domains import domains, shifted
 from moorage.core.columns.nodes.label_columns import ABSENT
 from moorage.core.columns.nodes.node_table import Aspect, Rows
-from moorage.core.columns.pod_counters import AffinityTermKind, Counts, PodQuery, RowCounter
+from moorage.core.columns.pod_counters import AffinityTermKind, Counts, PodQuery
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.store import Lister
+from moorage.core.columns.views import RowCounts
 from moorage.core.framework.arguments import ARGUMENTS
 from moorage.core.framework.cluster_events import (
     ActionType,
@@ -283,7 +284,7 @@ class InterPodAffinity:
             SUCCESS if met else SKIP, weights, depends_on=tuple(tally.depends_on)
         )
 
-    def _weighed(self, pod: Pod, snapshot: Snapshot) -> Iterator[tuple[RowCounter, str, int]]:
+    def _weighed(self, pod: Pod, snapshot: Snapshot) -> Iterator[tuple[RowCounts, str, int]]:
         """The pods that its preferred terms select, and those whose own terms select it; with the
         topology and the weight of each.
         """
