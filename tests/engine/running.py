@@ -20,7 +20,7 @@ from moorage.core.objects.pods import Pod
 from moorage.core.plugins.intree import INTREE, PRESETS
 from moorage.engine.binding.actors.contract import ActorTools, PermitWait
 from moorage.engine.binding.actors.intree import ACTORS
-from moorage.engine.binding.object_waiter import ObjectWaiter
+from moorage.engine.binding.actors.object_waiter import ObjectWaiter
 from moorage.engine.binding.permit import WaitingPods
 from moorage.engine.engine import Engine
 from moorage.engine.intake.comparison import CacheComparison, Compared

@@ -46,7 +46,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="slices: nobody has a turn in between",
-        file="engine/scheduling/slices.py",
+        file="engine/slices.py",
         old="                    await asyncio.sleep(0)\n",
         new="                    pass\n",
         tests=("tests/engine/scheduling/test_slices.py",),

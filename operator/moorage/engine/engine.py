@@ -30,8 +30,8 @@ from moorage.core.queue.sub_queues import QUEUE_AS_PLUGIN
 from moorage.core.structures.budget import TimeBudget
 from moorage.engine.binding.actors.contract import ActorFactory, ActorTools
 from moorage.engine.binding.actors.intree import join
+from moorage.engine.binding.actors.object_waiter import ObjectWaiter
 from moorage.engine.binding.binder import Binder
-from moorage.engine.binding.object_waiter import ObjectWaiter
 from moorage.engine.binding.permit import WaitingPods
 from moorage.engine.binding.slots import BindingSlots
 from moorage.engine.intake.node_sink import NodeSink

@@ -10,7 +10,7 @@ from moorage.core.objects.storage import (
     PersistentVolumeClaim,
     PersistentVolumeClaimSpec,
 )
-from moorage.engine.binding.object_waiter import ObjectWaiter
+from moorage.engine.binding.actors.object_waiter import ObjectWaiter
 from tests.fakes.clocks import settle
 
 

@@ -17,7 +17,7 @@ from moorage.core.objects.pod_groups import LABEL
 from moorage.core.objects.pods import Affinity, Pod, PodAnnotations
 from moorage.core.queue.queued_pod import QueueState
 from moorage.core.structures.budget import SLICE_SECONDS, OutOfTime, TimeBudget
-from moorage.engine.scheduling.slices import (
+from moorage.engine.slices import (
     MAX_DECISION_SECONDS,
     TOO_LONG_MESSAGE,
     DecisionTimeout,

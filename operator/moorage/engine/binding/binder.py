@@ -35,7 +35,7 @@ from moorage.engine.binding.sender import (
     failed_outcome,
 )
 from moorage.engine.binding.slots import BindingSlots
-from moorage.engine.scheduling.slices import DecisionTimeout, SliceRunner
+from moorage.engine.slices import DecisionTimeout, SliceRunner
 from moorage.ports.bundle import Ports
 from moorage.ports.errors import Retryable
 from moorage.ports.guards import FAULTS, guard

@@ -39,7 +39,7 @@ from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.engine.background_tasks import BackgroundTasks
 from moorage.engine.binding.actors.contract import pod_ref
 from moorage.engine.reports.pod_conditions import attempt_error
-from moorage.engine.scheduling.slices import DecisionTimeout, SliceRunner
+from moorage.engine.slices import DecisionTimeout, SliceRunner
 from moorage.ports.bundle import Ports
 from moorage.ports.errors import EdgeError
 from moorage.ports.extender_calls import CandidateNodes, NodeVictims

@@ -36,8 +36,8 @@ from moorage.engine.reports.pod_conditions import attempt_error, pod_object
 from moorage.engine.scheduling.extender_cycles import ExtenderCycles
 from moorage.engine.scheduling.gang_scheduler import MemberOutcome
 from moorage.engine.scheduling.outcomes import CycleOutcomes
-from moorage.engine.scheduling.slices import MAX_DECISION_SECONDS, TOO_LONG_MESSAGE
 from moorage.engine.scheduling.turns import ProfileTurns
+from moorage.engine.slices import MAX_DECISION_SECONDS, TOO_LONG_MESSAGE
 from moorage.ports.bundle import Ports
 from moorage.ports.event_recorder import Event
 from moorage.ports.guards import FAULTS, guard

@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from moorage.core.framework.status import Status
 from moorage.core.objects.pods import Pod
-from moorage.engine.binding.object_waiter import ObjectWaiter
+from moorage.engine.binding.actors.object_waiter import ObjectWaiter
 from moorage.engine.binding.permit import WaitingPods
 from moorage.ports.clock import Clock
 from moorage.ports.kube import KubeReader, KubeWriter, PodRef

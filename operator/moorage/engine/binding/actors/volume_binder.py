@@ -18,7 +18,7 @@ from moorage.core.plugins.volume_binding.plugin import PodVolumes
 from moorage.core.volumes.claims import SELECTED_NODE, is_bound
 from moorage.core.volumes.reach import node_can_attach
 from moorage.engine.binding.actors.contract import ActorTools
-from moorage.engine.binding.object_waiter import KindAndName
+from moorage.engine.binding.actors.object_waiter import KindAndName
 from moorage.ports.errors import EdgeError
 
 
