@@ -40,8 +40,7 @@ CANNOT_GO_ON = {
     "CycleOutcomes.on_binding_done": _ITSELF,
     "CycleOutcomes.undoing_on_error": _ITSELF,
     "CycleOutcomes._undo": _ITSELF,
-    "SchedulingLoop._handle": _ITSELF,
-    "SchedulingLoop._run_slice": _ITSELF,
+    "SchedulingAttempts._handle": _ITSELF,
     "SchedulingLoop.attempt": _ITSELF,
     "SchedulingGates.pre_enqueue": "a gate that fails is told and stays shut until the pod changes",
 }

@@ -31,7 +31,7 @@ def test_all_of_many_unschedulable_pods_are_placed() -> None:
             assert world.engine.queue.counts("test").unschedulable == MANY
             world.kube.put(make_node("big", cpu=str(5 * MANY), memory="1Ti", pods=str(MANY)))
             assert world.engine.queue.moves_pending
-            world.engine.loop.wake_up()
+            world.engine.work.wake_up()
             await settle()
             assert not world.engine.queue.moves_pending
             await world.clock.advance(TRIED_AGAIN)

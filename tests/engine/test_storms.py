@@ -238,8 +238,8 @@ class Storm:
         assert len(bound) == min(len(self.ours), len(NODES) * ROOM)
         assert (
             cache.assumed,
-            len(engine.loop.binder),
-            len(list(engine.loop.binder.waiting_pods)),
+            len(engine.binder),
+            len(list(engine.binder.waiting_pods)),
         ) == (0, 0, 0)
         assert {uid for uid in self.kube.pods if cache.pod_info(uid) is not None} == bound
         assert len(cache) == len(bound)

@@ -24,6 +24,7 @@ from moorage.core.plugins.priority_sort import PrioritySort
 from moorage.core.queue.pod_group_members import PodGroupTracker
 from moorage.core.queue.queued_pod import QueuedPodInfo
 from moorage.core.queue.scheduling_queue import SchedulingQueue
+from moorage.engine.background_tasks import WorkSignal
 from moorage.engine.binding.actors.intree import ACTORS
 from moorage.engine.binding.binder import Binder, BindingCallback
 from moorage.engine.binding.permit import WaitingPods
@@ -34,10 +35,14 @@ from moorage.engine.intake.node_sink import NodeSink
 from moorage.engine.intake.pod_sink import PodSink
 from moorage.engine.live_revisions import LiveRevisions
 from moorage.engine.reports.pod_conditions import PodConditionWriter
+from moorage.engine.scheduling.attempt import SchedulingAttempt
+from moorage.engine.scheduling.attempts import SchedulingAttempts
+from moorage.engine.scheduling.extender_cycles import ExtenderCycles
 from moorage.engine.scheduling.gang_scheduler import GangScheduler
 from moorage.engine.scheduling.loop import SchedulingLoop
 from moorage.engine.scheduling.nomination_controller import NominationController, NominationWaker
 from moorage.engine.scheduling.outcomes import CycleOutcomes
+from moorage.engine.scheduling.pods_under_way import PodsUnderWay
 from moorage.engine.scheduling.post_filter_actions import ActionsCallback as Done
 from moorage.engine.scheduling.post_filter_actions import PostFilterAction, PostFilterActions
 from moorage.engine.scheduling.preemption import PreemptionCallback as Evicted
@@ -134,7 +139,7 @@ class HeldBinder(Binder):
 
     def __init__(self, context: CycleContext, ports: Ports) -> None:
         super().__init__(
-            context, {}, WaitingPods(ports.clock), ports, BindingSlots(64, lambda: None)
+            context, {}, WaitingPods(ports.clock), ports, BindingSlots(64, WorkSignal())
         )
         self.under_way: dict[str, tuple[QueuedPodInfo, ScheduleResult]] = {}
 
@@ -190,7 +195,7 @@ class Bench:
     reported: list[str] = dataclasses.field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.live = LiveRevisions()
+        self.work, self.live = WorkSignal(), LiveRevisions()
         store = Store(INDEXES)
         pod_groups = PodGroupTracker(store)
         self.queue = SchedulingQueue(
@@ -236,7 +241,19 @@ class Bench:
             self.actions,
             self.pods.admit_again,
         )
-        self.loop = SchedulingLoop(self.context, self.queue, self.live, ports, outcomes)
+        attempts = SchedulingAttempts(self.context, self.queue, self.live, outcomes, ports)
+        extenders = ExtenderCycles(self.context, self.queue, attempts, ports)
+        self.loop = SchedulingLoop(
+            self.queue,
+            self.live,
+            attempts,
+            extenders,
+            BindingSlots(64, self.work),
+            self.work,
+            self.context.budget,
+            self.clock,
+        )
+        self.under_way = PodsUnderWay(attempts.gangs, extenders, self.binder)
         resolution = RESOLVER(a_body("test"), {})
         self.live["test"] = resolution.revision
         self.queue.set_profile("test", resolution.queue_config, self.clock.boottime())
@@ -251,7 +268,7 @@ class Bench:
         entry = self.queue.pop(self.clock.boottime())
         if entry is None:
             return ""
-        self.loop.attempt(entry)
+        self.loop.attempt(SchedulingAttempt(entry, self.clock.boottime()))
         return entry.pod.metadata.name
 
     def _report(self, plugin: str, pod: Pod, error: Exception) -> None:

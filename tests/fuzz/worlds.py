@@ -79,7 +79,7 @@ class World:
             name: Reflector(session, clock, ListWatch(name, f"/{name}", structs[name]), sink)
             for name, sink in self.sinks.items()
         }
-        promises = bench.loop.outcomes.nomination_controller
+        promises = bench.loop.attempts.outcomes.nomination_controller
         bench.pods.came = promises.pod_placed
         bench.nodes.left, bench.nodes.changed = promises.node_deleted, promises.node_changed
         bench.queue.groups.all_listed()
@@ -143,8 +143,8 @@ class World:
         for _ in range(most):
             if not self.bench.attempt():
                 break
-            while loop._ending or loop._paused:
-                loop._continue()
+            while loop.attempts.gangs.handing_over or loop.paused:
+                loop.go_on()
             self._end_attempts()
 
     def land(self) -> None:

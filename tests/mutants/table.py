@@ -40,8 +40,8 @@ MUTANTS: Final = (
     Mutant(
         name="turns: slices are as long where many profiles are busy",
         file="engine/scheduling/turns.py",
-        old="ROUND_SECONDS / max(1, len(self._used))))",
-        new="ROUND_SECONDS))",
+        old="max(MIN_SLICE_SECONDS, turn)",
+        new="ROUND_SECONDS",
         tests=("tests/engine/scheduling/test_turns.py",),
     ),
     Mutant(
@@ -262,14 +262,14 @@ MUTANTS: Final = (
     Mutant(
         name="budget: own time is not counted",
         file="engine/scheduling/loop.py",
-        old="            attempt.spent += self._clock.boottime() - began\n",
+        old="            attempt.spent += self.clock.boottime() - began\n",
         new="            pass\n",
         tests=("tests/engine/scheduling/test_slices.py",),
     ),
     Mutant(
         name="budget: who is refused beside a gang that is taken back waits on",
-        file="engine/scheduling/loop.py",
-        old="            self._kept_out.append(entry.uid)\n",
+        file="engine/scheduling/gang_attempts.py",
+        old="            self._kept_out.append(uid)\n",
         new="            pass\n",
         tests=("tests/engine/scheduling/test_slices.py",),
     ),
@@ -282,7 +282,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="gangs: a profile places two at once",
-        file="engine/scheduling/loop.py",
+        file="engine/scheduling/gang_attempts.py",
         old=(
             "        if self._groups.get(attempt.entry.scheduler_name, attempt) is not "
             "attempt:\n            return True\n"
@@ -292,43 +292,43 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="gangs: those of all profiles are placed one after another",
-        file="engine/scheduling/loop.py",
+        file="engine/scheduling/gang_attempts.py",
         old="        if self._groups.get(attempt.entry.scheduler_name, attempt) is not attempt:\n",
         new="        if self._groups and attempt not in self._groups.values():\n",
         tests=("tests/engine/scheduling/test_gangs_side_by_side.py",),
     ),
     Mutant(
         name="gangs: who was begun first has no room made",
-        file="engine/scheduling/loop.py",
+        file="engine/scheduling/gang_attempts.py",
         old=" or (not self._restart_later_groups(attempt)):",
         new=" or True:",
         tests=("tests/engine/scheduling/test_gangs_side_by_side.py",),
     ),
     Mutant(
         name="gangs: who was taken back comes at once",
-        file="engine/scheduling/loop.py",
+        file="engine/scheduling/gang_attempts.py",
         old="        return any((other.others_restarted for",
         new="        return False and any((other.others_restarted for",
         tests=("tests/engine/scheduling/test_gangs_side_by_side.py",),
     ),
     Mutant(
         name="gangs: others are taken back again and again",
-        file="engine/scheduling/loop.py",
+        file="engine/scheduling/gang_attempts.py",
         old="            attempt.restart_was_futile |= alone\n",
         new="",
         tests=("tests/engine/scheduling/test_gangs_side_by_side.py",),
     ),
     Mutant(
         name="gangs: who did not fit beside another one waits on",
-        file="engine/scheduling/loop.py",
+        file="engine/scheduling/gang_attempts.py",
         old="            self._kept_out.append(pod.metadata.uid)\n",
         new="",
         tests=("tests/engine/scheduling/test_gangs_side_by_side.py",),
     ),
     Mutant(
         name="budget: a half-placed gang outlives its replica",
-        file="engine/scheduling/loop.py",
-        old="        for attempt in self._groups.values():\n            _undo_placing(attempt)\n",
+        file="engine/scheduling/gang_attempts.py",
+        old="        for attempt in self._groups.values():\n            attempt.undo_placing()\n",
         new="",
         tests=(
             "tests/engine/scheduling/test_slices.py",

@@ -1,5 +1,5 @@
 """Background tasks: work of one kind that goes on beside the loop, piece by piece, each ending by
-itself.
+itself; and the signal that wakes the loop.
 """
 
 from __future__ import annotations
@@ -32,6 +32,22 @@ async def uninterrupted(work: Coroutine[Any, Any, T]) -> T:
             log.error("what must not be left half done failed", exc_info=error)
         raise asyncio.CancelledError
     return task.result()
+
+
+class WorkSignal:
+    """Wakes the scheduling loop, by whoever may have made something ready for it."""
+
+    def __init__(self) -> None:
+        self._work = asyncio.Event()
+
+    def wake_up(self) -> None:
+        """There may be something to do."""
+        self._work.set()
+
+    async def wait(self) -> None:
+        """Wait for the next call of ``wake_up``."""
+        self._work.clear()
+        await self._work.wait()
 
 
 class BackgroundTasks:

@@ -28,6 +28,7 @@ from moorage.core.queue.pod_group_members import PodGroupTracker
 from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.core.queue.sub_queues import QUEUE_AS_PLUGIN
 from moorage.core.structures.budget import TimeBudget
+from moorage.engine.background_tasks import WorkSignal
 from moorage.engine.binding.actors.contract import ActorFactory, ActorTools
 from moorage.engine.binding.actors.intree import join
 from moorage.engine.binding.actors.object_waiter import ObjectWaiter
@@ -44,7 +45,7 @@ from moorage.engine.profiles.profile_status import ProfileStatusWriter
 from moorage.engine.profiles.quarantine import PluginQuarantine
 from moorage.engine.profiles.replica_monitor import ReplicaMonitor
 from moorage.engine.profiles.resolving import ProfileResolver
-from moorage.engine.profiles.swap import ProfileSwapper, profile_object
+from moorage.engine.profiles.swap import ProfileSwapper, SwapTargets, profile_object
 from moorage.engine.profiles.unmatched_pods import PodsOfInvalidProfiles, UnmatchedPods
 from moorage.engine.reports.inspection import CacheInspector
 from moorage.engine.reports.kubelet_rejections import KubeletRejections
@@ -54,6 +55,8 @@ from moorage.engine.reports.pod_conditions import (
     PodConditionUpdate,
     PodConditionWriter,
 )
+from moorage.engine.scheduling.attempts import SchedulingAttempts
+from moorage.engine.scheduling.extender_cycles import ExtenderCycles
 from moorage.engine.scheduling.gang_scheduler import GangScheduler
 from moorage.engine.scheduling.loop import SchedulingLoop
 from moorage.engine.scheduling.nomination_controller import (
@@ -62,6 +65,7 @@ from moorage.engine.scheduling.nomination_controller import (
     NominationWaker,
 )
 from moorage.engine.scheduling.outcomes import CycleOutcomes
+from moorage.engine.scheduling.pods_under_way import PodsUnderWay
 from moorage.engine.scheduling.post_filter_actions import PostFilterActions
 from moorage.engine.scheduling.preemption import Preemptor
 from moorage.ports.bundle import Ports
@@ -108,6 +112,7 @@ class Engine:
         """Resources that have not caught up since the lease was had."""
 
         # 1. What is known, and what waits.
+        self.work = WorkSignal()
         self.live = LiveRevisions()
         store = Store(INDEXES)
         pod_groups = PodGroupTracker(store)
@@ -135,8 +140,8 @@ class Engine:
             clock,
             self.live,
         )
-        slots = BindingSlots(config.bind_concurrency, lambda: self.loop.wake_up())  # noqa: PLW0108 - as above
-        self.binder = Binder(self.context, joined, tools.waiting_pods, ports, slots)
+        self.slots = BindingSlots(config.bind_concurrency, self.work)
+        self.binder = Binder(self.context, joined, tools.waiting_pods, ports, self.slots)
         preemptor = Preemptor(ports, cache, self.pod_conditions, self.binder)
         outcomes = CycleOutcomes(
             ports,
@@ -149,14 +154,32 @@ class Engine:
             preemptor,
             PostFilterActions(joined),
         )
-        self.loop = SchedulingLoop(self.context, self.queue, self.live, ports, outcomes)
+        attempts = SchedulingAttempts(self.context, self.queue, self.live, outcomes, ports)
+        self.extender_cycles = ExtenderCycles(self.context, self.queue, attempts, ports)
+        self.loop = SchedulingLoop(
+            self.queue,
+            self.live,
+            attempts,
+            self.extender_cycles,
+            self.slots,
+            self.work,
+            self.context.budget,
+            clock,
+        )
+        self.under_way = PodsUnderWay(attempts.gangs, self.extender_cycles, self.binder)
 
         # 3. Profiles: from objects to what is live, and what is said of them.
         lease = config.leader_election
         claims = ProfileOwnership(
             reads, f"{lease.resource_namespace}/{lease.resource_name}", self._may_hold_leases
         )
-        self.swapper = ProfileSwapper(self.live, self.loop, resolver, ports, claims)
+        self.swapper = ProfileSwapper(
+            self.live,
+            SwapTargets(self.queue, self.context.evaluator, self.under_way),
+            resolver,
+            ports,
+            claims,
+        )
         self.pods_of_invalid_profiles = PodsOfInvalidProfiles(
             self.live, self.swapper, self.queue, self.pod_conditions
         )
@@ -244,7 +267,7 @@ class Engine:
         self.live.lead()
         self.swapper.lead(self._ports.identity)
         self.unmatched_pods.lead()
-        self.loop.wake_up()
+        self.work.wake_up()
 
     def caught_up(self, resource: str) -> None:
         """What the API server held when the lease was had has come, of a resource that was late."""
@@ -289,7 +312,7 @@ class Engine:
     def _listen(self) -> None:
         """What the sinks tell the other parts."""
         self.pod_sink.left, self.node_sink.left = (
-            guarded_listener(self.loop.interrupt_pod),
+            guarded_listener(self.under_way.interrupt_pod),
             guarded_listener(self._node_deleted),
         )
         self.pod_sink.came, self.node_sink.changed = (
@@ -320,11 +343,11 @@ class Engine:
         """A step that fails stops no other."""
         with guard("moving pods whose time has come"):
             self.queue.flush(now)
-        self.loop.wake_up()
+        self.work.wake_up()
         with guard("breaking off what takes too long"):
             self.binder.check_timeouts()
         with guard("asking extenders again"):
-            self.loop.extender_cycles.requeue_rejected(self.live.values())
+            self.extender_cycles.requeue_rejected(self.live.values())
         with guard("looking after nominations"):
             if self.live.deciding and now >= self._nomination_check_due:
                 self._nomination_check_due = now + CHECK_INTERVAL_SECONDS
@@ -381,7 +404,7 @@ class Engine:
     def _pod_enqueued(self, queue: str, event: str) -> None:
         """A pod came into a queue: there may be something to decide."""
         self._ports.telemetry.pod_queued(queue, event)
-        self.loop.wake_up()
+        self.work.wake_up()
 
     def _pod_queued(self, pod: Pod) -> None:
         """A pod came into the queue: it may be one that nobody serves."""

@@ -156,8 +156,8 @@ def test_a_binding_that_is_cancelled(where: str) -> None:
             )
             world.kube.put(make_pod("a"))
             await settle()
-            assert len(world.engine.loop.binder) == 1
-            for binding in list(world.engine.loop.binder._bindings.values()):
+            assert len(world.engine.binder) == 1
+            for binding in list(world.engine.binder._bindings.values()):
                 assert binding.task is not None
                 binding.task.cancel()
             await settle()
@@ -166,7 +166,7 @@ def test_a_binding_that_is_cancelled(where: str) -> None:
                 None if where == "post_bind" else QueueState.BACKOFF
             )
             assert world.assumed == 0
-            assert len(world.engine.loop.binder) == 0
+            assert len(world.engine.binder) == 0
             gate.set()
             await world.clock.advance(TRIED_AGAIN)
             assert world.kube.bindings.keys() == {"a"}
@@ -251,7 +251,7 @@ def test_what_happens_while_a_binding_waits_for_its_turn(waits: str, cause: str)
                 gate.set()
                 await settle()
             if cause == "suspended":
-                world.engine.loop.interrupt_profile("test", "suspended")
+                world.engine.under_way.interrupt_profile("test", "suspended")
             else:
                 world.kube.delete(pod if cause == "the pod goes" else world.kube.nodes["n1"])
             gate.set()
@@ -274,7 +274,7 @@ def test_a_pod_that_somebody_else_binds(first: str) -> None:
             gate = world.kube.hold("bind")
             pod: Pod = world.kube.put(make_pod("a"))
             await settle()
-            ours = world.engine.loop.binder._bindings["uid-a"].placement.node
+            ours = world.engine.binder._bindings["uid-a"].placement.node
             theirs = {"n1": "n2", "n2": "n1"}[ours]
             world.kube.silent = first == "answer"
             world.kube._change(on_node(pod, theirs))
@@ -370,10 +370,10 @@ def test_an_unknown_outcome_is_asked_for_until_there_is_an_answer() -> None:
             world.kube.put(make_pod("a"))
             world.engine.pod_sink.put(world.kube.pods["uid-a"])
             await world.clock.advance(25)
-            assert (world.assumed, len(world.engine.loop.binder)) == (1, 1)
+            assert (world.assumed, len(world.engine.binder)) == (1, 1)
             assert world.notes("Scheduled") == world.notes("FailedScheduling") == []
             await world.clock.advance(3)
-            assert (world.assumed, len(world.engine.loop.binder)) == (1, 0)
+            assert (world.assumed, len(world.engine.binder)) == (1, 0)
             assert len(world.notes("Scheduled")) == 1
 
     asyncio.run(scenario())

@@ -43,7 +43,7 @@ def _is_cancelled(world: Running) -> None:
 CAUSES: dict[str, Callable[[Running], object]] = {
     "its node goes": _node_goes,
     "the pod goes": _pod_goes,
-    "its profile is suspended": lambda world: world.engine.loop.interrupt_profile(
+    "its profile is suspended": lambda world: world.engine.under_way.interrupt_profile(
         "test", "suspended"
     ),
     "another pod needs its room": lambda world: world.engine.binder.preempt("uid-p", "preempted"),

@@ -107,7 +107,7 @@ async def world_with(
             world.kube.put(a_claim(name))
         yield world
         await settle()
-        if not len(world.engine.loop.binder):
+        if not len(world.engine.binder):
             assert kept(world.engine.context.cache.store) == kept(made_anew(world.kube))
 
 

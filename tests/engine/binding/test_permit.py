@@ -25,7 +25,7 @@ async def holding(world: Running) -> WaitingPod:
     world.steps.script["permit"].append(PermitWait(HELD_FOR))
     world.kube.put(make_pod("a"))
     await settle()
-    waiting = world.engine.loop.binder.waiting_pods.get("uid-a")
+    waiting = world.engine.binder.waiting_pods.get("uid-a")
     assert waiting is not None
     assert (world.assumed, world.node("a")) == (1, "")
     return waiting
@@ -43,7 +43,7 @@ def test_a_held_pod_goes_on_when_it_is_allowed() -> None:
             waiting.allow("Steps")
             await settle()
             assert world.node("a") == waiting.node
-            assert list(world.engine.loop.binder.waiting_pods) == []
+            assert list(world.engine.binder.waiting_pods) == []
 
     asyncio.run(story())
 
@@ -53,7 +53,7 @@ def test_each_plugin_that_holds_a_pod_has_to_allow_it() -> None:
 
     async def story() -> None:
         world = Running()
-        waiting = world.engine.loop.binder.waiting_pods
+        waiting = world.engine.binder.waiting_pods
         task = asyncio.create_task(
             waiting.wait_on_permit(make_pod("a"), "n1", {"One": 5.0, "Two": 5.0})
         )
@@ -99,7 +99,7 @@ def test_a_hold_ends(asked: float, lasts: float) -> None:
 
 async def rejected(world: Running) -> None:
     """A plugin says no."""
-    assert world.engine.loop.binder.waiting_pods.reject("uid-a", "Steps", "the quota is used up")
+    assert world.engine.binder.waiting_pods.reject("uid-a", "Steps", "the quota is used up")
 
 
 async def deleted(world: Running) -> None:
@@ -121,7 +121,7 @@ async def profile_deleted(world: Running) -> None:
 
 async def node_deleted(world: Running) -> None:
     """The node that it was given is gone."""
-    waiting = world.engine.loop.binder.waiting_pods.get("uid-a")
+    waiting = world.engine.binder.waiting_pods.get("uid-a")
     assert waiting is not None
     world.kube.delete(world.kube.nodes[waiting.node])
     world.steps.script["permit"].append(PermitWait(HELD_FOR))
@@ -158,7 +158,7 @@ def test_whatever_ends_the_waiting(
             await end(world)
             await settle()
             assert world.assumed == 0
-            assert list(world.engine.loop.binder.waiting_pods) == []
+            assert list(world.engine.binder.waiting_pods) == []
             assert world.node("a") == "" if place else "uid-a" not in world.kube.pods
             entry = world.engine.queue.get("uid-a")
             assert (entry.state if entry else None) is place
@@ -173,12 +173,12 @@ def test_held_pods_hold_up_nobody() -> None:
     async def story() -> None:
         async with Running().leading(nodes=0) as world:
             world.kube.put(make_node("n1", cpu="100", memory="100Gi"))
-            limit = world.engine.loop.binder._slots.limit
+            limit = world.engine.slots.limit
             for i in range(limit + 1):
                 world.steps.script["permit"].append(PermitWait(HELD_FOR))
                 world.kube.put(make_pod(f"held-{i}"))
             await settle(200)
-            assert len(list(world.engine.loop.binder.waiting_pods)) == limit + 1
+            assert len(list(world.engine.binder.waiting_pods)) == limit + 1
             world.kube.put(make_pod("b"))
             await settle()
             assert world.node("b") == "n1"

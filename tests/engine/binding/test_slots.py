@@ -64,7 +64,7 @@ def test_a_profile_whose_bindings_never_end_holds_its_own_slots_only() -> None:
             gate.set()
             await settle(200)
             assert asked_to_bind(world)[SLOTS:] == waiting[::-1]
-            assert world.engine.binder.full == set()
+            assert world.engine.slots.full == set()
 
     asyncio.run(story())
 

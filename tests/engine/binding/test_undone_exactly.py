@@ -213,7 +213,7 @@ async def story(steps: list[str], patient: bool) -> None:
         for pod in list(world.kube.pods.values()):
             world.kube.delete(pod)
         await world.clock.advance(15)
-        assert (len(world.engine.loop.binder), world.assumed) == (0, 0)
+        assert (len(world.engine.binder), world.assumed) == (0, 0)
         compare(world)
 
 

@@ -353,7 +353,7 @@ def test_a_pod_that_goes_meanwhile(held: str) -> None:
             assert world.assumed == 1
             world.kube.delete(pod)
             await settle()
-            assert (world.assumed, len(world.engine.loop.binder), assumptions(world)) == (0, 0, [])
+            assert (world.assumed, len(world.engine.binder), assumptions(world)) == (0, 0, [])
 
     run(story)
 

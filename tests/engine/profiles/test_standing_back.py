@@ -17,7 +17,7 @@ from moorage.core.objects.pods import SchedulingGate
 from moorage.engine.profiles.ownership import ProfileOwnership
 from moorage.engine.profiles.profile_status import WRITE_INTERVAL_SECONDS, ProfileStatusWriter
 from moorage.engine.profiles.stored_revisions import by_profile
-from moorage.engine.profiles.swap import ProfileSwapper
+from moorage.engine.profiles.swap import ProfileSwapper, SwapTargets
 from moorage.ports.kube import HOME_LABEL, StoredRevision
 from moorage.ports.leadership import Leadership
 from moorage.ports.stored_kinds import NAMESPACES
@@ -41,7 +41,7 @@ class World(Bench):
         self.queue.set_profile("test", None, self.clock.boottime())
         self.swapper = ProfileSwapper(
             self.live,
-            self.loop,
+            SwapTargets(self.queue, self.context.evaluator, self.under_way),
             RESOLVER,
             self.ports,
             ProfileOwnership(self.kube, OURS, {"elsewhere"}.__contains__),

@@ -54,7 +54,7 @@ def test_a_pod_that_is_held(allowed: bool) -> None:
             world.kube.put(make_pod("a"))
             await settle()
             await world.clock.advance(2)
-            (waiting,) = world.engine.loop.binder.waiting_pods
+            (waiting,) = world.engine.binder.waiting_pods
             if allowed:
                 waiting.allow("Steps")
             else:

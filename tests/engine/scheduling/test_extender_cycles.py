@@ -16,11 +16,12 @@ from moorage.api.operator_config import ExtenderPolicy, OperatorConfiguration
 from moorage.core.framework.extenders import ExtenderFilterResult, MetaVictims
 from moorage.core.objects.pods import Pod
 from moorage.core.queue.queued_pod import QueueState
+from moorage.engine.scheduling.attempt import SchedulingAttempt
 from moorage.engine.scheduling.extender_cycles import (
     MAX_CYCLES_PER_PROFILE,
     REQUEUE_INTERVAL_SECONDS,
 )
-from moorage.engine.scheduling.loop import NO_EXTENDERS_FOR_GROUPS
+from moorage.engine.scheduling.gang_attempts import NO_EXTENDERS_FOR_GROUPS
 from moorage.ports.errors import EdgeError, Forbidden, Retryable
 from moorage.ports.fencing import Fence
 from tests.builders import make_node, make_pod
@@ -739,11 +740,11 @@ def test_a_cycle_that_is_broken_off_before_it_began(cause: str) -> None:
             pod = world.kube.put(make_pod("a"))
             entry = world.engine.queue.pop(world.clock.boottime())
             assert entry is not None
-            world.engine.loop.attempt(entry)
+            world.engine.loop.attempt(SchedulingAttempt(entry, world.clock.boottime()))
             if cause == "gone":
                 world.kube.delete(pod)
             else:
-                world.engine.loop.interrupt_profile("test", "suspended")
+                world.engine.under_way.interrupt_profile("test", "suspended")
                 await settle()
                 assert entry.state is not QueueState.IN_FLIGHT
                 world.kube.delete(pod)

@@ -15,7 +15,7 @@ from moorage.core.objects.pod_groups import LABEL
 from moorage.core.objects.pods import Pod, PodAnnotations
 from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.core.structures.budget import SLICE_SECONDS
-from moorage.engine.scheduling.loop import SchedulingLoop
+from moorage.engine.scheduling.gang_attempts import GangAttempts
 from moorage.ports.fencing import Fence
 from tests.builders import make_node, make_pod
 from tests.engine.scheduling.test_slices import placed, run
@@ -285,15 +285,15 @@ def test_a_replica_that_stops_takes_back_both() -> None:
 
 STEPS = [
     *(
-        (SchedulingLoop, name)
+        (GangAttempts, name)
         for name in (
-            "_begin_group",
-            "_place",
-            "_place_one",
-            "_must_wait",
+            "begin",
+            "go_on",
+            "_place_member",
+            "must_wait",
             "_restart_later_groups",
-            "_hand_over",
-            "_is_of_group",
+            "hand_over",
+            "includes",
         )
     ),
     (SchedulingQueue, "retry"),

@@ -218,10 +218,7 @@ def test_no_more_bindings_than_allowed(limit: int) -> None:
                 world.kube.put(make_pod(f"p{i}", cpu="10m"))
             await settle()
             assert (
-                world.kube.in_flight["bind"]
-                == len(world.engine.loop.binder)
-                == world.assumed
-                == limit
+                world.kube.in_flight["bind"] == len(world.engine.binder) == world.assumed == limit
             )
             assert world.engine.queue.totals().active == limit + 1
             gate.set()

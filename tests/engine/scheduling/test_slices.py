@@ -220,8 +220,8 @@ def test_what_was_set_down_is_not_bound_by_a_suspended_profile(of: int) -> None:
     name = next(iter(bench.live))
     for i in range(of):
         bench.pods.put(member(i, of))
-    run(bench, until=lambda: bool(bench.loop._paused))
-    assert bench.loop._paused
+    run(bench, until=lambda: bool(bench.loop.paused))
+    assert bench.loop.paused
     bench.queue.set_profile(name, None, bench.clock.boottime())
     run(bench)
     assert not placed(bench)

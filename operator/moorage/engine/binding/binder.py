@@ -14,8 +14,8 @@ import enum
 import functools
 import logging
 import math
-from collections.abc import Awaitable, Callable, Collection, Mapping
-from typing import TypeAlias, TypeVar
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeAlias, TypeVar
 
 from moorage.core.cycle import cycle
 from moorage.core.cycle.context import CycleContext, ScheduleResult
@@ -49,6 +49,7 @@ their own.
 CALL_LIMIT_SECONDS = 120.0
 """Seconds that one plugin or extender may take to bind a pod, or to be told that it is bound."""
 OutcomeT = TypeVar("OutcomeT", bound=BindingOutcome | None)
+INTERRUPTED = BindingOutcome(False, error_status("the binding was interrupted"))
 
 
 BindingCallback: TypeAlias = Callable[[QueuedPodInfo, ScheduleResult, BindingOutcome], None]
@@ -144,11 +145,6 @@ class Binder:
         self._slices = SliceRunner(context.budget, ports.clock.boottime)
         self._bindings: dict[str, Binding] = {}
 
-    @property
-    def full(self) -> Collection[str]:
-        """The schedulerNames of profiles that may start no other binding now."""
-        return self._slots.full
-
     def __len__(self) -> int:
         """How many bindings are under way."""
         return len(self._bindings)
@@ -228,14 +224,14 @@ class Binder:
             binding.task.cancel()
 
     async def _run(self, binding: Binding) -> None:
-        placement, outcome = (
-            binding.placement,
-            BindingOutcome(False, error_status("the binding was interrupted")),
-        )
+        placement, outcome = binding.placement, INTERRUPTED
         self._slots.release(placement.revision.scheduler_name)
         try:
             try:
-                outcome = await self._permit_and_pre_bind(binding) or await self._send(binding)
+                refused: BindingOutcome | None = None
+                if placement.revision.points[ExtensionPoint.PERMIT] or pre_bind_plugins(placement):
+                    refused = await self._permit_and_pre_bind(binding)
+                outcome = refused or await self._send(binding)
             finally:
                 try:
                     if binding.undo_steps and not outcome.bound:
@@ -288,10 +284,13 @@ class Binder:
 
     async def _pre_bind(self, binding: Binding) -> BindingOutcome | None:
         placement = binding.placement
-        for name, pre_bind, reserved in actors_at(self._actors, placement, ExtensionPoint.PRE_BIND):
+        for name in pre_bind_plugins(placement):
             self._begin(binding, f'PreBind plugin "{name}"')
+            actor: Any = self._actors[name]
+            reserved = placement.reservations.get(name)
+            value = reserved.value if reserved is not None else None
             try:
-                take_back = await pre_bind.pre_bind(placement.pod, placement.node, reserved)
+                take_back = await actor.pre_bind(placement.pod, placement.node, value)
             except FAULTS as error:  # as above
                 return failed_outcome(placement, binding.step, error)
             if take_back is not None:
@@ -332,8 +331,9 @@ class Binder:
         """Have it bound, as soon as its profile has room for another request, if the node still
         takes it.
         """
-        placement = binding.placement
-        async with self._slots.request_turn(placement.revision.scheduler_name):
+        placement, name = binding.placement, binding.placement.revision.scheduler_name
+        await self._slots.begin_request(name)
+        try:
             if binding.withdrawn is not None:
                 return binding.withdrawn
             if self._context.cache.node_generation(placement.node) != binding.node_generation and (
@@ -354,6 +354,8 @@ class Binder:
                 extra={"pod": key(placement.pod)},
             )
             return await self._sender.settle(placement, binding.step, late)
+        finally:
+            self._slots.end_request(name)
 
     async def _post_bind(self, binding: Binding) -> None:
         """PostBind; the pod stays bound, whatever happens here."""
@@ -374,3 +376,15 @@ class Binder:
                     CALL_LIMIT_SECONDS,
                     extra=extra,
                 )
+
+
+def pre_bind_plugins(placement: ScheduleResult) -> list[str]:
+    """The plugins that have something to do for the pod before it is bound. One that reserves has
+    not where it reserved nothing.
+    """
+    reservations = placement.reservations
+    return [
+        name
+        for name in placement.revision.points[ExtensionPoint.PRE_BIND]
+        if name not in reservations or reservations[name].value is not None
+    ]

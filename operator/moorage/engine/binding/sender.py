@@ -76,13 +76,16 @@ class BindingSender:
 
         ``begin`` is told of each of them before it is asked.
         """
-        if (outcome := await self._by_extender(placement, begin)) is not None:
+        if placement.revision.extenders and (outcome := await self._by_extender(placement, begin)):
             return outcome
         for name, bind, reserved in actors_at(self._actors, placement, ExtensionPoint.BIND):
             running = f'Bind plugin "{name}"'
             begin(running)
             try:
-                status = await self._bind_with_retries(bind, placement, reserved)
+                try:
+                    status = await bind.bind(placement.pod, placement.node, reserved)
+                except Retryable as error:
+                    status = await self._bind_again(bind, placement, reserved, error)
             except FAULTS as error:
                 # told with the pod's name; an actor's bug fails this pod and no other
                 return await self.settle(placement, running, error)
@@ -170,20 +173,21 @@ class BindingSender:
             outcome = await self.settle(placement, "", said)
         return outcome
 
-    async def _bind_with_retries(
-        self, bind: BindActor, placement: ScheduleResult, reserved: Any
+    async def _bind_again(
+        self, bind: BindActor, placement: ScheduleResult, reserved: Any, error: Retryable
     ) -> Status:
-        """Ask it, and again when the API server has too much to do: events and conditions of the
-        pod would only be more of that.
+        """Ask it again when the API server has too much to do: events and conditions of the pod
+        would only be more of that.
         """
         for _ in range(MAX_RETRIES):
+            if error.outcome_unknown or not error.after:
+                break
+            await self._clock.sleep(error.after)
             try:
                 return await bind.bind(placement.pod, placement.node, reserved)
-            except Retryable as error:
-                if error.outcome_unknown or not error.after:
-                    raise
-                await self._clock.sleep(error.after)
-        return await bind.bind(placement.pod, placement.node, reserved)
+            except Retryable as again:
+                error = again
+        raise error
 
 
 def actors_at(

@@ -12,12 +12,14 @@ of that schedulerName, another installation, kube-scheduler) stands back.
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import logging
 from collections.abc import Callable, Collection, Sequence
 
 from moorage.api import bodies
 from moorage.api.bodies import Body
 from moorage.api.resolution import Resolution
+from moorage.core.framework.evaluation.evaluator import Evaluator
 from moorage.core.framework.revisions import FieldError, Revision
 from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.engine.live_revisions import LiveRevisions
@@ -25,7 +27,7 @@ from moorage.engine.profiles.ownership import ProfileOwnership
 from moorage.engine.profiles.records import ActiveRevision, ProfileRecord, name_conflicts
 from moorage.engine.profiles.resolving import PluginConfigResults, ProfileResolver, resolve
 from moorage.engine.profiles.stored_revisions import StoredRevisions
-from moorage.engine.scheduling.loop import SchedulingLoop
+from moorage.engine.scheduling.pods_under_way import PodsUnderWay
 from moorage.ports.bundle import Ports
 from moorage.ports.errors import EdgeError
 from moorage.ports.event_recorder import Event, ObjectRef
@@ -42,13 +44,22 @@ OWNERSHIP_INTERVAL_SECONDS = 10.0
 CONTROLLER = "moorage"
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class SwapTargets:
+    """What a swap acts on beside the live revisions."""
+
+    queue: SchedulingQueue
+    evaluator: Evaluator
+    under_way: PodsUnderWay
+
+
 class ProfileSwapper:
     """Keeps the profile records and the live revisions in step with the objects."""
 
     def __init__(
         self,
         live: LiveRevisions,
-        loop: SchedulingLoop,
+        targets: SwapTargets,
         resolver: ProfileResolver,
         ports: Ports,
         claims: ProfileOwnership,
@@ -65,7 +76,9 @@ class ProfileSwapper:
         up since this replica leads.
         """
         self._live = live
-        self._loop = loop
+        self._queue = targets.queue
+        self._evaluator = targets.evaluator
+        self._under_way = targets.under_way
         self._resolver = resolver
         self.config_facts = PluginConfigResults(resolver)
         self._clock = ports.clock
@@ -280,7 +293,7 @@ class ProfileSwapper:
         }
         swaps.info("swapped", extra=extra)
         if old is not None:
-            self._loop.context.evaluator.retire(old)
+            self._evaluator.retire(old)
         if self._live.leading:
             self._emit(
                 record,
@@ -303,14 +316,14 @@ class ProfileSwapper:
             or now < record.requeued_at + record.active.resolution.initial_backoff
         ):
             return
-        queue: SchedulingQueue = self._loop.queue
+        queue = self._queue
         queue.move_rejected_by(record.active.revision.scheduler_name, record.pending_requeue, now)
         record.pending_requeue = frozenset()
         record.requeued_at = now
 
     def prune_superseded(self, record: ProfileRecord) -> int:
         """Bindings in flight that superseded revisions decided; those without any are forgotten."""
-        counts = {revision: self._loop.count(revision) for revision in record.superseded}
+        counts = {revision: self._under_way.count(revision) for revision in record.superseded}
         record.superseded = [revision for revision in record.superseded if counts[revision]]
         return sum(counts.values())
 
@@ -381,14 +394,14 @@ class ProfileSwapper:
         config = (
             None if record.suspended or record.waits_for else record.active.resolution.queue_config
         )
-        self._loop.queue.set_profile(revision.scheduler_name, config, self._clock.boottime())
+        self._queue.set_profile(revision.scheduler_name, config, self._clock.boottime())
         if config is None:
             why = (
                 "is suspended"
                 if record.suspended
                 else f"waits until {', '.join(record.waits_for)} are up to date"
             )
-            self._loop.interrupt_profile(
+            self._under_way.interrupt_profile(
                 revision.scheduler_name, f"SchedulerProfile {record.name!r} {why}"
             )
 
@@ -409,12 +422,12 @@ class ProfileSwapper:
         revision: Revision = active.revision
         self._supersede(record, revision)
         del self._live[revision.scheduler_name]
-        self._loop.queue.set_profile(revision.scheduler_name, None, self._clock.boottime())
-        self._loop.interrupt_profile(
+        self._queue.set_profile(revision.scheduler_name, None, self._clock.boottime())
+        self._under_way.interrupt_profile(
             revision.scheduler_name,
             f"SchedulerProfile {record.name!r} serves this schedulerName no more",
         )
-        self._loop.context.evaluator.retire(revision)
+        self._evaluator.retire(revision)
 
     def _report_orphaned(self) -> None:
         gone, self._gone = self._gone, {}

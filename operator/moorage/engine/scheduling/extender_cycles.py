@@ -14,7 +14,7 @@ import dataclasses
 import logging
 from collections import Counter
 from collections.abc import Awaitable, Iterable, Mapping
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from moorage.core.cycle import cycle, extender_cycle
 from moorage.core.cycle.context import CycleContext, Diagnosis, ScheduleResult
@@ -39,6 +39,8 @@ from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.engine.background_tasks import BackgroundTasks
 from moorage.engine.binding.actors.contract import pod_ref
 from moorage.engine.reports.pod_conditions import attempt_error
+from moorage.engine.scheduling.attempt import SchedulingAttempt, give_back
+from moorage.engine.scheduling.attempts import SchedulingAttempts
 from moorage.engine.slices import DecisionTimeout, SliceRunner
 from moorage.ports.bundle import Ports
 from moorage.ports.errors import EdgeError
@@ -83,33 +85,19 @@ class _RunningCycle:
             self.task.cancel()
 
 
-class ExtenderCycleListener(Protocol):
-    """Whose pods these are: the loop."""
-
-    def extender_cycle_done(
-        self, entry: QueuedPodInfo, outcome: ScheduleResult | Diagnosis | None, started: float
-    ) -> None:
-        """A cycle has ended, whatever happened. Its outcome is to be committed at once; None: the
-        pod is gone.
-        """
-
-    def attempt_again(self, entry: QueuedPodInfo) -> None:
-        """A pod that waited has its turn."""
-
-
 class ExtenderCycles:
-    """Runs such cycles, and tells the listener on the loop's thread."""
+    """Runs such cycles."""
 
     def __init__(
         self,
         context: CycleContext,
         queue: SchedulingQueue,
+        attempts: SchedulingAttempts,
         ports: Ports,
-        decider: ExtenderCycleListener,
     ) -> None:
         self._context = context
         self._queue = queue
-        self._decider = decider
+        self._attempts = attempts
         self._extenders = ports.extenders
         self._reads = ports.reads
         self._clock = ports.clock
@@ -121,20 +109,20 @@ class ExtenderCycles:
         self._reading = asyncio.Semaphore(_MAX_READS)
         self._again_at = 0.0
 
-    def start_if_interested(self, entry: QueuedPodInfo, revision: Revision) -> bool:
-        """Begin the pod's cycle, or have it wait for its turn; False when no extender has a say
-        about it.
+    def work_on(self, attempt: SchedulingAttempt) -> None:
+        """Begin the pod's cycle, or have it wait for its turn; a group, and a pod that no extender
+        has a say about, has a plain attempt. Raises OutOfTime.
         """
-        if not extender_cycle.extenders_interested(entry.pod, revision):
-            return False
-        name = entry.scheduler_name
-        if self._busy[name] >= MAX_CYCLES_PER_PROFILE:
+        entry = attempt.entry
+        revision = None if entry.companions else self._attempts.admit(attempt)
+        if entry.companions or (
+            revision is not None and not extender_cycle.extenders_interested(entry.pod, revision)
+        ):
+            self._attempts.work_on(attempt)
+        elif revision is not None and self._busy[entry.scheduler_name] < MAX_CYCLES_PER_PROFILE:
+            self._start(entry, revision)
+        elif revision is not None:
             self._waiting.add(entry)
-            return True
-        self._busy[name] += 1
-        asking = self._cycles[entry] = _RunningCycle(entry, revision, self._clock.boottime())
-        asking.task = self._work.start(self._run(asking))
-        return True
 
     def count(self, revision: Revision) -> int:
         """How many cycles are this revision's."""
@@ -174,6 +162,11 @@ class ExtenderCycles:
 
     # ---- one cycle -------------------------------------------------------------------------------
 
+    def _start(self, entry: QueuedPodInfo, revision: Revision) -> None:
+        self._busy[entry.scheduler_name] += 1
+        asking = self._cycles[entry] = _RunningCycle(entry, revision, self._clock.boottime())
+        asking.task = self._work.start(self._run(asking))
+
     async def _run(self, asking: _RunningCycle) -> None:
         entry, name = asking.entry, asking.entry.scheduler_name
         outcome: ScheduleResult | Diagnosis | None = None
@@ -188,7 +181,7 @@ class ExtenderCycles:
             del self._cycles[entry]
             self._busy[name] -= 1
             with guard("ending a cycle with extenders", pod=key(entry.pod)):
-                self._decider.extender_cycle_done(entry, outcome, asking.started)
+                self._attempts.extender_cycle_ended(entry, outcome, asking.started)
             self._start_waiting(name)
 
     def _start_waiting(self, name: str) -> None:
@@ -198,8 +191,19 @@ class ExtenderCycles:
             if entry is None:
                 break
             self._waiting.discard(entry)
-            if entry.state is QueueState.IN_FLIGHT:
-                self._decider.attempt_again(entry)
+            with self._attempts.outcomes.undoing_on_error(entry):
+                self._start_or_give_back(entry)
+
+    def _start_or_give_back(self, entry: QueuedPodInfo) -> None:
+        """Begin the cycle of a pod that has waited; where it may not be decided about any more, or
+        no extender has a say about it by now, it goes back to the queue.
+        """
+        attempt = SchedulingAttempt(entry, self._clock.boottime())
+        revision = self._attempts.admit(attempt) if self._attempts.allowed else None
+        if revision is not None and extender_cycle.extenders_interested(entry.pod, revision):
+            self._start(entry, revision)
+        else:
+            give_back(entry, self._queue, attempt.started)
 
     async def _outcome(self, asking: _RunningCycle) -> ScheduleResult | Diagnosis | None:
         """What is decided; None when the pod is gone."""
@@ -228,12 +232,12 @@ class ExtenderCycles:
         """Have plugins look at all nodes in slices, so that the next step has it by it."""
         pod, revision, context = asking.entry.pod, asking.revision, self._context
 
-        def look() -> None:
+        def refresh() -> None:
             evaluation = cycle.run_filters(pod, revision, context)
             if isinstance(evaluation, Evaluation) and evaluation.fits:
                 evaluation.refresh_scores(context.snapshot)
 
-        await self._slices.run(look)
+        await self._slices.run(refresh)
 
     # ---- questions -------------------------------------------------------------------------------
 

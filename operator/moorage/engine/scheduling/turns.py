@@ -21,19 +21,18 @@ class ProfileTurns:
     def __init__(self) -> None:
         self.late: dict[str, float] = {}
         """The profiles that had their turn, by schedulerName, and how long it was."""
-        self._used: dict[str, float] = {}
-
-    @property
-    def slice(self) -> float:
-        """How long an attempt may take before it is set down, so that a round is not longer where
-        many profiles are busy.
+        self.slice = SLICE_SECONDS
+        """How long an attempt may take before it is set down: less where many profiles are busy, so
+        that a round is not longer.
         """
-        return min(SLICE_SECONDS, max(MIN_SLICE_SECONDS, ROUND_SECONDS / max(1, len(self._used))))
+        self._used: dict[str, float] = {}
 
     def used(self, name: str, seconds: float) -> None:
         """So much time went to a pod of this profile."""
         total = self._used[name] = self._used.get(name, 0.0) + seconds
-        if total >= ROUND_SECONDS / len(self._used):
+        turn = ROUND_SECONDS / len(self._used)
+        self.slice = min(SLICE_SECONDS, max(MIN_SLICE_SECONDS, turn))
+        if total >= turn:
             self.late[name] = total
 
     def begins(self, name: str) -> None:

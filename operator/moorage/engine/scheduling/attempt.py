@@ -1,0 +1,55 @@
+"""One scheduling attempt: what is kept of it while it is under way."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Generator
+
+from moorage.core.framework.revisions import Revision
+from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
+from moorage.core.queue.scheduling_queue import SchedulingQueue
+from moorage.engine.live_revisions import LiveRevisions
+from moorage.engine.scheduling.gang_scheduler import MemberOutcome
+
+
+@dataclasses.dataclass(slots=True, eq=False)
+class SchedulingAttempt:
+    """An attempt that is under way. ``spent``: seconds of its own time. ``placing``: what is placed
+    of a group so far.
+    """
+
+    entry: QueuedPodInfo
+    started: float
+    spent: float = 0.0
+    placing: Generator[bool, bool | None, list[MemberOutcome]] | None = None
+    others_restarted: bool = False
+    """Whether groups that were begun later have been taken back, and wait until the member that is
+    being placed is.
+    """
+    restart_was_futile: bool = False
+    """Whether that has helped no member: it is not done again."""
+
+    def undo_placing(self) -> bool:
+        """What is placed of its group is not any more. Whether it was being placed."""
+        placing, self.placing = self.placing, None
+        if placing is not None:
+            placing.close()
+        return placing is not None
+
+
+def serving_revision(
+    scheduler_name: str, live: LiveRevisions, queue: SchedulingQueue
+) -> Revision | None:
+    """By which revision such pods are decided about now; None also where the profile is
+    suspended.
+    """
+    return live.get(scheduler_name) if queue.serves(scheduler_name) else None
+
+
+def give_back(entry: QueuedPodInfo, queue: SchedulingQueue, now: float) -> None:
+    """A pod is not tried after all: it goes back to the queue, with those of its group that are
+    left.
+    """
+    for each in (entry, *entry.companions):
+        if each.state is QueueState.IN_FLIGHT:
+            queue.requeue(each, frozenset(), now)

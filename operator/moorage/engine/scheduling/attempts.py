@@ -1,0 +1,144 @@
+"""Scheduling attempts: what is done with the pod whose turn it is.
+
+A pod that is being deleted is let go, a group is placed together, any other pod is decided; what
+comes of it is committed and handed to ``CycleOutcomes``. A pod is decided by the revision that is
+live at that moment and keeps it to the end of its binding.
+"""
+
+from __future__ import annotations
+
+from moorage.core.cycle import cycle
+from moorage.core.cycle.context import CycleContext, Diagnosis, ScheduleResult
+from moorage.core.framework.revisions import Revision
+from moorage.core.objects.meta import key
+from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
+from moorage.core.queue.scheduling_queue import SchedulingQueue
+from moorage.core.structures.budget import OutOfTime
+from moorage.engine.live_revisions import LiveRevisions
+from moorage.engine.reports.pod_conditions import attempt_error, pod_object
+from moorage.engine.scheduling.attempt import SchedulingAttempt, give_back, serving_revision
+from moorage.engine.scheduling.gang_attempts import GangAttempts
+from moorage.engine.scheduling.outcomes import CycleOutcomes
+from moorage.engine.slices import MAX_DECISION_SECONDS, TOO_LONG_MESSAGE
+from moorage.ports.bundle import Ports
+from moorage.ports.event_recorder import Event
+from moorage.ports.guards import FAULTS
+
+
+class SchedulingAttempts:
+    """See the module's docstring."""
+
+    def __init__(
+        self,
+        context: CycleContext,
+        queue: SchedulingQueue,
+        live: LiveRevisions,
+        outcomes: CycleOutcomes,
+        ports: Ports,
+    ) -> None:
+        self.gangs = GangAttempts(context, queue, live, outcomes, ports.clock)
+        self.outcomes = outcomes
+        self._context = context
+        self._queue = queue
+        self._live = live
+        self._clock = ports.clock
+        self._events = ports.events
+        self._writes = ports.writes
+
+    @property
+    def allowed(self) -> bool:
+        """Whether pods may be decided about: without the right to write binding would be in
+        vain.
+        """
+        return self._live.deciding and self._writes.open
+
+    def admit(self, attempt: SchedulingAttempt) -> Revision | None:
+        """The revision that a pod is decided by now; None where it is not to be decided: then it
+        is let go, or goes back to the queue.
+        """
+        entry = attempt.entry
+        revision = serving_revision(entry.scheduler_name, self._live, self._queue)
+        if (
+            revision is None
+            or entry.state is not QueueState.IN_FLIGHT
+            or self.gangs.includes(attempt)
+        ):
+            give_back(entry, self._queue, self._clock.boottime())
+            return None
+        if entry.pod.metadata.deletion_timestamp is not None:
+            self._skip(entry)
+            return None
+        return revision
+
+    def work_on(self, attempt: SchedulingAttempt) -> None:
+        """Bring an attempt to its end. Raises OutOfTime."""
+        if attempt.placing is not None:
+            self.gangs.go_on(attempt)
+        elif (revision := self.admit(attempt)) is None:
+            return
+        elif attempt.entry.companions:
+            self.gangs.begin(attempt, revision)
+        else:
+            self._handle(attempt.entry, self._decide(attempt, revision), attempt.started)
+
+    def extender_cycle_ended(
+        self, entry: QueuedPodInfo, outcome: ScheduleResult | Diagnosis | None, started: float
+    ) -> None:
+        """Extenders have had their say; None: the pod is gone, is going, or has a node."""
+        with self.outcomes.undoing_on_error(entry):
+            if outcome is None:
+                self._queue.done(entry.uid)
+            elif not self.allowed:
+                self._queue.requeue(entry, frozenset(), self._clock.boottime())
+            else:
+                self._handle(entry, self._commit(outcome), started)
+
+    # ---- inside ----------------------------------------------------------------------------------
+
+    def _decide(self, attempt: SchedulingAttempt, revision: Revision) -> ScheduleResult | Diagnosis:
+        """What becomes of a single pod, which has its place from then on. Raises OutOfTime, but not
+        for ever.
+        """
+        pod = attempt.entry.pod
+        try:
+            outcome = cycle.decide(pod, revision, self._context)
+            if isinstance(outcome, ScheduleResult):
+                outcome = cycle.assume_and_reserve(outcome, self._context)
+        except OutOfTime:
+            if attempt.spent < MAX_DECISION_SECONDS:
+                raise
+            outcome = Diagnosis.error(pod, revision, TOO_LONG_MESSAGE)
+        except FAULTS as error:  # a plugin's bug fails this pod's attempt, never the process
+            outcome = attempt_error(pod, revision, error)
+        return outcome
+
+    def _commit(self, outcome: ScheduleResult | Diagnosis) -> ScheduleResult | Diagnosis:
+        if isinstance(outcome, Diagnosis):
+            return outcome
+        try:
+            return cycle.assume_and_reserve(outcome, self._context)
+        except FAULTS as error:  # as above
+            return attempt_error(outcome.pod, outcome.revision, error)
+
+    def _handle(
+        self, entry: QueuedPodInfo, outcome: ScheduleResult | Diagnosis, started: float
+    ) -> None:
+        if isinstance(outcome, Diagnosis):
+            self.gangs.pod_rejected(entry.uid)
+        self.outcomes.handle(entry, outcome, started)
+
+    def _skip(self, entry: QueuedPodInfo) -> None:
+        """A pod that is being deleted is not placed any more; the watch takes it out."""
+        self._queue.done(entry.uid)
+        give_back(entry, self._queue, self._clock.boottime())
+        regarding, note = pod_object(entry.pod), f"skip schedule deleting pod: {key(entry.pod)}"
+        self._events.record(
+            Event(
+                regarding,
+                "FailedScheduling",
+                note,
+                "Scheduling",
+                controller=entry.scheduler_name,
+                warning=True,
+            )
+        )

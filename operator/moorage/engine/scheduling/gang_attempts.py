@@ -1,0 +1,242 @@
+"""Gang attempts: the pod groups that are being placed, one of each profile at a time.
+
+A group is placed in slices, and what is placed of it stays placed in between. Those of several
+profiles are placed side by side, and see what each other's members take. So that two of them cannot
+keep each other out for ever, the one that was begun first goes first: when one of its members fits
+nowhere, those begun later are taken back and begin anew, and that member is tried again.
+
+Once all members of a group are decided about they are handed over, some at a time.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import deque
+
+from moorage.core.cycle import cycle, gang_cycle
+from moorage.core.cycle.context import CycleContext, Diagnosis, ScheduleResult
+from moorage.core.cycle.extender_cycle import extenders_interested
+from moorage.core.framework.extenders import EXTENDER
+from moorage.core.framework.revisions import Revision
+from moorage.core.framework.status import REJECTED, Code
+from moorage.core.objects.meta import key
+from moorage.core.objects.pods import Pod
+from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
+from moorage.core.queue.scheduling_queue import SchedulingQueue
+from moorage.core.structures.budget import OutOfTime
+from moorage.engine.live_revisions import LiveRevisions
+from moorage.engine.reports.pod_conditions import attempt_error
+from moorage.engine.scheduling.attempt import SchedulingAttempt, give_back, serving_revision
+from moorage.engine.scheduling.gang_scheduler import MemberOutcome
+from moorage.engine.scheduling.outcomes import CycleOutcomes
+from moorage.engine.slices import MAX_DECISION_SECONDS, TOO_LONG_MESSAGE
+from moorage.ports.clock import Clock
+from moorage.ports.guards import FAULTS, guard
+
+NO_EXTENDERS_FOR_GROUPS = (
+    "extenders can only be asked about pods that are placed one by one, not about a pod group"
+)
+SLICE_SECONDS = 0.004
+"""Seconds of handing over before others get their turn."""
+
+
+class GangAttempts:
+    """See the module's docstring."""
+
+    def __init__(
+        self,
+        context: CycleContext,
+        queue: SchedulingQueue,
+        live: LiveRevisions,
+        outcomes: CycleOutcomes,
+        clock: Clock,
+    ) -> None:
+        self._context = context
+        self._queue = queue
+        self._live = live
+        self._outcomes = outcomes
+        self._clock = clock
+        self._budget = context.budget
+        self._groups: dict[str, SchedulingAttempt] = {}
+        """By schedulerName, the group of which some members may be placed, or handed over, and
+        others not yet; the one that was begun first is first.
+        """
+        self._kept_out: list[str] = []
+        """Pods (UIDs) that were rejected meanwhile, perhaps for the room that one of these may give
+        back.
+        """
+        self._decided: deque[tuple[QueuedPodInfo, ScheduleResult | Diagnosis, float]] = deque()
+        """Members of these that were decided about and are to be handed over, and how long it
+        took.
+        """
+
+    @property
+    def handing_over(self) -> bool:
+        """Whether members wait to be handed over."""
+        return bool(self._decided)
+
+    def __len__(self) -> int:
+        """How many groups are under way."""
+        return len(self._groups)
+
+    def count(self, revision: Revision) -> int:
+        """How many members wait to be handed over that were decided by this revision."""
+        return sum(outcome.revision is revision for _, outcome, _ in self._decided)
+
+    def includes(self, attempt: SchedulingAttempt) -> bool:
+        """Whether the group of another attempt's pod is under way just now, so that which of it are
+        on their way cannot be told: the pod is tried later.
+        """
+        entry = attempt.entry
+        now = self._groups.get(entry.scheduler_name, attempt)
+        return now is not attempt and now.entry.group == entry.group
+
+    def must_wait(self, attempt: SchedulingAttempt) -> bool:
+        """Whether a group may not begin: another one of its profile is under way, or it would be in
+        the way of one that goes first.
+        """
+        if self._groups.get(attempt.entry.scheduler_name, attempt) is not attempt:
+            return True
+        return any(
+            other.others_restarted
+            for other in itertools.takewhile(
+                lambda other: other is not attempt, self._groups.values()
+            )
+        )
+
+    def begin(self, attempt: SchedulingAttempt, revision: Revision) -> None:
+        """One attempt of a whole pod group. Raises OutOfTime where another one goes first."""
+        name = revision.scheduler_name
+        if self.must_wait(attempt):
+            raise OutOfTime
+        self._groups.setdefault(name, attempt)
+
+        def broken() -> str:
+            serving = serving_revision(name, self._live, self._queue)
+            return "" if serving is revision else f"profile {name} has changed"
+
+        def place(pod: Pod, *, holds: bool) -> ScheduleResult | Diagnosis:
+            return self._place_member(attempt, pod, revision, holds)
+
+        attempt.placing = self._outcomes.gang_scheduler.attempt(attempt.entry, place, broken)
+        self.go_on(attempt, first=True)
+
+    def go_on(self, attempt: SchedulingAttempt, first: bool = False) -> None:
+        """Go on with a group; at its end each of its members is handed over, or goes back. Raises
+        OutOfTime.
+        """
+        placing = attempt.placing
+        if placing is None:
+            return
+        try:
+            further = next(placing) if first else placing.send(True)
+            while further and not self._budget.over:
+                attempt.spent = 0.0
+                further = placing.send(False)
+        except StopIteration as end:
+            members: list[MemberOutcome] = end.value
+        else:
+            raise OutOfTime
+        attempt.placing = None
+        share = (self._clock.boottime() - attempt.started) / len(members)
+        self._decided.extend((member, outcome, share) for member, outcome in members)
+        self.hand_over()
+
+    def hand_over(self) -> None:
+        """Hand over the members of groups, as many as there is time for."""
+        until = self._clock.boottime() + SLICE_SECONDS
+        while self._decided:
+            member, outcome, share = self._decided.popleft()
+            with self._outcomes.undoing_on_error(member):
+                self._hand_over_member(member, outcome, share)
+            self._end(member.scheduler_name)
+            if self._clock.boottime() > until:
+                return
+
+    def attempt_ended(self, attempt: SchedulingAttempt) -> None:
+        """An attempt has come to its end, perhaps by a bug: its group is not under way any more."""
+        if self._groups.get(attempt.entry.scheduler_name) is attempt:
+            self._end(attempt.entry.scheduler_name)
+
+    def pod_rejected(self, uid: str) -> None:
+        """A pod was rejected; while groups are under way, perhaps for the room of one of them."""
+        if self._groups:
+            self._kept_out.append(uid)
+
+    def undo(self) -> None:
+        """Take back all that is placed of groups."""
+        for attempt in self._groups.values():
+            attempt.undo_placing()
+
+    # ---- inside ----------------------------------------------------------------------------------
+
+    def _place_member(
+        self, attempt: SchedulingAttempt, pod: Pod, revision: Revision, holds: bool
+    ) -> ScheduleResult | Diagnosis:
+        """A member of a group. Raises OutOfTime."""
+        if revision.extenders and extenders_interested(pod, revision):
+            return Diagnosis(
+                pod=pod,
+                revision=revision,
+                code=Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
+                message=NO_EXTENDERS_FOR_GROUPS,
+                unschedulable_plugins=frozenset({EXTENDER}),
+            )
+        if attempt.spent > MAX_DECISION_SECONDS:
+            return Diagnosis.error(pod, revision, TOO_LONG_MESSAGE)
+        while True:
+            try:
+                outcome = gang_cycle.place_member(pod, revision, self._context, holds)
+            except FAULTS as error:  # a plugin's bug fails this pod's attempt, never the process
+                outcome = attempt_error(pod, revision, error)
+            alone, attempt.others_restarted = attempt.others_restarted, False
+            if isinstance(outcome, ScheduleResult) or len(self._groups) == 1:
+                return outcome
+            self._kept_out.append(pod.metadata.uid)
+            attempt.restart_was_futile |= alone
+            if (
+                attempt.restart_was_futile
+                or outcome.code not in REJECTED
+                or not self._restart_later_groups(attempt)
+            ):
+                return outcome
+
+    def _restart_later_groups(self, attempt: SchedulingAttempt) -> bool:
+        """Have the groups that were begun after this one begin anew. Whether there were any."""
+        later = list(
+            itertools.dropwhile(lambda other: other is not attempt, self._groups.values())
+        )[1:]
+        for other in later:
+            with guard("taking back a group that was begun later", pod=key(other.entry.pod)):
+                attempt.others_restarted |= other.undo_placing()
+        return attempt.others_restarted
+
+    def _hand_over_member(
+        self, member: QueuedPodInfo, outcome: ScheduleResult | Diagnosis, share: float
+    ) -> None:
+        now = self._clock.boottime()
+        if (
+            member.state is QueueState.IN_FLIGHT
+            and serving_revision(member.scheduler_name, self._live, self._queue) is not None
+        ):
+            self._outcomes.handle(member, outcome, now - share)
+            return
+        if isinstance(outcome, ScheduleResult):
+            cycle.unreserve_and_forget(outcome, self._context.cache)
+        give_back(member, self._queue, now)
+
+    def _end(self, name: str) -> None:
+        """Once the last member of this profile's group is handed over, those that it may have kept
+        out are tried again.
+        """
+        if name not in self._groups or any(
+            member.scheduler_name == name for member, _, _ in self._decided
+        ):
+            return
+        attempt = self._groups.pop(name)
+        with guard("taking back what is left of a group", pod=key(attempt.entry.pod)):
+            attempt.undo_placing()
+        misled, self._kept_out = self._kept_out, []
+        for uid in misled:
+            with guard("trying again a pod that a group may have kept out", pod=uid):
+                self._queue.retry(uid, self._clock.boottime())
