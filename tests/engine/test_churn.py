@@ -44,6 +44,7 @@ from moorage.engine.intake.stored_object_sink import StoredObjectSink
 from moorage.ports.stored_kinds import STORED_KINDS
 from tests.builders import make_node
 from tests.engine.worlds import Bench, versioned
+from tests.fakes.listeners import Unheard
 
 ROUND = 25
 MADE_UP = re.compile(rb"made-up-(\d+)")
@@ -285,8 +286,7 @@ class World:
         bench.context.snapshot.pod_counters = cache.pod_counters  # type: ignore[misc]
         bench.context.evaluator = Evaluator(bench.context.snapshot, byte_budget=1)
         self.others = {
-            kind.struct: StoredObjectSink(kind, cache, bench.queue, bench.clock.boottime)
-            for kind in STORED_KINDS
+            kind.struct: StoredObjectSink(kind, bench.targets, Unheard()) for kind in STORED_KINDS
         }
         for index in (VolumeOffers, StorageCapacities, DeviceLedger):
             cache.store.index(index)

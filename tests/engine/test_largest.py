@@ -29,6 +29,7 @@ from moorage.engine.intake.stored_object_sink import StoredObjectSink
 from moorage.ports.stored_kinds import STORED_KINDS
 from tests.builders import make_node, make_pod
 from tests.engine.worlds import Bench, on_node, versioned
+from tests.fakes.listeners import Unheard
 from tests.largest import MOST_BYTES, NODES, OTHERS, PODS, Largest
 
 LONG = settings.get_current_profile_name() == "thorough"
@@ -67,9 +68,7 @@ class Steps:
         self.bench.context.budget._now = time.thread_time
         self.bench.live.deciding = True
         self.sinks = {
-            kind.struct: StoredObjectSink(
-                kind, self.bench.cache, self.bench.queue, self.bench.clock.boottime
-            )
+            kind.struct: StoredObjectSink(kind, self.bench.targets, Unheard())
             for kind in STORED_KINDS
         }
         self.longest: dict[str, float] = {}

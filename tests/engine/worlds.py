@@ -31,7 +31,10 @@ from moorage.engine.binding.permit import WaitingPods
 from moorage.engine.binding.sender import BindingOutcome
 from moorage.engine.binding.slots import BindingSlots
 from moorage.engine.engine import Engine
+from moorage.engine.intake.admission import PodAdmission
+from moorage.engine.intake.latest import LatestPods
 from moorage.engine.intake.node_sink import NodeSink
+from moorage.engine.intake.object_sink import IntakeTargets
 from moorage.engine.intake.pod_sink import PodSink
 from moorage.engine.live_revisions import LiveRevisions
 from moorage.engine.reports.pod_conditions import PodConditionWriter
@@ -54,6 +57,7 @@ from moorage.ports.stored_kinds import NAMESPACES
 from tests.fakes.clocks import EagerClock, ManualClock
 from tests.fakes.extenders import ScriptedExtenderClient
 from tests.fakes.kube import InMemoryKube
+from tests.fakes.listeners import Unheard
 from tests.fakes.sinks import CountingTelemetry, FakeEventRecorder
 
 REGISTRY = build_registry(INTREE)
@@ -207,13 +211,11 @@ class Bench:
         waker = NominationWaker(self.queue, self.clock)
         self.context = CycleContext(Cache(store, pods=pod_groups, nominations=waker))
         self.queued: list[str] = []
-        self.pods = PodSink(
-            self.cache,
-            self.queue,
-            self.clock.boottime,
-            lambda pod: self.queued.append(pod.metadata.name),
-        )
-        self.nodes = NodeSink(self.cache, self.queue, self.clock.boottime)
+        self.targets = IntakeTargets(self.cache, self.queue, self.clock.boottime)
+        self.latest_pods = LatestPods()
+        self.admission = PodAdmission(self.latest_pods, self.targets, self)
+        self.pods = PodSink(self.latest_pods, self.targets, self.admission, Unheard())
+        self.nodes = NodeSink(self.targets, Unheard())
         self.pod_conditions = PodConditionWriter(
             self.kube, self.events, self.clock, self.pods.objects.get, self.cache
         )
@@ -239,7 +241,7 @@ class Bench:
             self.binder,
             self.preemptor,
             self.actions,
-            self.pods.admit_again,
+            self.admission,
         )
         attempts = SchedulingAttempts(self.context, self.queue, self.live, outcomes, ports)
         extenders = ExtenderCycles(self.context, self.queue, attempts, ports)
@@ -270,6 +272,10 @@ class Bench:
             return ""
         self.loop.attempt(SchedulingAttempt(entry, self.clock.boottime()))
         return entry.pod.metadata.name
+
+    def pod_queued(self, pod: Pod) -> None:
+        """No profile serves it."""
+        self.queued.append(pod.metadata.name)
 
     def _report(self, plugin: str, pod: Pod, error: Exception) -> None:
         self.reported.append(f"{plugin}: {pod.metadata.name}: {error}")

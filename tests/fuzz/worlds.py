@@ -34,11 +34,15 @@ from moorage.core.queue.pod_group_members import PodGroupTracker
 from moorage.core.queue.queued_pod import QueueState
 from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.engine.binding.sender import BOUND, GONE, BindingOutcome
+from moorage.engine.intake.node_sink import NodeSink
+from moorage.engine.intake.pod_sink import PodSink
 from moorage.engine.intake.stored_object_sink import StoredObjectSink
+from moorage.engine.scheduling.reactions import NodeReactions, PodReactions
 from moorage.ports.stored_kinds import POD_GROUPS
 from moorage.ports.stored_kinds import STORED_KINDS as KINDS
 from tests.engine.worlds import Bench
 from tests.fakes.clocks import ManualClock
+from tests.fakes.listeners import Unheard
 from tests.fuzz.describing import Description, differences
 from tests.vectors.scheduling import STORED
 
@@ -65,11 +69,17 @@ class World:
         self._kept: dict[str, dict[str, Any]] = {}
         self._kept_name: dict[str, Any] = {}
         session: Any = Nobody()
+        nominations = bench.loop.attempts.outcomes.nomination_controller
+        bench.pods = PodSink(
+            bench.latest_pods,
+            bench.targets,
+            bench.admission,
+            PodReactions(bench.under_way, nominations),
+        )
+        bench.nodes = NodeSink(bench.targets, NodeReactions(bench.binder, nominations))
         clock = ManualClock()
         self.others = {
-            NAMES[kind.struct]: StoredObjectSink(
-                kind, bench.cache, bench.queue, bench.clock.boottime
-            )
+            NAMES[kind.struct]: StoredObjectSink(kind, bench.targets, Unheard())
             for kind in KINDS
             if kind.struct in NAMES
         }
@@ -79,9 +89,6 @@ class World:
             name: Reflector(session, clock, ListWatch(name, f"/{name}", structs[name]), sink)
             for name, sink in self.sinks.items()
         }
-        promises = bench.loop.attempts.outcomes.nomination_controller
-        bench.pods.came = promises.pod_placed
-        bench.nodes.left, bench.nodes.changed = promises.node_deleted, promises.node_changed
         bench.queue.groups.all_listed()
 
     # ---- what comes ------------------------------------------------------------------------------
@@ -215,7 +222,7 @@ class World:
                 if shown:
                     self.bound[uid] = placement
                 elif uid in pods.objects:
-                    pods.admit_again(uid)
+                    self.bench.admission.admit_again(uid)
         for uid in [
             uid
             for uid in self.bound

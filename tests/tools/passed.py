@@ -78,7 +78,7 @@ class Passed:
 
 async def pod_of_a_known_template() -> Passed:
     """From its watch event to its binding request."""
-    async with Running(kube=KubeUntilBinding()).leading(nodes=3) as world:
+    async with Running(kube=KubeUntilBinding()).leading(a_body("test"), nodes=3) as world:
         for name in ("first", "second"):
             world.kube.put(make_pod(name, scheduler_name="test", cpu="1m"))
             await world.clock.advance(1)

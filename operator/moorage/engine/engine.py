@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import functools
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping
 
@@ -35,7 +34,10 @@ from moorage.engine.binding.actors.object_waiter import ObjectWaiter
 from moorage.engine.binding.binder import Binder
 from moorage.engine.binding.permit import WaitingPods
 from moorage.engine.binding.slots import BindingSlots
+from moorage.engine.intake.admission import PodAdmission
+from moorage.engine.intake.latest import LatestPods
 from moorage.engine.intake.node_sink import NodeSink
+from moorage.engine.intake.object_sink import IntakeTargets
 from moorage.engine.intake.pod_sink import PodSink
 from moorage.engine.intake.set_aside import UnreadableObjects
 from moorage.engine.intake.stored_object_sink import StoredObjectSink
@@ -68,6 +70,7 @@ from moorage.engine.scheduling.outcomes import CycleOutcomes
 from moorage.engine.scheduling.pods_under_way import PodsUnderWay
 from moorage.engine.scheduling.post_filter_actions import PostFilterActions
 from moorage.engine.scheduling.preemption import Preemptor
+from moorage.engine.scheduling.reactions import NodeReactions, PodReactions
 from moorage.ports.bundle import Ports
 from moorage.ports.event_recorder import ObjectRef
 from moorage.ports.guards import guard, guarded_listener, guarded_port, run_restarting
@@ -128,10 +131,13 @@ class Engine:
         self.metrics = MetricsReporter(telemetry, clock)
         self.context = CycleContext(cache, observer=self.metrics, budget=TimeBudget(clock.boottime))
 
+        targets, latest_pods = IntakeTargets(cache, self.queue, clock.boottime), LatestPods()
+        admission = PodAdmission(latest_pods, targets, self)
+
         # 2. What decides, and what is done with decisions.
         tools = ActorTools(writes, reads, clock, ObjectWaiter(cache), WaitingPods(clock))
         joined = join(registry, actors, tools)
-        self.pod_conditions = PodConditionWriter(writes, events, clock, self._current, cache)
+        self.pod_conditions = PodConditionWriter(writes, events, clock, latest_pods.waiting, cache)
         self.gang_scheduler = GangScheduler(self.context, self.queue, self.pod_conditions, ports)
         self.nomination_controller = NominationController(
             cache,
@@ -153,6 +159,7 @@ class Engine:
             self.binder,
             preemptor,
             PostFilterActions(joined),
+            admission,
         )
         attempts = SchedulingAttempts(self.context, self.queue, self.live, outcomes, ports)
         self.extender_cycles = ExtenderCycles(self.context, self.queue, attempts, ports)
@@ -210,18 +217,18 @@ class Engine:
 
         # 4. What the watches feed.
         self.pod_sink = PodSink(
-            cache, self.queue, clock.boottime, guarded_listener(self._pod_queued)
+            latest_pods,
+            targets,
+            admission,
+            PodReactions(self.under_way, self.nomination_controller),
         )
-        self.node_sink = NodeSink(cache, self.queue, clock.boottime)
+        self.node_sink = NodeSink(targets, NodeReactions(self.binder, self.nomination_controller))
         self.stored_object_sinks = {
-            kind: StoredObjectSink(kind, cache, self.queue, clock.boottime)
-            for kind in kinds_in(registry)
+            kind: StoredObjectSink(kind, targets, self) for kind in kinds_in(registry)
         }
-        self._listen()
-        outcomes.unbound = guarded_listener(self.pod_sink.admit_again)
         self.set_aside = UnreadableObjects(
-            self.pod_sink,
-            (self.node_sink, *self.stored_object_sinks.values()),
+            latest_pods,
+            (self.pod_sink, self.node_sink, *self.stored_object_sinks.values()),
             self.pod_conditions,
             events,
             self.live,
@@ -309,19 +316,6 @@ class Engine:
 
     # ---- inside ----------------------------------------------------------------------------------
 
-    def _listen(self) -> None:
-        """What the sinks tell the other parts."""
-        self.pod_sink.left, self.node_sink.left = (
-            guarded_listener(self.under_way.interrupt_pod),
-            guarded_listener(self._node_deleted),
-        )
-        self.pod_sink.came, self.node_sink.changed = (
-            guarded_listener(self.nomination_controller.pod_placed),
-            guarded_listener(self.nomination_controller.node_changed),
-        )
-        for kind, others in self.stored_object_sinks.items():
-            others.listed = guarded_listener(functools.partial(self._kind_listed, kind))
-
     async def _reconcile_profiles(self) -> None:
         """Reconcile profiles, once their PluginConfigs are known too: none of them is missing
         before.
@@ -367,7 +361,7 @@ class Engine:
                 self.queue, self.context.cache, self.swapper.records.values(), self.set_aside.counts
             )
 
-    def _kind_listed(self, kind: StoredKind) -> None:
+    def kind_listed(self, kind: StoredKind) -> None:
         """A whole list of this kind is in: profiles may have waited for it, and so may pod
         groups.
         """
@@ -392,21 +386,12 @@ class Engine:
             "kube-system",
         )
 
-    def _node_deleted(self, node: str) -> None:
-        self.binder.interrupt_node(node)
-        self.nomination_controller.node_deleted(node)
-
-    def _current(self, uid: str) -> Pod | None:
-        """The pod's newest state while it waits."""
-        pod = self.pod_sink.objects.get(uid) or self.set_aside.waiting(uid)
-        return pod if pod is not None and not pod.spec.node_name else None
-
     def _pod_enqueued(self, queue: str, event: str) -> None:
         """A pod came into a queue: there may be something to decide."""
         self._ports.telemetry.pod_queued(queue, event)
         self.work.wake_up()
 
-    def _pod_queued(self, pod: Pod) -> None:
+    def pod_queued(self, pod: Pod) -> None:
         """A pod came into the queue: it may be one that nobody serves."""
         self.unmatched_pods.pod_queued(pod)
         self.pods_of_invalid_profiles.pod_queued(pod)

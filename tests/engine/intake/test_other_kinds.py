@@ -22,6 +22,7 @@ from moorage.core.objects.pod_groups import PodGroup
 from moorage.core.objects.pods import Affinity, Pod
 from moorage.core.objects.workloads import PodDisruptionBudget, Service, ServiceSpec
 from moorage.core.queue.queued_pod import QueueState
+from moorage.engine.intake.object_sink import IntakeTargets
 from moorage.engine.intake.stored_object_sink import StoredObjectSink
 from moorage.ports.kube import UnreadableObject
 from moorage.ports.stored_kinds import POD_GROUPS, STORED_KINDS, StoredKind
@@ -30,6 +31,7 @@ from tests.core.plugins.companions import HOST, namespace, near, pod, term
 from tests.engine.running import TRIED_AGAIN, Running
 from tests.engine.worlds import a_body, make_engine, versioned
 from tests.fakes.kube import InMemoryKube
+from tests.fakes.listeners import Unheard
 from tests.fakes.sinks import FakeEventRecorder
 
 
@@ -56,7 +58,8 @@ def intake(event: EventResource | None = None) -> tuple[StoredObjectSink, Cache,
     """A sink of services and what it writes to."""
     cache, alarm = Cache(), Alarm()
     kind = StoredKind(Service, "services", "v1", event)
-    sink = StoredObjectSink(kind, cache, alarm, lambda: 0.0)  # type: ignore[arg-type]
+    targets = IntakeTargets(cache, alarm, lambda: 0.0)  # type: ignore[arg-type]
+    sink = StoredObjectSink(kind, targets, Unheard())
     return sink, cache, alarm
 
 

@@ -16,12 +16,14 @@ from moorage.core.pods.requests import Requests
 from moorage.core.queue.pod_group_members import PodGroupTracker
 from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.engine.intake.node_sink import NodeSink
+from moorage.engine.intake.object_sink import IntakeTargets
 from moorage.engine.intake.stored_object_sink import StoredObjectSink
 from moorage.ports.stored_kinds import kind_of
 from tests.builders import make_node, make_pod
 from tests.engine.running import Running
 from tests.engine.test_out_of_tree import in_a_loop
 from tests.engine.worlds import versioned
+from tests.fakes.listeners import Unheard
 
 
 @in_a_loop
@@ -149,11 +151,11 @@ def test_what_fails_while_others_are_told_of_it_is_as_before() -> None:
         for kind in (SchedulingQueue, Deaf)
     )
     for sink, one in (
-        (NodeSink(cache, hearing, lambda: 0.0), make_node("known", cpu="4")),
+        (_nodes(cache, hearing), make_node("known", cpu="4")),
         (_services(cache, hearing), _service("known", "old")),
     ):
         sink.put(versioned(one))
-    nodes, services = NodeSink(cache, deaf, lambda: 0.0), _services(cache, deaf)
+    nodes, services = _nodes(cache, deaf), _services(cache, deaf)
     nodes.objects.update(
         {node.metadata.name: node for node in cache.nodes.nodes if node is not None}
     )
@@ -173,7 +175,11 @@ def test_what_fails_while_others_are_told_of_it_is_as_before() -> None:
 
 
 def _services(cache: Cache, queue: SchedulingQueue) -> StoredObjectSink:
-    return StoredObjectSink(kind_of(Service), cache, queue, lambda: 0.0)
+    return StoredObjectSink(kind_of(Service), IntakeTargets(cache, queue, lambda: 0.0), Unheard())
+
+
+def _nodes(cache: Cache, queue: SchedulingQueue) -> NodeSink:
+    return NodeSink(IntakeTargets(cache, queue, lambda: 0.0), Unheard())
 
 
 def _service(name: str, app: str) -> Service:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from moorage.core.columns.cache import Cache
 from moorage.core.framework import object_changes
 from moorage.core.framework.cluster_events import ActionType, ClusterEvent, EventResource
 from moorage.core.objects.meta import ObjectMeta, PartialObject
 from moorage.core.objects.nodes import Node
-from moorage.core.queue.scheduling_queue import SchedulingQueue
-from moorage.engine.intake.object_sink import ObjectSink
+from moorage.engine.intake.latest import LatestObjects
+from moorage.engine.intake.listeners import NodeListener
+from moorage.engine.intake.object_sink import IntakeTargets, ObjectSink
+from moorage.ports.guards import guarded_port
 
 
 class NodeSink(ObjectSink[Node]):
@@ -18,18 +17,15 @@ class NodeSink(ObjectSink[Node]):
 
     resource, kind_name = "nodes", "Node"
 
-    def __init__(self, cache: Cache, queue: SchedulingQueue, now: Callable[[], float]) -> None:
-        super().__init__()
-        self._cache = cache
-        self._queue = queue
-        self._now = now
-        self.left: Callable[[str], None] = lambda _: None
-        """Told of the name of a node that is gone."""
-        self.changed: Callable[[str], None] = lambda _: None
-        """Told of the name of a node that decisions may see with other eyes now."""
+    def __init__(self, targets: IntakeTargets, listener: NodeListener) -> None:
+        super().__init__(LatestObjects())
+        self._cache = targets.cache
+        self._queue = targets.queue
+        self._now = targets.now
+        self._listener = guarded_port(listener)
 
-    def on_added_or_updated(self, old: Node | None, new: Node) -> None:
-        """Write it down and wake whom it may help; both, or none."""
+    def on_added_or_updated(self, old: Node | None, new: Node) -> str:
+        """Write it down and move the pods that it may help; both, or none."""
         self._cache.put_node(new)
         try:
             events = (
@@ -46,7 +42,8 @@ class NodeSink(ObjectSink[Node]):
                 self._cache.remove_node(new.metadata.name)
             raise
         if old is not None and (events or old.spec != new.spec):
-            self.changed(new.metadata.name)
+            self._listener.node_changed(new.metadata.name)
+        return ""
 
     @staticmethod
     def identity(metadata: ObjectMeta) -> str:
@@ -59,7 +56,7 @@ class NodeSink(ObjectSink[Node]):
 
     def on_delete(self, old: Node | PartialObject) -> None:
         self._cache.remove_node(old.metadata.name)
-        self.left(old.metadata.name)
+        self._listener.node_deleted(old.metadata.name)
         if isinstance(old, Node):
             self._queue.move_on_event(
                 ClusterEvent(EventResource.NODE, ActionType.DELETE, old=old), self._now()

@@ -4,14 +4,19 @@ sets aside what cannot be used.
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import logging
+from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from kubefacts.quantities import QuantityError
+from moorage.core.columns.cache import Cache
 from moorage.core.objects.meta import HasMetadata, ObjectMeta, PartialObject, key, version
 from moorage.core.objects.pods import Pod
 from moorage.core.pods import ceilings
+from moorage.core.queue.scheduling_queue import SchedulingQueue
+from moorage.engine.intake.latest import LatestObjects
 from moorage.ports.guards import FAULTS, guard, log_bug
 from moorage.ports.kube import UnreadableObject
 from moorage.ports.repeated_logs import once_per_cause
@@ -25,6 +30,15 @@ _EXPECTED_ERRORS = (QuantityError, ceilings.TooLarge)
 """Errors whose text says it all: what else is raised is a bug."""
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class IntakeTargets:
+    """Where objects go. ``now`` gives the time of what they change in the queue (boottime)."""
+
+    cache: Cache
+    queue: SchedulingQueue
+    now: Callable[[], float]
+
+
 class ObjectSink(Generic[T]):
     """Keeps the newest readable state of each object, so that a relist can tell what is gone, and
     calls the hooks below.
@@ -34,12 +48,10 @@ class ObjectSink(Generic[T]):
     api = "v1"
     """What the API calls its objects, all of them and one, and its version."""
 
-    def __init__(self) -> None:
-        self.objects: dict[str, T] = {}
-        self.aside: dict[str, UnreadableObject] = {}
-        """What is set aside, by identity."""
-        self.unreported: dict[str, UnreadableObject] = {}
-        """What of it was not told yet."""
+    def __init__(self, latest: LatestObjects[T]) -> None:
+        self.objects = latest.objects
+        self.aside = latest.aside
+        self.unreported = latest.unreported
         self.synced = False
         self._unseen: dict[str, T | PartialObject] | None = None
 
@@ -67,7 +79,7 @@ class ObjectSink(Generic[T]):
         self.objects[name] = obj
         try:
             ceilings.check(obj)
-            self.on_added_or_updated(old, obj)
+            uncounted = self.on_added_or_updated(old, obj)
         except FAULTS as error:
             del self.objects[name]
             if old is not None:
@@ -79,8 +91,9 @@ class ObjectSink(Generic[T]):
                 error,
             )
         else:
-            self._in_order(name)
-            if uncounted := self.uncounted(old, obj):
+            if self.aside:
+                self._in_order(name)
+            if uncounted:
                 log.warning(
                     "not all of an object counts: %s",
                     uncounted,
@@ -108,7 +121,8 @@ class ObjectSink(Generic[T]):
                 gone=True,
             )
         else:
-            self._in_order(name)
+            if self.aside:
+                self._in_order(name)
 
     def unreadable(self, obj: UnreadableObject, deleted: bool) -> None:
         """An object was delivered that cannot be decoded."""
@@ -142,9 +156,8 @@ class ObjectSink(Generic[T]):
                 self.on_unreadable(obj)
 
     def _in_order(self, name: str) -> None:
-        if self.aside:
-            self.aside.pop(name, None)
-            self.unreported.pop(name, None)
+        self.aside.pop(name, None)
+        self.unreported.pop(name, None)
 
     def list_ended(self) -> bool:
         """Delete what the list did not have, or some of it; whether there is more."""
@@ -181,16 +194,14 @@ class ObjectSink(Generic[T]):
         """
         return False
 
-    def uncounted(self, old: T | None, new: T) -> str:
-        """What of an object is left out of account though the rest of it counts, where that is to
-        be told now; else "".
-        """
-        return ""
-
-    def on_added_or_updated(self, old: T | None, new: T) -> None:
+    def on_added_or_updated(self, old: T | None, new: T) -> str:
         """An object is there for the first time (``old`` None) or anew. What it raises sets the
         object aside.
+
+        Returns what of it is left out of account though the rest counts, where that is to be said
+        now; else "".
         """
+        return ""
 
     def on_delete(self, old: T | PartialObject) -> None:
         """An object is gone."""

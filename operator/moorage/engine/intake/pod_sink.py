@@ -4,17 +4,18 @@ into the queue.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from moorage.core.columns.cache import Cache, PodState
+from moorage.core.columns.cache import PodState
 from moorage.core.framework import object_changes
 from moorage.core.framework.cluster_events import ActionType, ClusterEvent, EventResource
 from moorage.core.objects.meta import PartialObject
 from moorage.core.objects.pods import Pod, PodSpec, pod_meta
 from moorage.core.pods import ceilings
 from moorage.core.pods.requests import pod_requests, takes_alike, unreadable_requests
-from moorage.core.queue.scheduling_queue import SchedulingQueue
-from moorage.engine.intake.object_sink import ObjectSink
+from moorage.engine.intake.admission import PodAdmission
+from moorage.engine.intake.latest import LatestPods
+from moorage.engine.intake.listeners import PodLifecycleListener
+from moorage.engine.intake.object_sink import IntakeTargets, ObjectSink
+from moorage.ports.guards import guarded_port
 from moorage.ports.kube import UnreadableObject
 
 _TERMINAL_PHASES = ("Succeeded", "Failed")
@@ -27,39 +28,40 @@ class PodSink(ObjectSink[Pod]):
 
     def __init__(
         self,
-        cache: Cache,
-        queue: SchedulingQueue,
-        now: Callable[[], float],
-        queued: Callable[[Pod], None],
+        latest: LatestPods,
+        targets: IntakeTargets,
+        admission: PodAdmission,
+        listener: PodLifecycleListener,
     ) -> None:
-        super().__init__()
-        self._cache = cache
-        self._queue = queue
-        self._now = now
-        self._queued = queued
-        """Told of each pod that came into the queue."""
-        self.left: Callable[[str], None] = lambda _: None
-        """Told of the UID of a pod that wants no node any more: it is gone, it is going, or it has
-        one.
-        """
-        self.came: Callable[[str], None] = lambda _: None
-        """Told of the node that a pod has come to."""
+        super().__init__(latest)
+        self._cache = targets.cache
+        self._queue = targets.queue
+        self._now = targets.now
+        self._admission = admission
+        self._listener = guarded_port(listener)
 
-    def on_added_or_updated(self, old: Pod | None, new: Pod) -> None:
-        """Write it where it belongs now."""
+    def on_added_or_updated(self, old: Pod | None, new: Pod) -> str:
+        """Write it where it belongs now. What of it is above a ceiling is said when it has come to
+        its node.
+        """
         if new.status.phase in _TERMINAL_PHASES:
             self.on_delete(new)
         elif new.spec.node_name:
             self._on_node(old, new)
+            if old is None or not old.spec.node_name:
+                return ceilings.uncounted(new)
         else:
-            self._waiting(old, new)
+            if new.metadata.deletion_timestamp is not None:
+                self._listener.pod_left(new.metadata.uid)
+            self._admission.admit(old, new)
+        return ""
 
     def on_delete(self, old: Pod | PartialObject) -> None:
         """Free what it took, or was to take."""
         uid = old.metadata.uid
         record = self._cache.pod_info(uid)
         self._queue.remove(uid)
-        self.left(uid)
+        self._listener.pod_left(uid)
         self._cache.nominations.remove(uid)
         if record is not None:
             self._cache.remove(uid)
@@ -69,15 +71,6 @@ class PodSink(ObjectSink[Pod]):
                 else Pod(pod_meta(record.pod), PodSpec(node_name=record.node))
             )
             self._queue.move_on_event(object_changes.resources_freed(pod), self._now())
-
-    def uncounted(self, old: Pod | None, new: Pod) -> str:
-        """What is above a ceiling, told when it has come to its node."""
-        came = (
-            new.spec.node_name
-            and new.status.phase not in _TERMINAL_PHASES
-            and not (old is not None and old.spec.node_name)
-        )
-        return ceilings.uncounted(new) if came else ""
 
     def lost(self, obj: Pod) -> bool:
         """Whether it is neither on its node nor in the queue."""
@@ -114,45 +107,11 @@ class PodSink(ObjectSink[Pod]):
         self._queue.groups.pod_bound(new)
         if not seen_before:
             self._queue.remove(uid)
-            self.left(uid)
+            self._listener.pod_left(uid)
             self._queue.move_on_event(
                 ClusterEvent(EventResource.ASSIGNED_POD, ActionType.ADD, new=new), now
             )
-            self.came(new.spec.node_name)
+            self._listener.pod_placed(new.spec.node_name)
         elif old is not None:
             for event in object_changes.pod_changes(old, new):
                 self._queue.move_on_event(event, now)
-
-    def _waiting(self, old: Pod | None, new: Pod) -> None:
-        now, uid = self._now(), new.metadata.uid
-        record = self._cache.pod_info(uid)
-        requests = pod_requests(new)  # raises where the queue and the cycle would
-        if new.metadata.deletion_timestamp is not None:
-            self.left(uid)
-        # else it has its place, which the watch does not show yet
-        waits = record is None or record.state is PodState.OBSERVED
-        promised_another = waits and self._cache.nominations.observe_status(new, requests)
-        if new.metadata.deletion_timestamp is not None:
-            self._cache.nominations.remove(uid)  # it will not come
-        # in flight too: if its binding fails, it is tried in its newest state
-        if self._queue.get(uid) is not None:
-            self._queue.update(new, now)
-            if promised_another:
-                self._queue.retry(uid, now)
-        elif old is not None and old.metadata.deletion_timestamp is not None:
-            # it was skipped as it is being deleted, and told so: that finalizers hold it makes no
-            # difference
-            return
-        elif waits:
-            if record is not None:
-                self._cache.remove(uid)
-            self._queue.add(new, now)
-            self._queued(new)
-
-    def admit_again(self, uid: str) -> None:
-        """A binding came to nothing: a pod that left the queue meanwhile, and is there and waits
-        after all, is queued anew.
-        """
-        pod = self.objects.get(uid)
-        if pod is not None and not pod.spec.node_name and self._queue.get(uid) is None:
-            self.take(pod, pod)

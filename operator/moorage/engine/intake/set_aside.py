@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from moorage.core.objects.pods import Pod
+from moorage.engine.intake.latest import LatestPods
 from moorage.engine.intake.object_sink import ObjectSink
-from moorage.engine.intake.pod_sink import PodSink
 from moorage.engine.live_revisions import LiveRevisions
 from moorage.engine.reports.pod_conditions import (
     SCHEDULER_ERROR,
@@ -31,14 +30,14 @@ class UnreadableObjects:
 
     def __init__(
         self,
-        pods: PodSink,
+        pods: LatestPods,
         sinks: Sequence[ObjectSink[Any]],
         failures: PodConditionWriter,
         events: EventRecorder,
         live: LiveRevisions,
     ) -> None:
         self._pods = pods
-        self._sinks = (pods, *sinks)
+        self._sinks = sinks
         self._pod_conditions = failures
         self._events = events
         self._live = live
@@ -48,19 +47,10 @@ class UnreadableObjects:
         """How many objects are set aside, by resource."""
         return {sink.resource: len(sink.aside) for sink in self._sinks}
 
-    def waiting(self, uid: str) -> Pod | None:
-        """The pod with this UID, if it is set aside and waits for a node."""
-        aside = self._pods.aside.get(uid)
-        return (
-            aside.whole
-            if aside is not None and isinstance(aside.whole, Pod) and not aside.node_name
-            else None
-        )
-
     def profiles_reconciled(self) -> None:
         """Profiles were reconciled: waiting pods may be ours from now on."""
         self._pods.unreported.update(
-            {uid: aside for uid, aside in self._pods.aside.items() if self.waiting(uid) is not None}
+            {uid: aside for uid, aside in self._pods.aside.items() if self._pods.waiting_aside(uid)}
         )
 
     def report_due(self) -> None:
@@ -71,7 +61,7 @@ class UnreadableObjects:
 
     def _report(self, sink: ObjectSink[Any], aside: UnreadableObject) -> None:
         meta, text = aside.partial.metadata, f"set aside until it changes: {aside.error}"
-        pod = self.waiting(meta.uid)
+        pod = self._pods.waiting_aside(meta.uid)
         if pod is None:
             regarding = ObjectRef(sink.kind_name, meta.name, meta.uid, meta.namespace, sink.api)
             self._events.record(

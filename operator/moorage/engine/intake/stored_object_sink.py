@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from moorage.core.columns.cache import Cache
 from moorage.core.framework.cluster_events import ActionType, ClusterEvent
 from moorage.core.objects.meta import HasMetadata, ObjectMeta, PartialObject, key
-from moorage.core.queue.scheduling_queue import SchedulingQueue
-from moorage.engine.intake.object_sink import ObjectSink
+from moorage.engine.intake.latest import LatestObjects
+from moorage.engine.intake.listeners import ListListener
+from moorage.engine.intake.object_sink import IntakeTargets, ObjectSink
+from moorage.ports.guards import guarded_port
 from moorage.ports.stored_kinds import StoredKind
 
 
 class StoredObjectSink(ObjectSink[HasMetadata]):
     """Objects of another kind: kept in the store, for whoever decides by them."""
 
-    def __init__(
-        self, kind: StoredKind, cache: Cache, queue: SchedulingQueue, now: Callable[[], float]
-    ) -> None:
-        super().__init__()
+    def __init__(self, kind: StoredKind, targets: IntakeTargets, listener: ListListener) -> None:
+        super().__init__(LatestObjects())
         self.kind = kind
         self.resource, self.kind_name, self.api = kind.name, kind.struct.__name__, kind.api
-        self.listed: Callable[[], None] = lambda: None
-        """Called when a whole list is in."""
-        self._store = cache.store
-        self._queue = queue
-        self._now = now
+        self._store = targets.cache.store
+        self._queue = targets.queue
+        self._now = targets.now
+        self._listener = guarded_port(listener)
 
-    def on_added_or_updated(self, old: HasMetadata | None, new: HasMetadata) -> None:
-        """Keep its newest state and wake whom it may help; both, or none."""
+    def on_added_or_updated(self, old: HasMetadata | None, new: HasMetadata) -> str:
+        """Keep its newest state and move the pods that it may help; both, or none."""
         self._store.put(new)
         try:
             self._move_on_event(ActionType.ADD if old is None else ActionType.UPDATE, old, new)
@@ -38,6 +34,7 @@ class StoredObjectSink(ObjectSink[HasMetadata]):
             else:
                 self._store.remove(self.kind.struct, key(new))
             raise
+        return ""
 
     def on_delete(self, old: HasMetadata | PartialObject) -> None:
         self._store.remove(self.kind.struct, key(old))
@@ -52,7 +49,7 @@ class StoredObjectSink(ObjectSink[HasMetadata]):
         """A whole list is in, once nothing more is to be deleted."""
         more = super().list_ended()
         if not more:
-            self.listed()
+            self._listener.kind_listed(self.kind)
         return more
 
     def _move_on_event(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from moorage.core.columns.cache import Cache
 from moorage.core.cycle import cycle
@@ -25,6 +25,7 @@ from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.core.structures.catching import Catching
 from moorage.engine.binding.binder import Binder
 from moorage.engine.binding.sender import BindingOutcome
+from moorage.engine.intake.admission import PodAdmission
 from moorage.engine.reports.pod_conditions import (
     SCHEDULER_ERROR,
     UNSCHEDULABLE,
@@ -62,8 +63,7 @@ class CycleOutcomes:
     binder: Binder
     preemptor: Preemptor
     actions: PostFilterActions
-    unbound: Callable[[str], None] = lambda _: None
-    """Called with the UID of each pod that still waits after its binding failed."""
+    admission: PodAdmission
 
     def handle(
         self, entry: QueuedPodInfo, outcome: ScheduleResult | Diagnosis, started: float
@@ -232,7 +232,7 @@ class CycleOutcomes:
             )
             self.gang_scheduler.binding_failed(entry, diagnosis)
             self._requeue_rejected(entry, diagnosis, now - entry.attempt_started)
-        self.unbound(entry.uid)
+        self.admission.admit_again(entry.uid)
 
     def _ended_by_bug(
         self,

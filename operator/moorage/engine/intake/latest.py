@@ -1,0 +1,43 @@
+"""Latest objects: the newest state of each object of a kind. A sink writes them, others read."""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar
+
+from moorage.core.objects.meta import HasMetadata
+from moorage.core.objects.pods import Pod
+from moorage.ports.kube import UnreadableObject
+
+T = TypeVar("T", bound=HasMetadata)
+
+
+class LatestObjects(Generic[T]):
+    """By what tells objects of a kind apart: UID or name."""
+
+    def __init__(self) -> None:
+        self.objects: dict[str, T] = {}
+        """The newest state that could be taken in."""
+        self.aside: dict[str, UnreadableObject] = {}
+        """What is set aside, as it cannot be used."""
+        self.unreported: dict[str, UnreadableObject] = {}
+        """What of it, or of objects of which not all counts, is still to be said."""
+
+
+class LatestPods(LatestObjects[Pod]):
+    """Pods by UID."""
+
+    def waiting(self, uid: str) -> Pod | None:
+        """The newest state of a pod that waits for a node, be it set aside; None where there is
+        none.
+        """
+        pod = self.objects.get(uid) or self.waiting_aside(uid)
+        return pod if pod is not None and not pod.spec.node_name else None
+
+    def waiting_aside(self, uid: str) -> Pod | None:
+        """The pod with this UID, if it is set aside and waits for a node."""
+        aside = self.aside.get(uid)
+        return (
+            aside.whole
+            if aside is not None and isinstance(aside.whole, Pod) and not aside.node_name
+            else None
+        )

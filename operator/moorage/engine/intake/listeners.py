@@ -1,0 +1,42 @@
+"""Listeners: who hears what the watches bring, beside cache and queue."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from moorage.core.objects.pods import Pod
+from moorage.ports.stored_kinds import StoredKind
+
+
+class PodLifecycleListener(Protocol):
+    """Hears of pods that need no node any more, and of pods that have got one."""
+
+    def pod_left(self, uid: str) -> None:
+        """A pod wants no node any more: it is gone, it is going, or it has one."""
+
+    def pod_placed(self, node: str) -> None:
+        """A pod has come to this node."""
+
+
+class NodeListener(Protocol):
+    """Hears of changes of nodes."""
+
+    def node_deleted(self, node: str) -> None:
+        """A node is gone."""
+
+    def node_changed(self, node: str) -> None:
+        """A node is such that decisions may come out otherwise now."""
+
+
+class ListListener(Protocol):
+    """Hears of whole lists."""
+
+    def kind_listed(self, kind: StoredKind) -> None:
+        """A whole list of this kind is in."""
+
+
+class UnservedPodListener(Protocol):
+    """Hears of pods that no profile serves."""
+
+    def pod_queued(self, pod: Pod) -> None:
+        """Such a pod came into the queue."""
