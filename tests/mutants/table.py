@@ -268,8 +268,8 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="budget: who is refused beside a gang that is taken back waits on",
-        file="engine/scheduling/gang_attempts.py",
-        old="            self._kept_out.append(uid)\n",
+        file="engine/scheduling/attempts.py",
+        old="            self.gangs.kept_out.append(entry.uid)\n",
         new="            pass\n",
         tests=("tests/engine/scheduling/test_slices.py",),
     ),
@@ -284,7 +284,7 @@ MUTANTS: Final = (
         name="gangs: a profile places two at once",
         file="engine/scheduling/gang_attempts.py",
         old=(
-            "        if self._groups.get(attempt.entry.scheduler_name, attempt) is not "
+            "        if self.groups.get(attempt.entry.scheduler_name, attempt) is not "
             "attempt:\n            return True\n"
         ),
         new="",
@@ -293,8 +293,8 @@ MUTANTS: Final = (
     Mutant(
         name="gangs: those of all profiles are placed one after another",
         file="engine/scheduling/gang_attempts.py",
-        old="        if self._groups.get(attempt.entry.scheduler_name, attempt) is not attempt:\n",
-        new="        if self._groups and attempt not in self._groups.values():\n",
+        old="        if self.groups.get(attempt.entry.scheduler_name, attempt) is not attempt:\n",
+        new="        if self.groups and attempt not in self.groups.values():\n",
         tests=("tests/engine/scheduling/test_gangs_side_by_side.py",),
     ),
     Mutant(
@@ -321,14 +321,14 @@ MUTANTS: Final = (
     Mutant(
         name="gangs: who did not fit beside another one waits on",
         file="engine/scheduling/gang_attempts.py",
-        old="            self._kept_out.append(pod.metadata.uid)\n",
+        old="            self.kept_out.append(pod.metadata.uid)\n",
         new="",
         tests=("tests/engine/scheduling/test_gangs_side_by_side.py",),
     ),
     Mutant(
         name="budget: a half-placed gang outlives its replica",
         file="engine/scheduling/gang_attempts.py",
-        old="        for attempt in self._groups.values():\n            attempt.undo_placing()\n",
+        old="        for attempt in self.groups.values():\n            attempt.undo_placing()\n",
         new="",
         tests=(
             "tests/engine/scheduling/test_slices.py",

@@ -5,10 +5,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Generator
 
-from moorage.core.framework.revisions import Revision
 from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
 from moorage.core.queue.scheduling_queue import SchedulingQueue
-from moorage.engine.live_revisions import LiveRevisions
 from moorage.engine.scheduling.gang_scheduler import MemberOutcome
 
 
@@ -35,15 +33,6 @@ class SchedulingAttempt:
         if placing is not None:
             placing.close()
         return placing is not None
-
-
-def serving_revision(
-    scheduler_name: str, live: LiveRevisions, queue: SchedulingQueue
-) -> Revision | None:
-    """By which revision such pods are decided about now; None also where the profile is
-    suspended.
-    """
-    return live.get(scheduler_name) if queue.serves(scheduler_name) else None
 
 
 def give_back(entry: QueuedPodInfo, queue: SchedulingQueue, now: float) -> None:

@@ -16,7 +16,7 @@ from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.core.structures.budget import OutOfTime
 from moorage.engine.live_revisions import LiveRevisions
 from moorage.engine.reports.pod_conditions import attempt_error, pod_object
-from moorage.engine.scheduling.attempt import SchedulingAttempt, give_back, serving_revision
+from moorage.engine.scheduling.attempt import SchedulingAttempt, give_back
 from moorage.engine.scheduling.gang_attempts import GangAttempts
 from moorage.engine.scheduling.outcomes import CycleOutcomes
 from moorage.engine.slices import MAX_DECISION_SECONDS, TOO_LONG_MESSAGE
@@ -57,11 +57,12 @@ class SchedulingAttempts:
         is let go, or goes back to the queue.
         """
         entry = attempt.entry
-        revision = serving_revision(entry.scheduler_name, self._live, self._queue)
+        revision = self._live.get(entry.scheduler_name)
         if (
             revision is None
+            or not self._queue.serves(entry.scheduler_name)
             or entry.state is not QueueState.IN_FLIGHT
-            or self.gangs.includes(attempt)
+            or (entry.group and self.gangs.includes(attempt))
         ):
             give_back(entry, self._queue, self._clock.boottime())
             return None
@@ -123,8 +124,8 @@ class SchedulingAttempts:
     def _handle(
         self, entry: QueuedPodInfo, outcome: ScheduleResult | Diagnosis, started: float
     ) -> None:
-        if isinstance(outcome, Diagnosis):
-            self.gangs.pod_rejected(entry.uid)
+        if self.gangs.groups and isinstance(outcome, Diagnosis):
+            self.gangs.kept_out.append(entry.uid)
         self.outcomes.handle(entry, outcome, started)
 
     def _skip(self, entry: QueuedPodInfo) -> None:

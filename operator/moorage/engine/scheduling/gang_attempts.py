@@ -26,7 +26,7 @@ from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.core.structures.budget import OutOfTime
 from moorage.engine.live_revisions import LiveRevisions
 from moorage.engine.reports.pod_conditions import attempt_error
-from moorage.engine.scheduling.attempt import SchedulingAttempt, give_back, serving_revision
+from moorage.engine.scheduling.attempt import SchedulingAttempt, give_back
 from moorage.engine.scheduling.gang_scheduler import MemberOutcome
 from moorage.engine.scheduling.outcomes import CycleOutcomes
 from moorage.engine.slices import MAX_DECISION_SECONDS, TOO_LONG_MESSAGE
@@ -57,50 +57,41 @@ class GangAttempts:
         self._outcomes = outcomes
         self._clock = clock
         self._budget = context.budget
-        self._groups: dict[str, SchedulingAttempt] = {}
+        self.groups: dict[str, SchedulingAttempt] = {}
         """By schedulerName, the group of which some members may be placed, or handed over, and
         others not yet; the one that was begun first is first.
         """
-        self._kept_out: list[str] = []
+        self.kept_out: list[str] = []
         """Pods (UIDs) that were rejected meanwhile, perhaps for the room that one of these may give
         back.
         """
-        self._decided: deque[tuple[QueuedPodInfo, ScheduleResult | Diagnosis, float]] = deque()
+        self.decided: deque[tuple[QueuedPodInfo, ScheduleResult | Diagnosis, float]] = deque()
         """Members of these that were decided about and are to be handed over, and how long it
         took.
         """
 
-    @property
-    def handing_over(self) -> bool:
-        """Whether members wait to be handed over."""
-        return bool(self._decided)
-
-    def __len__(self) -> int:
-        """How many groups are under way."""
-        return len(self._groups)
-
     def count(self, revision: Revision) -> int:
         """How many members wait to be handed over that were decided by this revision."""
-        return sum(outcome.revision is revision for _, outcome, _ in self._decided)
+        return sum(outcome.revision is revision for _, outcome, _ in self.decided)
 
     def includes(self, attempt: SchedulingAttempt) -> bool:
         """Whether the group of another attempt's pod is under way just now, so that which of it are
         on their way cannot be told: the pod is tried later.
         """
         entry = attempt.entry
-        now = self._groups.get(entry.scheduler_name, attempt)
+        now = self.groups.get(entry.scheduler_name, attempt)
         return now is not attempt and now.entry.group == entry.group
 
     def must_wait(self, attempt: SchedulingAttempt) -> bool:
         """Whether a group may not begin: another one of its profile is under way, or it would be in
         the way of one that goes first.
         """
-        if self._groups.get(attempt.entry.scheduler_name, attempt) is not attempt:
+        if self.groups.get(attempt.entry.scheduler_name, attempt) is not attempt:
             return True
         return any(
             other.others_restarted
             for other in itertools.takewhile(
-                lambda other: other is not attempt, self._groups.values()
+                lambda other: other is not attempt, self.groups.values()
             )
         )
 
@@ -109,10 +100,10 @@ class GangAttempts:
         name = revision.scheduler_name
         if self.must_wait(attempt):
             raise OutOfTime
-        self._groups.setdefault(name, attempt)
+        self.groups.setdefault(name, attempt)
 
         def broken() -> str:
-            serving = serving_revision(name, self._live, self._queue)
+            serving = self._revision_for(name)
             return "" if serving is revision else f"profile {name} has changed"
 
         def place(pod: Pod, *, holds: bool) -> ScheduleResult | Diagnosis:
@@ -139,14 +130,14 @@ class GangAttempts:
             raise OutOfTime
         attempt.placing = None
         share = (self._clock.boottime() - attempt.started) / len(members)
-        self._decided.extend((member, outcome, share) for member, outcome in members)
+        self.decided.extend((member, outcome, share) for member, outcome in members)
         self.hand_over()
 
     def hand_over(self) -> None:
         """Hand over the members of groups, as many as there is time for."""
         until = self._clock.boottime() + SLICE_SECONDS
-        while self._decided:
-            member, outcome, share = self._decided.popleft()
+        while self.decided:
+            member, outcome, share = self.decided.popleft()
             with self._outcomes.undoing_on_error(member):
                 self._hand_over_member(member, outcome, share)
             self._end(member.scheduler_name)
@@ -155,20 +146,21 @@ class GangAttempts:
 
     def attempt_ended(self, attempt: SchedulingAttempt) -> None:
         """An attempt has come to its end, perhaps by a bug: its group is not under way any more."""
-        if self._groups.get(attempt.entry.scheduler_name) is attempt:
+        if self.groups.get(attempt.entry.scheduler_name) is attempt:
             self._end(attempt.entry.scheduler_name)
-
-    def pod_rejected(self, uid: str) -> None:
-        """A pod was rejected; while groups are under way, perhaps for the room of one of them."""
-        if self._groups:
-            self._kept_out.append(uid)
 
     def undo(self) -> None:
         """Take back all that is placed of groups."""
-        for attempt in self._groups.values():
+        for attempt in self.groups.values():
             attempt.undo_placing()
 
     # ---- inside ----------------------------------------------------------------------------------
+
+    def _revision_for(self, name: str) -> Revision | None:
+        """By which revision such pods are decided about now; None also where the profile is
+        suspended.
+        """
+        return self._live.get(name) if self._queue.serves(name) else None
 
     def _place_member(
         self, attempt: SchedulingAttempt, pod: Pod, revision: Revision, holds: bool
@@ -190,9 +182,9 @@ class GangAttempts:
             except FAULTS as error:  # a plugin's bug fails this pod's attempt, never the process
                 outcome = attempt_error(pod, revision, error)
             alone, attempt.others_restarted = attempt.others_restarted, False
-            if isinstance(outcome, ScheduleResult) or len(self._groups) == 1:
+            if isinstance(outcome, ScheduleResult) or len(self.groups) == 1:
                 return outcome
-            self._kept_out.append(pod.metadata.uid)
+            self.kept_out.append(pod.metadata.uid)
             attempt.restart_was_futile |= alone
             if (
                 attempt.restart_was_futile
@@ -203,9 +195,9 @@ class GangAttempts:
 
     def _restart_later_groups(self, attempt: SchedulingAttempt) -> bool:
         """Have the groups that were begun after this one begin anew. Whether there were any."""
-        later = list(
-            itertools.dropwhile(lambda other: other is not attempt, self._groups.values())
-        )[1:]
+        later = list(itertools.dropwhile(lambda other: other is not attempt, self.groups.values()))[
+            1:
+        ]
         for other in later:
             with guard("taking back a group that was begun later", pod=key(other.entry.pod)):
                 attempt.others_restarted |= other.undo_placing()
@@ -217,7 +209,7 @@ class GangAttempts:
         now = self._clock.boottime()
         if (
             member.state is QueueState.IN_FLIGHT
-            and serving_revision(member.scheduler_name, self._live, self._queue) is not None
+            and self._revision_for(member.scheduler_name) is not None
         ):
             self._outcomes.handle(member, outcome, now - share)
             return
@@ -229,14 +221,14 @@ class GangAttempts:
         """Once the last member of this profile's group is handed over, those that it may have kept
         out are tried again.
         """
-        if name not in self._groups or any(
-            member.scheduler_name == name for member, _, _ in self._decided
+        if name not in self.groups or any(
+            member.scheduler_name == name for member, _, _ in self.decided
         ):
             return
-        attempt = self._groups.pop(name)
+        attempt = self.groups.pop(name)
         with guard("taking back what is left of a group", pod=key(attempt.entry.pod)):
             attempt.undo_placing()
-        misled, self._kept_out = self._kept_out, []
+        misled, self.kept_out = self.kept_out, []
         for uid in misled:
             with guard("trying again a pod that a group may have kept out", pod=uid):
                 self._queue.retry(uid, self._clock.boottime())

@@ -53,7 +53,7 @@ class SchedulingLoop:
         """Make decisions until cancelled."""
         while True:
             # 1. What was begun goes on in its turn.
-            if self.attempts.gangs.handing_over or (
+            if self.attempts.gangs.decided or (
                 self.paused and self.attempts.allowed and self.clock.boottime() >= self.next_turn
             ):
                 self.go_on()
@@ -89,7 +89,8 @@ class SchedulingLoop:
             attempt.spent += self.clock.boottime() - began
             self.paused.append(attempt)
         else:
-            self.attempts.gangs.attempt_ended(attempt)
+            if self.attempts.gangs.groups:
+                self.attempts.gangs.attempt_ended(attempt)
         with guard("counting a profile's turn"):
             self.turns.used(entry.scheduler_name, self.clock.boottime() - began)
 
@@ -97,7 +98,7 @@ class SchedulingLoop:
         """A slice for what was begun: members of gangs to be handed over first, then an attempt of
         a profile whose turn it is.
         """
-        if self.attempts.gangs.handing_over:
+        if self.attempts.gangs.decided:
             self.attempts.gangs.hand_over()
             return
         began = self.clock.boottime()
@@ -123,14 +124,14 @@ class SchedulingLoop:
                 entry = self.queue.pop(
                     self.clock.boottime(), full=self.slots.full, late=self.turns.late
                 )
-                if entry is not None:
+                if entry is not None and entry.scheduler_name in self.turns.late:
                     self.turns.begins(entry.scheduler_name)
         return entry
 
     async def _wait(self) -> None:
         """No pod is ready: go on at once with what can be, else wait for one."""
         if self.attempts.allowed and (
-            self.queue.moves_pending or self.attempts.gangs.handing_over or self.paused
+            self.queue.moves_pending or self.attempts.gangs.decided or self.paused
         ):
             self.next_turn = 0.0
             await asyncio.sleep(0)
