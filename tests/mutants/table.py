@@ -466,14 +466,14 @@ MUTANTS: Final = (
         file="engine/intake/object_sink.py",
         old="        except FAULTS as error:\n            del self.objects[name]\n",
         new="        except QuantityError as error:\n            del self.objects[name]\n",
-        tests=("tests/engine/intake/test_set_aside.py",),
+        tests=("tests/engine/reports/test_set_aside.py",),
     ),
     Mutant(
         name="guard: what telemetry raises is raised",
         file="engine/engine.py",
         old="telemetry=guarded_port(ports.telemetry)",
         new="telemetry=ports.telemetry",
-        tests=("tests/engine/intake/test_set_aside.py",),
+        tests=("tests/engine/reports/test_set_aside.py",),
     ),
     Mutant(
         name="guard: what a sink raises ends the feed",

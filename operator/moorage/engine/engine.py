@@ -39,7 +39,6 @@ from moorage.engine.intake.latest import LatestPods
 from moorage.engine.intake.node_sink import NodeSink
 from moorage.engine.intake.object_sink import IntakeTargets
 from moorage.engine.intake.pod_sink import PodSink
-from moorage.engine.intake.set_aside import UnreadableObjects
 from moorage.engine.intake.stored_object_sink import StoredObjectSink
 from moorage.engine.live_revisions import LiveRevisions
 from moorage.engine.profiles.ownership import ProfileOwnership
@@ -57,6 +56,7 @@ from moorage.engine.reports.pod_conditions import (
     PodConditionUpdate,
     PodConditionWriter,
 )
+from moorage.engine.reports.set_aside import UnreadableObjects
 from moorage.engine.scheduling.attempts import SchedulingAttempts
 from moorage.engine.scheduling.extender_cycles import ExtenderCycles
 from moorage.engine.scheduling.gang_scheduler import GangScheduler

@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable
 from moorage.api import bodies
 from moorage.api.conditions import ConditionReason
 from moorage.core.framework.revisions import FieldError
-from moorage.engine.profiles.records import ProfileRecord
+from moorage.engine.profile_records import ProfileRecord
 from moorage.ports.errors import EdgeError
 from moorage.ports.guards import FAULTS, log_bug
 from moorage.ports.kube import KubeReader

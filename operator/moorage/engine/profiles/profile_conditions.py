@@ -13,7 +13,7 @@ from moorage.api import conditions
 from moorage.core.framework.extenders import SECRETS
 from moorage.core.framework.registry import RequiredAccess
 from moorage.core.framework.revisions import FieldError, Revision
-from moorage.engine.profiles.records import ProfileRecord
+from moorage.engine.profile_records import ProfileRecord
 from moorage.ports.kube import ReplicaAnnouncement
 from moorage.ports.leadership import Leadership
 from moorage.ports.stored_kinds import StoredKind, kinds_of

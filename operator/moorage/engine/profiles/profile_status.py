@@ -26,12 +26,12 @@ from moorage.api.conditions import timestamp
 from moorage.core.framework.interfaces import ExtensionPoint
 from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.engine.live_revisions import LiveRevisions
+from moorage.engine.profile_records import ProfileRecord
 from moorage.engine.profiles.profile_conditions import (
     StatusInputs,
     condition_for,
     profile_conditions,
 )
-from moorage.engine.profiles.records import ProfileRecord
 from moorage.engine.profiles.swap import ProfileSwapper
 from moorage.ports.clock import Clock
 from moorage.ports.errors import EdgeError, Fenced, NotFound

@@ -10,7 +10,7 @@ from moorage.api import bodies
 from moorage.api.bodies import Body
 from moorage.api.resolution import Resolution, unresolved
 from moorage.core.framework.revisions import FieldError
-from moorage.engine.profiles.records import ProfileRecord
+from moorage.engine.profile_records import ProfileRecord
 from moorage.ports.guards import FAULTS, log_bug
 
 

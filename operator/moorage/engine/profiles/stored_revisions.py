@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 
 from moorage.api import bodies
 from moorage.api.resolution import Resolution
-from moorage.engine.profiles.records import ProfileRecord
+from moorage.engine.profile_records import ProfileRecord
 from moorage.engine.profiles.resolving import ProfileResolver
 from moorage.ports.errors import Conflict, EdgeError
 from moorage.ports.kube import KubeReader, KubeWriter, StoredRevision

@@ -23,8 +23,8 @@ from moorage.core.framework.evaluation.evaluator import Evaluator
 from moorage.core.framework.revisions import FieldError, Revision
 from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.engine.live_revisions import LiveRevisions
+from moorage.engine.profile_records import ActiveRevision, ProfileRecord, name_conflicts
 from moorage.engine.profiles.ownership import ProfileOwnership
-from moorage.engine.profiles.records import ActiveRevision, ProfileRecord, name_conflicts
 from moorage.engine.profiles.resolving import PluginConfigResults, ProfileResolver, resolve
 from moorage.engine.profiles.stored_revisions import StoredRevisions
 from moorage.engine.scheduling.pods_under_way import PodsUnderWay

@@ -15,7 +15,7 @@ from moorage.core.objects.pods import Pod
 from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
 from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.engine.live_revisions import LiveRevisions
-from moorage.engine.profiles.records import ProfileRecord
+from moorage.engine.profile_records import ProfileRecord
 from moorage.engine.profiles.swap import ProfileSwapper
 from moorage.engine.reports.pod_conditions import (
     SCHEDULER_ERROR,

@@ -9,7 +9,7 @@ from moorage.core.columns.cache import Cache
 from moorage.core.framework.interfaces import ExtensionPoint
 from moorage.core.plugins.default_preemption import plugin as default_preemption
 from moorage.core.queue.scheduling_queue import SchedulingQueue
-from moorage.engine.profiles.records import ProfileRecord
+from moorage.engine.profile_records import ProfileRecord
 from moorage.ports.clock import Clock
 from moorage.ports.telemetry import Telemetry
 
