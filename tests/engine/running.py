@@ -29,6 +29,7 @@ from moorage.ports.bundle import Ports
 from tests.builders import make_node
 from tests.engine.worlds import a_body
 from tests.fakes.clocks import ManualClock, settle
+from tests.fakes.election import FakeElection
 from tests.fakes.extenders import ScriptedExtenderClient
 from tests.fakes.kube import InMemoryKube, InMemoryUncachedReader
 from tests.fakes.sinks import CountingTelemetry, FakeEventRecorder
@@ -101,6 +102,7 @@ class Running:
     extenders: ScriptedExtenderClient = dataclasses.field(default_factory=ScriptedExtenderClient)
     events: FakeEventRecorder = dataclasses.field(default_factory=FakeEventRecorder)
     telemetry: CountingTelemetry = dataclasses.field(default_factory=CountingTelemetry)
+    election: FakeElection = dataclasses.field(default_factory=FakeElection)
     steps: Steps = dataclasses.field(default_factory=Steps)
     specs: tuple[PluginSpec, ...] = ()
     """Further plugins."""
@@ -121,14 +123,14 @@ class Running:
             INTREE, self.specs, [PluginSpec("Steps", self.holds, acts_at=acts)]
         )
         ports = Ports(
-            self.clock,
-            self.kube,
-            self.kube,
-            self.events,
-            self.telemetry,
-            self.kube,
-            self.extenders,
-            "me",
+            clock=self.clock,
+            writes=self.kube,
+            reads=self.kube,
+            events=self.events,
+            telemetry=self.telemetry,
+            announcer=self.kube,
+            extenders=self.extenders,
+            election=self.election,
         )
         actors = {**ACTORS, "Steps": lambda writes: self.steps}
         self.engine = Engine(
@@ -164,7 +166,7 @@ class Running:
             self.engine.profile_changed(body["metadata"]["name"], body)
         self.engine.listed()
         if lead:
-            self.engine.lead(lambda: None)
+            self.engine.lead()
             self.comparison.lead()
         await self.clock.advance(0.3)
         try:

@@ -93,7 +93,7 @@ def test_profiles_hear_who_leads() -> None:
     engine = make_engine(InMemoryKube(), events := FakeEventRecorder())
     for body in (a_body("mine"), a_body("theirs", controllerName="another")):
         engine.profile_changed(body["metadata"]["name"], body)
-    engine.lead(lambda: None)
+    engine.lead()
     assert [(event.reason, event.regarding.name, event.note) for event in events.events] == [
         ("LeaderChanged", "mine", "me leads")
     ]

@@ -132,7 +132,7 @@ class Day:
         """What went wrong; "" for nothing."""
         running, kube, clock = self.running, self.running.kube, self.running.clock
         engine = running.engine
-        self.feed(lambda: engine.lead(lambda: None))
+        self.feed(engine.lead)
         task = asyncio.create_task(engine.run())
         profile = a_body(
             "test",

@@ -83,9 +83,7 @@ def moody(method: str, good: Any, mood: Mood) -> type[Plugin]:
 async def look_around(running: Running) -> None:
     """What the replica monitor does every 20 s, and what follows from it."""
     await running.clock.advance(30)
-    await running.engine.replica_monitor.check_once(
-        running.engine.swapper, running.engine.profile_status
-    )
+    await running.engine.replica_monitor.check_once()
     await running.clock.advance(3)
 
 
@@ -503,11 +501,11 @@ async def test_its_arguments_are_not_looked_at() -> None:
     running.kube.quarantine = {"Strange": "1.0"}
     await running.engine.restore()
     body: Body = a_config("c", plugin="Strange", unknown=1)
-    assert [error.reason for error in running.engine.swapper.config_facts.of("c", body)[0]] == [
+    assert [error.reason for error in running.engine.swapper.config_results.of("c", body)[0]] == [
         "PluginQuarantined"
     ]
     running.kube.quarantine = {}
     await running.engine.quarantine.refresh()
-    assert [error.reason for error in running.engine.swapper.config_facts.of("c", body)[0]] == [
+    assert [error.reason for error in running.engine.swapper.config_results.of("c", body)[0]] == [
         "InvalidPluginArgs"
     ]

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+from collections.abc import Collection
 from typing import Any
 
 import msgspec
@@ -53,8 +54,9 @@ from moorage.engine.scheduling.preemption import PreemptionTask, Preemptor
 from moorage.ports.bundle import Ports
 from moorage.ports.clock import Clock
 from moorage.ports.kube import UnreadableObject
-from moorage.ports.stored_kinds import NAMESPACES
+from moorage.ports.stored_kinds import NAMESPACES, StoredKind
 from tests.fakes.clocks import EagerClock, ManualClock
+from tests.fakes.election import FakeElection
 from tests.fakes.extenders import ScriptedExtenderClient
 from tests.fakes.kube import InMemoryKube
 from tests.fakes.listeners import Unheard
@@ -132,10 +134,23 @@ def unreadable(obj: Pod | Node) -> UnreadableObject:
 
 
 def make_ports(
-    kube: InMemoryKube, clock: Clock, events: FakeEventRecorder, telemetry: CountingTelemetry
+    kube: InMemoryKube,
+    clock: Clock,
+    events: FakeEventRecorder,
+    telemetry: CountingTelemetry,
+    election: FakeElection | None = None,
 ) -> Ports:
     """With this API server, and extenders that nobody asks."""
-    return Ports(clock, kube, kube, events, telemetry, kube, ScriptedExtenderClient(), "me")
+    return Ports(
+        clock=clock,
+        writes=kube,
+        reads=kube,
+        events=events,
+        telemetry=telemetry,
+        announcer=kube,
+        extenders=ScriptedExtenderClient(),
+        election=election or FakeElection(),
+    )
 
 
 class HeldBinder(Binder):
@@ -281,18 +296,39 @@ class Bench:
         self.reported.append(f"{plugin}: {pod.metadata.name}: {error}")
 
 
+class RecordingProfileListener:
+    """``ProfileListener`` that keeps what it hears."""
+
+    def __init__(self) -> None:
+        self.reconciled = 0
+        self.orphans: list[tuple[str, str]] = []
+
+    def profiles_reconciled(self) -> None:
+        """Count it."""
+        self.reconciled += 1
+
+    def profile_orphaned(self, scheduler_name: str, profile: str) -> None:
+        """Keep it."""
+        self.orphans.append((scheduler_name, profile))
+
+
 def make_engine(
-    kube: InMemoryKube, events: FakeEventRecorder, clock: Clock | None = None, *specs: PluginSpec
+    kube: InMemoryKube,
+    events: FakeEventRecorder,
+    clock: Clock | None = None,
+    *specs: PluginSpec,
+    election: FakeElection | None = None,
+    unlisted: Collection[StoredKind] = (NAMESPACES,),
 ) -> Engine:
     """A whole engine that leads, with these plugins too; none of its tasks runs. The kinds that
     only some profiles need are listed.
     """
-    ports = make_ports(kube, clock or EagerClock(), events, CountingTelemetry())
+    ports = make_ports(kube, clock or EagerClock(), events, CountingTelemetry(), election)
     registry = build_registry(INTREE, specs)
     engine = Engine(OperatorConfiguration(), ports, Resolver(registry, PRESETS), registry, ACTORS)
     for kind, sink in engine.stored_object_sinks.items():
-        if kind is not NAMESPACES:
+        if kind not in unlisted:
             sink.list_started()
             sink.list_ended()
-    engine.lead(lambda: None)
+    engine.lead()
     return engine

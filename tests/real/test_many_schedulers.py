@@ -36,6 +36,7 @@ from moorage.ports.bundle import Ports
 from moorage.ports.fencing import Fence
 from moorage.ports.kube import PodRef, StoredRevision
 from tests.engine.worlds import a_body
+from tests.fakes.election import FakeElection
 from tests.fakes.extenders import ScriptedExtenderClient
 from tests.fakes.kube import InMemoryKube
 from tests.fakes.sinks import FakeEventRecorder
@@ -315,14 +316,14 @@ class Beside:
         # The profile is no object of the API server's, and nobody else announces anything: events
         # and replicas stay here.
         around = Ports(
-            clock,
-            writes,
-            reads,
-            FakeEventRecorder(),
-            telemetry,
-            InMemoryKube(),
-            ScriptedExtenderClient(),
-            "beside",
+            clock=clock,
+            writes=writes,
+            reads=reads,
+            events=FakeEventRecorder(),
+            telemetry=telemetry,
+            announcer=InMemoryKube(),
+            extenders=ScriptedExtenderClient(),
+            election=FakeElection(identity="beside"),
         )
         registry = build_registry(
             INTREE, [PluginSpec("Slow", None, acts_at=frozenset({ExtensionPoint.PRE_BIND}))]
@@ -349,7 +350,7 @@ class Beside:
         while not all(feed.has_synced for feed in feeds):
             await asyncio.sleep(0.05)
         await asyncio.gather(*(feed.wait_caught_up() for feed in feeds))
-        self.engine.lead(lambda: None)
+        self.engine.lead()
         async with asyncio.timeout(10):
             while "ours" not in self.engine.live:
                 await asyncio.sleep(0.05)

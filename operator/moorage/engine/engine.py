@@ -18,7 +18,6 @@ from moorage.core.cycle.context import CycleContext
 from moorage.core.framework.guard import PluginFault
 from moorage.core.framework.interfaces import ExtensionPoint
 from moorage.core.framework.registry import Registry
-from moorage.core.framework.revisions import Revision
 from moorage.core.objects.meta import Namespace, key
 from moorage.core.objects.pods import Pod
 from moorage.core.plugins.intree import INDEXES
@@ -40,13 +39,20 @@ from moorage.engine.intake.node_sink import NodeSink
 from moorage.engine.intake.object_sink import IntakeTargets
 from moorage.engine.intake.pod_sink import PodSink
 from moorage.engine.intake.stored_object_sink import StoredObjectSink
+from moorage.engine.intake.synced_kinds import SyncedKinds
 from moorage.engine.live_revisions import LiveRevisions
+from moorage.engine.profile_records import ProfileRecords
+from moorage.engine.profiles.activation import RevisionActivator, SwapTargets
+from moorage.engine.profiles.desired_status import StatusBuilder
 from moorage.engine.profiles.ownership import ProfileOwnership
+from moorage.engine.profiles.profile_conditions import StatusInputs
+from moorage.engine.profiles.profile_listeners import ProfileReports
 from moorage.engine.profiles.profile_status import ProfileStatusWriter
 from moorage.engine.profiles.quarantine import PluginQuarantine
 from moorage.engine.profiles.replica_monitor import ReplicaMonitor
-from moorage.engine.profiles.resolving import ProfileResolver
-from moorage.engine.profiles.swap import ProfileSwapper, SwapTargets, profile_object
+from moorage.engine.profiles.resolving import PluginConfigResults, ProfileResolver
+from moorage.engine.profiles.stored_revisions import StoredRevisions
+from moorage.engine.profiles.swap import ProfileSwapper
 from moorage.engine.profiles.unmatched_pods import PodsOfInvalidProfiles, UnmatchedPods
 from moorage.engine.reports.inspection import CacheInspector
 from moorage.engine.reports.kubelet_rejections import KubeletRejections
@@ -72,12 +78,10 @@ from moorage.engine.scheduling.post_filter_actions import PostFilterActions
 from moorage.engine.scheduling.preemption import Preemptor
 from moorage.engine.scheduling.reactions import NodeReactions, PodReactions
 from moorage.ports.bundle import Ports
-from moorage.ports.event_recorder import ObjectRef
 from moorage.ports.guards import guard, guarded_listener, guarded_port, run_restarting
 from moorage.ports.kube import HOME_LABEL
-from moorage.ports.leadership import Leadership
 from moorage.ports.repeated_logs import once_per_bug
-from moorage.ports.stored_kinds import NAMESPACES, POD_GROUPS, StoredKind, kinds_in, kinds_of
+from moorage.ports.stored_kinds import NAMESPACES, POD_GROUPS, StoredKind, kinds_in
 
 log = logging.getLogger(__name__)
 
@@ -111,12 +115,12 @@ class Engine:
         self._config = config
         self._listed = asyncio.Event()
         self._nomination_check_due = 0.0
-        self._late: set[str] = set()
-        """Resources that have not caught up since the lease was had."""
 
         # 1. What is known, and what waits.
         self.work = WorkSignal()
         self.live = LiveRevisions()
+        self.records = ProfileRecords()
+        self.synced = SyncedKinds(kinds_in(registry))
         store = Store(INDEXES)
         pod_groups = PodGroupTracker(store)
         flush_after = config.pod_max_in_unschedulable_pods_duration
@@ -177,18 +181,23 @@ class Engine:
 
         # 3. Profiles: from objects to what is live, and what is said of them.
         lease = config.leader_election
-        claims = ProfileOwnership(
+        ownership = ProfileOwnership(
             reads, f"{lease.resource_namespace}/{lease.resource_name}", self._may_hold_leases
         )
-        self.swapper = ProfileSwapper(
-            self.live,
-            SwapTargets(self.queue, self.context.evaluator, self.under_way),
-            resolver,
-            ports,
-            claims,
+        config_results = PluginConfigResults(resolver)
+        statuses = StatusBuilder(
+            records=self.records,
+            config_results=config_results,
+            queue=self.queue,
+            under_way=self.under_way,
+            inputs=StatusInputs(),
+            election=ports.election,
+            claimed_by=ownership.own_lease,
+            clock=clock,
         )
+        self.profile_status = ProfileStatusWriter(self.live, self.records, statuses, writes, clock)
         self.pods_of_invalid_profiles = PodsOfInvalidProfiles(
-            self.live, self.swapper, self.queue, self.pod_conditions
+            self.live, self.records, self.queue, self.pod_conditions
         )
         self.unmatched_pods = UnmatchedPods(
             self.live,
@@ -197,23 +206,45 @@ class Engine:
             config.foreign_schedulers,
             self.pods_of_invalid_profiles.report,
         )
-        self.profile_status = ProfileStatusWriter(
-            self.live, self.swapper, self.queue, writes, clock
+        changed = asyncio.Event()
+        reports = ProfileReports(
+            self.profile_status,
+            self.pods_of_invalid_profiles,
+            self.unmatched_pods,
+            latest_pods,
+            changed,
         )
-        self.profile_status.inputs.claimed_by = claims.own_lease
+        self.swapper = ProfileSwapper(
+            live=self.live,
+            records=self.records,
+            resolver=resolver,
+            config_results=config_results,
+            stored=StoredRevisions(reads, writes, resolver),
+            activator=RevisionActivator(
+                self.live,
+                SwapTargets(self.queue, self.context.evaluator, self.under_way),
+                self.synced,
+                ports,
+            ),
+            ownership=ownership,
+            listener=guarded_port(reports),
+            ports=ports,
+        )
         self.quarantine = PluginQuarantine(
-            registry, reads, claims.own_lease, resolver.quarantined, self.swapper.quarantine
+            registry, reads, ownership.own_lease, resolver.quarantined, self.swapper
         )
-        self.replica_monitor = ReplicaMonitor(self.live, ports, self.quarantine.refresh)
+        self.replica_monitor = ReplicaMonitor(
+            live=self.live,
+            records=self.records,
+            status=self.profile_status,
+            quarantine=self.quarantine,
+            changed=changed,
+            ports=ports,
+        )
         self.kubelet_rejections = KubeletRejections(
-            self.live, ports, self._profile, cache.nodes.is_resource
+            self.live, ports, self.records, cache.nodes.is_resource
         )
         self.inspector = CacheInspector(cache, self.queue, reads, clock, telemetry)
-        self.swapper.changed, self.swapper.orphaned = (
-            guarded_listener(self._profiles_reconciled),
-            guarded_listener(self.unmatched_pods.profile_orphaned),
-        )
-        self.swapper.lacking = self._missing_kinds
 
         # 4. What the watches feed.
         self.pod_sink = PodSink(
@@ -265,20 +296,19 @@ class Engine:
         await self.quarantine.refresh()
         await self.swapper.stored.restore()
 
-    def lead(self, leadership: Callable[[], Leadership | None], late: Collection[str] = ()) -> None:
+    def lead(self, late: Collection[str] = ()) -> None:
         """Start deciding and writing: the lease is held and the informers have caught up, less the
         late ones: whoever reads these waits.
         """
-        self.profile_status.inputs.leadership = leadership
-        self._late = set(late)
+        self.synced.lead(late)
         self.live.lead()
-        self.swapper.lead(self._ports.identity)
+        self.swapper.lead()
         self.unmatched_pods.lead()
         self.work.wake_up()
 
     def caught_up(self, resource: str) -> None:
         """What the API server held when the lease was had has come, of a resource that was late."""
-        self._late.discard(resource)
+        self.synced.caught_up(resource)
         self.swapper.recheck_kinds()
 
     async def run(self) -> None:
@@ -286,7 +316,7 @@ class Engine:
         parts: dict[str, Callable[[], Awaitable[None]]] = {
             "loop": self.loop.run,
             "swapping": self._reconcile_profiles,
-            "survey": lambda: self.replica_monitor.run(self.swapper, self.profile_status),
+            "survey": self.replica_monitor.run,
             "status": self.profile_status.run,
             "time": self._tick,
             "lag": self.metrics.watch_lag,
@@ -358,24 +388,20 @@ class Engine:
             self.swapper.tick(now)
         with guard("measuring"):
             self.metrics.gauges(
-                self.queue, self.context.cache, self.swapper.records.values(), self.set_aside.counts
+                self.queue,
+                self.context.cache,
+                self.records.profiles.values(),
+                self.set_aside.counts,
             )
 
     def kind_listed(self, kind: StoredKind) -> None:
         """A whole list of this kind is in: profiles may have waited for it, and so may pod
         groups.
         """
+        self.synced.listed(kind)
         if kind is POD_GROUPS:
             self.queue.groups.all_listed()
         self.swapper.recheck_kinds()
-
-    def _missing_kinds(self, revision: Revision) -> tuple[str, ...]:
-        """The resources that a revision's plugins read and that are not listed yet, or late."""
-        return tuple(
-            kind.name
-            for kind in kinds_of(revision)
-            if kind.name in self._late or not self.stored_object_sinks[kind].synced
-        )
 
     def _may_hold_leases(self, namespace: str) -> bool:
         """Whether Leases in this namespace may be an installation's: tenants cannot make it one."""
@@ -395,27 +421,6 @@ class Engine:
         """A pod came into the queue: it may be one that nobody serves."""
         self.unmatched_pods.pod_queued(pod)
         self.pods_of_invalid_profiles.pod_queued(pod)
-
-    def _profiles_reconciled(self) -> None:
-        """Profiles were reconciled: status follows, and those whose pods cannot be served are told
-        so.
-        """
-        self.profile_status.notify()
-        self.replica_monitor.notify()
-        self.pods_of_invalid_profiles.profiles_reconciled()
-        self.set_aside.profiles_reconciled()
-
-    def _profile(self, scheduler_name: str) -> ObjectRef | None:
-        """The profile that has this schedulerName."""
-        records = self.swapper.records.values()
-        return next(
-            (
-                profile_object(record)
-                for record in records
-                if bodies.scheduler_name(record.body) == scheduler_name
-            ),
-            None,
-        )
 
     def _plugin_failed(self, plugin: str, pod: Pod, error: Exception) -> None:
         """A plugin that the queue asked about a pod failed: a preEnqueue plugin keeps it gated, a

@@ -1,19 +1,21 @@
 """Profile records: what is known of each SchedulerProfile, from its object to the revision that
-decides for it.
+decides for it, and of each PluginConfig.
 
-Only ``swap`` writes these records; ``profile_status`` turns them into status.
+Only ``engine.profiles`` writes these records; its ``profile_status`` turns them into status.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import datetime
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Literal
 
 from moorage.api import bodies
 from moorage.api.bodies import Body
 from moorage.api.resolution import Resolution
 from moorage.core.framework.revisions import FieldError, Revision
+from moorage.ports.event_recorder import Event, ObjectRef
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -87,6 +89,46 @@ class ProfileRecord:
     def suspended(self) -> bool:
         """Whether its pods are to stay queued."""
         return bodies.suspended(self.reconciled)
+
+    @property
+    def reference(self) -> ObjectRef:
+        """The profile as events name it."""
+        return ObjectRef(
+            "SchedulerProfile", self.name, self.uid, api_version="moorage.dev/v1alpha1"
+        )
+
+    def event(
+        self,
+        reason: Literal["Activated", "LeaderChanged", "Rejected"],
+        note: str,
+        warning: bool = False,
+    ) -> Event:
+        """An event on the profile."""
+        return Event(self.reference, reason, note, reason, controller="moorage", warning=warning)
+
+    def prune_superseded(self, count: Callable[[Revision], int]) -> int:
+        """Pods that are under way by superseded revisions, as ``count`` has them; a revision
+        without any is forgotten.
+        """
+        counts = {revision: count(revision) for revision in self.superseded}
+        self.superseded = [revision for revision in self.superseded if counts[revision]]
+        return sum(counts.values())
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ProfileRecords:
+    """By name, the profiles of this installation and all PluginConfigs."""
+
+    profiles: dict[str, ProfileRecord] = dataclasses.field(default_factory=dict)
+    configs: dict[str, Body] = dataclasses.field(default_factory=dict)
+
+    def of_scheduler(self, scheduler_name: str) -> ProfileRecord | None:
+        """The profile that has this schedulerName; None for a name of somebody else's."""
+        records = self.profiles.values()
+        return next(
+            (record for record in records if bodies.scheduler_name(record.body) == scheduler_name),
+            None,
+        )
 
 
 def name_conflicts(records: Iterable[ProfileRecord]) -> Iterator[tuple[ProfileRecord, FieldError]]:

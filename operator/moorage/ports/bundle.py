@@ -8,6 +8,7 @@ from moorage.ports.clock import Clock
 from moorage.ports.event_recorder import EventRecorder
 from moorage.ports.extender_calls import ExtenderClient
 from moorage.ports.kube import KubeReader, KubeWriter, ReplicaAnnouncer
+from moorage.ports.leadership import Election
 from moorage.ports.telemetry import Telemetry
 
 
@@ -22,5 +23,4 @@ class Ports:
     telemetry: Telemetry
     announcer: ReplicaAnnouncer
     extenders: ExtenderClient
-    identity: str
-    """This replica's, as leader election has it."""
+    election: Election

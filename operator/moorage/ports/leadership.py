@@ -17,8 +17,8 @@ class Leadership:
     renewed: str
 
 
-class Elector(Protocol):
-    """Leader election over a Lease."""
+class Election(Protocol):
+    """Leader election as the engine sees it."""
 
     @property
     def identity(self) -> str:
@@ -27,6 +27,10 @@ class Elector(Protocol):
     @property
     def leadership(self) -> Leadership | None:
         """The newest that was read, None before the first."""
+
+
+class Elector(Election, Protocol):
+    """Leader election over a Lease."""
 
     @property
     def failures(self) -> int:

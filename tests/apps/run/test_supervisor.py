@@ -149,8 +149,7 @@ class _Engine(Engine):
         self._parts.told.append("engine runs")
         await forever()
 
-    def lead(self, leadership: Callable[[], Leadership | None], late: Collection[str] = ()) -> None:
-        assert leadership() is self._parts.leadership
+    def lead(self, late: Collection[str] = ()) -> None:
         self._parts.told.append("leads")
         self._parts.late = list(late)
 

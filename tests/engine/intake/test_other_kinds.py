@@ -153,9 +153,14 @@ def test_only_profiles_that_read_a_kind_wait_for_it(reads: bool) -> None:
     """One says which list it waits for, and goes live when that is in; another one is live at
     once.
     """
-    engine = make_engine(InMemoryKube(), FakeEventRecorder(), None, PluginSpec("Reader", Reader))
+    engine = make_engine(
+        InMemoryKube(),
+        FakeEventRecorder(),
+        None,
+        PluginSpec("Reader", Reader),
+        unlisted=[SERVICES],
+    )
     sink = engine.stored_object_sinks[SERVICES]
-    sink.synced = False
     plugins = {
         "multiPoint": {
             "enabled": [{"name": "Reader"}] if reads else [],
@@ -166,7 +171,7 @@ def test_only_profiles_that_read_a_kind_wait_for_it(reads: bool) -> None:
     plugins["bind"] = {"enabled": [{"name": "DefaultBinder"}]}
     engine.profile_changed("p", a_body("p", plugins=plugins))
     asyncio.run(engine.swapper.reconcile())
-    record = engine.swapper.records["p"]
+    record = engine.records.profiles["p"]
     assert (record.active is None, record.waiting_reason) == (
         reads,
         "services are not up to date yet" if reads else "",
@@ -195,9 +200,10 @@ def test_a_profile_goes_live_when_the_list_is_in(reader: type[Reader], kind: Sto
     """By itself."""
 
     async def scenario() -> None:
-        async with Running(specs=(PluginSpec(reader.name, reader),)).leading() as world:
+        running = Running(specs=(PluginSpec(reader.name, reader),))
+        running.kube.other_sinks[kind.struct].clear()
+        async with running.leading() as world:
             sink = world.engine.stored_object_sinks[kind]
-            sink.synced = False
             world.engine.profile_changed(
                 "p", a_body("p", plugins={"multiPoint": {"enabled": [{"name": reader.name}]}})
             )
@@ -216,7 +222,7 @@ def test_a_profile_is_suspended_although_its_new_revision_waits() -> None:
     engine = make_engine(InMemoryKube(), FakeEventRecorder(), None, PluginSpec("Reader", Reader))
     engine.profile_changed("p", a_body("p"))
     asyncio.run(engine.swapper.reconcile())
-    engine.stored_object_sinks[SERVICES].synced = False
+    engine.synced.lead([SERVICES.name])
     waiting = {"multiPoint": {"enabled": [{"name": "Reader"}]}}
     engine.profile_changed("p", a_body("p", generation=2, suspend=True, plugins=waiting))
     asyncio.run(engine.swapper.reconcile())
@@ -295,7 +301,7 @@ def test_only_profiles_that_read_a_late_kind_wait_for_it(when: str) -> None:
         bare = a_body("bare", plugins={"multiPoint": {"disabled": [{"name": "*"}]}, **few})
         async with Running().leading(a_body("test"), bare, lead=False) as world:
             engine = world.engine
-            engine.lead(lambda: None, ["resourceclaims", "failedpods"])
+            engine.lead(["resourceclaims", "failedpods"])
             for name in ("test", "bare"):
                 world.kube.put(make_pod(name, scheduler_name=name))
             await world.clock.advance(30)

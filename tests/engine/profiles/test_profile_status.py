@@ -22,6 +22,7 @@ from tests.builders import make_node, make_pod
 from tests.engine.running import STEPS, Running
 from tests.engine.worlds import a_body, a_config, make_engine, versioned
 from tests.fakes.clocks import EagerClock, settle
+from tests.fakes.election import FakeElection
 from tests.fakes.kube import InMemoryKube
 from tests.fakes.sinks import FakeEventRecorder
 
@@ -35,10 +36,10 @@ class World:
             EagerClock(),
             FakeEventRecorder(),
         )
-        self.engine = make_engine(self.kube, self.events, self.clock)
-        self.engine.profile_status.inputs.leadership = lambda: Leadership(
-            "me", "2026-01-02T03:00:00Z", 3, self.renewed
+        self.election = FakeElection(
+            lambda: Leadership("me", "2026-01-02T03:00:00Z", 3, self.renewed)
         )
+        self.engine = make_engine(self.kube, self.events, self.clock, election=self.election)
         self.renewed = "2026-01-02T03:04:00Z"
 
     def see(self, *bodies: dict[str, Any]) -> World:
@@ -389,7 +390,7 @@ def test_a_standby_writes_nothing() -> None:
             world.engine.profile_status.notify()
             await settle()
             assert world.kube.statuses == {}
-            world.engine.lead(lambda: None)
+            world.engine.lead()
             await world.clock.advance(2)
             assert ("SchedulerProfile", "test") in world.kube.statuses
 
@@ -415,7 +416,7 @@ def test_the_leaders_renewal_is_told_seldom_and_a_new_leader_at_once() -> None:
     assert world.round(RENEW_INTERVAL_SECONDS - 1) == []
     (status,) = world.round(1)
     assert status["leader"]["renewTime"] == world.renewed
-    world.engine.profile_status.inputs.leadership = lambda: Leadership(
+    world.election.who = lambda: Leadership(
         "other", "2026-01-02T04:00:00Z", 4, "2026-01-02T04:00:00Z"
     )
     (status,) = world.round()
@@ -434,7 +435,7 @@ def test_draining_cycles_are_told_until_there_are_none() -> None:
             world.engine.profile_changed("test", a_body("test", generation=2))
             await world.clock.advance(3 * QUEUE_WRITE_INTERVAL_SECONDS)
             # something to tell at once
-            reconciler.inputs.leadership = lambda: Leadership("me", "", 1, "")
+            world.election.who = lambda: Leadership("me", "", 1, "")
             await reconciler.write_due()
             assert world.kube.statuses["SchedulerProfile", "test"]["drainingCycles"] == 1
             gate.set()

@@ -53,9 +53,12 @@ class Survey:
         self.swapper: ProfileSwapper = engine.swapper
         self.reconciler: ProfileStatusWriter = engine.profile_status
         self.surveyor = ReplicaMonitor(
-            engine.live,
-            make_ports(self.kube, self.clock, events, CountingTelemetry()),
-            engine.quarantine.refresh,
+            live=engine.live,
+            records=engine.records,
+            status=engine.profile_status,
+            quarantine=engine.quarantine,
+            changed=asyncio.Event(),
+            ports=make_ports(self.kube, self.clock, events, CountingTelemetry()),
         )
 
     @property
@@ -65,7 +68,7 @@ class Survey:
 
     def look(self) -> None:
         """One round."""
-        asyncio.run(self.surveyor.check_once(self.swapper, self.reconciler))
+        asyncio.run(self.surveyor.check_once())
 
 
 def test_the_rights_are_those_of_the_manifests() -> None:
@@ -134,9 +137,9 @@ def test_a_storm_of_changes_is_no_storm_of_requests() -> None:
 
     async def scenario() -> int:
         survey = Survey()
-        running = asyncio.create_task(survey.surveyor.run(survey.swapper, survey.reconciler))
+        running = asyncio.create_task(survey.surveyor.run())
         for _ in range(100):
-            survey.surveyor.notify()
+            survey.surveyor.changed.set()
             await survey.clock.advance(0.1)
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
@@ -151,13 +154,13 @@ def test_a_change_is_looked_at_twice() -> None:
 
     async def scenario() -> list[int]:
         survey = Survey()
-        running = asyncio.create_task(survey.surveyor.run(survey.swapper, survey.reconciler))
+        running = asyncio.create_task(survey.surveyor.run())
         counts = []
         for _ in range(2):
             for _ in range(5):
                 await survey.clock.advance(ROUND_INTERVAL_SECONDS)
             counts.append(survey.kube.announcements)
-            survey.surveyor.notify()
+            survey.surveyor.changed.set()
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
         return counts
@@ -177,7 +180,7 @@ def test_rights_of_actors_are_missing_for_profiles_that_have_them_alone() -> Non
     missing = survey.reconciler.inputs.missing_for
     revisions = {
         name: record.resolution.made
-        for name, record in survey.swapper.records.items()
+        for name, record in survey.swapper.records.profiles.items()
         if record.resolution is not None
     }
     said = {

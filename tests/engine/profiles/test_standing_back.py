@@ -14,16 +14,30 @@ from hypothesis import strategies as st
 
 from moorage.core.objects.meta import Namespace, ObjectMeta
 from moorage.core.objects.pods import SchedulingGate
+from moorage.engine.intake.synced_kinds import SyncedKinds
+from moorage.engine.profile_records import ProfileRecords
+from moorage.engine.profiles.activation import RevisionActivator, SwapTargets
+from moorage.engine.profiles.desired_status import StatusBuilder
 from moorage.engine.profiles.ownership import ProfileOwnership
+from moorage.engine.profiles.profile_conditions import StatusInputs
 from moorage.engine.profiles.profile_status import WRITE_INTERVAL_SECONDS, ProfileStatusWriter
-from moorage.engine.profiles.stored_revisions import by_profile
-from moorage.engine.profiles.swap import ProfileSwapper, SwapTargets
+from moorage.engine.profiles.resolving import PluginConfigResults
+from moorage.engine.profiles.stored_revisions import StoredRevisions, by_profile
+from moorage.engine.profiles.swap import ProfileSwapper
 from moorage.ports.kube import HOME_LABEL, StoredRevision
 from moorage.ports.leadership import Leadership
 from moorage.ports.stored_kinds import NAMESPACES
 from tests.builders import make_node, make_pod
-from tests.engine.worlds import RESOLVER, Bench, a_body, make_engine, versioned
+from tests.engine.worlds import (
+    RESOLVER,
+    Bench,
+    RecordingProfileListener,
+    a_body,
+    make_engine,
+    versioned,
+)
 from tests.examples import few
+from tests.fakes.election import FakeElection
 from tests.fakes.kube import InMemoryKube
 from tests.fakes.sinks import FakeEventRecorder
 
@@ -39,23 +53,38 @@ class World(Bench):
         super().__post_init__()
         self.live.clear()
         self.queue.set_profile("test", None, self.clock.boottime())
+        self.records, self.reports = ProfileRecords(), RecordingProfileListener()
+        config_results = PluginConfigResults(RESOLVER)
         self.swapper = ProfileSwapper(
-            self.live,
-            SwapTargets(self.queue, self.context.evaluator, self.under_way),
-            RESOLVER,
-            self.ports,
-            ProfileOwnership(self.kube, OURS, {"elsewhere"}.__contains__),
+            live=self.live,
+            records=self.records,
+            resolver=RESOLVER,
+            config_results=config_results,
+            stored=StoredRevisions(self.kube, self.kube, RESOLVER),
+            activator=RevisionActivator(
+                self.live,
+                SwapTargets(self.queue, self.context.evaluator, self.under_way),
+                SyncedKinds(()),
+                self.ports,
+            ),
+            ownership=ProfileOwnership(self.kube, OURS, {"elsewhere"}.__contains__),
+            listener=self.reports,
+            ports=self.ports,
         )
         self.live.leading = True
-        self.orphans: list[tuple[str, str]] = []
-        self.swapper.orphaned = lambda scheduler_name, profile: self.orphans.append(
-            (scheduler_name, profile)
+        statuses = StatusBuilder(
+            records=self.records,
+            config_results=config_results,
+            queue=self.queue,
+            under_way=self.under_way,
+            inputs=StatusInputs(),
+            election=FakeElection(lambda: Leadership("me", "", 0, "")),
+            claimed_by=OURS,
+            clock=self.clock,
         )
         self.reconciler = ProfileStatusWriter(
-            self.live, self.swapper, self.queue, self.kube, self.clock
+            self.live, self.records, statuses, self.kube, self.clock
         )
-        self.reconciler.inputs.leadership = lambda: Leadership("me", "", 0, "")
-        self.reconciler.inputs.claimed_by = OURS
         self.nodes.put(versioned(make_node("n1")))
 
     def see(self, *bodies: dict[str, Any]) -> None:
@@ -85,13 +114,13 @@ class World(Bench):
         """
         named = {
             r.active.revision.scheduler_name: r
-            for r in self.swapper.records.values()
+            for r in self.records.profiles.values()
             if r.active is not None
         }
         assert {
             name: r.active.revision for name, r in named.items() if r.active is not None
         } == self.live
-        assert len(named) == sum(r.active is not None for r in self.swapper.records.values())
+        assert len(named) == sum(r.active is not None for r in self.records.profiles.values())
         return {name: record.name for name, record in named.items()}
 
     def placed(self, scheduler_name: str) -> bool:
@@ -199,7 +228,7 @@ def test_any_history_of_profiles_leaves_each_name_to_one(
             world = World(kube=world.kube)
             world.swapper.stored.known = by_profile(list(world.kube.stored.values()))
         world.kube.renewed = {THEIRS}
-        for gone in set(world.swapper.records) - set(there):
+        for gone in set(world.records.profiles) - set(there):
             world.swapper.profile_changed(gone, None)
         world.see(*there.values())
         want: dict[str, str] = {}
@@ -298,12 +327,11 @@ def test_claims_are_looked_at_again_while_they_may_change(
         await world.swapper.reconcile()
         running = asyncio.create_task(world.swapper.run(0.2))
         await world.clock.advance(5)
-        settled: list[bool] = []
-        world.swapper.changed = lambda: settled.append(True)
+        before = world.reports.reconciled
         world.swapper.recheck_ownership()
         await world.clock.advance(5)
         running.cancel()
-        return bool(settled)
+        return world.reports.reconciled > before
 
     assert asyncio.run(reviewed()) is again
 
@@ -371,10 +399,10 @@ def test_pods_of_a_deleted_profile_are_told_once() -> None:
     )
     world.gone("other")
     world.gone("one")
-    assert world.orphans == []
+    assert world.reports.orphans == []
     world.gone("two")
     world.settle()
-    assert world.orphans == [("one", "two")]
+    assert world.reports.orphans == [("one", "two")]
 
 
 def test_a_profile_made_anew_with_another_name_gives_the_old_one_up() -> None:
@@ -383,7 +411,7 @@ def test_a_profile_made_anew_with_another_name_gives_the_old_one_up() -> None:
     world.see(a_body("mine", uid="1", schedulerName="old"))
     world.see(a_body("mine", uid="2", schedulerName="new"))
     assert world.deciding == {"new": "mine"}
-    assert world.orphans == [("old", "mine")]
+    assert world.reports.orphans == [("old", "mine")]
     assert not world.placed("old")
 
 

@@ -17,7 +17,7 @@ from moorage.ports.errors import Conflict, Fenced, Forbidden, Retryable
 from moorage.ports.kube import StoredRevision
 from tests.builders import make_pod
 from tests.engine.running import Running
-from tests.engine.worlds import a_body, a_config, make_engine
+from tests.engine.worlds import RecordingProfileListener, a_body, a_config, make_engine
 from tests.fakes.clocks import settle
 from tests.fakes.kube import InMemoryKube
 from tests.fakes.sinks import FakeEventRecorder
@@ -92,7 +92,7 @@ def test_profiles_wait_for_the_first_lists() -> None:
         world = Running()
         world.kube.relist()
         running = asyncio.create_task(world.engine.run())
-        world.engine.lead(lambda: None)
+        world.engine.lead()
         world.engine.profile_changed("test", with_ref())
         await world.clock.advance(5)
         world.engine.plugin_config_changed("fit", ignoring(1))
@@ -129,18 +129,17 @@ def test_what_changes_nothing_is_no_swap(change: str) -> None:
         world = Running()
         world.engine.plugin_config_changed("fit", FIT)
         async with world.leading(SAME) as world:
-            record = world.engine.swapper.records["test"]
+            record = world.engine.records.profiles["test"]
             before, resolution, count, stored = (
                 live(world),
                 record.resolution,
                 len(world.events.events),
                 dict(world.kube.stored),
             )
-            settled: list[str] = []
-            world.engine.swapper.changed = lambda: settled.append("settled")
+            reports = world.engine.swapper.listener = RecordingProfileListener()
             see(world, NO_CHANGES[change])
             await world.clock.advance(1)
-            assert len(settled) == int(change == "an unused config")
+            assert reports.reconciled == int(change == "an unused config")
             await world.engine.swapper.reconcile()
             assert record.resolution is resolution
             assert live(world) is before
@@ -274,7 +273,7 @@ def test_nothing_is_left_of_a_superseded_revision() -> None:
             await world.clock.advance(1)
             world.kube.put(make_pod("b"))
             await settle()
-            world.engine.swapper.prune_superseded(world.engine.swapper.records["test"])
+            world.engine.swapper.tick(world.clock.boottime())
             gc.collect()
             assert gone() is None
 
@@ -341,7 +340,7 @@ def test_another_revision_of_that_name_is_not_taken_for_it(other: str) -> None:
             world.engine.profile_changed("test", a_body("test", generation=2))
             gate = kube.hold("create_revision")
             await world.clock.advance(1)
-            resolution = world.engine.swapper.records["test"].resolution
+            resolution = world.engine.records.profiles["test"].resolution
             assert resolution is not None
             name = first.name.replace(first.data["revision"], resolution.id)
             data = (
@@ -378,7 +377,7 @@ def test_the_newest_few_are_kept(failing: bool) -> None:
         engine.profile_changed("test", a_body("test", generation=generation))
         engine.profile_changed("other", a_body("other"))
         assert asyncio.run(engine.swapper.reconcile())
-        assert engine.live["test"].id == engine.swapper.records["test"].active.resolution.id  # type: ignore[union-attr]
+        assert engine.live["test"].id == engine.records.profiles["test"].active.resolution.id  # type: ignore[union-attr]
     mine = [stored for stored in kube.stored.values() if stored.profile == "test"]
     generations = [stored.data["profile"]["metadata"]["generation"] for stored in mine]
     assert generations == [5, 6, 7, 8, 9]
@@ -399,7 +398,7 @@ def test_a_standby_swaps_without_storing() -> None:
             assert before is not None
             assert world.kube.written == []
             assert world.events.events == []
-            world.engine.lead(lambda: None)
+            world.engine.lead()
             await world.clock.advance(1)
             assert live(world) is before
             assert [stored.data["revision"] for stored in world.kube.stored.values()] == [before.id]
@@ -459,7 +458,7 @@ def test_a_new_leader_goes_on_with_the_numbers_of_the_old_one() -> None:
                 engine.profile_changed("test", a_body("test", generation=generation))
                 await engine.swapper.reconcile()
         await standby.restore()
-        standby.lead(lambda: None)
+        standby.lead()
         standby.profile_changed("test", a_body("test", generation=4))
         await standby.swapper.reconcile()
         assert [stored.number for stored in kube.stored.values()] == [1, 2, 3, 4]
@@ -486,7 +485,7 @@ def test_what_changes_while_it_is_stored(change: str) -> None:
             if change == "deleted":
                 assert world.engine.live == {}
             else:
-                record = world.engine.swapper.records["test"]
+                record = world.engine.records.profiles["test"]
                 assert record.resolution is not None
                 revision = live(world)
                 assert revision is not None

@@ -149,7 +149,7 @@ def test_a_standby_tells_nobody_until_it_leads() -> None:
             world.kube.put(make_pod("late", scheduler_name="testin"))
             await later(world, REPORT_AFTER_SECONDS / 2)
             assert told(world) == []
-            world.engine.lead(lambda: None)
+            world.engine.lead()
             await later(world)
             assert (len(told(world, "early")), len(told(world, "late"))) == (1, 0)
             await later(world, REPORT_AFTER_SECONDS / 2)
@@ -237,7 +237,7 @@ def test_a_leader_that_dies_while_it_tells(told_before: int) -> None:
             world.kube.put(make_pod("later", scheduler_name="gone"))
             await later(world)
             assert world.notes("FailedScheduling") == []
-            world.engine.lead(lambda: None)
+            world.engine.lead()
             await later(world, 2 * REPORT_AFTER_SECONDS)
             assert [e.regarding.name for e in world.events.events if e.note == LOST] == [
                 f"p{i}" for i in range(told_before, 4)

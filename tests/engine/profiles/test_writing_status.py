@@ -20,6 +20,7 @@ from moorage.ports.leadership import Leadership
 from tests.builders import make_pod
 from tests.engine.worlds import a_body, a_config, make_engine, versioned
 from tests.fakes.clocks import EagerClock, ManualClock
+from tests.fakes.election import FakeElection
 from tests.fakes.kube import InMemoryKube
 from tests.fakes.sinks import FakeEventRecorder
 
@@ -32,9 +33,9 @@ class World:
 
     def __init__(self) -> None:
         self.kube, self.clock = InMemoryKube(), ManualClock()
-        self.engine: Engine = make_engine(self.kube, FakeEventRecorder(), self.clock)
-        self.engine.profile_status.inputs.leadership = lambda: Leadership(
-            "me", "", 0, str(self.clock.boottime())
+        election = FakeElection(lambda: Leadership("me", "", 0, str(self.clock.boottime())))
+        self.engine: Engine = make_engine(
+            self.kube, FakeEventRecorder(), self.clock, election=election
         )
         self.pods = 0
         for i in range(MANY):

@@ -10,6 +10,7 @@ import pytest
 
 from moorage.core.objects.meta import PartialObject
 from moorage.engine.live_revisions import LiveRevisions
+from moorage.engine.profile_records import ProfileRecord, ProfileRecords
 from moorage.engine.reports.kubelet_rejections import (
     EVENT_INTERVAL_SECONDS,
     OTHER_REASON,
@@ -18,10 +19,9 @@ from moorage.engine.reports.kubelet_rejections import (
     FailedStatus,
     KubeletRejections,
 )
-from moorage.ports.event_recorder import ObjectRef
 from moorage.ports.kube import UnreadableObject
 from tests.builders import make_pod
-from tests.engine.worlds import make_ports
+from tests.engine.worlds import a_body, make_ports
 from tests.fakes.clocks import ManualClock
 from tests.fakes.kube import InMemoryKube
 from tests.fakes.sinks import CountingTelemetry, FakeEventRecorder
@@ -50,12 +50,12 @@ class World:
     telemetry: CountingTelemetry = dataclasses.field(default_factory=CountingTelemetry)
 
     def __post_init__(self) -> None:
-        profiles = {"test": ObjectRef("SchedulerProfile", "test", "uid-test")}
+        records = ProfileRecords({"test": ProfileRecord("test", a_body("test"))})
         resources = {"cpu", "memory", "pods", "example.com/gpu"}
         self.live = LiveRevisions()
         self.live.lead()
         self.ports = make_ports(InMemoryKube(), self.clock, self.events, self.telemetry)
-        self.sink = KubeletRejections(self.live, self.ports, profiles.get, resources.__contains__)
+        self.sink = KubeletRejections(self.live, self.ports, records, resources.__contains__)
         self.list()
 
     def list(self, *pods: FailedPod) -> None:
@@ -123,7 +123,7 @@ def test_those_of_before_are_nobodys_news() -> None:
     world.sink = KubeletRejections(
         world.live,
         world.ports,
-        lambda name: ObjectRef("SchedulerProfile", name, ""),
+        ProfileRecords({"test": ProfileRecord("test", a_body("test"))}),
         str.isalpha,
     )
     world.list(failed("old"))

@@ -555,11 +555,11 @@ def test_a_superseded_revision_counts_as_draining_while_it_is_asked_by() -> None
         await settle()
         world.engine.profile_changed("test", a_profile(DECIDES, generation=2))
         await world.clock.advance(1)
-        (record,) = world.engine.swapper.records.values()
-        assert world.engine.swapper.prune_superseded(record) == 1
+        (record,) = world.engine.records.profiles.values()
+        assert record.prune_superseded(world.engine.under_way.count) == 1
         gate.set()
         await settle()
-        assert world.engine.swapper.prune_superseded(record) == 0
+        assert record.prune_superseded(world.engine.under_way.count) == 0
 
     run(scenario, a_profile(DECIDES))
 

@@ -378,7 +378,7 @@ def test_a_standby_says_nothing_and_a_new_leader_says_it_all() -> None:
             come(world, group(3), member("a"), member("b"))
             await world.clock.advance(30)
             assert world.kube.written == []
-            world.engine.lead(lambda: None)
+            world.engine.lead()
             await world.clock.advance(SETTLE_SECONDS + 1)
             assert condition(world, "a")[1].endswith("2 of 3 members are here")
             come(world, member("c"))

@@ -237,7 +237,7 @@ def test_nobody_decides_before_leading() -> None:
             await world.clock.advance(1)
             assert world.engine.queue.totals().active == 1
             assert (world.kube.written, world.events.events) == ([], [])
-            world.engine.lead(lambda: None)
+            world.engine.lead()
             await settle()
             assert world.node("a")
 
@@ -312,8 +312,8 @@ def test_a_pod_keeps_its_revision_to_the_end(step: str) -> None:
             await world.clock.advance(1)
             world.kube.put(make_pod("new"))
             await settle()
-            record = world.engine.swapper.records["test"]
-            assert world.engine.swapper.prune_superseded(record) == 1
+            record = world.engine.records.profiles["test"]
+            assert record.prune_superseded(world.engine.under_way.count) == 1
             gate.set()
             await world.clock.advance(1)
             assert world.kube.bindings.keys() == {"old", "new"}
@@ -322,7 +322,7 @@ def test_a_pod_keeps_its_revision_to_the_end(step: str) -> None:
                 ("pre_bind", "old"),
                 ("post_bind", "old"),
             ]
-            assert world.engine.swapper.prune_superseded(record) == 0
+            assert record.prune_superseded(world.engine.under_way.count) == 0
             assert record.superseded == []
 
     asyncio.run(scenario())

@@ -128,7 +128,7 @@ def test_a_standby_and_other_schedulers_are_left_alone() -> None:
             world.kube.delete(world.kube.nodes["n1"])
             await world.clock.advance(TRIED_AGAIN)
             assert world.kube.written == []
-            world.engine.lead(lambda: None)
+            world.engine.lead()
             world.kube.delete(world.kube.nodes["n2"])
             await world.clock.advance(TRIED_AGAIN)
             assert nominated_node(world, "foreign") == "n2"

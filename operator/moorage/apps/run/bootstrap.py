@@ -156,7 +156,7 @@ def _assemble(config: OperatorConfiguration, given: Overrides, sessions: _Sessio
         telemetry=telemetry,
         announcer=ReplicaLeases(session, clock, *home),
         extenders=extenders,
-        identity=given.identity,
+        election=elector,
     )
     resolver = Resolver(given.registry, given.presets, config)
     engine = Engine(config, ports, resolver, given.registry, given.actors)

@@ -177,7 +177,7 @@ class Supervisor:
             done, _ = await asyncio.wait({hold, start}, return_when=asyncio.FIRST_COMPLETED)
             if hold not in done:
                 await start
-                parts.engine.lead(lambda: elector.leadership, self._not_caught_up)
+                parts.engine.lead(self._not_caught_up)
                 parts.on_leading()
                 self._state.phase = ReplicaPhase.LEADING
                 log.info("leading", extra={"leader": elector.identity})

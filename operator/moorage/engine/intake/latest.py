@@ -41,3 +41,9 @@ class LatestPods(LatestObjects[Pod]):
             if aside is not None and isinstance(aside.whole, Pod) and not aside.node_name
             else None
         )
+
+    def report_waiting_aside(self) -> None:
+        """Profiles were reconciled: waiting pods that are set aside may be ours from now on."""
+        self.unreported.update(
+            {uid: aside for uid, aside in self.aside.items() if self.waiting_aside(uid) is not None}
+        )

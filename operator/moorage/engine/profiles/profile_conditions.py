@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from moorage.api import conditions
@@ -15,7 +15,6 @@ from moorage.core.framework.registry import RequiredAccess
 from moorage.core.framework.revisions import FieldError, Revision
 from moorage.engine.profile_records import ProfileRecord
 from moorage.ports.kube import ReplicaAnnouncement
-from moorage.ports.leadership import Leadership
 from moorage.ports.stored_kinds import StoredKind, kinds_of
 
 StatusBody = dict[str, Any]
@@ -27,17 +26,13 @@ rights to it.
 
 @dataclasses.dataclass(slots=True)
 class StatusInputs:
-    """What status tells beside the records: who leads, which replicas there are, which rights are
-    missing.
-    """
+    """What status says beside the records: the replicas, and the rights that are missing."""
 
-    leadership: Callable[[], Leadership | None] = lambda: None
     replicas: tuple[ReplicaAnnouncement, ...] = ()
     missing_rights: tuple[str, ...] = ()
     """Those that every profile needs."""
     missing_for: Mapping[RequiredRight, tuple[str, ...]] = dataclasses.field(default_factory=dict)
     """Those that only profiles need whose plugins read the kind, or whose actors do this."""
-    claimed_by: str = ""
 
 
 def profile_conditions(

@@ -13,31 +13,21 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import datetime
 import enum
 import functools
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from moorage.api import bodies, conditions
+from moorage.api import bodies
 from moorage.api.bodies import Body
-from moorage.api.conditions import timestamp
-from moorage.core.framework.interfaces import ExtensionPoint
-from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.engine.live_revisions import LiveRevisions
-from moorage.engine.profile_records import ProfileRecord
-from moorage.engine.profiles.profile_conditions import (
-    StatusInputs,
-    condition_for,
-    profile_conditions,
-)
-from moorage.engine.profiles.swap import ProfileSwapper
+from moorage.engine.profile_records import ProfileRecord, ProfileRecords
+from moorage.engine.profiles.desired_status import StatusBody, StatusBuilder
 from moorage.ports.clock import Clock
 from moorage.ports.errors import EdgeError, Fenced, NotFound
 from moorage.ports.guards import guard
 from moorage.ports.kube import KubeWriter
-from moorage.ports.leadership import Leadership
 from moorage.ports.repeated_logs import once_per_cause
 
 log = logging.getLogger(__name__)
@@ -51,8 +41,6 @@ RETRY_INTERVAL_SECONDS = 5.0
 WRITES_PER_SECOND = 5.0
 REPAIR_INTERVAL_SECONDS = 30.0
 """Seconds between two writes of a status that somebody else goes on changing, at most."""
-
-StatusBody = dict[str, Any]
 
 
 class ObjectIdentity(NamedTuple):
@@ -98,15 +86,15 @@ class ProfileStatusWriter:
     def __init__(
         self,
         live: LiveRevisions,
-        swapper: ProfileSwapper,
-        queue: SchedulingQueue,
+        records: ProfileRecords,
+        builder: StatusBuilder,
         writes: KubeWriter,
         clock: Clock,
     ) -> None:
-        self.inputs = StatusInputs()
         self._live = live
-        self._swapper = swapper
-        self._queue = queue
+        self._records = records
+        self._builder = builder
+        self.inputs = builder.inputs
         self._writes = writes
         self._clock = clock
         self._written: dict[ObjectIdentity, _Written] = {}
@@ -157,9 +145,9 @@ class ProfileStatusWriter:
             ):
                 await self._write(desired)
         known = {
-            _identity("SchedulerProfile", record.body) for record in self._swapper.records.values()
+            _identity("SchedulerProfile", record.body) for record in self._records.profiles.values()
         }
-        known |= {_identity("PluginConfig", body) for body in self._swapper.configs.values()}
+        known |= {_identity("PluginConfig", body) for body in self._records.configs.values()}
         self._written = {key: written for key, written in self._written.items() if key in known}
         self._not_before = {key: moment for key, moment in self._not_before.items() if key in known}
 
@@ -167,129 +155,37 @@ class ProfileStatusWriter:
         """Each object, and what makes what is to be told of it: one by one, as things change
         between two writes.
         """
-        for record in list(self._swapper.records.values()):
+        for record in list(self._records.profiles.values()):
             if record.resolution is not None:
                 yield (
                     _identity("SchedulerProfile", record.body),
                     functools.partial(self._of_profile, record),
                 )
-        for name, body in list(self._swapper.configs.items()):
+        for name, body in list(self._records.configs.items()):
             yield _identity("PluginConfig", body), functools.partial(self._of_config, name, body)
 
     def _of_profile(self, record: ProfileRecord) -> DesiredStatus:
+        identity = _identity("SchedulerProfile", record.body)
         return DesiredStatus(
-            _identity("SchedulerProfile", record.body),
-            self.profile_status(record),
+            identity,
+            self._builder.of_profile(record, self._old_conditions(identity, record.body)),
             record.body,
             self._writes.profile_status,
         )
 
     def _of_config(self, name: str, body: Body) -> DesiredStatus:
+        identity = _identity("PluginConfig", body)
         return DesiredStatus(
-            _identity("PluginConfig", body),
-            self.config_status(name, body),
+            identity,
+            self._builder.of_config(name, body, self._old_conditions(identity, body)),
             body,
             self._writes.plugin_config_status,
         )
-
-    # ---- what the status is ----------------------------------------------------------------------
-
-    def profile_status(self, record: ProfileRecord) -> StatusBody:
-        """The whole status of a profile, conditions included; of one that another installation
-        serves, no more than that.
-        """
-        active, resolution = record.active, record.resolution
-        old = self._old_conditions(_identity("SchedulerProfile", record.body), record.body)
-        said = {
-            "observedGeneration": record.generation,
-            "conditions": profile_conditions(record, self.inputs, old, self._clock.now()),
-        }
-        if any(
-            error.reason == conditions.ConditionReason.CLAIMED_BY_ANOTHER
-            for error in record.conflicts
-        ):
-            return said
-        return {
-            **said,
-            "schedulerName": resolution.scheduler_name if resolution is not None else None,
-            "desiredRevision": resolution.id if resolution is not None else None,
-            "activeRevision": active.revision.id if active is not None else None,
-            "activeSince": timestamp(active.since) if active is not None else None,
-            "pluginConfigs": self._plugin_configs(record),
-            "pluginConfigCount": len(resolution.configs) if resolution is not None else 0,
-            "drainingCycles": self._swapper.prune_superseded(record),
-            "leader": leader_status(self.inputs.leadership()),
-            "queue": self._queue_status(record),
-            "effective": effective_plugins(record),
-            "replicas": self._replicas(record),
-            "claimedBy": self.inputs.claimed_by,
-        }
-
-    def config_status(self, name: str, body: Mapping[str, Any]) -> StatusBody:
-        """The whole status of a PluginConfig."""
-        users = sorted(
-            r.name
-            for r in self._swapper.records.values()
-            if r.resolution is not None and name in r.resolution.configs
-        )
-        errors, text = self._swapper.config_facts.of(name, body)
-        accepted = condition_for(conditions.ConditionType.ACCEPTED, errors, "Valid")
-        generation = bodies.generation(body)
-        old = self._old_conditions(_identity("PluginConfig", body), body)
-        return {
-            "observedGeneration": generation,
-            "hash": text,
-            "profiles": users,
-            "profileCount": len(users),
-            "conditions": conditions.merge(old, [accepted], generation, self._clock.now()),
-        }
 
     def _old_conditions(self, key: ObjectIdentity, body: Body) -> Sequence[object]:
         written = self._written.get(key)
         found = (written.status if written is not None else bodies.status(body)).get("conditions")
         return found if isinstance(found, list) else []
-
-    def _plugin_configs(self, record: ProfileRecord) -> list[StatusBody]:
-        desired = dict(record.resolution.configs) if record.resolution is not None else {}
-        active = dict(record.active.resolution.configs) if record.active is not None else {}
-        generations = (("observedGeneration", desired), ("activeGeneration", active))
-        return [
-            {
-                "name": name,
-                **{field: configs[name] for field, configs in generations if name in configs},
-            }
-            for name in sorted({*desired, *active})
-        ]
-
-    def _queue_status(self, record: ProfileRecord) -> StatusBody:
-        name = record.resolution.scheduler_name if record.resolution is not None else record.name
-        counts = self._queue.counts(name)
-        status: StatusBody = {
-            "active": counts.active + counts.unserved,
-            "backoff": counts.backoff,
-            "unschedulable": counts.unschedulable,
-            "gated": counts.gated,
-            "inFlight": counts.in_flight,
-            "oldestPendingSince": None,
-        }
-        if counts.oldest is not None:
-            age = datetime.timedelta(seconds=self._clock.boottime() - counts.oldest)
-            status["oldestPendingSince"] = timestamp(
-                (self._clock.now() - age).replace(microsecond=0)
-            )
-        return status
-
-    def _replicas(self, record: ProfileRecord) -> list[StatusBody]:
-        leadership = self.inputs.leadership()
-        leader = leadership.identity if leadership is not None else ""
-        return [
-            {
-                "identity": r.identity,
-                "role": "Leader" if r.identity == leader else "Standby",
-                "revision": r.revisions.get(record.name, ""),
-            }
-            for r in sorted(self.inputs.replicas, key=lambda replica: replica.identity)
-        ]
 
     # ---- writing ---------------------------------------------------------------------------------
 
@@ -391,35 +287,6 @@ def _contains(status: object, ours: object) -> bool:
     if isinstance(ours, (list, tuple)) and isinstance(status, (list, tuple)):
         return len(ours) == len(status) and all(map(_contains, status, ours))
     return bool(ours == status)
-
-
-def effective_plugins(record: ProfileRecord) -> StatusBody | None:
-    """What really runs, in order, by extension point; weights at score. None takes a point away
-    that was there before.
-    """
-    if record.active is None:
-        return None
-    revision = record.active.revision
-    shown: StatusBody = {
-        point.value: list(names) or None for point, names in revision.points.items()
-    }
-    shown["score"] = [
-        {"name": name, "weight": revision.weights[name]}
-        for name in revision.points[ExtensionPoint.SCORE]
-    ] or None
-    return shown
-
-
-def leader_status(leadership: Leadership | None) -> StatusBody | None:
-    """Who leads, for status."""
-    if leadership is None:
-        return None
-    return {
-        "identity": leadership.identity,
-        "since": leadership.since,
-        "transitions": leadership.transitions,
-        "renewTime": leadership.renewed,
-    }
 
 
 def _without_lagging(status: StatusBody) -> StatusBody:

@@ -8,9 +8,10 @@ hung in one replica would hang in the next.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Mapping
 
 from moorage.core.framework.registry import Registry
+from moorage.engine.profiles.swap import ProfileSwapper
 from moorage.ports.errors import Forbidden
 from moorage.ports.kube import KubeReader
 from moorage.ports.quarantine_record import QUARANTINE_ANNOTATION
@@ -19,9 +20,7 @@ log = logging.getLogger(__name__)
 
 
 class PluginQuarantine:
-    """``plugins`` maps the plugins that are out to why, and is the resolver's own; ``heed`` is told
-    of those that came or went.
-    """
+    """``plugins`` maps the plugins that are out to why, and is the resolver's own."""
 
     def __init__(
         self,
@@ -29,7 +28,7 @@ class PluginQuarantine:
         reads: KubeReader,
         lease: str,
         plugins: dict[str, str],
-        heed: Callable[[Collection[str]], None],
+        swapper: ProfileSwapper,
     ) -> None:
         self._versions = {
             name: spec.guard.version for name, spec in registry.items() if spec.guard is not None
@@ -37,7 +36,7 @@ class PluginQuarantine:
         self._reads = reads
         self._lease = lease
         self._plugins = plugins
-        self._on_changed = heed
+        self._swapper = swapper
 
     async def refresh(self) -> None:
         """Read the record. Without plugins from outside the tree there is nothing to look for."""
@@ -64,7 +63,7 @@ class PluginQuarantine:
             )
         self._plugins.clear()
         self._plugins.update(now)
-        self._on_changed(changed)
+        self._swapper.quarantine(changed)
 
     def _why(self, version: str) -> str:
         return (

@@ -5,19 +5,21 @@ its own rights.
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import logging
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple, ParamSpec
 
 from moorage.core.framework.registry import RequiredAccess
 from moorage.engine.live_revisions import LiveRevisions
+from moorage.engine.profile_records import ProfileRecords
 from moorage.engine.profiles.profile_conditions import (
     RequiredRight,
     StatusInputs,
     rights_required_by,
 )
 from moorage.engine.profiles.profile_status import ProfileStatusWriter
-from moorage.engine.profiles.swap import ProfileSwapper
+from moorage.engine.profiles.quarantine import PluginQuarantine
 from moorage.ports.bundle import Ports
 from moorage.ports.errors import EdgeError
 from moorage.ports.guards import guard
@@ -85,30 +87,21 @@ def rights_to(need: RequiredRight) -> tuple[AccessRight, ...]:
     )
 
 
+@dataclasses.dataclass(eq=False, kw_only=True)
 class ReplicaMonitor:
-    """Announces this replica, and for the leader looks at the others and at its rights."""
+    """Announces this replica, and for the leader looks at the others and at its rights. It does so
+    soon when ``changed`` is set: the live revisions may be others.
+    """
 
-    def __init__(
-        self,
-        live: LiveRevisions,
-        ports: Ports,
-        look_at_quarantine: Callable[[], Awaitable[None]],
-    ) -> None:
-        self._live = live
-        self._identity = ports.identity
-        self._clock = ports.clock
-        self._announcer = ports.announcer
-        self._reads = ports.reads
-        self._writes = ports.writes
-        self._refresh_quarantine = look_at_quarantine
-        self._changed = asyncio.Event()
-        self._rights_due = float("-inf")
+    live: LiveRevisions
+    records: ProfileRecords
+    status: ProfileStatusWriter
+    quarantine: PluginQuarantine
+    changed: asyncio.Event
+    ports: Ports
+    _rights_due: float = dataclasses.field(default=float("-inf"), init=False)
 
-    def notify(self) -> None:
-        """The live revisions changed: say so soon."""
-        self._changed.set()
-
-    async def run(self, swapper: ProfileSwapper, reconciler: ProfileStatusWriter) -> None:
+    async def run(self) -> None:
         """Go round until cancelled; take back the announcement at the end.
 
         A change is followed by two rounds: the other replicas need a moment to follow it, and the
@@ -117,13 +110,13 @@ class ReplicaMonitor:
         settled = False
         try:
             while True:
-                self._changed.clear()
-                await self.check_once(swapper, reconciler)
-                await self._clock.sleep(ROUND_INTERVAL_SECONDS)
+                self.changed.clear()
+                await self.check_once()
+                await self.ports.clock.sleep(ROUND_INTERVAL_SECONDS)
                 changed = (
                     await self._changed_within(REPLICA_PERIOD_SECONDS)
                     if settled
-                    else self._changed.is_set()
+                    else self.changed.is_set()
                 )
                 settled = not changed
         finally:
@@ -132,23 +125,23 @@ class ReplicaMonitor:
     async def _changed_within(self, seconds: float) -> bool:
         try:
             async with asyncio.timeout(seconds):
-                return await self._changed.wait()
+                return await self.changed.wait()
         except TimeoutError:
             return False
 
-    async def check_once(self, swapper: ProfileSwapper, reconciler: ProfileStatusWriter) -> None:
+    async def check_once(self) -> None:
         """One look around. What fails is looked at again next time."""
         live = {
             record.name: record.active.revision.id
-            for record in swapper.records.values()
+            for record in self.records.profiles.values()
             if record.active is not None
         }
-        await self._try(self._announcer.announce, self._identity, live)
-        await self._try(self._refresh_quarantine)
-        if self._live.leading:
-            await self._try(self._check_replicas, reconciler.inputs)
-            await self._try(self._check_rights, reconciler.inputs, swapper)
-            reconciler.notify()
+        await self._try(self.ports.announcer.announce, self.ports.election.identity, live)
+        await self._try(self.quarantine.refresh)
+        if self.live.leading:
+            await self._try(self._check_replicas, self.status.inputs)
+            await self._try(self._check_rights, self.status.inputs)
+            self.status.notify()
 
     async def _try(
         self, look: Callable[P, Awaitable[None]], *args: P.args, **kwargs: P.kwargs
@@ -165,17 +158,17 @@ class ReplicaMonitor:
                 )
 
     async def _check_replicas(self, inputs: StatusInputs) -> None:
-        inputs.replicas = tuple(await self._reads.replicas())
-        for identity in await self._reads.dead_replicas():
-            await self._writes.delete_replica(identity)
+        inputs.replicas = tuple(await self.ports.reads.replicas())
+        for identity in await self.ports.reads.dead_replicas():
+            await self.ports.writes.delete_replica(identity)
 
-    async def _check_rights(self, inputs: StatusInputs, swapper: ProfileSwapper) -> None:
-        if self._clock.boottime() < self._rights_due:
+    async def _check_rights(self, inputs: StatusInputs) -> None:
+        if self.ports.clock.boottime() < self._rights_due:
             return
         inputs.missing_rights = await self._missing(RIGHTS)
         made = [
             record.resolution.made
-            for record in swapper.records.values()
+            for record in self.records.profiles.values()
             if record.resolution is not None
         ]
         needs = {
@@ -185,13 +178,13 @@ class ReplicaMonitor:
             for need in rights_required_by(revision)
         }
         inputs.missing_for = {need: await self._missing(rights) for need, rights in needs.items()}
-        self._rights_due = self._clock.boottime() + REPLICA_PERIOD_SECONDS
+        self._rights_due = self.ports.clock.boottime() + REPLICA_PERIOD_SECONDS
 
     async def _missing(self, rights: tuple[AccessRight, ...]) -> tuple[str, ...]:
-        return tuple([str(right) for right in rights if not await self._reads.allowed(*right)])
+        return tuple([str(right) for right in rights if not await self.ports.reads.allowed(*right)])
 
     async def _withdraw(self) -> None:
         try:
-            await self._announcer.withdraw(self._identity)
+            await self.ports.announcer.withdraw(self.ports.election.identity)
         except EdgeError as error:
             log.info("the announcement could not be taken back, it expires: %s", error)

@@ -15,8 +15,7 @@ from moorage.core.objects.pods import Pod
 from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
 from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.engine.live_revisions import LiveRevisions
-from moorage.engine.profile_records import ProfileRecord
-from moorage.engine.profiles.swap import ProfileSwapper
+from moorage.engine.profile_records import ProfileRecord, ProfileRecords
 from moorage.engine.reports.pod_conditions import (
     SCHEDULER_ERROR,
     PodConditionUpdate,
@@ -214,12 +213,12 @@ class PodsOfInvalidProfiles:
     def __init__(
         self,
         live: LiveRevisions,
-        swapper: ProfileSwapper,
+        records: ProfileRecords,
         queue: SchedulingQueue,
         failures: PodConditionWriter,
     ) -> None:
         self._live = live
-        self._swapper = swapper
+        self._records = records
         self._queue = queue
         self._pod_conditions = failures
 
@@ -245,7 +244,7 @@ class PodsOfInvalidProfiles:
 
     def _invalid_profiles(self) -> Iterator[ProfileRecord]:
         """Profiles whose pods only a better spec helps; none while another replica leads."""
-        for record in self._swapper.records.values() if self._live.leading else ():
+        for record in self._records.profiles.values() if self._live.leading else ():
             if record.active is None and record.errors and not record.conflicts:
                 yield record
 

@@ -12,8 +12,9 @@ from collections.abc import Callable
 
 from moorage.core.objects.meta import ObjectMeta, PartialObject, Struct, key
 from moorage.engine.live_revisions import LiveRevisions
+from moorage.engine.profile_records import ProfileRecords
 from moorage.ports.bundle import Ports
-from moorage.ports.event_recorder import Event, ObjectRef
+from moorage.ports.event_recorder import Event
 from moorage.ports.guards import guard
 from moorage.ports.kube import UnreadableObject
 
@@ -82,23 +83,22 @@ class KubeletRejections:
     """``ports.kube.ReflectorSink`` for failed pods. It counts while this replica leads; of
     those that were refused it keeps the UIDs.
 
-    ``profile(scheduler_name)`` gives the profile that has this schedulerName, None for a name of
-    somebody else's; ``resources`` are the names of resources that nodes have, so that the reasons
-    in metrics are bounded.
+    ``resources`` are the names of resources that nodes have, so that the reasons in metrics are
+    bounded.
     """
 
     def __init__(
         self,
         live: LiveRevisions,
         ports: Ports,
-        profile: Callable[[str], ObjectRef | None],
+        records: ProfileRecords,
         resources: Callable[[str], bool],
     ) -> None:
         self._live = live
         self._clock = ports.clock
         self._events = ports.events
         self._telemetry = ports.telemetry
-        self._profile = profile
+        self._records = records
         self._is_resource = resources
         self._known: set[str] = set()
         self._listed: set[str] | None = None
@@ -139,7 +139,7 @@ class KubeletRejections:
 
     def _count(self, pod: FailedPod) -> None:
         name, node, status = pod.spec.scheduler_name, pod.spec.node_name, pod.status
-        profile = self._profile(name)
+        profile = self._records.of_scheduler(name)
         if profile is None:
             return
         reason = status.reason if self._is_known(status.reason) else OTHER_REASON
@@ -160,7 +160,12 @@ class KubeletRejections:
             note = f"The kubelet of node {node} refused pod {key(pod)}: {why}"
             self._events.record(
                 Event(
-                    profile, "KubeletRejected", note, "Binding", controller="moorage", warning=True
+                    profile.reference,
+                    "KubeletRejected",
+                    note,
+                    "Binding",
+                    controller="moorage",
+                    warning=True,
                 )
             )
 

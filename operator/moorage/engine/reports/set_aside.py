@@ -47,12 +47,6 @@ class UnreadableObjects:
         """How many objects are set aside, by resource."""
         return {sink.resource: len(sink.aside) for sink in self._sinks}
 
-    def profiles_reconciled(self) -> None:
-        """Profiles were reconciled: waiting pods may be ours from now on."""
-        self._pods.unreported.update(
-            {uid: aside for uid, aside in self._pods.aside.items() if self._pods.waiting_aside(uid)}
-        )
-
     def report_due(self) -> None:
         """Tell of those that were not told of yet, some at a time."""
         for sink in self._sinks:

@@ -1,0 +1,40 @@
+"""Synced kinds: which stored kinds are up to date, so that it can be decided by them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from moorage.core.framework.revisions import Revision
+from moorage.ports.stored_kinds import StoredKind
+
+
+class SyncedKinds:
+    """A kind is up to date when it was listed once and, on a leader, when it holds what the API
+    server held when the lease was had.
+    """
+
+    def __init__(self, kinds: Iterable[StoredKind]) -> None:
+        self._kinds = {kind.struct: kind for kind in kinds}
+        self._unlisted = {kind.name for kind in self._kinds.values()}
+        self._late: set[str] = set()
+
+    def listed(self, kind: StoredKind) -> None:
+        """A whole list of this kind is in."""
+        self._unlisted.discard(kind.name)
+
+    def lead(self, late: Collection[str]) -> None:
+        """The lease is had; these resources have not caught up since."""
+        self._late = set(late)
+
+    def caught_up(self, resource: str) -> None:
+        """A resource that was late holds now what the API server held when the lease was had."""
+        self._late.discard(resource)
+
+    def missing(self, revision: Revision) -> tuple[str, ...]:
+        """The resources that a revision's plugins read and that are not up to date."""
+        return tuple(
+            kind.name
+            for struct, kind in self._kinds.items()
+            if struct in revision.required_kinds
+            and (kind.name in self._unlisted or kind.name in self._late)
+        )

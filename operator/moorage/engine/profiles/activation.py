@@ -1,0 +1,151 @@
+"""Activation: a revision begins to decide for a profile, is held, or decides no more.
+
+Each is one synchronous step: which revision is live, how the queue takes the profile's pods, and
+what becomes of those that are under way change together.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+
+from moorage.api.resolution import Resolution
+from moorage.core.framework.evaluation.evaluator import Evaluator
+from moorage.core.queue.scheduling_queue import SchedulingQueue
+from moorage.engine.intake.synced_kinds import SyncedKinds
+from moorage.engine.live_revisions import LiveRevisions
+from moorage.engine.profile_records import ActiveRevision, ProfileRecord
+from moorage.engine.scheduling.pods_under_way import PodsUnderWay
+from moorage.ports.bundle import Ports
+
+swaps = logging.getLogger("moorage.swaps")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class SwapTargets:
+    """What a swap acts on beside the live revisions."""
+
+    queue: SchedulingQueue
+    evaluator: Evaluator
+    under_way: PodsUnderWay
+
+
+class RevisionActivator:
+    """See the module's docstring."""
+
+    def __init__(
+        self, live: LiveRevisions, targets: SwapTargets, synced: SyncedKinds, ports: Ports
+    ) -> None:
+        self._live = live
+        self._queue = targets.queue
+        self._evaluator = targets.evaluator
+        self._under_way = targets.under_way
+        self._synced = synced
+        self._clock = ports.clock
+        self._events = ports.events
+        self._telemetry = ports.telemetry
+
+    def tick(self, record: ProfileRecord) -> None:
+        """Move pods that a swap has not moved yet, and forget revisions that nothing goes on by."""
+        self.requeue_due(record)
+        record.prune_superseded(self._under_way.count)
+
+    def activate(
+        self, record: ProfileRecord, resolution: Resolution, last_good: bool = False
+    ) -> None:
+        """Make this revision decide, from the next pod on. One synchronous step: nobody sees half
+        of it.
+        """
+        revision = resolution.revision
+        started = self._clock.boottime()
+        old = record.active.revision if record.active is not None else None
+        record.active = ActiveRevision(revision, resolution, self._clock.now(), last_good)
+        self._live[revision.scheduler_name] = revision
+        self.serve_or_hold(record)
+        if old is not None:
+            record.superseded.append(old)
+            record.pending_requeue |= revision.changed_since(old)
+        self.requeue_due(record)
+        seconds = self._clock.boottime() - started
+        self._telemetry.swap(record.name, "swapped", seconds)
+        extra = {
+            "profile": record.name,
+            "revision": revision.id,
+            "replaces": old.id if old is not None else "",
+            "seconds": round(seconds, 6),
+            "at": round(started + seconds, 4),
+        }
+        swaps.info("swapped", extra=extra)
+        if old is not None:
+            self._evaluator.retire(old)
+        if self._live.leading:
+            note = (
+                f"Revision {revision.id} decides for pods with schedulerName "
+                f"{revision.scheduler_name!r}"
+            )
+            self._events.record(record.event("Activated", note))
+
+    def requeue_due(self, record: ProfileRecord) -> None:
+        """Move the pods that changed plugins had refused, at most once per initial backoff of the
+        profile.
+        """
+        now = self._clock.boottime()
+        if (
+            record.active is None
+            or not record.pending_requeue
+            or now < record.requeued_at + record.active.resolution.initial_backoff
+        ):
+            return
+        name = record.active.revision.scheduler_name
+        self._queue.move_rejected_by(name, record.pending_requeue, now)
+        record.pending_requeue = frozenset()
+        record.requeued_at = now
+
+    def serve_or_hold(self, record: ProfileRecord) -> None:
+        """Have the queue take its pods as the profile wants them now, or hold them."""
+        if record.active is None:
+            return
+        revision = record.active.revision
+        record.waits_for = self._synced.missing(revision)
+        config = (
+            None if record.suspended or record.waits_for else record.active.resolution.queue_config
+        )
+        self._queue.set_profile(revision.scheduler_name, config, self._clock.boottime())
+        if config is None:
+            why = (
+                "is suspended"
+                if record.suspended
+                else f"waits until {', '.join(record.waits_for)} are up to date"
+            )
+            self._under_way.interrupt_profile(
+                revision.scheduler_name, f"SchedulerProfile {record.name!r} {why}"
+            )
+
+    def misses_kinds(self, record: ProfileRecord, resolution: Resolution) -> bool:
+        """Whether a revision would decide by objects that are not up to date yet; then it waits for
+        them, and says so.
+        """
+        record.missing_kinds = self._synced.missing(resolution.revision)
+        record.waiting_reason = (
+            f"{', '.join(record.missing_kinds)} are not up to date yet"
+            if record.missing_kinds
+            else ""
+        )
+        return bool(record.missing_kinds)
+
+    def deactivate(self, record: ProfileRecord) -> None:
+        """It decides no more: pods of its schedulerName are held until a profile of that name
+        decides.
+        """
+        active, record.active = record.active, None
+        if active is None:
+            return
+        revision = active.revision
+        record.superseded.append(revision)
+        del self._live[revision.scheduler_name]
+        self._queue.set_profile(revision.scheduler_name, None, self._clock.boottime())
+        self._under_way.interrupt_profile(
+            revision.scheduler_name,
+            f"SchedulerProfile {record.name!r} serves this schedulerName no more",
+        )
+        self._evaluator.retire(revision)

@@ -1,0 +1,160 @@
+"""Desired status: what the status of a SchedulerProfile or a PluginConfig should say."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+from collections.abc import Sequence
+from typing import Any
+
+from moorage.api import bodies, conditions
+from moorage.api.bodies import Body
+from moorage.api.conditions import timestamp
+from moorage.core.framework.interfaces import ExtensionPoint
+from moorage.core.queue.scheduling_queue import SchedulingQueue
+from moorage.engine.profile_records import ProfileRecord, ProfileRecords
+from moorage.engine.profiles.profile_conditions import (
+    StatusInputs,
+    condition_for,
+    profile_conditions,
+)
+from moorage.engine.profiles.resolving import PluginConfigResults
+from moorage.engine.scheduling.pods_under_way import PodsUnderWay
+from moorage.ports.clock import Clock
+from moorage.ports.leadership import Election, Leadership
+
+StatusBody = dict[str, Any]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class StatusBuilder:
+    """See the module's docstring. ``old`` are the conditions that the object has."""
+
+    records: ProfileRecords
+    config_results: PluginConfigResults
+    queue: SchedulingQueue
+    under_way: PodsUnderWay
+    inputs: StatusInputs
+    election: Election
+    claimed_by: str
+    """namespace/lease of this installation."""
+    clock: Clock
+
+    def of_profile(self, record: ProfileRecord, old: Sequence[object]) -> StatusBody:
+        """The whole status of a profile, conditions included; of one that another installation
+        serves, no more than that.
+        """
+        active, resolution = record.active, record.resolution
+        said = {
+            "observedGeneration": record.generation,
+            "conditions": profile_conditions(record, self.inputs, old, self.clock.now()),
+        }
+        if any(
+            error.reason == conditions.ConditionReason.CLAIMED_BY_ANOTHER
+            for error in record.conflicts
+        ):
+            return said
+        return {
+            **said,
+            "schedulerName": resolution.scheduler_name if resolution is not None else None,
+            "desiredRevision": resolution.id if resolution is not None else None,
+            "activeRevision": active.revision.id if active is not None else None,
+            "activeSince": timestamp(active.since) if active is not None else None,
+            "pluginConfigs": self._plugin_configs(record),
+            "pluginConfigCount": len(resolution.configs) if resolution is not None else 0,
+            "drainingCycles": record.prune_superseded(self.under_way.count),
+            "leader": leader_status(self.election.leadership),
+            "queue": self._queue_status(record),
+            "effective": effective_plugins(record),
+            "replicas": self._replicas(record),
+            "claimedBy": self.claimed_by,
+        }
+
+    def of_config(self, name: str, body: Body, old: Sequence[object]) -> StatusBody:
+        """The whole status of a PluginConfig."""
+        users = sorted(
+            r.name
+            for r in self.records.profiles.values()
+            if r.resolution is not None and name in r.resolution.configs
+        )
+        errors, text = self.config_results.of(name, body)
+        accepted = condition_for(conditions.ConditionType.ACCEPTED, errors, "Valid")
+        generation = bodies.generation(body)
+        return {
+            "observedGeneration": generation,
+            "hash": text,
+            "profiles": users,
+            "profileCount": len(users),
+            "conditions": conditions.merge(old, [accepted], generation, self.clock.now()),
+        }
+
+    def _plugin_configs(self, record: ProfileRecord) -> list[StatusBody]:
+        desired = dict(record.resolution.configs) if record.resolution is not None else {}
+        active = dict(record.active.resolution.configs) if record.active is not None else {}
+        generations = (("observedGeneration", desired), ("activeGeneration", active))
+        return [
+            {
+                "name": name,
+                **{field: configs[name] for field, configs in generations if name in configs},
+            }
+            for name in sorted({*desired, *active})
+        ]
+
+    def _queue_status(self, record: ProfileRecord) -> StatusBody:
+        name = record.resolution.scheduler_name if record.resolution is not None else record.name
+        counts = self.queue.counts(name)
+        status: StatusBody = {
+            "active": counts.active + counts.unserved,
+            "backoff": counts.backoff,
+            "unschedulable": counts.unschedulable,
+            "gated": counts.gated,
+            "inFlight": counts.in_flight,
+            "oldestPendingSince": None,
+        }
+        if counts.oldest is not None:
+            age = datetime.timedelta(seconds=self.clock.boottime() - counts.oldest)
+            status["oldestPendingSince"] = timestamp(
+                (self.clock.now() - age).replace(microsecond=0)
+            )
+        return status
+
+    def _replicas(self, record: ProfileRecord) -> list[StatusBody]:
+        leadership = self.election.leadership
+        leader = leadership.identity if leadership is not None else ""
+        return [
+            {
+                "identity": r.identity,
+                "role": "Leader" if r.identity == leader else "Standby",
+                "revision": r.revisions.get(record.name, ""),
+            }
+            for r in sorted(self.inputs.replicas, key=lambda replica: replica.identity)
+        ]
+
+
+def effective_plugins(record: ProfileRecord) -> StatusBody | None:
+    """What really runs, in order, by extension point; weights at score. None takes a point away
+    that was there before.
+    """
+    if record.active is None:
+        return None
+    revision = record.active.revision
+    shown: StatusBody = {
+        point.value: list(names) or None for point, names in revision.points.items()
+    }
+    shown["score"] = [
+        {"name": name, "weight": revision.weights[name]}
+        for name in revision.points[ExtensionPoint.SCORE]
+    ] or None
+    return shown
+
+
+def leader_status(leadership: Leadership | None) -> StatusBody | None:
+    """Who leads, for status."""
+    if leadership is None:
+        return None
+    return {
+        "identity": leadership.identity,
+        "since": leadership.since,
+        "transitions": leadership.transitions,
+        "renewTime": leadership.renewed,
+    }
