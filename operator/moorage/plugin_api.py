@@ -69,9 +69,9 @@ from moorage.engine.binding.actors.contract import (
     PermitWait,
     PostBindActor,
     PreBindActor,
-    pod_ref,
 )
 from moorage.engine.binding.actors.registrations import PluginRegistration
+from moorage.ports.kube import pod_ref
 
 __all__ = [
     "ARGUMENTS",

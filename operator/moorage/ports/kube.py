@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from moorage.core.objects.meta import HasMetadata, ObjectMeta, PartialObject
-from moorage.core.objects.pods import ContainerExtendedResourceRequest
+from moorage.core.objects.pods import ContainerExtendedResourceRequest, Pod
 from moorage.core.objects.resource_claims import Allocation, ResourceClaim
 from moorage.core.objects.storage import PersistentVolume, PersistentVolumeClaim
 
@@ -154,6 +154,11 @@ class PodRef:
     namespace: str
     name: str
     uid: str
+
+
+def pod_ref(pod: Pod) -> PodRef:
+    """The pod as writes name it."""
+    return PodRef(pod.metadata.namespace, pod.metadata.name, pod.metadata.uid)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

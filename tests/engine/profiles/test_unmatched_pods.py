@@ -15,7 +15,6 @@ from moorage.core.objects.pods import Pod, SchedulingGate
 from moorage.core.plugins.priority_sort import PrioritySort
 from moorage.core.queue.pod_group_members import PodGroupTracker
 from moorage.core.queue.scheduling_queue import SchedulingQueue
-from moorage.engine.binding.actors.contract import pod_ref
 from moorage.engine.live_revisions import LiveRevisions
 from moorage.engine.profiles.unmatched_pods import (
     MAX_REMEMBERED,
@@ -23,6 +22,7 @@ from moorage.engine.profiles.unmatched_pods import (
     SLICE_SECONDS,
     UnmatchedPods,
 )
+from moorage.ports.kube import pod_ref
 from tests.builders import make_node, make_pod
 from tests.engine.running import Running
 from tests.engine.worlds import a_body, make_ports, versioned

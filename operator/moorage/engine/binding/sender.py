@@ -17,10 +17,11 @@ from moorage.core.framework.extenders import Extender
 from moorage.core.framework.interfaces import ExtensionPoint
 from moorage.core.framework.status import Code, Status, error_status
 from moorage.core.objects.meta import key
-from moorage.engine.binding.actors.contract import Actor, BindActor, pod_ref
+from moorage.engine.binding.actors.contract import Actor, BindActor
 from moorage.ports.bundle import Ports
 from moorage.ports.errors import Conflict, EdgeError, Fenced, NotFound, Refused, Retryable
 from moorage.ports.guards import FAULTS
+from moorage.ports.kube import pod_ref
 from moorage.ports.repeated_logs import once_per_bug
 from moorage.ports.retrying import Backoff
 

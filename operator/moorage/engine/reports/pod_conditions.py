@@ -23,12 +23,11 @@ from moorage.core.cycle.context import Diagnosis
 from moorage.core.framework.revisions import Revision
 from moorage.core.objects.meta import key
 from moorage.core.objects.pods import Pod
-from moorage.engine.binding.actors.contract import pod_ref
 from moorage.ports.clock import Clock
 from moorage.ports.errors import Conflict, EdgeError, Fenced, NotFound, Refused, Retryable
 from moorage.ports.event_recorder import Event, EventRecorder, ObjectRef
 from moorage.ports.guards import guard
-from moorage.ports.kube import KubeWriter
+from moorage.ports.kube import KubeWriter, pod_ref
 from moorage.ports.repeated_logs import once_per_bug
 from moorage.ports.retrying import Backoff
 

@@ -37,7 +37,6 @@ from moorage.core.queue.entry_heap import EntryHeap
 from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
 from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.engine.background_tasks import BackgroundTasks
-from moorage.engine.binding.actors.contract import pod_ref
 from moorage.engine.reports.pod_conditions import attempt_error
 from moorage.engine.scheduling.attempt import SchedulingAttempt, give_back
 from moorage.engine.scheduling.attempts import SchedulingAttempts
@@ -46,6 +45,7 @@ from moorage.ports.bundle import Ports
 from moorage.ports.errors import EdgeError
 from moorage.ports.extender_calls import CandidateNodes, NodeVictims
 from moorage.ports.guards import FAULTS, guard
+from moorage.ports.kube import pod_ref
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")

@@ -33,12 +33,12 @@ from moorage.core.objects.pods import Pod
 from moorage.core.plugins.default_preemption.plugin import BY_PREEMPTION
 from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
 from moorage.engine.background_tasks import BackgroundTasks
-from moorage.engine.binding.actors.contract import pod_ref
 from moorage.engine.binding.binder import Binder
 from moorage.engine.reports.pod_conditions import PodConditionWriter, pod_condition, pod_object
 from moorage.ports.bundle import Ports
 from moorage.ports.errors import Conflict, EdgeError, EvictionBlocked, NotFound, Retryable
 from moorage.ports.event_recorder import Event
+from moorage.ports.kube import pod_ref
 from moorage.ports.retrying import Backoff
 
 log = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ from moorage.core.objects.pods import Pod
 from moorage.engine.binding.actors.object_waiter import ObjectWaiter
 from moorage.engine.binding.permit import WaitingPods
 from moorage.ports.clock import Clock
-from moorage.ports.kube import KubeReader, KubeWriter, PodRef
+from moorage.ports.kube import KubeReader, KubeWriter
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -89,8 +89,3 @@ class PostBindActor(Protocol):
 Actor: TypeAlias = object
 """One object per plugin, with the method of each extension point that its plugin acts at."""
 ActorFactory: TypeAlias = Callable[[ActorTools], Actor]
-
-
-def pod_ref(pod: Pod) -> PodRef:
-    """The pod as writes name it."""
-    return PodRef(pod.metadata.namespace, pod.metadata.name, pod.metadata.uid)

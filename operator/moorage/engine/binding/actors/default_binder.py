@@ -6,7 +6,8 @@ from typing import Any
 
 from moorage.core.framework.status import SUCCESS, Status
 from moorage.core.objects.pods import Pod
-from moorage.engine.binding.actors.contract import ActorTools, pod_ref
+from moorage.engine.binding.actors.contract import ActorTools
+from moorage.ports.kube import pod_ref
 
 
 class DefaultBinder:

@@ -27,8 +27,9 @@ from moorage.core.objects.pods import Pod
 from moorage.core.objects.resource_claims import Allocation, ResourceClaim
 from moorage.core.plugins.dynamic_resources.claim_reservation import ClaimRelease, ClaimReservation
 from moorage.engine.background_tasks import uninterrupted
-from moorage.engine.binding.actors.contract import ActorTools, UndoPreBind, pod_ref
+from moorage.engine.binding.actors.contract import ActorTools, UndoPreBind
 from moorage.ports.errors import Conflict, EdgeError, NotFound, Refused, Retryable
+from moorage.ports.kube import pod_ref
 from moorage.ports.retrying import Backoff
 
 log = logging.getLogger(__name__)
