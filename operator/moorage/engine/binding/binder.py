@@ -47,7 +47,7 @@ STEP_LIMIT_SECONDS = 3600.0
 their own.
 """
 CALL_LIMIT_SECONDS = 120.0
-"""Seconds that one plugin or extender may take to bind a pod, or to be told that it is bound."""
+"""Seconds that one plugin or extender may take to bind a pod, or to hear that it is bound."""
 OutcomeT = TypeVar("OutcomeT", bound=BindingOutcome | None)
 INTERRUPTED = BindingOutcome(False, error_status("the binding was interrupted"))
 
@@ -264,7 +264,7 @@ class Binder:
             try:
                 answer: Status | PermitWait = await permit.permit(pod, node, reserved)
             except FAULTS as error:
-                # told with the pod's name; an actor's bug fails this pod and no other
+                # logged with the pod's name; an actor's bug fails this pod and no other
                 return failed_outcome(placement, binding.step, error)
             if isinstance(answer, PermitWait):
                 holds[name] = answer.seconds
@@ -313,7 +313,7 @@ class Binder:
     async def _timed(
         self, point: ExtensionPoint, placement: ScheduleResult, step: Awaitable[OutcomeT]
     ) -> OutcomeT:
-        """Go through the plugins of an extension point, and tell how long that took."""
+        """Go through the plugins of an extension point, and measure how long that took."""
         began = self._clock.boottime()
         outcome = await step
         if placement.revision.points[point]:

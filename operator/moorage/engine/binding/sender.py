@@ -50,7 +50,7 @@ class BindingOutcome:
     bound: bool
     status: Status | None = None
     fenced: bool = False
-    """It was not sent, as this replica may not lead any more: nothing is to be told."""
+    """It was not sent, as this replica may not lead any more: nothing is to be reported."""
     unschedulable_plugin: str = ""
     """The plugin that refused it at permit."""
     node_changed: bool = False
@@ -75,7 +75,7 @@ class BindingSender:
         """Have it bound by the extender or the first bind plugin that takes the pod; how that
         ended, for sure.
 
-        ``begin`` is told of each of them before it is asked.
+        ``begin`` is called with each of them before it is asked.
         """
         if placement.revision.extenders and (outcome := await self._by_extender(placement, begin)):
             return outcome
@@ -88,7 +88,7 @@ class BindingSender:
                 except Retryable as error:
                     status = await self._bind_again(bind, placement, reserved, error)
             except FAULTS as error:
-                # told with the pod's name; an actor's bug fails this pod and no other
+                # logged with the pod's name; an actor's bug fails this pod and no other
                 return await self.settle(placement, running, error)
             if status.code is Code.SUCCESS:
                 return BOUND
@@ -167,10 +167,10 @@ class BindingSender:
             outcome_unknown=True,
         )
         outcome = await self.settle(placement, "", said)
-        for look in range(1, ASKED + 1):
+        for check in range(1, ASKED + 1):
             if outcome.status is None:
                 break
-            await self._clock.sleep(RETRY_DELAY_SECONDS.seconds(look))
+            await self._clock.sleep(RETRY_DELAY_SECONDS.seconds(check))
             outcome = await self.settle(placement, "", said)
         return outcome
 

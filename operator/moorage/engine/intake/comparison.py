@@ -1,5 +1,5 @@
-"""The comparison: what the watches have told, beside what the API server has, and what they did not
-tell put right.
+"""The comparison: what the watches have brought, beside what the API server has; what they missed
+is put right.
 
 The leader goes through all kinds, slowly: a list by pages of metadata, one after another, then a
 rest. What differs is looked at again a moment later, where it may have come by the watch; what
@@ -71,22 +71,22 @@ class CacheComparison:
         await self._leading.wait()
         while True:
             await self._clock.sleep(ROUND_INTERVAL_SECONDS)
-            for look, sink in self._compared:
+            for reader, sink in self._compared:
                 if sink.synced:
-                    with guard("comparing", resource=look.resource):
-                        await self._compare(look, sink)
+                    with guard("comparing", resource=reader.resource):
+                        await self._compare(reader, sink)
 
-    async def _compare(self, look: UncachedReader[Any], sink: ObjectSink[Any]) -> None:
+    async def _compare(self, reader: UncachedReader[Any], sink: ObjectSink[Any]) -> None:
         """One kind. What fails is left for the next round: a list that took too long, say."""
         try:
-            doubts = await self._suspected(look, sink)
+            doubts = await self._suspected(reader, sink)
         except EdgeError as error:
             if isinstance(error, NotFound) and not sink.known():
                 # neither has the kind: PodGroups, where nobody has installed their definition
                 return
             log.info(
                 "%s could not be compared with the API server, next time more: %s",
-                look.resource,
+                reader.resource,
                 error,
                 extra=once_per_failure(error),
             )
@@ -97,41 +97,41 @@ class CacheComparison:
         for doubt in doubts:
             if sink.state(doubt.identity) != doubt.ours:
                 continue  # it has come, or gone, by the watch
-            unread = 0 if await self._resolve(doubt, look, sink) else unread + 1
+            unread = 0 if await self._resolve(doubt, reader, sink) else unread + 1
             if unread == MAX_FAILED_READS:
                 return
             await self._clock.sleep(READ_INTERVAL_SECONDS)
 
     async def _resolve(
-        self, doubt: SuspectedDifference, look: UncachedReader[Any], sink: ObjectSink[Any]
+        self, doubt: SuspectedDifference, reader: UncachedReader[Any], sink: ObjectSink[Any]
     ) -> bool:
         """Read one object, and put right what differs; False where it cannot be read now, which
         costs no other its turn.
         """
         try:
-            found = await look.read(doubt.metadata.namespace, doubt.metadata.name)
+            found = await reader.read(doubt.metadata.namespace, doubt.metadata.name)
         except EdgeError as error:
             named = key(PartialObject(doubt.metadata))
             log.info(
                 "%s %s could not be read, next time more: %s",
-                look.resource,
+                reader.resource,
                 named,
                 error,
                 extra=once_per_failure(error),
             )
             return False
         if difference := put_right(doubt, found, sink):
-            self._report(look.resource, difference, doubt.metadata)
+            self._report(reader.resource, difference, doubt.metadata)
         return True
 
     async def _suspected(
-        self, look: UncachedReader[Any], sink: ObjectSink[Any]
+        self, reader: UncachedReader[Any], sink: ObjectSink[Any]
     ) -> list[SuspectedDifference]:
         """What differs from a list of one moment."""
         unseen, doubts, token = sink.known(), list[SuspectedDifference](), ""
         while True:
             await self._clock.sleep(PAGE_INTERVAL_SECONDS)
-            page = await look.page(token)
+            page = await reader.page(token)
             for metadata in page.objects:
                 identity = sink.identity(metadata)
                 unseen.pop(identity, None)

@@ -12,7 +12,7 @@ T = TypeVar("T", bound=HasMetadata)
 
 
 class LatestObjects(Generic[T]):
-    """By what tells objects of a kind apart: UID or name."""
+    """By UID or name, whichever identifies an object of the kind."""
 
     def __init__(self) -> None:
         self.objects: dict[str, T] = {}

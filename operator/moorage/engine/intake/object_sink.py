@@ -104,7 +104,7 @@ class ObjectSink(Generic[T]):
                 )
 
     def delete(self, obj: T | PartialObject) -> None:
-        """Gone. Where that cannot be written down now, the next list tells it again."""
+        """Gone. Where that cannot be written down now, the next list brings it again."""
         name = self.identity(obj.metadata)
         old, aside = self.objects.pop(name, None), self.aside.get(name)
         if old is None and aside is None:
@@ -136,8 +136,8 @@ class ObjectSink(Generic[T]):
     def _set_aside(
         self, obj: UnreadableObject, error: BaseException | None = None, *, gone: bool = False
     ) -> None:
-        """Leave it out of account, but for its place; told once with what failed, and once for each
-        object.
+        """Leave it out of account, but for its place; logged once with what failed, and once for
+        each object.
         """
         name, named = self.identity(obj.partial.metadata), key(obj.partial)
         if error is not None and not isinstance(error, _EXPECTED_ERRORS):

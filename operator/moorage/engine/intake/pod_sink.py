@@ -83,7 +83,7 @@ class PodSink(ObjectSink[Pod]):
 
     def on_unreadable(self, obj: UnreadableObject) -> None:
         """It takes its place on its node; a waiting one cannot be placed, and what is assumed of it
-        its binding will tell.
+        its binding will confirm or undo.
         """
         uid, node = obj.partial.metadata.uid, obj.node_name
         self.objects.pop(uid, None)

@@ -1,4 +1,4 @@
-"""Set aside: objects that could not be decoded, or that something failed on, are told of; by the
+"""Set aside: objects that could not be decoded, or that something failed on, are reported; by the
 leader, each once.
 
 Intake leaves them out of account until they change. A waiting pod of ours has an event and a
@@ -22,7 +22,7 @@ from moorage.ports.event_recorder import Event, EventRecorder, ObjectRef
 from moorage.ports.kube import UnreadableObject
 
 MAX_REPORTS_PER_STEP = 20
-"""Objects that are told of in one go."""
+"""Objects that are reported in one go."""
 
 
 class UnreadableObjects:
@@ -32,13 +32,13 @@ class UnreadableObjects:
         self,
         pods: LatestPods,
         sinks: Sequence[ObjectSink[Any]],
-        failures: PodConditionWriter,
+        pod_conditions: PodConditionWriter,
         events: EventRecorder,
         live: LiveRevisions,
     ) -> None:
         self._pods = pods
         self._sinks = sinks
-        self._pod_conditions = failures
+        self._pod_conditions = pod_conditions
         self._events = events
         self._live = live
 
@@ -48,7 +48,7 @@ class UnreadableObjects:
         return {sink.resource: len(sink.aside) for sink in self._sinks}
 
     def report_due(self) -> None:
-        """Tell of those that were not told of yet, some at a time."""
+        """Report those that were not reported yet, some at a time."""
         for sink in self._sinks:
             for name in list(sink.unreported)[:MAX_REPORTS_PER_STEP]:
                 self._report(sink, sink.unreported.pop(name))

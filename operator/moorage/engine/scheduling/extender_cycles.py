@@ -78,7 +78,7 @@ class _RunningCycle:
 
     def interrupt(self, why: str) -> None:
         """End it; "": the pod is gone. A task that has not begun must not be cancelled: it would
-        not even tell that it has ended.
+        not even end its cycle.
         """
         self.interruption, self.ended = why, True
         if self.running and self.task is not None:
@@ -229,7 +229,7 @@ class ExtenderCycles:
             return attempt_error(entry.pod, asking.revision, error)
 
     async def _filter_in_slices(self, asking: _RunningCycle) -> None:
-        """Have plugins look at all nodes in slices, so that the next step has it by it."""
+        """Run the plugins over all nodes in slices, so that the next step finds the results."""
         pod, revision, context = asking.entry.pod, asking.revision, self._context
 
         def refresh() -> None:

@@ -76,7 +76,7 @@ class GangAttempts:
 
     def includes(self, attempt: SchedulingAttempt) -> bool:
         """Whether the group of another attempt's pod is under way just now, so that which of it are
-        on their way cannot be told: the pod is tried later.
+        on their way is not known: the pod is tried later.
         """
         entry = attempt.entry
         now = self.groups.get(entry.scheduler_name, attempt)

@@ -39,11 +39,11 @@ class GangNominations:
     def __init__(
         self,
         nominations: Nominator,
-        failures: PodConditionWriter,
+        pod_conditions: PodConditionWriter,
         vain: Mapping[PodGroupState, Sequence[Diagnosis]],
     ) -> None:
         self._nominations = nominations
-        self._pod_conditions = failures
+        self._pod_conditions = pod_conditions
         self._unplaced = vain
         self._holder: PodGroupState | None = None
         self._until = 0.0

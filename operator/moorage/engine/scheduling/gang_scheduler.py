@@ -1,4 +1,4 @@
-"""The gang scheduler: attempts of pod groups, and what their members and their PodGroups are told.
+"""The gang scheduler: attempts of pod groups, and what is reported of their members and PodGroups.
 
 ``core.queue.pod_group_members`` says which members go together, ``core.cycle.gang_cycle`` places
 them; here both are joined to the engine.
@@ -30,8 +30,8 @@ from moorage.ports.bundle import Ports
 from moorage.ports.event_recorder import Event, ObjectRef
 
 SETTLE_SECONDS = 1.0
-"""Seconds between a change of a group that is not complete and what its members are told: more of
-them may be coming.
+"""Seconds between a change of a group that is not complete and what is written to its members: more
+of them may be coming.
 """
 REPORT_INTERVAL_SECONDS = 10.0
 """Seconds, at least, between two such tellings: with each one all gated members are written to."""
@@ -55,26 +55,26 @@ class GangScheduler:
         self,
         context: CycleContext,
         queue: SchedulingQueue,
-        failures: PodConditionWriter,
+        pod_conditions: PodConditionWriter,
         ports: Ports,
     ) -> None:
         self._context = context
         self._queue = queue
         self._groups = queue.groups
-        self._pod_conditions = failures
+        self._pod_conditions = pod_conditions
         self._clock = ports.clock
         self._events = ports.events
         self._due: dict[PodGroupState, float] = {}
-        """Groups that are not complete: when their members are to be told."""
+        """Groups that are not complete: when their members are to be written to."""
         self._last_report: dict[PodGroupState, float] = {}
         """When they last were."""
         self._unplaced: dict[PodGroupState, list[Diagnosis]] = {}
         """Groups that are complete and did not fit, and what was said of it."""
         self._overdue: dict[PodGroupState, float] = {}
-        """Groups of which it was told that they did not fit in time, and since when they had been
-        complete.
+        """Groups of which it was reported that they did not fit in time, and since when they had
+        been complete.
         """
-        self._holds = GangNominations(context.cache.nominations, failures, self._unplaced)
+        self._holds = GangNominations(context.cache.nominations, pod_conditions, self._unplaced)
 
     def attempt(
         self, entry: QueuedPodInfo, place: MemberPlacer, broken: Callable[[], str]
@@ -109,7 +109,7 @@ class GangScheduler:
 
     def binding_failed(self, entry: QueuedPodInfo, diagnosis: Diagnosis) -> None:
         """A pod that was placed could not be bound. A member of a group goes first the next time,
-        and its group is told.
+        and its group is reported.
         """
         if not entry.group or entry.state is not QueueState.IN_FLIGHT:
             return

@@ -80,11 +80,11 @@ class SchedulingLoop:
         """
         entry, began = attempt.entry, self.clock.boottime()
         revision = self.live.get(entry.scheduler_name)
-        who = self.extenders if revision is not None and revision.extenders else self.attempts
+        worker = self.extenders if revision is not None and revision.extenders else self.attempts
         try:
             self.budget.slice = self.turns.slice
             with self.budget, self.attempts.outcomes.undoing_on_error(entry, *entry.companions):
-                who.work_on(attempt)
+                worker.work_on(attempt)
         except OutOfTime:
             attempt.spent += self.clock.boottime() - began
             self.paused.append(attempt)

@@ -105,7 +105,7 @@ class NominationController:
         """A pod has come to a node: nominations end for which there is no room there any more, even
         when all have gone that go.
 
-        A pod in flight is left out: those that are to go for it may not have been told yet.
+        A pod in flight is left out: those that are to go for it may not have been evicted yet.
         """
         for pod in self._ours_on(node):
             record, entry = (

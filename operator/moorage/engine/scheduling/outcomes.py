@@ -133,7 +133,7 @@ class CycleOutcomes:
     def on_binding_done(
         self, entry: QueuedPodInfo, placement: ScheduleResult, outcome: BindingOutcome
     ) -> None:
-        """A binding: confirm it, or take the assumption back and wake whom that frees."""
+        """A binding: confirm it, or take the assumption back and move the pods that may fit now."""
         with self.undoing_on_error(entry, placement=None if outcome.bound else placement):
             if outcome.bound:
                 self._bound(entry, placement)

@@ -44,10 +44,10 @@ from moorage.ports.retrying import Backoff
 log = logging.getLogger(__name__)
 
 _MAX_CONCURRENT = 8
-"""Pods that have their victims told at a time: who was decided first has its room first."""
+"""Pods whose victims are evicted at a time: the one decided first has its room first."""
 _MAX_ATTEMPTS, _BACKOFF = 4, Backoff(0.1)
-_MAX_CHECKS, _BETWEEN_LOOKS = 6, Backoff(0.02)
-"""How often we look what became of the victims: for about a second in all."""
+_MAX_CHECKS, _BETWEEN_CHECKS = 6, Backoff(0.02)
+"""How often it is checked what became of the victims: for about a second in all."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class Preemptor:
     """Carries out preemptions: victims are deleted or evicted."""
 
     def __init__(
-        self, ports: Ports, cache: Cache, failures: PodConditionWriter, binder: Binder
+        self, ports: Ports, cache: Cache, pod_conditions: PodConditionWriter, binder: Binder
     ) -> None:
         self.tasks = BackgroundTasks("an eviction")
         self._reads = ports.reads
@@ -76,7 +76,7 @@ class Preemptor:
         self._events = ports.events
         self._clock = ports.clock
         self._cache = cache
-        self._pod_conditions = failures
+        self._pod_conditions = pod_conditions
         self._binder = binder
         self._free = asyncio.Semaphore(_MAX_CONCURRENT)
 
@@ -99,17 +99,17 @@ class Preemptor:
     async def _carry_out(self, eviction: PreemptionTask) -> None:
         await self._pod_conditions.flush(eviction.entry.uid)
         *most, last = eviction.diagnosis.victims
-        told = await asyncio.gather(
+        failures = await asyncio.gather(
             *(self._evict(victim, eviction) for victim in most), return_exceptions=True
         )
-        for failure in told:
+        for failure in failures:
             if failure is not None:
                 raise failure
         await self._evict(last, eviction)
 
     async def _wait_for_victims(self, victims: Sequence[Pod]) -> None:
         """Wait a moment until each is seen to be gone, or going with a grace."""
-        for look in range(1, _MAX_CHECKS + 1):
+        for check in range(1, _MAX_CHECKS + 1):
             left = [
                 record.pod.metadata
                 for victim in victims
@@ -121,7 +121,7 @@ class Preemptor:
                 for metadata in left
             ):
                 return
-            await self._clock.sleep(_BETWEEN_LOOKS.seconds(look))
+            await self._clock.sleep(_BETWEEN_CHECKS.seconds(check))
 
     async def _evict(self, victim: Pod, eviction: PreemptionTask) -> None:
         """Have a victim go, unless it goes anyway or nobody needs its room any more."""

@@ -36,7 +36,7 @@ class ProfileTurns:
             self.late[name] = total
 
     def begins(self, name: str) -> None:
-        """A pod of this profile is next. If it is late nobody else was ready, so all are let off
+        """A pod of this profile is next. If it is late no other was ready, so all are let off
         what it has used.
         """
         off = self.late.get(name)

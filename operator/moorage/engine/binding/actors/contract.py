@@ -46,7 +46,7 @@ class PermitActor(Protocol):
     async def permit(self, pod: Pod, node: str, reserved: Any) -> Status | PermitWait:
         """SUCCESS when the pod may go on; a rejection sends it back to the queue.
 
-        A ``PermitWait`` keeps it until ``ActorTools.waiting_pods`` is told.
+        A ``PermitWait`` keeps it until ``ActorTools.waiting_pods`` allows or rejects it.
         """
 
 
@@ -80,7 +80,7 @@ class BindActor(Protocol):
 
 @runtime_checkable
 class PostBindActor(Protocol):
-    """Is told of a binding."""
+    """Hears of a binding."""
 
     async def post_bind(self, pod: Pod, node: str, reserved: Any) -> None:
         """The pod is bound; nothing can be refused any more."""
