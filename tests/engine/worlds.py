@@ -228,7 +228,7 @@ class Bench:
         self.queued: list[str] = []
         self.targets = IntakeTargets(self.cache, self.queue, self.clock.boottime)
         self.latest_pods = LatestPods()
-        self.admission = PodAdmission(self.latest_pods, self.targets, self)
+        self.admission = PodAdmission(self.latest_pods, self.targets, [self])
         self.pods = PodSink(self.latest_pods, self.targets, self.admission, Unheard())
         self.nodes = NodeSink(self.targets, Unheard())
         self.pod_conditions = PodConditionWriter(

@@ -129,15 +129,15 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="takeover: a late watch holds back nobody",
-        file="engine/engine.py",
-        old="if kind.name in self._late or not self.stored_object_sinks[kind].synced",
-        new="if not self.stored_object_sinks[kind].synced",
+        file="engine/intake/synced_kinds.py",
+        old="(kind.name in self._unlisted or kind.name in self._late)",
+        new="kind.name in self._unlisted",
         tests=("tests/engine/intake/test_other_kinds.py",),
     ),
     Mutant(
         name="takeover: a profile that waits is never looked at again",
         file="engine/profiles/swap.py",
-        old="        elif record.waits_for:\n            self._apply_suspension(record)\n",
+        old="        elif record.waits_for:\n            self.activator.serve_or_hold(record)\n",
         new="",
         tests=("tests/engine/intake/test_other_kinds.py",),
     ),
@@ -470,7 +470,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="guard: what telemetry raises is raised",
-        file="engine/engine.py",
+        file="engine/wiring.py",
         old="telemetry=guarded_port(ports.telemetry)",
         new="telemetry=ports.telemetry",
         tests=("tests/engine/reports/test_set_aside.py",),

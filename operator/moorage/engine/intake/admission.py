@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from moorage.core.columns.cache import PodState
 from moorage.core.objects.pods import Pod
 from moorage.core.pods.requests import pod_requests
 from moorage.engine.intake.latest import LatestPods
 from moorage.engine.intake.listeners import UnservedPodListener
 from moorage.engine.intake.object_sink import IntakeTargets
-from moorage.ports.guards import guard
+from moorage.ports.guards import guard, guarded_port
 
 
 class PodAdmission:
     """See the module's docstring."""
 
     def __init__(
-        self, latest: LatestPods, targets: IntakeTargets, unmatched: UnservedPodListener
+        self,
+        latest: LatestPods,
+        targets: IntakeTargets,
+        listeners: Sequence[UnservedPodListener],
     ) -> None:
         self._latest = latest
         self._cache = targets.cache
         self._queue = targets.queue
         self._now = targets.now
-        self._unmatched = unmatched
+        self._listeners = [guarded_port(listener) for listener in listeners]
 
     def admit(self, old: Pod | None, new: Pod) -> None:
         """A pod without a node is there for the first time (``old`` None), or anew."""
@@ -46,8 +51,8 @@ class PodAdmission:
             self._cache.remove(uid)
             self._queue.add(new, now)
             if not self._queue.serves(new.spec.scheduler_name):
-                with guard("looking for the profile of a pod", pod=uid):
-                    self._unmatched.pod_queued(new)
+                for listener in self._listeners:
+                    listener.pod_queued(new)
 
     def admit_again(self, uid: str) -> None:
         """A binding came to nothing: a pod that left the queue meanwhile, and is there and waits

@@ -15,17 +15,26 @@ from collections.abc import Awaitable, Callable
 
 from moorage.api import bodies
 from moorage.api.conditions import ConditionReason
+from moorage.core.columns.store import Store
 from moorage.core.framework.revisions import FieldError
+from moorage.core.objects.meta import Namespace
 from moorage.engine.profile_records import ProfileRecord
 from moorage.ports.errors import EdgeError
 from moorage.ports.guards import FAULTS, log_bug
-from moorage.ports.kube import KubeReader
+from moorage.ports.kube import HOME_LABEL, KubeReader
 from moorage.ports.repeated_logs import once_per_cause
 
 log = logging.getLogger(__name__)
 
 DEFAULT_SCHEDULER = "default-scheduler"
 KUBE_SCHEDULER = "kube-system/kube-scheduler"
+
+
+def may_hold_leases(store: Store, own_namespace: str, namespace: str) -> bool:
+    """Whether Leases in this namespace may be an installation's: tenants cannot make it one."""
+    known = store.objects(Namespace).get(namespace)
+    labelled = known is not None and HOME_LABEL in (known.metadata.labels or {})
+    return labelled or namespace in (own_namespace, "kube-system")
 
 
 class ProfileOwnership:

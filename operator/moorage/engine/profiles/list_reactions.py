@@ -1,0 +1,26 @@
+"""List reactions: what happens when a whole list of a kind is in."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from moorage.core.queue.pod_group_members import PodGroupTracker
+from moorage.engine.intake.synced_kinds import SyncedKinds
+from moorage.engine.profiles.swap import ProfileSwapper
+from moorage.ports.stored_kinds import POD_GROUPS, StoredKind
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ListReactions:
+    """``ListListener``: profiles may have waited for the list, and so may pod groups."""
+
+    pod_groups: PodGroupTracker
+    synced: SyncedKinds
+    swapper: ProfileSwapper
+
+    def kind_listed(self, kind: StoredKind) -> None:
+        """Mark it, and look again at those that may have waited for it."""
+        self.synced.listed(kind)
+        if kind is POD_GROUPS:
+            self.pod_groups.all_listed()
+        self.swapper.recheck_kinds()

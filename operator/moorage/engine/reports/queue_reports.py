@@ -1,0 +1,79 @@
+"""Queue reports: what is counted and logged of the queue's moves, and what its plugins fail at."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+from typing import NamedTuple
+
+from moorage.core.framework.guard import PluginFault
+from moorage.core.framework.interfaces import ExtensionPoint
+from moorage.core.objects.meta import key
+from moorage.core.objects.pods import Pod
+from moorage.core.queue.sub_queues import QUEUE_AS_PLUGIN
+from moorage.engine.background_tasks import WorkSignal
+from moorage.engine.live_revisions import LiveRevisions
+from moorage.engine.reports.pod_conditions import (
+    SCHEDULER_ERROR,
+    PodConditionUpdate,
+    PodConditionWriter,
+)
+from moorage.ports.repeated_logs import once_per_bug
+from moorage.ports.telemetry import Telemetry
+
+log = logging.getLogger(__name__)
+
+MAX_REPORTS_PER_STEP = 200
+"""Pods whose conditions are written in one go: a few milliseconds."""
+
+
+class PluginFailure(NamedTuple):
+    """What the queue could not ask about a pod."""
+
+    pod: Pod
+    plugin: str
+    error: Exception
+
+
+class QueueReports:
+    """What the queue calls. Conditions follow at the next ``report_due``: the writer of conditions
+    reads the cache, and the cache moves pods in the queue.
+    """
+
+    def __init__(self, telemetry: Telemetry, work: WorkSignal) -> None:
+        self._telemetry = telemetry
+        self._work = work
+        self._failures: dict[str, PluginFailure] = {}
+        """By UID, the newest of each pod: no more than there are pods."""
+
+    def pod_enqueued(self, queue: str, event: str) -> None:
+        """A pod came into a queue: there may be something to decide."""
+        self._telemetry.pod_queued(queue, event)
+        self._work.wake_up()
+
+    def plugin_failed(self, plugin: str, pod: Pod, error: Exception) -> None:
+        """A plugin that the queue asked about a pod failed: a preEnqueue plugin keeps it gated, a
+        hint lets it be tried again.
+        """
+        log.error(
+            "%s failed for a waiting pod",
+            plugin if plugin == QUEUE_AS_PLUGIN else f"plugin {plugin}",
+            extra=once_per_bug(error, pod=key(pod)),
+            exc_info=error,
+        )
+        gated = isinstance(error, PluginFault) and error.point == ExtensionPoint.PRE_ENQUEUE
+        if gated or plugin == QUEUE_AS_PLUGIN:
+            self._failures[pod.metadata.uid] = PluginFailure(pod, plugin, error)
+
+    def report_due(self, pod_conditions: PodConditionWriter, live: LiveRevisions) -> None:
+        """Write the conditions of pods that a failure keeps from being tried, some at a time; only
+        the leader writes of plugins.
+        """
+        for uid in list(itertools.islice(self._failures, MAX_REPORTS_PER_STEP)):
+            pod, plugin, error = self._failures.pop(uid)
+            if plugin == QUEUE_AS_PLUGIN:
+                text = f"out of the queue until it changes: {error!r}"
+                pod_conditions.report(PodConditionUpdate(pod, SCHEDULER_ERROR, text))
+            elif live.leading and not pod.spec.scheduling_gates:
+                text = str(error)
+                pod_conditions.report_if_new(PodConditionUpdate(pod, SCHEDULER_ERROR, text))

@@ -1,0 +1,254 @@
+"""The engine's wiring: its parts, each made with what stands above it.
+
+What changes together is made in one step; none of the parts is given anything later.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import functools
+from collections.abc import Mapping
+
+from moorage.api.operator_config import OperatorConfiguration
+from moorage.core.columns.cache import Cache
+from moorage.core.columns.store import Store
+from moorage.core.cycle.context import CycleContext
+from moorage.core.framework.registry import Registry
+from moorage.core.plugins.intree import INDEXES
+from moorage.core.plugins.priority_sort import PrioritySort
+from moorage.core.queue.pod_group_members import PodGroupTracker
+from moorage.core.queue.scheduling_queue import SchedulingQueue
+from moorage.core.structures.budget import TimeBudget
+from moorage.engine.background_tasks import WorkSignal
+from moorage.engine.binding.actors.contract import ActorFactory, ActorTools
+from moorage.engine.binding.actors.intree import join
+from moorage.engine.binding.actors.object_waiter import ObjectWaiter
+from moorage.engine.binding.binder import Binder
+from moorage.engine.binding.permit import WaitingPods
+from moorage.engine.binding.slots import BindingSlots
+from moorage.engine.intake.admission import PodAdmission
+from moorage.engine.intake.latest import LatestPods
+from moorage.engine.intake.node_sink import NodeSink
+from moorage.engine.intake.object_sink import IntakeTargets
+from moorage.engine.intake.pod_sink import PodSink
+from moorage.engine.intake.stored_object_sink import StoredObjectSink
+from moorage.engine.intake.synced_kinds import SyncedKinds
+from moorage.engine.live_revisions import LiveRevisions
+from moorage.engine.profile_records import ProfileRecords
+from moorage.engine.profiles.activation import RevisionActivator, SwapTargets
+from moorage.engine.profiles.desired_status import StatusBuilder
+from moorage.engine.profiles.list_reactions import ListReactions
+from moorage.engine.profiles.ownership import ProfileOwnership, may_hold_leases
+from moorage.engine.profiles.profile_conditions import StatusInputs
+from moorage.engine.profiles.profile_listeners import ProfileReports
+from moorage.engine.profiles.profile_status import ProfileStatusWriter
+from moorage.engine.profiles.quarantine import PluginQuarantine
+from moorage.engine.profiles.replica_monitor import ReplicaMonitor
+from moorage.engine.profiles.resolving import PluginConfigResults, ProfileResolver
+from moorage.engine.profiles.stored_revisions import StoredRevisions
+from moorage.engine.profiles.swap import ProfileSwapper
+from moorage.engine.profiles.unmatched_pods import PodsOfInvalidProfiles, UnmatchedPods
+from moorage.engine.reports.inspection import CacheInspector
+from moorage.engine.reports.kubelet_rejections import KubeletRejections
+from moorage.engine.reports.metrics import MetricsReporter
+from moorage.engine.reports.pod_conditions import PodConditionWriter
+from moorage.engine.reports.queue_reports import QueueReports
+from moorage.engine.reports.set_aside import UnreadableObjects
+from moorage.engine.scheduling.attempts import SchedulingAttempts
+from moorage.engine.scheduling.extender_cycles import ExtenderCycles
+from moorage.engine.scheduling.gang_scheduler import GangScheduler
+from moorage.engine.scheduling.loop import SchedulingLoop
+from moorage.engine.scheduling.nomination_controller import NominationController, NominationWaker
+from moorage.engine.scheduling.outcomes import CycleOutcomes
+from moorage.engine.scheduling.pods_under_way import PodsUnderWay
+from moorage.engine.scheduling.post_filter_actions import PostFilterActions
+from moorage.engine.scheduling.preemption import Preemptor
+from moorage.engine.scheduling.reactions import NodeReactions, PodReactions
+from moorage.ports.bundle import Ports
+from moorage.ports.guards import guarded_listener, guarded_port
+from moorage.ports.stored_kinds import kinds_in
+
+
+class EngineParts:
+    """All parts, in the order in which they are made."""
+
+    def __init__(
+        self,
+        config: OperatorConfiguration,
+        ports: Ports,
+        resolver: ProfileResolver,
+        registry: Registry,
+        factories: Mapping[str, ActorFactory],
+    ) -> None:
+        self.config = config
+        self.ports = dataclasses.replace(
+            ports, events=guarded_port(ports.events), telemetry=guarded_port(ports.telemetry)
+        )
+        self._wire_state(registry)
+        self._wire_reports()
+        self._wire_scheduling(registry, factories)
+        self._wire_profiles(registry, resolver)
+        self._wire_intake(registry)
+
+    def _wire_state(self, registry: Registry) -> None:
+        """What is known, and what waits."""
+        clock, telemetry = self.ports.clock, self.ports.telemetry
+        self.work = WorkSignal()
+        self.live = LiveRevisions()
+        self.records = ProfileRecords()
+        self.synced = SyncedKinds(kinds_in(registry))
+        self.latest_pods = LatestPods()
+        self.store = Store(INDEXES)
+        self.pod_groups = PodGroupTracker(self.store)
+        self.queue_reports = QueueReports(telemetry, self.work)
+        self.queue = SchedulingQueue(
+            PrioritySort().sort_key,
+            self.pod_groups,
+            guarded_listener(self.queue_reports.pod_enqueued),
+            guarded_listener(self.queue_reports.plugin_failed),
+            self.config.pod_max_in_unschedulable_pods_duration,
+        )
+        self.cache = Cache(
+            self.store, pods=self.pod_groups, nominations=NominationWaker(self.queue, clock)
+        )
+        self.metrics = MetricsReporter(telemetry, clock)
+        self.context = CycleContext(
+            self.cache, observer=self.metrics, budget=TimeBudget(clock.boottime)
+        )
+
+    def _wire_reports(self) -> None:
+        """What is said of pods, and how those that wait come in."""
+        ports, clock = self.ports, self.ports.clock
+        self.pod_conditions = PodConditionWriter(
+            ports.writes, ports.events, clock, self.latest_pods.waiting, self.cache
+        )
+        self.pods_of_invalid_profiles = PodsOfInvalidProfiles(
+            self.live, self.records, self.queue, self.pod_conditions
+        )
+        self.unmatched_pods = UnmatchedPods(
+            self.live,
+            self.queue,
+            ports,
+            self.config.foreign_schedulers,
+            self.pods_of_invalid_profiles.report,
+        )
+        self.targets = IntakeTargets(self.cache, self.queue, clock.boottime)
+        self.admission = PodAdmission(
+            self.latest_pods, self.targets, (self.unmatched_pods, self.pods_of_invalid_profiles)
+        )
+        self.kubelet_rejections = KubeletRejections(
+            self.live, ports, self.records, self.cache.nodes.is_resource
+        )
+        self.inspector = CacheInspector(self.cache, self.queue, ports.reads, clock, ports.telemetry)
+
+    def _wire_scheduling(self, registry: Registry, factories: Mapping[str, ActorFactory]) -> None:
+        """What decides, and what is done with decisions."""
+        ports, clock = self.ports, self.ports.clock
+        waiting_pods, objects = WaitingPods(clock), ObjectWaiter(self.cache)
+        tools = ActorTools(ports.writes, ports.reads, clock, objects, waiting_pods)
+        actors = join(registry, factories, tools)
+        self.gang_scheduler = GangScheduler(self.context, self.queue, self.pod_conditions, ports)
+        self.nomination_controller = NominationController(
+            self.cache, self.queue, self.pod_conditions, clock, self.live
+        )
+        self.slots = BindingSlots(self.config.bind_concurrency, self.work)
+        self.binder = Binder(self.context, actors, waiting_pods, ports, self.slots)
+        outcomes = CycleOutcomes(
+            ports=ports,
+            cache=self.cache,
+            queue=self.queue,
+            pod_conditions=self.pod_conditions,
+            gang_scheduler=self.gang_scheduler,
+            nomination_controller=self.nomination_controller,
+            binder=self.binder,
+            preemptor=Preemptor(ports, self.cache, self.pod_conditions, self.binder),
+            actions=PostFilterActions(actors),
+            admission=self.admission,
+        )
+        attempts = SchedulingAttempts(self.context, self.queue, self.live, outcomes, ports)
+        self.extender_cycles = ExtenderCycles(self.context, self.queue, attempts, ports)
+        self.loop = SchedulingLoop(
+            queue=self.queue,
+            live=self.live,
+            attempts=attempts,
+            extenders=self.extender_cycles,
+            slots=self.slots,
+            work=self.work,
+            budget=self.context.budget,
+            clock=clock,
+        )
+        self.under_way = PodsUnderWay(attempts.gangs, self.extender_cycles, self.binder)
+
+    def _wire_profiles(self, registry: Registry, resolver: ProfileResolver) -> None:
+        """Profiles: from objects to what is live, and what is said of them."""
+        ports, lease = self.ports, self.config.leader_election
+        ownership = ProfileOwnership(
+            ports.reads,
+            f"{lease.resource_namespace}/{lease.resource_name}",
+            functools.partial(may_hold_leases, self.store, lease.resource_namespace),
+        )
+        config_results = PluginConfigResults(resolver)
+        statuses = StatusBuilder(
+            records=self.records,
+            config_results=config_results,
+            queue=self.queue,
+            under_way=self.under_way,
+            inputs=StatusInputs(),
+            election=ports.election,
+            claimed_by=ownership.own_lease,
+            clock=ports.clock,
+        )
+        self.profile_status = ProfileStatusWriter(
+            self.live, self.records, statuses, ports.writes, ports.clock
+        )
+        changed = asyncio.Event()
+        targets = SwapTargets(self.queue, self.context.evaluator, self.under_way)
+        reports = ProfileReports(
+            self.profile_status,
+            self.pods_of_invalid_profiles,
+            self.unmatched_pods,
+            self.latest_pods,
+            changed,
+        )
+        self.swapper = ProfileSwapper(
+            live=self.live,
+            records=self.records,
+            resolver=resolver,
+            config_results=config_results,
+            stored=StoredRevisions(ports.reads, ports.writes, resolver),
+            activator=RevisionActivator(self.live, targets, self.synced, ports),
+            ownership=ownership,
+            listener=guarded_port(reports),
+            ports=ports,
+        )
+        self.quarantine = PluginQuarantine(
+            registry, ports.reads, ownership.own_lease, resolver.quarantined, self.swapper
+        )
+        self.replica_monitor = ReplicaMonitor(
+            live=self.live,
+            records=self.records,
+            status=self.profile_status,
+            quarantine=self.quarantine,
+            changed=changed,
+            ports=ports,
+        )
+
+    def _wire_intake(self, registry: Registry) -> None:
+        """What the watches feed."""
+        pod_reactions = PodReactions(self.under_way, self.nomination_controller)
+        node_reactions = NodeReactions(self.binder, self.nomination_controller)
+        list_reactions = ListReactions(self.pod_groups, self.synced, self.swapper)
+        self.pod_sink = PodSink(self.latest_pods, self.targets, self.admission, pod_reactions)
+        self.node_sink = NodeSink(self.targets, node_reactions)
+        self.stored_object_sinks = {
+            kind: StoredObjectSink(kind, self.targets, list_reactions)
+            for kind in kinds_in(registry)
+        }
+        self.set_aside = UnreadableObjects(
+            self.latest_pods,
+            (self.pod_sink, self.node_sink, *self.stored_object_sinks.values()),
+            self.pod_conditions,
+            self.ports.events,
+            self.live,
+        )
