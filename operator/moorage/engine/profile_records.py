@@ -13,6 +13,7 @@ from typing import Literal
 
 from moorage.api import bodies
 from moorage.api.bodies import Body
+from moorage.api.conditions import ConditionReason
 from moorage.api.resolution import Resolution
 from moorage.core.framework.revisions import FieldError, Revision
 from moorage.ports.event_recorder import Event, ObjectRef
@@ -144,4 +145,4 @@ def name_conflicts(records: Iterable[ProfileRecord]) -> Iterator[tuple[ProfileRe
                 f"SchedulerProfile {owner.name!r} is older and has this schedulerName already; "
                 f"choose another one"
             )
-            yield record, FieldError("schedulerName", name, text, "NameConflict")
+            yield record, FieldError("schedulerName", name, text, ConditionReason.NAME_CONFLICT)

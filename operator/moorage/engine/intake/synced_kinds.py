@@ -14,8 +14,8 @@ class SyncedKinds:
     """
 
     def __init__(self, kinds: Iterable[StoredKind]) -> None:
-        self._kinds = {kind.struct: kind for kind in kinds}
-        self._unlisted = {kind.name for kind in self._kinds.values()}
+        self._structs = {kind.name: kind.struct for kind in kinds}
+        self._unlisted = set(self._structs)
         self._late: set[str] = set()
 
     def listed(self, kind: StoredKind) -> None:
@@ -33,8 +33,7 @@ class SyncedKinds:
     def missing(self, revision: Revision) -> tuple[str, ...]:
         """The resources that a revision's plugins read and that are not up to date."""
         return tuple(
-            kind.name
-            for struct, kind in self._kinds.items()
-            if struct in revision.required_kinds
-            and (kind.name in self._unlisted or kind.name in self._late)
+            name
+            for name, struct in self._structs.items()
+            if struct in revision.required_kinds and (name in self._unlisted or name in self._late)
         )

@@ -11,6 +11,7 @@ import logging
 
 from moorage.api.resolution import Resolution
 from moorage.core.framework.evaluation.evaluator import Evaluator
+from moorage.core.framework.revisions import Revision
 from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.engine.intake.synced_kinds import SyncedKinds
 from moorage.engine.live_revisions import LiveRevisions
@@ -66,6 +67,13 @@ class RevisionActivator:
             record.superseded.append(old)
             record.pending_requeue |= revision.changed_since(old)
         self.requeue_due(record)
+        self._report_swap(record, revision, old, started)
+        if old is not None:
+            self._evaluator.retire(old)
+
+    def _report_swap(
+        self, record: ProfileRecord, revision: Revision, old: Revision | None, started: float
+    ) -> None:
         seconds = self._clock.boottime() - started
         self._telemetry.swap(record.name, "swapped", seconds)
         extra = {
@@ -76,13 +84,9 @@ class RevisionActivator:
             "at": round(started + seconds, 4),
         }
         swaps.info("swapped", extra=extra)
-        if old is not None:
-            self._evaluator.retire(old)
         if self._live.leading:
-            note = (
-                f"Revision {revision.id} decides for pods with schedulerName "
-                f"{revision.scheduler_name!r}"
-            )
+            name = revision.scheduler_name
+            note = f"Revision {revision.id} decides for pods with schedulerName {name!r}"
             self._events.record(record.event("Activated", note))
 
     def requeue_due(self, record: ProfileRecord) -> None:

@@ -78,7 +78,9 @@ class StatusBuilder:
             if r.resolution is not None and name in r.resolution.configs
         )
         errors, text = self.config_results.of(name, body)
-        accepted = condition_for(conditions.ConditionType.ACCEPTED, errors, "Valid")
+        accepted = condition_for(
+            conditions.ConditionType.ACCEPTED, errors, conditions.ConditionReason.VALID
+        )
         generation = bodies.generation(body)
         return {
             "observedGeneration": generation,

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from moorage.api import conditions
+from moorage.api.conditions import ConditionReason, ConditionResult, ConditionType
 from moorage.core.framework.extenders import SECRETS
 from moorage.core.framework.registry import RequiredAccess
 from moorage.core.framework.revisions import FieldError, Revision
@@ -42,8 +43,8 @@ def profile_conditions(
     references = [error for error in record.errors if error.reason in conditions.REFERENCE_REASONS]
     own = [error for error in record.errors if error.reason not in conditions.REFERENCE_REASONS]
     results = [
-        condition_for(conditions.ConditionType.ACCEPTED, own, "Valid"),
-        condition_for(conditions.ConditionType.RESOLVED_REFS, references, "Resolved"),
+        condition_for(ConditionType.ACCEPTED, own, ConditionReason.VALID),
+        condition_for(ConditionType.RESOLVED_REFS, references, ConditionReason.RESOLVED),
         _permitted(record, inputs),
         _active(record),
     ]
@@ -54,12 +55,12 @@ def profile_conditions(
 
 
 def condition_for(
-    kind: conditions.ConditionType, errors: Sequence[FieldError], good: str
-) -> conditions.ConditionResult:
+    kind: ConditionType, errors: Sequence[FieldError], good: ConditionReason
+) -> ConditionResult:
     """The condition of this type: ``good`` is its reason where there are no errors."""
     if not errors:
-        return conditions.ConditionResult(kind, True, good, "")
-    return conditions.ConditionResult(kind, False, errors[0].reason, "; ".join(map(str, errors)))
+        return ConditionResult(kind, True, good, "")
+    return ConditionResult(kind, False, errors[0].reason, "; ".join(map(str, errors)))
 
 
 def rights_required_by(revision: Revision) -> list[RequiredRight]:
@@ -68,7 +69,7 @@ def rights_required_by(revision: Revision) -> list[RequiredRight]:
     return [*kinds_of(revision), *revision.writes, *secrets]
 
 
-def _permitted(record: ProfileRecord, inputs: StatusInputs) -> conditions.ConditionResult:
+def _permitted(record: ProfileRecord, inputs: StatusInputs) -> ConditionResult:
     """Whether the service account may do all that this profile needs."""
     made = record.resolution.made if record.resolution is not None else None
     needs = rights_required_by(made) if made is not None else []
@@ -76,55 +77,37 @@ def _permitted(record: ProfileRecord, inputs: StatusInputs) -> conditions.Condit
         *inputs.missing_rights,
         *(right for need in needs for right in inputs.missing_for.get(need, ())),
     ]
-    return conditions.ConditionResult(
-        conditions.ConditionType.PERMITTED,
+    return ConditionResult(
+        ConditionType.PERMITTED,
         not missing,
-        "RBACMissing" if missing else "Permitted",
+        ConditionReason.RBAC_MISSING if missing else ConditionReason.RIGHTS_HELD,
         "; ".join(missing),
     )
 
 
-def _active(record: ProfileRecord) -> conditions.ConditionResult:
+def _active(record: ProfileRecord) -> ConditionResult:
+    """Whether the revision that the spec asks for decides."""
+    reason, message = _activity(record)
+    deciding = reason is ConditionReason.DECIDING
+    return ConditionResult(ConditionType.ACTIVE, deciding, reason, message)
+
+
+def _activity(record: ProfileRecord) -> tuple[ConditionReason, str]:
+    """What the profile does, and about which revision that is."""
     active, desired = record.active, record.resolution.id if record.resolution is not None else ""
     if record.conflicts:
-        return conditions.ConditionResult(
-            conditions.ConditionType.ACTIVE, False, "Waiting", "its pods are another one's to place"
-        )
+        return ConditionReason.WAITING, "its pods are another one's to place"
     if active is None and record.errors:
-        return conditions.ConditionResult(
-            conditions.ConditionType.ACTIVE,
-            False,
-            "Waiting",
-            record.lost or "no revision has been good yet",
-        )
+        return ConditionReason.WAITING, record.lost or "no revision has been good yet"
     if active is None or (active.revision.id != desired and not record.errors):
         why = f": {record.waiting_reason}" if record.waiting_reason else ""
-        return conditions.ConditionResult(
-            conditions.ConditionType.ACTIVE,
-            False,
-            "Waiting",
-            f"revision {desired} is not swapped in yet{why}",
-        )
+        return ConditionReason.WAITING, f"revision {desired} is not swapped in yet{why}"
+    revision = f"revision {active.revision.id}"
     if record.waits_for:
-        text = (
-            f"revision {active.revision.id} waits: {', '.join(record.waits_for)} are not up to "
-            f"date yet"
-        )
-        return conditions.ConditionResult(conditions.ConditionType.ACTIVE, False, "Waiting", text)
+        text = f"{revision} waits: {', '.join(record.waits_for)} are not up to date yet"
+        return ConditionReason.WAITING, text
     if record.suspended:
-        return conditions.ConditionResult(
-            conditions.ConditionType.ACTIVE,
-            False,
-            "Suspended",
-            "spec.suspend is true: pods stay queued",
-        )
+        return ConditionReason.SUSPENDED, "spec.suspend is true: pods stay queued"
     if record.errors:
-        return conditions.ConditionResult(
-            conditions.ConditionType.ACTIVE,
-            False,
-            "LastGood",
-            f"revision {active.revision.id} goes on deciding",
-        )
-    return conditions.ConditionResult(
-        conditions.ConditionType.ACTIVE, True, "Deciding", f"revision {active.revision.id} decides"
-    )
+        return ConditionReason.LAST_GOOD, f"{revision} goes on deciding"
+    return ConditionReason.DECIDING, f"{revision} decides"

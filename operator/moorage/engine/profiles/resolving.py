@@ -1,6 +1,4 @@
-"""Resolving: what the engine knows of the resolver, and that its bugs are a fault of the profile
-which it was asked about.
-"""
+"""Resolving: what the engine knows of the resolver, and what it keeps of its answers."""
 
 from __future__ import annotations
 
@@ -8,10 +6,8 @@ from typing import Protocol
 
 from moorage.api import bodies
 from moorage.api.bodies import Body
-from moorage.api.resolution import Resolution, unresolved
+from moorage.api.resolution import Resolution
 from moorage.core.framework.revisions import FieldError
-from moorage.engine.profile_records import ProfileRecord
-from moorage.ports.guards import FAULTS, log_bug
 
 
 class ProfileResolver(Protocol):
@@ -54,14 +50,3 @@ class PluginConfigResults:
         """These are gone; without names all are to be looked into anew."""
         for name in names or tuple(self._known):
             self._known.pop(name, None)
-
-
-def resolve(
-    record: ProfileRecord, resolver: ProfileResolver, configs: dict[str, Body]
-) -> Resolution:
-    """What becomes of its spec; where a bug ends that, its last good revision goes on."""
-    try:
-        return resolver(record.reconciled, configs)
-    except FAULTS as error:
-        log_bug("resolving a profile", error, profile=record.name)
-        return unresolved(record.reconciled, error)

@@ -11,8 +11,10 @@ import dataclasses
 import json
 import logging
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from moorage.api import bodies
+from moorage.api.bodies import Body
 from moorage.api.resolution import Resolution
 from moorage.engine.profile_records import ProfileRecord
 from moorage.engine.profiles.resolving import ProfileResolver
@@ -74,45 +76,38 @@ class StoredRevisions:
             return None
         record.lost = ""
         for each in known:
-            stored = await self._reads.revision(each.name)
-            profile, configs = (
-                (None, None)
-                if stored is None
-                else (stored.data.get("profile"), stored.data.get("pluginConfigs"))
-            )
-            if (
-                isinstance(profile, Mapping)
-                and isinstance(configs, Mapping)
-                and all(isinstance(c, Mapping) for c in configs.values())
+            resolution = await self._read(each.name, record)
+            if resolution is None:
+                continue
+            if not resolution.errors and resolution.scheduler_name == bodies.scheduler_name(
+                record.body
             ):
-                resolution = self._resolver(
-                    bodies.kept(profile),
-                    {name: bodies.kept(c) for name, c in configs.items()},
-                    trusted=True,
-                )
-                if not resolution.errors and resolution.scheduler_name == bodies.scheduler_name(
-                    record.body
-                ):
-                    record.lost = ""
-                    return resolution
-                faults = "; ".join(map(str, resolution.errors))
-                record.lost = record.lost or (
-                    f"revision {each.data.get('revision')} decided before and cannot be used "
-                    f"now: {faults}"
-                )
-                log.error(
-                    "stored revision %s cannot be used: %s",
-                    each.name,
-                    faults,
-                    extra={"profile": record.name},
-                )
-            else:
-                log.error(
-                    "stored revision %s is not as it was written, so it cannot be used",
-                    each.name,
-                    extra={"profile": record.name},
-                )
+                record.lost = ""
+                return resolution
+            faults = "; ".join(map(str, resolution.errors))
+            record.lost = record.lost or (
+                f"revision {each.data.get('revision')} decided before and cannot be used "
+                f"now: {faults}"
+            )
+            extra = {"profile": record.name}
+            log.error("stored revision %s cannot be used: %s", each.name, faults, extra=extra)
         record.useless = names
+        return None
+
+    async def _read(self, name: str, record: ProfileRecord) -> Resolution | None:
+        """What a stored revision is made of, resolved; None where it is not as it was written."""
+        stored = await self._reads.revision(name)
+        data: Mapping[str, Any] = stored.data if stored is not None else {}
+        profile, configs = data.get("profile"), data.get("pluginConfigs")
+        if (
+            isinstance(profile, Mapping)
+            and isinstance(configs, Mapping)
+            and all(isinstance(config, Mapping) for config in configs.values())
+        ):
+            kept: dict[str, Body] = {config: bodies.kept(body) for config, body in configs.items()}
+            return self._resolver(bodies.kept(profile), kept, trusted=True)
+        text = "stored revision %s is not as it was written, so it cannot be used"
+        log.error(text, name, extra={"profile": record.name})
         return None
 
     async def _create(self, stored: StoredRevision) -> None:

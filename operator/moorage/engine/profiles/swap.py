@@ -18,18 +18,18 @@ from collections.abc import Collection, Sequence
 
 from moorage.api import bodies
 from moorage.api.bodies import Body
-from moorage.api.resolution import Resolution
+from moorage.api.resolution import Resolution, unresolved
 from moorage.core.framework.revisions import FieldError
 from moorage.engine.live_revisions import LiveRevisions
 from moorage.engine.profile_records import ProfileRecord, ProfileRecords, name_conflicts
 from moorage.engine.profiles.activation import RevisionActivator
 from moorage.engine.profiles.ownership import ProfileOwnership
 from moorage.engine.profiles.profile_listeners import ProfileListener
-from moorage.engine.profiles.resolving import PluginConfigResults, ProfileResolver, resolve
+from moorage.engine.profiles.resolving import PluginConfigResults, ProfileResolver
 from moorage.engine.profiles.stored_revisions import StoredRevisions
 from moorage.ports.bundle import Ports
 from moorage.ports.errors import EdgeError
-from moorage.ports.guards import guard
+from moorage.ports.guards import FAULTS, guard, log_bug
 from moorage.ports.repeated_logs import once_per_failure
 
 log = logging.getLogger(__name__)
@@ -159,7 +159,7 @@ class ProfileSwapper:
         for record in list(self.records.profiles.values()):
             if record.stale:
                 record.stale, record.reconciled, record.useless = False, record.body, ()
-                record.resolution = resolve(record, self.resolver, self.records.configs)
+                record.resolution = self._resolve(record)
                 await asyncio.sleep(0)  # many profiles at once must not hold up the loop
         settled = [
             record for record in self.records.profiles.values() if record.resolution is not None
@@ -177,6 +177,14 @@ class ProfileSwapper:
         self._report_orphaned()
         self.listener.profiles_reconciled()
         return done
+
+    def _resolve(self, record: ProfileRecord) -> Resolution:
+        """What becomes of its spec; where a bug ends that, its last good revision goes on."""
+        try:
+            return self.resolver(record.reconciled, self.records.configs)
+        except FAULTS as error:
+            log_bug("resolving a profile", error, profile=record.name)
+            return unresolved(record.reconciled, error)
 
     async def _conflicts(
         self, records: Sequence[ProfileRecord]
@@ -243,17 +251,20 @@ class ProfileSwapper:
         if self.records.profiles.get(record.name) is not record:  # it went while it was looked for
             return True
         self.activator.serve_or_hold(record)
-        text = "; ".join(map(str, record.errors))
-        if self.live.leading and record.last_rejection != f"{record.generation} {text}":
-            record.last_rejection = f"{record.generation} {text}"
-            self.ports.telemetry.swap(record.name, "refused", 0.0)
-            good = (
-                f"; revision {record.active.revision.id} goes on deciding"
-                if record.active is not None
-                else ""
-            )
-            self.ports.events.record(record.event("Rejected", text + good, warning=True))
+        self._report_rejection(record)
         return known
+
+    def _report_rejection(self, record: ProfileRecord) -> None:
+        """Once for each generation and what is wrong with it; only a leader does."""
+        text = "; ".join(map(str, record.errors))
+        rejection = f"{record.generation} {text}"
+        if not self.live.leading or record.last_rejection == rejection:
+            return
+        record.last_rejection = rejection
+        self.ports.telemetry.swap(record.name, "refused", 0.0)
+        active = record.active
+        good = f"; revision {active.revision.id} goes on deciding" if active is not None else ""
+        self.ports.events.record(record.event("Rejected", text + good, warning=True))
 
     async def _restore_stored(self, record: ProfileRecord) -> bool:
         """Let the last good revision decide, if there is one; False when it could not be read for
