@@ -130,8 +130,8 @@ MUTANTS: Final = (
     Mutant(
         name="takeover: a late watch holds back nobody",
         file="engine/intake/synced_kinds.py",
-        old="(kind.name in self._unlisted or kind.name in self._late)",
-        new="kind.name in self._unlisted",
+        old="(name in self._unlisted or name in self._late)",
+        new="name in self._unlisted",
         tests=("tests/engine/intake/test_other_kinds.py",),
     ),
     Mutant(
