@@ -162,8 +162,8 @@ def check_supposed(wanted: Pod, other: Pod, where: str, world: World) -> None:
 
 def check_work(placement: ScheduleResult, world: World) -> None:
     """What is to be written is what a choice from nothing comes to; it counts from now on."""
-    reserved = placement.reservations["VolumeBinding"]
-    if reserved.value is None:
+    reserved = placement.reservations.get("VolumeBinding")
+    if reserved is None or reserved.value is None:
         return
     work = reserved.value
     assert isinstance(work, PodVolumes)
@@ -320,7 +320,8 @@ class Events(RuleBasedStateMachine):
         placement = self.world.placed.pop(data.draw(st.integers(0, len(self.world.placed) - 1)))
         unreserve_and_forget(placement, self.world.cache)
         del self.world.pods[placement.pod.metadata.uid]
-        work = placement.reservations["VolumeBinding"].value
+        reserved = placement.reservations.get("VolumeBinding")
+        work = reserved.value if reserved is not None else None
         given: list[PersistentVolume | PersistentVolumeClaim] = (
             [*work.writes] if work is not None else []
         )
