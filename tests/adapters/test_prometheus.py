@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from moorage.adapters.prometheus import PrometheusTelemetry, exponential
+from moorage.adapters.prometheus import MAX_SERIES, PrometheusTelemetry, exponential
 from moorage.ports.telemetry import Telemetry
 
 
@@ -134,6 +134,21 @@ def test_gauges_forget_what_is_gone() -> None:
         assert value(t, "moorage_profile_revision_info", profile=profile, revision=revision) is None
     assert value(t, "moorage_superseded_revisions", profile="p") == 0
     assert value(t, "moorage_superseded_revisions", profile="q") is None
+
+
+def test_series_of_names_do_not_grow_for_ever() -> None:
+    """Of a metric's label sets the first made go; those that are left count on."""
+    telemetry = PrometheusTelemetry("1")
+    for i in range(MAX_SERIES + 10):
+        telemetry.swap(f"p{i}", "swapped", 0.001)
+    telemetry.swap(f"p{MAX_SERIES}", "swapped", 0.001)
+    found = {
+        dict(labels)["profile"]: number
+        for (name, labels), number in samples(telemetry).items()
+        if name == "moorage_swaps_total"
+    }
+    assert set(found) == {f"p{i}" for i in range(10, MAX_SERIES + 10)}
+    assert found[f"p{MAX_SERIES}"] == 2
 
 
 def test_refused_swaps_have_no_duration() -> None:

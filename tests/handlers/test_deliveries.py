@@ -10,7 +10,7 @@ import pytest
 from hypothesis import strategies as st
 
 from moorage.api.bodies import Body
-from moorage.handlers.deliveries import Deliveries, ObjectListing
+from moorage.handlers.deliveries import MAX_DELETED, Deliveries, ObjectListing
 
 
 def body(name: str, version: int) -> dict[str, Any]:
@@ -98,6 +98,19 @@ def test_owed_is_what_a_list_has_and_nobody_delivered() -> None:
         deliveries.redeliver(name, listing)
     assert deliveries.missing(listing) == []
     assert told.state == {"same": 3, "older": 5, "newer": 99, "missing": 7, "made after": 98}
+
+
+def test_deleted_names_are_forgotten_in_time() -> None:
+    """Those that went last are remembered, so that nothing older follows; no more than so many."""
+    told = Told()
+    deliveries = Deliveries("things", told)
+    for i in range(MAX_DELETED + 5):
+        deliveries.deliver(body(f"t{i}", 2 * i + 1), deleted=False)
+        deliveries.deliver(body(f"t{i}", 2 * i + 2), deleted=True)
+    for i in range(5, MAX_DELETED + 5):
+        deliveries.deliver(body(f"t{i}", 2 * i + 1), deleted=False)
+    assert told.state == {}
+    assert len(deliveries._deleted) == MAX_DELETED
 
 
 NAMES = st.sampled_from("abc")

@@ -24,6 +24,9 @@ SWAP_BUCKETS = (0.0001, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.05, 0.1)
 """Around the 5 ms that a swap may hold the loop."""
 LAG_BUCKETS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5)
 """Around the 50 ms that a step of the loop may take."""
+MAX_SERIES = 5000
+"""Label sets of one metric: who makes and deletes profiles for ever must not make it grow for ever.
+"""
 
 
 def exponential(start: float, factor: float, count: int) -> tuple[float, ...]:
@@ -33,7 +36,8 @@ def exponential(start: float, factor: float, count: int) -> tuple[float, ...]:
 
 class _Children(Generic[M]):
     """A labelled metric whose children are looked up once: ``labels()`` takes a lock and checks its
-    arguments every time.
+    arguments every time. Of more than MAX_SERIES the one made first goes; if it is used again it
+    counts from 0, as after a restart.
     """
 
     def __init__(self, metric: M) -> None:
@@ -43,6 +47,10 @@ class _Children(Generic[M]):
     def __call__(self, *values: str) -> M:
         child = self._known.get(values)
         if child is None:
+            if len(self._known) == MAX_SERIES:
+                oldest = next(iter(self._known))
+                del self._known[oldest]
+                self._metric.remove(*oldest)
             child = self._known[values] = self._metric.labels(*values) if values else self._metric
         return child
 

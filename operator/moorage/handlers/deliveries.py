@@ -17,6 +17,8 @@ import kopf
 from moorage.api.bodies import Body, kept
 from moorage.ports.guards import guard
 
+MAX_DELETED = 1000
+"""Deleted objects whose last version is remembered, so that no older state of theirs follows."""
 LARGE = ("spec", "status", "annotations", "labels", "managedFields")
 """Parts of an object, and of its metadata, that Kopf does not look at."""
 
@@ -46,19 +48,16 @@ class ObjectListing:
     objects: Mapping[str, Body]
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Delivered:
-    version: int
-    exists: bool
-
-
 class Deliveries:
     """Those of one kind. ``plural`` is its name in paths, ``tell`` the engine's method for it."""
 
     def __init__(self, plural: str, tell: Callable[[str, Body | None], None]) -> None:
         self.plural = plural
         self._notify = tell
-        self._delivered: dict[str, _Delivered] = {}
+        self._delivered: dict[str, int] = {}
+        """The version of each object that is there."""
+        self._deleted: dict[str, int] = {}
+        """The version at which objects went; the newest last."""
 
     def heard(self, event: kopf.RawEvent) -> None:
         """Kopf tells of an event.
@@ -85,8 +84,8 @@ class Deliveries:
         ]
         vanished = [
             name
-            for name, last in self._delivered.items()
-            if last.exists and last.version <= listing.version and name not in listing.objects
+            for name, version in self._delivered.items()
+            if version <= listing.version and name not in listing.objects
         ]
         return changed + vanished
 
@@ -98,13 +97,16 @@ class Deliveries:
     def _hand_over(self, name: str, version: int, body: Body | None) -> None:
         if version <= self._version(name):
             return
-        self._delivered[name] = _Delivered(version, body is not None)
+        self._delivered.pop(name, None)
+        self._deleted.pop(name, None)
+        (self._deleted if body is None else self._delivered)[name] = version
+        if len(self._deleted) > MAX_DELETED:
+            del self._deleted[next(iter(self._deleted))]
         with guard("taking in an object", resource=self.plural, object=name):
             self._notify(name, None if body is None else kept(body))
 
     def _version(self, name: str) -> int:
-        last = self._delivered.get(name)
-        return last.version if last is not None else 0
+        return self._delivered.get(name) or self._deleted.get(name, 0)
 
 
 def version_of(body: Body) -> int:

@@ -16,7 +16,7 @@ from moorage.core.columns.nodes.node_columns import (
     NodeColumns,
     NodeImages,
     NodeLabels,
-    NodePorts,
+    HostPortsInUse,
 )
 from moorage.core.columns.nodes.node_table import NodeTable
 from moorage.core.columns.nodes.port_table import PortTable
@@ -117,7 +117,7 @@ def test_a_type_checker_lets_a_plugin_read_and_not_write(tmp_path: Path) -> None
         (LabelTable, NodeLabels, {"put"}),
         (LabelColumn, LabelCodes, {"put"}),
         (ImageTable, NodeImages, {"put"}),
-        (PortTable, NodePorts, {"charge"}),
+        (PortTable, HostPortsInUse, {"charge"}),
         (VolumeTable, VolumeColumns, {"charge", "charge_node"}),
         (PodCounters, PodCountersView, {"charge", "knows", "matching"}),
         (RowCounter, RowCounts, {"add"}),
