@@ -138,7 +138,7 @@ def test_gauges_forget_what_is_gone() -> None:
 
 def test_series_of_names_do_not_grow_for_ever() -> None:
     """Of a metric's label sets the first made go; those that are left count on."""
-    telemetry = PrometheusTelemetry("1")
+    telemetry = PrometheusTelemetry()
     for i in range(MAX_SERIES + 10):
         telemetry.swap(f"p{i}", "swapped", 0.001)
     telemetry.swap(f"p{MAX_SERIES}", "swapped", 0.001)

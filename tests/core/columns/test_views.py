@@ -12,11 +12,11 @@ import pytest
 from moorage.core.columns.nodes.image_table import ImageTable
 from moorage.core.columns.nodes.label_columns import LabelColumn, LabelTable
 from moorage.core.columns.nodes.node_columns import (
+    HostPortsInUse,
     LabelCodes,
     NodeColumns,
     NodeImages,
     NodeLabels,
-    HostPortsInUse,
 )
 from moorage.core.columns.nodes.node_table import NodeTable
 from moorage.core.columns.nodes.port_table import PortTable
@@ -119,7 +119,7 @@ def test_a_type_checker_lets_a_plugin_read_and_not_write(tmp_path: Path) -> None
         (ImageTable, NodeImages, {"put"}),
         (PortTable, HostPortsInUse, {"charge"}),
         (VolumeTable, VolumeColumns, {"charge", "charge_node"}),
-        (PodCounters, PodCountersView, {"charge", "knows", "matching"}),
+        (PodCounters, PodCountersView, {"charge", "matching"}),
         (RowCounter, RowCounts, {"add"}),
         (PriorityTable, PrioritiesView, {"charge"}),
         (
