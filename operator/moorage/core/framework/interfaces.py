@@ -332,8 +332,8 @@ class PreFilterExtensions(Plugin, Protocol):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ReserveResult:
-    """``value`` goes, frozen, to the plugin's own actor; ``unreserve`` takes the reservation back
-    (idempotent).
+    """``value`` goes, frozen, to the plugin's own actor, whose ``pre_bind`` is not called where it
+    is None; ``unreserve`` takes the reservation back (idempotent).
     """
 
     status: Status
