@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from moorage.core.plugins.cel import plugin as cel
+from moorage.core.plugins.cel import arguments
 from tests.builders import make_node, make_pod
 from tests.engine.running import Running
 from tests.engine.worlds import a_body, a_config
@@ -116,7 +116,7 @@ def test_what_was_good_is_not_measured_again_after_a_restart(
             assert await placed(world, "a") == "n2"
         kube.pod_sinks.clear()
         kube.node_sinks.clear()
-        monkeypatch.setattr(cel, "MAX_EVALUATION_SECONDS", -1.0)
+        monkeypatch.setattr(arguments, "MAX_EVALUATION_SECONDS", -1.0)
         second = Running(kube)
         second.engine.plugin_config_changed("rules", rules(1, only("n2")))
         await second.engine.restore()

@@ -48,7 +48,8 @@ class PodAdmission:
             # difference
             return
         elif waits:
-            self._cache.remove(uid)
+            if record is not None:
+                self._cache.remove(uid)
             self._queue.add(new, now)
             if not self._queue.serves(new.spec.scheduler_name):
                 for listener in self._listeners:
