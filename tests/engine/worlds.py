@@ -29,14 +29,12 @@ from moorage.engine.background_tasks import WorkSignal
 from moorage.engine.binding.actors.intree import ACTORS
 from moorage.engine.binding.binder import Binder, BindingCallback
 from moorage.engine.binding.permit import WaitingPods
-from moorage.engine.binding.sender import BindingOutcome
-from moorage.engine.binding.slots import BindingSlots
+from moorage.engine.binding.sender import BindingOutcome, BindingSlots
 from moorage.engine.engine import Engine
-from moorage.engine.intake.admission import PodAdmission
 from moorage.engine.intake.latest import LatestPods
 from moorage.engine.intake.node_sink import NodeSink
 from moorage.engine.intake.object_sink import IntakeTargets
-from moorage.engine.intake.pod_sink import PodSink
+from moorage.engine.intake.pod_sink import PodAdmission, PodSink
 from moorage.engine.live_revisions import LiveRevisions
 from moorage.engine.reports.pod_conditions import PodConditionWriter
 from moorage.engine.scheduling.attempt import SchedulingAttempt

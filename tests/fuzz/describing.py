@@ -39,10 +39,10 @@ from moorage.core.plugins.volume_binding.reach_index import _LabelIndex
 from moorage.core.pods.requests import Requests
 from moorage.core.queue.blocked_pods import BlockedPods, EquivalentPods
 from moorage.core.queue.entry_heap import EntryHeap
-from moorage.core.queue.in_flight import InFlightPods
 from moorage.core.queue.pending_moves import PendingMoves
 from moorage.core.queue.pod_group_members import PodGroupState, PodGroupTracker
 from moorage.core.queue.queued_pod import QueuedPodInfo
+from moorage.core.queue.sub_queues import InFlightPods
 from moorage.core.structures.numbering import Numbering
 from moorage.core.structures.sparse import SparseAmounts
 

@@ -25,21 +25,21 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="slots: shared by all profiles",
-        file="engine/binding/slots.py",
+        file="engine/binding/sender.py",
         old="        self._taken[name] += 1\n        if",
         new="        name = ''\n        self._taken[name] += 1\n        if",
         tests=("tests/engine/binding/test_slots.py",),
     ),
     Mutant(
         name="turns: no profile is ever late",
-        file="engine/scheduling/turns.py",
+        file="engine/scheduling/loop.py",
         old="            self.late[name] = total\n",
         new="            pass\n",
         tests=("tests/engine/scheduling/test_turns.py",),
     ),
     Mutant(
         name="turns: slices are as long where many profiles are busy",
-        file="engine/scheduling/turns.py",
+        file="engine/scheduling/loop.py",
         old="max(MIN_SLICE_SECONDS, turn)",
         new="ROUND_SECONDS",
         tests=("tests/engine/scheduling/test_turns.py",),
@@ -67,7 +67,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="slots: a full profile is not passed over",
-        file="engine/binding/slots.py",
+        file="engine/binding/sender.py",
         old="            self.full.add(name)\n",
         new="            pass\n",
         tests=("tests/engine/binding/test_slots.py", "tests/engine/scheduling/test_loop.py"),
@@ -247,7 +247,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="names: large events are kept by number",
-        file="core/queue/in_flight.py",
+        file="core/queue/sub_queues.py",
         old=" or self._total > MAX_EVENT_BYTES",
         new="",
         tests=("tests/core/queue/test_in_flight.py",),

@@ -26,12 +26,11 @@ from moorage.engine.binding.actors.intree import join
 from moorage.engine.binding.actors.object_waiter import ObjectWaiter
 from moorage.engine.binding.binder import Binder
 from moorage.engine.binding.permit import WaitingPods
-from moorage.engine.binding.slots import BindingSlots
-from moorage.engine.intake.admission import PodAdmission
+from moorage.engine.binding.sender import BindingSlots
 from moorage.engine.intake.latest import LatestPods
 from moorage.engine.intake.node_sink import NodeSink
 from moorage.engine.intake.object_sink import IntakeTargets
-from moorage.engine.intake.pod_sink import PodSink
+from moorage.engine.intake.pod_sink import PodAdmission, PodSink
 from moorage.engine.intake.stored_object_sink import StoredObjectSink
 from moorage.engine.intake.synced_kinds import SyncedKinds
 from moorage.engine.live_revisions import LiveRevisions

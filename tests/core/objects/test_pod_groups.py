@@ -7,8 +7,8 @@ import gc
 import msgspec
 import pytest
 
-from moorage.core.objects.pod_groups import PodGroup, asked_min_member, group_of
-from moorage.core.objects.pods import Pod
+from moorage.core.objects.pod_groups import PodGroup, asked_min_member
+from moorage.core.objects.pods import Pod, group_of
 
 LABELS = '"labels": {"scheduling.x-k8s.io/pod-group": "g"}'
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from moorage.core.framework.cluster_events import ActionType, ClusterEvent, EventResource
 from moorage.core.objects.storage import AnnotatedMeta, PersistentVolume, PersistentVolumeSpec
-from moorage.core.queue.in_flight import MAX_EVENT_BYTES, MAX_EVENTS, InFlightPods
 from moorage.core.queue.queued_pod import QueuedPodInfo
+from moorage.core.queue.sub_queues import MAX_EVENT_BYTES, MAX_EVENTS, InFlightPods
 from tests.core.queue.helpers import NODE_ADDED, NODE_DELETED, a_pod, node_relabelled
 
 

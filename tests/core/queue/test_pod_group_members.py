@@ -12,8 +12,8 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invaria
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.store import Store
 from moorage.core.objects.meta import ObjectMeta
-from moorage.core.objects.pod_groups import LABEL, PodGroup, PodGroupSpec, group_of
-from moorage.core.objects.pods import Pod, PodAnnotations, on_node
+from moorage.core.objects.pod_groups import PodGroup, PodGroupSpec
+from moorage.core.objects.pods import POD_GROUP_LABEL, Pod, PodAnnotations, group_of, on_node
 from moorage.core.plugins.priority_sort import PrioritySort
 from moorage.core.pods.requests import pod_requests
 from moorage.core.queue.hints import PreEnqueueGate
@@ -33,7 +33,7 @@ def member(
     **labels: str,
 ) -> Pod:
     """A member of this group; ``least`` is its annotation."""
-    pod = a_pod(name, scheduler, priority, **{LABEL: group}, **labels)
+    pod = a_pod(name, scheduler, priority, **{POD_GROUP_LABEL: group}, **labels)
     annotations = PodAnnotations(least) if least else None
     return msgspec.structs.replace(
         pod, metadata=msgspec.structs.replace(pod.metadata, annotations=annotations)

@@ -13,8 +13,8 @@ import pytest
 
 from moorage.api.operator_config import OperatorConfiguration
 from moorage.core.objects.meta import ObjectMeta
-from moorage.core.objects.pod_groups import LABEL, PodGroup, PodGroupSpec
-from moorage.core.objects.pods import Pod, PodAnnotations
+from moorage.core.objects.pod_groups import PodGroup, PodGroupSpec
+from moorage.core.objects.pods import POD_GROUP_LABEL, Pod, PodAnnotations
 from moorage.core.queue.queued_pod import QueueState
 from moorage.engine.scheduling.gang_scheduler import REPORT_INTERVAL_SECONDS, SETTLE_SECONDS
 from moorage.ports.errors import Conflict, Fenced, Forbidden, Retryable
@@ -28,7 +28,9 @@ def member(name: str, group: str = "g", least: str = "", cpu: str = "2", **spec:
     """A pod of a group; two of them fill a node, unless told otherwise."""
     pod = make_pod(name, cpu=cpu, **spec)
     meta = msgspec.structs.replace(
-        pod.metadata, labels={LABEL: group}, annotations=PodAnnotations(least) if least else None
+        pod.metadata,
+        labels={POD_GROUP_LABEL: group},
+        annotations=PodAnnotations(least) if least else None,
     )
     return msgspec.structs.replace(pod, metadata=meta)
 

@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from moorage.core.objects.pod_groups import LABEL
-from moorage.core.objects.pods import Pod, PodAnnotations
+from moorage.core.objects.pods import POD_GROUP_LABEL, Pod, PodAnnotations
 from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.core.structures.budget import SLICE_SECONDS
 from moorage.engine.scheduling.gang_attempts import GangAttempts
@@ -57,7 +56,11 @@ def come(
             f"{name}{i}", scheduler_name=name, cpu=f"{cpu * 1000 - (0 if alike else i)}m"
         )
         bench.pods.put(
-            versioned(pod, labels={LABEL: name}, annotations=PodAnnotations(str(least or members)))
+            versioned(
+                pod,
+                labels={POD_GROUP_LABEL: name},
+                annotations=PodAnnotations(str(least or members)),
+            )
         )
 
 
@@ -119,7 +122,9 @@ def test_gangs_of_one_profile_go_one_after_another() -> None:
                     priority=9 if group == "a" else 0,
                 )
                 bench.pods.put(
-                    versioned(pod, labels={LABEL: group}, annotations=PodAnnotations("40"))
+                    versioned(
+                        pod, labels={POD_GROUP_LABEL: group}, annotations=PodAnnotations("40")
+                    )
                 )
         return waits(bench, "a-0", 100_000)
 
@@ -206,7 +211,7 @@ def test_a_gang_that_is_taken_back_takes_nothing_of_another() -> None:
     bench.pods.put(
         versioned(
             make_pod("a9", scheduler_name="a", cpu="9"),
-            labels={LABEL: "a"},
+            labels={POD_GROUP_LABEL: "a"},
             annotations=PodAnnotations("6"),
         )
     )
@@ -233,7 +238,7 @@ def delete_member(bench: Bench) -> None:
     """Another one comes instead."""
     bench.pods.delete(bench.pods.objects["uid-b0"])
     pod = make_pod("b99", scheduler_name="b", cpu="1")
-    bench.pods.put(versioned(pod, labels={LABEL: "b"}, annotations=PodAnnotations("12")))
+    bench.pods.put(versioned(pod, labels={POD_GROUP_LABEL: "b"}, annotations=PodAnnotations("12")))
 
 
 def swap(bench: Bench) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from moorage.core.queue.queued_pod import QueuedPodInfo
 from moorage.core.structures.budget import SLICE_SECONDS
-from moorage.engine.scheduling.turns import MIN_SLICE_SECONDS, ROUND_SECONDS, ProfileTurns
+from moorage.engine.scheduling.loop import MIN_SLICE_SECONDS, ROUND_SECONDS, ProfileTurns
 from tests.builders import make_node, make_pod
 from tests.engine.scheduling.test_slices import placed, run
 from tests.engine.worlds import RESOLVER, Bench, a_body, versioned

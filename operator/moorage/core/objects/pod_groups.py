@@ -1,16 +1,15 @@
 """Pod groups: pods that are of use only together, and how many of them that takes.
 
-A pod belongs to a group by its label. How many members must be placed together says the PodGroup of
-that name and namespace, or where there is none an annotation of the pods. Source of label and kind:
-scheduler-plugins (sigs.k8s.io, v1alpha1).
+A pod belongs to a group by its label (``pods.group_of``). How many members must be placed together
+says the PodGroup of that name and namespace, or where there is none an annotation of the pods.
+Source of label and kind: scheduler-plugins (sigs.k8s.io, v1alpha1).
 """
 
 from __future__ import annotations
 
-from moorage.core.objects.meta import ObjectMeta, PartialObject, Struct
+from moorage.core.objects.meta import ObjectMeta, Struct
 from moorage.core.objects.pods import Pod
 
-LABEL = "scheduling.x-k8s.io/pod-group"
 MIN_MEMBER = "moorage.dev/min-member"
 API = "scheduling.x-k8s.io/v1alpha1"
 
@@ -29,15 +28,6 @@ class PodGroup(Struct, frozen=True):
 
     metadata: ObjectMeta
     spec: PodGroupSpec = PodGroupSpec()
-
-
-def group_of(pod: Pod | PartialObject) -> str:
-    """``namespace/name`` of the group that the pod is a member of, else "". A pod that is being
-    deleted is no member any more.
-    """
-    meta = pod.metadata
-    name = (meta.labels or {}).get(LABEL)
-    return f"{meta.namespace}/{name}" if name and meta.deletion_timestamp is None else ""
 
 
 def asked_min_member(pod: Pod) -> str:

@@ -7,6 +7,9 @@ import msgspec
 from moorage.core.objects.meta import Labels, ObjectMeta, PartialObject, ResourceList, Struct
 from moorage.core.objects.selector_terms import LabelSelector, NodeSelector, PreferredSchedulingTerm
 
+POD_GROUP_LABEL = "scheduling.x-k8s.io/pod-group"
+"""As scheduler-plugins has it (sigs.k8s.io)."""
+
 
 class PodAnnotations(Struct, frozen=True):
     """The annotations of a pod that are read; all others, which can be large, are not kept."""
@@ -332,3 +335,12 @@ def on_node(pod: Pod, node: str) -> Pod:
 def priority(pod: Pod) -> int:
     """The pod's priority; unset counts as 0."""
     return pod.spec.priority or 0
+
+
+def group_of(pod: Pod | PartialObject) -> str:
+    """``namespace/name`` of the group that the pod is a member of, else "". A pod that is being
+    deleted is no member any more.
+    """
+    meta = pod.metadata
+    name = (meta.labels or {}).get(POD_GROUP_LABEL)
+    return f"{meta.namespace}/{name}" if name and meta.deletion_timestamp is None else ""

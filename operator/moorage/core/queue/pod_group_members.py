@@ -21,8 +21,8 @@ from collections.abc import Iterator
 from moorage.core.columns.pod_counters import AnyPod
 from moorage.core.columns.store import Lister, Store
 from moorage.core.objects.meta import key
-from moorage.core.objects.pod_groups import API, MIN_MEMBER, PodGroup, asked_min_member, group_of
-from moorage.core.objects.pods import Pod
+from moorage.core.objects.pod_groups import API, MIN_MEMBER, PodGroup, asked_min_member
+from moorage.core.objects.pods import Pod, group_of
 from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
 from moorage.core.structures.all_or_none import all_or_none
 

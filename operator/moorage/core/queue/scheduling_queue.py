@@ -27,8 +27,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from moorage.core.framework.cluster_events import ClusterEvent
 from moorage.core.framework.object_changes import only_status_changed, pod_changes
 from moorage.core.objects.meta import key
-from moorage.core.objects.pod_groups import group_of
-from moorage.core.objects.pods import Pod
+from moorage.core.objects.pods import Pod, group_of
 from moorage.core.queue.entry_heap import NONE_LATE
 from moorage.core.queue.hints import PluginErrorFn, ProfileQueueConfig, QueueingHints
 from moorage.core.queue.moves import (

@@ -31,10 +31,10 @@ from moorage.engine.binding.sender import (
     GONE,
     BindingOutcome,
     BindingSender,
+    BindingSlots,
     actors_at,
     failed_outcome,
 )
-from moorage.engine.binding.slots import BindingSlots
 from moorage.engine.slices import DecisionTimeout, SliceRunner
 from moorage.ports.bundle import Ports
 from moorage.ports.errors import Retryable

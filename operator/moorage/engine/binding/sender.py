@@ -1,4 +1,5 @@
-"""The sender: makes the request that binds a pod, and finds out what became of it.
+"""The sender: makes the request that binds a pod, as soon as there is a slot for it, and finds out
+what became of it.
 
 An answer that never came (time-out, reset), or that says what one answer cannot know (the pod is
 bound, or gone: a proxy may have said so), is settled by reading the pod, for as long as that takes:
@@ -7,8 +8,10 @@ until then it may be on its node, so its place there is kept.
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -17,6 +20,7 @@ from moorage.core.framework.extenders import Extender
 from moorage.core.framework.interfaces import ExtensionPoint
 from moorage.core.framework.status import Code, Status, error_status
 from moorage.core.objects.meta import key
+from moorage.engine.background_tasks import WorkSignal
 from moorage.engine.binding.actors.contract import Actor, BindActor
 from moorage.ports.bundle import Ports
 from moorage.ports.errors import Conflict, EdgeError, Fenced, NotFound, Refused, Retryable
@@ -61,6 +65,61 @@ class BindingOutcome:
 
 BOUND = BindingOutcome(True)
 GONE = BindingOutcome(False)
+
+
+class BindingSlots:
+    """So many bindings at a time of each profile: one whose bindings do not end keeps nobody else
+    from binding.
+
+    A binding takes a slot when it is decided, so that no pod is decided that cannot be bound yet;
+    while it is prepared (at permit, for a volume) it needs none, or a few slow volumes would hold
+    up the profile. The loop is woken when a profile that was full may start another one.
+    """
+
+    def __init__(self, limit: int, work: WorkSignal) -> None:
+        self.limit = limit
+        self.full: set[str] = set()
+        """The profiles that have none left, by schedulerName."""
+        self._work = work
+        self._taken = Counter[str]()
+        self._requests: dict[str, asyncio.Semaphore] = {}
+        """By schedulerName; kept while the profile has slots taken."""
+
+    def take(self, name: str) -> None:
+        """One more of this profile's is to start, asks, or is ready to."""
+        self._taken[name] += 1
+        if self._taken[name] >= self.limit:
+            self.full.add(name)
+
+    def release(self, name: str) -> None:
+        """Give a slot back."""
+        self._taken[name] -= 1
+        if name in self.full and self._taken[name] < self.limit:
+            self.full.remove(name)
+            self._work.wake_up()
+        if not self._taken[name]:
+            del self._taken[name]
+            self._requests.pop(name, None)
+
+    async def begin_request(self, name: str) -> None:
+        """Take a slot and wait until another request of this profile's may be sent: no more than
+        its slots are at a time.
+        """
+        self.take(name)
+        try:
+            if name not in self._requests:
+                self._requests[name] = asyncio.Semaphore(self.limit)
+            await self._requests[name].acquire()
+        except BaseException:
+            self.release(name)
+            raise
+
+    def end_request(self, name: str) -> None:
+        """The request has its answer."""
+        try:
+            self._requests[name].release()
+        finally:
+            self.release(name)
 
 
 class BindingSender:

@@ -25,7 +25,7 @@ from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.core.structures.catching import Catching
 from moorage.engine.binding.binder import Binder
 from moorage.engine.binding.sender import BindingOutcome
-from moorage.engine.intake.admission import PodAdmission
+from moorage.engine.intake.pod_sink import PodAdmission
 from moorage.engine.reports.pod_conditions import (
     SCHEDULER_ERROR,
     UNSCHEDULABLE,

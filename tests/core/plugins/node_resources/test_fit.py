@@ -31,6 +31,7 @@ from moorage.core.plugins.node_resources.fit import (
     TOO_MANY_PODS,
     TOO_SMALL,
     NodeResourcesFit,
+    shape_table,
 )
 from moorage.core.plugins.node_resources.fit_arguments import (
     NodeResourcesFitArgs,
@@ -38,7 +39,6 @@ from moorage.core.plugins.node_resources.fit_arguments import (
     ScoringStrategy,
     UtilizationShapePoint,
 )
-from moorage.core.plugins.node_resources.fit_scoring import shape_table
 from moorage.core.plugins.node_resources.resource_allocation import ResourceSpec
 from moorage.core.pods.requests import pod_requests
 from tests.builders import make_node, make_pod
