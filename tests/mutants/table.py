@@ -165,8 +165,8 @@ MUTANTS: Final = (
     Mutant(
         name="listeners: nobody follows which pods occupy nodes",
         file="core/columns/cache.py",
-        old="        if self._pod_listener is not None:\n",
-        new="        if False:\n",
+        old="if self._pod_listener is not None and group_of(record.pod):",
+        new="if False:",
         tests=("tests/core/queue/test_pod_group_members.py",),
     ),
     Mutant(
@@ -658,6 +658,27 @@ MUTANTS: Final = (
         old="if name not in placement.nothing_to_reserve]",
         new="]",
         tests=("tests/core/cycle/test_cycle.py",),
+    ),
+    Mutant(
+        name="preBind: who was not asked to reserve is called",
+        file="engine/binding/binder.py",
+        old="name not in placement.nothing_to_reserve and ",
+        new="",
+        tests=("tests/engine/scheduling/test_loop.py",),
+    ),
+    Mutant(
+        name="intake: a node above its ceiling is taken in",
+        file="engine/intake/node_sink.py",
+        old="        ceilings.check(new)\n",
+        new="",
+        tests=("tests/engine/reports/test_set_aside.py",),
+    ),
+    Mutant(
+        name="intake: a stored object above its ceiling is taken in",
+        file="engine/intake/stored_object_sink.py",
+        old="        ceilings.check(new)\n",
+        new="",
+        tests=("tests/engine/reports/test_set_aside.py",),
     ),
     Mutant(
         name="results: rows of one that was compiled anew are not asked",

@@ -192,13 +192,15 @@ def _raise(*_: object) -> None:
 
 @in_a_loop
 async def test_what_of_a_pod_does_not_count_is_told_once() -> None:
-    """Though the pod counts; and a node that is too large keeps its last state."""
+    """Though the pod counts; and a node or service that is too large keeps its last state."""
     async with Running().leading() as world:
         node = make_node("huge")
         world.kube.put(versioned(node))
         await world.clock.advance(1)
         amounts: dict[str, str | int] = {f"example.com/r{i}": "1" for i in range(1001)}
         world.kube.put(versioned(msgspec.structs.replace(node, status=NodeStatus(amounts))))
+        wide = Service(ObjectMeta("wide"), ServiceSpec(dict.fromkeys(amounts, "")))
+        world.kube.put(versioned(wide))
         away = PodAffinity(tuple(PodAffinityTerm(topology_key=f"k{i}") for i in range(201)))
         bound = make_pod("bound", node="n1", affinity=Affinity(pod_anti_affinity=away))
         for state in range(3):
@@ -214,7 +216,9 @@ async def test_what_of_a_pod_does_not_count_is_told_once() -> None:
             "status.allocatable of a Node has 1001 resources, and more than 1000 are not looked at"
             in said
         )
-        assert world.telemetry.last_aside == {"nodes": 1}
+        (said,) = world.notes("SetAside", "wide")
+        assert "spec.selector of a Service has 1001 labels" in said
+        assert world.telemetry.last_aside == {"nodes": 1, "services": 1}
         assert (
             world.engine.context.cache.nodes.amounts_at(
                 "cpu", world.engine.context.cache.nodes.row_of["huge"]

@@ -30,7 +30,7 @@ from moorage.core.framework.interfaces import (
 )
 from moorage.core.framework.post_filter_contract import FailedAttempt, PostFilterResult
 from moorage.core.framework.registry import PluginSpec
-from moorage.core.framework.status import SUCCESS, Code, Reason, Status
+from moorage.core.framework.status import SKIP, SUCCESS, Code, Reason, Status
 from moorage.core.objects.pods import Pod
 from moorage.core.queue.queued_pod import QueueState
 from moorage.engine.scheduling.loop import SLICE_SECONDS
@@ -202,6 +202,41 @@ def test_reservations(step: str) -> None:
             await world.clock.advance(TRIED_AGAIN)
             assert Hold.held == ["a on n1"]
             assert world.steps.reserved == {"a on n1"}
+
+    asyncio.run(scenario())
+
+
+@dataclasses.dataclass(frozen=True)
+class HoldForSome:
+    """Reserves something for the pod "kept", nothing for "asked"; is not asked for "skipped"."""
+
+    name: ClassVar[str] = "Steps"
+    events_to_register: ClassVar[tuple[ClusterEventWithHint, ...]] = ()
+    skips_reserve: ClassVar[bool] = True
+
+    def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
+        """SKIP for one of them."""
+        return PreFilterResult(SKIP if pod.metadata.name == "skipped" else SUCCESS)
+
+    def reserve(self, pod: Pod, node: str, snapshot: Snapshot) -> ReserveResult:
+        """A value for the actor, or none."""
+        assert pod.metadata.name != "skipped"
+        return ReserveResult(SUCCESS, "a ticket" if pod.metadata.name == "kept" else None)
+
+
+@pytest.mark.parametrize(
+    ("name", "prepared"), [("kept", True), ("asked", False), ("skipped", False)]
+)
+def test_nothing_is_prepared_where_nothing_is_reserved(name: str, prepared: bool) -> None:
+    """PreBind leaves out a plugin that reserved nothing, and one that was not even asked to."""
+
+    async def scenario() -> None:
+        async with Running(holds=HoldForSome).leading(nodes=2) as world:
+            world.kube.put(make_pod(name))
+            await settle()
+            assert world.node(name)
+            assert (("pre_bind", name) in world.steps.calls) is prepared
+            assert ("permit", name) in world.steps.calls
 
     asyncio.run(scenario())
 

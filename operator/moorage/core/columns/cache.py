@@ -32,7 +32,7 @@ from moorage.core.columns.store import Store
 from moorage.core.columns.volume_table import VolumeTable
 from moorage.core.objects.meta import Namespace, PartialObject
 from moorage.core.objects.nodes import Node
-from moorage.core.objects.pods import Pod
+from moorage.core.objects.pods import Pod, group_of
 from moorage.core.pods.requests import Requests
 from moorage.core.structures.all_or_none import Step, all_or_none
 from moorage.core.volumes.pod_volumes import NO_VOLUMES
@@ -44,11 +44,11 @@ class CacheError(RuntimeError):
     """A move that the state table does not have: a bug in the caller, never a user's fault."""
 
 
-class PodListener(Protocol):
-    """Follows which pods occupy nodes."""
+class GroupMemberListener(Protocol):
+    """Follows which members of pod groups occupy nodes."""
 
     def placed(self, pod: AnyPod, sign: int) -> None:
-        """A pod occupies a node from now on (1), or does not any more (-1)."""
+        """A member occupies a node from now on (1), or does not any more (-1)."""
 
 
 class Cache:
@@ -58,7 +58,7 @@ class Cache:
         self,
         store: Store | None = None,
         *,
-        pods: PodListener | None = None,
+        pods: GroupMemberListener | None = None,
         nominations: NominationListener | None = None,
     ) -> None:
         self.store = Store() if store is None else store
@@ -251,7 +251,7 @@ class Cache:
         """All that it takes to put a pod on a node, or to take it off."""
         row = self.nodes.row_of.get(record.node)
         counted = () if row is None else self._counts(row, record)
-        if self._pod_listener is not None:
+        if self._pod_listener is not None and group_of(record.pod):
             counted = (*counted, (self._pod_listener.placed, record.pod))
         return (*counted, (self._enter, record))
 

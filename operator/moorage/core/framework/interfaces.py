@@ -353,8 +353,8 @@ class ReservePlugin(Plugin, Protocol):
 
 @runtime_checkable
 class SkippingReservePlugin(ReservePlugin, Protocol):
-    """A reserve plugin that has nothing to reserve where its ``pre_filter`` said SKIP, and is not
-    asked then.
+    """A reserve plugin that has nothing to reserve where its ``pre_filter`` said SKIP; neither it
+    nor its actor's ``pre_bind`` is asked then.
     """
 
     skips_reserve: ClassVar[bool]

@@ -132,11 +132,10 @@ class PodGroupTracker:
             self.record_move(entry)
 
     def placed(self, pod: AnyPod, sign: int) -> None:
-        """A pod occupies a node from now on (1), or does not any more (-1)."""
-        name = group_of(pod)
+        """A member occupies a node from now on (1), or does not any more (-1)."""
         # the schedulerName of one that cannot be read is not known
-        if name and isinstance(pod, Pod):
-            group = self._group(name, pod.spec.scheduler_name)
+        if isinstance(pod, Pod):
+            group = self._group(group_of(pod), pod.spec.scheduler_name)
             all_or_none(
                 sign,
                 (_bump, group.assigned, pod.metadata.uid),

@@ -380,11 +380,12 @@ class Binder:
 
 def pre_bind_plugins(placement: ScheduleResult) -> list[str]:
     """The plugins that have something to do for the pod before it is bound. One that reserves has
-    not where it reserved nothing.
+    not where it reserved nothing, or was not asked to.
     """
     reservations = placement.reservations
     return [
         name
         for name in placement.revision.points[ExtensionPoint.PRE_BIND]
-        if name not in reservations or reservations[name].value is not None
+        if name not in placement.nothing_to_reserve
+        and (name not in reservations or reservations[name].value is not None)
     ]

@@ -6,6 +6,7 @@ from moorage.core.framework import object_changes
 from moorage.core.framework.cluster_events import ActionType, ClusterEvent, EventResource
 from moorage.core.objects.meta import ObjectMeta, PartialObject
 from moorage.core.objects.nodes import Node
+from moorage.core.pods import ceilings
 from moorage.engine.intake.latest import LatestObjects
 from moorage.engine.intake.listeners import NodeListener
 from moorage.engine.intake.object_sink import IntakeTargets, ObjectSink
@@ -26,6 +27,7 @@ class NodeSink(ObjectSink[Node]):
 
     def on_added_or_updated(self, old: Node | None, new: Node) -> str:
         """Write it down and move the pods that it may help; both, or none."""
+        ceilings.check(new)
         self._cache.put_node(new)
         try:
             events = (

@@ -78,7 +78,6 @@ class ObjectSink(Generic[T]):
         name = self.identity(obj.metadata)
         self.objects[name] = obj
         try:
-            ceilings.check(obj)
             uncounted = self.on_added_or_updated(old, obj)
         except FAULTS as error:
             del self.objects[name]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from moorage.core.framework.cluster_events import ActionType, ClusterEvent
 from moorage.core.objects.meta import HasMetadata, ObjectMeta, PartialObject, key
+from moorage.core.pods import ceilings
 from moorage.engine.intake.latest import LatestObjects
 from moorage.engine.intake.listeners import ListListener
 from moorage.engine.intake.object_sink import IntakeTargets, ObjectSink
@@ -25,6 +26,7 @@ class StoredObjectSink(ObjectSink[HasMetadata]):
 
     def on_added_or_updated(self, old: HasMetadata | None, new: HasMetadata) -> str:
         """Keep its newest state and move the pods that it may help; both, or none."""
+        ceilings.check(new)
         self._store.put(new)
         try:
             self._move_on_event(ActionType.ADD if old is None else ActionType.UPDATE, old, new)
