@@ -19,6 +19,7 @@ from types import FrameType
 from typing import Any
 
 import moorage
+from moorage.api.operator_config import OperatorConfiguration
 from moorage.ports.kube import PodRef
 from tests.builders import make_pod
 from tests.engine.running import STEPS, Running
@@ -86,21 +87,24 @@ async def pod_of_a_known_template() -> Passed:
         passed = Passed()
         with passed.noted():
             world.kube.put(make_pod("third", scheduler_name="test", cpu="1m"))
-            await world.clock.advance(0.01)
+            await world.clock.advance(0)
         assert world.node("third")
         return passed
 
 
 async def edit_of_a_profile() -> Passed:
-    """From its event to the swap."""
-    async with Running(telemetry=TelemetryUntilSwap()).leading(nodes=3) as world:
+    """From its event to the swap. Without a debounce no time passes until then, so that nothing
+    runs meanwhile which is due by the clock and none of the edit's doing.
+    """
+    config = OperatorConfiguration.model_validate({"swapDebounce": "0s"})
+    async with Running(telemetry=TelemetryUntilSwap(), config=config).leading(nodes=3) as world:
         before = world.engine.live["test"]
         passed = Passed()
         with passed.noted():
             world.engine.profile_changed(
                 "test", a_body("test", plugins=STEPS, generation=2, percentageOfNodesToScore=50)
             )
-            await world.clock.advance(0.5)
+            await world.clock.advance(0)
         assert world.engine.live["test"] is not before
         return passed
 
