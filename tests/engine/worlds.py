@@ -161,30 +161,30 @@ class HeldBinder(Binder):
         self.under_way: dict[str, tuple[QueuedPodInfo, ScheduleResult]] = {}
 
     def start(
-        self, entry: QueuedPodInfo, placement: ScheduleResult, finish: BindingCallback
+        self, entry: QueuedPodInfo, placement: ScheduleResult, on_done: BindingCallback
     ) -> None:
         """Only remember it."""
         self.under_way[entry.uid] = (entry, placement)
-        self.finish = finish
+        self.on_done = on_done
 
     def end(self, uid: str, outcome: BindingOutcome) -> None:
         """The binding has ended so."""
-        self.finish(*self.under_way.pop(uid), outcome)
+        self.on_done(*self.under_way.pop(uid), outcome)
 
 
 class HeldPreemptor(Preemptor):
     """Evicts nobody: a test ends each eviction as it wants."""
 
     def __init__(
-        self, ports: Ports, cache: Cache, failures: PodConditionWriter, binder: Binder
+        self, ports: Ports, cache: Cache, pod_conditions: PodConditionWriter, binder: Binder
     ) -> None:
-        super().__init__(ports, cache, failures, binder)
+        super().__init__(ports, cache, pod_conditions, binder)
         self.held: list[tuple[PreemptionTask, Evicted]] = []
 
-    def start(self, eviction: PreemptionTask, finish: Evicted) -> None:
+    def start(self, eviction: PreemptionTask, on_done: Evicted) -> None:
         """Only remember it."""
         self.under_way = eviction
-        self.held.append((eviction, finish))
+        self.held.append((eviction, on_done))
 
 
 class HeldActions(PostFilterActions):
@@ -194,9 +194,9 @@ class HeldActions(PostFilterActions):
         super().__init__({})
         self.held: list[tuple[PostFilterAction, Done]] = []
 
-    def start(self, action: PostFilterAction, finish: Done) -> None:
+    def start(self, action: PostFilterAction, on_done: Done) -> None:
         """Only remember it."""
-        self.held.append((action, finish))
+        self.held.append((action, on_done))
 
 
 @dataclasses.dataclass

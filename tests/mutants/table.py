@@ -276,7 +276,7 @@ MUTANTS: Final = (
     Mutant(
         name="budget: what others did to a gang's nodes is not looked at",
         file="core/cycle/gang_cycle.py",
-        old="    paused = bool(news)\n",
+        old="    paused = bool(node_generations)\n",
         new="    paused = False\n",
         tests=("tests/engine/scheduling/test_slices.py",),
     ),

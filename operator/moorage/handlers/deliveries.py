@@ -49,11 +49,13 @@ class ObjectListing:
 
 
 class Deliveries:
-    """Those of one kind. ``plural`` is its name in paths, ``tell`` the engine's method for it."""
+    """What Kopf delivered of one kind. ``plural`` is its name in paths; ``notify(name, body)`` is
+    the engine's method for it.
+    """
 
-    def __init__(self, plural: str, tell: Callable[[str, Body | None], None]) -> None:
+    def __init__(self, plural: str, notify: Callable[[str, Body | None], None]) -> None:
         self.plural = plural
-        self._notify = tell
+        self._notify = notify
         self._delivered: dict[str, int] = {}
         """The version of each object that is there."""
         self._deleted: dict[str, int] = {}

@@ -88,15 +88,15 @@ class CallMarks:
 
 
 class PluginGuard:
-    """``core.framework.guard.Guard`` of one plugin; ``tell(plugin, point)`` counts its faults."""
+    """``core.framework.guard.Guard`` of one plugin; ``count(plugin, point)`` counts its faults."""
 
     def __init__(
-        self, plugin: str, version: str, marks: CallMarks, tell: Callable[[str, str], None]
+        self, plugin: str, version: str, marks: CallMarks, count: Callable[[str, str], None]
     ) -> None:
         self.plugin = plugin
         self.version = version
         self._marks = marks
-        self._count = tell
+        self._count = count
         self._labels: dict[str, bytes] = {}
 
     def enter(self, point: str) -> None:

@@ -112,9 +112,13 @@ def place_gang(
     """
     outcomes: list[ScheduleResult | Diagnosis] = []
     try:
-        news = yield from _place_all(pods, place, context, outcomes)
+        node_generations = yield from _place_all(pods, place, context, outcomes)
         enough = sum(isinstance(outcome, ScheduleResult) for outcome in outcomes) >= gang.needed
-        why = (yield from _recheck_members(outcomes, news, context, broken)) if enough else ""
+        why = (
+            (yield from _recheck_members(outcomes, node_generations, context, broken))
+            if enough
+            else ""
+        )
         if enough and not why:
             return [
                 outcome if isinstance(outcome, ScheduleResult) else _with_nomination(outcome, "")
@@ -147,37 +151,37 @@ def _place_all(
     context: CycleContext,
     outcomes: list[ScheduleResult | Diagnosis],
 ) -> Generator[bool, bool | None, list[int]]:
-    """Place one after another; the ``news`` of each one's node when it was chosen, none where
-    nobody could do anything meanwhile.
+    """Place one after another; the generation of each one's node when it was chosen, none
+    where nobody could do anything meanwhile.
     """
-    news: list[int] = []
+    node_generations: list[int] = []
     paused = False
     for pod in pods:
-        while len(outcomes) == len(news):
+        while len(outcomes) == len(node_generations):
             try:
                 outcomes.append(place(pod))
             except OutOfTime:
                 paused |= bool((yield False))
         outcome = outcomes[-1]
-        news.append(
+        node_generations.append(
             context.cache.node_generation(outcome.node)
             if isinstance(outcome, ScheduleResult)
             else 0
         )
         paused |= bool((yield True))
-    return news if paused else []
+    return node_generations if paused else []
 
 
 def _recheck_members(
     outcomes: Sequence[ScheduleResult | Diagnosis],
-    news: list[int],
+    node_generations: list[int],
     context: CycleContext,
     broken: Callable[[], str],
 ) -> Generator[bool, bool | None, str]:
     """Why what was placed does not hold any more, as others had their turn meanwhile; "" when it
     does.
     """
-    paused = bool(news)
+    paused = bool(node_generations)
     while paused:
         paused = False
         if why := broken():
@@ -185,7 +189,7 @@ def _recheck_members(
         for i, outcome in enumerate(outcomes):
             if (
                 isinstance(outcome, ScheduleResult)
-                and context.cache.node_generation(outcome.node) != news[i]
+                and context.cache.node_generation(outcome.node) != node_generations[i]
             ):
                 now = context.cache.node_generation(outcome.node)
                 try:
@@ -194,7 +198,7 @@ def _recheck_members(
                 except OutOfTime:
                     paused |= bool((yield False))
                     break
-                news[i] = now
+                node_generations[i] = now
     return ""
 
 

@@ -13,16 +13,18 @@ ExceptionTypes: TypeAlias = type[BaseException] | tuple[type[BaseException], ...
 
 
 class Catching:
-    """Stands around a block in a ``with``: if one of these kinds is raised, calls ``told`` with it
-    and these arguments.
+    """Stands around a block in a ``with``: if one of these kinds is raised, calls ``handler`` with
+    it and these arguments.
     """
 
     __slots__ = ("_arguments", "_handler", "_kinds")
 
-    def __init__(self, kinds: ExceptionTypes, told: Callable[..., None], *about: Any) -> None:
+    def __init__(
+        self, kinds: ExceptionTypes, handler: Callable[..., None], *arguments: Any
+    ) -> None:
         self._kinds = kinds
-        self._handler = told
-        self._arguments = about
+        self._handler = handler
+        self._arguments = arguments
 
     def __enter__(self) -> None:
         """Nothing has to be done before."""

@@ -154,12 +154,12 @@ class Binder:
         return sum(binding.placement.revision is revision for binding in self._bindings.values())
 
     def start(
-        self, entry: QueuedPodInfo, placement: ScheduleResult, finish: BindingCallback
+        self, entry: QueuedPodInfo, placement: ScheduleResult, on_done: BindingCallback
     ) -> None:
         """Bind this in the background."""
-        news = self._context.cache.node_generation(placement.node)
+        node_generation = self._context.cache.node_generation(placement.node)
         binding = self._bindings[placement.pod.metadata.uid] = Binding(
-            entry, placement, finish, news, self._clock.boottime()
+            entry, placement, on_done, node_generation, self._clock.boottime()
         )
         self._slots.take(placement.revision.scheduler_name)
         binding.task = self.tasks.start(self._run(binding))

@@ -38,16 +38,18 @@ def may_hold_leases(store: Store, own_namespace: str, namespace: str) -> bool:
 
 
 class ProfileOwnership:
-    """Looks at other installations' Leases. ``ours`` is namespace/lease of this installation, as
-    status.claimedBy writes it.
+    """Looks at other installations' Leases. ``own_lease`` is namespace/lease of this installation,
+    as status.claimedBy writes it.
 
-    ``home(namespace)``: whether installations may be at home there.
+    ``may_hold_leases(namespace)``: whether a Lease there may be an installation's.
     """
 
-    def __init__(self, reads: KubeReader, ours: str, home: Callable[[str], bool]) -> None:
-        self.own_lease = ours
+    def __init__(
+        self, reads: KubeReader, own_lease: str, may_hold_leases: Callable[[str], bool]
+    ) -> None:
+        self.own_lease = own_lease
         self._reads = reads
-        self._may_hold_leases = home
+        self._may_hold_leases = may_hold_leases
 
     async def conflict(self, record: ProfileRecord) -> FieldError | None:
         """Who else serves this profile, as a fault of it; None when it is ours to serve."""

@@ -47,8 +47,8 @@ class DeletedProfile(NamedTuple):
 
 
 class UnmatchedPods:
-    """See the module's docstring. ``tell(pod, text)`` gives a pod an event and a condition, unless
-    it has just these.
+    """Tells pods that no profile serves them. ``report(pod, text)`` gives a pod an event and a
+    condition, unless it has just these.
     """
 
     def __init__(
@@ -57,14 +57,14 @@ class UnmatchedPods:
         queue: SchedulingQueue,
         ports: Ports,
         foreign: Collection[str],
-        tell: Callable[[Pod, str], None],
+        report: Callable[[Pod, str], None],
     ) -> None:
         self._live = live
         self._queue = queue
         self._clock = ports.clock
         self._events = ports.events
         self._foreign = {DEFAULT_SCHEDULER, *foreign}
-        self._report = tell
+        self._report = report
         self._names: dict[str, str] = {}
         """Profile -> schedulerName, those of other installations too."""
         self._served: frozenset[str] = frozenset()
@@ -208,19 +208,19 @@ def _deleted_profile_text(profile: str) -> str:
 
 
 class PodsOfInvalidProfiles:
-    """See the module's docstring."""
+    """Tells pods that wait for a profile which cannot be used what is wrong with it."""
 
     def __init__(
         self,
         live: LiveRevisions,
         records: ProfileRecords,
         queue: SchedulingQueue,
-        failures: PodConditionWriter,
+        pod_conditions: PodConditionWriter,
     ) -> None:
         self._live = live
         self._records = records
         self._queue = queue
-        self._pod_conditions = failures
+        self._pod_conditions = pod_conditions
 
     def pod_queued(self, pod: Pod) -> None:
         """A pod came into the queue."""

@@ -83,8 +83,8 @@ class KubeletRejections:
     """``ports.kube.ReflectorSink`` for failed pods. It counts while this replica leads; of
     those that were refused it keeps the UIDs.
 
-    ``resources`` are the names of resources that nodes have, so that the reasons in metrics are
-    bounded.
+    ``is_resource(name)``: whether a node has a resource of this name, so that the reasons in
+    metrics are bounded.
     """
 
     def __init__(
@@ -92,14 +92,14 @@ class KubeletRejections:
         live: LiveRevisions,
         ports: Ports,
         records: ProfileRecords,
-        resources: Callable[[str], bool],
+        is_resource: Callable[[str], bool],
     ) -> None:
         self._live = live
         self._clock = ports.clock
         self._events = ports.events
         self._telemetry = ports.telemetry
         self._records = records
-        self._is_resource = resources
+        self._is_resource = is_resource
         self._known: set[str] = set()
         self._listed: set[str] | None = None
         self._synced = False

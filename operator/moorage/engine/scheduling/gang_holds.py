@@ -32,19 +32,19 @@ HOLD_MESSAGE = (
 
 
 class GangNominations:
-    """See the module's docstring. ``vain``: the groups that are complete and did not fit, with what
-    was said of it.
+    """Says which gang may hold room, and nominates its members. ``unplaced``: the groups that are
+    complete and did not fit, with the diagnoses of their members.
     """
 
     def __init__(
         self,
         nominations: Nominator,
         pod_conditions: PodConditionWriter,
-        vain: Mapping[PodGroupState, Sequence[Diagnosis]],
+        unplaced: Mapping[PodGroupState, Sequence[Diagnosis]],
     ) -> None:
         self._nominations = nominations
         self._pod_conditions = pod_conditions
-        self._unplaced = vain
+        self._unplaced = unplaced
         self._holder: PodGroupState | None = None
         self._until = 0.0
         self._resting: dict[PodGroupState, float] = {}

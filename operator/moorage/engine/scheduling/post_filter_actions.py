@@ -44,11 +44,11 @@ class PostFilterActions:
         self.tasks = BackgroundTasks("a postFilter action")
         self._actors = actors
 
-    def start(self, action: PostFilterAction, finish: ActionsCallback) -> None:
+    def start(self, action: PostFilterAction, on_done: ActionsCallback) -> None:
         """Do it in the background."""
-        self.tasks.start(self._run(action, finish))
+        self.tasks.start(self._run(action, on_done))
 
-    async def _run(self, action: PostFilterAction, finish: ActionsCallback) -> None:
+    async def _run(self, action: PostFilterAction, on_done: ActionsCallback) -> None:
         pod, why = action.diagnosis.pod, "it was interrupted"
         try:
             for name, wish in action.diagnosis.post_filter_actions.items():
@@ -63,4 +63,4 @@ class PostFilterActions:
             log_bug("a postFilter action", error, pod=key(pod))
             why = repr(error)
         finally:
-            finish(action, why)
+            on_done(action, why)

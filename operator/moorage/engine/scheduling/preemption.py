@@ -80,11 +80,11 @@ class Preemptor:
         self._binder = binder
         self._free = asyncio.Semaphore(_MAX_CONCURRENT)
 
-    def start(self, eviction: PreemptionTask, finish: PreemptionCallback) -> None:
+    def start(self, eviction: PreemptionTask, on_done: PreemptionCallback) -> None:
         """Evict in the background."""
-        self.tasks.start(self._run(eviction, finish))
+        self.tasks.start(self._run(eviction, on_done))
 
-    async def _run(self, eviction: PreemptionTask, finish: PreemptionCallback) -> None:
+    async def _run(self, eviction: PreemptionTask, on_done: PreemptionCallback) -> None:
         outcome: EdgeError | None = EdgeError("the eviction was interrupted")
         try:
             async with self._free:
@@ -94,7 +94,7 @@ class Preemptor:
         except EdgeError as error:
             outcome = error
         finally:
-            finish(eviction, outcome)
+            on_done(eviction, outcome)
 
     async def _carry_out(self, eviction: PreemptionTask) -> None:
         await self._pod_conditions.flush(eviction.entry.uid)
