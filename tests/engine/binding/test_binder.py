@@ -15,6 +15,7 @@ from moorage.api.operator_config import OperatorConfiguration
 from moorage.core.framework.status import SKIP, SUCCESS, Code, Status, error_status
 from moorage.core.objects.pods import Pod
 from moorage.core.queue.queued_pod import QueueState
+from moorage.engine.binding.binder import CALL_LIMIT_SECONDS
 from moorage.engine.binding.sender import MAX_REFUSED_SECONDS, MAX_RETRIES
 from moorage.ports.errors import (
     Conflict,
@@ -230,7 +231,7 @@ def test_a_cancellation_at_the_moment_of_another_cause() -> None:
 
 
 @pytest.mark.parametrize("waits", ["to begin", "for a slot"])
-@pytest.mark.parametrize("cause", ["suspended", "its node goes", "the pod goes"])
+@pytest.mark.parametrize("cause", ["suspended", "its node goes", "the pod goes", "preempted"])
 def test_what_happens_while_a_binding_waits_for_its_turn(waits: str, cause: str) -> None:
     """It counts when its turn comes: the pod is not bound."""
 
@@ -252,6 +253,8 @@ def test_what_happens_while_a_binding_waits_for_its_turn(waits: str, cause: str)
                 await settle()
             if cause == "suspended":
                 world.engine.under_way.interrupt_profile("test", "suspended")
+            elif cause == "preempted":
+                assert world.engine.binder.preempt("uid-b", "another pod needs its room")
             else:
                 world.kube.delete(pod if cause == "the pod goes" else world.kube.nodes["n1"])
             gate.set()
@@ -261,6 +264,23 @@ def test_what_happens_while_a_binding_waits_for_its_turn(waits: str, cause: str)
                 write.arguments[0].name for write in world.kube.written if write.method == "bind"
             ]
             assert len(world.engine.binder) == 0
+
+    asyncio.run(scenario())
+
+
+def test_what_may_have_been_sent_is_not_preempted() -> None:
+    """Nor while its outcome is read, after it was broken off."""
+
+    async def scenario() -> None:
+        async with Running().leading(nodes=1) as world:
+            bind, read = world.kube.hold("bind"), world.kube.hold("pod_node")
+            world.kube.put(make_pod("a"))
+            await settle()
+            assert not world.engine.binder.preempt("uid-a", "another pod needs its room")
+            await world.clock.advance(CALL_LIMIT_SECONDS + 2)
+            assert not world.engine.binder.preempt("uid-a", "another pod needs its room")
+            bind.set()
+            read.set()
 
     asyncio.run(scenario())
 

@@ -5,6 +5,7 @@ apart from what we did ourselves.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 import pytest
 
@@ -79,6 +80,41 @@ def test_the_node_changes_its_mind() -> None:
             assert world.node("ours") == ""
             (note,) = world.notes("FailedScheduling", "ours")[:1]
             assert "untolerated taint" in note
+
+    asyncio.run(story())
+
+
+CAUSES: dict[str, Callable[[Running], object]] = {
+    "its profile is suspended": lambda world: world.engine.under_way.interrupt_profile(
+        "test", "suspended"
+    ),
+    "the pod goes": lambda world: world.kube.delete(world.kube.pods["uid-ours"]),
+    "another pod needs its room": lambda world: world.engine.binder.preempt("uid-ours", "room"),
+    "the replica stops": lambda world: world.engine.binder.interrupt_all("this replica stops"),
+}
+
+
+@pytest.mark.parametrize("cause", CAUSES)
+def test_what_comes_while_its_node_is_looked_at(
+    cause: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It counts: the pod is not sent, though the node takes it."""
+
+    async def story() -> None:
+        async with Running().leading(nodes=0) as world:
+            world.kube.put(make_node("n1", cpu="4"))
+            gate = await decided(world, make_pod("ours", cpu="2"))
+
+            def look(placement: ScheduleResult, context: CycleContext) -> str:
+                CAUSES[cause](world)
+                return ""
+
+            monkeypatch.setattr(cycle, "recheck_node", look)
+            world.kube.put(on_node(make_pod("theirs", cpu="1"), "n1"))
+            gate.set()
+            await settle()
+            assert [write for write in world.kube.written if write.method == "bind"] == []
+            assert (world.assumed, len(world.engine.binder)) == (0, 0)
 
     asyncio.run(story())
 

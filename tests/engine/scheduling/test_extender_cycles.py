@@ -649,8 +649,8 @@ UNSURE: dict[str, tuple[Callable[[Running], Callable[[ExtenderCall], None]], str
 
 
 @pytest.mark.parametrize("case", UNSURE)
-def test_an_extender_that_binds_badly(case: str) -> None:
-    """What it did is found out by reading the pod."""
+def test_an_extender_that_binds_badly(case: str, caplog: pytest.LogCaptureFixture) -> None:
+    """What it did is found out by reading the pod; a bug is logged under its name."""
     does, what = UNSURE[case]
 
     async def scenario(world: Running) -> None:
@@ -660,6 +660,9 @@ def test_an_extender_that_binds_badly(case: str) -> None:
         assert world.assumed == 0
         assert ("Scheduled" in world.events.reasons("a")) is (what == "bound")
         assert (condition(world, "a")[0] == "SchedulerError") is (what == "again")
+        bugs = [text for text in caplog.messages if text.endswith("failed with a bug")]
+        ours = case == "it fails on our side"
+        assert bugs == (["extender https://x failed with a bug"] if ours else [])
         world.extenders.answers["bind"] = binds(world)
         await world.clock.advance(TRIED_AGAIN)
         assert world.node("a")

@@ -65,9 +65,13 @@ class BindingStage(enum.Enum):
     """Nothing irrevocable has been sent: it may be broken off."""
     SENDING = enum.auto()
     """The pod may be bound by now."""
+    ENDING = enum.auto()
+    """What was sent is out of our hands: its outcome is read, or what was prepared taken back."""
     POST_BIND = enum.auto()
     """It is bound."""
 
+
+_NOT_SENT = (BindingStage.WAITING, BindingStage.PREPARING)
 
 STAGE_LIMIT_SECONDS = {
     BindingStage.PREPARING: STEP_LIMIT_SECONDS,
@@ -116,7 +120,8 @@ class _AtStage:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
         """Any other end is handed on."""
         binding, task = self._binding, asyncio.current_task()
-        binding.stage = BindingStage.WAITING
+        sent = binding.stage is not BindingStage.PREPARING
+        binding.stage = BindingStage.ENDING if sent else BindingStage.WAITING
         if binding.interruption is None or task is None:
             return False
         asked_by_others = task.uncancel() > 0
@@ -193,11 +198,11 @@ class Binder:
                 self._interrupt(binding, BindingOutcome(False, error_status(why)))
 
     def preempt(self, uid: str, why: str) -> bool:
-        """Break off what is prepared for a pod whose room another one needs: it goes back to the
-        queue. Whether it could be.
+        """Break off the binding of a pod whose room another one needs: it goes back to the queue.
+        False where it may have been sent.
         """
         binding = self._bindings.get(uid)
-        if binding is None or binding.stage is not BindingStage.PREPARING:
+        if binding is None or binding.stage not in _NOT_SENT:
             return False
         self._interrupt(binding, BindingOutcome(False, error_status(why)))
         return True
@@ -303,8 +308,13 @@ class Binder:
             with guard("taking back what was prepared", pod=key(binding.placement.pod)):
                 await take_back()
 
-    async def _recheck_node(self, placement: ScheduleResult) -> str:
-        """Why the node would not take the pod any more, "" when it would just now."""
+    async def _recheck_node(self, binding: Binding) -> str:
+        """Why the node, where it has changed, would not take the pod any more; "" when it would
+        just now.
+        """
+        placement = binding.placement
+        if self._context.cache.node_generation(placement.node) == binding.node_generation:
+            return ""
         try:
             return await self._slices.run(lambda: cycle.recheck_node(placement, self._context))
         except DecisionTimeout as error:
@@ -334,11 +344,10 @@ class Binder:
         placement, name = binding.placement, binding.placement.revision.scheduler_name
         await self._slots.begin_request(name)
         try:
-            if binding.withdrawn is not None:
+            why = await self._recheck_node(binding)
+            if binding.withdrawn is not None:  # the last look before it is sent: nothing may wait
                 return binding.withdrawn
-            if self._context.cache.node_generation(placement.node) != binding.node_generation and (
-                why := await self._recheck_node(placement)
-            ):
+            if why:
                 return BindingOutcome(False, error_status(why), node_changed=True)
             with _AtStage(binding, BindingStage.SENDING):
                 begin = functools.partial(self._begin, binding)

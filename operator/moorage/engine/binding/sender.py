@@ -198,14 +198,15 @@ class BindingSender:
         for extender in placement.revision.extenders:
             if not extender.bind_verb or not extender.is_interested(placement.pod):
                 continue
-            begin(f"extender {extender.url}")
+            running = f"extender {extender.url}"
+            begin(running)
             try:
                 if not self._ports.writes.open:
                     raise Fenced(f"{extender.bind_verb} by extender {extender.url}")
                 await self._ports.extenders.bind(extender, pod_ref(placement.pod), placement.node)
                 return await self._is_bound_by_extender(placement, extender)
             except FAULTS as error:  # as above
-                outcome = await self.settle(placement, "", error)
+                outcome = await self.settle(placement, running, error)
             if outcome.status is None or outcome.fenced or not extender.ignorable:
                 return outcome
             log.warning(
