@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from moorage.core.framework.revisions import Revision
+from moorage.core.framework.revisions import FieldError, Revision
+from moorage.engine.profile_records import ProfileRecord
 from moorage.engine.profiles.swap import RETRY_SECONDS
 from moorage.ports.errors import Conflict, Fenced, Forbidden, Retryable
 from moorage.ports.kube import StoredRevision
@@ -81,6 +82,40 @@ def test_objects_that_change_together_are_one_swap() -> None:
             assert revision.deciders["NodeResourcesFit"].args.ignored_resources == (GPU,)  # type: ignore[attr-defined]
             assert revision.weights["NodeResourcesFit"] == 20
             assert world.notes("Rejected") == []
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("error", "times"),
+    [(ZeroDivisionError(), 1), (ZeroDivisionError(), 99), (asyncio.CancelledError(), 1)],
+)
+def test_an_edit_outlives_a_bug(
+    error: BaseException, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was being reconciled when something ended that is reconciled in the end; decisions go
+    on meanwhile.
+    """
+
+    async def scenario() -> None:
+        async with Running().leading() as world:
+            conflict, failed = world.engine.swapper.ownership.conflict, list[str]()
+
+            async def failing(record: ProfileRecord) -> FieldError | None:
+                if len(failed) < times:
+                    failed.append(record.name)
+                    raise error
+                return await conflict(record)
+
+            monkeypatch.setattr(world.engine.swapper.ownership, "conflict", failing)
+            count = swapped(world)
+            world.engine.profile_changed("test", a_body("test", generation=2, preset="BinPack"))
+            await world.clock.advance(0.5)
+            assert (swapped(world), len(failed)) == (count, 1)
+            world.kube.put(make_pod("a"))
+            await world.clock.advance(5 + 1.5 * times)
+            assert world.node("a")
+            assert (swapped(world), len(failed)) == (count + 1, times)
 
     asyncio.run(scenario())
 

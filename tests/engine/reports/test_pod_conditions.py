@@ -355,6 +355,60 @@ def test_what_a_pod_was_told_is_not_told_again() -> None:
     asyncio.run(scenario())
 
 
+@pytest.mark.parametrize(
+    ("reason", "message"), [(UNSCHEDULABLE, "other"), (SCHEDULER_ERROR, "full")]
+)
+def test_what_will_be_overwritten_is_told_again(reason: str, message: str) -> None:
+    """What the pod shows is not true any more once something else is to be written, by its message
+    or its reason.
+    """
+
+    async def scenario() -> None:
+        async with World().writing() as world:
+            pod = world.kube.put(with_condition(make_pod("a")))
+            world.report(pod, message, reason=reason)
+            world.failures.report_if_new(PodConditionUpdate(pod, UNSCHEDULABLE, "full"))
+            await settle()
+            assert world.shown("a") == [("PodScheduled", UNSCHEDULABLE, "full")]
+            assert [event.note for event in world.events.events] == [message, "full"]
+
+    asyncio.run(scenario())
+
+
+def test_the_reason_is_a_part_of_what_is_told() -> None:
+    """The same words for another reason are news, also while the first are being written."""
+
+    async def scenario() -> None:
+        async with World().writing() as world:
+            gate = world.kube.hold("pod_condition")
+            pod = world.kube.put(make_pod("a"))
+            for reason in (UNSCHEDULABLE, SCHEDULER_ERROR):
+                world.failures.report_if_new(PodConditionUpdate(pod, reason, "full"))
+                await settle()
+            gate.set()
+            await settle()
+            assert world.shown("a") == [("PodScheduled", SCHEDULER_ERROR, "full")]
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("error", [Forbidden("PATCH", 403), ResourceExpired("410"), Retryable("")])
+def test_a_log_line_names_the_pod_with_its_namespace(
+    error: EdgeError, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whatever kept its condition from being written."""
+    caplog.set_level("INFO")
+
+    async def scenario() -> None:
+        async with World().writing() as world:
+            world.kube.fail("pod_condition", error, times=10)
+            world.report(world.kube.put(make_pod("a")), "full")
+            await world.clock.advance(30)
+
+    asyncio.run(scenario())
+    assert [getattr(record, "pod", "") for record in caplog.records] == ["default/a"]
+
+
 def test_a_condition_goes_to_the_pod_that_was_meant() -> None:
     """By UID: a namesake that was made since then hears nothing."""
 

@@ -15,6 +15,7 @@ from moorage.core.plugins.priority_sort import PrioritySort
 from moorage.core.pods.requests import Requests
 from moorage.core.queue.pod_group_members import PodGroupTracker
 from moorage.core.queue.scheduling_queue import SchedulingQueue
+from moorage.core.queue.sub_queues import QUEUE_AS_PLUGIN
 from moorage.engine.intake.node_sink import NodeSink
 from moorage.engine.intake.object_sink import IntakeTargets
 from moorage.engine.intake.stored_object_sink import StoredObjectSink
@@ -81,6 +82,31 @@ async def test_a_waiting_pod_is_told_by_event_and_condition(
             for write in world.kube.written
             if write.method == "pod_condition"
         ] == ["odd"]
+
+
+@in_a_loop
+async def test_what_the_queue_drops_is_told_by_the_leader() -> None:
+    """A standby keeps it until it leads, unless the pod is gone or has changed; a pod of another
+    scheduler is not written to.
+    """
+    async with Running().leading(lead=False) as world:
+        pods = {name: world.kube.put(versioned(make_pod(name))) for name in ("odd", "gone", "new")}
+        pods["strange"] = world.kube.put(versioned(make_pod("strange", scheduler_name="another")))
+        for pod in pods.values():
+            world.engine.queue_reports.plugin_failed(QUEUE_AS_PLUGIN, pod, RecursionError("a bug"))
+        world.kube.delete(pods["gone"])
+        world.kube.put(versioned(make_pod("new"), labels={"changed": "yes"}))
+        await world.clock.advance(5)
+        assert world.notes("FailedScheduling") == []
+        assert [write for write in world.kube.written if write.method == "pod_condition"] == []
+        assert world.engine.queue_reports._failures.keys() == {"uid-odd", "uid-strange"}
+        world.engine.lead()
+        world.engine.queue_reports.report_due(world.engine.pod_conditions, world.engine.live)
+        assert world.notes("FailedScheduling") == [
+            "out of the queue until it changes: RecursionError('a bug')"
+        ]
+        assert len(world.notes("FailedScheduling", "odd")) == 1
+        assert not world.engine.queue_reports._failures
 
 
 @in_a_loop

@@ -109,9 +109,15 @@ class ProfileSwapper:
             await self._dirty.wait()
             await self.ports.clock.sleep(debounce)
             self._dirty.clear()
-            if not await self.reconcile():
+            done = False
+            try:
+                with guard("reconciling profiles"):
+                    done = await self.reconcile()
+            finally:
+                if not done:  # whatever ended it: what changed is not forgotten
+                    self._dirty.set()
+            if not done:
                 await self.ports.clock.sleep(RETRY_SECONDS)
-                self._dirty.set()
 
     def quarantine(self, plugins: Collection[str]) -> None:
         """These plugins must not be called from now on, or may be again: no revision that has one

@@ -127,12 +127,17 @@ class PodConditionWriter:
         last = self._newest(pod.metadata.uid)
         self.write(last if last is not None else PodConditionUpdate(pod))
 
+    def is_newest(self, pod: Pod) -> bool:
+        """Whether the pod still waits, in this very state."""
+        now = self._current(pod.metadata.uid)
+        return now is not None and now.metadata.resource_version == pod.metadata.resource_version
+
     def is_written(self, update: PodConditionUpdate) -> bool:
         """Whether the pod's condition says this already, or soon will."""
         last = self._newest(update.pod.metadata.uid)
-        return not _differs(update.pod, update) or (
-            last is not None and last.message == update.message
-        )
+        if last is not None and last.reason:  # what the pod shows now will be overwritten
+            return (last.reason, last.message) == (update.reason, update.message)
+        return not _differs(update.pod, update)
 
     def report_if_new(self, update: PodConditionUpdate) -> None:
         """The same, unless the pod was told exactly this before and has heard nothing else
@@ -196,18 +201,14 @@ class PodConditionWriter:
                 await self._clock.sleep(_AGAIN.seconds(failures, error))
                 continue
             except (Fenced, Refused) as error:
-                log.info(
-                    "a pod's condition was not written: %s", error, extra={"pod": pod.metadata.name}
-                )
+                log.info("a pod's condition was not written: %s", error, extra={"pod": key(pod)})
             except EdgeError as error:
-                log.warning(
-                    "a pod's condition was not written: %s", error, extra={"pod": pod.metadata.name}
-                )
+                log.warning("a pod's condition was not written: %s", error, extra={"pod": key(pod)})
             return
         log.warning(
             "a pod's condition was given up after %d attempts",
             _MAX_ATTEMPTS,
-            extra={"pod": update.pod.metadata.name},
+            extra={"pod": key(update.pod)},
         )
 
     def _nomination_to_write(self, pod: Pod) -> str | None:

@@ -66,14 +66,23 @@ class QueueReports:
             self._failures[pod.metadata.uid] = PluginFailure(pod, plugin, error)
 
     def report_due(self, pod_conditions: PodConditionWriter, live: LiveRevisions) -> None:
-        """Write the conditions of pods that a failure keeps from being tried, some at a time; only
-        the leader writes of plugins.
+        """Write the conditions of our pods that a failure keeps from being tried, some at a time.
+
+        Only the leader writes. Until this replica leads, what the queue has dropped is kept; a
+        plugin is asked again anyway.
         """
         for uid in list(itertools.islice(self._failures, MAX_REPORTS_PER_STEP)):
-            pod, plugin, error = self._failures.pop(uid)
-            if plugin == QUEUE_AS_PLUGIN:
+            failure = self._failures.pop(uid)
+            pod, plugin, error = failure
+            dropped = plugin == QUEUE_AS_PLUGIN
+            if not live.deciding:
+                if dropped and pod_conditions.is_newest(pod):
+                    self._failures[uid] = failure
+            elif not live.owns(pod.spec.scheduler_name):
+                continue
+            elif dropped:
                 text = f"out of the queue until it changes: {error!r}"
                 pod_conditions.report(PodConditionUpdate(pod, SCHEDULER_ERROR, text))
-            elif live.leading and not pod.spec.scheduling_gates:
+            elif not pod.spec.scheduling_gates:
                 text = str(error)
                 pod_conditions.report_if_new(PodConditionUpdate(pod, SCHEDULER_ERROR, text))
