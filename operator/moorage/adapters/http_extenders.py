@@ -59,7 +59,7 @@ class _Question:
 
 
 class HttpExtenderClient:
-    """See the module's docstring."""
+    """Calls extenders over HTTP."""
 
     def __init__(self, reads: KubeReader, clock: Clock, user_agent: str) -> None:
         self._reads = reads

@@ -24,7 +24,7 @@ SHORT_SECONDS = 0.001
 
 
 class DecisionTimeout(Exception):
-    """It was given up."""
+    """The step took more than MAX_DECISION_SECONDS of its own time."""
 
 
 class SliceRunner:
@@ -40,7 +40,7 @@ class SliceRunner:
         """Whether the last one took its time."""
 
     async def run(self, step: Callable[[], T]) -> T:
-        """What the step gives, which is called until it comes to its end within a slice. Raises
+        """Call the step until it ends within a slice, and return what it gives. Raises
         DecisionTimeout.
         """
         spent = 0.0

@@ -104,10 +104,10 @@ def settings() -> kopf.OperatorSettings:
 
 
 class OneLinePerCause(logging.Filter):
-    """Kopf tells of every attempt of every request that fails."""
+    """Has Kopf's failing requests logged once per cause, not once per attempt."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Says what the cause is; the attempt's number is none."""
+        """Mark the record with its cause, without the attempt's number. No record is dropped."""
         _, failing, cause = record.getMessage().partition(" failed; will retry: ")
         if failing:
             record.__dict__ |= once_per_cause(f"Kopf {cause.partition(' -> ')[2]}")

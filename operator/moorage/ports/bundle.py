@@ -14,7 +14,7 @@ from moorage.ports.telemetry import Telemetry
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Ports:
-    """See the module's docstring."""
+    """The ports that the engine is given."""
 
     clock: Clock
     writes: KubeWriter

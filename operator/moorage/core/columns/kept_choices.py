@@ -25,8 +25,9 @@ can't be told.
 
 
 class KeptChoices(Generic[Kept]):
-    """See the module's docstring. One that was broken off (OutOfTime) goes on with what was
-    found.
+    """Keeps what nominated pods are going to choose on their nodes.
+
+    A choice that was broken off (OutOfTime) goes on with what was found.
     """
 
     def __init__(self) -> None:

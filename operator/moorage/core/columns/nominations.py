@@ -34,8 +34,9 @@ class NominationListener(Protocol):
 
 
 class Nominator:
-    """See the module's docstring. The rows of the node table whose nominations change are in its
-    log of NOMINATIONS.
+    """Knows which waiting pods are nominated to which node.
+
+    The rows of the node table whose nominations change are in its log of NOMINATIONS.
     """
 
     def __init__(self, nodes: NodeTable, listener: NominationListener | None = None) -> None:

@@ -18,8 +18,9 @@ from moorage.core.volumes.pod_volumes import NO_VOLUMES, PodVolumeUse, volumes_o
 
 
 class PodBatch:
-    """See the module's docstring. ``ports`` and ``volumes``: those of the pods that have any, by
-    place.
+    """Many pods, what they take added up at once.
+
+    ``ports`` and ``volumes``: those of the pods that have any, by place.
     """
 
     def __init__(self, records: Sequence[PodInfo], nodes: NodeColumns) -> None:

@@ -50,8 +50,9 @@ class Lister(Protocol):
 
 
 class Store:
-    """See the module's docstring. Kinds are the struct types of ``core``; any may be asked for, at
-    any time.
+    """Keeps the objects that decisions read, neither pods nor nodes.
+
+    Kinds are the struct types of ``core``; any may be asked for, at any time.
     """
 
     def __init__(self, indexes: Iterable[Callable[[Store], object]] = ()) -> None:

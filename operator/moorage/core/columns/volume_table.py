@@ -62,8 +62,9 @@ def resolve_claim(claim_key: str, store: Lister) -> ResolvedClaim:
 
 
 class VolumeTable:
-    """See the module's docstring. ``uses`` moves when a pod begins or ceases to use a claim (the
-    cache moves it).
+    """Knows which claims and disks each row uses, and how many more volumes it can hold.
+
+    ``uses`` moves when a pod begins or ceases to use a claim (the cache moves it).
     """
 
     def __init__(self, store: Store, nodes: NodeTable) -> None:

@@ -3,8 +3,9 @@
 Members are placed one after another, for real: each sees what those before it took, whatever kind
 of thing that is. When fewer fit than are needed everything is taken back, in reverse order, so a
 group that does not fit holds nothing while it waits. A large group is placed in slices, beside
-groups of other profiles (``engine/scheduling/loop.py`` says which of them goes first where they are
-in each other's way); what others did to its nodes meanwhile is looked at before anything is bound.
+groups of other profiles (``engine/scheduling/gang_attempts.py`` says which of them goes first where
+they are in each other's way); what others did to its nodes meanwhile is looked at before anything
+is bound.
 
 No room is made for a group that does not fit: what would be evicted for one member helps nobody if
 the next one finds no room. For one that has waited for long, room is held
@@ -35,8 +36,8 @@ NO_POST_FILTER = PostFilterOutcome(PostFilterResult(SUCCESS, ""))
 
 PlaceFn: TypeAlias = Callable[[Pod], ScheduleResult | Diagnosis]
 PlacingSteps: TypeAlias = Generator[bool, bool | None, list[ScheduleResult | Diagnosis]]
-"""Yields whether it is a piece further, else it ran out of time; is sent whether others have had
-their turn since.
+"""Yields True after each piece of work, False where its time ran out; is sent whether others have
+had a turn since. Returns the outcome of each pod.
 """
 
 
@@ -107,8 +108,9 @@ def place_gang(
     are at least so many pods.
 
     ``place`` places one pod for real. Where enough are placed, the diagnoses of the others are
-    their own: they go on as pods of which nobody depends. ``broken``: what has become of the
-    members or the profile meanwhile, that makes all of it vain.
+    their own: they are pods on which nobody depends, and each is tried again by itself.
+    ``broken`` says what has become of the members or the profile meanwhile that makes all of it
+    useless, "" if nothing has.
     """
     outcomes: list[ScheduleResult | Diagnosis] = []
     try:

@@ -67,7 +67,7 @@ class _Seen:
 
 
 class DeviceLedger:
-    """See the module's docstring.
+    """Knows who has which device, and what each node can reach.
 
     When a device comes, goes, changes, is taken or given back, ``version_counter`` moves and the
     nodes that reach it are noted in the node table.

@@ -24,9 +24,10 @@ that it takes longer, others go on.
 
 
 class PendingMoves:
-    """See the module's docstring. ``deadlines`` holds the pods that time alone may move.
+    """Hands out in slices the pods that an event or the clock sets free.
 
-    ``max_unschedulable``: seconds after which a rejected pod is tried again without any event.
+    ``deadlines`` holds the pods that time alone may move. ``max_unschedulable``: seconds
+    after which a rejected pod is tried again without any event.
     """
 
     def __init__(self, max_unschedulable: float) -> None:

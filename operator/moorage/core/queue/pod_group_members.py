@@ -80,8 +80,9 @@ class PodGroupState:
 
 
 class PodGroupTracker:
-    """See the module's docstring. ``store`` has the PodGroups; until it has all of them
-    (``listed``) no group is complete.
+    """Counts the members of each pod group and says whether it is complete.
+
+    ``store`` has the PodGroups; until it has all of them (``listed``) no group is complete.
     """
 
     def __init__(self, store: Store) -> None:
@@ -177,7 +178,8 @@ class PodGroupTracker:
             if not complete:
                 self.changed[group] = None
             turned, needed = complete != group.complete, self.needed(group)
-            eased = complete and needed < group.needed > 1
+            was_together = group.needed > 1
+            eased = complete and was_together and needed < group.needed
             group.needed = needed if complete else 0
             if turned:
                 group.complete, group.complete_since = complete, now

@@ -55,7 +55,7 @@ MAX_UNSCHEDULABLE_SECONDS = 300.0
 
 
 class SchedulingQueue:
-    """See the module's docstring.
+    """Holds every pod that waits for a node and gives out the one whose turn it is.
 
     ``sort`` orders the queue for all profiles. The store of ``groups`` is what plugins look at
     beside the pod. ``observe(queue, event label)`` is called for each pod that comes into a queue,

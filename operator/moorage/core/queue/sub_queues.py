@@ -55,8 +55,7 @@ class InFlightPods:
     the next such event. So events are noted while anything is in flight, the last few of them; a
     pod that was out for longer is taken to have missed everything.
 
-    ``QueuedPodInfo.events_seen`` is the number of events noted
-    before its attempt began.
+    ``QueuedPodInfo.events_seen`` is the number of events noted before its attempt began.
     """
 
     def __init__(self) -> None:
@@ -72,7 +71,7 @@ class InFlightPods:
         self._entries[entry.uid] = entry
 
     def discard(self, entry: QueuedPodInfo) -> None:
-        """It ended, if it had begun."""
+        """The pod's attempt ended, if it had begun."""
         self._entries.pop(entry.uid, None)
         if not self._entries:
             self._events.clear()
@@ -92,7 +91,7 @@ class InFlightPods:
                 self._total -= self._sizes.popleft()
 
     def events_since(self, entry: QueuedPodInfo) -> list[ClusterEvent] | None:
-        """The events since the pod's attempt began; None when there may have been any."""
+        """The events since the pod's attempt began; None when some are not kept any more."""
         count = self._event_count - entry.events_seen
         if count > len(self._events):
             return None
@@ -114,7 +113,10 @@ class InFlightPods:
 
 
 class SubQueues:
-    """See the module's docstring. ``index`` knows all pods, those in no sub-queue, too."""
+    """Moves pods from one sub-queue to another.
+
+    ``index`` knows all pods, those in no sub-queue, too.
+    """
 
     def __init__(
         self,

@@ -41,7 +41,7 @@ class _Name:
 
 
 class SparseAmounts:
-    """See the module's docstring."""
+    """Two numbers for each name and row, kept where one of them is not 0."""
 
     def __init__(self) -> None:
         self._names: dict[str, _Name] = {}

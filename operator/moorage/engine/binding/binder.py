@@ -104,10 +104,10 @@ class Binding:
 
 
 class _AtStage:
-    """A stage that may be broken off: it ends there then, and goes on behind the block.
-    ``interruption`` says so, and why.
+    """Runs the block as this stage. If it is cancelled from here, the cancellation ends here and
+    ``interruption`` is the outcome; any other cancellation is passed on.
 
-    It says so, too, where whoever was broken off went on all the same.
+    ``interruption`` is the outcome, too, where the block caught the cancellation and went on.
     """
 
     def __init__(self, binding: Binding, stage: BindingStage) -> None:

@@ -86,7 +86,7 @@ class BindingSlots:
         """By schedulerName; kept while the profile has slots taken."""
 
     def take(self, name: str) -> None:
-        """One more of this profile's is to start, asks, or is ready to."""
+        """Take a slot, for a binding that starts or for a request that is to be sent."""
         self._taken[name] += 1
         if self._taken[name] >= self.limit:
             self.full.add(name)
@@ -123,7 +123,7 @@ class BindingSlots:
 
 
 class BindingSender:
-    """See the module's docstring."""
+    """Sends a pod's binding when there is a slot for it, and finds out what became of it."""
 
     def __init__(self, actors: Mapping[str, Actor], ports: Ports) -> None:
         self._actors = actors

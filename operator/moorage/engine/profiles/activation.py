@@ -32,7 +32,7 @@ class SwapTargets:
 
 
 class RevisionActivator:
-    """See the module's docstring."""
+    """Has a revision decide for a profile, holds it, or ends it, in one synchronous step."""
 
     def __init__(
         self, live: LiveRevisions, targets: SwapTargets, synced: SyncedKinds, ports: Ports

@@ -28,7 +28,7 @@ StatusBody = dict[str, Any]
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class StatusBuilder:
-    """See the module's docstring. ``old`` are the conditions that the object has."""
+    """Builds the status that an object should have. ``old``: the conditions that it has."""
 
     records: ProfileRecords
     config_results: PluginConfigResults

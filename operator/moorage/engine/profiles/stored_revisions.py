@@ -31,7 +31,7 @@ NAMED_BY = ("revision", "uid")
 
 
 class StoredRevisions:
-    """Those of all profiles."""
+    """Stores, reads and prunes the revisions of all profiles."""
 
     def __init__(self, reads: KubeReader, writes: KubeWriter, resolver: ProfileResolver) -> None:
         self.known: dict[str, list[StoredRevision]] = {}

@@ -135,7 +135,7 @@ class ProfileSwapper:
         self._dirty.set()
 
     def tick(self, now: float) -> None:
-        """Move whom swaps still owe it, and look from time to time whose the profiles are."""
+        """Go on moving the pods of swapped profiles; at intervals, look whose the profiles are."""
         for record in self.records.profiles.values():
             with guard("moving pods whose profile was swapped", profile=record.name):
                 self.activator.tick(record)

@@ -22,7 +22,7 @@ GAUGES_INTERVAL_SECONDS = 1.0
 
 
 class MetricsReporter:
-    """The core's observer with a clock, and the keeper of gauges."""
+    """Measures the calls of plugins, as the core's observer, and sets the gauges."""
 
     def __init__(self, telemetry: Telemetry, clock: Clock) -> None:
         self._telemetry = telemetry

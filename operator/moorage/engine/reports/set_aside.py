@@ -26,7 +26,7 @@ MAX_REPORTS_PER_STEP = 20
 
 
 class UnreadableObjects:
-    """See the module's docstring."""
+    """Reports the objects that intake has set aside, each once, while this replica leads."""
 
     def __init__(
         self,

@@ -26,7 +26,7 @@ from moorage.ports.guards import FAULTS
 
 
 class SchedulingAttempts:
-    """See the module's docstring."""
+    """Decides the pod whose turn it is, or its group, and hands over what comes of it."""
 
     def __init__(
         self,

@@ -41,7 +41,7 @@ SLICE_SECONDS = 0.004
 
 
 class GangAttempts:
-    """See the module's docstring."""
+    """Places pod groups in slices, one group of each profile at a time."""
 
     def __init__(
         self,

@@ -49,7 +49,7 @@ class MemberPlacer(Protocol):
 
 
 class GangScheduler:
-    """See the module's docstring."""
+    """Begins attempts of pod groups and reports what comes of them."""
 
     def __init__(
         self,

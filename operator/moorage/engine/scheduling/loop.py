@@ -76,7 +76,7 @@ class ProfileTurns:
 
 @dataclasses.dataclass(slots=True, eq=False)
 class SchedulingLoop:
-    """See the module's docstring."""
+    """Takes one pod after another from the queue and has it decided."""
 
     queue: SchedulingQueue
     live: LiveRevisions

@@ -69,7 +69,7 @@ class NominationWaker:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class NominationController:
-    """See the module's docstring."""
+    """Ends nominations that do not hold any more and has their pods tried again."""
 
     cache: Cache
     queue: SchedulingQueue

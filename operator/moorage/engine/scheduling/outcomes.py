@@ -52,7 +52,7 @@ decisions = logging.getLogger("moorage.decisions")
 
 @dataclasses.dataclass(slots=True)
 class CycleOutcomes:
-    """See the module's docstring."""
+    """Has a pod bound, or room made for it, or puts it back into the queue, as its cycle ended."""
 
     ports: Ports
     cache: Cache

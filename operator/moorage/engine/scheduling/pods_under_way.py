@@ -9,7 +9,7 @@ from moorage.engine.scheduling.gang_attempts import GangAttempts
 
 
 class PodsUnderWay:
-    """See the module's docstring."""
+    """Counts pods between queue and node, and breaks off what is done for them."""
 
     def __init__(self, gangs: GangAttempts, extenders: ExtenderCycles, binder: Binder) -> None:
         self._gangs = gangs

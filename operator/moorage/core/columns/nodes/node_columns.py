@@ -68,7 +68,7 @@ class NodeNames(Protocol):
 
 
 class NodeColumns(Protocol):
-    """See the module's docstring, and ``node_table.NodeTable``."""
+    """The readable part of ``node_table.NodeTable``."""
 
     @property
     def rows(self) -> int: ...

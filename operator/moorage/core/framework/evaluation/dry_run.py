@@ -41,8 +41,9 @@ _POD_ASPECTS = frozenset({Aspect.RESOURCES, Aspect.PORTS, Aspect.VOLUMES, Aspect
 
 
 class FilterDryRun:
-    """See the module's docstring. ``filters`` are an evaluation's filter results, caught up;
-    ``pod`` is the one to be placed.
+    """Asks filters about rows with some pods gone from them, or others there.
+
+    ``filters`` are an evaluation's filter results, caught up; ``pod`` is the one to be placed.
 
     The pods nominated to a row that this pod must leave room for (other ones, of its priority or a
     higher one) count there. Those that a plugin whose state spans nodes is concerned with

@@ -45,8 +45,9 @@ NO_NOMINATION, STALE = ("", -1), ("", -2)
 
 
 class Evaluation:
-    """See the module's docstring. ``pre_filter`` is what preFilter said of all nodes at
-    once.
+    """What the plugins of a revision say of all nodes for one template of pods.
+
+    ``pre_filter`` is what preFilter said of all nodes at once.
 
     ``pod`` stands for all pods of the template. They differ on one row alone: where a pod is
     nominated itself, it need not leave room for itself (``_own_nomination``).

@@ -108,7 +108,7 @@ class PodTemplateState:
 
 
 class Evaluator:
-    """See the module's docstring. ``hits`` and ``misses`` count lookups of evaluations."""
+    """Evaluates pods against all nodes. ``hits`` and ``misses`` count lookups of evaluations."""
 
     def __init__(self, snapshot: Snapshot, byte_budget: int = BYTE_BUDGET) -> None:
         self.snapshot = snapshot

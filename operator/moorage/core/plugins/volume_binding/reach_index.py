@@ -97,8 +97,9 @@ class _LabelIndex:
 
 
 class ReachIndex:
-    """See the module's docstring. A thing is reached from the nodes that match any of its terms, or
-    (None) from all.
+    """Finds the things that a node reaches.
+
+    A thing is reached from the nodes that match any of its terms, or (None) from all.
     """
 
     def __init__(self) -> None:

@@ -44,7 +44,7 @@ def guarded_actor(factory: ActorFactory, guard: Guard) -> ActorFactory:
 
 
 class _GuardedActor:
-    """Has the methods that the actor has."""
+    """Stands before an actor: has the methods of ``METHODS`` that it has, each behind its guard."""
 
     def __init__(self, actor: Actor, guard: Guard) -> None:
         for point, name in METHODS.items():

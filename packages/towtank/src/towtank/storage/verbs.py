@@ -1,16 +1,16 @@
 """The verbs: get, list, create, update, patch, delete. What HTTP and the controllers both call.
 
-Each is one synchronous call, so between reading and writing nobody else comes in. A write goes
-these steps:
+Each is one synchronous call, so nobody else writes between its reading and its writing. A write
+takes these steps:
 
 1. the body is decoded (``object_meta.decoded``) and gets the metadata that only the server writes;
 2. what the verb may not touch is put back: status by the main resource, all but status by the
    status subresource;
 3. admission (on creation) and the kind's strategy have their say;
 4. it is validated: metadata, schema, rules, strategy;
-5. field owners are tracked (of a new object before 3: what admission sets is nobody's); a change
-   that changes nothing ends here;
-6. it is stored, or removed when it was only waiting to be finished.
+5. field owners are tracked (of a new object before 3, so that nobody owns what admission sets; of
+   one that is applied before 1); a change that changes nothing ends here;
+6. it is stored, or removed when it was being deleted and no finalizer is left.
 """
 
 from __future__ import annotations
@@ -163,11 +163,13 @@ class Verbs:
         if old is None and target.subresource:
             raise not_found(resource.plural, resource.group, target.name)
         live = copied(old) if old else None
-        stored = dataclasses.replace(target, shown=None)  # which is what was made of what came
+        stored = dataclasses.replace(target, shown=None)  # from here on it is in the stored version
         merged = managed_fields.apply(
             applied, live, self._write(stored, options), force=options.force
         )
-        merged["metadata"].setdefault("name", target.name)  # which who applies may leave to the URL
+        merged["metadata"].setdefault(
+            "name", target.name
+        )  # a body that is applied may leave it out
         if old is None:
             object_meta.require_name(merged["metadata"], target.name)
             return self.create(target, merged, options, tracked=True), True
@@ -178,6 +180,7 @@ class Verbs:
     def _write(
         self, target: RequestTarget, options: WriteOptions
     ) -> managed_fields.ManagedFieldsEntry:
+        """The entry of metadata.managedFields that this write is recorded under."""
         return managed_fields.ManagedFieldsEntry(
             target.shown or target.resource, options.manager, target.subresource, self.clock()
         )
