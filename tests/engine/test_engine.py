@@ -18,7 +18,6 @@ from moorage.engine.binding.actors.intree import join
 from moorage.engine.reports.metrics import GAUGES_INTERVAL_SECONDS, LAG_LIMIT_SECONDS
 from moorage.ports.errors import Forbidden, Retryable
 from moorage.ports.kube import StoredRevision
-from moorage.ports.stored_kinds import NAMESPACES
 from tests.builders import make_node, make_pod
 from tests.engine.running import STEPS, TRIED_AGAIN, Running, Steps, make_tools
 from tests.engine.worlds import a_body, make_engine, versioned
@@ -27,26 +26,6 @@ from tests.fakes.kube import InMemoryKube
 from tests.fakes.sinks import CountingTelemetry, FakeEventRecorder
 
 # ---- life ----------------------------------------------------------------------------------------
-
-
-def test_readiness_names_what_is_missing() -> None:
-    """One check for each list that has to be in."""
-    engine = make_engine(InMemoryKube(), FakeEventRecorder())
-    checks = engine.checks()
-    assert {name: check() for name, check in checks.items()} == {
-        name: f"{name} are not listed yet" for name in ("pods", "nodes", "namespaces", "profiles")
-    }
-    for name, sink in (
-        ("pods", engine.pod_sink),
-        ("nodes", engine.node_sink),
-        ("namespaces", engine.stored_object_sinks[NAMESPACES]),
-    ):
-        sink.list_started()
-        assert checks[name]()
-        sink.list_ended()
-        assert checks[name]() is None
-    engine.listed()
-    assert checks["profiles"]() is None
 
 
 def test_revisions_that_cannot_be_read_are_for_the_caller_to_try_again() -> None:

@@ -8,7 +8,7 @@ from moorage.ports.stored_kinds import StoredKind
 class Unheard:
     """``PodLifecycleListener``, ``NodeListener`` and ``ListListener``."""
 
-    def pod_left(self, uid: str) -> None:
+    def pod_needs_no_node(self, uid: str) -> None:
         """Nothing."""
 
     def pod_placed(self, node: str) -> None:

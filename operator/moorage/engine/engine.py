@@ -15,7 +15,6 @@ from moorage.engine.scheduling.nomination_controller import CHECK_INTERVAL_SECON
 from moorage.engine.wiring import EngineParts
 from moorage.ports.bundle import Ports
 from moorage.ports.guards import guard, run_restarting
-from moorage.ports.stored_kinds import NAMESPACES
 
 CONDITION_WRITERS = 8
 TICK_SECONDS = 0.25
@@ -23,7 +22,7 @@ TICK_SECONDS = 0.25
 
 
 class Engine(EngineParts):
-    """See the module's docstring. All methods belong to the event loop's thread."""
+    """The scheduler, without its edges. All methods belong to the event loop's thread."""
 
     def __init__(
         self,
@@ -102,19 +101,6 @@ class Engine(EngineParts):
     async def settle(self, seconds: float) -> None:
         """Decide no more; wait, at most so long, for the bindings and evictions in flight."""
         await self.loop.settle(seconds)
-
-    def checks(self) -> Mapping[str, Callable[[], str | None]]:
-        """What readiness asks: name -> a problem, or None."""
-        return {
-            "pods": lambda: None if self.pod_sink.synced else "pods are not listed yet",
-            "nodes": lambda: None if self.node_sink.synced else "nodes are not listed yet",
-            "namespaces": lambda: (
-                None
-                if self.stored_object_sinks[NAMESPACES].synced
-                else "namespaces are not listed yet"
-            ),
-            "profiles": lambda: None if self._listed.is_set() else "profiles are not listed yet",
-        }
 
     # ---- inside ----------------------------------------------------------------------------------
 

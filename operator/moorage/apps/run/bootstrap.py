@@ -172,7 +172,7 @@ def _assemble(config: OperatorConfiguration, given: Overrides, sessions: _Sessio
         "lease": health.lease_check(clock, fence, state),
         "watches": watches.check,
     }
-    readyz = _readyz(engine, feeds, kopf, elector)
+    readyz = _readyz(feeds, kopf, elector)
     server = _server(config, _endpoints(config, given, engine, livez, readyz), sessions.side, given)
     _report(telemetry, home[1], feeds, fence)
     parts = SupervisedParts(
@@ -228,11 +228,8 @@ def _elector(
     return LeaderElector(store, fence, given.clock, given.identity, times)
 
 
-def _readyz(
-    engine: Engine, feeds: Sequence[Informer], kopf: EmbeddedKopf, elector: Elector
-) -> health.HealthChecks:
+def _readyz(feeds: Sequence[Informer], kopf: EmbeddedKopf, elector: Elector) -> health.HealthChecks:
     return {
-        **engine.checks(),
         **{feed.resource: health.informer_check(feed) for feed in feeds},
         "profiles": lambda: kopf.problem,
         "apiserver": health.apiserver_check(elector),

@@ -11,8 +11,8 @@ from moorage.ports.stored_kinds import StoredKind
 class PodLifecycleListener(Protocol):
     """Hears of pods that need no node any more, and of pods that have got one."""
 
-    def pod_left(self, uid: str) -> None:
-        """A pod wants no node any more: it is gone, it is going, or it has one."""
+    def pod_needs_no_node(self, uid: str) -> None:
+        """A pod needs no node any more: it is gone, it is being deleted, or it has one."""
 
     def pod_placed(self, node: str) -> None:
         """A pod has come to this node."""

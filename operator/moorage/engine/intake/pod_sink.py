@@ -105,7 +105,7 @@ class PodSink(ObjectSink[Pod]):
                 return ceilings.uncounted(new)
         else:
             if new.metadata.deletion_timestamp is not None:
-                self._listener.pod_left(new.metadata.uid)
+                self._listener.pod_needs_no_node(new.metadata.uid)
             self._admission.admit(old, new)
         return ""
 
@@ -114,7 +114,7 @@ class PodSink(ObjectSink[Pod]):
         uid = old.metadata.uid
         record = self._cache.pod_info(uid)
         self._queue.remove(uid)
-        self._listener.pod_left(uid)
+        self._listener.pod_needs_no_node(uid)
         self._cache.nominations.remove(uid)
         if record is not None:
             self._cache.remove(uid)
@@ -160,7 +160,7 @@ class PodSink(ObjectSink[Pod]):
         self._queue.groups.pod_bound(new)
         if not seen_before:
             self._queue.remove(uid)
-            self._listener.pod_left(uid)
+            self._listener.pod_needs_no_node(uid)
             self._queue.move_on_event(
                 ClusterEvent(EventResource.ASSIGNED_POD, ActionType.ADD, new=new), now
             )

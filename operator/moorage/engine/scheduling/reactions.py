@@ -20,7 +20,7 @@ class PodReactions:
     under_way: PodsUnderWay
     nominations: NominationController
 
-    def pod_left(self, uid: str) -> None:
+    def pod_needs_no_node(self, uid: str) -> None:
         """Its cycle with extenders and its binding are broken off, as far as they can be."""
         self.under_way.interrupt_pod(uid)
 
