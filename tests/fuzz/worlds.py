@@ -24,7 +24,7 @@ from moorage.core.framework.status import error_status
 from moorage.core.objects.meta import HasMetadata, key
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pod_groups import PodGroup
-from moorage.core.objects.pods import Pod, on_node
+from moorage.core.objects.pods import Pod, group_of, on_node
 from moorage.core.plugins.dynamic_resources.claim_reservation import ClaimReservation
 from moorage.core.plugins.intree import INDEXES
 from moorage.core.plugins.volume_binding.offers import VolumeOffers
@@ -412,7 +412,8 @@ class World:
         other.groups.listed = True
         other._profiles.configs.update(live._profiles.configs)
         for record in self.bench.cache.pod_infos():
-            other.groups.placed(record.pod, 1)
+            if group_of(record.pod):
+                other.groups.placed(record.pod, 1)
         for entry in live.entries():
             clone = dataclasses.replace(entry)
             if entry.initial_attempt_timestamp < float("inf"):
