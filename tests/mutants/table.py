@@ -80,6 +80,20 @@ MUTANTS: Final = (
         tests=("tests/engine/binding/test_slots.py",),
     ),
     Mutant(
+        name="preempted: what may have been sent counts as not sent",
+        file="engine/binding/binder.py",
+        old="sent = binding.stage is not BindingStage.PREPARING",
+        new="sent = False",
+        tests=("tests/engine/binding/test_binder.py",),
+    ),
+    Mutant(
+        name="put back: a pod that was not tried has its next turn at once",
+        file="core/queue/queued_pod.py",
+        old="self.consecutive_errors_count or self.was_put_back",
+        new="self.consecutive_errors_count",
+        tests=("tests/core/queue/test_scheduling_queue.py",),
+    ),
+    Mutant(
         name="one 404 of a binding is a fact",
         file="engine/binding/sender.py",
         old="isinstance(error, Conflict | NotFound)",

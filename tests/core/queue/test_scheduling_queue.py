@@ -21,6 +21,7 @@ from moorage.core.queue.entry_index import MAX_GATES_SHOWN, OTHER_GATES, EntryIn
 from moorage.core.queue.hints import PreEnqueueGate
 from moorage.core.queue.moves import ALLOWED_TRANSITIONS, IllegalTransition
 from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
+from moorage.core.queue.scheduling_queue import PUT_BACK_SECONDS
 from tests.builders import make_pod
 from tests.core.queue.helpers import (
     ANYTHING,
@@ -108,6 +109,67 @@ def test_done_is_for_pods_in_flight() -> None:
     rig.add("a")
     rig.queue.done("uid-a")
     assert rig.place("a") is QueueState.ACTIVE
+
+
+@pytest.mark.parametrize(
+    ("rejectors", "pending"),
+    [(None, False), (["Size"], False), (["Size"], True), ([], False)],
+    ids=["new", "rejected", "rejected for now", "failed"],
+)
+def test_a_pod_that_is_put_back(rejectors: list[str] | None, pending: bool) -> None:
+    """It was not tried: its counts and its place among its equals are as before, and it waits a
+    moment, also when nobody is active.
+    """
+    rig = Rig()
+    entry = rig.add("a")
+    if rejectors is not None:
+        assert rig.pop() == "a"
+        rig.refuse("a", *rejectors, pending=pending)
+        rig.wake(NODE_ADDED)
+        rig.pass_time(5)
+    rig.add("b")
+    before = (
+        entry.timestamp,
+        entry.attempts,
+        entry.unschedulable_count,
+        entry.consecutive_errors_count,
+    )
+    for _ in range(5):
+        assert rig.pop() == "a"
+        rig.queue.put_back(entry, rig.now)
+        assert rig.place("a") is QueueState.BACKOFF
+        assert rig.pop() == "b"
+        rig.queue.put_back(rig.entry("b"), rig.now)
+        assert rig.pop() is None
+        rig.pass_time(PUT_BACK_SECONDS)
+    assert before == (
+        entry.timestamp,
+        entry.attempts,
+        entry.unschedulable_count,
+        entry.consecutive_errors_count,
+    )
+
+
+def test_who_is_put_back_holds_up_no_early_turn() -> None:
+    """A rejected pod may still go before its backoff is over."""
+    rig = Rig()
+    rig.refused("b", "Size", times=3)
+    rig.add("a")
+    assert rig.pop() == "a"
+    rig.queue.put_back(rig.entry("a"), rig.now)
+    rig.wake(NODE_ADDED)
+    assert (rig.place("b"), rig.pop(), rig.pop()) == (QueueState.BACKOFF, "b", None)
+
+
+def test_only_a_pod_in_flight_is_put_back() -> None:
+    """One that is gone, or waits already, stays as it is."""
+    rig = Rig()
+    entry = rig.add("a")
+    rig.queue.put_back(entry, rig.now)
+    assert rig.pop() == "a"
+    rig.queue.remove(entry.uid)
+    rig.queue.put_back(entry, rig.now)
+    assert (rig.place("a"), entry.attempts) == (None, 1)
 
 
 def test_attempts_are_counted() -> None:

@@ -471,6 +471,8 @@ def test_a_suspended_profile_asks_nothing_more() -> None:
         world.engine.profile_changed("test", a_profile(DECIDES, generation=2, suspend=True))
         await world.clock.advance(TRIED_AGAIN)
         assert world.engine.queue.counts("test").unserved == MAX_CYCLES_PER_PROFILE + 4
+        not_tried = [entry for entry in world.engine.queue.entries("test") if not entry.attempts]
+        assert [entry.consecutive_errors_count for entry in not_tried] == [0] * 4
         gate.set()
         await world.clock.advance(TRIED_AGAIN)
         assert not world.kube.bindings

@@ -5,6 +5,7 @@ room that another one has.
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from moorage.core.objects.pods import POD_GROUP_LABEL, Pod, PodAnnotations
+from moorage.core.queue.queued_pod import QueuedPodInfo
 from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.core.structures.budget import SLICE_SECONDS
 from moorage.engine.scheduling.gang_attempts import GangAttempts
@@ -106,6 +108,35 @@ def test_nobody_waits_for_a_gang_of_another_profile() -> None:
     assert not bound(bench)["a"]
     run(bench, 10**5, until=lambda: bound(bench)["a"] == 100)
     assert bound(bench)["a"] == 100
+
+
+def test_a_member_that_comes_late_waits_for_its_gang(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was not tried, so nothing counts against it; it is asked for once a moment, not all the
+    time.
+    """
+    put_back, turns = SchedulingQueue.put_back, list[float]()
+
+    def counted(queue: SchedulingQueue, entry: QueuedPodInfo, now: float) -> None:
+        turns.append(now)
+        put_back(queue, entry, now)
+
+    monkeypatch.setattr(SchedulingQueue, "put_back", counted)
+    bench = a_slow_bench("a")
+    come(bench, "a", 100)
+    half_placed(bench, "a")
+    late = make_pod("late", scheduler_name="a", cpu="1")
+    bench.pods.put(
+        versioned(late, labels={POD_GROUP_LABEL: "a"}, annotations=PodAnnotations("100"))
+    )
+    entry = bench.queue.get("uid-late")
+    assert entry is not None
+    came = entry.timestamp
+    run(bench, 10**5, until=lambda: bound(bench)["a"] == 100)
+    assert turns
+    assert all(after - before >= 1 for before, after in itertools.pairwise(turns))
+    assert (entry.consecutive_errors_count, entry.attempts, entry.timestamp) == (0, 0, came)
+    later(bench)
+    assert "late" in placed(bench)
 
 
 def test_gangs_of_one_profile_go_one_after_another() -> None:

@@ -14,6 +14,7 @@ unschedulable   in flight               a member's turn
 in flight       unschedulable           rejected, and nothing happened meanwhile that could free it
                                         (``requeue``)
 in flight       backoff, active         it failed by a fault; or rejected, but freed meanwhile
+in flight       backoff                 it was not tried after all (``put_back``)
 unschedulable   backoff, active         an event or a swap may free it; its own update does; or it
                                         was there for too long
 gated           active, backoff         likewise, and every preEnqueue plugin lets it in
@@ -46,6 +47,7 @@ from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
 
 UNSCHEDULED_POD_ADDED = ClusterEvent(EventResource.UNSCHEDULED_POD, ActionType.ADD).label
 SCHEDULE_ATTEMPT_FAILURE = "ScheduleAttemptFailure"
+PUT_BACK = "PutBack"
 BACKOFF_COMPLETE = "BackoffComplete"
 POP_FROM_BACKOFF_Q = "PopFromBackoffQ"
 UNSCHEDULABLE_TIMEOUT = "UnschedulableTimeout"

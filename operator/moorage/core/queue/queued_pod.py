@@ -87,6 +87,8 @@ class QueuedPodInfo:
     """
     prioritised: bool = False
     """It goes ahead of everybody the next time."""
+    was_put_back: bool = False
+    """It was not tried when its turn came, and waits a moment for the next one."""
     attempt_started: float = 0.0
     """When its attempt began; kept here for the engine."""
     last_reported: object = None
@@ -107,6 +109,20 @@ class QueuedPodInfo:
         self.pending = pending and bool(rejectors)
         self.unschedulable_count += bool(rejectors)
         self.consecutive_errors_count = 0 if rejectors else self.consecutive_errors_count + 1
+
+    def put_back(self, until: float) -> None:
+        """Record that its attempt was none: it keeps its timestamp and its counts, and has its next
+        turn then.
+        """
+        self.attempts -= 1
+        self.was_put_back, self.pending, self.backoff_expiration = True, False, until
+
+    @property
+    def may_go_early(self) -> bool:
+        """Whether it may be popped before its backoff is over, when nobody is active: what kept it
+        from being tried, or failed, is hardly over sooner.
+        """
+        return not (self.consecutive_errors_count or self.was_put_back)
 
     @property
     def gate_name(self) -> str:

@@ -3,7 +3,8 @@ gone. ``moves`` says from which state to which it goes, and when.
 
 A pod whose attempt failed waits in backoff, so that it takes no turns from others: the longer the
 more often it failed. A rejected one waits for an event first, and may be tried early when nobody is
-active; one that failed by a fault (an API server that does not answer, say) may not.
+active; one that failed by a fault (an API server that does not answer, say) may not, nor one that
+was put back untried.
 
 Everything costs O(log n) of the pods it moves, plus one question to the hint of a plugin that both
 rejected pods and registered for the event: for each of these pods, or, if it is shared, for each
@@ -35,6 +36,7 @@ from moorage.core.queue.moves import (
     POD_GROUP_CHANGED,
     POP_FROM_BACKOFF_Q,
     PROFILE_UPDATED,
+    PUT_BACK,
     SCHEDULE_ATTEMPT_FAILURE,
     UNSCHEDULED_POD_ADDED,
     IllegalTransition,
@@ -52,6 +54,8 @@ from moorage.core.queue.sub_queues import SubQueues
 
 MAX_UNSCHEDULABLE_SECONDS = 300.0
 """Seconds after which a rejected pod is tried again without any event, in case one was missed."""
+PUT_BACK_SECONDS = 1.0
+"""Seconds until a pod that was not tried when its turn came has another one."""
 
 
 class SchedulingQueue:
@@ -158,6 +162,17 @@ class SchedulingQueue:
         entry = self._index.entries.get(uid)
         if entry is not None and entry.state is QueueState.IN_FLIGHT:
             self._queues.move(entry, None, "")
+
+    def put_back(self, entry: QueuedPodInfo, now: float) -> None:
+        """A pod in flight is not tried after all: that is no failure of it, so it keeps its place
+        in the order.
+
+        It waits a moment all the same, so that one which is put back each time does not keep the
+        loop busy.
+        """
+        if entry.state is QueueState.IN_FLIGHT:
+            entry.put_back(now + PUT_BACK_SECONDS)
+            self._queues.enqueue(entry, PUT_BACK, now)
 
     def requeue(
         self, entry: QueuedPodInfo, rejectors: frozenset[str], now: float, pending: bool = False
@@ -338,7 +353,7 @@ class SchedulingQueue:
         entry = self._queues.active.first(full, late)
         if entry is None and early:
             entry = self._queues.backoff.first(full)
-            if entry is not None and entry.consecutive_errors_count:
+            if entry is not None and not entry.may_go_early:
                 return None
         return entry
 
@@ -365,7 +380,7 @@ class SchedulingQueue:
             if entry.state in AVAILABLE_STATES:
                 self._queues.move(entry, QueueState.IN_FLIGHT, "")
                 entry.attempts += 1
-                entry.prioritised = False
+                entry.prioritised = entry.was_put_back = False
         return entry.state is QueueState.IN_FLIGHT
 
     def _may_go_on(self, entry: QueuedPodInfo) -> bool:

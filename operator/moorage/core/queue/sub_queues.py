@@ -135,14 +135,12 @@ class SubQueues:
         )
         self.backoff = EntryHeap(
             lambda entry: (
-                bool(entry.consecutive_errors_count),
+                not entry.may_go_early,
                 entry.backoff_expiration,
                 *sort(entry.pod, entry.timestamp),
             )
         )
-        """In the order in which they may be popped early; those that failed by a fault, which may
-        not, are last.
-        """
+        """In the order in which they may be popped early; those that may not are last."""
         self.unschedulable = BlockedPods(profiles.equivalence_class_of)
         self.gated = BlockedPods(profiles.equivalence_class_of)
         self.in_flight = InFlightPods()

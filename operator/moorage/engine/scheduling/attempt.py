@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Generator
 
-from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
+from moorage.core.queue.queued_pod import QueuedPodInfo
 from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.engine.scheduling.gang_scheduler import MemberOutcome
 
@@ -40,5 +40,4 @@ def give_back(entry: QueuedPodInfo, queue: SchedulingQueue, now: float) -> None:
     left.
     """
     for each in (entry, *entry.companions):
-        if each.state is QueueState.IN_FLIGHT:
-            queue.requeue(each, frozenset(), now)
+        queue.put_back(each, now)

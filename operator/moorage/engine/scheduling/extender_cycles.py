@@ -143,7 +143,7 @@ class ExtenderCycles:
         """
         while (entry := self._waiting.first_of(scheduler_name)) is not None:
             self._waiting.discard(entry)
-            self._queue.requeue(entry, frozenset(), self._clock.boottime())
+            self._queue.put_back(entry, self._clock.boottime())
         for entry, asking in self._cycles.items():
             if entry.scheduler_name == scheduler_name:
                 asking.interrupt(why)
