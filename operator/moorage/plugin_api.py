@@ -68,6 +68,7 @@ from moorage.engine.binding.actors.contract import (
     PermitActor,
     PermitWait,
     PostBindActor,
+    PostFilterActor,
     PreBindActor,
 )
 from moorage.engine.binding.actors.registrations import PluginRegistration
@@ -107,6 +108,7 @@ __all__ = [
     "PluginSpec",
     "Pod",
     "PostBindActor",
+    "PostFilterActor",
     "PostFilterPlugin",
     "PostFilterResult",
     "PreBindActor",

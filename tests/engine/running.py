@@ -6,7 +6,7 @@ import asyncio
 import collections
 import contextlib
 import dataclasses
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 from moorage.api.operator_config import OperatorConfiguration
@@ -18,7 +18,7 @@ from moorage.core.framework.status import SUCCESS, Status
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
 from moorage.core.plugins.intree import INTREE, PRESETS
-from moorage.engine.binding.actors.contract import ActorTools, PermitWait
+from moorage.engine.binding.actors.contract import ActorFactory, ActorTools, PermitWait
 from moorage.engine.binding.actors.intree import ACTORS
 from moorage.engine.binding.actors.object_waiter import ObjectWaiter
 from moorage.engine.binding.permit import WaitingPods
@@ -106,6 +106,8 @@ class Running:
     steps: Steps = dataclasses.field(default_factory=Steps)
     specs: tuple[PluginSpec, ...] = ()
     """Further plugins."""
+    actors: Mapping[str, ActorFactory] = dataclasses.field(default_factory=dict)
+    """Theirs."""
     holds: type[Plugin] | None = None
     """The half of Steps that decides."""
     config: OperatorConfiguration = dataclasses.field(default_factory=OperatorConfiguration)
@@ -132,7 +134,7 @@ class Running:
             extenders=self.extenders,
             election=self.election,
         )
-        actors = {**ACTORS, "Steps": lambda writes: self.steps}
+        actors = {**ACTORS, **self.actors, "Steps": lambda writes: self.steps}
         self.engine = Engine(
             self.config, ports, Resolver(registry, PRESETS, self.config), registry, actors
         )

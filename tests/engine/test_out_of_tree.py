@@ -298,6 +298,65 @@ async def test_a_cancellation_reaches_the_actor() -> None:
     assert (seen, guard.inside, guard.recorded) == (["cancelled"], 0, [])
 
 
+# ---- postFilter actions --------------------------------------------------------------------------
+
+
+class Opener:
+    """Opens the cluster for a pod, or fails at it."""
+
+    def __init__(self, mood: Mood) -> None:
+        self.mood = mood
+        self.done: list[tuple[str, object]] = []
+
+    async def run_action(self, pod: Pod, action: object) -> None:
+        """As asked."""
+        if self.mood.bad:
+            raise ValueError("unwell")
+        self.done.append((pod.metadata.name, action))
+
+
+def asking(guard: RecordingGuard, acts_at: frozenset[ExtensionPoint]) -> PluginSpec:
+    """A plugin of a package whose postFilter wants something done."""
+    mood = Mood()
+    mood.bad = False
+    decider = moody("post_filter", PostFilterResult(SUCCESS, action="open"), mood)
+    return PluginSpec("Strange", guarded(decider, guard), acts_at=acts_at, guard=guard)
+
+
+POST_FILTER_ALONE = {"postFilter": {"enabled": [{"name": "Strange"}], "disabled": [{"name": "*"}]}}
+
+
+@in_a_loop
+async def test_an_action_after_post_filter() -> None:
+    """Its actor does it; what that raises is the plugin's fault, and the pod is tried again."""
+    guard, opener = RecordingGuard(), Opener(Mood())
+    spec = asking(guard, frozenset({ExtensionPoint.POST_FILTER}))
+    running = Running(specs=(spec,), actors={"Strange": guarded_actor(lambda _: opener, guard)})
+    async with running.leading(a_body("strange", plugins=POST_FILTER_ALONE)):
+        running.kube.put(make_pod("p", scheduler_name="strange", cpu="100"))
+        await running.clock.advance(0.5)
+        said = 'plugin "Strange" 1.0 failed at postFilter: ValueError: unwell'
+        assert guard.recorded[0] == said
+        told = f"running PostFilter plugin Strange: {said}"
+        assert told in running.notes("FailedScheduling", "p")[0]
+        opener.mood.bad = False
+        await running.clock.advance(TRIED_AGAIN)
+        assert opener.done[0] == ("p", "open")
+
+
+@in_a_loop
+async def test_an_action_without_an_actor() -> None:
+    """The pod is told which plugin lacks it."""
+    running = Running(specs=(asking(RecordingGuard(), frozenset()),))
+    async with running.leading(a_body("strange", plugins=POST_FILTER_ALONE)):
+        running.kube.put(make_pod("p", scheduler_name="strange", cpu="100"))
+        await running.clock.advance(0.5)
+        assert (
+            "plugin 'Strange' wants an action and has no actor"
+            in (running.notes("FailedScheduling", "p")[0])
+        )
+
+
 # ---- resources of others -------------------------------------------------------------------------
 
 

@@ -209,6 +209,14 @@ ONE = 'PluginRegistration(PluginSpec("One", One))'
             id="acts at filter",
         ),
         pytest.param(
+            giving(
+                'PluginRegistration(PluginSpec("One", One, '
+                "acts_at=frozenset({ExtensionPoint.POST_FILTER})), lambda tools: 5)"
+            ),
+            "it acts at postFilter, so it needs post_filter",
+            id="acts at postFilter, decides nothing there",
+        ),
+        pytest.param(
             giving('PluginRegistration(PluginSpec("One", One, Args))', more="class Args: pass"),
             "Args, are no dataclass",
             id="plain class as arguments",
@@ -357,9 +365,9 @@ ARGUMENTS MAX_NODE_SCORE SKIP SUCCESS ActionType ActorTools Aspect BindActor Clu
 ClusterEventWithHint Code Codes DependentPlugin EventResource ExtensionPoint FailedAttempt
 FallibleFilterPlugin FeasibleScorePlugin FieldErrorType FilterPlugin HasMetadata Lister Node
 NodeScores ObjectMeta ObjectReadingPlugin PermitActor PermitWait Plugin PluginRegistration
-PluginSpec Pod PostBindActor PostFilterPlugin PostFilterResult PreBindActor PreEnqueuePlugin
-PreFilterExtensions PreFilterPlugin PreFilterResult PreScorePlugin QuantityError QueueingHintFn
-Reason ReservePlugin ReserveResult Rows ScalarPlugin ScoreExtensions ScorePlugin Scores
-SharedSignPlugin SignPlugin SkippingReservePlugin Snapshot Status Struct Versioned Violation Why
-default_normalize_score error_status key milli_value pod_ref rejected value
+PluginSpec Pod PostBindActor PostFilterActor PostFilterPlugin PostFilterResult PreBindActor
+PreEnqueuePlugin PreFilterExtensions PreFilterPlugin PreFilterResult PreScorePlugin QuantityError
+QueueingHintFn Reason ReservePlugin ReserveResult Rows ScalarPlugin ScoreExtensions ScorePlugin
+Scores SharedSignPlugin SignPlugin SkippingReservePlugin Snapshot Status Struct Versioned Violation
+Why default_normalize_score error_status key milli_value pod_ref rejected value
 """

@@ -19,6 +19,7 @@ from moorage.api.decoding import decoder
 from moorage.apps.run.watchdog import CallMarks, PluginGuard
 from moorage.core.columns.nodes.node_table import Aspect
 from moorage.core.framework.guard import PluginFault, guarded
+from moorage.core.framework.interfaces import ExtensionPoint
 from moorage.core.framework.registry import PluginSpec, Registry
 from moorage.core.framework.scalar import as_columnar, is_scalar
 from moorage.core.objects.meta import HasMetadata
@@ -150,6 +151,8 @@ def _faults(registration: PluginRegistration, owners: Mapping[str, str]) -> Iter
         yield "it has an actor but acts nowhere"
     if strange := sorted(spec.acts_at - METHODS.keys()):
         yield f"an actor cannot act at {', '.join(strange)}"
+    if ExtensionPoint.POST_FILTER in spec.acts_at and not hasattr(spec.decider, "post_filter"):
+        yield "it acts at postFilter, so it needs post_filter"
     if spec.args is not None and not dataclasses.is_dataclass(spec.args):
         yield f"its arguments, {spec.args.__qualname__}, are no dataclass"
 

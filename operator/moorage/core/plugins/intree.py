@@ -94,7 +94,7 @@ INTREE: tuple[PluginSpec, ...] = (
         dynamic_resources.NAME,
         dynamic_resources.DynamicResources,
         DynamicResourcesArgs,
-        acts_at=frozenset({ExtensionPoint.PRE_BIND}),
+        acts_at=frozenset({ExtensionPoint.POST_FILTER, ExtensionPoint.PRE_BIND}),
         weight=2,
         writes=(
             RequiredAccess(

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from moorage.core.cycle.context import Diagnosis
+from moorage.core.framework.guard import PluginFault
 from moorage.core.objects.meta import key
 from moorage.core.queue.queued_pod import QueuedPodInfo
 from moorage.engine.background_tasks import BackgroundTasks
@@ -54,10 +55,13 @@ class PostFilterActions:
             for name, wish in action.diagnosis.post_filter_actions.items():
                 actor = self._actors.get(name)
                 if not isinstance(actor, PostFilterActor):
-                    raise TypeError(f"the actor of plugin {name!r} runs no postFilter actions")
+                    why = (
+                        f"plugin {name!r} wants an action and has no actor that acts at postFilter"
+                    )
+                    return
                 await actor.run_action(pod, wish)
             why = ""
-        except EdgeError as error:
+        except (EdgeError, PluginFault) as error:
             why = str(error)
         except FAULTS as error:
             log_bug("a postFilter action", error, pod=key(pod))

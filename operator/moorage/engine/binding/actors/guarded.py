@@ -20,6 +20,7 @@ from moorage.engine.binding.actors.contract import Actor, ActorFactory, ActorToo
 from moorage.ports.errors import EdgeError
 
 METHODS = {
+    ExtensionPoint.POST_FILTER: "run_action",
     ExtensionPoint.PERMIT: "permit",
     ExtensionPoint.PRE_BIND: "pre_bind",
     ExtensionPoint.BIND: "bind",

@@ -14,6 +14,7 @@ from moorage.engine.binding.actors.contract import (
     BindActor,
     PermitActor,
     PostBindActor,
+    PostFilterActor,
     PreBindActor,
 )
 from moorage.engine.binding.actors.default_binder import DefaultBinder
@@ -28,6 +29,7 @@ ACTORS: dict[str, ActorFactory] = {
 """By plugin name."""
 
 _PROTOCOLS: dict[ExtensionPoint, type[Any]] = {
+    ExtensionPoint.POST_FILTER: PostFilterActor,
     ExtensionPoint.PERMIT: PermitActor,
     ExtensionPoint.PRE_BIND: PreBindActor,
     ExtensionPoint.BIND: BindActor,
