@@ -25,8 +25,7 @@ SWAP_BUCKETS = (0.0001, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.05, 0.1)
 LAG_BUCKETS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5)
 """Around the 50 ms that a step of the loop may take."""
 MAX_SERIES = 5000
-"""Label sets of one metric: who makes and deletes profiles for ever must not make it grow for ever.
-"""
+"""Label sets of one metric: those of profiles that come and go must not grow for ever."""
 
 
 def exponential(start: float, factor: float, count: int) -> tuple[float, ...]:
@@ -35,10 +34,7 @@ def exponential(start: float, factor: float, count: int) -> tuple[float, ...]:
 
 
 class _Children(Generic[M]):
-    """A labelled metric whose children are looked up once: ``labels()`` takes a lock and checks its
-    arguments every time. Of more than MAX_SERIES the one made first goes; if it is used again it
-    counts from 0, as after a restart.
-    """
+    """Looks the children of a metric up once; of more than MAX_SERIES the one made first goes."""
 
     def __init__(self, metric: M) -> None:
         self._metric: M = metric

@@ -17,17 +17,15 @@ from kubefacts.labels import (
     Requirement,
     RequirementFault,
     SelectorError,
-    SelectorSyntaxError,
     compile_selector,
     condition,
     equality,
     from_body,
     integer,
-    parse_selector,
     requirement_faults,
-    selector_text,
 )
 from kubefacts.names import label_value
+from kubefacts.selector_texts import SelectorSyntaxError, parse_selector, selector_text
 
 VALUES = [None, "", "a", "b", "5", "6", "-6", "x9", "010", "99999999999999999999"]
 """What a label may be; None is absent."""

@@ -1,10 +1,10 @@
 """Label selectors: requirements on labels, checked and compiled once, then asked often.
 
 A selector is given as an object holds it (``SelectorLike``: any struct with these attributes;
-``from_body`` makes one of plain JSON), or as a text of a query (``a in (x,y),!b``). A compiled
-requirement is a ``LabelRequirementCheck`` on the value of one label; it serves label selectors and
-node selectors alike (those also know Gt and Lt). Source: Kubernetes apimachinery ``labels``
-(v1.36), whose messages administrators and tools know.
+``from_body`` makes one of plain JSON); ``selector_texts`` reads one from the text of a query. A
+compiled requirement is a ``LabelRequirementCheck`` on the value of one label; it serves label
+selectors and node selectors alike (those also know Gt and Lt). Source: Kubernetes apimachinery
+``labels`` (v1.36), whose messages administrators and tools know.
 """
 
 from __future__ import annotations
@@ -270,134 +270,3 @@ def _wrong_count(operator: str, count: int) -> str:
 
 def _json(value: object) -> str:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
-
-
-# ---- as text -------------------------------------------------------------------------------------
-
-_TOKENS = re.compile(r"==|!=|[=!(),<>]|[^ \t\r\n=!(),<>]+")
-_SYMBOLS = frozenset({"==", "!=", "=", "!", "(", ")", ",", "<", ">", ""})
-_END = ""
-_OPERATORS = {
-    "in": "In",
-    "notin": "NotIn",
-    "=": "In",
-    "==": "In",
-    "!=": "NotIn",
-    ">": "Gt",
-    "<": "Lt",
-}
-
-
-class SelectorSyntaxError(ValueError):
-    """A text that is no selector, in the API server's words."""
-
-
-def parse_selector(text: str) -> Selector:
-    """``a=b``, ``a!=b``, ``a in (x, y)``, ``a``, ``!a``, ``a > 1``, with commas between. Raises
-    SelectorSyntaxError.
-    """
-    return Selector(tuple(_Parser(text).requirements()))
-
-
-def selector_text(selector: SelectorLike | None) -> str:
-    """A selector as one would type it, ordered by keys; "" for one that is missing or empty."""
-    if selector is None:
-        return ""
-    parts = [(key, f"{key}={value}") for key, value in (selector.match_labels or {}).items()]
-    parts += [(one.key, _requirement_text(one)) for one in selector.match_expressions or ()]
-    return ",".join(text for _, text in sorted(parts, key=lambda part: part[0]))
-
-
-def _requirement_text(requirement: RequirementLike) -> str:
-    key, values = requirement.key, ",".join(sorted(requirement.values or ()))
-    texts = {
-        "In": f"{key} in ({values})",
-        "NotIn": f"{key} notin ({values})",
-        "DoesNotExist": f"!{key}",
-    }
-    return texts.get(requirement.operator, key)
-
-
-class _Parser:
-    """Reads tokens from left to right, one ahead; every text has one end token."""
-
-    def __init__(self, text: str) -> None:
-        self._tokens: list[str] = [*_TOKENS.findall(text), _END]
-        self._at = 0
-
-    def _next(self) -> str:
-        token = self._tokens[self._at]
-        self._at = min(self._at + 1, len(self._tokens) - 1)
-        return token
-
-    @property
-    def _ahead(self) -> str:
-        return self._tokens[self._at]
-
-    def requirements(self) -> Iterator[LabelRequirementCheck]:
-        if self._ahead == _END:
-            return
-        expected = "!, identifier, or 'end of string'"
-        while True:
-            if self._ahead in _SYMBOLS - {"!"}:
-                raise SelectorSyntaxError(f"found '{self._ahead}', expected: {expected}")
-            yield self._requirement()
-            follows = self._next()
-            if follows == _END:
-                return
-            if follows != ",":
-                raise SelectorSyntaxError(f"found '{follows}', expected: ',' or 'end of string'")
-            expected = "identifier after ','"
-
-    def _requirement(self) -> LabelRequirementCheck:
-        absent = self._ahead == "!"
-        if absent:
-            self._next()
-        key = self._identifier()
-        if wrong := qualified_name(key):
-            raise _unparsed(RequirementFault("<nil>", key, "; ".join(wrong)))
-        if absent or self._ahead in (_END, ","):
-            return LabelRequirementCheck(key, "DoesNotExist" if absent else "Exists")
-        operator = self._next()
-        if operator not in _OPERATORS:
-            raise _unparsed(f"found '{operator}', expected: in, notin, =, ==, !=, gt, lt")
-        values = self._set() if operator in ("in", "notin") else {self._value()}
-        requirement = Requirement(key, _OPERATORS[operator], tuple(sorted(values)))
-        if faults := tuple(requirement_faults(requirement, "", NODE_OPERATORS)):
-            raise _unparsed(SelectorError(faults))
-        return condition(requirement)
-
-    def _identifier(self) -> str:
-        token = self._next()
-        if token in _SYMBOLS:
-            raise _unparsed(f"found '{token}', expected: identifier")
-        return token
-
-    def _value(self) -> str:
-        return "" if self._ahead in (_END, ",") else self._identifier()
-
-    def _set(self) -> set[str]:
-        """``(x, y)``; what is missing beside a comma, or between the brackets, is the empty
-        value.
-        """
-        opening = self._next()
-        if opening != "(":
-            raise _unparsed(f"found '{opening}' expected: '('")
-        values: set[str] = set()
-        if self._ahead in _SYMBOLS - {",", ")"}:
-            raise _unparsed(f"found '{self._ahead}', expected: ',', ')' or identifier")
-        while True:
-            if self._ahead in (",", ")"):
-                values.add("")
-            elif self._ahead in _SYMBOLS:
-                raise _unparsed(f"found '{self._ahead}', expected: ',', or identifier")
-            else:
-                values.add(self._next())
-                if self._ahead not in (",", ")"):
-                    raise _unparsed(f"found '{self._ahead}', expected: ',' or ')'")
-            if self._next() == ")":
-                return values
-
-
-def _unparsed(why: object) -> SelectorSyntaxError:
-    return SelectorSyntaxError(f"unable to parse requirement: {why}")

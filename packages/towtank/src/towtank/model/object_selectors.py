@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Container
 from typing import Any, NamedTuple, TypeAlias
 
-from kubefacts import labels
+from kubefacts import labels, selector_texts
 from kubefacts.labels import Selector
 from towtank.model.api_errors import bad_request, quoted
 from towtank.model.kinds import APIResource, Body
@@ -151,8 +151,8 @@ def field_reader(path: str, unsaid: str = "") -> FieldReader:
 def parsed(text: str) -> Selector:
     """The label selector of a query. Raises ApiError 400."""
     try:
-        return labels.parse_selector(text)
-    except labels.SelectorSyntaxError as error:
+        return selector_texts.parse_selector(text)
+    except selector_texts.SelectorSyntaxError as error:
         raise bad_request(str(error)) from error
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kubefacts import labels
+from kubefacts import labels, selector_texts
 from towtank.model.api_errors import STALE, StatusCause, bad_request, conflict, invalid
 from towtank.model.kinds import Body, ScaleSubresource
 from towtank.model.requests import RequestTarget, WriteOptions
@@ -79,4 +79,6 @@ def _shown(target: RequestTarget, body: Body) -> Body:
 def _selector_text(selector: Body) -> str:
     """A selector as a query has it; of a LabelSelector, or of a plain map."""
     plain = not selector.keys() & {"matchLabels", "matchExpressions"}
-    return labels.selector_text(labels.from_body({"matchLabels": selector} if plain else selector))
+    return selector_texts.selector_text(
+        labels.from_body({"matchLabels": selector} if plain else selector)
+    )

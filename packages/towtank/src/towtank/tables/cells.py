@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from kubefacts import labels
+from kubefacts import labels, selector_texts
 from towtank.model.kinds import Body, TableColumn
 from towtank.tables.ages import Age
 
@@ -103,7 +103,7 @@ def label_text(given: Mapping[str, str] | None) -> str:
 
 def selector_text(selector: Mapping[str, Any] | None) -> str:
     """A metav1.LabelSelector as one would type it; "" for one that is missing or empty."""
-    return labels.selector_text(labels.from_body(selector))
+    return selector_texts.selector_text(labels.from_body(selector))
 
 
 def access_modes(modes: Iterable[str] | None) -> str:
