@@ -164,11 +164,9 @@ class SchedulingQueue:
             self._queues.move(entry, None, "")
 
     def put_back(self, entry: QueuedPodInfo, now: float) -> None:
-        """A pod in flight is not tried after all: that is no failure of it, so it keeps its place
-        in the order.
-
-        It waits a moment all the same, so that one which is put back each time does not keep the
-        loop busy.
+        """A pod in flight is not tried after all: no failure of it, so it keeps its place in the
+        order. It waits a moment, so that one which is put back each time does not keep the loop
+        busy.
         """
         if entry.state is QueueState.IN_FLIGHT:
             entry.put_back(now + PUT_BACK_SECONDS)
