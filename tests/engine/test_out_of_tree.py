@@ -327,7 +327,7 @@ POST_FILTER_ALONE = {"postFilter": {"enabled": [{"name": "Strange"}], "disabled"
 
 
 @in_a_loop
-async def test_an_action_after_post_filter() -> None:
+async def test_an_action_after_post_filter(caplog: pytest.LogCaptureFixture) -> None:
     """Its actor does it; what that raises is the plugin's fault, and the pod is tried again."""
     guard, opener = RecordingGuard(), Opener(Mood())
     spec = asking(guard, frozenset({ExtensionPoint.POST_FILTER}))
@@ -338,6 +338,7 @@ async def test_an_action_after_post_filter() -> None:
         said = 'plugin "Strange" 1.0 failed at postFilter: ValueError: unwell'
         assert guard.recorded[0] == said
         told = f"running PostFilter plugin Strange: {said}"
+        assert "failed with a bug" not in caplog.text
         assert told in running.notes("FailedScheduling", "p")[0]
         opener.mood.bad = False
         await running.clock.advance(TRIED_AGAIN)
