@@ -12,6 +12,8 @@ from moorage.core.structures.budget import OutOfTime, TimeBudget
 
 T = TypeVar("T")
 
+LOOP_SLICE_SECONDS = 0.004
+"""Seconds of work on the event loop before others get their turn."""
 MAX_DECISION_SECONDS = 10.0
 """Seconds of its own time that an attempt may take; of a group's, for one member."""
 TOO_LONG_MESSAGE = (

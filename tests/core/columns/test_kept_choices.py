@@ -39,7 +39,7 @@ from moorage.core.objects.resource_claims import (
 from moorage.core.plugins.intree import INTREE, PRESETS
 from moorage.core.plugins.volume_binding.offers import VolumeOffers
 from moorage.core.pods.requests import pod_requests
-from moorage.core.structures.budget import SLICE_SECONDS, OutOfTime
+from moorage.core.structures.budget import ATTEMPT_SLICE_SECONDS, OutOfTime
 from tests.builders import make_node, make_pod
 from tests.core.storage_builders import make_claim, make_class, make_volume
 from tests.core.volume_strategies import HOST
@@ -317,7 +317,7 @@ def test_a_look_that_is_broken_off_is_made_anew() -> None:
     assert passing(waiting, context) == {"n0", "n1"}
     nominate(context, user("g", "g", priority=5))
     time, broken, found = itertools.count(), 0, set[str]()
-    context.budget._now = lambda: next(time) * SLICE_SECONDS / 2
+    context.budget._now = lambda: next(time) * ATTEMPT_SLICE_SECONDS / 2
     for _ in range(50):
         try:
             with context.budget:

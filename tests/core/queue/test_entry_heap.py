@@ -7,8 +7,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from moorage.core.framework.interfaces import SortKey
 from moorage.core.queue.entry_heap import EntryHeap
-from moorage.core.queue.queued_pod import QueuedPodInfo, SortKey
+from moorage.core.queue.queued_pod import QueuedPodInfo
 from tests.core.queue.helpers import a_pod
 
 NAMES = ("a", "b", "c")

@@ -6,10 +6,10 @@ import dataclasses
 
 import pytest
 
+from moorage.core.framework.interfaces import SortKey
 from moorage.core.objects.pods import Pod
 from moorage.core.plugins.priority_sort import PrioritySort
 from moorage.core.queue.pod_group_members import PodGroupTracker
-from moorage.core.queue.queued_pod import SortKey
 from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.core.queue.sub_queues import QUEUE_AS_PLUGIN
 from tests.core.queue.helpers import NODE_ADDED, Rig

@@ -19,9 +19,9 @@ from moorage.engine.live_revisions import LiveRevisions
 from moorage.engine.profiles.unmatched_pods import (
     MAX_REMEMBERED,
     REPORT_AFTER_SECONDS,
-    SLICE_SECONDS,
     UnmatchedPods,
 )
+from moorage.engine.slices import LOOP_SLICE_SECONDS
 from moorage.ports.kube import pod_ref
 from tests.builders import make_node, make_pod
 from tests.engine.running import Running
@@ -301,7 +301,7 @@ def test_thousands_are_told_in_slices() -> None:
     while len(crowd.told) < 3000:
         before = crowd.clock.boottime()
         crowd.strangers.tick()
-        assert crowd.clock.boottime() - before <= SLICE_SECONDS + 0.001
+        assert crowd.clock.boottime() - before <= LOOP_SLICE_SECONDS + 0.001
         ticks += 1
     crowd.strangers.tick()
     assert crowd.told == [f"p{i}" for i in range(3000)]

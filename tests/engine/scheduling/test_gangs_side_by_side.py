@@ -15,7 +15,7 @@ import pytest
 from moorage.core.objects.pods import POD_GROUP_LABEL, Pod, PodAnnotations
 from moorage.core.queue.queued_pod import QueuedPodInfo
 from moorage.core.queue.scheduling_queue import SchedulingQueue
-from moorage.core.structures.budget import SLICE_SECONDS
+from moorage.core.structures.budget import ATTEMPT_SLICE_SECONDS
 from moorage.engine.scheduling.gang_attempts import GangAttempts
 from moorage.ports.fencing import Fence
 from tests.builders import make_node, make_pod
@@ -33,7 +33,7 @@ def _slow(monkeypatch: pytest.MonkeyPatch) -> None:
     """A slice has room for a few looks at the clock, and a member of a template that is not known
     yet takes many.
     """
-    monkeypatch.setattr(BusyClock, "step", SLICE_SECONDS / 8)
+    monkeypatch.setattr(BusyClock, "step", ATTEMPT_SLICE_SECONDS / 8)
 
 
 def a_slow_bench(*names: str, nodes: int = 0, cpu: str = "4") -> Bench:

@@ -33,7 +33,7 @@ from moorage.core.framework.registry import PluginSpec
 from moorage.core.framework.status import SKIP, SUCCESS, Code, Reason, Status
 from moorage.core.objects.pods import Pod
 from moorage.core.queue.queued_pod import QueueState
-from moorage.engine.scheduling.loop import SLICE_SECONDS
+from moorage.engine.slices import LOOP_SLICE_SECONDS
 from moorage.ports.errors import Forbidden
 from moorage.ports.fencing import Fence
 from tests.builders import make_node, make_pod
@@ -415,7 +415,7 @@ def test_others_get_their_turn_between_slices() -> None:
 
     turns = asyncio.run(scenario())
     assert len(turns) > 50
-    assert max(turns) < 2 * SLICE_SECONDS
+    assert max(turns) < 2 * LOOP_SLICE_SECONDS
 
 
 def test_who_is_freed_is_tried_at_once() -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from moorage.core.objects.pods import POD_GROUP_LABEL, Affinity, Pod, PodAnnotations
 from moorage.core.queue.queued_pod import QueueState
-from moorage.core.structures.budget import SLICE_SECONDS, OutOfTime, TimeBudget
+from moorage.core.structures.budget import ATTEMPT_SLICE_SECONDS, OutOfTime, TimeBudget
 from moorage.engine.slices import (
     MAX_DECISION_SECONDS,
     TOO_LONG_MESSAGE,
@@ -38,7 +38,7 @@ class Ticking:
 
     def __call__(self) -> float:
         """Look at it."""
-        self.time += SLICE_SECONDS / self.looks
+        self.time += ATTEMPT_SLICE_SECONDS / self.looks
         return self.time
 
 
@@ -301,7 +301,7 @@ def test_however_many_want_slices_everybody_else_has_turns_in_between(cut: bool)
         def step() -> None:
             nonlocal left
             left -= cut
-            clock.pass_on(SLICE_SECONDS)
+            clock.pass_on(ATTEMPT_SLICE_SECONDS)
             if cut and left:
                 raise OutOfTime
 
@@ -319,7 +319,7 @@ def test_however_many_want_slices_everybody_else_has_turns_in_between(cut: bool)
                 longest = max(longest, clock.boottime() - before)
 
     asyncio.run(scenario())
-    assert longest <= SLICE_SECONDS * 1.01
+    assert longest <= ATTEMPT_SLICE_SECONDS * 1.01
 
 
 def test_terms_are_counted_one_by_one() -> None:

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from moorage.core.queue.queued_pod import QueuedPodInfo
-from moorage.core.structures.budget import SLICE_SECONDS
+from moorage.core.structures.budget import ATTEMPT_SLICE_SECONDS
 from moorage.engine.scheduling.loop import MIN_SLICE_SECONDS, ROUND_SECONDS, ProfileTurns
 from tests.builders import make_node, make_pod
 from tests.engine.scheduling.test_slices import placed, run
@@ -66,7 +66,7 @@ def test_a_pod_does_not_wait_for_all_of_another_profile() -> None:
 def test_a_pod_does_not_wait_for_slices_of_another_profile(looks: float) -> None:
     """It is set down like all those before it, and its turn comes before theirs."""
     bench = a_bench("many", "few")
-    BusyClock.step, step = SLICE_SECONDS / looks / 4, BusyClock.step
+    BusyClock.step, step = ATTEMPT_SLICE_SECONDS / looks / 4, BusyClock.step
     bench.context.budget._now = bench.clock.boottime
     try:
         for i in range(300):
@@ -108,7 +108,12 @@ def test_slices_are_shorter_where_many_profiles_are_busy() -> None:
 
 @pytest.mark.parametrize(
     ("busy", "seconds"),
-    [(1, SLICE_SECONDS), (10, SLICE_SECONDS), (50, 0.005), (1000, MIN_SLICE_SECONDS)],
+    [
+        (1, ATTEMPT_SLICE_SECONDS),
+        (10, ATTEMPT_SLICE_SECONDS),
+        (50, 0.005),
+        (1000, MIN_SLICE_SECONDS),
+    ],
 )
 def test_how_long_slices_are(busy: int, seconds: float) -> None:
     """A round of them is a quarter of a second, or a millisecond for each profile."""

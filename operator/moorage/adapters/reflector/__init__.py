@@ -1,8 +1,8 @@
 """The reflector: lists and watches one resource, for as long as the process lives.
 
 A list comes page by page, a watch line by line; each object is decoded once, straight into its
-struct, and handed to a sink. The loop is never held for longer than ``SLICE_SECONDS``: pods are
-placed and the lease is renewed between two slices of a long list.
+struct, and handed to a sink. The loop is never held for longer than ``WATCH_SLICE_SECONDS``:
+pods are placed and the lease is renewed between two slices of a long list.
 
 How a stream may end, and what follows:
 

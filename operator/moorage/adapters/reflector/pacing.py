@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 
-SLICE_SECONDS = 0.004
+WATCH_SLICE_SECONDS = 0.004
 """Seconds of work after which other tasks get their turn."""
 
 
@@ -13,7 +13,7 @@ class WorkSlice:
     """Tells when other tasks should get their turn."""
 
     def __init__(self) -> None:
-        self._until = time.perf_counter() + SLICE_SECONDS
+        self._until = time.perf_counter() + WATCH_SLICE_SECONDS
 
     @property
     def due(self) -> bool:
@@ -23,4 +23,4 @@ class WorkSlice:
     async def rest(self) -> None:
         """Let the others run, and begin the next slice."""
         await asyncio.sleep(0)
-        self._until = time.perf_counter() + SLICE_SECONDS
+        self._until = time.perf_counter() + WATCH_SLICE_SECONDS

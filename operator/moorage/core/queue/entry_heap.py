@@ -10,7 +10,8 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
 from typing import TypeAlias
 
-from moorage.core.queue.queued_pod import QueuedPodInfo, SortKey
+from moorage.core.framework.interfaces import SortKey
+from moorage.core.queue.queued_pod import QueuedPodInfo
 
 HeapItem: TypeAlias = tuple[SortKey, int, QueuedPodInfo]
 _MIN_DEAD_ITEMS = 64

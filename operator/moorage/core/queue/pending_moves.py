@@ -10,10 +10,11 @@ import math
 from collections import deque
 from collections.abc import Iterator
 
+from moorage.core.framework.interfaces import SortKey
 from moorage.core.queue.blocked_pods import EquivalentPods
 from moorage.core.queue.entry_heap import EntryHeap
 from moorage.core.queue.moves import BACKOFF_COMPLETE, UNSCHEDULABLE_TIMEOUT
-from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState, SortKey
+from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
 
 MOVES_PER_SLICE = 128
 """Moves at a time: two or three milliseconds."""

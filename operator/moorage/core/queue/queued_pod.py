@@ -6,11 +6,10 @@ import dataclasses
 import enum
 import math
 from collections.abc import Callable
-from typing import TypeAlias
 
+from moorage.core.framework.interfaces import SortKey
 from moorage.core.objects.pods import Pod
 
-SortKey: TypeAlias = tuple[float, ...]
 QueueSortFn = Callable[[Pod, float], SortKey]
 """(pod, queued_at) -> a key that is lower for the pod that is to go first."""
 

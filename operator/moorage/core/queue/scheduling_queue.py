@@ -26,6 +26,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 
 from moorage.core.framework.cluster_events import ClusterEvent
+from moorage.core.framework.interfaces import SortKey
 from moorage.core.framework.object_changes import only_status_changed, pod_changes
 from moorage.core.objects.meta import key
 from moorage.core.objects.pods import Pod, group_of
@@ -48,7 +49,6 @@ from moorage.core.queue.queued_pod import (
     QueuedPodInfo,
     QueueSortFn,
     QueueState,
-    SortKey,
 )
 from moorage.core.queue.sub_queues import SubQueues
 

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable
 from typing import Protocol
 
-SLICE_SECONDS = 0.02
+ATTEMPT_SLICE_SECONDS = 0.02
 """Seconds of own time before others have their turn, at most."""
 
 
@@ -52,7 +52,7 @@ class TimeBudget:
     """
 
     def __init__(self, now: Callable[[], float] = _no_time) -> None:
-        self.slice = SLICE_SECONDS
+        self.slice = ATTEMPT_SLICE_SECONDS
         self._now = now
         self._until = math.inf
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import datetime
 from collections.abc import Sequence
-from typing import Any
 
 from moorage.api import bodies, conditions
 from moorage.api.bodies import Body
@@ -14,6 +13,7 @@ from moorage.core.framework.interfaces import ExtensionPoint
 from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.engine.profile_records import ProfileRecord, ProfileRecords
 from moorage.engine.profiles.profile_conditions import (
+    StatusBody,
     StatusInputs,
     condition_for,
     profile_conditions,
@@ -22,8 +22,6 @@ from moorage.engine.profiles.resolving import PluginConfigResults
 from moorage.engine.scheduling.pods_under_way import PodsUnderWay
 from moorage.ports.clock import Clock
 from moorage.ports.leadership import Election, Leadership
-
-StatusBody = dict[str, Any]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,7 +23,8 @@ from moorage.api import bodies
 from moorage.api.bodies import Body
 from moorage.engine.live_revisions import LiveRevisions
 from moorage.engine.profile_records import ProfileRecord, ProfileRecords
-from moorage.engine.profiles.desired_status import StatusBody, StatusBuilder
+from moorage.engine.profiles.desired_status import StatusBuilder
+from moorage.engine.profiles.profile_conditions import StatusBody
 from moorage.ports.clock import Clock
 from moorage.ports.errors import EdgeError, Fenced, NotFound
 from moorage.ports.guards import guard

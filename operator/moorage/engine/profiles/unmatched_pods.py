@@ -16,12 +16,14 @@ from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
 from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.engine.live_revisions import LiveRevisions
 from moorage.engine.profile_records import ProfileRecord, ProfileRecords
+from moorage.engine.profiles.ownership import DEFAULT_SCHEDULER
 from moorage.engine.reports.pod_conditions import (
     SCHEDULER_ERROR,
     PodConditionUpdate,
     PodConditionWriter,
     pod_object,
 )
+from moorage.engine.slices import LOOP_SLICE_SECONDS
 from moorage.ports.bundle import Ports
 from moorage.ports.event_recorder import Event
 
@@ -31,10 +33,6 @@ MIN_SIMILARITY = 0.8
 """How alike two names are (difflib's ratio) that are taken for one and its misspelling: schedulers'
 names have endings in common.
 """
-DEFAULT_SCHEDULER = "default-scheduler"
-"""Never told: what pods have that ask for nobody in particular."""
-SLICE_SECONDS = 0.004
-"""Seconds of telling before others get their turn."""
 MAX_REMEMBERED = 1000
 """Names of deleted profiles, and explanations of names, that are kept."""
 
@@ -63,6 +61,7 @@ class UnmatchedPods:
         self._queue = queue
         self._clock = ports.clock
         self._events = ports.events
+        # what pods have that ask for nobody in particular: they are never told
         self._foreign = {DEFAULT_SCHEDULER, *foreign}
         self._report = report
         self._names: dict[str, str] = {}
@@ -122,7 +121,7 @@ class UnmatchedPods:
 
     def tick(self) -> None:
         """Tell those whose time has come, for as long as a slice."""
-        until = self._clock.boottime() + SLICE_SECONDS
+        until = self._clock.boottime() + LOOP_SLICE_SECONDS
         for _ in range(len(self._orphans)):
             self._report_orphan(self._orphans.popleft())
             if self._clock.boottime() >= until:

@@ -29,15 +29,13 @@ from moorage.engine.reports.pod_conditions import attempt_error
 from moorage.engine.scheduling.attempt import SchedulingAttempt, give_back
 from moorage.engine.scheduling.gang_scheduler import MemberOutcome
 from moorage.engine.scheduling.outcomes import CycleOutcomes
-from moorage.engine.slices import MAX_DECISION_SECONDS, TOO_LONG_MESSAGE
+from moorage.engine.slices import LOOP_SLICE_SECONDS, MAX_DECISION_SECONDS, TOO_LONG_MESSAGE
 from moorage.ports.clock import Clock
 from moorage.ports.guards import FAULTS, guard
 
 NO_EXTENDERS_FOR_GROUPS = (
     "extenders can only be asked about pods that are placed one by one, not about a pod group"
 )
-SLICE_SECONDS = 0.004
-"""Seconds of handing over before others get their turn."""
 
 
 class GangAttempts:
@@ -135,7 +133,7 @@ class GangAttempts:
 
     def hand_over(self) -> None:
         """Hand over the members of groups, as many as there is time for."""
-        until = self._clock.boottime() + SLICE_SECONDS
+        until = self._clock.boottime() + LOOP_SLICE_SECONDS
         while self.decided:
             member, outcome, share = self.decided.popleft()
             with self._outcomes.undoing_on_error(member):

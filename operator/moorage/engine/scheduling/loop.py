@@ -16,19 +16,17 @@ from collections import deque
 
 from moorage.core.queue.queued_pod import QueuedPodInfo
 from moorage.core.queue.scheduling_queue import SchedulingQueue
-from moorage.core.structures.budget import SLICE_SECONDS as ATTEMPT_SLICE_SECONDS
-from moorage.core.structures.budget import OutOfTime, TimeBudget
+from moorage.core.structures.budget import ATTEMPT_SLICE_SECONDS, OutOfTime, TimeBudget
 from moorage.engine.background_tasks import WorkSignal
 from moorage.engine.binding.sender import BindingSlots
 from moorage.engine.live_revisions import LiveRevisions
 from moorage.engine.scheduling.attempt import SchedulingAttempt
 from moorage.engine.scheduling.attempts import SchedulingAttempts
 from moorage.engine.scheduling.extender_cycles import ExtenderCycles
+from moorage.engine.slices import LOOP_SLICE_SECONDS
 from moorage.ports.clock import Clock
 from moorage.ports.guards import guard
 
-SLICE_SECONDS = 0.004
-"""Seconds of deciding before others get their turn."""
 ROUND_SECONDS = 0.25
 """Seconds of own time that the turns of all profiles take which are busy."""
 MIN_SLICE_SECONDS = 0.001
@@ -110,7 +108,7 @@ class SchedulingLoop:
                 continue
 
             # 3. Decide a slice of pods, one by one, then let the others run.
-            until = self.clock.boottime() + SLICE_SECONDS
+            until = self.clock.boottime() + LOOP_SLICE_SECONDS
             while entry is not None:
                 self.attempt(SchedulingAttempt(entry, self.clock.boottime()))
                 more = self.live.deciding and self.clock.boottime() < until

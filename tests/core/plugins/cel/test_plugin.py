@@ -750,7 +750,7 @@ def test_what_takes_long_is_done_in_parts(point: str) -> None:
     args = filtering(text) if point == "filter" else scoring(f"{text} ? 100 : 0")
     nodes = [make_node(f"n{i}") for i in range(100)]
     calm, revision = world(args, *nodes, alone=True)
-    budget = TimeBudget(Ticking(cached_results.SLICE_SECONDS / 30))
+    budget = TimeBudget(Ticking(cached_results.EVALUATION_SLICE_SECONDS / 30))
     hasty = CycleContext(calm.cache, budget=budget)
     cached_results._results_of.cache_clear()
     outcomes = [cycle.decide(make_pod("p"), revision, hasty) for _ in range(4)]

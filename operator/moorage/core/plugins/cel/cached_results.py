@@ -85,7 +85,7 @@ def _all_reads(programs: Iterable[CELProgram]) -> dict[str, frozenset[str] | Non
 NOT_EVALUATED = -1
 """The code of a node that was not looked at yet."""
 
-SLICE_SECONDS = 0.025
+EVALUATION_SLICE_SECONDS = 0.025
 """Seconds after which no further input is evaluated in one call."""
 
 _MAX_KEPT_RESULTS = 16384
@@ -120,7 +120,7 @@ class CachedResults:
         nodes = snapshot.nodes
         which = range(*rows.indices(nodes.rows)) if isinstance(rows, slice) else rows.tolist()
         codes, learned = np.zeros(len(which), np.int64), 0
-        is_over = snapshot.budget.timer(SLICE_SECONDS)
+        is_over = snapshot.budget.timer(EVALUATION_SLICE_SECONDS)
         self.waiting = 0
         for i, row in enumerate(which):
             node = nodes.nodes[row]
