@@ -21,6 +21,7 @@ from moorage.core.framework.interfaces import ExtensionPoint, SharedSignPlugin
 from moorage.core.framework.revisions import RequestedProfile, Revision, resolve
 from moorage.core.objects.meta import OwnerReference
 from moorage.core.objects.pods import Pod
+from moorage.core.pods.ceilings import TooLarge
 from tests.builders import make_pod
 from tests.core.framework.plugins import PRESETS, REGISTRY
 
@@ -111,6 +112,22 @@ def test_who_goes_by_more_is_asked_about_each() -> None:
     world.plugin.shared = False
     assert world.evaluate(pod("a"), pod("b"), pod("a")) == [0, 1, 0]
     assert world.plugin.asked == {"a": 2, "b": 1}
+
+
+def test_a_pod_that_is_too_large_pushes_no_other_out() -> None:
+    """However often it is tried."""
+    world = World(byte_budget=2**20)
+    labels = {f"label-{i}": "" for i in range(1001)}
+    large = pod("large")
+    large = msgspec.structs.replace(
+        large, spec=msgspec.structs.replace(large.spec, node_selector=labels)
+    )
+    world.evaluate(pod("a"))
+    for _ in range(5):
+        with pytest.raises(TooLarge):
+            world.evaluate(large)
+    world.evaluate(pod("b"))
+    assert world.plugin.asked == {"a": 1}
 
 
 def test_what_is_remembered_is_bounded() -> None:

@@ -167,10 +167,13 @@ class Evaluator:
         content = pod_content(pod), revision
         signed = self._signed.get(content)
         if signed is None or signed.versions != [one.version for one in signed.depends_on]:
-            self._signed_bytes += len(content[0]) if signed is None else 0
-            if self._signed_bytes > self._budget // _SIGNED_SHARE:
-                self._forget_signed()
-            signed = self._signed[content] = self._sign(pod, revision)
+            known, signed = signed is not None, self._sign(pod, revision)
+            if not known:
+                # only of what is kept: a pod that is too large is signed again and again
+                if self._signed_bytes + len(content[0]) > self._budget // _SIGNED_SHARE:
+                    self._forget_signed()
+                self._signed_bytes += len(content[0])
+            self._signed[content] = signed
         if not signed.each:
             return signed.key
         template, said = signed.key
