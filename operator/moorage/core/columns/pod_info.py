@@ -122,6 +122,11 @@ class PodInfo:
     held: bool = False
     volumes: PodVolumeUse = dataclasses.field(init=False)
 
+    @property
+    def is_leaving(self) -> bool:
+        """Whether it was told to go, by us or by anybody."""
+        return self.preempted or self.pod.metadata.deletion_timestamp is not None
+
     def __post_init__(self) -> None:
         self.volumes = (
             volumes_of(self.pod)

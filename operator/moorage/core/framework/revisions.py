@@ -30,7 +30,7 @@ from moorage.core.framework.presets import Preset
 from moorage.core.framework.registry import PluginSpec, Registry, RequiredAccess
 from moorage.core.framework.replaced_plugins import REPLACEMENTS
 from moorage.core.objects.meta import HasMetadata
-from moorage.core.structures.remembering import memoized
+from moorage.core.structures.remembering import memoized, text_size
 
 MULTI_POINT = "multiPoint"
 MAX_WEIGHT = 2**31 - 1
@@ -366,7 +366,7 @@ def _make_deciders(
         # One from outside the tree may fail, and have arguments without a hash: made each time.
         make = _make_decider if spec.guard is None else _make_decider.__wrapped__
         try:
-            decider = make(spec, args.get(name, spec.default_args))
+            decider = make(args.get(name, spec.default_args), spec)
         except PluginFault as fault:
             path = f"pluginConfig[{name}]"
             faults.append(FieldError(path, name, str(fault), "InvalidPluginArgs"))
@@ -376,8 +376,8 @@ def _make_deciders(
     return deciders, faults
 
 
-@memoized(lambda _decider, _spec, args: len(repr(args)))
-def _make_decider(spec: PluginSpec, args: Any) -> _Decider | None:
+@memoized(text_size)
+def _make_decider(args: Any, spec: PluginSpec) -> _Decider | None:
     """The decider with these arguments, made once however often profiles are edited elsewhere."""
     plugin = spec.make(args)
     if plugin is None:

@@ -102,9 +102,7 @@ class SchedulingAttempts:
         """
         pod = attempt.entry.pod
         try:
-            outcome = cycle.decide(pod, revision, self._context)
-            if isinstance(outcome, ScheduleResult):
-                outcome = cycle.assume_and_reserve(outcome, self._context)
+            outcome = self._commit(cycle.decide(pod, revision, self._context))
         except OutOfTime:
             if attempt.spent < MAX_DECISION_SECONDS:
                 raise

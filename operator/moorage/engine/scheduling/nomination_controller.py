@@ -120,7 +120,8 @@ class NominationController:
                 continue
             if not fits_with(
                 record,
-                [other for other in self.cache.pods_on(node) if not _is_leaving(other)],
+                # of one that is stuck the room cannot be counted on
+                [one for one in self.cache.pods_on(node) if one.stuck or not one.is_leaving],
                 self.cache.nodes,
             ):
                 self._end(pod)
@@ -254,13 +255,6 @@ def _known_by(pod: Pod | PartialObject) -> str:
         f"(schedulerName {pod.spec.scheduler_name}, priority {priority(pod)})"
         if isinstance(pod, Pod)
         else ""
-    )
-
-
-def _is_leaving(record: PodInfo) -> bool:
-    """Whether somebody may count on its room."""
-    return not record.stuck and (
-        record.preempted or record.pod.metadata.deletion_timestamp is not None
     )
 
 

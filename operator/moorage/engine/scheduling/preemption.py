@@ -26,7 +26,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
 
 from moorage.core.columns.cache import Cache
-from moorage.core.columns.pod_info import PodInfo
 from moorage.core.cycle.context import Diagnosis
 from moorage.core.objects.meta import key
 from moorage.core.objects.pods import Pod
@@ -129,7 +128,7 @@ class Preemptor:
         needed = (
             entry.state is QueueState.IN_FLIGHT and entry.pod.metadata.deletion_timestamp is None
         )
-        if not needed or record is None or _is_leaving(record):
+        if not needed or record is None or record.is_leaving:
             return
         pod, node = eviction.diagnosis.pod, eviction.diagnosis.nominated_node
         note = f"Preempted by pod {pod.metadata.uid} on node {node}"
@@ -214,10 +213,6 @@ class Preemptor:
             else:
                 return True
         raise AssertionError("the last attempt returns or raises")
-
-
-def _is_leaving(record: PodInfo) -> bool:
-    return record.preempted or record.pod.metadata.deletion_timestamp is not None
 
 
 def _preemption_condition(scheduler_name: str) -> dict[str, str]:
