@@ -115,6 +115,15 @@ def _ordered(body: Any) -> Any:
     }
 
 
+def _managed_by(entry: Mapping[str, Any]) -> tuple[str, ...]:
+    """Who wrote these fields. The servers order entries by the second of their last write, so two
+    writers change places when a second ends between them.
+    """
+    return tuple(
+        str(entry.get(key, "")) for key in ("operation", "manager", "subresource", "apiVersion")
+    )
+
+
 class _Masks:
     """One server's words for one conversation: generated names, and which UIDs and versions were
     seen before.
@@ -173,6 +182,8 @@ class _Masks:
             return self._version(owner, value)
         if key in _OPAQUE and value:
             return f"<{key}>"
+        if key == "managedFields" and isinstance(value, list):
+            value = sorted(value, key=_managed_by)
         return self._masked(value, owner)
 
     def _version(self, owner: str, value: str) -> str:

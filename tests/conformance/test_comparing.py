@@ -45,6 +45,10 @@ def thing(uid: str, version: str, **more: Any) -> dict[str, Any]:
         ),
         (["a   1/1   5s"], ["a   1/1   0s"]),
         ([{"continue": "abc"}], [{"continue": "xyz"}]),
+        (
+            [{"managedFields": [{"manager": "a"}, {"manager": "b"}]}],
+            [{"managedFields": [{"manager": "b"}, {"manager": "a"}]}],
+        ),
     ],
     ids=[
         "uid and version",
@@ -54,6 +58,7 @@ def thing(uid: str, version: str, **more: Any) -> dict[str, Any]:
         "version in a text",
         "age",
         "token",
+        "managers, ordered by the second",
     ],
 )
 def test_what_must_differ_is_masked(real: list[Any], ours: list[Any]) -> None:
