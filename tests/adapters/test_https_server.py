@@ -656,6 +656,29 @@ def test_authorities_that_change(loop: str, authority: Authority, tmp_path: Path
     run(scenario, loop)
 
 
+@pytest.mark.parametrize("agreed", [False, True], ids=["tcp", "tls"])
+@both_loops
+def test_a_first_request_outlives_a_change(loop: str, agreed: bool, authority: Authority) -> None:
+    """However far its connection was when the first authorities came, it is answered, and ends."""
+
+    async def scenario(served: Serving) -> None:
+        tls = stranger()
+        reader, writer = await asyncio.open_connection(
+            "127.0.0.1", served.port, ssl=tls if agreed else None
+        )
+        await asyncio.sleep(0.1)
+        await refreshed(served, authority.file.read_text())
+        if not agreed:
+            await writer.start_tls(tls)
+        writer.write(b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n")
+        found = await asyncio.wait_for(reader.read(), 2)
+        assert found.startswith(b"HTTP/1.1 200 ")
+        assert served.refused == {}
+        writer.close()
+
+    run(scenario, loop)
+
+
 def test_a_request_under_way_outlives_a_change(authority: Authority) -> None:
     """And its connection ends after it."""
 

@@ -125,9 +125,10 @@ class HttpsServer:
                 text = "whose client certificates count could not be read: %s"
                 log.warning(text, error, extra=once_per_cause("client authorities"))
             if self._certificates.refresh(self._authorities):
-                for connection in list(self._connections):
-                    if not connection.busy:
-                        connection.end()  # what its client showed has been judged by the old ones
+                # What their clients showed was judged by the old ones. A request that is under way,
+                # or the first that is still to come, is answered; the connection ends with it.
+                for connection in [each for each in self._connections if each.idle]:
+                    connection.end()
             await self._clock.sleep(REFRESH_SECONDS)
 
     async def stop(self) -> None:

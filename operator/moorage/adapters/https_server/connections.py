@@ -48,8 +48,8 @@ class ServerConnection(web.RequestHandler):
         )
         self.context = context
         """Of its TLS."""
-        self.busy = False
-        """Whether a request is being answered."""
+        self.idle = False
+        """Whether a request was answered, and the next one has not come."""
         self._refuse = refuse
         self._ended = ended
         self._room = HEAD_BYTES
@@ -61,12 +61,12 @@ class ServerConnection(web.RequestHandler):
 
     def request_started(self) -> None:
         """A request has come in."""
-        self.busy, self._room = True, HEAD_BYTES
+        self.idle, self._room = False, HEAD_BYTES
         self._wait(REQUEST_SECONDS, self._late)
 
     def request_answered(self) -> None:
         """Wait for the next request: the last one is answered."""
-        self.busy = False
+        self.idle = True
         self._wait(IDLE_SECONDS, self.end)
 
     def end(self) -> None:
