@@ -53,7 +53,7 @@ from moorage.engine.reports.kubelet_rejections import KubeletRejections
 from moorage.engine.reports.metrics import MetricsReporter
 from moorage.engine.reports.pod_conditions import PodConditionWriter
 from moorage.engine.reports.queue_reports import QueueReports
-from moorage.engine.reports.set_aside import UnreadableObjects
+from moorage.engine.reports.set_aside import SetAsideReporter
 from moorage.engine.scheduling.attempts import SchedulingAttempts
 from moorage.engine.scheduling.extender_cycles import ExtenderCycles
 from moorage.engine.scheduling.gang_scheduler import GangScheduler
@@ -244,7 +244,7 @@ class EngineParts:
             kind: StoredObjectSink(kind, self.targets, list_reactions)
             for kind in kinds_in(registry)
         }
-        self.set_aside = UnreadableObjects(
+        self.set_aside = SetAsideReporter(
             self.latest_pods,
             (self.pod_sink, self.node_sink, *self.stored_object_sinks.values()),
             self.pod_conditions,

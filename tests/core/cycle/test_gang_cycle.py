@@ -15,7 +15,7 @@ from moorage.core.columns.cache import Cache
 from moorage.core.cycle import gang_cycle
 from moorage.core.cycle.context import CycleContext, Diagnosis, ScheduleResult
 from moorage.core.cycle.cycle import assume_and_reserve, decide
-from moorage.core.cycle.gang_cycle import GangAttempt, PlaceFn, place_gang
+from moorage.core.cycle.gang_cycle import Gang, PlaceFn, place_gang
 from moorage.core.framework.interfaces import ReserveResult
 from moorage.core.framework.registry import build_registry
 from moorage.core.framework.revisions import RequestedProfile, resolve
@@ -28,7 +28,7 @@ from tests.builders import make_pod
 from tests.core import companion_strategies as companions
 
 REVISION = resolve(RequestedProfile("test"), build_registry(INTREE), PRESETS)
-TRIO = GangAttempt("default/g", needed=3, min_member=3)
+TRIO = Gang("default/g", needed=3, min_member=3)
 
 
 def fits(pod: Pod, undone: list[str] | None = None) -> ScheduleResult:
@@ -56,7 +56,7 @@ def pods(names: str) -> list[Pod]:
 
 
 def place_together(
-    gang: GangAttempt, waiting: Sequence[Pod], place: PlaceFn, context: CycleContext | None = None
+    gang: Gang, waiting: Sequence[Pod], place: PlaceFn, context: CycleContext | None = None
 ) -> list[ScheduleResult | Diagnosis]:
     """All of it at once."""
     found: list[list[ScheduleResult | Diagnosis]] = []
@@ -75,7 +75,7 @@ def place_together(
 
 
 def run(
-    gang: GangAttempt, outcomes: dict[str, str], undone: list[str] | None = None
+    gang: Gang, outcomes: dict[str, str], undone: list[str] | None = None
 ) -> list[ScheduleResult | Diagnosis]:
     """Place pods that fit, or are refused by the plugin named; "!" stands for a fault."""
 
@@ -149,7 +149,7 @@ def test_a_fault_is_no_refusal() -> None:
 
 def test_a_note_ends_every_message() -> None:
     """As it says something of them all."""
-    outcomes = run(GangAttempt("default/g", 2, 2, " Late."), {"a": "", "b": "Size"})
+    outcomes = run(Gang("default/g", 2, 2, " Late."), {"a": "", "b": "Size"})
     assert all(
         outcome.message.endswith(" Late.") for outcome in outcomes if isinstance(outcome, Diagnosis)
     )
@@ -219,7 +219,7 @@ def test_all_or_as_before(nodes: Any, specs: Any, there: Any, gang: Any, needed:
     tried, naive = context(cluster, others), context(cluster, others)
 
     outcomes = place_together(
-        GangAttempt("a/g", needed, needed),
+        Gang("a/g", needed, needed),
         waiting,
         lambda pod: gang_cycle.place_member(pod, REVISION, tried),
         tried,

@@ -42,7 +42,7 @@ had a turn since. Returns the outcome of each pod.
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class GangAttempt:
+class Gang:
     """Which group it is, how many of its members must be placed now, and how many in all."""
 
     name: str
@@ -98,7 +98,7 @@ def _nominate_only(
 
 
 def place_gang(
-    gang: GangAttempt,
+    gang: Gang,
     pods: Sequence[Pod],
     place: PlaceFn,
     context: CycleContext,
@@ -205,7 +205,7 @@ def _recheck_members(
 
 
 def _member_errors(
-    gang: GangAttempt, outcomes: Sequence[ScheduleResult | Diagnosis], why: str
+    gang: Gang, outcomes: Sequence[ScheduleResult | Diagnosis], why: str
 ) -> list[Diagnosis]:
     """Everybody is tried again."""
     text = f'pod group "{gang.name}" was overtaken while its members were placed: {why}'
@@ -213,7 +213,7 @@ def _member_errors(
 
 
 def _member_diagnoses(
-    gang: GangAttempt, outcomes: Sequence[ScheduleResult | Diagnosis]
+    gang: Gang, outcomes: Sequence[ScheduleResult | Diagnosis]
 ) -> list[Diagnosis]:
     """Why nobody was placed: those that did not fit for their own reason, the others for the first
     of these.

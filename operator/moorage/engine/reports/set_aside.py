@@ -25,7 +25,7 @@ MAX_REPORTS_PER_STEP = 20
 """Objects that are reported in one go."""
 
 
-class UnreadableObjects:
+class SetAsideReporter:
     """Reports the objects that intake has set aside, each once, while this replica leads."""
 
     def __init__(

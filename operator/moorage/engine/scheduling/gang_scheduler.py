@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Sequence
 from typing import Protocol, TypeAlias
 
 from moorage.core.cycle.context import CycleContext, Diagnosis, ScheduleResult
-from moorage.core.cycle.gang_cycle import GangAttempt, place_gang
+from moorage.core.cycle.gang_cycle import Gang, place_gang
 from moorage.core.objects.meta import key
 from moorage.core.objects.pod_groups import API
 from moorage.core.objects.pods import Pod
@@ -88,7 +88,7 @@ class GangScheduler:
         needed = self._groups.needed(group) + len(members)
         least, now = self._groups.min_member(group) or 0, self._clock.boottime()
         holds = self._holds.may_hold(group, now)
-        gang = GangAttempt(
+        gang = Gang(
             group.name, needed, least, self._overdue_note(group, now), HOLD_MESSAGE if holds else ""
         )
         pods, place_one = [member.pod for member in members], functools.partial(place, holds=holds)
