@@ -27,6 +27,7 @@ from moorage.core.queue.hints import ProfileQueueConfig
 from moorage.core.queue.pod_group_members import PodGroupTracker
 from moorage.core.queue.scheduling_queue import SchedulingQueue
 from tests.builders import make_node, make_pod
+from tests.fakes.listeners import FakeQueueListener
 
 PODS, TEMPLATES = 50_000, 5
 SMALL_NODE = ClusterEvent(EventResource.NODE, ActionType.ADD, new=make_node("small", cpu="500m"))
@@ -39,9 +40,7 @@ def parked(wakes: tuple[ClusterEventWithHint, ...]) -> SchedulingQueue:
     """A scheduling queue with so many pods that NodeResourcesFit refused; their backoff is over at
     10.
     """
-    queue = SchedulingQueue(
-        PrioritySort().sort_key, PodGroupTracker(Store()), lambda *_: None, lambda *_: None
-    )
+    queue = SchedulingQueue(PrioritySort().sort_key, PodGroupTracker(Store()), FakeQueueListener())
     queue.set_profile("test", ProfileQueueConfig((), {"NodeResourcesFit": wakes}), 0.0)
     for i in range(PODS):
         now = i * 1e-5

@@ -218,8 +218,7 @@ class Bench:
         self.queue = SchedulingQueue(
             PrioritySort().sort_key,
             pod_groups,
-            self.telemetry.pod_queued,
-            self._report,
+            self,
         )
         waker = NominationWaker(self.queue, self.clock)
         self.context = CycleContext(Cache(store, pods=pod_groups, nominations=waker))
@@ -290,7 +289,12 @@ class Bench:
         """No profile serves it."""
         self.queued.append(pod.metadata.name)
 
-    def _report(self, plugin: str, pod: Pod, error: Exception) -> None:
+    def pod_enqueued(self, queue: str, event: str) -> None:
+        """A pod came into the queue."""
+        self.telemetry.pod_queued(queue, event)
+
+    def plugin_failed(self, plugin: str, pod: Pod, error: Exception) -> None:
+        """Keep it."""
         self.reported.append(f"{plugin}: {pod.metadata.name}: {error}")
 
 

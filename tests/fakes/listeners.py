@@ -1,7 +1,8 @@
-"""Listeners of intake that do nothing."""
+"""Listeners of intake that do nothing, and of the queue."""
 
 from __future__ import annotations
 
+from moorage.core.objects.pods import Pod
 from moorage.ports.stored_kinds import StoredKind
 
 
@@ -22,3 +23,27 @@ class Unheard:
 
     def kind_listed(self, kind: StoredKind) -> None:
         """Nothing."""
+
+
+class FakeQueueListener:
+    """``QueueListener`` that keeps which plugins failed at which pods."""
+
+    def __init__(self) -> None:
+        self.failures: list[tuple[str, str, str]] = []
+        self.enqueued: list[tuple[str, str]] = []
+
+    def pod_enqueued(self, queue: str, event: str) -> None:
+        """Keep it."""
+        self.enqueued.append((queue, event))
+
+    def plugin_failed(self, plugin: str, pod: Pod, error: Exception) -> None:
+        """Keep it."""
+        self.failures.append((plugin, pod.metadata.name, str(error)))
+
+
+class StrictQueueListener(FakeQueueListener):
+    """One for queues whose plugins do not fail."""
+
+    def plugin_failed(self, plugin: str, pod: Pod, error: Exception) -> None:
+        """They do not."""
+        raise AssertionError(f"{plugin} failed")

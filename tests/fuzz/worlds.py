@@ -408,7 +408,7 @@ class World:
         live, store = self.bench.queue, self.bench.cache.store
         groups = PodGroupTracker(store)
         store._followers[PodGroup].remove(groups._declaration_changed)
-        other = SchedulingQueue(live._sort, groups, live._observe, live._profiles.report)
+        other = SchedulingQueue(live._sort, groups, live._listener)
         other.groups.listed = True
         other._profiles.configs.update(live._profiles.configs)
         for record in self.bench.cache.pod_infos():

@@ -65,7 +65,7 @@ from moorage.engine.scheduling.post_filter_actions import PostFilterActions
 from moorage.engine.scheduling.preemption import Preemptor
 from moorage.engine.scheduling.reactions import NodeReactions, PodReactions
 from moorage.ports.bundle import Ports
-from moorage.ports.guards import guarded_listener, guarded_port
+from moorage.ports.guards import guarded_port
 from moorage.ports.stored_kinds import kinds_in
 
 
@@ -104,8 +104,7 @@ class EngineParts:
         self.queue = SchedulingQueue(
             PrioritySort().sort_key,
             self.pod_groups,
-            guarded_listener(self.queue_reports.pod_enqueued),
-            guarded_listener(self.queue_reports.plugin_failed),
+            guarded_port(self.queue_reports),
             self.config.pod_max_in_unschedulable_pods_duration,
         )
         self.cache = Cache(

@@ -21,6 +21,7 @@ from moorage.core.queue.pod_group_members import PodGroupTracker
 from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
 from moorage.core.queue.scheduling_queue import SchedulingQueue
 from tests.builders import make_node
+from tests.fakes.listeners import FakeQueueListener
 
 SHUT = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ("shut",))
 NODE_ADDED = ClusterEvent(EventResource.NODE, ActionType.ADD, new=make_node("n"))
@@ -156,7 +157,7 @@ def view(
     return ProfileQueueConfig(gates, {**WAKES, **(wakes or {})}, initial, maximum, heeds)
 
 
-class Rig:
+class Rig(FakeQueueListener):
     """A scheduling queue with a clock of its own, and what it told."""
 
     def __init__(
@@ -165,25 +166,17 @@ class Rig:
         max_unschedulable: float = 300.0,
         **wakes: tuple[ClusterEventWithHint, ...],
     ) -> None:
+        super().__init__()
         self.now = 0.0
-        self.observed: list[tuple[str, str]] = []
-        self.failures: list[tuple[str, str, str]] = []
         self.store = Store()
         self.queue = SchedulingQueue(
             PrioritySort().sort_key,
             PodGroupTracker(self.store),
-            self._observe,
-            self._report,
+            self,
             max_unschedulable,
         )
         self.view = view(*gates, wakes=wakes)
         self.queue.set_profile("test", self.view, self.now)
-
-    def _observe(self, queue: str, event: str) -> None:
-        self.observed.append((queue, event))
-
-    def _report(self, plugin: str, pod: Pod, error: Exception) -> None:
-        self.failures.append((plugin, pod.metadata.name, str(error)))
 
     def add(
         self, name: str, priority: int = 0, scheduler: str = "test", **labels: str

@@ -36,6 +36,7 @@ from tests.core.queue.helpers import (
     view,
 )
 from tests.core.queue.naive import NaiveSchedulingQueue
+from tests.fakes.listeners import StrictQueueListener
 
 NAMES = st.sampled_from(["test", "other"])
 FULL = st.sampled_from(
@@ -74,15 +75,11 @@ class Machine(RuleBasedStateMachine):
         self.queue = SchedulingQueue(
             PrioritySort().sort_key,
             PodGroupTracker(Store()),
-            lambda queue, event: None,
-            self._report,
+            StrictQueueListener(),
             MAX_UNSCHEDULABLE,
         )
         self.naive = NaiveSchedulingQueue(MAX_UNSCHEDULABLE)
         self.swap("test", (), (1.0, 10.0))
-
-    def _report(self, plugin: str, *_: object) -> None:
-        raise AssertionError(f"{plugin} failed")
 
     @initialize(target=uids, moves=st.sampled_from([1, 2, MOVES_PER_SLICE]))
     def begin(self, moves: int) -> object:

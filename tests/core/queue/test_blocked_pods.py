@@ -13,6 +13,7 @@ from moorage.core.queue.blocked_pods import BlockedPods
 from moorage.core.queue.hints import ProfileQueueConfig, QueueingHints
 from moorage.core.queue.queued_pod import QueuedPodInfo
 from tests.builders import make_pod
+from tests.fakes.listeners import FakeQueueListener
 
 PLUGIN = InterPodAffinity()
 MANY = 50
@@ -36,7 +37,7 @@ def a_pod(name: str, labels: dict[str, str], *, beside: str = "", away_from: str
 
 def parked(*pods: Pod) -> BlockedPods:
     """These pods, which InterPodAffinity has refused."""
-    profiles = QueueingHints(Store(), lambda *_: None)
+    profiles = QueueingHints(Store(), FakeQueueListener())
     profiles.configs["test"] = ProfileQueueConfig(
         hints={PLUGIN.name: PLUGIN.events_to_register},
         hint_signatures={PLUGIN.name: PLUGIN.hint_signature},
@@ -122,14 +123,12 @@ def test_nothing_is_left_of_pods_that_are_gone() -> None:
 
 def test_a_pod_of_which_nothing_can_be_said_is_always_asked() -> None:
     """A plugin that fails when it is asked for its signature leaves nobody waiting."""
-    reports: list[str] = []
+    listener = FakeQueueListener()
 
     def fails(_pod: Pod) -> bytes:
         raise ValueError("no")
 
-    profiles = QueueingHints(
-        Store(), lambda plugin, pod, error: reports.append(f"{plugin} {pod.metadata.name}: {error}")
-    )
+    profiles = QueueingHints(Store(), listener)
     profiles.configs["test"] = ProfileQueueConfig(
         hints={PLUGIN.name: PLUGIN.events_to_register}, hint_signatures={PLUGIN.name: fails}
     )
@@ -138,4 +137,4 @@ def test_a_pod_of_which_nothing_can_be_said_is_always_asked() -> None:
         QueuedPodInfo(a_pod("a", {}), "test", 0.0, unschedulable_plugins=frozenset({PLUGIN.name}))
     )
     assert asked(pods, comes(a_pod("x", {}))) == (1, [])
-    assert reports == ["InterPodAffinity a: no"]
+    assert listener.failures == [("InterPodAffinity", "a", "no")]

@@ -21,9 +21,7 @@ class Fussy(Rig):
     def __init__(self) -> None:
         super().__init__()
         self.odd: set[str] = set()
-        self.queue = SchedulingQueue(
-            self.sort, PodGroupTracker(self.store), self._observe, self._report
-        )
+        self.queue = SchedulingQueue(self.sort, PodGroupTracker(self.store), self)
         self.queue.set_profile("test", self.view, self.now)
         self.queue.groups.all_listed()
 

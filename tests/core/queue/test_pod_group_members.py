@@ -22,6 +22,7 @@ from moorage.core.queue.pod_group_members import PodGroupTracker
 from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
 from moorage.core.queue.scheduling_queue import SchedulingQueue
 from tests.core.queue.helpers import GATE, NODE_ADDED, WAKES, Rig, a_pod, view
+from tests.fakes.listeners import StrictQueueListener
 
 
 def member(
@@ -448,8 +449,7 @@ class Machine(RuleBasedStateMachine):
         self.queue = SchedulingQueue(
             PrioritySort().sort_key,
             PodGroupTracker(self.store),
-            lambda queue, event: None,
-            self._report,
+            StrictQueueListener(),
             20.0,
         )
         self.pods: dict[str, Pod] = {}
@@ -459,9 +459,6 @@ class Machine(RuleBasedStateMachine):
         self.queue.groups.all_listed()
         self.swap("test", ())
         self.swap("other", (GATE,))
-
-    def _report(self, plugin: str, *_: object) -> None:
-        raise AssertionError(f"{plugin} failed")
 
     @rule(target=uids, scheduler=NAMES, group=GROUPS, least=ASKS, gated=st.booleans())
     def add(self, scheduler: str, group: str, least: str, gated: bool) -> str:

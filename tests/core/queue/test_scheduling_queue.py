@@ -870,7 +870,7 @@ def test_every_move_into_a_queue_is_told() -> None:
     rig.refuse("a", "Deaf")
     rig.pass_time(300)
     rig.add("b", gate="")
-    assert rig.observed == [
+    assert rig.enqueued == [
         ("active", "UnschedulablePodAdd"),
         ("unschedulable", "ScheduleAttemptFailure"),
         ("backoff", "NodeAdd"),

@@ -259,13 +259,13 @@ def test_time_and_swaps_move_in_slices_too(cause: str) -> None:
         rig.refuse(f"p{i}", *([] if cause == BACKOFF_COMPLETE else ["Size"]))
     if cause == PROFILE_UPDATED:
         rig.pass_time(1)
-        rig.observed.clear()
+        rig.enqueued.clear()
         assert rig.queue.move_rejected_by("test", {"Size"}, rig.now) == MOVES_PER_SLICE
     else:
-        rig.observed.clear()
+        rig.enqueued.clear()
         assert rig.pass_time(300) == MOVES_PER_SLICE
     assert catch_up(rig) == [MOVES_PER_SLICE, MANY - 2 * MOVES_PER_SLICE]
-    assert rig.observed == [("active", cause)] * MANY
+    assert rig.enqueued == [("active", cause)] * MANY
 
 
 def test_what_a_pod_in_flight_misses_is_replayed_as_ever() -> None:

@@ -28,6 +28,7 @@ from tests.engine.running import Running
 from tests.engine.worlds import a_body, make_ports, versioned
 from tests.fakes.clocks import ManualClock, settle
 from tests.fakes.kube import InMemoryKube
+from tests.fakes.listeners import FakeQueueListener
 from tests.fakes.sinks import CountingTelemetry, FakeEventRecorder
 
 LOST = "SchedulerProfile 'gone' was deleted, and no other one has the schedulerName 'gone'"
@@ -264,8 +265,7 @@ class Crowd:
         self.queue = SchedulingQueue(
             PrioritySort().sort_key,
             PodGroupTracker(Store()),
-            lambda queue, event: None,
-            lambda plugin, pod, error: None,
+            FakeQueueListener(),
         )
         self.live = LiveRevisions()
         self.live.lead()

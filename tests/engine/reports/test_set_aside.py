@@ -24,7 +24,7 @@ from tests.builders import make_node, make_pod
 from tests.engine.running import Running
 from tests.engine.test_out_of_tree import in_a_loop
 from tests.engine.worlds import versioned
-from tests.fakes.listeners import Unheard
+from tests.fakes.listeners import FakeQueueListener, Unheard
 
 
 @in_a_loop
@@ -173,7 +173,7 @@ def test_what_fails_while_others_are_told_of_it_is_as_before() -> None:
     cache = Cache()
     groups = PodGroupTracker(cache.store)
     hearing, deaf = (
-        kind(PrioritySort().sort_key, groups, lambda *_: None, lambda *_: None)
+        kind(PrioritySort().sort_key, groups, FakeQueueListener())
         for kind in (SchedulingQueue, Deaf)
     )
     for sink, one in (

@@ -19,11 +19,7 @@ from moorage.core.framework.status import Code, Status
 from moorage.core.objects.pods import Pod
 from moorage.core.pods.signatures import waiting_signature
 from moorage.core.queue.blocked_pods import EquivalenceClass, EquivalentPods, PodsOfPlugin
-from moorage.core.queue.queued_pod import QueuedPodInfo
-
-PluginErrorFn = Callable[[str, Pod, Exception], None]
-"""(plugin, pod, error): the plugin failed when it was asked about the pod."""
-
+from moorage.core.queue.queued_pod import QueuedPodInfo, QueueListener
 
 _DOUBLINGS = 60
 """More would overflow nothing but make no difference: the maximum is reached long before."""
@@ -78,10 +74,10 @@ class ProfileQueueConfig:
 class QueueingHints:
     """The queue's part of each live profile, by schedulerName."""
 
-    def __init__(self, store: Lister, report: PluginErrorFn) -> None:
+    def __init__(self, store: Lister, listener: QueueListener) -> None:
         self.configs: dict[str, ProfileQueueConfig] = {}
         self._store = store
-        self.report = report
+        self.listener = listener
 
     def gating_plugin(self, entry: QueuedPodInfo, now: float) -> str:
         """The preEnqueue plugin that does not let the pod in, or fails, "" when all do. The one
@@ -101,7 +97,7 @@ class QueueingHints:
                 entry.gate_retry_at = now + max(
                     config.backoff(entry.gate_error_count), _MIN_GATE_RETRY_SECONDS
                 )
-                self.report(plugin.name, entry.pod, error)
+                self.listener.plugin_failed(plugin.name, entry.pod, error)
                 return plugin.name
             if status.code is not Code.SUCCESS:
                 entry.gate_error_count = 0
@@ -133,7 +129,7 @@ class QueueingHints:
             )
         except Exception as error:  # noqa: BLE001 - see below
             # reported; better one attempt too many than a pod left behind
-            self.report(plugin, entry.pod, error)
+            self.listener.plugin_failed(plugin, entry.pod, error)
             return True
 
     def equivalence_class_of(self, entry: QueuedPodInfo, plugin: str) -> EquivalenceClass:
@@ -146,7 +142,7 @@ class QueueingHints:
             pod_selectors = tuple(dict.fromkeys(itertools.chain.from_iterable(selectors)))
         except Exception as error:  # noqa: BLE001 - see below
             # reported; it is asked about alone, and its failing hint counts as yes
-            self.report(plugin, entry.pod, error)
+            self.listener.plugin_failed(plugin, entry.pod, error)
             return EquivalenceClass(entry.uid, pod_selectors=(EVERYTHING,))
         selectable = any(one.event_selectors is not None for one in registrations)
         return EquivalenceClass((signature, pod_selectors), pod_selectors, selectable)

@@ -55,22 +55,16 @@ PROFILE_UPDATED = ClusterEvent(EventResource.PROFILE, ActionType.UPDATE).label
 NOMINATION_CHANGED = "NominationChanged"
 POD_GROUP_CHANGED = "PodGroupReadinessChanged"
 
-_A, _B, _U, _G, _F, _H = (
-    QueueState.ACTIVE,
-    QueueState.BACKOFF,
-    QueueState.UNSCHEDULABLE,
-    QueueState.GATED,
-    QueueState.IN_FLIGHT,
-    QueueState.UNSERVED,
-)
+_ACTIVE, _BACKOFF, _UNSCHEDULABLE = QueueState.ACTIVE, QueueState.BACKOFF, QueueState.UNSCHEDULABLE
+_GATED, _IN_FLIGHT, _UNSERVED = QueueState.GATED, QueueState.IN_FLIGHT, QueueState.UNSERVED
 ALLOWED_TRANSITIONS: Mapping[QueueState | None, tuple[QueueState | None, ...]] = {
-    None: (_A, _G, _H),
-    _A: (_F, _G, _H, None),
-    _B: (_A, _F, _G, _H, None),
-    _U: (_A, _B, _F, _G, _H, None),
-    _G: (_A, _B, _G, _H, None),
-    _F: (_A, _B, _U, _G, _H, None),
-    _H: (_A, _B, _G, None),
+    None: (_ACTIVE, _GATED, _UNSERVED),
+    _ACTIVE: (_IN_FLIGHT, _GATED, _UNSERVED, None),
+    _BACKOFF: (_ACTIVE, _IN_FLIGHT, _GATED, _UNSERVED, None),
+    _UNSCHEDULABLE: (_ACTIVE, _BACKOFF, _IN_FLIGHT, _GATED, _UNSERVED, None),
+    _GATED: (_ACTIVE, _BACKOFF, _GATED, _UNSERVED, None),
+    _IN_FLIGHT: (_ACTIVE, _BACKOFF, _UNSCHEDULABLE, _GATED, _UNSERVED, None),
+    _UNSERVED: (_ACTIVE, _BACKOFF, _GATED, None),
 }
 """From each state (None: outside), where a pod can go: the table above."""
 

@@ -6,12 +6,24 @@ import dataclasses
 import enum
 import math
 from collections.abc import Callable
+from typing import Protocol
 
 from moorage.core.framework.interfaces import SortKey
 from moorage.core.objects.pods import Pod
 
 QueueSortFn = Callable[[Pod, float], SortKey]
 """(pod, queued_at) -> a key that is lower for the pod that is to go first."""
+
+
+class QueueListener(Protocol):
+    """Hears of what happens in the queue."""
+
+    def pod_enqueued(self, queue: str, event: str) -> None:
+        """A pod came into this sub-queue, by an event of this label."""
+
+    def plugin_failed(self, plugin: str, pod: Pod, error: Exception) -> None:
+        """The plugin failed when it was asked about the pod."""
+
 
 SCHEDULING_GATES = "SchedulingGates"
 """The plugin that gates pods by their own gates."""

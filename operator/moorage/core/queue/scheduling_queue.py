@@ -23,7 +23,7 @@ rejected; exact expiry of a backoff ends it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from moorage.core.framework.cluster_events import ClusterEvent
 from moorage.core.framework.interfaces import SortKey
@@ -31,7 +31,7 @@ from moorage.core.framework.object_changes import only_status_changed, pod_chang
 from moorage.core.objects.meta import key
 from moorage.core.objects.pods import Pod, group_of
 from moorage.core.queue.entry_heap import NONE_LATE
-from moorage.core.queue.hints import PluginErrorFn, ProfileQueueConfig, QueueingHints
+from moorage.core.queue.hints import ProfileQueueConfig, QueueingHints
 from moorage.core.queue.moves import (
     NOMINATION_CHANGED,
     POD_GROUP_CHANGED,
@@ -47,6 +47,7 @@ from moorage.core.queue.pod_group_members import AVAILABLE_STATES, PodGroupTrack
 from moorage.core.queue.queued_pod import (
     QueueCounts,
     QueuedPodInfo,
+    QueueListener,
     QueueSortFn,
     QueueState,
 )
@@ -62,26 +63,24 @@ class SchedulingQueue:
     """Holds every pod that waits for a node and gives out the one whose turn it is.
 
     ``sort`` orders the queue for all profiles. The store of ``groups`` is what plugins look at
-    beside the pod. ``observe(queue, event label)`` is called for each pod that comes into a queue,
-    ``report(plugin, pod, error)`` for a plugin that fails: a hint that fails counts as yes, a
-    preEnqueue plugin that fails gates the pod until it is asked again, after a backoff. A pod that
-    can be moved no more is taken out, and reported with ``QUEUE_AS_PLUGIN``.
+    beside the pod. A hint that fails counts as yes, a preEnqueue plugin that fails gates the pod
+    until it is asked again, after a backoff. A pod that can be moved no more is taken out, and
+    reported with ``QUEUE_AS_PLUGIN``.
     """
 
     def __init__(
         self,
         sort: QueueSortFn,
         groups: PodGroupTracker,
-        observe: Callable[[str, str], None],
-        report: PluginErrorFn,
+        listener: QueueListener,
         max_unschedulable: float = MAX_UNSCHEDULABLE_SECONDS,
     ) -> None:
         self.groups = groups
         self._sort = sort
-        self._observe = observe
-        self._profiles = QueueingHints(groups.store, report)
+        self._listener = listener
+        self._profiles = QueueingHints(groups.store, listener)
         self._pending = PendingMoves(max_unschedulable)
-        self._queues = SubQueues(sort, self._profiles, groups, self._pending, observe)
+        self._queues = SubQueues(sort, self._profiles, groups, self._pending, listener)
         self._index, self._in_flight = self._queues.index, self._queues.in_flight
 
     # ---- pods come, change and go ----------------------------------------------------------------
@@ -143,7 +142,7 @@ class SchedulingQueue:
         while (entry := self._next(early, full, late)) is not None:
             companions = self._companions(entry, now) if entry.group else []
             if entry.state is QueueState.BACKOFF:
-                self._observe(QueueState.ACTIVE.value, POP_FROM_BACKOFF_Q)
+                self._listener.pod_enqueued(QueueState.ACTIVE.value, POP_FROM_BACKOFF_Q)
             if self._begin_attempt(entry):
                 entry.companions = tuple(one for one in companions if self._begin_attempt(one))
                 return entry

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
@@ -29,6 +29,7 @@ from moorage.core.queue.pod_group_members import PodGroupTracker
 from moorage.core.queue.queued_pod import (
     BACKOFF_NOT_COMPUTED,
     QueuedPodInfo,
+    QueueListener,
     QueueSortFn,
     QueueState,
 )
@@ -124,11 +125,11 @@ class SubQueues:
         profiles: QueueingHints,
         groups: PodGroupTracker,
         pending: PendingMoves,
-        observe: Callable[[str, str], None],
+        listener: QueueListener,
     ) -> None:
         self._profiles = profiles
         self._groups = groups
-        self._observe = observe
+        self._listener = listener
         self.index = EntryIndex()
         self.active = EntryHeap(
             lambda entry: (not entry.prioritised, *sort(entry.pod, entry.timestamp))
@@ -177,7 +178,7 @@ class SubQueues:
         entry.state, entry.gating_plugin = to, gate
         self.place(entry)
         if to is not None and to is not QueueState.IN_FLIGHT:
-            self._observe(to.value, event)
+            self._listener.pod_enqueued(to.value, event)
 
     def place(self, entry: QueuedPodInfo) -> None:
         """Put a pod where its state and its newest data say; the index and its group record it."""
@@ -197,7 +198,7 @@ class SubQueues:
                 holder.discard(entry)
         entry.state = None
         self.place(entry)
-        self._profiles.report(QUEUE_AS_PLUGIN, entry.pod, error)
+        self._listener.plugin_failed(QUEUE_AS_PLUGIN, entry.pod, error)
 
     def _destination(self, entry: QueuedPodInfo, event: str, now: float) -> tuple[QueueState, str]:
         """How far a pod may go: past the gates, past its backoff; and the plugin that gates it."""

@@ -36,7 +36,7 @@ class PluginFailure(NamedTuple):
 
 
 class QueueReports:
-    """What the queue calls. Conditions follow at the next ``report_due``: the writer of conditions
+    """``QueueListener``. Conditions follow at the next ``report_due``: the writer of conditions
     reads the cache, and the cache moves pods in the queue.
     """
 
