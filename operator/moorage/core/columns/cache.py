@@ -17,6 +17,9 @@ remove         (nothing)   absent      absent
 There is no expiry: an assumed pod stays until its binding is known to have failed or the watch
 shows it. Pods may name a node that is not there (yet): they are kept and charged when it appears.
 One writer, one thread; plugins read through ``snapshot``.
+
+Whatever changes what decisions are made from is a method of the cache, which appends the change to
+its journal once it is made; ``assume`` and ``forget`` are decisions' own.
 """
 
 from __future__ import annotations
@@ -24,13 +27,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Protocol
 
+from moorage.core.columns import changes
 from moorage.core.columns.change_log import Aspect
 from moorage.core.columns.nominations import NominationListener, Nominator
 from moorage.core.columns.pod_counters import AnyPod, PodCounters
-from moorage.core.columns.pod_info import PodInfo, PodState
+from moorage.core.columns.pod_info import PodInfo, PodState, counts_alike
 from moorage.core.columns.store import Store
 from moorage.core.columns.volume_table import VolumeTable
-from moorage.core.objects.meta import Namespace, PartialObject
+from moorage.core.objects.meta import HasMetadata, Namespace, PartialObject
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod, group_of
 from moorage.core.pods.requests import Requests
@@ -61,7 +65,10 @@ class Cache:
         pods: GroupMemberListener | None = None,
         nominations: NominationListener | None = None,
     ) -> None:
+        self.waiting: dict[str, Pod] = {}
+        """The pods that wait for a node, by UID."""
         self.store = Store() if store is None else store
+        self.journal = self.store.journal
         self.nodes = self.store.room.nodes
         self.priorities = self.store.room.priorities
         self.pod_counters = PodCounters(self._pods_in, self.store.objects(Namespace))
@@ -126,6 +133,7 @@ class Cache:
                 raise
         self._changes += 1
         self._node_generations[name] = self._changes
+        self.journal.append(changes.NodePut(node))
 
     def remove_node(self, name: str) -> None:
         """Remove a node; its pods stay known until they are removed themselves. Unknown names are
@@ -141,6 +149,21 @@ class Cache:
                 all_or_none(1, *reversed(there))
                 raise
             self._node_generations.pop(name, None)
+            self.journal.append(changes.NodeRemoved(name))
+
+    # ---- other objects ---------------------------------------------------------------------------
+
+    def put_object(self, obj: HasMetadata) -> None:
+        """Add or update an object that is neither pod nor node. Whatever raises: nothing has
+        changed.
+        """
+        self.store.put(obj)
+        self.journal.append(changes.ObjectPut(obj))
+
+    def remove_object(self, kind: type[HasMetadata], name: str) -> None:
+        """Remove one by its ``namespace/name``; unknown ones are ignored."""
+        self.store.remove(kind, name)
+        self.journal.append(changes.ObjectRemoved(kind, name))
 
     # ---- pods ------------------------------------------------------------------------------------
 
@@ -173,20 +196,42 @@ class Cache:
         updates.
         """
         self._observe(PodInfo(pod, pod.spec.node_name, requests, PodState.OBSERVED))
+        self.waiting.pop(pod.metadata.uid, None)
+        self.journal.append(changes.PodObserved(pod))
+
+    def observe_waiting(self, pod: Pod, requests: Requests) -> bool:
+        """The watch shows this pod without a node; whether its status changes the node that it is
+        nominated to. One that is assumed keeps its place.
+        """
+        uid = pod.metadata.uid
+        record = self._pod_infos.get(uid)
+        waits = record is None or record.state is PodState.OBSERVED
+        nominated_anew = waits and self.nominations.observe_status(pod, requests)
+        if pod.metadata.deletion_timestamp is not None:
+            self.nominations.remove(uid)  # it will not come
+        if waits:
+            self._remove(uid)
+        self.waiting[uid] = pod
+        self.journal.append(changes.PodWaiting(pod))
+        return nominated_anew
 
     def observe_unreadable(self, pod: PartialObject, node: str, requests: Requests) -> None:
-        """The watch shows a pod on ``node`` that could not be decoded; ``requests`` is what we know
-        that it takes there.
+        """The watch shows a pod that could not be decoded, on ``node`` or ("") waiting for one;
+        ``requests`` is what we know that it takes there.
         """
-        self._observe(PodInfo(pod, node, requests, PodState.OBSERVED))
+        if node:
+            self._observe(PodInfo(pod, node, requests, PodState.OBSERVED))
+        self._stop_waiting(pod.metadata.uid)
+        self.journal.append(changes.PodUnreadable(pod, node, requests))
 
     def remove(self, uid: str) -> bool:
-        """The pod is gone, or has ended; whether it occupied a node."""
-        record = self._pod_infos.get(uid)
-        if record is not None:
-            self._bump_generation(record.node)
-            self._drop(record)
-        return record is not None
+        """The pod is gone, has ended or cannot be placed: it occupies no node, waits for none and
+        is nominated to none. Whether it occupied one.
+        """
+        removed = self._remove(uid)
+        self._stop_waiting(uid)
+        self.journal.append(changes.PodRemoved(uid))
+        return removed
 
     def mark_stuck(self, uid: str) -> None:
         """A pod was told to go long ago and does not go: preemption leaves it out of account from
@@ -195,8 +240,37 @@ class Cache:
         record = self._pod_infos[uid]
         self._mark_pods_changed(record.node)
         record.stuck = True
+        self.journal.append(changes.PodStuck(uid))
+
+    def mark_preempted(self, uid: str) -> None:
+        """We have told a pod to go, which the watch may not show yet."""
+        record = self._pod_infos.get(uid)
+        if record is not None:
+            record.preempted = True
+            self.journal.append(changes.PodPreempted(uid))
+
+    def nominate(self, pod: Pod, node: str, *, held: bool = False) -> None:
+        """As ``Nominator.nominate``."""
+        self.nominations.nominate(pod, node, held)
+        self.journal.append(changes.Nominated(pod, node, held))
+
+    def lapse_nomination(self, uid: str) -> None:
+        """As ``Nominator.lapse``."""
+        self.nominations.lapse(uid)
+        self.journal.append(changes.NominationLapsed(uid))
 
     # ---- inside ----------------------------------------------------------------------------------
+
+    def _stop_waiting(self, uid: str) -> None:
+        self.nominations.remove(uid)
+        self.waiting.pop(uid, None)
+
+    def _remove(self, uid: str) -> bool:
+        record = self._pod_infos.get(uid)
+        if record is not None:
+            self._bump_generation(record.node)
+            self._drop(record)
+        return record is not None
 
     def _observe(self, new: PodInfo) -> None:
         old = self._pod_infos.get(new.pod.metadata.uid)
@@ -206,7 +280,7 @@ class Cache:
             old is not None
             and old.node == new.node
             and old.requests == new.requests
-            and _counts_alike(old.pod, new.pod)
+            and counts_alike(old.pod, new.pod)
         ):
             if _started(old.pod) != _started(new.pod):
                 self._mark_pods_changed(new.node)
@@ -310,26 +384,3 @@ class Cache:
 
 def _started(pod: Pod | PartialObject) -> str | None:
     return pod.status.start_time if isinstance(pod, Pod) else None
-
-
-def _counts_alike(one: Pod | PartialObject, other: Pod | PartialObject) -> bool:
-    """Whether two states of a pod count alike for selectors and terms."""
-    mine, its = one.metadata, other.metadata
-    return (
-        mine.labels == its.labels
-        and (mine.deletion_timestamp is None) == (its.deletion_timestamp is None)
-        and isinstance(one, Pod) == isinstance(other, Pod)
-        and (
-            not isinstance(one, Pod) or not isinstance(other, Pod) or _specs_count_alike(one, other)
-        )
-    )
-
-
-def _specs_count_alike(one: Pod, other: Pod) -> bool:
-    mine, its = one.spec, other.spec
-    said = one.metadata.annotations == other.metadata.annotations  # the minimum of its group
-    return said and (mine.affinity, mine.priority, mine.volumes) == (
-        its.affinity,
-        its.priority,
-        its.volumes,
-    )

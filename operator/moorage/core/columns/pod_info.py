@@ -133,3 +133,26 @@ class PodInfo:
             if isinstance(self.pod, Pod) and self.pod.spec.volumes
             else NO_VOLUMES
         )
+
+
+def counts_alike(one: Pod | PartialObject, other: Pod | PartialObject) -> bool:
+    """Whether two states of a pod count alike for selectors and terms."""
+    mine, its = one.metadata, other.metadata
+    return (
+        mine.labels == its.labels
+        and (mine.deletion_timestamp is None) == (its.deletion_timestamp is None)
+        and isinstance(one, Pod) == isinstance(other, Pod)
+        and (
+            not isinstance(one, Pod) or not isinstance(other, Pod) or _specs_count_alike(one, other)
+        )
+    )
+
+
+def _specs_count_alike(one: Pod, other: Pod) -> bool:
+    mine, its = one.spec, other.spec
+    said = one.metadata.annotations == other.metadata.annotations  # the minimum of its group
+    return said and (mine.affinity, mine.priority, mine.volumes) == (
+        its.affinity,
+        its.priority,
+        its.volumes,
+    )

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
 
 from moorage.core.columns.change_log import VersionCounter
+from moorage.core.columns.changes import NO_JOURNAL, Journal
 from moorage.core.columns.freed_room import FreedRoom
 from moorage.core.columns.nodes.node_table import NodeTable
 from moorage.core.columns.priorities import PriorityTable
@@ -55,10 +56,14 @@ class Store:
     Kinds are the struct types of ``core``; any may be asked for, at any time.
     """
 
-    def __init__(self, indexes: Iterable[Callable[[Store], object]] = ()) -> None:
+    def __init__(
+        self, indexes: Iterable[Callable[[Store], object]] = (), journal: Journal = NO_JOURNAL
+    ) -> None:
         """``indexes`` are made before any object comes, so that these can refuse one; others are
         made when first asked for.
         """
+        self.journal = journal
+        """Takes what cache and indexes are told, in order."""
         self.room = FreedRoom(NodeTable(), PriorityTable())
         """What is left on nodes; nothing is known until a cache fills its tables."""
         self._objects: dict[type[Any], dict[str, Any]] = {}

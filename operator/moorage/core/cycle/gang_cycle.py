@@ -133,9 +133,7 @@ def place_gang(
             if isinstance(outcome, ScheduleResult):
                 cycle.unreserve_and_forget(outcome, context.cache)
                 if instead.held:
-                    context.cache.nominations.add(
-                        outcome.pod, outcome.node, pod_requests(outcome.pod), held=True
-                    )
+                    context.cache.nominate(outcome.pod, outcome.node, held=True)
                 yield True
     except BaseException:
         # each is taken back, in reverse order, whatever another one raises

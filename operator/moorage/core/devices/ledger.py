@@ -17,6 +17,7 @@ from collections.abc import Iterable, Sequence
 
 from kubefacts.cel import CELExpressionError
 from moorage.core.columns.change_log import VersionCounter
+from moorage.core.columns.changes import ClaimConfirmed, ClaimGivenBack
 from moorage.core.columns.store import Store
 from moorage.core.devices.device_cel import DeviceFacts, holds
 from moorage.core.devices.device_supply import DeviceSupply, KeptDevices, PausedAllocations
@@ -75,6 +76,7 @@ class DeviceLedger:
 
     def __init__(self, store: Store) -> None:
         self.version_counter = VersionCounter()
+        self._journal = store.journal
         self._nodes = store.room.nodes
         self._classes = store.objects(DeviceClass)
         self._uses = DevicesInUse()
@@ -199,6 +201,7 @@ class DeviceLedger:
         if identity in self._assumed:
             self.assume(claim)
             self._written[identity] = written
+            self._journal.append(ClaimConfirmed(claim))
 
     def release(self, claim: ResourceClaim) -> None:
         """Take this very assumption back; nothing if it has ended or has been confirmed."""
@@ -207,6 +210,11 @@ class DeviceLedger:
             self._charge(device_uses_of(claim), -1)
             del self._assumed[identity]
             self._written.pop(identity, None)
+
+    def give_back(self, claim: ResourceClaim) -> None:
+        """Take it back although it was confirmed: it is written that nobody has its devices."""
+        self.release(claim)
+        self._journal.append(ClaimGivenBack(claim))
 
     # ---- claims ----------------------------------------------------------------------------------
 

@@ -40,13 +40,8 @@ class PodAdmission:
     def admit(self, old: Pod | None, new: Pod) -> None:
         """A pod without a node is there for the first time (``old`` None), or anew."""
         now, uid = self._now(), new.metadata.uid
-        record = self._cache.pod_info(uid)
         requests = pod_requests(new)  # raises where the queue and the cycle would
-        # else it has its place, which the watch does not show yet
-        waits = record is None or record.state is PodState.OBSERVED
-        nominated_anew = waits and self._cache.nominations.observe_status(new, requests)
-        if new.metadata.deletion_timestamp is not None:
-            self._cache.nominations.remove(uid)  # it will not come
+        nominated_anew = self._cache.observe_waiting(new, requests)
         # in flight too: if its binding fails, it is tried in its newest state
         if self._queue.get(uid) is not None:
             self._queue.update(new, now)
@@ -56,9 +51,8 @@ class PodAdmission:
             # it was skipped as it is being deleted, with an event: that finalizers hold it makes no
             # difference
             return
-        elif waits:
-            if record is not None:
-                self._cache.remove(uid)
+        elif self._cache.pod_info(uid) is None:
+            # else it has its place, which the watch does not show yet
             self._queue.add(new, now)
             if not self._queue.serves(new.spec.scheduler_name):
                 for listener in self._listeners:
@@ -115,9 +109,8 @@ class PodSink(ObjectSink[Pod]):
         record = self._cache.pod_info(uid)
         self._queue.remove(uid)
         self._listener.pod_needs_no_node(uid)
-        self._cache.nominations.remove(uid)
+        self._cache.remove(uid)
         if record is not None:
-            self._cache.remove(uid)
             pod = (
                 record.pod
                 if isinstance(record.pod, Pod)
@@ -141,14 +134,12 @@ class PodSink(ObjectSink[Pod]):
         uid, node = obj.partial.metadata.uid, obj.node_name
         self.objects.pop(uid, None)
         self._queue.remove(uid)
-        self._cache.nominations.remove(uid)
-        if node:
-            known = self._cache.pod_info(uid)
-            self._cache.observe_unreadable(
-                obj.partial,
-                node,
-                known.requests if known and known.node == node else unreadable_requests(),
-            )
+        known = self._cache.pod_info(uid)
+        self._cache.observe_unreadable(
+            obj.partial,
+            node,
+            known.requests if known and known.node == node else unreadable_requests(),
+        )
 
     def _on_node(self, old: Pod | None, new: Pod) -> None:
         now, uid = self._now(), new.metadata.uid

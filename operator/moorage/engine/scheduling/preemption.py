@@ -141,7 +141,7 @@ class Preemptor:
             victim, eviction
         ):
             return
-        record.preempted = True
+        self._cache.mark_preempted(victim.metadata.uid)
         self._events.record(
             Event(
                 pod_object(victim),

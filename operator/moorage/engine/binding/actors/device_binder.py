@@ -245,7 +245,7 @@ class DeviceBinder:
                     await self._writes.deallocate_claim(newest)
                 else:
                     await self._writes.release_claim(newest, pod_ref(pod))
-        self._ledger.release(claim)
+        self._ledger.give_back(claim)
 
     async def _retry_until_answered(self, deed: Callable[[], Awaitable[T]]) -> T:
         """Do it, for as long as it takes the API server to answer: until then nobody knows who has
