@@ -201,6 +201,11 @@ def bad_request(message: str) -> ApiError:
     return ApiError(400, "BadRequest", message)
 
 
+def undecodable(kind: str, version: str, wanted: str, why: str) -> ApiError:
+    """The body says that it is of a kind, and is no object of the one that is ``wanted``."""
+    return bad_request(f'{kind} in version "{version}" cannot be handled as a {wanted}: {why}')
+
+
 def unregistered(kind: str, version: str) -> str:
     """What is said of a kind that is not served."""
     return f'no kind "{kind}" is registered for version "{version}"'

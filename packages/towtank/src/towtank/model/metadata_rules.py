@@ -16,6 +16,14 @@ _STANDARD_FINALIZERS: Final = frozenset(
 )
 
 
+def causes(metadata: Mapping[str, Any], *, custom: bool) -> Iterator[StatusCause]:
+    """Of all metadata but the name; finalizers of ``custom`` objects need no domain."""
+    yield from label_causes(metadata.get("labels") or {}, "metadata.labels")
+    yield from annotation_causes(metadata.get("annotations") or {}, "metadata.annotations")
+    yield from finalizer_causes(metadata.get("finalizers") or (), free=custom)
+    yield from owner_causes(metadata.get("ownerReferences") or ())
+
+
 def label_causes(labels: Mapping[str, str], field: str) -> Iterator[StatusCause]:
     """Of a map of labels at ``field``."""
     for key, value in labels.items():

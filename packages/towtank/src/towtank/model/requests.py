@@ -65,6 +65,8 @@ class WriteOptions:
     """Strict, Warn or Ignore; the API server's default is Warn."""
     force: bool = False
     """Of server-side apply: take fields from their owners."""
+    tracked: bool = False
+    """Whether the body says already who owns which field, as what was applied does."""
     warnings: list[str] = dataclasses.field(default_factory=list)
 
 

@@ -22,6 +22,7 @@ from towtank.model.api_errors import (
     bad_request,
     conflict,
     invalid,
+    undecodable,
     unregistered,
 )
 from towtank.model.json_values import json_type
@@ -29,25 +30,42 @@ from towtank.model.kinds import META, APIResource, Body
 from towtank.model.requests import RequestTarget, WriteOptions
 from towtank.schemas import omit_empty, pruning
 
-_OWN = (
-    "uid",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-    "generation",
-    "selfLink",
-)
+_OWN = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
 """Metadata that a writer cannot change; what it says there is not looked at."""
 _GENERATED = "bcdfghjklmnpqrstvwxz2456789"
 _RANDOM = 5
 _MAX_PREFIX_LENGTH = 63 - _RANDOM
 _TRIES = 8
+_PRECONDITIONS = {
+    "uid": ("UID", "deleted and then recreated"),
+    "resourceVersion": ("ResourceVersion", "modified"),
+}
+"""What a client may say of the object that it means: its name in messages, and what may have
+happened to the object.
+"""
 
 
 def decoded(resource: APIResource, body: Any, options: WriteOptions) -> Body:
     """Check and complete a body in place. Raises ApiError for what cannot be an object of this
     resource.
     """
+    made = _with_metadata(resource, body)
+    _require_type(resource, made)
+    _prune(resource, made, options)
+    if text := pruning.mistyped(made, resource.schema):
+        raise _undecodable(resource, text)
+    pruning.default(made, resource.schema)
+    for key in made["metadata"].keys() & META:
+        if not made["metadata"][key]:
+            del made["metadata"][key]
+    if not resource.custom:
+        omit_empty.compact(made, resource.schema)
+    resource.strategy.default(made)
+    return made
+
+
+def _with_metadata(resource: APIResource, body: Any) -> Body:
+    """The same body, seen to be an object, with metadata that is one."""
     if not isinstance(body, dict):
         raise bad_request(
             f"an object of kind {resource.kind} is expected, not {type(body).__name__}"
@@ -56,71 +74,53 @@ def decoded(resource: APIResource, body: Any, options: WriteOptions) -> Body:
         body["metadata"] = {}
     if not isinstance(body["metadata"], dict):
         place = "value" if resource.custom else f"struct field {resource.kind}.metadata"
-        raise bad_request(
-            _cannot(
-                resource,
-                (
-                    f"json: cannot unmarshal {json_type(body['metadata'])} into Go {place} of "
-                    f"type v1.ObjectMeta"
-                ),
-            )
+        given = json_type(body["metadata"])
+        raise _undecodable(
+            resource, f"json: cannot unmarshal {given} into Go {place} of type v1.ObjectMeta"
         )
-    _same_type(resource, body)
-    unknown = pruning.prune(body, resource.schema)
-    if unknown and options.field_validation == "Strict":
-        listed = ", ".join(f'unknown field "{path}"' for path in unknown)
-        raise bad_request(_cannot(resource, f"strict decoding error: {listed}"))
-    if unknown and options.field_validation == "Warn":
-        options.warnings += [f'unknown field "{path}"' for path in unknown]
-    if text := pruning.mistyped(body, resource.schema):
-        raise bad_request(_cannot(resource, text))
-    pruning.default(body, resource.schema)
-    for key in META:
-        if key in body["metadata"] and not body["metadata"][key]:
-            del body["metadata"][key]
-    if not resource.custom:
-        omit_empty.compact(body, resource.schema)
-    resource.strategy.default(body)
     return body
 
 
-def _same_type(resource: APIResource, body: Body) -> None:
-    """Whether it says that it is of this resource. Built-in objects need not say so."""
+def _require_type(resource: APIResource, body: Body) -> None:
+    """See that it is of this resource. Built-in objects need not say so."""
     if resource.custom and not body.get("kind"):
         raise bad_request(
             f"the object provided is unrecognized (must be of type {resource.kind}): Object "
             f"'Kind' is missing"
         )
-    version, kind = (
-        body.setdefault("apiVersion", resource.api_version),
-        body.setdefault("kind", resource.kind),
-    )
-    if version != resource.api_version and kind == resource.kind:
+    version = body.setdefault("apiVersion", resource.api_version)
+    if body.setdefault("kind", resource.kind) != resource.kind:
+        raise _of_another_kind(resource, body)
+    if version != resource.api_version:
         raise bad_request(
             f"the API version in the data ({version}) does not match the expected API "
             f"version ({resource.api_version})"
         )
-    if kind != resource.kind and resource.custom:
+
+
+def _of_another_kind(resource: APIResource, body: Body) -> ApiError:
+    kind, version = body["kind"], body["apiVersion"]
+    if resource.custom:
         name = str(body["metadata"].get("name", ""))
-        raise invalid(
-            kind,
-            resource.group,
-            name,
-            [StatusCause.invalid("kind", kind, f"must be {resource.kind}")],
-        )
-    if kind != resource.kind:
-        of_version = str(version).rpartition("/")[2]
-        raise bad_request(
-            f'{kind} in version "{of_version}" cannot be handled as a {resource.kind}: '
-            f"{unregistered(kind, version)}"
-        )
+        cause = StatusCause.invalid("kind", kind, f"must be {resource.kind}")
+        return invalid(kind, resource.group, name, [cause])
+    of_version = str(version).rpartition("/")[2]
+    return undecodable(kind, of_version, resource.kind, unregistered(kind, version))
 
 
-def _cannot(resource: APIResource, why: str) -> str:
-    return (
-        f'{resource.kind} in version "{resource.version}" cannot be handled as a '
-        f"{resource.kind}: {why}"
-    )
+def _prune(resource: APIResource, body: Body, options: WriteOptions) -> None:
+    """Drop fields that the schema does not know; refuse them or warn of them, as the client wants
+    it.
+    """
+    unknown = [f'unknown field "{path}"' for path in pruning.prune(body, resource.schema)]
+    if unknown and options.field_validation == "Strict":
+        raise _undecodable(resource, f"strict decoding error: {', '.join(unknown)}")
+    if options.field_validation == "Warn":
+        options.warnings += unknown
+
+
+def _undecodable(resource: APIResource, why: str) -> ApiError:
+    return undecodable(resource.kind, resource.version, resource.kind, why)
 
 
 def unpatched(resource: APIResource, patched: Body, refused: ApiError) -> ApiError:
@@ -139,28 +139,29 @@ def unpatched(resource: APIResource, patched: Body, refused: ApiError) -> ApiErr
 
 
 def initialise(
-    target: RequestTarget, body: Body, now: datetime, uid: str, taken: Callable[[str], bool]
+    target: RequestTarget, body: Body, now: datetime, uid: str, taken: Callable[[str], object]
 ) -> None:
     """Give a new object its metadata; a name that is made up is, if at all possible, not
-    ``taken``.
+    ``taken``. A generation that nobody counts may be the writer's.
     """
     metadata = body["metadata"]
     for field in _OWN:
-        if field != "generation":  # which who writes may say where nobody counts
-            metadata.pop(field, None)
+        metadata.pop(field, None)
     if metadata.pop("resourceVersion", ""):
         raise bad_request("resourceVersion should not be set on objects to be created")
     same_namespace(target, metadata)
     if not metadata.get("name") and (prefix := metadata.get("generateName")):
-        made_up = [
-            prefix[:_MAX_PREFIX_LENGTH]
-            + "".join(secrets.choice(_GENERATED) for _ in range(_RANDOM))
-            for _ in range(_TRIES)
-        ]
-        metadata["name"] = next((name for name in made_up if not taken(name)), made_up[-1])
+        metadata["name"] = _made_up_name(prefix[:_MAX_PREFIX_LENGTH], taken)
     metadata |= {"uid": uid, "creationTimestamp": times.timestamp(now)}
     if target.resource.generation:
         metadata["generation"] = 1
+
+
+def _made_up_name(prefix: str, taken: Callable[[str], object]) -> str:
+    made_up = [
+        prefix + "".join(secrets.choice(_GENERATED) for _ in range(_RANDOM)) for _ in range(_TRIES)
+    ]
+    return next((name for name in made_up if not taken(name)), made_up[-1])
 
 
 def require_version(target: RequestTarget, new: Body) -> None:
@@ -186,7 +187,7 @@ def keep_server_fields(target: RequestTarget, new: Body, old: Body) -> None:
             raise bad_request(f'strconv.ParseUint: parsing "{version}": invalid syntax')
         raise conflict(resource.plural, resource.group, name, STALE)
     metadata["resourceVersion"] = before["resourceVersion"]
-    for field in _OWN:
+    for field in (*_OWN, "generation"):
         metadata.pop(field, None)
         if field in before:
             metadata[field] = before[field]
@@ -196,38 +197,30 @@ def require_same(
     target: RequestTarget, body: Body, wanted: Mapping[str, Any], *, going: bool = False
 ) -> None:
     """See that this is the object that is meant: ``wanted`` may have a uid and a resourceVersion.
-    Raises ApiError 409.
-
-    A client that deletes is told so in other words than one that changes.
+    Raises ApiError 409, which says it in other words to who deletes (``going``).
     """
     metadata, resource = body["metadata"], target.resource
-    for key, name, guess in (
-        ("uid", "UID", "deleted and then recreated"),
-        ("resourceVersion", "ResourceVersion", "modified"),
-    ):
+    for key, (name, guess) in _PRECONDITIONS.items():
         said, found = wanted.get(key), metadata[key]
-        if not said or said == found:
-            continue
-        if going:
+        if said and said != found and going:
             why = (
                 f"the {name} in the precondition ({said}) does not match the {name} in record "
-                f"({found})"
+                f"({found}). The object might have been {guess}"
             )
-            raise conflict(
-                resource.kind,
-                resource.group,
-                metadata["name"],
-                f"{why}. The object might have been {guess}",
-            )
-        where = "/".join(
-            filter(None, ("/registry", resource.plural, target.namespace, metadata["name"]))
-        )
-        why = f"Precondition failed: {name} in precondition: {said}, {name} in object meta: {found}"
-        text = (
-            f"StorageError: invalid object, Code: 4, Key: {where}, ResourceVersion: 0, "
-            f"AdditionalErrorMsg: {why}"
-        )
-        raise conflict(resource.plural, resource.group, metadata["name"], text)
+            raise conflict(resource.kind, resource.group, metadata["name"], why)
+        if said and said != found:
+            why = f"{name} in precondition: {said}, {name} in object meta: {found}"
+            text = _storage_error(target, metadata["name"], f"Precondition failed: {why}")
+            raise conflict(resource.plural, resource.group, metadata["name"], text)
+
+
+def _storage_error(target: RequestTarget, name: str, why: str) -> str:
+    """As etcd's client writes it, which knows an object by its key."""
+    places = ("/registry", target.resource.plural, target.namespace, name)
+    return (
+        f"StorageError: invalid object, Code: 4, Key: {'/'.join(filter(None, places))}, "
+        f"ResourceVersion: 0, AdditionalErrorMsg: {why}"
+    )
 
 
 def require_name(metadata: dict[str, Any], name: str) -> None:
@@ -264,15 +257,7 @@ def metadata_causes(body: Body, resource: APIResource) -> list[StatusCause]:
         ]
     else:
         causes = [StatusCause.required("metadata.name", "name or generateName is required")]
-    causes += metadata_rules.label_causes(metadata.get("labels") or {}, "metadata.labels")
-    causes += metadata_rules.annotation_causes(
-        metadata.get("annotations") or {}, "metadata.annotations"
-    )
-    causes += metadata_rules.finalizer_causes(
-        metadata.get("finalizers") or (), free=resource.custom
-    )
-    causes += metadata_rules.owner_causes(metadata.get("ownerReferences") or ())
-    return causes
+    return [*causes, *metadata_rules.causes(metadata, custom=resource.custom)]
 
 
 def error_line(problem: ApiError) -> str:

@@ -65,23 +65,17 @@ class Pages:
 
     def list(self, target: RequestTarget, options: ListOptions) -> ListPage:
         """A page. Raises ApiError 400 and 410."""
-        if options.continue_ and options.resource_version not in ("", "0"):
-            raise bad_request("specifying resource version is not allowed when using continue")
+        question = _question(target, options)
         if options.continue_:
-            revision, found = self._resume(options.continue_, _question(target, options))
+            revision, found = self._resume(options, question)
         else:
             revision, found = self._store.revision, self._chosen(target, options)
             _check_version(options, revision)
         if not options.limit or len(found) <= options.limit:
             return ListPage(found, revision)
-        rest = found[options.limit :]
+        page, rest = found[: options.limit], found[options.limit :]
         remaining = None if options.label_selector or options.field_selector else len(rest)
-        return ListPage(
-            found[: options.limit],
-            revision,
-            self._keep(_question(target, options), revision, rest),
-            remaining,
-        )
+        return ListPage(page, revision, self._keep(question, revision, rest), remaining)
 
     def _chosen(self, target: RequestTarget, options: ListOptions) -> Sequence[Stored]:
         wanted = object_selectors.object_filter(
@@ -99,9 +93,11 @@ class Pages:
             self._left.popitem(last=False)
         return token
 
-    def _resume(self, token: str, question: _Question) -> tuple[int, Sequence[Stored]]:
+    def _resume(self, options: ListOptions, question: _Question) -> tuple[int, Sequence[Stored]]:
         """A page may be asked for again, so its token stays."""
-        when, asked, revision, rest = self._left.get(token, (None, (), 0, ()))
+        if options.resource_version not in ("", "0"):
+            raise bad_request("specifying resource version is not allowed when using continue")
+        when, asked, revision, rest = self._left.get(options.continue_, (None, (), 0, ()))
         if when is None or asked != question or self._clock() - when > CONTINUE_LIFETIME:
             raise expired(_GONE)
         return revision, rest

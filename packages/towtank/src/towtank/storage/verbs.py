@@ -16,6 +16,7 @@ takes these steps:
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
@@ -39,6 +40,8 @@ from towtank.storage.pages import ListPage, Pages
 from towtank.storage.store import RevisionStore, Stored
 
 _NAMESPACES = "namespaces"
+_FINALIZERS = {"Orphan": "orphan", "Foreground": "foregroundDeletion"}
+"""What waits for dependents, by propagationPolicy."""
 
 
 class Verbs:
@@ -56,7 +59,7 @@ class Verbs:
 
     def get(self, target: RequestTarget) -> Stored:
         """The object. Raises ApiError 404."""
-        stored = self.store.get(target.resource.key, target.namespace, target.name)
+        stored = self._find(target)
         if stored is None:
             raise not_found(
                 target.resource.plural,
@@ -78,56 +81,36 @@ class Verbs:
         """All objects for strategies, as ``kinds.ObjectGetter`` has them."""
         return [stored.body for stored in self.store.list(resource, namespace)]
 
+    def _find(self, target: RequestTarget) -> Stored | None:
+        return self.store.get(target.resource.key, target.namespace, target.name)
+
     # ---- writing ---------------------------------------------------------------------------------
 
-    def create(
-        self, target: RequestTarget, body: Body, options: WriteOptions, *, tracked: bool = False
-    ) -> Body:
-        """Create; ``target.name`` is not looked at, and owners of fields not where they are
-        ``tracked``. Returns the object as stored.
-        """
+    def create(self, target: RequestTarget, body: Body, options: WriteOptions) -> Body:
+        """Create; ``target.name`` is not looked at. Returns the object as stored."""
         resource, strategy = target.resource, target.resource.strategy
         body = object_meta.decoded(resource, body, options)
-        object_meta.initialise(
-            target,
-            body,
-            self.clock(),
-            self._uids(),
-            lambda name: self.find(resource.key, target.namespace, name) is not None,
-        )
-        if not tracked:  # before admission and strategies: what they set belongs to nobody
+        taken = functools.partial(self.find, resource.key, target.namespace)
+        object_meta.initialise(target, body, self.clock(), self._uids(), taken)
+        if not options.tracked:  # before admission and strategies: what they set belongs to nobody
             managed_fields.track(body, None, self._write(target, options))
         self._require_namespace(target, body["metadata"].get("name", ""))
         strategy.admit(body, self)
         if resource.has_status and not strategy.status_at_creation:
             body.pop("status", None)
         strategy.prepare_create(body)
-        self._refuse(resource, body, self._causes(resource, body, None))
-        options.warnings += (
-            metadata_rules.finalizer_warnings(body["metadata"], {}) if resource.custom else ()
-        )
-        name = body["metadata"]["name"]
-        if there := self.store.get(resource.key, target.namespace, name):
-            going = "deletionTimestamp" in there.body["metadata"]
-            raise already_exists(
-                resource.plural, resource.error_group or resource.group, name, going=going
-            )
-        if options.dry_run:
-            return body
-        return self.store.put(resource.key, target.namespace, body).body
+        self._validate(target, body, None, options)
+        self._require_free(dataclasses.replace(target, name=body["metadata"]["name"]))
+        return self._put(target, body, options)
 
     def update(self, target: RequestTarget, body: Body, options: WriteOptions) -> tuple[Body, bool]:
         """Replace the object, or with ``target.subresource`` "status" its status. Returns the
         object and whether it was created.
         """
-        resource = target.resource
-        new = object_meta.decoded(resource, body, options)
+        new = object_meta.decoded(target.resource, body, options)
         object_meta.require_name(new["metadata"], target.name)
-        if (
-            resource.strategy.made_by_update
-            and not target.subresource
-            and not self.store.get(resource.key, target.namespace, target.name)
-        ):
+        makes = target.resource.strategy.made_by_update and not target.subresource
+        if makes and self._find(target) is None:
             new["metadata"].pop("resourceVersion", None)
             return self.create(target, new, options), True
         old = self.get(target)
@@ -145,11 +128,8 @@ class Verbs:
         except ApiError as refused:
             raise object_meta.unpatched(target.resource, change(copied(old)), refused) from refused
         if (uid := new["metadata"].get("uid")) and uid != old.body["metadata"]["uid"]:
-            self._refuse(
-                target.resource,
-                new,
-                [StatusCause.invalid("metadata.uid", uid, "field is immutable")],
-            )
+            cause = StatusCause.invalid("metadata.uid", uid, "field is immutable")
+            self._refuse(target.resource, new, [cause])
         return self._change(target, old.body, new, options)
 
     def apply(
@@ -158,24 +138,17 @@ class Verbs:
         """Server-side apply: create or merge. Returns the object and whether it was created. Raises
         ApiError 409 with the owners' names.
         """
-        resource = target.resource
-        old = self.store.get(resource.key, target.namespace, target.name)
-        if old is None and target.subresource:
-            raise not_found(resource.plural, resource.group, target.name)
-        live = copied(old) if old else None
+        old = self.get(target) if target.subresource else self._find(target)
         stored = dataclasses.replace(target, shown=None)  # from here on it is in the stored version
-        merged = managed_fields.apply(
-            applied, live, self._write(stored, options), force=options.force
-        )
-        merged["metadata"].setdefault(
-            "name", target.name
-        )  # a body that is applied may leave it out
+        write, live = self._write(stored, options), copied(old) if old else None
+        merged = managed_fields.apply(applied, live, write, force=options.force)
+        merged["metadata"].setdefault("name", target.name)  # who applies may leave it out
+        options = dataclasses.replace(options, tracked=True)
         if old is None:
             object_meta.require_name(merged["metadata"], target.name)
-            return self.create(target, merged, options, tracked=True), True
-        return self._change(
-            target, old.body, object_meta.decoded(resource, merged, options), options, tracked=True
-        ), False
+            return self.create(target, merged, options), True
+        new = object_meta.decoded(target.resource, merged, options)
+        return self._change(target, old.body, new, options), False
 
     def _write(
         self, target: RequestTarget, options: WriteOptions
@@ -185,68 +158,50 @@ class Verbs:
             target.shown or target.resource, options.manager, target.subresource, self.clock()
         )
 
-    def _change(
-        self,
-        target: RequestTarget,
-        old: Body,
-        new: Body,
-        options: WriteOptions,
-        *,
-        tracked: bool = False,
-    ) -> Body:
-        resource, strategy = target.resource, target.resource.strategy
+    def _change(self, target: RequestTarget, old: Body, new: Body, options: WriteOptions) -> Body:
         object_meta.keep_server_fields(target, new, old)
         new = _parted(target, new, old)
         if target.subresource != "status":
-            strategy.prepare_update(new, old)
-            if resource.generation and _content(new) != _content(old):
+            target.resource.strategy.prepare_update(new, old)
+            if target.resource.generation and _content(new) != _content(old):
                 new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
-        self._refuse(
-            resource, new, self._causes(resource, new, old, status=target.subresource == "status")
-        )
-        options.warnings += (
-            metadata_rules.finalizer_warnings(new["metadata"], old["metadata"])
-            if resource.custom
-            else ()
-        )
-        if not tracked:
+        self._validate(target, new, old, options)
+        if not options.tracked:
             managed_fields.track(new, old, self._write(target, options))
         if managed_fields.same(new, old):
             return old
-        if options.dry_run:
-            return new
-        if (
-            "deletionTimestamp" in new["metadata"]
-            and not strategy.held(new)
-            and not new["metadata"].get("deletionGracePeriodSeconds")
-        ):
+        if _ends(target.resource, new) and not options.dry_run:
             # what watches see last is what was there; who wrote sees what it made of it
             self._remove(target, old)
             return new
-        return self.store.put(resource.key, target.namespace, new).body
+        return self._put(target, new, options)
 
-    def _causes(
-        self, resource: APIResource, new: Body, old: Body | None, *, status: bool = False
-    ) -> Sequence[StatusCause]:
-        causes = object_meta.metadata_causes(new, resource)
-        if resource.custom:
-            wrong = pruning.validate(new, resource.schema, "")
-            # A rule may count on the types and the fields that the schema promises.
-            blocked = validation_rules.blocked(wrong, resource.schema)
-            causes += (
-                [*wrong, validation_rules.NOT_CHECKED]
-                if blocked
-                else [*wrong, *validation_rules.check(new, old, resource.schema)]
-            )
-        if status:
-            return [*causes, *resource.strategy.validate_status(new, old or {})]
-        causes += (
-            []
-            if old is None
-            else metadata_rules.new_finalizer_causes(new["metadata"], old["metadata"])
-        )
-        causes += resource.strategy.validate(new)
-        return causes if old is None else [*causes, *resource.strategy.validate_update(new, old)]
+    def _put(self, target: RequestTarget, body: Body, options: WriteOptions) -> Body:
+        if options.dry_run:
+            return body
+        return self.store.put(target.resource.key, target.namespace, body).body
+
+    def _validate(
+        self, target: RequestTarget, new: Body, old: Body | None, options: WriteOptions
+    ) -> None:
+        """Refuse what breaks a rule, and warn of finalizers that could be somebody else's."""
+        self._refuse(target.resource, new, self._causes(target, new, old))
+        if target.resource.custom:
+            before = old["metadata"] if old else {}
+            options.warnings += metadata_rules.finalizer_warnings(new["metadata"], before)
+
+    @staticmethod
+    def _causes(target: RequestTarget, new: Body, old: Body | None) -> Sequence[StatusCause]:
+        strategy = target.resource.strategy
+        causes = object_meta.metadata_causes(new, target.resource)
+        if target.resource.custom:
+            causes += _schema_causes(target.resource, new, old)
+        if target.subresource == "status":
+            return [*causes, *strategy.validate_status(new, old or {})]
+        if old is None:
+            return [*causes, *strategy.validate(new)]
+        causes += metadata_rules.new_finalizer_causes(new["metadata"], old["metadata"])
+        return [*causes, *strategy.validate(new), *strategy.validate_update(new, old)]
 
     @staticmethod
     def _refuse(resource: APIResource, body: Body, causes: Sequence[StatusCause]) -> None:
@@ -263,55 +218,52 @@ class Verbs:
         if namespace is None:
             raise not_found(_NAMESPACES, "", target.namespace)
         if "deletionTimestamp" in namespace["metadata"]:
+            text = f"namespace {target.namespace} is being terminated"
             why = (
                 f"unable to create new content in namespace {target.namespace} because it is "
                 f"being terminated"
             )
             problem = forbidden(target.resource.plural, target.resource.group, name, why)
-            cause = {
-                "reason": "NamespaceTerminating",
-                "message": f"namespace {target.namespace} is being terminated",
-            }
+            cause = {"reason": "NamespaceTerminating", "message": text}
             raise problem.with_causes([cause | {"field": "metadata.namespace"}])
+
+    def _require_free(self, target: RequestTarget) -> None:
+        if there := self._find(target):
+            group = target.resource.error_group or target.resource.group
+            going = "deletionTimestamp" in there.body["metadata"]
+            raise already_exists(target.resource.plural, group, target.name, going=going)
 
     # ---- deleting --------------------------------------------------------------------------------
 
     def delete(self, target: RequestTarget, options: DeleteOptions) -> Body:
-        """Remove it, or begin to: returns its last state, with a deletionTimestamp when somebody
-        has to finish it.
-        """
+        """Remove it, or mark it where somebody has to finish it. Returns its last state."""
         old = self.get(target)
         object_meta.require_same(target, old.body, options.preconditions, going=True)
         new, strategy = copied(old), target.resource.strategy
         metadata = new["metadata"]
-        finalizers = {"Orphan": "orphan", "Foreground": "foregroundDeletion"}
-        if wanted := finalizers.get(options.propagation or strategy.propagation):
-            metadata["finalizers"] = sorted({*metadata.get("finalizers", ()), wanted})
+        if finalizer := _FINALIZERS.get(options.propagation or strategy.propagation):
+            metadata["finalizers"] = sorted({*metadata.get("finalizers", ()), finalizer})
         grace = strategy.grace(new, options.grace_seconds)
+        at_once = not grace and not strategy.held(new)
         if options.dry_run:
             return new
-        at_once = not grace and not strategy.held(new)
-        if at_once and not strategy.grace_seconds:
-            return self._remove(target, new)
-        if (
-            not at_once
-            and "deletionTimestamp" in metadata
-            and metadata.get("deletionGracePeriodSeconds", 0) <= grace
-        ):
+        if not at_once and _goes_within(old.body, grace):
             return old.body
-        metadata["deletionTimestamp"] = times.timestamp(times.after(self.clock(), grace))
-        metadata["deletionGracePeriodSeconds"] = grace
-        strategy.prepare_delete(new)
-        # What has no time to end in is only marked.
-        if (
-            target.resource.generation
-            and "deletionTimestamp" not in old.body["metadata"]
-            and "deletionGracePeriodSeconds" in metadata
-        ):
-            metadata["generation"] = metadata.get("generation", 0) + 1
-        if at_once:  # a kind with a grace period shows that it was none
+        if not at_once or strategy.grace_seconds:  # a kind with a grace period shows that it was 0
+            self._mark_deleted(target.resource, new, grace)
+        if at_once:
             return self._remove(target, new)
         return self.store.put(target.resource.key, target.namespace, new).body
+
+    def _mark_deleted(self, resource: APIResource, body: Body, grace: int) -> None:
+        metadata = body["metadata"]
+        before = "deletionTimestamp" in metadata
+        metadata["deletionTimestamp"] = times.timestamp(times.after(self.clock(), grace))
+        metadata["deletionGracePeriodSeconds"] = grace
+        resource.strategy.prepare_delete(body)
+        # what the strategy gives no time to end in is only marked
+        if resource.generation and not before and "deletionGracePeriodSeconds" in metadata:
+            metadata["generation"] = metadata.get("generation", 0) + 1
 
     def delete_collection(
         self, target: RequestTarget, which: ListOptions, options: DeleteOptions
@@ -320,7 +272,7 @@ class Verbs:
         chosen = tuple(self.list(target, which).items)
         for stored in chosen:
             one = RequestTarget(target.resource, *stored.key)
-            if self.store.get(one.resource.key, one.namespace, one.name):
+            if self._find(one):
                 self.delete(one, options)
         return chosen
 
@@ -352,6 +304,31 @@ def _parted(target: RequestTarget, new: Body, old: Body) -> Body:
         if "status" in old:
             new["status"] = old["status"]
     return new
+
+
+def _schema_causes(resource: APIResource, new: Body, old: Body | None) -> list[StatusCause]:
+    """A rule may count on the types and the fields that the schema promises."""
+    wrong = pruning.validate(new, resource.schema, "")
+    if validation_rules.blocked(wrong, resource.schema):
+        return [*wrong, validation_rules.NOT_CHECKED]
+    return [*wrong, *validation_rules.check(new, old, resource.schema)]
+
+
+def _ends(resource: APIResource, body: Body) -> bool:
+    """Whether it is being deleted, and nobody has anything left to do for that."""
+    metadata = body["metadata"]
+    return (
+        "deletionTimestamp" in metadata
+        and not resource.strategy.held(body)
+        and not metadata.get("deletionGracePeriodSeconds")
+    )
+
+
+def _goes_within(body: Body, seconds: int) -> bool:
+    metadata = body["metadata"]
+    return (
+        "deletionTimestamp" in metadata and metadata.get("deletionGracePeriodSeconds", 0) <= seconds
+    )
 
 
 def _content(body: Body) -> Body:

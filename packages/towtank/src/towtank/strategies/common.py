@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from kubefacts import quantities
-from towtank.model.api_errors import StatusCause, bad_request
+from towtank.model.api_errors import StatusCause, undecodable
 from towtank.model.kinds import Body
 
 IMMUTABLE: Final = "field is immutable"
@@ -39,9 +39,7 @@ def read_quantities(kind: str, *lists: Body | None) -> None:
             try:
                 resources[name] = quantities.canonical(text, finest=-3)  # type: ignore[index]  # it has items
             except quantities.QuantityError as error:
-                raise bad_request(
-                    f'{kind} in version "v1" cannot be handled as a {kind}: {error.problem}'
-                ) from error
+                raise undecodable(kind, "v1", kind, error.problem) from error
 
 
 def invalid(field: str, value: object, texts: Sequence[str]) -> Iterator[StatusCause]:

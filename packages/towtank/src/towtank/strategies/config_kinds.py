@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from towtank.model import object_selectors
-from towtank.model.api_errors import StatusCause, bad_request
+from towtank.model.api_errors import StatusCause, undecodable
 from towtank.model.kinds import Body, Strategy
 from towtank.strategies.common import fill, unchanged
 
@@ -102,7 +102,6 @@ def _check_base64(text: str | None) -> None:
     try:
         base64.b64decode(text or "", validate=True)
     except (binascii.Error, ValueError) as error:
-        raise bad_request(
-            f'Secret in version "v1" cannot be handled as a Secret: illegal base64 data at '
-            f"input byte {place}"
+        raise undecodable(
+            "Secret", "v1", "Secret", f"illegal base64 data at input byte {place}"
         ) from error

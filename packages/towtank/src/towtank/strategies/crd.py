@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from towtank.model import conditions
-from towtank.model.api_errors import ApiError, StatusCause, bad_request, forbidden
+from towtank.model.api_errors import ApiError, StatusCause, forbidden, undecodable
 from towtank.model.kinds import (
     META,
     APIResource,
@@ -57,7 +57,7 @@ class CRDStrategy(Strategy):
             if schema is not None and (
                 why := structural.malformed(schema, "spec.versions.schema.openAPIV3Schema")
             ):
-                raise bad_request(f'{_KIND} in version "v1" cannot be handled as a {_KIND}: {why}')
+                raise undecodable(_KIND, "v1", _KIND, why)
 
     def admit(self, body: Body, reads: ObjectGetter) -> None:
         """No names yet (``renamed``); note the storage version."""

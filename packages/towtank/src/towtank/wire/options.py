@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from towtank.model.api_errors import ApiError, StatusCause, bad_request, invalid, quoted
+from towtank.model.api_errors import (
+    ApiError,
+    StatusCause,
+    bad_request,
+    invalid,
+    quoted,
+    undecodable,
+)
 from towtank.model.requests import (
     ApiRequest,
     DeleteOptions,
@@ -197,9 +204,7 @@ def deleting(query: Query, body: Any) -> DeleteOptions:
     if text := pruning.mistyped(
         said, schema_parser.builtin("policy/v1", "Eviction").properties["deleteOptions"]
     ):
-        raise bad_request(
-            f'DeleteOptions in version "v1" cannot be handled as a DeleteOptions: {text}'
-        )
+        raise undecodable("DeleteOptions", "v1", "DeleteOptions", text)
     if said:
         query = {}
         if (dry := said.get("dryRun")) and dry != ["All"]:
