@@ -53,6 +53,24 @@ class StatusCause:
         return cls("FieldValueDuplicate", field, f"Duplicate value: {quoted(value)}")
 
     @classmethod
+    def not_found(cls, field: str, value: object) -> Self:
+        """A value names something that is not there."""
+        return cls("FieldValueNotFound", field, f"Not found: {quoted(value)}")
+
+    @classmethod
+    def too_long(cls, field: str, limit: int) -> Self:
+        """A text has more bytes than it may."""
+        return cls("FieldValueTooLong", field, f"Too long: may not be more than {limit} bytes")
+
+    @classmethod
+    def too_many(cls, field: str, count: int, limit: int) -> Self:
+        """A list, or a map, has more items than it may."""
+        items = "item" if limit == 1 else "items"
+        return cls(
+            "FieldValueTooMany", field, f"Too many: {count}: must have at most {limit} {items}"
+        )
+
+    @classmethod
     def forbidden(cls, field: str, detail: str) -> Self:
         """A field may not be set, or may not change."""
         return cls("FieldValueForbidden", field, f"Forbidden: {detail}")

@@ -38,9 +38,7 @@ def annotation_causes(annotations: Mapping[str, str], field: str) -> Iterator[St
             StatusCause.invalid(field, key, text) for text in names.qualified_name(key.lower())
         )
     if sum(len(key) + len(value) for key, value in annotations.items()) > _ANNOTATIONS_LIMIT:
-        yield StatusCause(
-            "FieldValueTooLong", field, f"Too long: may not be more than {_ANNOTATIONS_LIMIT} bytes"
-        )
+        yield StatusCause.too_long(field, _ANNOTATIONS_LIMIT)
 
 
 def finalizer_causes(finalizers: Sequence[str], *, free: bool = False) -> Iterator[StatusCause]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -86,6 +86,14 @@ class SchemaNode:
             "defaulted",
             tuple((name, child) for name, child in self.properties.items() if child.has_default),
         )
+
+    def children(self) -> Iterator[tuple[str, SchemaNode]]:
+        """All nodes right below, each with where it stands in a written schema."""
+        yield from ((f"properties[{name}]", child) for name, child in self.properties.items())
+        if self.additional:
+            yield "additionalProperties", self.additional
+        if self.items:
+            yield "items", self.items
 
     def child(self, name: str) -> SchemaNode | None:
         """What may stand at a field of an object; None for an unknown one."""

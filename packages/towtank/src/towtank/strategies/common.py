@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from kubefacts import quantities
-from towtank.model.api_errors import StatusCause, undecodable
+from towtank.model.api_errors import ApiError, StatusCause, forbidden, undecodable
 from towtank.model.kinds import Body
 
 IMMUTABLE: Final = "field is immutable"
@@ -21,6 +21,11 @@ def at(body: Any, path: str) -> Any:
             return None
         body = body.get(key)
     return body
+
+
+def indexed(items: Iterable[Any] | None, path: str) -> Iterator[tuple[Any, str]]:
+    """The items of a list, each with its path."""
+    return ((item, f"{path}[{index}]") for index, item in enumerate(items or ()))
 
 
 def fill(body: Body, values: Mapping[str, Any]) -> None:
@@ -42,9 +47,24 @@ def read_quantities(kind: str, *lists: Body | None) -> None:
                 raise undecodable(kind, "v1", kind, error.problem) from error
 
 
+def pod_refused(pod: Body, why: str) -> ApiError:
+    """The answer where admission does not take a new pod."""
+    return forbidden("pods", "", pod["metadata"].get("name") or "", why)
+
+
 def invalid(field: str, value: object, texts: Sequence[str]) -> Iterator[StatusCause]:
     """A cause for each text."""
     return (StatusCause.invalid(field, value, text) for text in texts)
+
+
+def named(
+    name: str, field: str, rule: Callable[[str], Sequence[str]], unsaid: str = ""
+) -> Iterator[StatusCause]:
+    """A name that has to be there and to keep to a rule."""
+    if not name:
+        yield StatusCause.required(field, unsaid)
+    else:
+        yield from invalid(field, name, rule(name))
 
 
 def one_of(value: object, supported: Sequence[str], field: str) -> Iterator[StatusCause]:
@@ -74,13 +94,10 @@ def unchanged(new: Body, old: Body, *paths: str) -> Iterator[StatusCause]:
             yield StatusCause.invalid(path, at(new, path), IMMUTABLE)
 
 
-def unique(
-    items: Sequence[Body], key: Callable[[Body], object], field: Callable[[int], str]
-) -> Iterator[StatusCause]:
-    """Items that are told apart by a key."""
+def unique(values: Iterable[tuple[object, str]]) -> Iterator[StatusCause]:
+    """Values that may be there once each, with their fields."""
     seen = set()
-    for index, item in enumerate(items):
-        value = key(item)
+    for value, field in values:
         if value in seen:
-            yield StatusCause.duplicate(field(index), value)
+            yield StatusCause.duplicate(field, value)
         seen.add(value)

@@ -41,9 +41,7 @@ def _size_causes(field: str, texts: Body | None, coded: Body | None) -> Iterator
     size = sum(len(text.encode()) for text in (texts or {}).values())
     size += sum(len(base64.b64decode(text or "")) for text in (coded or {}).values())
     if size > MAX_DATA_BYTES:
-        yield StatusCause(
-            "FieldValueTooLong", field, f"Too long: may not be more than {MAX_DATA_BYTES} bytes"
-        )
+        yield StatusCause.too_long(field, MAX_DATA_BYTES)
 
 
 def _fixed_causes(new: Body, old: Body, *parts: str) -> Iterator[StatusCause]:

@@ -6,7 +6,8 @@ other one has gone (``renamed``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from towtank.model import conditions
@@ -22,6 +23,7 @@ from towtank.model.kinds import (
 )
 from towtank.schemas import schema_parser, structural
 from towtank.strategies import crd_validation
+from towtank.strategies.common import at, fill
 
 KEY: Final = "customresourcedefinitions.apiextensions.k8s.io"
 CLEANUP: Final = "customresourcecleanup.apiextensions.k8s.io"
@@ -45,18 +47,14 @@ class CRDStrategy(Strategy):
         spec = body["spec"] = body.get("spec") or {}
         names = spec["names"] = spec.get("names") or {}
         if kind := names.get("kind"):
-            names.setdefault("singular", kind.lower())
-            names.setdefault("listKind", f"{kind}List")
+            fill(names, {"singular": kind.lower(), "listKind": f"{kind}List"})
         spec["conversion"] = {"strategy": "None", **(spec.get("conversion") or {})}
         spec["versions"] = spec.get("versions") or []
         for version in spec["versions"]:
-            version.setdefault("name", "")
-            version.setdefault("served", False)
-            version.setdefault("storage", False)
-            schema = (version.get("schema") or {}).get("openAPIV3Schema")
-            if schema is not None and (
-                why := structural.malformed(schema, "spec.versions.schema.openAPIV3Schema")
-            ):
+            fill(version, {"name": "", "served": False, "storage": False})
+            schema = at(version, "schema.openAPIV3Schema")
+            where = "spec.versions.schema.openAPIV3Schema"
+            if schema is not None and (why := structural.malformed(schema, where)):
                 raise undecodable(_KIND, "v1", _KIND, why)
 
     def admit(self, body: Body, reads: ObjectGetter) -> None:
@@ -111,13 +109,8 @@ class CRDStrategy(Strategy):
 
 # ---- names ---------------------------------------------------------------------------------------
 
-_SINGLE: Final = (
-    ("plural", "Plural"),
-    ("singular", "Singular"),
-    ("shortNames", "ShortNames"),
-    ("kind", "Kind"),
-    ("listKind", "ListKind"),
-)
+_NAMES: Final = ("plural", "singular", "shortNames", "kind", "listKind")
+_OF_KIND: Final = ("kind", "listKind")
 
 
 def renamed(definition: Body, others: Iterable[Body], now: str) -> Body | None:
@@ -132,54 +125,61 @@ def _names_status(definition: Body, others: Iterable[Body], now: str) -> Body:
     """acceptedNames and conditions. A name that was accepted stays where the wanted one is
     taken.
     """
-    spec, status = definition["spec"], definition.get("status") or {}
-    wanted, accepted = spec["names"], dict(status.get("acceptedNames") or {})
-    resources, kinds = _taken(definition, others)
-    fault = ("", "")
-    for key, word in _SINGLE:
-        taken = kinds if key in ("kind", "listKind") else resources
-        said = wanted.get(key)
+    wanted = definition["spec"]["names"]
+    accepted = at(definition, "status.acceptedNames") or {}
+    clashes = _clashes(wanted, *_taken(definition, others))
+    names = {key: (accepted if key in clashes else wanted).get(key) for key in _NAMES}
+    names["categories"] = wanted.get("categories")
+    said = conditions.merged_conditions(
+        definition,
+        *(
+            conditions.with_transition_time(definition, one, now)
+            for one in _name_conditions(definition, clashes)
+        ),
+    )
+    kept = {key: name for key, name in names.items() if name}
+    return {"acceptedNames": {"plural": "", "kind": "", **kept}, "conditions": said}
+
+
+def _clashes(wanted: Body, resources: set[str], kinds: set[str]) -> dict[str, str]:
+    """The names that are taken, by what they were to be."""
+    clashes = {}
+    for key in _NAMES:
+        said, taken = wanted.get(key), kinds if key in _OF_KIND else resources
         listed = said if isinstance(said, list) else [said]
         if clash := next((name for name in listed if name in taken), None):
-            fault = (f"{word}Conflict", f'"{clash}" is already in use')
-        elif said:
-            accepted[key] = said
-        else:
-            accepted.pop(key, None)
-    accepted = {**accepted, "categories": wanted.get("categories")}
-    names = _condition(
-        "NamesAccepted",
-        not fault[0],
-        *(fault if fault[0] else ("NoConflicts", "no conflicts found")),
-    )
+            clashes[key] = clash
+    return clashes
+
+
+def _name_conditions(definition: Body, clashes: Mapping[str, str]) -> tuple[Body, Body]:
+    """NamesAccepted, which tells the last clash, and Established, which stays."""
+    accepted = _condition("NamesAccepted", True, "NoConflicts", "no conflicts found")
     established = _condition(
         "Established", True, "InitialNamesAccepted", "the initial names have been accepted"
     )
-    if fault[0] and not conditions.holds(definition, "Established"):
+    for key, name in clashes.items():
+        reason, why = f"{key[0].upper()}{key[1:]}Conflict", f'"{name}" is already in use'
+        accepted = _condition("NamesAccepted", False, reason, why)
+    if clashes and not conditions.holds(definition, "Established"):
         established = _condition("Established", False, "NotAccepted", "not all names are accepted")
-    said = conditions.merged_conditions(
-        definition,
-        *(conditions.with_transition_time(definition, one, now) for one in (names, established)),
-    )
-    accepted = {key: said for key, said in accepted.items() if said}
-    return {"acceptedNames": {"plural": "", "kind": "", **accepted}, "conditions": said}
+    return accepted, established
 
 
 def _taken(definition: Body, others: Iterable[Body]) -> tuple[set[str], set[str]]:
     """Names of resources and of kinds that other definitions of the group have."""
-    resources: set[str] = set()
-    kinds: set[str] = set()
-    for other in others:
-        if other["spec"]["group"] == definition["spec"].get("group") and other["metadata"][
-            "name"
-        ] != definition["metadata"].get("name"):
-            names = (other.get("status") or {}).get("acceptedNames") or {}
-            resources |= {
-                names.get("plural", ""),
-                names.get("singular", ""),
-                *(names.get("shortNames") or ()),
-            }
-            kinds |= {names.get("kind", ""), names.get("listKind", "")}
+    own = definition["metadata"].get("name")
+    names = [
+        at(other, "status.acceptedNames") or {}
+        for other in others
+        if other["metadata"]["name"] != own
+        and other["spec"]["group"] == definition["spec"].get("group")
+    ]
+    resources, kinds = (
+        {said.get(key, "") for said in names for key in keys}
+        for keys in (("plural", "singular"), _OF_KIND)
+    )
+    resources.update(*(said.get("shortNames") or () for said in names))
     return resources - {""}, kinds - {""}
 
 
@@ -211,38 +211,44 @@ class CustomResourceStrategy(Strategy):
 
 def resources(definition: Body) -> list[APIResource]:
     """What is served: each version that is to be, once the names are accepted."""
-    return list(_resources(definition)) if conditions.holds(definition, "Established") else []
+    if not conditions.holds(definition, "Established"):
+        return []
+    common = _common(definition)
+    versions = definition["spec"]["versions"]
+    return [_of_version(common, version) for version in versions if version["served"]]
 
 
-def _resources(definition: Body) -> Iterator[APIResource]:
-    spec = definition["spec"]
-    group, plural, kind = spec["group"], spec["names"]["plural"], spec["names"]["kind"]
-    names = definition["status"].get("acceptedNames") or {}
-    strategy = CustomResourceStrategy(
-        _refusal(plural, group) if conditions.holds(definition, "Terminating") else None
+def _common(definition: Body) -> APIResource:
+    """What all versions have in common."""
+    spec, names = definition["spec"], at(definition, "status.acceptedNames") or {}
+    group, plural = spec["group"], spec["names"]["plural"]
+    going = conditions.holds(definition, "Terminating")
+    return APIResource(
+        group=group,
+        version="",
+        plural=plural,
+        kind=spec["names"]["kind"],
+        singular=names.get("singular", ""),
+        namespaced=spec["scope"] == "Namespaced",
+        short_names=tuple(names.get("shortNames") or ()),
+        categories=tuple(names.get("categories") or ()),
+        generation=True,
+        strategy=CustomResourceStrategy(_refusal(plural, group) if going else None),
+        custom=True,
     )
-    for version in spec["versions"]:
-        if not version["served"]:
-            continue
-        subresources = version.get("subresources") or {}
-        yield APIResource(
-            group=group,
-            version=version["name"],
-            plural=plural,
-            kind=kind,
-            singular=names.get("singular", ""),
-            namespaced=spec["scope"] == "Namespaced",
-            short_names=tuple(names.get("shortNames") or ()),
-            categories=tuple(names.get("categories") or ()),
-            has_status="status" in subresources,
-            generation=True,
-            scale=_scale(subresources.get("scale")),
-            schema=schema_parser.parse(version["schema"]["openAPIV3Schema"]),
-            strategy=strategy,
-            columns=tuple(_columns(version)),
-            selectable=tuple(one["jsonPath"] for one in version.get("selectableFields") or ()),
-            custom=True,
-        )
+
+
+def _of_version(common: APIResource, version: Body) -> APIResource:
+    subresources = version.get("subresources") or {}
+    return dataclasses.replace(
+        common,
+        version=version["name"],
+        has_status="status" in subresources,
+        scale=_scale(subresources.get("scale")),
+        schema=schema_parser.parse(version["schema"]["openAPIV3Schema"]),
+        columns=tuple(_columns(version)),
+        selectable=tuple(one["jsonPath"] for one in version.get("selectableFields") or ()),
+    )
 
 
 def _refusal(plural: str, group: str) -> Callable[[str], ApiError]:
@@ -252,12 +258,10 @@ def _refusal(plural: str, group: str) -> Callable[[str], ApiError]:
 
 
 def _scale(said: Body | None) -> ScaleSubresource | None:
-    return (
-        None
-        if said is None
-        else ScaleSubresource(
-            said["specReplicasPath"], said["statusReplicasPath"], said.get("labelSelectorPath", "")
-        )
+    if said is None:
+        return None
+    return ScaleSubresource(
+        said["specReplicasPath"], said["statusReplicasPath"], said.get("labelSelectorPath", "")
     )
 
 

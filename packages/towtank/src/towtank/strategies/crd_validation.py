@@ -7,7 +7,7 @@ apiextensions-apiserver/pkg/apis/apiextensions/validation (v1.36).
 
 from __future__ import annotations
 
-import json
+import dataclasses
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
@@ -15,9 +15,11 @@ from typing import Any, Final
 from kubefacts import names
 from towtank.model import conditions
 from towtank.model.api_errors import StatusCause
+from towtank.model.json_values import cloned
 from towtank.model.kinds import Body
 from towtank.model.schema_nodes import SchemaNode
 from towtank.schemas import pruning, schema_parser, structural, validation_rules
+from towtank.strategies.common import at, indexed, named, one_of, unchanged
 
 _LABEL: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 _LABEL_LIMIT: Final = 63
@@ -42,18 +44,22 @@ _SIMPLE_PATH: Final = re.compile(r"(\.[A-Za-z0-9_-]+|\[['\"][^'\"]+['\"]\]|\[\d+
 _PATH_TEXT: Final = "must be a simple json path starting with ."
 _STEP: Final = re.compile(r"\.([^.\[\]]+)|\['([^']*)'\]")
 _SELECTABLE_LIMIT: Final = 8
+_NOT_SERVED: Final = (
+    "missing from spec.versions; {0} was previously a storage version, and must remain in "
+    "spec.versions until a storage migration ensures no data remains persisted in {0} and "
+    "removes {0} from status.storedVersions"
+)
 
 
 def causes(body: Body) -> list[StatusCause]:
     """What is wrong with a definition."""
     spec = body["spec"]
     found = [*_named(body), *_versions(spec), *_spec(spec), *_names(spec["names"])]
-    for version, at in _placed(spec, "additionalPrinterColumns"):
-        found += _columns(version.get("additionalPrinterColumns") or (), at)
-    for version, at in _placed(spec, "subresources"):
-        found += _scale((version.get("subresources") or {}).get("scale"), f"{at}.scale")
-    found += _schemas(spec)
-    return found + _stored(body)
+    for version, where in _placed(spec, "additionalPrinterColumns"):
+        found += _columns(version.get("additionalPrinterColumns"), where)
+    for version, where in _placed(spec, "subresources"):
+        found += _scale(at(version, "subresources.scale"), f"{where}.scale")
+    return [*found, *_schemas(spec), *_stored(body)]
 
 
 def _label(value: str, field: str, *, mixed: bool = False) -> Iterator[StatusCause]:
@@ -86,21 +92,11 @@ def _named(body: Body) -> Iterator[StatusCause]:
 
 
 def _spec(spec: Body) -> Iterator[StatusCause]:
-    group, scope = spec.get("group"), spec.get("scope")
-    if not group:
-        yield StatusCause.required("spec.group")
-    else:
-        yield from (
-            StatusCause.invalid("spec.group", group, text) for text in names.dns_subdomain(group)
-        )
-        if "." not in group and not names.dns_subdomain(group):
-            yield StatusCause.invalid(
-                "spec.group", group, "should be a domain with at least one dot"
-            )
+    yield from named(spec.get("group") or "", "spec.group", _group_faults)
+    scope = spec.get("scope")
     if not scope:
         yield StatusCause.required("spec.scope")
-    elif scope not in ("Cluster", "Namespaced"):
-        yield StatusCause.unsupported("spec.scope", scope, ("Cluster", "Namespaced"))
+    yield from one_of(scope or None, ("Cluster", "Namespaced"), "spec.scope")
     if spec.get("preserveUnknownFields"):
         why = (
             "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in "
@@ -108,6 +104,11 @@ def _spec(spec: Body) -> Iterator[StatusCause]:
         )
         yield StatusCause.invalid("spec.preserveUnknownFields", True, why)
     yield from _conversion(spec.get("conversion") or {})
+
+
+def _group_faults(group: str) -> Sequence[str]:
+    dotless = () if "." in group else ("should be a domain with at least one dot",)
+    return names.dns_subdomain(group) or dotless
 
 
 def _conversion(conversion: Body) -> Iterator[StatusCause]:
@@ -136,9 +137,9 @@ def _names(said: Body) -> Iterator[StatusCause]:
         else:
             yield from _label(said[key], f"spec.names.{key}", mixed=key in ("kind", "listKind"))
     for key in ("shortNames", "categories"):
-        for i, name in enumerate(said.get(key) or ()):
-            yield from _label(name, f"spec.names.{key}[{i}]")
-    if said.get("kind") and said.get("kind") == said.get("listKind"):
+        for name, where in indexed(said.get(key), f"spec.names.{key}"):
+            yield from _label(name, where)
+    if said.get("kind") and said["kind"] == said.get("listKind"):
         yield StatusCause.invalid(
             "spec.names.listKind", said["listKind"], "kind and listKind may not be the same"
         )
@@ -149,27 +150,21 @@ def _names(said: Body) -> Iterator[StatusCause]:
 
 def _versions(spec: Body) -> Iterator[StatusCause]:
     versions = spec["versions"]
-    for i, version in enumerate(versions):
-        yield from _label(version["name"], f"spec.versions[{i}].name")
+    for version, where in indexed(versions, "spec.versions"):
+        yield from _label(version["name"], f"{where}.name")
         if version.get("deprecationWarning") and not version.get("deprecated"):
             why = "can only be set for deprecated versions"
             yield StatusCause.invalid(
-                f"spec.versions[{i}].deprecationWarning", version["deprecationWarning"], why
+                f"{where}.deprecationWarning", version["deprecationWarning"], why
             )
     if versions:
         yield from _label(versions[0]["name"], "spec.version")
-    shown = json.dumps(
-        [_shown(version) for version in versions], separators=(",", ":"), ensure_ascii=False
-    )
+    shown = [_shown(version) for version in versions]
     if len({version["name"] for version in versions}) != len(versions):
-        yield StatusCause(
-            "FieldValueInvalid",
-            "spec.versions",
-            f"Invalid value: {shown}: must contain unique version names",
-        )
+        yield StatusCause.invalid("spec.versions", shown, "must contain unique version names")
     if sum(bool(version["storage"]) for version in versions) != 1:
-        text = f"Invalid value: {shown}: must have exactly one version marked as storage version"
-        yield StatusCause("FieldValueInvalid", "spec.versions", text)
+        why = "must have exactly one version marked as storage version"
+        yield StatusCause.invalid("spec.versions", shown, why)
 
 
 def _shown(version: Body) -> Body:
@@ -189,28 +184,27 @@ def _placed(spec: Body, part: str) -> Iterator[tuple[Body, str]]:
     if versions and all(version.get(part) == versions[0].get(part) for version in versions):
         yield versions[0], f"spec.{part}"
     else:
-        yield from ((version, f"spec.versions[{i}].{part}") for i, version in enumerate(versions))
+        yield from ((one, f"{where}.{part}") for one, where in indexed(versions, "spec.versions"))
 
 
-def _columns(columns: Sequence[Body], path: str) -> Iterator[StatusCause]:
+def _columns(columns: Sequence[Body] | None, path: str) -> Iterator[StatusCause]:
     types, formats = (
         f"must be one of {','.join(known)}" for known in (_COLUMN_TYPES, _COLUMN_FORMATS)
     )
-    for i, column in enumerate(columns):
-        at = f"{path}[{i}]"
+    for column, where in indexed(columns, path):
+        kind, form, json_path = (column.get(key) for key in ("type", "format", "jsonPath"))
         if not column.get("name"):
-            yield StatusCause.required(f"{at}.name")
-        if not column.get("type"):
-            yield StatusCause.required(f"{at}.type", types)
-        elif column["type"] not in _COLUMN_TYPES:
-            yield StatusCause.invalid(f"{at}.type", column["type"], types)
-        if column.get("format") and column["format"] not in _COLUMN_FORMATS:
-            yield StatusCause.invalid(f"{at}.format", column["format"], formats)
-        json_path = column.get("jsonPath")
+            yield StatusCause.required(f"{where}.name")
+        if not kind:
+            yield StatusCause.required(f"{where}.type", types)
+        elif kind not in _COLUMN_TYPES:
+            yield StatusCause.invalid(f"{where}.type", kind, types)
+        if form and form not in _COLUMN_FORMATS:
+            yield StatusCause.invalid(f"{where}.format", form, formats)
         if not json_path:
-            yield StatusCause.required(f"{at}.JSONPath")
+            yield StatusCause.required(f"{where}.JSONPath")
         elif not json_path.startswith("."):
-            yield StatusCause.invalid(f"{at}.JSONPath", json_path, _PATH_TEXT)
+            yield StatusCause.invalid(f"{where}.JSONPath", json_path, _PATH_TEXT)
 
 
 def _scale(scale: Body | None, path: str) -> Iterator[StatusCause]:
@@ -236,81 +230,76 @@ def _scale(scale: Body | None, path: str) -> Iterator[StatusCause]:
 
 
 def _schemas(spec: Body) -> Iterator[StatusCause]:
-    for i, version in enumerate(spec["versions"]):
-        if (version.get("schema") or {}).get("openAPIV3Schema") is None:
-            yield StatusCause.required(f"spec.versions[{i}].schema.openAPIV3Schema")
-    for version, at in _placed(spec, "schema"):
-        schema = (version.get("schema") or {}).get("openAPIV3Schema")
-        if schema is None:
-            continue
-        path = f"{at.replace('spec.schema', 'spec.validation')}.openAPIV3Schema"
-        if found := structural.causes(schema, path):
-            yield from found
-            continue
-        node = schema_parser.parse(schema)
-        yield from [*_defaults(node, path)] or validation_rules.compile_errors(node, path)
-    for version, at in _placed(spec, "selectableFields"):
-        schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
-        yield from _selectable(version.get("selectableFields") or (), schema, at)
+    for version, where in indexed(spec["versions"], "spec.versions"):
+        if _schema(version) is None:
+            yield StatusCause.required(f"{where}.schema.openAPIV3Schema")
+    for version, where in _placed(spec, "schema"):
+        if (schema := _schema(version)) is not None:
+            path = f"{where.replace('spec.schema', 'spec.validation')}.openAPIV3Schema"
+            yield from structural.causes(schema, path) or _compiled_causes(schema, path)
+    for version, where in _placed(spec, "selectableFields"):
+        yield from _selectable(version.get("selectableFields"), _schema(version) or {}, where)
+
+
+def _schema(version: Body) -> Body | None:
+    schema: Body | None = at(version, "schema.openAPIV3Schema")
+    return schema
+
+
+def _compiled_causes(schema: Body, path: str) -> list[StatusCause]:
+    node = schema_parser.parse(schema)
+    return [*_defaults(node, path)] or validation_rules.compile_errors(node, path)
 
 
 def _defaults(node: SchemaNode, path: str) -> Iterator[StatusCause]:
     """Defaults that their own schema refuses."""
     if node.has_default and node.default is not None:
-        holder: Any = {"default": json.loads(json.dumps(node.default))}
-        at = f"{path}.default"
-        if pruning.prune(holder, SchemaNode(type="object", properties={"default": node})):
-            shown = json.dumps(node.default, separators=(",", ":"), ensure_ascii=False)
-            yield StatusCause(
-                "FieldValueInvalid", at, f"Invalid value: {shown}: must not have unknown fields"
-            )
-        for cause in pruning.validate(node.default, node, "") or validation_rules.refusals(
-            node.default, node
-        ):
-            yield StatusCause(
-                cause.reason,
-                f"{at}.{cause.field}" if cause.field not in ("", validation_rules.ROOT) else at,
-                cause.text,
-            )
-    for name, child in node.properties.items():
-        if child.name == "ObjectMeta":
-            continue  # metadata's defaults are not the definition's
-        yield from _defaults(child, f"{path}.properties[{name}]")
-    for key, inner in (("items", node.items), ("additionalProperties", node.additional)):
-        if inner:
-            yield from _defaults(inner, f"{path}.{key}")
+        yield from _refused_default(node, f"{path}.default")
+    for where, child in node.children():
+        if child.name != "ObjectMeta":  # metadata's defaults are not the definition's
+            yield from _defaults(child, f"{path}.{where}")
 
 
-def _selectable(fields: Sequence[Body], schema: Body, path: str) -> Iterator[StatusCause]:
+def _refused_default(node: SchemaNode, path: str) -> Iterator[StatusCause]:
+    holder: Any = {"default": cloned(node.default)}
+    if pruning.prune(holder, SchemaNode(type="object", properties={"default": node})):
+        yield StatusCause.invalid(path, node.default, "must not have unknown fields")
+    for cause in pruning.validate(node.default, node, "") or validation_rules.refusals(
+        node.default, node
+    ):
+        whole = cause.field in ("", validation_rules.ROOT)
+        yield dataclasses.replace(cause, field=path if whole else f"{path}.{cause.field}")
+
+
+def _selectable(fields: Sequence[Body] | None, schema: Body, path: str) -> Iterator[StatusCause]:
+    if fields and len(fields) > _SELECTABLE_LIMIT:
+        yield StatusCause.too_many(path, len(fields), _SELECTABLE_LIMIT)
     seen = set()
-    if len(fields) > _SELECTABLE_LIMIT:
-        yield StatusCause(
-            "FieldValueTooMany",
-            path,
-            f"Too many: {len(fields)}: must have at most {_SELECTABLE_LIMIT} items",
-        )
-    for i, one in enumerate(fields):
-        said, at = one.get("jsonPath") or "", f"{path}[{i}].jsonPath"
+    for one, where in indexed(fields, path):
+        said = one.get("jsonPath") or ""
         if not said:
-            yield StatusCause.required(at)
-        elif not said.startswith((".", "[")):
-            word = re.split(r"[.\[]", said)[0]
-            yield StatusCause.invalid(
-                at, said, f"is an invalid path: expected [ or . but got: {word}"
-            )
-        elif (leaf := _leaf(said, schema)) is None:
-            yield StatusCause.invalid(
-                at, said, "is an invalid path: does not refer to a valid field"
-            )
-        elif leaf.get("type") not in ("string", "boolean", "integer"):
-            why = (
-                "must point to a field of type string, boolean or integer. Enum string fields "
-                "and strings with formats are allowed."
-            )
-            yield StatusCause.invalid(at, said, why)
+            yield StatusCause.required(f"{where}.jsonPath")
+        elif why := _unselectable(said, schema):
+            yield StatusCause.invalid(f"{where}.jsonPath", said, why)
         elif said in seen:
-            yield StatusCause.duplicate(at, said)
+            yield StatusCause.duplicate(f"{where}.jsonPath", said)
         seen.add(said)
+
+
+def _unselectable(json_path: str, schema: Body) -> str:
+    """Why nobody can select by what is at this path, or ""."""
+    if not json_path.startswith((".", "[")):
+        word = re.split(r"[.\[]", json_path)[0]
+        return f"is an invalid path: expected [ or . but got: {word}"
+    leaf = _leaf(json_path, schema)
+    if leaf is None:
+        return "is an invalid path: does not refer to a valid field"
+    if leaf.get("type") in ("string", "boolean", "integer"):
+        return ""
+    return (
+        "must point to a field of type string, boolean or integer. Enum string fields and "
+        "strings with formats are allowed."
+    )
 
 
 def _leaf(json_path: str, schema: Body) -> Body | None:
@@ -321,62 +310,31 @@ def _leaf(json_path: str, schema: Body) -> Body | None:
         or steps[0][0] == "metadata"
     ):
         return None
-    at: Body | None = schema
+    found: Body | None = schema
     for dotted, quoted in steps:
-        at = ((at or {}).get("properties") or {}).get(dotted or quoted)
-    return at
+        found = ((found or {}).get("properties") or {}).get(dotted or quoted)
+    return found
 
 
 # ---- stored versions and changes -----------------------------------------------------------------
 
 
-def _stored(body: Body) -> list[StatusCause]:
-    stored, versions = (
-        (body.get("status") or {}).get("storedVersions") or [],
-        body["spec"]["versions"],
-    )
-    shown, field = json.dumps(stored or None, separators=(",", ":")), "status.storedVersions"
+def _stored(body: Body) -> Iterator[StatusCause]:
+    field, versions = "status.storedVersions", body["spec"]["versions"]
+    stored = at(body, field)
     if not stored:
-        return [
-            StatusCause(
-                "FieldValueInvalid",
-                field,
-                f"Invalid value: {shown}: must have at least one stored version",
-            )
-        ]
-    known = {version["name"] for version in versions}
-    found = [
-        StatusCause.invalid(
-            f"{field}[{i}]",
-            name,
-            f"missing from spec.versions; {name} was previously a storage version, and must "
-            f"remain in spec.versions until a storage "
-            f"migration ensures no data remains persisted in {name} and removes {name} from "
-            f"status.storedVersions",
-        )
-        for i, name in enumerate(stored)
-        if name not in known
-    ]
+        yield StatusCause.invalid(field, None, "must have at least one stored version")
+        return
+    for name, where in indexed(stored, field):
+        if all(version["name"] != name for version in versions):
+            yield StatusCause.invalid(where, name, _NOT_SERVED.format(name))
     storage = next((version["name"] for version in reversed(versions) if version["storage"]), None)
     if storage and storage not in stored:
-        found.append(
-            StatusCause(
-                "FieldValueInvalid",
-                field,
-                f"Invalid value: {shown}: must have the storage version {storage}",
-            )
-        )
-    return found
+        yield StatusCause.invalid(field, stored, f"must have the storage version {storage}")
 
 
 def update_causes(new: Body, old: Body) -> Iterator[StatusCause]:
     """What may not change once the names are served."""
-    fixed: list[tuple[str, ...]] = [("group",), ("names", "plural")]
+    yield from unchanged(new, old, "spec.group", "spec.names.plural")
     if conditions.holds(old, "Established"):
-        fixed += [("scope",), ("names", "kind")]
-    for path in fixed:
-        now, before = new["spec"], old["spec"]
-        for key in path:
-            now, before = now.get(key), before.get(key)
-        if now != before:
-            yield StatusCause.invalid(".".join(("spec", *path)), now, "field is immutable")
+        yield from unchanged(new, old, "spec.scope", "spec.names.kind")

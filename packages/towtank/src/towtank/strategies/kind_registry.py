@@ -63,64 +63,56 @@ class _Own:
     scale: ScaleSubresource | None = None
 
 
-def _own() -> Mapping[str, _Own]:
-    """By qualified plural name; kinds that are not here do what all kinds do."""
-    return {
-        "pods": _Own(pod.PodStrategy(), generation=True),
-        "nodes": _Own(node_strategy.NodeStrategy()),
-        "namespaces": _Own(namespace_strategy.NamespaceStrategy()),
-        "events": _Own(event.EventStrategy()),
-        "secrets": _Own(config_kinds.SecretStrategy()),
-        "configmaps": _Own(config_kinds.ConfigMapStrategy()),
-        "persistentvolumes": _Own(storage_kinds.PersistentVolumeStrategy()),
-        "persistentvolumeclaims": _Own(storage_kinds.PersistentVolumeClaimStrategy()),
-        "services": _Own(services.ServiceStrategy()),
-        "endpoints": _Own(services.EndpointsStrategy()),
-        "podtemplates": _Own(workload.PodTemplateStrategy(), generation=True),
-        "replicationcontrollers": _Own(
-            workload.ReplicationControllerStrategy(), generation=True, scale=_SCALE
-        ),
-        "replicasets.apps": _Own(workload.ReplicaSetStrategy(), generation=True, scale=_SCALE),
-        "statefulsets.apps": _Own(workload.StatefulSetStrategy(), generation=True, scale=_SCALE),
-        "deployments.apps": _Own(workload.DeploymentStrategy(), generation=True, scale=_SCALE),
-        "daemonsets.apps": _Own(workload.DaemonSetStrategy(), generation=True),
-        "controllerrevisions.apps": _Own(workload.ControllerRevisionStrategy()),
-        "jobs.batch": _Own(workload.JobStrategy(), generation=True),
-        "storageclasses.storage.k8s.io": _Own(storage_kinds.StorageClassStrategy()),
-        "csinodes.storage.k8s.io": _Own(storage_kinds.CSINodeStrategy()),
-        "csidrivers.storage.k8s.io": _Own(storage_kinds.CSIDriverStrategy()),
-        "csistoragecapacities.storage.k8s.io": _Own(storage_kinds.CSIStorageCapacityStrategy()),
-        "volumeattachments.storage.k8s.io": _Own(storage_kinds.VolumeAttachmentStrategy()),
-        "poddisruptionbudgets.policy": _Own(policy.PodDisruptionBudgetStrategy(), generation=True),
-        "leases.coordination.k8s.io": _Own(policy.LeaseStrategy()),
-        "networkpolicies.networking.k8s.io": _Own(Strategy(), generation=True),
-        runtime_class.KEY: _Own(runtime_class.RuntimeClassStrategy()),
-        "priorityclasses.scheduling.k8s.io": _Own(priority_class.PriorityClassStrategy()),
-        crd.KEY: _Own(crd.CRDStrategy(), generation=True),
-        "deviceclasses.resource.k8s.io": _Own(
-            resource_claim.DeviceClassStrategy(), generation=True
-        ),
-        "resourceclaims.resource.k8s.io": _Own(resource_claim.ResourceClaimStrategy()),
-        "resourceclaimtemplates.resource.k8s.io": _Own(
-            resource_claim.ResourceClaimTemplateStrategy()
-        ),
-        "resourceslices.resource.k8s.io": _Own(
-            resource_claim.ResourceSliceStrategy(), generation=True
-        ),
-        "roles.rbac.authorization.k8s.io": _Own(rbac.RoleStrategy()),
-        "clusterroles.rbac.authorization.k8s.io": _Own(rbac.RoleStrategy()),
-        "rolebindings.rbac.authorization.k8s.io": _Own(rbac.RoleBindingStrategy()),
-        "clusterrolebindings.rbac.authorization.k8s.io": _Own(rbac.RoleBindingStrategy()),
-        "validatingwebhookconfigurations.admissionregistration.k8s.io": _Own(
-            rbac.WebhookConfigurationStrategy(), generation=True
-        ),
-    }
+_OWN: Final[Mapping[str, _Own]] = {
+    "pods": _Own(pod.PodStrategy(), generation=True),
+    "nodes": _Own(node_strategy.NodeStrategy()),
+    "namespaces": _Own(namespace_strategy.NamespaceStrategy()),
+    "events": _Own(event.EventStrategy()),
+    "secrets": _Own(config_kinds.SecretStrategy()),
+    "configmaps": _Own(config_kinds.ConfigMapStrategy()),
+    "persistentvolumes": _Own(storage_kinds.PersistentVolumeStrategy()),
+    "persistentvolumeclaims": _Own(storage_kinds.PersistentVolumeClaimStrategy()),
+    "services": _Own(services.ServiceStrategy()),
+    "endpoints": _Own(services.EndpointsStrategy()),
+    "podtemplates": _Own(workload.PodTemplateStrategy(), generation=True),
+    "replicationcontrollers": _Own(
+        workload.ReplicationControllerStrategy(), generation=True, scale=_SCALE
+    ),
+    "replicasets.apps": _Own(workload.ReplicaSetStrategy(), generation=True, scale=_SCALE),
+    "statefulsets.apps": _Own(workload.StatefulSetStrategy(), generation=True, scale=_SCALE),
+    "deployments.apps": _Own(workload.DeploymentStrategy(), generation=True, scale=_SCALE),
+    "daemonsets.apps": _Own(workload.DaemonSetStrategy(), generation=True),
+    "controllerrevisions.apps": _Own(workload.ControllerRevisionStrategy()),
+    "jobs.batch": _Own(workload.JobStrategy(), generation=True),
+    "storageclasses.storage.k8s.io": _Own(storage_kinds.StorageClassStrategy()),
+    "csinodes.storage.k8s.io": _Own(storage_kinds.CSINodeStrategy()),
+    "csidrivers.storage.k8s.io": _Own(storage_kinds.CSIDriverStrategy()),
+    "csistoragecapacities.storage.k8s.io": _Own(storage_kinds.CSIStorageCapacityStrategy()),
+    "volumeattachments.storage.k8s.io": _Own(storage_kinds.VolumeAttachmentStrategy()),
+    "poddisruptionbudgets.policy": _Own(policy.PodDisruptionBudgetStrategy(), generation=True),
+    "leases.coordination.k8s.io": _Own(policy.LeaseStrategy()),
+    "networkpolicies.networking.k8s.io": _Own(Strategy(), generation=True),
+    runtime_class.KEY: _Own(runtime_class.RuntimeClassStrategy()),
+    "priorityclasses.scheduling.k8s.io": _Own(priority_class.PriorityClassStrategy()),
+    crd.KEY: _Own(crd.CRDStrategy(), generation=True),
+    "deviceclasses.resource.k8s.io": _Own(resource_claim.DeviceClassStrategy(), generation=True),
+    "resourceclaims.resource.k8s.io": _Own(resource_claim.ResourceClaimStrategy()),
+    "resourceclaimtemplates.resource.k8s.io": _Own(resource_claim.ResourceClaimTemplateStrategy()),
+    "resourceslices.resource.k8s.io": _Own(resource_claim.ResourceSliceStrategy(), generation=True),
+    "roles.rbac.authorization.k8s.io": _Own(rbac.RoleStrategy()),
+    "clusterroles.rbac.authorization.k8s.io": _Own(rbac.RoleStrategy()),
+    "rolebindings.rbac.authorization.k8s.io": _Own(rbac.RoleBindingStrategy()),
+    "clusterrolebindings.rbac.authorization.k8s.io": _Own(rbac.RoleBindingStrategy()),
+    "validatingwebhookconfigurations.admissionregistration.k8s.io": _Own(
+        rbac.WebhookConfigurationStrategy(), generation=True
+    ),
+}
+"""By qualified plural name; kinds that are not here do what all kinds do."""
 
 
 def resources() -> list[APIResource]:
     """All, as they are served."""
-    own = _own()
-    served = [_joined(resource, own.get(resource.key)) for resource in schema_parser.served()]
+    served = [_joined(resource) for resource in schema_parser.served()]
     core = next(resource for resource in served if resource.key == "events")
     form = StorageMapping(
         dataclasses.replace(core, error_group=event.GROUP), event.to_stored, event.to_served
@@ -133,15 +125,14 @@ def resources() -> list[APIResource]:
     ]
 
 
-def _joined(resource: APIResource, own: _Own | None) -> APIResource:
-    own = own or _Own(Strategy())
-    shown = resource.key in _SHOWN_WHEN_REMOVED
+def _joined(resource: APIResource) -> APIResource:
+    own = _OWN.get(resource.key, _Own(Strategy()))
     return dataclasses.replace(
         resource,
         strategy=own.strategy,
         generation=own.generation,
         scale=own.scale,
-        shows_removed=shown,
+        shows_removed=resource.key in _SHOWN_WHEN_REMOVED,
     )
 
 

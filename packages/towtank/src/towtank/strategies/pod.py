@@ -10,8 +10,13 @@ from towtank.model import object_selectors
 from towtank.model.api_errors import StatusCause
 from towtank.model.kinds import Body, ObjectGetter, Strategy
 from towtank.strategies import priority_class, runtime_class
-from towtank.strategies.common import at, fill
-from towtank.strategies.pod_defaults import CONTAINERS, default_pod_spec, default_requests
+from towtank.strategies.common import at, fill, indexed
+from towtank.strategies.pod_defaults import (
+    CONTAINERS,
+    containers_of,
+    default_pod_spec,
+    default_requests,
+)
 from towtank.strategies.pod_validation import annotation_causes, pod_spec_causes
 
 _FINISHED: Final = ("Succeeded", "Failed")
@@ -23,6 +28,8 @@ _FIXED: Final = (
     "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"
     "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
 )
+_NO_CONTAINERS: Final = "pod updates may not add or remove containers"
+_FIXED_TOLERATION: Final = "existing toleration can not be modified except its tolerationSeconds"
 GATED: Final = "Scheduling is blocked due to non-empty scheduling gates"
 
 
@@ -124,14 +131,12 @@ class PodResizeStrategy(PodStrategy):
             for key in CONTAINERS
             for container in new["spec"].get(key) or ()
         }
-        new["spec"] = {
-            **old["spec"],
-            **{
-                key: [_resized(key, one, wanted) for one in old["spec"][key]]
-                for key in CONTAINERS
-                if key in old["spec"]
-            },
+        resized = {
+            key: [_resized(one, wanted.get((key, one["name"]), {})) for one in old["spec"][key]]
+            for key in CONTAINERS
+            if key in old["spec"]
         }
+        new["spec"] = {**old["spec"], **resized}
 
     def validate_update(self, new: Body, old: Body) -> Sequence[StatusCause]:
         """The class of service stays."""
@@ -167,8 +172,7 @@ class PodEphemeralContainersStrategy(PodStrategy):
         )
 
 
-def _resized(key: str, container: Body, wanted: dict[tuple[str, Any], Body]) -> Body:
-    asked = wanted.get((key, container["name"]), container)
+def _resized(container: Body, asked: Body) -> Body:
     return {
         **container,
         **{field: asked[field] for field in ("resources", "resizePolicy") if field in asked},
@@ -194,11 +198,7 @@ def _tolerate_lost_nodes(spec: Body) -> None:
 
 def qos(spec: Body) -> str:
     """The class of service: Guaranteed, Burstable or BestEffort."""
-    parts = [
-        container.get("resources") or {}
-        for key in CONTAINERS[:2]
-        for container in spec.get(key) or ()
-    ]
+    parts = [container.get("resources") or {} for container in containers_of(spec, CONTAINERS[:2])]
     if all(not _counted(part.get(which)) for part in parts for which in ("limits", "requests")):
         return "BestEffort"
     for part in parts:
@@ -226,59 +226,40 @@ def _counted(amounts: Body | None) -> dict[str, Any]:
 def _change_causes(new: Body, old: Body) -> Iterator[StatusCause]:
     for key in ("containers", "initContainers"):
         if len(new.get(key) or ()) != len(old.get(key) or ()):
-            yield StatusCause.forbidden(
-                f"spec.{key}", "pod updates may not add or remove containers"
-            )
+            yield StatusCause.forbidden(f"spec.{key}", _NO_CONTAINERS)
             return
     yield from _gate_changes(new, old)
     yield from _deadline_causes(new.get("activeDeadlineSeconds"), old.get("activeDeadlineSeconds"))
-    tolerations = [_without_seconds(toleration) for toleration in new.get("tolerations") or ()]
-    if any(
-        _without_seconds(toleration) not in tolerations
-        for toleration in old.get("tolerations") or ()
-    ):
-        yield StatusCause.forbidden(
-            "spec.tolerations",
-            "existing toleration can not be modified except its tolerationSeconds",
-        )
+    now, before = (
+        [_without_seconds(one) for one in spec.get("tolerations") or ()] for spec in (new, old)
+    )
+    if any(toleration not in now for toleration in before):
+        yield StatusCause.forbidden("spec.tolerations", _FIXED_TOLERATION)
         return
-    if _fixed(new, gated=bool(old.get("schedulingGates"))) != _fixed(
-        old, gated=bool(old.get("schedulingGates"))
-    ):
+    gated = bool(old.get("schedulingGates"))
+    if _fixed(new, gated=gated) != _fixed(old, gated=gated):
         yield StatusCause.forbidden("spec", _FIXED)
 
 
 def _gate_changes(new: Body, old: Body) -> Iterator[StatusCause]:
     known = [gate["name"] for gate in old.get("schedulingGates") or ()]
-    for index, gate in enumerate(new.get("schedulingGates") or ()):
+    for gate, where in indexed(new.get("schedulingGates"), "spec.schedulingGates"):
         if gate["name"] not in known:
             text = f"only deletion is allowed, but found new scheduling gate '{gate['name']}'"
-            yield StatusCause.forbidden(f"spec.schedulingGates[{index}].name", text)
-    if old.get("schedulingGates"):
-        selector = new.get("nodeSelector") or {}
-        if any(
-            selector.get(key) != value for key, value in (old.get("nodeSelector") or {}).items()
-        ):
-            yield StatusCause.invalid(
-                "spec.nodeSelector",
-                selector,
-                "only additions are allowed (no mutations or deletions)",
-            )
+            yield StatusCause.forbidden(f"{where}.name", text)
+    now, before = (spec.get("nodeSelector") or {} for spec in (new, old))
+    if known and not before.items() <= now.items():
+        text = "only additions are allowed (no mutations or deletions)"
+        yield StatusCause.invalid("spec.nodeSelector", now, text)
 
 
 def _deadline_causes(now: int | None, before: int | None) -> Iterator[StatusCause]:
-    if before is None:
-        return
-    if now is None:
-        yield StatusCause.invalid(
-            "spec.activeDeadlineSeconds",
-            None,
-            "must not update from a positive integer to nil value",
-        )
-    elif now > before:
-        yield StatusCause.invalid(
-            "spec.activeDeadlineSeconds", now, "must be less than or equal to previous value"
-        )
+    if before is not None and now is None:
+        text = "must not update from a positive integer to nil value"
+        yield StatusCause.invalid("spec.activeDeadlineSeconds", None, text)
+    elif before is not None and now is not None and now > before:
+        text = "must be less than or equal to previous value"
+        yield StatusCause.invalid("spec.activeDeadlineSeconds", now, text)
 
 
 def _without_seconds(toleration: Body) -> Body:

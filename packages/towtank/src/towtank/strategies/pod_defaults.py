@@ -2,14 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from towtank.model.kinds import Body
 from towtank.strategies.common import at, fill, read_quantities
 
 CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")
+_SPEC: Final = {
+    "restartPolicy": "Always",
+    "terminationGracePeriodSeconds": 30,
+    "dnsPolicy": "ClusterFirst",
+    "schedulerName": "default-scheduler",
+}
+_CONTAINER: Final = {
+    "terminationMessagePath": "/dev/termination-log",
+    "terminationMessagePolicy": "File",
+}
+_PROBE: Final = {
+    "timeoutSeconds": 1,
+    "periodSeconds": 10,
+    "successThreshold": 1,
+    "failureThreshold": 3,
+}
+_HTTP_GET: Final = {"path": "/", "scheme": "HTTP"}
+_FIELD: Final = {"apiVersion": "v1"}
 _PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
-_READABLE: Final = 0o644
+_ACTIONS: Final[Mapping[str, Mapping[str, Any]]] = {
+    **dict.fromkeys(_PROBES, _PROBE),
+    **{f"{probe}.httpGet": _HTTP_GET for probe in _PROBES},
+    **{f"{probe}.grpc": {"service": ""} for probe in _PROBES},
+    **{f"lifecycle.{hook}.httpGet": _HTTP_GET for hook in ("postStart", "preStop")},
+}
+"""Of a container: what somebody asks it, or does to it, by its path."""
+_READABLE: Final = {"defaultMode": 0o644}
+_VOLUME: Final[Mapping[str, Mapping[str, Any]]] = {
+    **dict.fromkeys(("configMap", "secret", "projected", "downwardAPI"), _READABLE),
+    "hostPath": {"type": ""},
+}
 _TOKEN_SECONDS: Final = 3600
 
 
@@ -22,61 +52,34 @@ def default_template(body: Body) -> None:
 
 def default_pod_spec(spec: Body, kind: str = "Pod") -> None:
     """What pods and templates have in common; ``kind`` is the whole object's."""
-    fill(
-        spec,
-        {
-            "restartPolicy": "Always",
-            "terminationGracePeriodSeconds": 30,
-            "dnsPolicy": "ClusterFirst",
-            "securityContext": {},
-            "schedulerName": "default-scheduler",
-        },
-    )
+    fill(spec, _SPEC)
+    fill(spec, {"securityContext": {}})
     if account := spec.get("serviceAccountName") or spec.get("serviceAccount"):
         spec["serviceAccountName"] = spec["serviceAccount"] = account
-    for key in CONTAINERS:
-        for container in spec.get(key) or ():
-            _default_container(container, kind)
-            if spec.get("hostNetwork"):
-                for port in container.get("ports") or ():
-                    fill(port, {"hostPort": port.get("containerPort")})
+    for container in containers_of(spec):
+        _default_container(container, kind)
+        if spec.get("hostNetwork"):
+            for port in container.get("ports") or ():
+                fill(port, {"hostPort": port.get("containerPort")})
     for volume in spec.get("volumes") or ():
         _default_volume(volume)
 
 
+def containers_of(spec: Body, kinds: Sequence[str] = CONTAINERS) -> list[Body]:
+    """The containers of a spec."""
+    return [container for kind in kinds for container in spec.get(kind) or ()]
+
+
 def _default_container(container: Body, kind: str) -> None:
-    fill(
-        container,
-        {
-            "imagePullPolicy": "Always" if _moves(container.get("image") or "") else "IfNotPresent",
-            "terminationMessagePath": "/dev/termination-log",
-            "terminationMessagePolicy": "File",
-            "resources": {},
-        },
-    )
+    pull = "Always" if _moves(container.get("image") or "") else "IfNotPresent"
+    fill(container, {"imagePullPolicy": pull, "resources": {}, **_CONTAINER})
     resources = container["resources"]
     read_quantities(kind, resources.get("limits"), resources.get("requests"))
     for port in container.get("ports") or ():
         fill(port, {"protocol": "TCP"})
     for variable in container.get("env") or ():
-        _default_field(at(variable, "valueFrom.fieldRef"))
-    for probe in (container.get(name) for name in _PROBES):
-        if probe is not None:
-            fill(
-                probe,
-                {
-                    "timeoutSeconds": 1,
-                    "periodSeconds": 10,
-                    "successThreshold": 1,
-                    "failureThreshold": 3,
-                },
-            )
-            _default_get(probe.get("httpGet"))
-            if probe.get("grpc") is not None:
-                fill(probe["grpc"], {"service": ""})
-    for hook in (container.get("lifecycle") or {}).values():
-        if isinstance(hook, dict):
-            _default_get(hook.get("httpGet"))
+        _fill_there(variable, {"valueFrom.fieldRef": _FIELD})
+    _fill_there(container, _ACTIONS)
 
 
 def _moves(image: str) -> bool:
@@ -87,34 +90,23 @@ def _moves(image: str) -> bool:
     return "@" not in last and last.partition(":")[2] in {"", "latest"}
 
 
-def _default_get(action: Body | None) -> None:
-    if action is not None:
-        fill(action, {"path": "/", "scheme": "HTTP"})
-
-
-def _default_field(reference: Body | None) -> None:
-    if reference is not None:
-        fill(reference, {"apiVersion": "v1"})
+def _fill_there(body: Body, values: Mapping[str, Mapping[str, Any]]) -> None:
+    """Fill in parts, by their paths, where they are there."""
+    for path, said in values.items():
+        if (part := at(body, path)) is not None:
+            fill(part, said)
 
 
 def _default_volume(volume: Body) -> None:
     if all(value is None for key, value in volume.items() if key != "name"):
         volume["emptyDir"] = {}
-    for kind in ("configMap", "secret", "projected", "downwardAPI"):
-        if volume.get(kind) is not None:
-            fill(volume[kind], {"defaultMode": _READABLE})
-    if volume.get("hostPath") is not None:
-        fill(volume["hostPath"], {"type": ""})
-    projected: list[Any] = at(volume, "projected.sources") or []
+    _fill_there(volume, _VOLUME)
+    projected: list[Body] = at(volume, "projected.sources") or []
     for source in projected:
-        if source.get("serviceAccountToken") is not None:
-            fill(source["serviceAccountToken"], {"expirationSeconds": _TOKEN_SECONDS})
-    for items in (
-        at(volume, "downwardAPI.items"),
-        *(at(source, "downwardAPI.items") for source in projected),
-    ):
-        for item in items or ():
-            _default_field(item.get("fieldRef"))
+        _fill_there(source, {"serviceAccountToken": {"expirationSeconds": _TOKEN_SECONDS}})
+    for holder in (volume, *projected):
+        for item in at(holder, "downwardAPI.items") or ():
+            _fill_there(item, {"fieldRef": _FIELD})
     if (claim := at(volume, "ephemeral.volumeClaimTemplate")) is not None:
         claim.setdefault("metadata", {})
         fill(claim.setdefault("spec", {}), {"volumeMode": "Filesystem"})
@@ -122,8 +114,7 @@ def _default_volume(volume: Body) -> None:
 
 def default_requests(spec: Body) -> None:
     """Of a pod, not of a template: what is limited is also requested."""
-    for key in CONTAINERS:
-        for container in spec.get(key) or ():
-            resources = container["resources"]
-            if limits := resources.get("limits"):
-                fill(resources.setdefault("requests", {}), limits)
+    for container in containers_of(spec):
+        resources = container["resources"]
+        if limits := resources.get("limits"):
+            fill(resources.setdefault("requests", {}), limits)

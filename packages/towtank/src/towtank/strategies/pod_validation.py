@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
 from kubefacts import names, quantities
 from towtank.model.api_errors import StatusCause
 from towtank.model.kinds import Body
 from towtank.strategies import node_affinity_rules
-from towtank.strategies.common import AT_LEAST_ZERO, at, invalid, one_of, port, unique
+from towtank.strategies.common import (
+    AT_LEAST_ZERO,
+    at,
+    indexed,
+    invalid,
+    named,
+    one_of,
+    port,
+    unique,
+)
 
 _RESTARTS: Final = ("Always", "OnFailure", "Never")
 _DNS: Final = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
 _PULLS: Final = ("Always", "IfNotPresent", "Never")
+_PREEMPTIONS: Final = ("PreemptLowerPriority", "Never")
 _MESSAGES: Final = ("File", "FallbackToLogsOnError")
 _PROTOCOLS: Final = ("TCP", "UDP", "SCTP")
 _STANDARD: Final = ("cpu", "memory", "ephemeral-storage")
@@ -47,79 +57,62 @@ def pod_spec_causes(
         yield StatusCause.required(f"{path}.containers")
     seen: set[str] = set()
     for key in ("containers", "initContainers"):
-        for index, container in enumerate(spec.get(key) or ()):
-            yield from _container_causes(container, f"{path}.{key}[{index}]", spec, seen)
+        for container, where in indexed(spec.get(key), f"{path}.{key}"):
+            yield from _container_causes(container, where, spec, seen)
     yield from one_of(spec.get("restartPolicy"), restarts, f"{path}.restartPolicy")
     yield from one_of(spec.get("dnsPolicy"), _DNS, f"{path}.dnsPolicy")
     yield from node_affinity_rules.causes(spec, path)
     if node := spec.get("nodeName"):
         yield from invalid(f"{path}.nodeName", node, names.dns_subdomain(node))
-    yield from one_of(
-        spec.get("preemptionPolicy"), ("PreemptLowerPriority", "Never"), f"{path}.preemptionPolicy"
-    )
+    yield from one_of(spec.get("preemptionPolicy"), _PREEMPTIONS, f"{path}.preemptionPolicy")
 
 
 def _volume_causes(spec: Body, path: str) -> Iterator[StatusCause]:
-    volumes = spec.get("volumes") or ()
-    yield from unique(
-        volumes, lambda volume: volume.get("name"), lambda index: f"{path}.volumes[{index}].name"
-    )
-    for index, volume in enumerate(volumes):
-        where = f"{path}.volumes[{index}]"
-        if not volume.get("name"):
-            yield StatusCause.required(f"{where}.name")
-        else:
-            yield from invalid(f"{where}.name", volume["name"], names.dns_label(volume["name"]))
-        if volume.get("persistentVolumeClaim") is not None and not at(
-            volume, "persistentVolumeClaim.claimName"
-        ):
+    volumes = list(indexed(spec.get("volumes"), f"{path}.volumes"))
+    yield from unique((volume.get("name"), f"{where}.name") for volume, where in volumes)
+    for volume, where in volumes:
+        yield from named(volume.get("name", ""), f"{where}.name", names.dns_label)
+        claim = volume.get("persistentVolumeClaim")
+        if claim is not None and not claim.get("claimName"):
             yield StatusCause.required(f"{where}.persistentVolumeClaim.claimName")
 
 
 def _container_causes(
     container: Body, path: str, spec: Body, seen: set[str]
 ) -> Iterator[StatusCause]:
-    yield from _named(container.get("name") or "", path, seen)
+    yield from _name_causes(container.get("name") or "", path, seen)
     if not container.get("image"):
         yield StatusCause.required(f"{path}.image")
-    yield from one_of(
-        container.get("terminationMessagePolicy"), _MESSAGES, f"{path}.terminationMessagePolicy"
-    )
-    for index, exposed in enumerate(container.get("ports") or ()):
-        yield from _port_causes(exposed, f"{path}.ports[{index}]")
+    policy = container.get("terminationMessagePolicy")
+    yield from one_of(policy, _MESSAGES, f"{path}.terminationMessagePolicy")
+    for exposed, where in indexed(container.get("ports"), f"{path}.ports"):
+        yield from _port_causes(exposed, where)
+    yield from _mount_causes(container, path, spec)
+    yield from one_of(container.get("imagePullPolicy"), _PULLS, f"{path}.imagePullPolicy")
+    yield from _sleep_causes(container, path, spec)
+    yield from _resource_causes(container.get("resources") or {}, f"{path}.resources", spec)
+
+
+def _mount_causes(container: Body, path: str, spec: Body) -> Iterator[StatusCause]:
     volumes = {volume.get("name") for volume in spec.get("volumes") or ()}
-    for index, mount in enumerate(container.get("volumeMounts") or ()):
-        where = f"{path}.volumeMounts[{index}]"
+    for mount, where in indexed(container.get("volumeMounts"), f"{path}.volumeMounts"):
         if mount.get("name") not in volumes:
-            yield StatusCause(
-                "FieldValueNotFound", f"{where}.name", f'Not found: "{mount.get("name", "")}"'
-            )
+            yield StatusCause.not_found(f"{where}.name", mount.get("name", ""))
         if not mount.get("mountPath"):
             yield StatusCause.required(f"{where}.mountPath")
-    yield from one_of(container.get("imagePullPolicy"), _PULLS, f"{path}.imagePullPolicy")
-    yield from _sleep_causes(
-        container.get("lifecycle") or {},
-        f"{path}.lifecycle",
-        spec.get("terminationGracePeriodSeconds"),
-    )
-    yield from _resource_causes(
-        container.get("resources") or {}, f"{path}.resources", at(spec, "resourceClaims") or ()
-    )
 
 
-def _sleep_causes(lifecycle: Body, path: str, grace: int | None) -> Iterator[StatusCause]:
+def _sleep_causes(container: Body, path: str, spec: Body) -> Iterator[StatusCause]:
+    grace = spec.get("terminationGracePeriodSeconds")
     for hook in ("postStart", "preStop"):
-        seconds = at(lifecycle, f"{hook}.sleep.seconds")
+        seconds = at(container, f"lifecycle.{hook}.sleep.seconds")
         if seconds is not None and grace is not None and not 0 <= seconds <= grace:
             text = f"must be non-negative and less than terminationGracePeriodSeconds ({grace})"
-            yield StatusCause.invalid(f"{path}.{hook}.sleep", seconds, text)
+            yield StatusCause.invalid(f"{path}.lifecycle.{hook}.sleep", seconds, text)
 
 
-def _named(name: str, path: str, seen: set[str]) -> Iterator[StatusCause]:
-    if not name:
-        yield StatusCause.required(f"{path}.name")
-    else:
-        yield from invalid(f"{path}.name", name, names.dns_label(name))
+def _name_causes(name: str, path: str, seen: set[str]) -> Iterator[StatusCause]:
+    yield from named(name, f"{path}.name", names.dns_label)
     if name and name in seen:
         yield StatusCause.duplicate(f"{path}.name", name)
     seen.add(name)
@@ -135,21 +128,17 @@ def _port_causes(exposed: Body, path: str) -> Iterator[StatusCause]:
     yield from one_of(exposed.get("protocol"), _PROTOCOLS, f"{path}.protocol")
 
 
-def _resource_causes(resources: Body, path: str, claims: Sequence[Any]) -> Iterator[StatusCause]:
+def _resource_causes(resources: Body, path: str, spec: Body) -> Iterator[StatusCause]:
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
     for part, amounts in (("limits", limits), ("requests", requests)):
         for name, amount in amounts.items():
             yield from _amount_causes(name, amount, f"{path}.{part}[{name}]")
     for name, amount in requests.items():
         yield from _against_limit(name, amount, limits.get(name), path)
-    declared = {claim.get("name") for claim in claims}
-    for index, claim in enumerate(resources.get("claims") or ()):
+    declared = {claim.get("name") for claim in spec.get("resourceClaims") or ()}
+    for claim, where in indexed(resources.get("claims"), f"{path}.claims"):
         if claim.get("name") not in declared:
-            yield StatusCause(
-                "FieldValueNotFound",
-                f"{path}.claims[{index}]",
-                f'Not found: "{claim.get("name", "")}"',
-            )
+            yield StatusCause.not_found(where, claim.get("name", ""))
 
 
 def _amount_causes(name: str, amount: str, field: str) -> Iterator[StatusCause]:
@@ -175,11 +164,8 @@ def _against_limit(name: str, amount: str, limit: str | None, path: str) -> Iter
     if limit is None:
         if whole:
             yield StatusCause.required(f"{path}.limits", _OVERCOMMIT)
-    elif whole and quantities.exact(amount) != quantities.exact(limit):
-        yield StatusCause.invalid(
-            f"{path}.requests", amount, f"must be equal to {name} limit of {limit}"
-        )
-    elif quantities.exact(amount) > quantities.exact(limit):
-        yield StatusCause.invalid(
-            f"{path}.requests", amount, f"must be less than or equal to {name} limit of {limit}"
-        )
+        return
+    wanted, most = quantities.exact(amount), quantities.exact(limit)
+    if wanted > most or (whole and wanted != most):
+        text = f"must be {'' if whole else 'less than or '}equal to {name} limit of {limit}"
+        yield StatusCause.invalid(f"{path}.requests", amount, text)

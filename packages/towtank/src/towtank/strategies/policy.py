@@ -10,6 +10,7 @@ from towtank.model.api_errors import StatusCause
 from towtank.model.kinds import Body, Strategy
 from towtank.strategies.common import AT_LEAST_ZERO, at, at_least_zero, one_of
 
+_POLICIES: Final = ("AlwaysAllow", "IfHealthyBudget")
 _PERCENT: Final = re.compile("[0-9]+%")
 _PERCENT_TEXT: Final = (
     "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or "
@@ -35,28 +36,23 @@ class PodDisruptionBudgetStrategy(Strategy):
 
     def validate(self, body: Body) -> Sequence[StatusCause]:
         """One limit, of pods or of percents."""
-        spec, causes = body["spec"], []
-        if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
-            shown = {
-                "MinAvailable": spec["minAvailable"],
-                "Selector": spec.get("selector"),
-                "MaxUnavailable": spec["maxUnavailable"],
-                "UnhealthyPodEvictionPolicy": spec.get("unhealthyPodEvictionPolicy"),
-            }
-            causes.append(
-                StatusCause.invalid(
-                    "spec", shown, "minAvailable and maxUnavailable cannot be both set"
-                )
-            )
-        for key in ("minAvailable", "maxUnavailable"):
-            causes += _limit_causes(spec.get(key), f"spec.{key}")
-        policies = ("AlwaysAllow", "IfHealthyBudget")
-        return [
-            *causes,
-            *one_of(
-                spec.get("unhealthyPodEvictionPolicy"), policies, "spec.unhealthyPodEvictionPolicy"
-            ),
-        ]
+        return tuple(_budget_causes(body["spec"]))
+
+
+def _budget_causes(spec: Body) -> Iterator[StatusCause]:
+    if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
+        shown = {
+            "MinAvailable": spec["minAvailable"],
+            "Selector": spec.get("selector"),
+            "MaxUnavailable": spec["maxUnavailable"],
+            "UnhealthyPodEvictionPolicy": spec.get("unhealthyPodEvictionPolicy"),
+        }
+        text = "minAvailable and maxUnavailable cannot be both set"
+        yield StatusCause.invalid("spec", shown, text)
+    for key in ("minAvailable", "maxUnavailable"):
+        yield from _limit_causes(spec.get(key), f"spec.{key}")
+    policy = spec.get("unhealthyPodEvictionPolicy")
+    yield from one_of(policy, _POLICIES, "spec.unhealthyPodEvictionPolicy")
 
 
 def _limit_causes(value: object, field: str) -> Iterator[StatusCause]:

@@ -7,7 +7,7 @@ from typing import Final
 
 from towtank.model.api_errors import StatusCause, forbidden
 from towtank.model.kinds import Body, ObjectGetter, Strategy
-from towtank.strategies.common import fill, one_of, unchanged
+from towtank.strategies.common import fill, one_of, pod_refused, unchanged
 
 GROUP: Final = "scheduling.k8s.io"
 PLURAL: Final = "priorityclasses"
@@ -43,14 +43,12 @@ class PriorityClassStrategy(Strategy):
 
     def admit(self, body: Body, reads: ObjectGetter) -> None:
         """A second default is refused."""
-        if body.get("globalDefault"):
-            for other in reads.every(f"{PLURAL}.{GROUP}"):
-                if other.get("globalDefault"):
-                    text = (
-                        f"PriorityClass {other['metadata']['name']} is already marked as "
-                        f"default. Only one default can exist"
-                    )
-                    raise forbidden(PLURAL, GROUP, body["metadata"]["name"], text)
+        if body.get("globalDefault") and (other := _default_class(reads)):
+            text = (
+                f"PriorityClass {other['metadata']['name']} is already marked as "
+                f"default. Only one default can exist"
+            )
+            raise forbidden(PLURAL, GROUP, body["metadata"]["name"], text)
 
     def prepare_create(self, body: Body) -> None:
         """A generation that never changes."""
@@ -85,45 +83,34 @@ def resolve(pod: Body, reads: ObjectGetter) -> None:
     """Give a new pod its class' priority and policy. Raises ApiError when there is no such class,
     or the pod has a mind of its own.
     """
-    spec, name = pod["spec"], pod["metadata"].get("name") or ""
-    chosen = _class_of(spec, reads)
-    if chosen is None:
-        if spec.get("priorityClassName"):
-            raise forbidden(
-                "pods",
-                "",
-                name,
-                f"no PriorityClass with name {spec['priorityClassName']} was found",
-            )
-        priority, policy = 0, _PREEMPT
-    else:
+    spec, chosen = pod["spec"], _class_of(pod, reads)
+    priority, policy = 0, _PREEMPT
+    if chosen:
         spec["priorityClassName"] = chosen["metadata"]["name"]
         priority, policy = chosen["value"], chosen.get("preemptionPolicy", _PREEMPT)
-    why = (
-        "must not be provided in pod spec; priority admission controller computed {} from the "
-        "given PriorityClass name"
-    )
-    if spec.get("priority") not in {None, priority}:
-        raise forbidden(
-            "pods",
-            "",
-            name,
-            f"the integer value of priority ({spec['priority']}) {why.format(priority)}",
-        )
-    if spec.get("preemptionPolicy") not in {None, policy}:
-        raise forbidden(
-            "pods",
-            "",
-            name,
-            (
-                f"the string value of PreemptionPolicy ({spec['preemptionPolicy']}) "
-                f"{why.format(policy)}"
-            ),
-        )
+    _require_computed(pod, "priority", priority, "integer value of priority")
+    _require_computed(pod, "preemptionPolicy", policy, "string value of PreemptionPolicy")
     spec |= {"priority": priority, "preemptionPolicy": policy}
 
 
-def _class_of(spec: Body, reads: ObjectGetter) -> Body | None:
-    if name := spec.get("priorityClassName"):
-        return reads.find(f"{PLURAL}.{GROUP}", "", name)
+def _require_computed(pod: Body, field: str, computed: object, what: str) -> None:
+    said = pod["spec"].get(field)
+    if said not in {None, computed}:
+        why = (
+            f"the {what} ({said}) must not be provided in pod spec; priority admission controller "
+            f"computed {computed} from the given PriorityClass name"
+        )
+        raise pod_refused(pod, why)
+
+
+def _class_of(pod: Body, reads: ObjectGetter) -> Body | None:
+    name = pod["spec"].get("priorityClassName")
+    if not name:
+        return _default_class(reads)
+    if found := reads.find(f"{PLURAL}.{GROUP}", "", name):
+        return found
+    raise pod_refused(pod, f"no PriorityClass with name {name} was found")
+
+
+def _default_class(reads: ObjectGetter) -> Body | None:
     return next((one for one in reads.every(f"{PLURAL}.{GROUP}") if one.get("globalDefault")), None)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from kubefacts import names
 from towtank.model.api_errors import StatusCause
 from towtank.model.kinds import Body, Strategy
-from towtank.strategies.common import fill, one_of
+from towtank.strategies.common import fill, indexed, one_of
 
 _GROUP: Final = "rbac.authorization.k8s.io"
 _SUBJECTS: Final = ("ServiceAccount", "User", "Group")
@@ -47,25 +47,16 @@ class RoleBindingStrategy(Strategy):
 
     def validate(self, body: Body) -> Sequence[StatusCause]:
         """A role is named; a ClusterRoleBinding's is a ClusterRole."""
-        role, kinds = (
-            body["roleRef"],
-            ("Role", "ClusterRole") if body["kind"] == "RoleBinding" else ("ClusterRole",),
-        )
+        clusterwide, role = body["kind"] == "ClusterRoleBinding", body["roleRef"]
+        kinds = ("ClusterRole",) if clusterwide else ("Role", "ClusterRole")
         causes = [
             *one_of(role["apiGroup"], (_GROUP,), "roleRef.apiGroup"),
             *one_of(role.get("kind") or "", kinds, "roleRef.kind"),
         ]
-        causes += [] if role.get("name") else [StatusCause.required("roleRef.name")]
-        for index, subject in enumerate(body.get("subjects") or ()):
-            at = f"subjects[{index}]"
-            causes += [] if subject.get("name") else [StatusCause.required(f"{at}.name")]
-            causes += one_of(kind := subject.get("kind") or "", _SUBJECTS, f"{at}.kind")
-            if (
-                kind == "ServiceAccount"
-                and body["kind"] == "ClusterRoleBinding"
-                and not subject.get("namespace")
-            ):
-                causes.append(StatusCause.required(f"{at}.namespace"))
+        if not role.get("name"):
+            causes.append(StatusCause.required("roleRef.name"))
+        for subject, where in indexed(body.get("subjects"), "subjects"):
+            causes += _subject_causes(subject, where, clusterwide=clusterwide)
         return causes
 
     def validate_update(self, new: Body, old: Body) -> Sequence[StatusCause]:
@@ -77,6 +68,15 @@ class RoleBindingStrategy(Strategy):
             for name, key in (("APIGroup", "apiGroup"), ("Kind", "kind"), ("Name", "name"))
         }
         return (StatusCause.invalid("roleRef", shown, "cannot change roleRef"),)
+
+
+def _subject_causes(subject: Body, path: str, *, clusterwide: bool) -> Iterator[StatusCause]:
+    kind = subject.get("kind") or ""
+    if not subject.get("name"):
+        yield StatusCause.required(f"{path}.name")
+    yield from one_of(kind, _SUBJECTS, f"{path}.kind")
+    if kind == "ServiceAccount" and clusterwide and not subject.get("namespace"):
+        yield StatusCause.required(f"{path}.namespace")
 
 
 class WebhookConfigurationStrategy(Strategy):

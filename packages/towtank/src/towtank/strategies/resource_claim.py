@@ -8,10 +8,18 @@ from typing import Any, Final
 from towtank.model import object_selectors
 from towtank.model.api_errors import StatusCause
 from towtank.model.kinds import META, Body, Strategy
-from towtank.strategies.common import IMMUTABLE, at, fill, read_quantities, unchanged, unique
+from towtank.strategies.common import (
+    IMMUTABLE,
+    at,
+    fill,
+    indexed,
+    read_quantities,
+    unchanged,
+    unique,
+)
 
 _EXACTLY: Final = "ExactCount"
-_WAYS: Final = ("exactly", "firstAvailable")
+_ONE_WAY: Final = "exactly one of `exactly` or `firstAvailable` is required"
 _RESULT: Final = (
     *("request", "driver", "pool", "device", "adminAccess", "tolerations"),
     *("bindingConditions", "bindingFailureConditions", "shareID", "consumedCapacity"),
@@ -35,58 +43,40 @@ def _default_claim_spec(spec: Body) -> None:
 
 
 def _request_causes(spec: Body, path: str) -> Iterator[StatusCause]:
-    for index, request in enumerate(at(spec, "devices.requests") or ()):
-        where, ways = (
-            f"{path}.devices.requests[{index}]",
-            [way for way in _WAYS if request.get(way)],
-        )
+    for request, where in indexed(at(spec, "devices.requests"), f"{path}.devices.requests"):
+        ways = sum(bool(request.get(way)) for way in ("exactly", "firstAvailable"))
         if not ways:
-            yield StatusCause.required(
-                where, "exactly one of `exactly` or `firstAvailable` is required"
-            )
-        elif len(ways) > 1:
-            yield StatusCause.invalid(
-                where,
-                None,
-                (
-                    "exactly one of `exactly` or `firstAvailable` is required, but multiple "
-                    "fields are set"
-                ),
-            )
+            yield StatusCause.required(where, _ONE_WAY)
+        elif ways > 1:
+            yield StatusCause.invalid(where, None, f"{_ONE_WAY}, but multiple fields are set")
 
 
 def _status_causes(new: Body, old: Body) -> Iterator[StatusCause]:
-    allocation, consumers = at(new, "status.allocation"), at(new, "status.reservedFor") or ()
-    before = at(old, "status.allocation")
+    allocation, before = at(new, "status.allocation"), at(old, "status.allocation")
     if allocation and before and allocation != before:
         yield StatusCause.invalid("status.allocation", _shown(allocation), IMMUTABLE)
     elif allocation and not before:
-        yield from _result_causes(new["spec"], at(allocation, "devices.results") or ())
+        yield from _result_causes(new["spec"], at(allocation, "devices.results"))
+    consumers = list(indexed(at(new, "status.reservedFor"), "status.reservedFor"))
     if consumers and not allocation:
         yield StatusCause.forbidden("status.reservedFor", _NOT_ALLOCATED)
-    for index, consumer in enumerate(consumers):
+    for consumer, where in consumers:
         for field in ("resource", "name", "uid"):
             if not consumer.get(field):
-                yield StatusCause.required(f"status.reservedFor[{index}].{field}")
-    yield from unique(
-        consumers, lambda one: one.get("uid"), lambda index: f"status.reservedFor[{index}]"
-    )
+                yield StatusCause.required(f"{where}.{field}")
+    yield from unique((consumer.get("uid"), where) for consumer, where in consumers)
 
 
-def _result_causes(spec: Body, results: Sequence[Body]) -> Iterator[StatusCause]:
+def _result_causes(spec: Body, results: Sequence[Body] | None) -> Iterator[StatusCause]:
     requests = at(spec, "devices.requests") or ()
     names = {one["name"] for one in requests} | {
         f"{one['name']}/{inner['name']}"
         for one in requests
         for inner in one.get("firstAvailable") or ()
     }
-    for index, result in enumerate(results):
-        if result.get("request") not in names:
-            yield StatusCause.invalid(
-                f"status.allocation.devices.results[{index}].request",
-                result.get("request", ""),
-                _NO_REQUEST,
-            )
+    for result, where in indexed(results, "status.allocation.devices.results"):
+        if (name := result.get("request", "")) not in names:
+            yield StatusCause.invalid(f"{where}.request", name, _NO_REQUEST)
 
 
 def _shown(allocation: Body) -> Body:

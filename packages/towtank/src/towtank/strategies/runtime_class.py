@@ -6,9 +6,16 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from kubefacts import names, quantities
-from towtank.model.api_errors import StatusCause, forbidden
+from towtank.model.api_errors import StatusCause
 from towtank.model.kinds import Body, ObjectGetter, Strategy
-from towtank.strategies.common import AT_LEAST_ZERO, at, invalid, read_quantities, unchanged
+from towtank.strategies.common import (
+    AT_LEAST_ZERO,
+    at,
+    named,
+    pod_refused,
+    read_quantities,
+    unchanged,
+)
 
 KEY: Final = "runtimeclasses.node.k8s.io"
 _NOT_ITS_OWN: Final = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"
@@ -34,10 +41,7 @@ class RuntimeClassStrategy(Strategy):
 
 
 def _causes(body: Body) -> Iterator[StatusCause]:
-    if handler := body.get("handler"):
-        yield from invalid("handler", handler, names.dns_label(handler))
-    else:
-        yield StatusCause.required("handler")
+    yield from named(body.get("handler", ""), "handler", names.dns_label)
     for name, amount in (at(body, "overhead.podFixed") or {}).items():
         if quantities.exact(amount) < 0:
             yield StatusCause.invalid(f"overhead.limits[{name}]", amount, AT_LEAST_ZERO)
@@ -51,10 +55,10 @@ def resolve(pod: Body, reads: ObjectGetter) -> None:
     if name := spec.get("runtimeClassName"):
         chosen = reads.find(KEY, "", name)
         if chosen is None:
-            _refuse(pod, f'pod rejected: RuntimeClass "{name}" not found')
+            raise pod_refused(pod, f'pod rejected: RuntimeClass "{name}" not found')
     overhead = at(chosen, "overhead.podFixed")
     if spec.get("overhead") and spec["overhead"] != overhead:
-        _refuse(pod, _NOT_ITS_OWN if overhead else _NOBODYS)
+        raise pod_refused(pod, _NOT_ITS_OWN if overhead else _NOBODYS)
     if overhead:
         spec["overhead"] = dict(overhead)
     _place(pod, at(chosen, "scheduling") or {})
@@ -65,19 +69,13 @@ def _place(pod: Body, scheduling: Body) -> None:
     for key, value in selector.items():
         said = (spec.get("nodeSelector") or {}).get(key, value)
         if said != value:
-            _refuse(
-                pod,
-                (
-                    f"conflict: runtimeClass.scheduling.nodeSelector[{key}] = {value}; "
-                    f"pod.spec.nodeSelector[{key}] = {said}"
-                ),
+            why = (
+                f"conflict: runtimeClass.scheduling.nodeSelector[{key}] = {value}; "
+                f"pod.spec.nodeSelector[{key}] = {said}"
             )
+            raise pod_refused(pod, why)
     if selector:
         spec["nodeSelector"] = {**(spec.get("nodeSelector") or {}), **selector}
     tolerations = spec.get("tolerations") or []
     if added := [one for one in scheduling.get("tolerations") or () if one not in tolerations]:
         spec["tolerations"] = [*tolerations, *added]
-
-
-def _refuse(pod: Body, why: str) -> None:
-    raise forbidden("pods", "", pod["metadata"].get("name") or "", why)

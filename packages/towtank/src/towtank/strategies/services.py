@@ -10,7 +10,7 @@ from kubefacts import names
 from towtank.model import metadata_rules, object_selectors
 from towtank.model.api_errors import StatusCause
 from towtank.model.kinds import Body, ObjectGetter, Strategy
-from towtank.strategies.common import at, fill, invalid, one_of, port
+from towtank.strategies.common import at, fill, indexed, named, one_of, port
 
 _TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 _ADDRESSES: Final = ipaddress.IPv4Network("10.96.0.0/16")
@@ -50,22 +50,11 @@ class ServiceStrategy(Strategy):
         fill(spec, {"ipFamilies": ["IPv4"], "ipFamilyPolicy": "SingleStack"})
         if not spec.get("clusterIP"):
             taken = {at(other, "spec.clusterIP") for other in others}
-            spec["clusterIP"] = next(
-                str(address) for address in _ADDRESSES.hosts() if str(address) not in taken
-            )
+            free = (str(one) for one in _ADDRESSES.hosts() if str(one) not in taken)
+            spec["clusterIP"] = next(free)
         spec["clusterIPs"] = [spec["clusterIP"]]
         if spec["type"] in {"NodePort", "LoadBalancer"}:
-            used = {
-                exposed.get("nodePort")
-                for service in (*others, body)
-                for exposed in at(service, "spec.ports") or ()
-            }
-            for exposed in spec.get("ports") or ():
-                if not exposed.get("nodePort"):
-                    exposed["nodePort"] = next(
-                        number for number in range(_FIRST_NODE_PORT, 1 << 16) if number not in used
-                    )
-                    used.add(exposed["nodePort"])
+            _give_node_ports(spec, others)
 
     def prepare_create(self, body: Body) -> None:
         """No load balancer is there."""
@@ -82,16 +71,13 @@ class ServiceStrategy(Strategy):
     def validate(self, body: Body) -> Sequence[StatusCause]:
         """Refuse wrong ports, among others."""
         spec, causes = body["spec"], []
-        if (
-            not spec.get("ports")
-            and spec.get("clusterIP") != _HEADLESS
-            and spec["type"] != "ExternalName"
-        ):
+        external, ports = spec["type"] == "ExternalName", spec.get("ports") or ()
+        if not ports and spec.get("clusterIP") != _HEADLESS and not external:
             causes.append(StatusCause.required("spec.ports"))
-        causes += _port_causes(spec.get("ports") or ())
+        causes += _port_causes(ports)
         causes += one_of(spec["type"], _TYPES, "spec.type")
         causes += metadata_rules.label_causes(spec.get("selector") or {}, "spec.selector")
-        if spec["type"] == "ExternalName" and not spec.get("externalName"):
+        if external and not spec.get("externalName"):
             causes.append(StatusCause.required("spec.externalName"))
         return causes
 
@@ -103,17 +89,25 @@ class ServiceStrategy(Strategy):
         return ()
 
 
+def _give_node_ports(spec: Body, others: Sequence[Body]) -> None:
+    """The first ports that no service has."""
+    specs = (*(other["spec"] for other in others), spec)
+    used = {exposed.get("nodePort") for one in specs for exposed in one.get("ports") or ()}
+    free = (port for port in range(_FIRST_NODE_PORT, 1 << 16) if port not in used)
+    for exposed in spec.get("ports") or ():
+        if not exposed.get("nodePort"):
+            exposed["nodePort"] = next(free)
+
+
 def _port_causes(ports: Sequence[Body]) -> Iterator[StatusCause]:
     seen = set()
-    for index, exposed in enumerate(ports):
-        path, name = f"spec.ports[{index}]", exposed.get("name") or ""
-        if not name and len(ports) > 1:
-            yield StatusCause.required(f"{path}.name")
-        elif name:
-            yield from invalid(f"{path}.name", name, names.dns_label(name))
-            if name in seen:
-                yield StatusCause.duplicate(f"{path}.name", name)
-            seen.add(name)
+    for exposed, path in indexed(ports, "spec.ports"):
+        name = exposed.get("name") or ""
+        if name or len(ports) > 1:
+            yield from named(name, f"{path}.name", names.dns_label)
+        if name and name in seen:
+            yield StatusCause.duplicate(f"{path}.name", name)
+        seen.add(name)
         yield from port(exposed.get("port"), f"{path}.port")
         if isinstance(target := exposed.get("targetPort"), int):
             yield from port(target, f"{path}.targetPort")

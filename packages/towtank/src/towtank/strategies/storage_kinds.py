@@ -43,15 +43,12 @@ class StorageClassStrategy(Strategy):
     def validate(self, body: Body) -> Sequence[StatusCause]:
         """Somebody has to do it."""
         causes = [] if body["provisioner"] else [StatusCause.required("provisioner")]
-        causes += one_of(body["reclaimPolicy"], ("Delete", "Retain"), "reclaimPolicy")
-        return [
-            *causes,
-            *one_of(
-                body["volumeBindingMode"],
-                ("Immediate", "WaitForFirstConsumer"),
-                "volumeBindingMode",
-            ),
-        ]
+        for field, choices in (
+            ("reclaimPolicy", ("Delete", "Retain")),
+            ("volumeBindingMode", ("Immediate", "WaitForFirstConsumer")),
+        ):
+            causes += one_of(body[field], choices, field)
+        return causes
 
     def validate_update(self, new: Body, old: Body) -> Sequence[StatusCause]:
         """A class means the same as long as it is there."""
@@ -76,19 +73,17 @@ class PersistentVolumeClaimStrategy(Strategy):
 
     def admit(self, body: Body, reads: ObjectGetter) -> None:
         """Who names no class gets the default one; of several the newest."""
-        if body["spec"].get("storageClassName") is not None or _OLD_CLASS in (
-            body["metadata"].get("annotations") or {}
-        ):
+        spec, annotations = body["spec"], body["metadata"].get("annotations") or {}
+        if spec.get("storageClassName") is not None or _OLD_CLASS in annotations:
             return
         classes = [one["metadata"] for one in reads.every("storageclasses.storage.k8s.io")]
         defaults = [
             one for one in classes if (one.get("annotations") or {}).get(_DEFAULT_CLASS) == "true"
         ]
-        defaults.sort(key=lambda one: one["name"])
         if defaults:
-            body["spec"]["storageClassName"] = max(
-                defaults, key=lambda one: str(one["creationTimestamp"])
-            )["name"]
+            defaults.sort(key=lambda one: one["name"])
+            newest = max(defaults, key=lambda one: str(one["creationTimestamp"]))
+            spec["storageClassName"] = newest["name"]
 
     def prepare_create(self, body: Body) -> None:
         """Waiting for a volume."""
@@ -96,12 +91,8 @@ class PersistentVolumeClaimStrategy(Strategy):
 
     def validate(self, body: Body) -> Sequence[StatusCause]:
         """How much, and for how many."""
-        spec, causes = body["spec"], []
-        if not spec.get("accessModes"):
-            causes.append(
-                StatusCause.required("spec.accessModes", "at least 1 access mode is required")
-            )
-        causes += _mode_causes(spec)
+        spec = body["spec"]
+        causes = [*_mode_causes(spec, "at least 1 access mode is required")]
         if "storage" not in (spec["resources"].get("requests") or {}):
             causes.append(StatusCause.required("spec.resources[storage]"))
         return [*causes, *one_of(spec["volumeMode"], ("Block", "Filesystem"), "spec.volumeMode")]
@@ -120,8 +111,11 @@ class PersistentVolumeClaimStrategy(Strategy):
         return () if now == before else (StatusCause.forbidden("spec", _CLAIM_FIXED),)
 
 
-def _mode_causes(spec: Body) -> Iterator[StatusCause]:
-    for mode in spec.get("accessModes") or ():
+def _mode_causes(spec: Body, unsaid: str = "") -> Iterator[StatusCause]:
+    modes = spec.get("accessModes")
+    if not modes:
+        yield StatusCause.required("spec.accessModes", unsaid)
+    for mode in modes or ():
         yield from one_of(mode, _MODES, "spec.accessModes")
 
 
@@ -143,30 +137,7 @@ class PersistentVolumeStrategy(Strategy):
 
     def validate(self, body: Body) -> Sequence[StatusCause]:
         """One source, its size, and for how many."""
-        spec, causes = body["spec"], []
-        if not spec.get("accessModes"):
-            causes.append(StatusCause.required("spec.accessModes"))
-        causes += _mode_causes(spec)
-        if not spec.get("capacity"):
-            causes += [
-                StatusCause.required("spec.capacity"),
-                StatusCause.unsupported("spec.capacity", None, ("storage",)),
-            ]
-        sources = _sources(spec)
-        if not sources:
-            causes.append(StatusCause.required("spec", "must specify a volume type"))
-        if required := at(spec, "nodeAffinity.required"):
-            causes += node_selector_causes(required, "spec.nodeAffinity.required")
-        elif "local" in sources:
-            causes.append(
-                StatusCause.required("spec.nodeAffinity", "Local volume requires node affinity")
-            )
-        causes += one_of(
-            spec["persistentVolumeReclaimPolicy"],
-            ("Delete", "Recycle", "Retain"),
-            "spec.persistentVolumeReclaimPolicy",
-        )
-        return causes
+        return tuple(_volume_causes(body["spec"]))
 
     def validate_update(self, new: Body, old: Body) -> Sequence[StatusCause]:
         """The volume behind it is immutable."""
@@ -177,6 +148,22 @@ class PersistentVolumeStrategy(Strategy):
         if at(old, "spec.nodeAffinity"):
             causes += unchanged(new, old, "spec.nodeAffinity")
         return [*causes, *unchanged(new, old, "spec.volumeMode")]
+
+
+def _volume_causes(spec: Body) -> Iterator[StatusCause]:
+    yield from _mode_causes(spec)
+    if not spec.get("capacity"):
+        yield StatusCause.required("spec.capacity")
+        yield StatusCause.unsupported("spec.capacity", None, ("storage",))
+    sources = _sources(spec)
+    if not sources:
+        yield StatusCause.required("spec", "must specify a volume type")
+    if required := at(spec, "nodeAffinity.required"):
+        yield from node_selector_causes(required, "spec.nodeAffinity.required")
+    elif "local" in sources:
+        yield StatusCause.required("spec.nodeAffinity", "Local volume requires node affinity")
+    policy = "persistentVolumeReclaimPolicy"
+    yield from one_of(spec[policy], ("Delete", "Recycle", "Retain"), f"spec.{policy}")
 
 
 def _sources(spec: Body) -> Body:

@@ -18,6 +18,8 @@ from towtank.strategies.storage_kinds import default_claim_spec
 _QUARTER: Final = "25%"
 _MISMATCH: Final = "`selector` does not match template `labels`"
 _TEMPLATE_LABELS: Final = "spec.template.metadata.labels"
+_RESTARTS: Final = "spec.template.spec.restartPolicy"
+_RETENTION: Final = "persistentVolumeClaimRetentionPolicy"
 
 
 class WorkloadStrategy(Strategy):
@@ -51,6 +53,15 @@ class WorkloadStrategy(Strategy):
     def validate_update(self, new: Body, old: Body) -> Sequence[StatusCause]:
         """What is fixed stays."""
         return tuple(unchanged(new, old, *self.fixed))
+
+
+def _default_rollout(spec: Body, key: str, rolling: Mapping[str, Any]) -> None:
+    """How pods are replaced: rolling unless the spec says otherwise, and then like this."""
+    fill(spec, {key: {}})
+    fill(spec[key], {"type": "RollingUpdate"})
+    if spec[key]["type"] == "RollingUpdate":
+        fill(spec[key], {"rollingUpdate": {}})
+        fill(spec[key]["rollingUpdate"], rolling)
 
 
 def _selector_causes(spec: Body) -> Iterator[StatusCause]:
@@ -94,11 +105,7 @@ class DeploymentStrategy(WorkloadStrategy):
             condition.setdefault("lastUpdateTime", None)
         spec = body["spec"]
         fill(spec, {"replicas": 1, "revisionHistoryLimit": 10, "progressDeadlineSeconds": 600})
-        strategy = spec.setdefault("strategy", {})
-        fill(strategy, {"type": "RollingUpdate"})
-        if strategy["type"] == "RollingUpdate":
-            fill(strategy, {"rollingUpdate": {}})
-            fill(strategy["rollingUpdate"], {"maxSurge": _QUARTER, "maxUnavailable": _QUARTER})
+        _default_rollout(spec, "strategy", {"maxSurge": _QUARTER, "maxUnavailable": _QUARTER})
 
     def validate_status(self, new: Body, old: Body) -> Sequence[StatusCause]:
         """Of all pods, so many are."""
@@ -195,24 +202,10 @@ class StatefulSetStrategy(WorkloadStrategy):
         """One pod after another unless the spec says otherwise."""
         super().default(body)
         spec = body["spec"]
-        fill(
-            spec,
-            {
-                "replicas": 1,
-                "revisionHistoryLimit": 10,
-                "podManagementPolicy": "OrderedReady",
-                "serviceName": "",
-            },
-        )
-        fill(spec, {"updateStrategy": {}, "persistentVolumeClaimRetentionPolicy": {}})
-        fill(spec["updateStrategy"], {"type": "RollingUpdate"})
-        if spec["updateStrategy"]["type"] == "RollingUpdate":
-            fill(spec["updateStrategy"], {"rollingUpdate": {}})
-            fill(spec["updateStrategy"]["rollingUpdate"], {"partition": 0})
-        fill(
-            spec["persistentVolumeClaimRetentionPolicy"],
-            {"whenDeleted": "Retain", "whenScaled": "Retain"},
-        )
+        fill(spec, {"replicas": 1, "revisionHistoryLimit": 10, "serviceName": ""})
+        fill(spec, {"podManagementPolicy": "OrderedReady", _RETENTION: {}})
+        fill(spec[_RETENTION], {"whenDeleted": "Retain", "whenScaled": "Retain"})
+        _default_rollout(spec, "updateStrategy", {"partition": 0})
         for claim in spec.get("volumeClaimTemplates") or ():
             fill(claim, {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "status": {}})
             fill(claim["status"], {"phase": "Pending"})
@@ -245,12 +238,8 @@ class DaemonSetStrategy(WorkloadStrategy):
     def default(self, body: Body) -> None:
         """One node after another."""
         super().default(body)
-        spec = body["spec"]
-        fill(spec, {"revisionHistoryLimit": 10, "updateStrategy": {}})
-        fill(spec["updateStrategy"], {"type": "RollingUpdate"})
-        if spec["updateStrategy"]["type"] == "RollingUpdate":
-            fill(spec["updateStrategy"], {"rollingUpdate": {}})
-            fill(spec["updateStrategy"]["rollingUpdate"], {"maxUnavailable": 1, "maxSurge": 0})
+        fill(body["spec"], {"revisionHistoryLimit": 10})
+        _default_rollout(body["spec"], "updateStrategy", {"maxUnavailable": 1, "maxSurge": 0})
         annotations: dict[str, Any] = body["metadata"].get("annotations") or {}
         body["metadata"]["annotations"] = {
             "deprecated.daemonset.template.generation": "1",
@@ -273,30 +262,11 @@ class JobStrategy(Strategy):
         """Once, and six times again."""
         spec = body.setdefault("spec", {})
         default_template(body)
-        once = (
-            {"completions": 1}
-            if spec.get("completions") is None and spec.get("parallelism") is None
-            else {}
-        )
-        fill(
-            spec,
-            {
-                **once,
-                "parallelism": 1,
-                "backoffLimit": 6,
-                "completionMode": "NonIndexed",
-                "suspend": False,
-            },
-        )
-        fill(
-            spec,
-            {
-                "podReplacementPolicy": "Failed"
-                if spec.get("podFailurePolicy")
-                else "TerminatingOrFailed",
-                "manualSelector": False,
-            },
-        )
+        if spec.get("completions") is None and spec.get("parallelism") is None:
+            spec["completions"] = 1
+        replaced = "Failed" if spec.get("podFailurePolicy") else "TerminatingOrFailed"
+        fill(spec, {"parallelism": 1, "backoffLimit": 6, "completionMode": "NonIndexed"})
+        fill(spec, {"suspend": False, "manualSelector": False, "podReplacementPolicy": replaced})
 
     def prepare_create(self, body: Body) -> None:
         """A job's pods are known by its UID."""
@@ -319,24 +289,16 @@ class JobStrategy(Strategy):
 
     def validate(self, body: Body) -> Sequence[StatusCause]:
         """A pod that ends."""
-        spec, path = body["spec"], "spec.template.spec.restartPolicy"
-        causes = [
-            *at_least_zero(
-                body,
-                "spec.parallelism",
-                "spec.completions",
-                "spec.backoffLimit",
-                "spec.activeDeadlineSeconds",
-            )
-        ]
+        spec, restarts = body["spec"], ("OnFailure", "Never", "Always")
+        numbers = ("parallelism", "completions", "backoffLimit", "activeDeadlineSeconds")
+        causes = [*at_least_zero(body, *(f"spec.{number}" for number in numbers))]
         causes += one_of(spec["completionMode"], ("NonIndexed", "Indexed"), "spec.completionMode")
         if spec["completionMode"] == "Indexed" and spec.get("completions") is None:
-            causes.append(
-                StatusCause.required("spec.completions", "when completion mode is Indexed")
-            )
-        if at({"spec": spec}, path) == "Always":
-            causes.append(StatusCause.required(path, 'valid values: "OnFailure", "Never"'))
-        return [*causes, *template_causes(spec, ("OnFailure", "Never", "Always"))]
+            why = "when completion mode is Indexed"
+            causes.append(StatusCause.required("spec.completions", why))
+        if at(body, _RESTARTS) == "Always":
+            causes.append(StatusCause.required(_RESTARTS, 'valid values: "OnFailure", "Never"'))
+        return [*causes, *template_causes(spec, restarts)]
 
     def validate_update(self, new: Body, old: Body) -> Sequence[StatusCause]:
         """What a job does stays; where its pods run may change while it is suspended and has not
