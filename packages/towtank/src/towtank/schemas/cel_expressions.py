@@ -193,13 +193,7 @@ class RuleProgram:
             raise CELExpressionError(SPENT)
         self._meter.left = self._meter.MAX_COST
         try:
-            olds = [_timed(prior, self._shape) for prior in priors]
-            variables = {
-                "self": _timed(value, self._shape),
-                "priors": olds,
-                **({"oldSelf": olds[0]} if olds else {}),
-            }
-            return self._compiled.evaluate(variables)
+            return self._compiled.evaluate(self._variables(value, priors))
         except CELBudgetError as error:
             raise CELExpressionError(SPENT) from error
         except CELExpressionError as error:
@@ -209,6 +203,11 @@ class RuleProgram:
         finally:
             if self._meter.left < 0:  # whatever the rest of the expression made of that
                 raise CELExpressionError(SPENT)
+
+    def _variables(self, value: Any, priors: Sequence[Any]) -> dict[str, Any]:
+        olds = [_timed(prior, self._shape) for prior in priors]
+        seen = {"self": _timed(value, self._shape), "priors": olds}
+        return {**seen, "oldSelf": olds[0]} if olds else seen
 
 
 @functools.lru_cache(maxsize=4096)

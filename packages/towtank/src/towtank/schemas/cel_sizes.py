@@ -105,17 +105,10 @@ class LoopBound:
             for loop in loops
             if (reads := _reads(loop, loops, bare)) and _makes(loop, bare)
         ]
-        depth = max(
-            (sum(_encloses(outer, loop) for outer in loops) for loop, _ in making), default=0
-        )
+        depths = (sum(_encloses(outer, loop) for outer in loops) for loop, _ in making)
         paths = tuple(path for _, reads in making for path in reads)
-        return cls(
-            depth,
-            paths,
-            growth_factor(text),
-            bare.count(",") + 1,
-            _LISTING.search(bare) is not None,
-        )
+        literal, listing = bare.count(",") + 1, _LISTING.search(bare) is not None
+        return cls(max(depths, default=0), paths, growth_factor(text), literal, listing)
 
     def exceeded(self, values: list[Any]) -> bool:
         """Whether loops over these values, ``self`` and what it was, may make too much."""

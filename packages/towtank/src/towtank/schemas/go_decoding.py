@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
 from kubefacts import quantities
-from towtank.model.schema_nodes import SchemaNode
+from towtank.model.schema_nodes import ANYTHING, SchemaNode
 
 _INLINED: Final[Mapping[str, tuple[str, str]]] = {
     "Probe": ("Action", "ProbeHandler"),
@@ -43,14 +43,11 @@ def mistyped(body: Any, node: SchemaNode) -> str | None:
     there is none.
     """
     if not node.name:  # a custom resource: its metadata alone is decoded so
-        metadata = node.properties.get("metadata")
-        return (
-            mistyped(body.get("metadata"), metadata)
-            if metadata and metadata.name and isinstance(body, dict)
-            else None
-        )
+        node = node.properties.get("metadata", ANYTHING)
+        body = body.get("metadata") if isinstance(body, dict) else None
     steps: list[_Step] = []
-    if (found := _first(body, node, steps)) is None:
+    found = _first(body, node, steps) if node.name else None
+    if found is None:
         return None
     struct, path = node.name, ""
     for within, field in reversed(steps):

@@ -13,24 +13,19 @@ def compact(value: Any, node: SchemaNode) -> None:
     """Remove empty lists and maps, and null for one, in place. Empty objects stay: ``emptyDir: {}``
     says something.
     """
-    if isinstance(value, list):
-        for item in value if node.items else ():
-            compact(item, node.items)  # type: ignore[arg-type]  # there is one
+    if isinstance(value, list) and node.items:
+        for item in value:
+            compact(item, node.items)
     elif isinstance(value, dict):
-        for name in [
-            name for name, inner in value.items() if inner is None or isinstance(inner, dict | list)
-        ]:
-            child, inner = node.child(name), value[name]
-            if child is None:
+        for name, inner in tuple(value.items()):
+            child = node.child(name)
+            if child is None or not (inner is None or isinstance(inner, dict | list)):
                 continue
             compact(inner, child)
-            if (
-                not inner
-                and name not in node.required
-                and (child.type == "array" or _is_map(child))
-            ):
+            if not inner and name not in node.required and _may_be_empty(child):
                 del value[name]
 
 
-def _is_map(node: SchemaNode) -> bool:
-    return node.additional is not None and not node.properties
+def _may_be_empty(node: SchemaNode) -> bool:
+    """Of a list or a map, not of an object with fields."""
+    return node.type == "array" or (node.additional is not None and not node.properties)

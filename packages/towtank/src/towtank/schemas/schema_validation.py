@@ -11,7 +11,7 @@ import itertools
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sized
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from kubefacts import patterns
@@ -98,28 +98,20 @@ def _whole(value: float, size: str, path: str) -> Iterator[StatusCause]:
 
 def _junctors(value: Any, limits: Mapping[str, Any], path: str) -> Iterator[StatusCause]:
     """What fits none of several schemas is told what the first one says."""
-
-    def of(word: str) -> list[list[StatusCause]]:
-        return [validate(value, schema, path) for schema in limits.get(word, ())]
-
-    if any(found := of("allOf")):
-        yield from itertools.chain(*found)
+    of_all, of_any, of_one = (
+        [validate(value, schema, path) for schema in limits.get(word, ())]
+        for word in ("allOf", "anyOf", "oneOf")
+    )
+    if any(of_all):
+        yield from itertools.chain(*of_all)
         yield _nowhere(f'"{path}" must validate all the schemas (allOf)')
-    if (found := of("anyOf")) and all(found):
+    if of_any and all(of_any):
         yield _nowhere(f'"{path}" must validate at least one schema (anyOf)')
-        yield from found[0]
-    if found := of("oneOf"):
-        fitting = found.count([])
-        if not fitting:
-            yield _nowhere(
-                f'"{path}" must validate one and only one schema (oneOf). Found none valid'
-            )
-            yield from found[0]
-        elif fitting > 1:
-            yield _nowhere(
-                f'"{path}" must validate one and only one schema (oneOf). Found {fitting} '
-                f"valid alternatives"
-            )
+        yield from of_any[0]
+    if of_one and (fitting := of_one.count([])) != 1:
+        found = f"{fitting} valid alternatives" if fitting else "none valid"
+        yield _nowhere(f'"{path}" must validate one and only one schema (oneOf). Found {found}')
+        yield from () if fitting else of_one[0]
     if (schema := limits.get("not")) is not None and not validate(value, schema, path):
         yield _nowhere(f'"{path}" must not validate the schema (not)')
 
@@ -208,9 +200,7 @@ def _min_length(value: Any, bound: int, _: Mapping[str, Any], path: str) -> Iter
 
 def _max_length(value: Any, bound: int, _: Mapping[str, Any], path: str) -> Iterator[StatusCause]:
     if isinstance(value, str) and len(value) > bound:
-        yield StatusCause(
-            "FieldValueTooLong", path, f"Too long: may not be more than {bound} bytes"
-        )
+        yield StatusCause.too_long(path, bound)
 
 
 def _pattern(value: Any, bound: str, _: Mapping[str, Any], path: str) -> Iterator[StatusCause]:
@@ -227,7 +217,7 @@ def _min_items(value: Any, bound: int, _: Mapping[str, Any], path: str) -> Itera
 
 def _max_items(value: Any, bound: int, _: Mapping[str, Any], path: str) -> Iterator[StatusCause]:
     if isinstance(value, list) and len(value) > bound:
-        yield _too_many(value, bound, path)
+        yield StatusCause.too_many(path, len(value), bound)
 
 
 def _min_properties(
@@ -243,15 +233,7 @@ def _max_properties(
     value: Any, bound: int, _: Mapping[str, Any], path: str
 ) -> Iterator[StatusCause]:
     if isinstance(value, dict) and len(value) > bound:
-        yield _too_many(value, bound, path)
-
-
-def _too_many(value: Sized, bound: int, path: str) -> StatusCause:
-    return StatusCause(
-        "FieldValueTooMany",
-        path,
-        f"Too many: {len(value)}: must have at most {bound} item{'' if bound == 1 else 's'}",
-    )
+        yield StatusCause.too_many(path, len(value), bound)
 
 
 def _format(value: Any, bound: str, _: Mapping[str, Any], path: str) -> Iterator[StatusCause]:

@@ -18,6 +18,7 @@ from kubefacts.cel import CELExpressionError
 from towtank.model.api_errors import StatusCause
 from towtank.model.schema_nodes import MergeType, SchemaNode, ValidationRule
 from towtank.schemas import cel_expressions, cel_sizes
+from towtank.schemas.cel_expressions import RuleProgram
 
 ROOT: Final = "<nil>"
 """How causes name the object itself."""
@@ -134,29 +135,26 @@ def _visited(place: _RuleScope) -> Iterator[StatusCause]:
 
 
 def _asked(place: _RuleScope) -> Iterator[StatusCause]:
-    value, priors = (
-        cel_expressions.as_cel_value(place.value, place.node),
-        [cel_expressions.as_cel_value(old, place.node) for old in place.olds],
-    )
-    untouched = place.untouched
-    for rule in place.node.rules:
+    node, untouched = place.node, place.untouched
+    value = cel_expressions.as_cel_value(place.value, node)
+    priors = [cel_expressions.as_cel_value(old, node) for old in place.olds]
+    for rule in node.rules:
         transition = cel_expressions.uses_old(rule.rule)
-        if (transition and not (priors or rule.optional_old_self)) or (
-            untouched and not transition
-        ):
+        if transition and not (priors or rule.optional_old_self):
+            continue
+        if untouched and not transition:
             continue
         try:
-            program = cel_expressions.compiled(
-                rule.rule, cel_expressions.shape(place.node), rule.optional_old_self
-            )
-            if program.evaluate(value, priors) is not True:
-                yield _refusal(rule, place, _message(rule, place.node, value, priors))
+            if _program(rule.rule, node, rule).evaluate(value, priors) is not True:
+                yield _refusal(rule, place, _message(rule, node, value, priors))
         except CELExpressionError as error:
-            yield StatusCause(
-                "FieldValueInvalid",
-                place.path or ROOT,
-                f'Invalid value: "{place.node.type}": {_failed(str(error), rule)}',
-            )
+            text = _failed(str(error), rule)
+            yield StatusCause.invalid(place.path or ROOT, node.type, text)
+
+
+def _program(text: str, node: SchemaNode, rule: ValidationRule) -> RuleProgram:
+    """An expression of a rule. Raises CELExpressionError."""
+    return cel_expressions.compiled(text, cel_expressions.shape(node), rule.optional_old_self)
 
 
 def _failed(error: str, rule: ValidationRule) -> str:
@@ -178,9 +176,7 @@ def _message(rule: ValidationRule, node: SchemaNode, value: Any, priors: Sequenc
     """The message expression's, when it comes to one line, or what is written down."""
     if rule.message_expression:
         try:
-            said = cel_expressions.compiled(
-                rule.message_expression, cel_expressions.shape(node), rule.optional_old_self
-            ).evaluate(value, priors)
+            said = _program(rule.message_expression, node, rule).evaluate(value, priors)
         except CELExpressionError:  # then the message stands in for it, as Kubernetes has it
             said = None
         if isinstance(said, str) and said.strip() and "\n" not in said.strip():
@@ -197,16 +193,10 @@ def _refusal(rule: ValidationRule, place: _RuleScope, message: str) -> StatusCau
         return StatusCause.forbidden(field, message)
     whole = isinstance(value, dict | list)  # is too much to show
     if rule.reason == "FieldValueDuplicate":
-        return (
-            StatusCause(rule.reason, field, "Duplicate value")
-            if whole
-            else StatusCause.duplicate(field, value)
-        )
-    return (
-        StatusCause("FieldValueInvalid", field, f"Invalid value: {message}")
-        if whole
-        else StatusCause.invalid(field, value, message)
-    )
+        shown = StatusCause.duplicate(field, value)
+        return dataclasses.replace(shown, text="Duplicate value") if whole else shown
+    shown = StatusCause.invalid(field, value, message)
+    return dataclasses.replace(shown, text=f"Invalid value: {message}") if whole else shown
 
 
 _STEP: Final = re.compile(r"\.([^.\['\]]+)|\['((?:[^'\\]|\\.)*)'\]")
@@ -239,52 +229,54 @@ def compile_errors(node: SchemaNode, path: str) -> list[StatusCause]:
     """What is wrong with the rules of a schema at ``path``; what they say is looked at when all are
     written as they should be.
     """
-    places = list(_ruled(dataclasses.replace(node, embedded=True), path, ""))
-    written = [cause for at, where, list_path in places for cause in _written(at, where, list_path)]
-    return written or [cause for at, where, _ in places for cause in _uncompilable(at, where)]
+    placed = [
+        (rule, at, f"{where}.x-kubernetes-validations[{i}]", list_path)
+        for at, where, list_path in _ruled(dataclasses.replace(node, embedded=True), path, "")
+        for i, rule in enumerate(at.rules)
+    ]
+    written = [cause for place in placed for cause in _written(*place)]
+    return written or [
+        cause for rule, at, where, _ in placed for cause in _uncompilable(rule, at, where)
+    ]
 
 
 def _ruled(node: SchemaNode, path: str, list_path: str) -> Iterator[tuple[SchemaNode, str, str]]:
     """Places with rules; ``list_path`` is of the list around it whose items have no identity."""
     if node.rules:
         yield node, path, list_path
-    for name, child in node.properties.items():
-        yield from _ruled(child, f"{path}.properties[{name}]", list_path)
-    if node.additional:
-        yield from _ruled(node.additional, f"{path}.additionalProperties", list_path)
-    if node.items:
-        loose = "" if node.merge is MergeType.MAP else path
-        yield from _ruled(node.items, f"{path}.items", list_path or loose)
+    for where, child in node.children():
+        loose = path if where == "items" and node.merge is not MergeType.MAP else ""
+        yield from _ruled(child, f"{path}.{where}", list_path or loose)
 
 
-def _written(node: SchemaNode, path: str, list_path: str) -> Iterator[StatusCause]:
-    for i, rule in enumerate(node.rules):
-        at = f"{path}.x-kubernetes-validations[{i}]"
-        text, message = rule.rule.strip(), rule.message.strip()
-        if not text:
-            yield StatusCause.required(f"{at}.rule", "rule is not specified")
-        elif list_path and cel_expressions.uses_old(text):
-            why = (
-                f"oldSelf cannot be used on the uncorrelatable portion of the schema within "
-                f"{list_path}"
-            )
-            yield StatusCause.invalid(f"{at}.rule", rule.rule, why)
-        if rule.message and not message:
-            yield StatusCause.invalid(
-                f"{at}.message", rule.message, "must be non-empty if specified"
-            )
-        elif "\n" in message:
-            yield StatusCause.invalid(f"{at}.message", rule.message, "must not contain line breaks")
-        elif "\n" in text and not message:
-            yield StatusCause.required(
-                f"{at}.message", "message must be specified if rule contains line breaks"
-            )
-        if rule.message_expression and not rule.message_expression.strip():
-            yield StatusCause.required(f"{at}.messageExpression", "must be non-empty if specified")
-        if rule.reason not in _REASONS:
-            yield StatusCause.unsupported(f"{at}.reason", rule.reason, _REASONS)
-        if rule.field_path and _resolved(rule.field_path, node) is None:
-            yield StatusCause.invalid(f"{at}.fieldPath", rule.field_path, "must be a valid path")
+def _written(
+    rule: ValidationRule, node: SchemaNode, path: str, list_path: str
+) -> Iterator[StatusCause]:
+    if not rule.rule.strip():
+        yield StatusCause.required(f"{path}.rule", "rule is not specified")
+    elif list_path and cel_expressions.uses_old(rule.rule):
+        why = (
+            f"oldSelf cannot be used on the uncorrelatable portion of the schema within {list_path}"
+        )
+        yield StatusCause.invalid(f"{path}.rule", rule.rule, why)
+    yield from _message_causes(rule, f"{path}.message")
+    if rule.message_expression and not rule.message_expression.strip():
+        yield StatusCause.required(f"{path}.messageExpression", "must be non-empty if specified")
+    if rule.reason not in _REASONS:
+        yield StatusCause.unsupported(f"{path}.reason", rule.reason, _REASONS)
+    if rule.field_path and _resolved(rule.field_path, node) is None:
+        yield StatusCause.invalid(f"{path}.fieldPath", rule.field_path, "must be a valid path")
+
+
+def _message_causes(rule: ValidationRule, field: str) -> Iterator[StatusCause]:
+    message = rule.message.strip()
+    if rule.message and not message:
+        yield StatusCause.invalid(field, rule.message, "must be non-empty if specified")
+    elif "\n" in message:
+        yield StatusCause.invalid(field, rule.message, "must not contain line breaks")
+    elif "\n" in rule.rule.strip() and not message:
+        why = "message must be specified if rule contains line breaks"
+        yield StatusCause.required(field, why)
 
 
 _COSTS: Final = (
@@ -294,47 +286,38 @@ _COSTS: Final = (
 )
 
 
-def _uncompilable(node: SchemaNode, path: str) -> Iterator[StatusCause]:
-    for i, rule in enumerate(node.rules):
-        at = f"{path}.x-kubernetes-validations[{i}]"
-        if why := _fault(rule.rule, node, rule.optional_old_self):
-            yield _broken(rule, f"{at}.rule", f"compilation failed: {why}")
-        elif _result(rule.rule, node, rule.optional_old_self) not in ("bool", "dyn"):
-            yield _broken(rule, f"{at}.rule", "cel expression must evaluate to a bool")
-        for name, expression in (
-            ("rule", rule.rule),
-            ("messageExpression", rule.message_expression),
-        ):
-            if cel_sizes.growth_factor(expression) > cel_sizes.MAX_GROWTH_FACTOR:
-                yield StatusCause.forbidden(f"{at}.{name}", _COSTS)
-        if rule.message_expression and (
-            why := _fault(rule.message_expression, node, rule.optional_old_self)
-        ):
-            yield _broken(
-                rule, f"{at}.messageExpression", f"messageExpression compilation failed: {why}"
-            )
-        elif rule.message_expression and _result(
-            rule.message_expression, node, rule.optional_old_self
-        ) not in ("string", "dyn"):
-            yield _broken(
-                rule, f"{at}.messageExpression", "messageExpression must evaluate to a string"
-            )
-        if rule.optional_old_self and not cel_expressions.uses_old(rule.rule):
-            yield StatusCause.invalid(
-                f"{at}.optionalOldSelf", True, "may not be set if oldSelf is not used in rule"
-            )
+def _uncompilable(rule: ValidationRule, node: SchemaNode, path: str) -> Iterator[StatusCause]:
+    for name, text in (("rule", rule.rule), ("messageExpression", rule.message_expression)):
+        if text and (why := _fault(name, text, node, rule)):
+            yield _broken(rule, f"{path}.{name}", why)
+        if cel_sizes.growth_factor(text) > cel_sizes.MAX_GROWTH_FACTOR:
+            yield StatusCause.forbidden(f"{path}.{name}", _COSTS)
+    if rule.optional_old_self and not cel_expressions.uses_old(rule.rule):
+        yield StatusCause.invalid(
+            f"{path}.optionalOldSelf", True, "may not be set if oldSelf is not used in rule"
+        )
 
 
-def _fault(text: str, node: SchemaNode, optional: bool) -> str:
+_EXPRESSIONS: Final = {
+    "rule": ("bool", "compilation failed", "cel expression must evaluate to a bool"),
+    "messageExpression": (
+        "string",
+        "messageExpression compilation failed",
+        "messageExpression must evaluate to a string",
+    ),
+}
+"""What an expression makes, and what is said of one that is none, or makes something else."""
+
+
+def _fault(name: str, text: str, node: SchemaNode, rule: ValidationRule) -> str:
+    kind, failed, mistyped = _EXPRESSIONS[name]
     try:
-        cel_expressions.compiled(text, cel_expressions.shape(node), optional)
+        program = _program(text, node, rule)
     except CELExpressionError as error:
-        return str(error)
-    return "\n".join(cel_expressions.undefined(text, node))
-
-
-def _result(text: str, node: SchemaNode, optional: bool) -> str:
-    return cel_expressions.compiled(text, cel_expressions.shape(node), optional).result
+        return f"{failed}: {error}"
+    if undefined := "\n".join(cel_expressions.undefined(text, node)):
+        return f"{failed}: {undefined}"
+    return "" if program.result in (kind, "dyn") else mistyped
 
 
 def _broken(rule: ValidationRule, field: str, why: str) -> StatusCause:
