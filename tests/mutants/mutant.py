@@ -1,23 +1,18 @@
-"""What a mutant is, and how one is tried."""
+"""What a mutant is: one change of the source that a test must notice."""
 
 from __future__ import annotations
 
 import ast
-import os
 import re
-import shutil
-import subprocess
-import sys
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-PACKAGE: Final = ROOT / "operator"
-_SECONDS: Final = 300
-_TESTS_FAILED: Final = 1
-"""pytest's exit status."""
+_OPERATOR: Final = ROOT / "operator" / "moorage"
+_PACKAGES: Final = {
+    name: ROOT / "packages" / name / "src" / name for name in ("kubefacts", "towtank")
+}
 
 
 def pattern(text: str) -> re.Pattern[str]:
@@ -27,10 +22,11 @@ def pattern(text: str) -> re.Pattern[str]:
 
 @dataclass(frozen=True)
 class Mutant:
-    """In ``file`` (below operator/moorage) the text ``old``, which occurs once there, becomes
-    ``new``; ``tests`` are to notice.
+    """In ``file`` the text ``old``, which occurs once there, becomes ``new``; ``tests`` are to
+    notice.
 
-    Both are written as ``ast.unparse`` writes code, each statement on one line, whatever the
+    ``file`` is below operator/moorage, or begins with the package's name: towtank/cli.py. Both
+    texts are written as ``ast.unparse`` writes code, each statement on one line, whatever the
     quotes: how the file is formatted does not matter.
     """
 
@@ -40,59 +36,25 @@ class Mutant:
     new: str
     tests: tuple[str, ...]
 
+    @property
+    def path(self) -> Path:
+        """Where the file is."""
+        package, _, rest = self.file.partition("/")
+        return _PACKAGES[package] / rest if package in _PACKAGES else _OPERATOR / self.file
+
+    @property
+    def module(self) -> str:
+        """The file as an import names it."""
+        root = self.path.parents[self.file.count("/") + (self.path.is_relative_to(_OPERATOR))]
+        return ".".join(self.path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
+
     def applied(self) -> str:
         """The file's code, changed. Raises ValueError when ``old`` does not occur exactly once."""
-        code = ast.unparse(ast.parse((PACKAGE / "moorage" / self.file).read_text()))
+        code = ast.unparse(ast.parse(self.path.read_text()))
         old = pattern(self.old)
         if (found := len(old.findall(code))) != 1:
             raise ValueError(
                 f"{self.name}: {self.old!r} occurs {found} times in {self.file}, not once: "
-                f"adapt tests/mutants/table.py"
+                f"adapt tests/mutants"
             )
         return old.sub(lambda _: self.new, code)
-
-    def killed(self) -> bool:
-        """Whether a test fails when the operator is a copy with this change. Raises ValueError
-        where tests could not be run.
-        """
-        with tempfile.TemporaryDirectory(prefix="moorage-mutant-") as folder:
-            operator = Path(folder) / "operator"
-            shutil.copytree(PACKAGE, operator, ignore=shutil.ignore_patterns("__pycache__"))
-            (operator / "moorage" / self.file).write_text(self.applied())
-            # Processes that tests start find the copy by PYTHONPATH where they are not isolated;
-            # tests of mutants run in one process.
-            command = [
-                sys.executable,
-                "-m",
-                "pytest",
-                "-x",
-                "-q",
-                "-p",
-                "no:cacheprovider",
-                "-o",
-                f"pythonpath={operator} .",
-                *self.tests,
-            ]
-            environment = {
-                **os.environ,
-                "PYTHONPATH": str(operator),
-                "PYTHONDONTWRITEBYTECODE": "1",
-            }
-            try:
-                ended = subprocess.run(
-                    command,
-                    cwd=ROOT,
-                    env=environment,
-                    capture_output=True,
-                    text=True,
-                    timeout=_SECONDS,
-                    check=False,
-                )
-            except subprocess.TimeoutExpired:
-                return True  # a test that waits for ever has noticed: suites end what hangs
-        if ended.returncode not in (0, _TESTS_FAILED):
-            raise ValueError(
-                f"{self.name}: pytest ended with "
-                f"{ended.returncode}:\n{ended.stdout[-2000:]}{ended.stderr[-2000:]}"
-            )
-        return ended.returncode == _TESTS_FAILED
