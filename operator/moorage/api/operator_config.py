@@ -19,6 +19,7 @@ from moorage.api import duration_field, yaml_documents
 from moorage.api.decoding import DecodeError, decoder, laid_over, shown
 from moorage.api.duration_field import Duration
 from moorage.api.v1alpha1.common import ObjectName, QualifiedName
+from moorage.core.framework.arguments import Violation
 from moorage.core.framework.revisions import suggest
 
 ENVIRONMENT_PREFIX = "MOORAGE_CFG_"
@@ -279,43 +280,75 @@ class ConfigErrors(ValueError):
 def load_config(
     file_text: str | None, environ: Mapping[str, str], flags: Mapping[str, str]
 ) -> OperatorConfiguration:
-    """The effective configuration.
+    """The effective configuration. Raises ConfigErrors with all faults.
 
     ``file_text`` is the file's content, None without one; of ``environ`` the names with our prefix
-    count; ``flags`` maps field paths (``leaderElection.leaseDuration``) to texts. Raises
-    ConfigErrors with all faults.
+    count; ``flags`` maps field paths (``leaderElection.leaseDuration``) to texts.
     """
     reader = decoder(OperatorConfiguration)
-    document, errors = _read_file(file_text) if file_text is not None else ({}, [])
-    fields = dict(_fields(reader.schema))
-    by_variable = {_variable(path): path for path in fields}
-    ours = sorted(name for name in environ if name.startswith(ENVIRONMENT_PREFIX))
-    for name in ours:
-        if name not in by_variable:
-            text = f"unknown setting{suggest(name, by_variable)}"
-            errors.append(ConfigError(name, shown(environ[name]), text, "environment"))
-    given = [(by_variable[name], environ[name], name) for name in ours if name in by_variable]
-    given += [(path, text, "flag") for path, text in flags.items()]
-    for path, text, _ in given:
-        _put(document, path, _value(text, fields[path]))
-    sources = {path: source for path, _, source in given}
+    given = _GivenSettings(reader.schema, file_text, environ, flags)
     try:
         # With the defaults, since what is left out would not be judged beside what is given.
-        config = reader.decode(laid_over(reader.encode(OperatorConfiguration()), document))
+        config = reader.decode(laid_over(reader.encode(OperatorConfiguration()), given.document))
     except DecodeError as error:
-        found = [
-            ConfigError(v.path, v.value, v.message, _source(v.path, sources, document))
-            for v in error.violations
-        ]
-        raise ConfigErrors([*errors, *found]) from error
-    if errors:
-        raise ConfigErrors(errors)
+        raise ConfigErrors([*given.errors, *map(given.located, error.violations)]) from error
+    if given.errors:
+        raise ConfigErrors(given.errors)
     return config
 
 
 def dump_config(config: OperatorConfiguration) -> str:
     """The configuration as a file that ``load_config`` reads; what is unset is left out."""
     return yaml_documents.dump(config.model_dump(mode="json", by_alias=True, exclude_none=True))
+
+
+class _GivenSettings:
+    """What file, environment and flags say, as one ``document`` in which later ones win."""
+
+    def __init__(
+        self,
+        schema: Mapping[str, Any],
+        file_text: str | None,
+        environ: Mapping[str, str],
+        flags: Mapping[str, str],
+    ) -> None:
+        self.document, self.errors = _read_file(file_text) if file_text is not None else ({}, [])
+        self._fields = dict(_fields(schema))
+        self._sources: dict[str, str] = {}
+        self._take_environment(environ)
+        for path, text in flags.items():
+            self._put(path, text, "flag")
+
+    def located(self, violation: Violation) -> ConfigError:
+        """The fault, with where its value came from."""
+        document: Any = self.document
+        for name in violation.path.split("."):
+            document = document.get(name.partition("[")[0]) if isinstance(document, dict) else None
+        field, _, _ = violation.path.partition("[")
+        source = self._sources.get(field, "" if document is None else "file")
+        return ConfigError(violation.path, violation.value, violation.message, source)
+
+    def _take_environment(self, environ: Mapping[str, str]) -> None:
+        by_variable = {_variable(path): path for path in self._fields}
+        for name in sorted(environ):
+            if name in by_variable:
+                self._put(by_variable[name], environ[name], name)
+            elif name.startswith(ENVIRONMENT_PREFIX):
+                text = f"unknown setting{suggest(name, by_variable)}"
+                self.errors.append(ConfigError(name, shown(environ[name]), text, "environment"))
+
+    def _put(self, path: str, text: str, source: str) -> None:
+        """Set a field. Where the file has something else than an object on the way, it stays: that
+        is an error by itself.
+        """
+        self._sources[path] = source
+        *parents, last = path.split(".")
+        place: Any = self.document
+        for name in parents:
+            place = place.setdefault(name, {})
+            if not isinstance(place, dict):
+                return
+        place[last] = _value(text, self._fields[path])
 
 
 def _read_file(text: str) -> tuple[dict[str, Any], list[ConfigError]]:
@@ -363,23 +396,3 @@ def _value(text: str, schema: Mapping[str, Any]) -> object:
     if kind == "array":
         return text.split(",") if text else []
     return text
-
-
-def _put(document: dict[str, Any], path: str, value: object) -> None:
-    """Set a field. Where the file has something else than an object on the way, it stays: that is
-    an error by itself.
-    """
-    *parents, last = path.split(".")
-    place: Any = document
-    for name in parents:
-        place = place.setdefault(name, {})
-        if not isinstance(place, dict):
-            return
-    place[last] = value
-
-
-def _source(path: str, sources: Mapping[str, str], document: object) -> str:
-    """Where the value at ``path`` came from."""
-    for name in path.split("."):
-        document = document.get(name.partition("[")[0]) if isinstance(document, dict) else None
-    return sources.get(path.partition("[")[0], "" if document is None else "file")
