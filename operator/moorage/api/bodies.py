@@ -230,25 +230,22 @@ def _references(spec: Mapping[str, Any]) -> tuple[str, ...]:
 
 def excess(value: object) -> str:
     """What is too much of a value, "" for nothing."""
-    count, depth, level = 0, 0, [value]
-    while level:
-        depth += 1
-        if depth > MAX_DEPTH:
-            return f"is nested deeper than {MAX_DEPTH} levels"
-        below: list[object] = []
-        for item in level:
-            below += (
-                item.values()
-                if isinstance(item, Mapping)
-                else item
-                if isinstance(item, (list, tuple))
-                else ()
-            )
-        count += len(below)
+    count, level = 0, [value]
+    for _ in range(MAX_DEPTH):
+        level = [below for item in level for below in _items(item)]
+        count += len(level)
         if count > MAX_VALUES:
             return f"holds more than {MAX_VALUES} values"
-        level = below
-    return ""
+        if not level:
+            return ""
+    return f"is nested deeper than {MAX_DEPTH} levels"
+
+
+def _items(value: object) -> Iterable[object]:
+    """What is directly in an object or a list."""
+    if isinstance(value, Mapping):
+        return value.values()
+    return value if isinstance(value, (list, tuple)) else ()
 
 
 def _excess(spec: Mapping[str, Any]) -> Iterator[FieldError]:

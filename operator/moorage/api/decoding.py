@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Iterable, Mapping
-from typing import Any, Generic, TypeVar
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
@@ -19,22 +20,27 @@ from moorage.core.framework.arguments import FieldErrorType, Validated, Violatio
 from moorage.core.framework.revisions import suggest
 
 T = TypeVar("T")
+Schema: TypeAlias = Mapping[str, Any]
+"""A node of a structural schema."""
 
 MAX_VIOLATIONS = 20
 """Errors of one document that are told one by one."""
 _MAX_SHOWN_CHARACTERS = 100
-_MUST_BE = {
-    "string_type": "a string",
-    "int_type": "an integer",
-    "float_type": "a number",
-    "bool_type": "true or false",
-    "tuple_type": "a list",
-    "list_type": "a list",
-    "dict_type": "an object",
-    "model_type": "an object",
-    "model_attributes_type": "an object",
-    "dataclass_type": "an object",
+_MESSAGES = {
+    "missing": "Required value",
+    "string_type": "must be a string",
+    "int_type": "must be an integer",
+    "float_type": "must be a number",
+    "bool_type": "must be true or false",
+    "tuple_type": "must be a list",
+    "list_type": "must be a list",
+    "dict_type": "must be an object",
+    "model_type": "must be an object",
+    "model_attributes_type": "must be an object",
+    "dataclass_type": "must be an object",
 }
+_SUBJECT = re.compile(r"^(Input|String|Tuple) (?=should )")
+"""Of pydantic's other messages; in ours the field is it."""
 _UNKNOWN_FIELD = ("extra_forbidden", "unexpected_keyword_argument")
 _OTHERWISE_INVALID = (
     "string_pattern_mismatch",
@@ -70,13 +76,7 @@ class Decoder(Generic[T]):
         try:
             value = self._adapter.validate_json(text, strict=True)
         except ValidationError as error:
-            faults = error.errors(include_url=False)
-            told = [self._violation(fault) for fault in faults[:MAX_VIOLATIONS]]
-            if len(faults) > MAX_VIOLATIONS:
-                told.append(
-                    Violation("", None, f"{len(faults) - MAX_VIOLATIONS} more errors like these")
-                )
-            raise DecodeError(told) from error
+            raise DecodeError(self._violations(error.errors(include_url=False))) from error
         if found := _own_violations(value):
             raise DecodeError(
                 violation._replace(value=shown(violation.value)) for violation in found
@@ -92,32 +92,31 @@ class Decoder(Generic[T]):
         """The type's structural schema."""
         return structural(self._adapter.json_schema(by_alias=True))
 
-    def _violation(self, fault: Mapping[str, Any]) -> Violation:
-        """pydantic's fault in our words."""
-        path, parent, node = self._locate(fault["loc"])
-        value = None if fault["type"] == "missing" else shown(fault["input"])
-        return Violation(path, value, _message(fault, parent, node), _problem(fault["type"]))
+    def _violations(self, faults: Sequence[Mapping[str, Any]]) -> Iterator[Violation]:
+        """pydantic's faults in our words: the first ones, and how many there are besides."""
+        for fault in faults[:MAX_VIOLATIONS]:
+            path, parent, node = self._locate(fault["loc"])
+            value = None if fault["type"] == "missing" else shown(fault["input"])
+            yield Violation(path, value, _message(fault, parent, node), _problem(fault["type"]))
+        if (more := len(faults) - MAX_VIOLATIONS) > 0:
+            yield Violation("", None, f"{more} more errors like these")
 
-    def _locate(
-        self, location: tuple[str | int, ...]
-    ) -> tuple[str, Mapping[str, Any], Mapping[str, Any]]:
+    def _locate(self, location: tuple[str | int, ...]) -> tuple[str, Schema, Schema]:
         """The field path of a pydantic location, the schema of what contains it and its own (empty:
         it is not in the schema).
         """
         path = ""
-        parent: Mapping[str, Any] = {}
-        node: Mapping[str, Any] = self.schema
+        parent = node = self.schema
         for step in location:
             parent = node
-            named = shown(step)
             if isinstance(step, int):
                 path += f"[{step}]"
                 node = parent.get("items", {})
             elif "properties" in parent:
-                path += f".{named}"
+                path += f".{shown(step)}"
                 node = parent["properties"].get(step, {})
             elif step != "[key]":
-                path += f"[{named}]"
+                path += f"[{shown(step)}]"
                 node = parent.get("additionalProperties", {})
         return path.removeprefix("."), parent, node
 
@@ -175,36 +174,26 @@ def _problem(kind: str) -> FieldErrorType:
     )
 
 
-def _message(fault: Mapping[str, Any], parent: Mapping[str, Any], node: Mapping[str, Any]) -> str:
+def _message(fault: Mapping[str, Any], parent: Schema, node: Schema) -> str:
     kind, context = fault["type"], fault.get("ctx", {})
-    if kind == "missing":
-        return "Required value"
+    if kind in _MESSAGES:
+        return _MESSAGES[kind]
     if kind in _UNKNOWN_FIELD:
         return f"unknown field{suggest(str(shown(fault['loc'][-1])), parent.get('properties', ()))}"
-    if kind in _MUST_BE:
-        return f"must be {_MUST_BE[kind]}"
     if kind == "literal_error":
         values = [str(value) for value in node.get("enum", ())]
-        return (
-            f"supported values: "
-            f"{', '.join(map(_quoted, values))}{suggest(str(shown(fault['input'])), values)}"
-        )
+        supported = ", ".join(map(_quoted, values))
+        return f"supported values: {supported}{suggest(str(shown(fault['input'])), values)}"
     if kind in _OUT_OF_RANGE and (interval := _interval(node)):
         return f"not in valid range {interval}"
     if kind == "string_pattern_mismatch":
         return f"should match '{context['pattern']}'"
     if kind == "value_error":
         return str(context["error"])
-    text = (
-        str(fault["msg"])
-        .removeprefix("Input should ")
-        .removeprefix("Tuple should ")
-        .removeprefix("String should ")
-    )
-    return f"should {text}" if text != fault["msg"] else text
+    return _SUBJECT.sub("", fault["msg"])
 
 
-def _interval(node: Mapping[str, Any]) -> str:
+def _interval(node: Schema) -> str:
     """The numbers that a field may hold, ``[0, 100]`` or ``(0, inf)``; empty when it has no lower
     bound.
     """

@@ -23,20 +23,16 @@ def _node(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, 
     made = {key: value for key, value in flat.items() if key not in _DROPPED}
     if "description" in made:
         made = {"description": " ".join(made.pop("description").split()), **made}
-    if "default" in made and (made["default"] is None or made["default"] in ([], {})):
+    if made.get("default", ...) in (None, [], {}):
         del made["default"]  # the same as its absence
     if "const" in made:
         made["enum"] = [made.pop("const")]
-    if "properties" in made:
-        made["properties"] = {
-            name: _node(child, definitions) for name, child in made["properties"].items()
-        }
-    if "items" in made:
-        made["items"] = _node(made["items"], definitions)
-    values = flat.get("additionalProperties")
-    if isinstance(values, Mapping):
-        made["additionalProperties"] = _node(values, definitions)
-    elif values is True:
+    if fields := made.get("properties"):
+        made["properties"] = {name: _node(field, definitions) for name, field in fields.items()}
+    for key in ("items", "additionalProperties"):
+        if isinstance(flat.get(key), Mapping):
+            made[key] = _node(flat[key], definitions)
+    if flat.get("additionalProperties") is True:
         made["x-kubernetes-preserve-unknown-fields"] = True
     return made
 

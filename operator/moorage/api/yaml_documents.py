@@ -6,7 +6,7 @@ are strings; dates stay text.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from typing import Any, NamedTuple
 
 import yaml
@@ -80,25 +80,26 @@ def load_all(text: str) -> list[Any]:
 
 def load_leniently(text: str) -> list[LoadedDocument]:
     """The same, with keys that come twice as older programs read them. Raises DocumentError."""
-    documents: list[LoadedDocument] = []
     try:
-        loader = _Loader(text)
-        while loader.check_data():  # type: ignore[no-untyped-call]
-            document = loader.get_data()
-            _check_size(document)
-            repeated, loader.repeated = tuple(map(_where, loader.repeated)), []
-            if document is not None:
-                documents.append(LoadedDocument(document, repeated))
+        return list(_documents(text))
     except yaml.YAMLError as error:
         raise DocumentError(f"not readable as YAML: {_where(error)}") from error
     except RecursionError as error:
         raise DocumentError("not readable as YAML: nested too deeply") from error
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         # PyYAML's own, from values that it can't make
-        raise DocumentError(
-            f"not readable as YAML: a value is not what its form or tag says: {error}"
-        ) from error
-    return documents
+        text = f"not readable as YAML: a value is not what its form or tag says: {error}"
+        raise DocumentError(text) from error
+
+
+def _documents(text: str) -> Iterator[LoadedDocument]:
+    loader = _Loader(text)
+    while loader.check_data():  # type: ignore[no-untyped-call]
+        document = loader.get_data()
+        _check_size(document)
+        repeated, loader.repeated = tuple(map(_where, loader.repeated)), []
+        if document is not None:
+            yield LoadedDocument(document, repeated)
 
 
 def _check_size(document: Any) -> None:
