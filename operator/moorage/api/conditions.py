@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 import enum
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
@@ -164,21 +165,18 @@ def summarise(results: Iterable[ConditionResult], *, decided: bool = False) -> C
     ``decided``: some revision decides. Unknown then, with Active's reason, where that is not the
     one that the spec asks for.
     """
+    ready = functools.partial(ConditionResult, ConditionType.READY)
     by_type = {result.type: result for result in results}
     active = by_type.get(ConditionType.ACTIVE)
     for part in _ROLLED_UP:
-        result = by_type.get(part)
-        if result is None:
-            text = f"{part} is not known yet"
-            return ConditionResult(ConditionType.READY, None, ConditionReason.WAITING, text)
+        if (result := by_type.get(part)) is None:
+            return ready(None, ConditionReason.WAITING, f"{part} is not known yet")
         if result.status is not True:
             if decided and active is not None and active.status is False:
-                text = "; ".join(dict.fromkeys((active.message, result.message)))
-                return ConditionResult(ConditionType.READY, None, active.reason, text)
-            return ConditionResult(
-                ConditionType.READY, result.status, result.reason, result.message
-            )
-    return ConditionResult(ConditionType.READY, True, ConditionReason.READY)
+                texts = dict.fromkeys((active.message, result.message))
+                return ready(None, active.reason, "; ".join(texts))
+            return ready(*result[1:])
+    return ready(True, ConditionReason.READY)
 
 
 def merge(

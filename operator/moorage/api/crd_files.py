@@ -37,26 +37,32 @@ def crd(model: type[SchedulerProfile] | type[PluginConfig]) -> dict[str, Any]:
         "spec": {
             "group": GROUP,
             "scope": "Cluster",
-            "names": {
-                "kind": kind.name,
-                "listKind": f"{kind.name}List",
-                "plural": kind.plural,
-                "singular": kind.singular,
-                "shortNames": [kind.short_name],
-                "categories": [CATEGORY],
-            },
-            "versions": [
-                {
-                    "name": VERSION,
-                    "served": True,
-                    "storage": True,
-                    "schema": {"openAPIV3Schema": _object_schema(model, kind)},
-                    "subresources": {"status": {}},
-                    "selectableFields": [{"jsonPath": path} for path in kind.selectable],
-                    "additionalPrinterColumns": [_column(column) for column in kind.columns],
-                }
-            ],
+            "names": _names(kind),
+            "versions": [_version(model, kind)],
         },
+    }
+
+
+def _names(kind: CustomResourceKind) -> dict[str, Any]:
+    return {
+        "kind": kind.name,
+        "listKind": f"{kind.name}List",
+        "plural": kind.plural,
+        "singular": kind.singular,
+        "shortNames": [kind.short_name],
+        "categories": [CATEGORY],
+    }
+
+
+def _version(model: type[BaseModel], kind: CustomResourceKind) -> dict[str, Any]:
+    return {
+        "name": VERSION,
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": _object_schema(model, kind)},
+        "subresources": {"status": {}},
+        "selectableFields": [{"jsonPath": path} for path in kind.selectable],
+        "additionalPrinterColumns": [_column(column) for column in kind.columns],
     }
 
 

@@ -7,6 +7,7 @@ and nodes, and asked from inside the cluster's network.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 from urllib.parse import SplitResult, urlsplit
@@ -56,11 +57,8 @@ def violations(extenders: Sequence[ExtenderFields]) -> Iterator[Violation]:
     managed: set[str] = set()
     for i, extender in enumerate(extenders):
         if extender.prioritize_verb and extender.weight <= 0:
-            yield Violation(
-                f"extenders[{i}].weight",
-                extender.weight,
-                "must have a positive weight applied to it",
-            )
+            text = "must have a positive weight applied to it"
+            yield Violation(f"extenders[{i}].weight", extender.weight, text)
         for j, resource in enumerate(extender.managed_resources):
             path = f"extenders[{i}].managedResources[{j}].name"
             yield from _of_resource_name(path, resource.name)
@@ -69,11 +67,8 @@ def violations(extenders: Sequence[ExtenderFields]) -> Iterator[Violation]:
             managed.add(resource.name)
     binders = sum(1 for extender in extenders if extender.bind_verb)
     if binders > 1:
-        yield Violation(
-            "extenders",
-            f"found {binders} extenders implementing bind",
-            "only one extender can implement bind",
-        )
+        found = f"found {binders} extenders implementing bind"
+        yield Violation("extenders", found, "only one extender can implement bind")
 
 
 def _of_resource_name(path: str, name: str) -> Iterator[Violation]:
@@ -103,26 +98,17 @@ def unsafe(
 ) -> Iterator[Violation]:
     """What we refuse besides."""
     for i, extender in enumerate(extenders):
-        path, prefix = f"extenders[{i}]", extender.url_prefix
-        url = _split(prefix)
+        refused = functools.partial(Violation, f"extenders[{i}].urlPrefix", extender.url_prefix)
+        url = _split(extender.url_prefix)
         if url is None or url.scheme not in ("http", "https") or not url.hostname:
-            yield Violation(
-                f"{path}.urlPrefix",
-                prefix,
-                "must be a URL that begins with http:// or https:// and a host",
-            )
+            yield refused("must be a URL that begins with http:// or https:// and a host")
             continue
         if url.username is not None or url.query or url.fragment:
-            yield Violation(
-                f"{path}.urlPrefix", prefix, "must not have a user, a query or a fragment"
-            )
-        yield from _of_trust(path, extender, secure=url.scheme == "https")
+            yield refused("must not have a user, a query or a fragment")
+        yield from _of_trust(f"extenders[{i}]", extender, secure=url.scheme == "https")
         if not any(_allows(allowed, url.hostname) for allowed in allowed_hosts):
-            text = (
-                f"the host is not allowed: set extenders: {{allowedHosts: [{url.hostname}]}} in "
-                f"the OperatorConfiguration"
-            )
-            yield Violation(f"{path}.urlPrefix", prefix, text)
+            setting = f"extenders: {{allowedHosts: [{url.hostname}]}}"
+            yield refused(f"the host is not allowed: set {setting} in the OperatorConfiguration")
 
 
 def _of_trust(path: str, extender: model.ProfileExtender, *, secure: bool) -> Iterator[Violation]:

@@ -51,19 +51,23 @@ PLUGINS_TO_COME = frozenset({"GangScheduling"})
 class Resolution:
     """What became of a profile: a revision, or errors.
 
-    ``id`` is the desired revision's; ``profile`` and ``used`` are the objects that it is made of;
-    ``configs`` are the generations of the PluginConfigs that it references, as far as they exist.
+    ``id`` is the desired revision's; ``profile`` and ``used`` are the objects that it is made of,
+    the PluginConfigs that it references as far as they exist.
     """
 
     scheduler_name: str
     id: str
     profile: Body
     used: Mapping[str, Body]
-    configs: Mapping[str, int]
     errors: tuple[FieldError, ...] = ()
     queue_config: ProfileQueueConfig = dataclasses.field(default_factory=ProfileQueueConfig)
     """What the profile means to the queue."""
     made: Revision | None = None
+
+    @property
+    def configs(self) -> dict[str, int]:
+        """The generations of the PluginConfigs that it is made of, by name."""
+        return {name: bodies.generation(body) for name, body in self.used.items()}
 
     @property
     def document(self) -> dict[str, Any]:
@@ -90,7 +94,7 @@ def unresolved(profile: Body, bug: BaseException) -> Resolution:
     """What becomes of a profile that resolving failed on."""
     text = f"cannot be looked into: {bug!r}; please report this"
     fault = FieldError("spec", "{…}", text, ConditionReason.INVALID_SPEC)
-    return Resolution(bodies.scheduler_name(profile), "", profile, {}, {}, (fault,))
+    return Resolution(bodies.scheduler_name(profile), "", profile, {}, (fault,))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -110,16 +114,13 @@ class Resolver:
     def __call__(
         self, profile: Body, configs: Mapping[str, Body], *, trusted: bool = False
     ) -> Resolution:
-        """The resolution of a profile; ``configs`` are all PluginConfigs by name. ``trusted``: all
-        of it was good before.
-        """
+        """Resolve a profile with all PluginConfigs by name. ``trusted``: they were good before."""
         used = {name: configs[name] for name in bodies.references(profile) if name in configs}
         blank = Resolution(
             scheduler_name=bodies.scheduler_name(profile),
             id=bodies.revision_hash(profile, used.values()),
             profile=profile,
             used=used,
-            configs={name: bodies.generation(body) for name, body in used.items()},
         )
         try:
             decoded = bodies.decode(SchedulerProfile, profile)
@@ -203,13 +204,27 @@ class _Resolving:
         if faults := tuple(self._resolver.quarantined_in(self._profile)):
             return dataclasses.replace(blank, errors=faults)
         initial, most = self._backoffs()
-        plugins = self._plugins()
-        args = self._args()
+        requested = self._requested(blank.scheduler_name)
+        try:
+            made = revisions.resolve(requested, self._registry, self._resolver.presets, blank.id)
+        except ProfileErrors as error:
+            self._errors += map(_to_come, error.errors)
+        else:
+            if not self._errors:
+                queue_config = _queue_config(made, initial, most)
+                return dataclasses.replace(blank, made=made, queue_config=queue_config)
+        return dataclasses.replace(blank, errors=tuple(self._errors))
+
+    # ---- parts of the spec -----------------------------------------------------------------------
+
+    def _requested(self, scheduler_name: str) -> RequestedProfile:
+        """The spec as core is asked for it, with the operator's values for what it leaves out."""
+        plugins, args = self._plugins(), self._args()
         percentage = self._spec.percentage_of_nodes_to_score
         if percentage is None:
             percentage = self._config.percentage_of_nodes_to_score
-        spec = RequestedProfile(
-            scheduler_name=blank.scheduler_name,
+        return RequestedProfile(
+            scheduler_name=scheduler_name,
             preset=self._spec.preset,
             plugins=plugins,
             weights=self._spec.weights,
@@ -217,17 +232,6 @@ class _Resolving:
             percentage_of_nodes_to_score=percentage,
             extenders=self._extenders(args) if self._spec.extenders else (),
         )
-        try:
-            revision = revisions.resolve(spec, self._registry, self._resolver.presets, blank.id)
-        except ProfileErrors as error:
-            self._errors += map(_to_come, error.errors)
-        else:
-            if not self._errors:
-                queue_config = _queue_config(revision, initial, most)
-                return dataclasses.replace(blank, made=revision, queue_config=queue_config)
-        return dataclasses.replace(blank, errors=tuple(self._errors))
-
-    # ---- parts of the spec -----------------------------------------------------------------------
 
     def _backoffs(self) -> tuple[float, float]:
         """Initial and maximum, in seconds."""
