@@ -8,6 +8,7 @@ that can't be decoded still has a name, a generation and references.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -232,20 +233,15 @@ def excess(value: object) -> str:
     """What is too much of a value, "" for nothing."""
     count, level = 0, [value]
     for _ in range(MAX_DEPTH):
-        level = [below for item in level for below in _items(item)]
+        objects = [item.values() for item in level if isinstance(item, Mapping)]
+        lists = [item for item in level if isinstance(item, (list, tuple))]
+        level = [*itertools.chain(*objects, *lists)]
         count += len(level)
         if count > MAX_VALUES:
             return f"holds more than {MAX_VALUES} values"
         if not level:
             return ""
     return f"is nested deeper than {MAX_DEPTH} levels"
-
-
-def _items(value: object) -> Iterable[object]:
-    """What is directly in an object or a list."""
-    if isinstance(value, Mapping):
-        return value.values()
-    return value if isinstance(value, (list, tuple)) else ()
 
 
 def _excess(spec: Mapping[str, Any]) -> Iterator[FieldError]:

@@ -77,10 +77,10 @@ class Decoder(Generic[T]):
             value = self._adapter.validate_json(text, strict=True)
         except ValidationError as error:
             raise DecodeError(self._violations(error.errors(include_url=False))) from error
-        if found := _own_violations(value):
-            raise DecodeError(
-                violation._replace(value=shown(violation.value)) for violation in found
-            )
+        if isinstance(value, BaseModel) or not isinstance(value, Validated):
+            return value  # a pydantic model has a ``validate`` too, but another
+        if found := value.validate():
+            raise DecodeError(one._replace(value=shown(one.value)) for one in found)
         return value
 
     def encode(self, value: T) -> Any:
@@ -130,13 +130,6 @@ def decoder(kind: type[T]) -> Decoder[T]:
 @functools.cache
 def _decoder(kind: Any) -> Decoder[Any]:
     return Decoder(kind)
-
-
-def _own_violations(value: object) -> list[Violation]:
-    """What a dataclass says of itself; a pydantic model has a ``validate`` too, but another."""
-    if isinstance(value, BaseModel):
-        return []
-    return value.validate() if isinstance(value, Validated) else []
 
 
 def laid_over(base: Any, document: Any) -> Any:
