@@ -12,37 +12,19 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib import resources
 from typing import Any, Final
 
 from towtank.model.kinds import APIResource
 from towtank.model.schema_nodes import ANYTHING, MergeType, SchemaNode, ValidationRule
 
+_X: Final = "x-kubernetes-"
+_JUNCTORS: Final = ("allOf", "anyOf", "oneOf")
 _LIMITS: Final = (
-    *(
-        "enum",
-        "format",
-        "pattern",
-        "minimum",
-        "maximum",
-        "exclusiveMinimum",
-        "exclusiveMaximum",
-        "multipleOf",
-        "minLength",
-        "maxLength",
-    ),
-    *(
-        "minItems",
-        "maxItems",
-        "minProperties",
-        "maxProperties",
-        "uniqueItems",
-        "allOf",
-        "anyOf",
-        "oneOf",
-        "not",
-    ),
+    *("enum", "format", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),
+    *("multipleOf", "minLength", "maxLength", "minItems", "maxItems"),
+    *("minProperties", "maxProperties", "uniqueItems", *_JUNCTORS, "not"),
 )
 _QUANTITY: Final = "io.k8s.apimachinery.pkg.api.resource.Quantity"
 _INT_OR_STRING: Final = "io.k8s.apimachinery.pkg.util.intstr.IntOrString"
@@ -77,40 +59,25 @@ class _Parser:
         """A schema, or what it refers to."""
         if name := schema.get("$ref"):
             return _overlaid(self.definition(name), schema)
-        additional = schema.get("additionalProperties")
+        granular = {"merge": MergeType.GRANULAR} if schema.get("type") == "object" else {}
         node = SchemaNode(
-            type=schema.get("type", ""),
             properties={
                 name: self.field(one) for name, one in schema.get("properties", {}).items()
             },
-            additional=self.node(additional)
-            if isinstance(additional, Mapping)
-            else ANYTHING
-            if additional
-            else None,
-            items=self.node(schema["items"]) if isinstance(schema.get("items"), Mapping) else None,
-            required=tuple(schema.get("required", ())),
-            default=schema.get("default"),
-            has_default="default" in schema,
-            nullable=bool(schema.get("nullable")),
-            int_or_string=bool(schema.get("x-kubernetes-int-or-string"))
-            or schema.get("format") == "int-or-string",
-            preserve_unknown=bool(schema.get("x-kubernetes-preserve-unknown-fields")),
-            embedded=bool(schema.get("x-kubernetes-embedded-resource")),
-            merge=_merge(schema),
-            keys=tuple(schema.get("x-kubernetes-list-map-keys", ())),
-            patch_key=schema.get("x-kubernetes-patch-merge-key", ""),
-            patch_strategies=tuple(
-                filter(None, schema.get("x-kubernetes-patch-strategy", "").split(","))
-            ),
+            additional=self._held(schema.get("additionalProperties")),
+            items=self._held(schema.get("items")),
             limits=self._limits(schema),
-            rules=tuple(_rule(one) for one in schema.get("x-kubernetes-validations", ())),
+            **{**granular, **_said(schema, _FIELDS)},
         )
-        return (
-            _whole(node, tuple(dict.fromkeys((*node.required, "apiVersion", "kind"))))
-            if node.embedded
-            else node
-        )
+        if not node.embedded:
+            return node
+        return _whole(node, tuple(dict.fromkeys((*node.required, "apiVersion", "kind"))))
+
+    def _held(self, schema: Any) -> SchemaNode | None:
+        """What may stand in a map, or a list: true is anything."""
+        if isinstance(schema, Mapping):
+            return self.node(schema)
+        return ANYTHING if schema is True else None
 
     def field(self, schema: Mapping[str, Any]) -> SchemaNode:
         """What may stand at a field of an object."""
@@ -118,12 +85,12 @@ class _Parser:
 
     def _limits(self, schema: Mapping[str, Any]) -> dict[str, Any]:
         limits = {key: schema[key] for key in _LIMITS if key in schema}
-        limits |= {
-            key: tuple(self.node(one) for one in limits[key])
-            for key in ("allOf", "anyOf", "oneOf")
-            if key in limits
-        }
-        return limits | ({"not": self.node(limits["not"])} if "not" in limits else {})
+        for key in _JUNCTORS:
+            if key in limits:
+                limits[key] = tuple(self.node(one) for one in limits[key])
+        if "not" in limits:
+            limits["not"] = self.node(limits["not"])
+        return limits
 
 
 def parse(schema: Mapping[str, Any]) -> SchemaNode:
@@ -141,11 +108,7 @@ def served() -> list[APIResource]:
     """The built-in resources, with their schemas."""
     return [
         APIResource(
-            group=one["group"],
-            version=one["version"],
-            plural=one["plural"],
-            kind=one["kind"],
-            singular=one["singular"],
+            **{key: one[key] for key in ("group", "version", "plural", "kind", "singular")},
             namespaced=one["namespaced"],
             short_names=tuple(one["shortNames"]),
             categories=tuple(one["categories"]),
@@ -203,24 +166,35 @@ class _BuiltIn(_Parser):
 
 def _overlaid(node: SchemaNode, schema: Mapping[str, Any]) -> SchemaNode:
     """A definition, with what the place that refers to it says besides."""
-    more: dict[str, Any] = {}
-    if "default" in schema:
-        more |= {"default": schema["default"], "has_default": True}
-    if "x-kubernetes-map-type" in schema:
-        more["merge"] = _merge({"type": "object", **schema})
-    if "x-kubernetes-patch-strategy" in schema:
-        more["patch_strategies"] = tuple(schema["x-kubernetes-patch-strategy"].split(","))
+    more = _said(schema, ("default", f"{_X}map-type", f"{_X}patch-strategy"))
     return dataclasses.replace(node, **more) if more else node
 
 
-def _merge(schema: Mapping[str, Any]) -> MergeType:
-    if schema.get("type") == "array":
-        return MergeType(schema.get("x-kubernetes-list-type", "atomic"))
-    return MergeType(
-        schema.get(
-            "x-kubernetes-map-type", "granular" if schema.get("type") == "object" else "atomic"
-        )
-    )
+_FIELDS: Final[Mapping[str, Callable[[Any], dict[str, Any]]]] = {
+    "type": lambda said: {"type": said},
+    "required": lambda said: {"required": tuple(said)},
+    "default": lambda said: {"default": said, "has_default": True},
+    "nullable": lambda said: {"nullable": bool(said)},
+    "format": lambda said: {"int_or_string": said == "int-or-string"},
+    f"{_X}int-or-string": lambda said: {"int_or_string": bool(said)},
+    f"{_X}preserve-unknown-fields": lambda said: {"preserve_unknown": bool(said)},
+    f"{_X}embedded-resource": lambda said: {"embedded": bool(said)},
+    f"{_X}map-type": lambda said: {"merge": MergeType(said)} if said else {},
+    f"{_X}list-type": lambda said: {"merge": MergeType(said)} if said else {},
+    f"{_X}list-map-keys": lambda said: {"keys": tuple(said)},
+    f"{_X}patch-merge-key": lambda said: {"patch_key": said},
+    f"{_X}patch-strategy": lambda said: {"patch_strategies": tuple(said.split(","))},
+    f"{_X}validations": lambda said: {"rules": tuple(_rule(one) for one in said)},
+}
+"""What a keyword makes of a SchemaNode's fields."""
+
+
+def _said(schema: Mapping[str, Any], keywords: Iterable[str]) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    for keyword in keywords:
+        if keyword in schema:
+            fields |= _FIELDS[keyword](schema[keyword])
+    return fields
 
 
 def _rule(written: Mapping[str, Any]) -> ValidationRule:

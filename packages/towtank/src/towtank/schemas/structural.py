@@ -7,11 +7,12 @@ pkg/apis/apiextensions/validation (v1.36).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from kubefacts import patterns
 from towtank.model.api_errors import StatusCause
+from towtank.model.json_values import json_type
 
 Schema: TypeAlias = Mapping[str, Any]
 
@@ -60,14 +61,6 @@ _JSON: Final[Mapping[str, tuple[tuple[type, ...], str]]] = {
     "items": ((dict, list), "v1.JSONSchemaProps"),
     "additionalProperties": ((dict, bool), "v1.JSONSchemaProps"),
 }
-_WORDS: Final = {
-    dict: "object",
-    list: "array",
-    str: "string",
-    bool: "bool",
-    int: "number",
-    float: "number",
-}
 
 
 def malformed(schema: Any, path: str) -> str:
@@ -86,12 +79,12 @@ def malformed(schema: Any, path: str) -> str:
         ):
             return _unreadable(rule, f"{path}.{_X}validations[{i}]", "v1.ValidationRule")
     faults = (malformed(child, f"{path}.{_keyword(where)}") for where, child in _children(schema))
-    return next((fault for fault in faults if fault), "")
+    return next(filter(None, faults), "")
 
 
 def _unreadable(value: Any, path: str, name: str) -> str:
     return (
-        f"json: cannot unmarshal {_WORDS.get(type(value), 'null')} into Go struct field "
+        f"json: cannot unmarshal {json_type(value)} into Go struct field "
         f"JSONSchemaProps.{path} of type {name}"
     )
 
@@ -120,40 +113,39 @@ def _keyword(where: str) -> str:
 
 def causes(schema: Schema, path: str) -> list[StatusCause]:
     """What keeps a well-formed schema from being structural."""
-    found = []
+    return [
+        *_root(schema, path),
+        *_root_metadata(schema, f"{path}.properties[metadata]"),
+        *_identity(schema, path),
+        *_place(schema, path, "at the root"),
+    ]
+
+
+def _root(schema: Schema, path: str) -> Iterator[StatusCause]:
     if "additionalProperties" in schema:
-        found.append(
-            StatusCause.forbidden(f"{path}.additionalProperties", "must not be used at the root")
-        )
-    if schema.get("type") and schema["type"] != "object":
-        found.append(
-            StatusCause.invalid(f"{path}.type", schema["type"], "must be object at the root")
-        )
+        yield StatusCause.forbidden(f"{path}.additionalProperties", "must not be used at the root")
+    if schema.get("type"):
+        yield from _typed(schema, path, "object", "at the root")
     if "default" in schema:
         said = schema["default"] if isinstance(schema["default"], dict) else {}
-        found += [
-            StatusCause.required(f"{path}.default.{key}")
-            for key in ("apiVersion", "kind")
-            if not said.get(key)
-        ]
+        for key in ("apiVersion", "kind"):
+            if not said.get(key):
+                yield StatusCause.required(f"{path}.default.{key}")
+
+
+def _root_metadata(schema: Schema, path: str) -> Iterator[StatusCause]:
     metadata = (schema.get("properties") or {}).get("metadata") or {}
-    where = f"{path}.properties[metadata]"
+    named = (metadata.get("properties") or {}).keys()
     if "default" in metadata:
-        found.append(
-            StatusCause.forbidden(f"{where}.default", "must not be set in top-level metadata")
-        )
+        yield StatusCause.forbidden(f"{path}.default", "must not be set in top-level metadata")
     if metadata.keys() - {"type", "description", "properties", "default"} or (
-        metadata.get("properties") or {}
-    ).keys() - {
-        "name",
-        "generateName",
-    }:
+        named - {"name", "generateName"}
+    ):
         why = (
             "must not specify anything other than name and generateName, but metadata is "
             "implicitly specified"
         )
-        found.append(StatusCause.forbidden(where, why))
-    return [*found, *_identity(schema, path), *_place(schema, path, "at the root")]
+        yield StatusCause.forbidden(path, why)
 
 
 def _place(schema: Schema, path: str, level: str) -> Iterator[StatusCause]:
@@ -170,53 +162,64 @@ def _place(schema: Schema, path: str, level: str) -> Iterator[StatusCause]:
             yield from _valued(child, f"{path}.{where}")
 
 
-def _type(schema: Schema, path: str, level: str) -> Iterator[StatusCause]:
+def _typed(schema: Schema, path: str, wanted: str, when: str) -> Iterator[StatusCause]:
+    """Of what only a schema of one type may say."""
     kind = schema.get("type")
-    if not kind:
-        if not (
-            schema.get(f"{_X}int-or-string")
-            or schema.get(f"{_X}preserve-unknown-fields")
-            or "$ref" in schema
-        ):
-            yield StatusCause.required(f"{path}.type", f"must not be empty {level}")
-    elif kind not in _TYPES:
-        yield StatusCause.unsupported(f"{path}.type", kind, _TYPES)
-    elif kind == "array" and not schema.get("items"):
-        # An empty schema of items is one without a type.
-        yield (
-            StatusCause.required(f"{path}.items", "must be specified")
-            if schema.get("items") is None
-            else StatusCause.required(
-                f"{path}.items.type", "must not be empty for specified array items"
-            )
-        )
+    if kind != wanted:
+        yield StatusCause.invalid(f"{path}.type", kind, f"must be {wanted} {when}")
+
+
+def _one_of(schema: Schema, path: str, key: str, choices: tuple[str, ...]) -> Iterator[StatusCause]:
+    if (said := schema.get(key)) and said not in choices:
+        yield StatusCause.unsupported(f"{path}.{key}", said, choices)
+
+
+def _type(schema: Schema, path: str, level: str) -> Iterator[StatusCause]:
+    yield from _one_of(schema, path, "type", _TYPES)
+    untyped = (f"{_X}int-or-string", f"{_X}preserve-unknown-fields")
+    if not (schema.get("type") or "$ref" in schema or any(map(schema.get, untyped))):
+        yield StatusCause.required(f"{path}.type", f"must not be empty {level}")
+    if schema.get("type") == "array" and not schema.get("items"):
+        if schema.get("items") is None:
+            yield StatusCause.required(f"{path}.items", "must be specified")
+        else:  # an empty schema of items is one without a type
+            why = "must not be empty for specified array items"
+            yield StatusCause.required(f"{path}.items.type", why)
+
+
+_FORBIDDEN: Final[tuple[tuple[str, Callable[[Schema], Any], str], ...]] = (
+    (
+        "uniqueItems",
+        lambda schema: schema.get("uniqueItems"),
+        "uniqueItems cannot be set to true since the runtime complexity becomes quadratic",
+    ),
+    (
+        "items",
+        lambda schema: isinstance(schema.get("items"), list),
+        "items must be a schema object and not an array",
+    ),
+    (
+        "additionalProperties",
+        lambda schema: schema.get("properties") and schema.get("additionalProperties"),
+        "additionalProperties and properties are mutual exclusive",
+    ),
+)
+"""Keywords, when they may not be there, and why."""
 
 
 def _keywords(schema: Schema, path: str) -> Iterator[StatusCause]:
     for key in _UNSUPPORTED:
         if key in schema:
             yield StatusCause.forbidden(f"{path}.{key}", f"{key} is not supported")
-    if schema.get("uniqueItems"):
-        why = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
-        yield StatusCause.forbidden(f"{path}.uniqueItems", why)
-    if isinstance(schema.get("items"), list):
-        yield StatusCause.forbidden(
-            f"{path}.items", "items must be a schema object and not an array"
-        )
-    if schema.get("properties") and schema.get("additionalProperties"):
-        yield StatusCause.forbidden(
-            f"{path}.additionalProperties",
-            "additionalProperties and properties are mutual exclusive",
-        )
+    for key, forbidden, why in _FORBIDDEN:
+        if forbidden(schema):
+            yield StatusCause.forbidden(f"{path}.{key}", why)
     if pattern := schema.get("pattern"):
         try:
             patterns.matches(pattern, "")
         except patterns.PatternError as error:
-            yield StatusCause.invalid(
-                f"{path}.pattern",
-                pattern,
-                f"must be a valid regular expression, but isn't: {error}",
-            )
+            why = f"must be a valid regular expression, but isn't: {error}"
+            yield StatusCause.invalid(f"{path}.pattern", pattern, why)
 
 
 def _extensions(schema: Schema, path: str) -> Iterator[StatusCause]:
@@ -225,24 +228,22 @@ def _extensions(schema: Schema, path: str) -> Iterator[StatusCause]:
             f"{path}.{_X}preserve-unknown-fields", False, "must be true or undefined"
         )
     if schema.get(f"{_X}embedded-resource"):
-        if not schema.get("properties") and not schema.get(f"{_X}preserve-unknown-fields"):
-            why = (
-                f"must not be empty if {_X}embedded-resource is true without "
-                f"{_X}preserve-unknown-fields"
-            )
-            yield StatusCause.required(f"{path}.properties", why)
-        if schema.get("type", "object") != "object":
-            yield StatusCause.invalid(
-                f"{path}.type", schema["type"], f"must be object if {_X}embedded-resource is true"
-            )
-        yield from _identity(schema, path)
-    if kind := schema.get(f"{_X}map-type"):
-        if kind not in ("atomic", "granular"):
-            yield StatusCause.unsupported(f"{path}.{_X}map-type", kind, ("atomic", "granular"))
-        if schema.get("type") != "object":
-            yield StatusCause.invalid(
-                f"{path}.type", schema.get("type"), f"must be object if {_X}map-type is specified"
-            )
+        yield from _embedded(schema, path)
+    if schema.get(f"{_X}map-type"):
+        yield from _one_of(schema, path, f"{_X}map-type", ("atomic", "granular"))
+        yield from _typed(schema, path, "object", f"if {_X}map-type is specified")
+
+
+def _embedded(schema: Schema, path: str) -> Iterator[StatusCause]:
+    if not schema.get("properties") and not schema.get(f"{_X}preserve-unknown-fields"):
+        why = (
+            f"must not be empty if {_X}embedded-resource is true without "
+            f"{_X}preserve-unknown-fields"
+        )
+        yield StatusCause.required(f"{path}.properties", why)
+    if schema.get("type"):
+        yield from _typed(schema, path, "object", f"if {_X}embedded-resource is true")
+    yield from _identity(schema, path)
 
 
 def _identity(schema: Schema, path: str) -> Iterator[StatusCause]:
@@ -255,70 +256,60 @@ def _identity(schema: Schema, path: str) -> Iterator[StatusCause]:
 
 def _list(schema: Schema, path: str) -> Iterator[StatusCause]:
     kind, keys = schema.get(f"{_X}list-type"), schema.get(f"{_X}list-map-keys") or ()
-    if kind and kind not in ("atomic", "set", "map"):
-        yield StatusCause.unsupported(f"{path}.{_X}list-type", kind, ("atomic", "set", "map"))
-    if kind and schema.get("type") != "array":
-        yield StatusCause.invalid(
-            f"{path}.type", schema.get("type"), f"must be array if {_X}list-type is specified"
-        )
+    if kind:
+        yield from _one_of(schema, path, f"{_X}list-type", ("atomic", "set", "map"))
+        yield from _typed(schema, path, "array", f"if {_X}list-type is specified")
     if keys and kind != "map":
-        yield StatusCause.required(
-            f"{path}.{_X}list-type", f"must be map if {_X}list-map-keys is non-empty"
-        )
+        why = f"must be map if {_X}list-map-keys is non-empty"
+        yield StatusCause.required(f"{path}.{_X}list-type", why)
     items = schema.get("items")
     if kind == "map":
         yield from _map_list(keys, items if isinstance(items, dict) else None, path)
-    elif kind == "set" and isinstance(items, dict) and items.get("type") in ("object", "array"):
-        key = "map" if items["type"] == "object" else "list"
-        said = items.get(f"{_X}{key}-type")
-        if said != "atomic" and not (key == "list" and said is None):
-            yield StatusCause.invalid(
-                f"{path}.items.{_X}{key}-type",
-                said,
-                f"must be atomic as item of a list with {_X}list-type=set",
-            )
+    elif kind == "set" and isinstance(items, dict):
+        yield from _set_items(items, f"{path}.items")
 
 
-def _map_list(keys: Any, items: Schema | None, path: str) -> Iterator[StatusCause]:
-    at = f"{path}.{_X}list-map-keys"
+def _set_items(items: Schema, path: str) -> Iterator[StatusCause]:
+    """Items are compared as a whole; a list is atomic unless it says otherwise."""
+    for kind, key, unsaid in (("object", "map-type", None), ("array", "list-type", "atomic")):
+        said = items.get(f"{_X}{key}", unsaid)
+        if items.get("type") == kind and said != "atomic":
+            why = f"must be atomic as item of a list with {_X}list-type=set"
+            yield StatusCause.invalid(f"{path}.{_X}{key}", said, why)
+
+
+def _map_list(keys: Sequence[Any], items: Schema | None, path: str) -> Iterator[StatusCause]:
+    at, names = f"{path}.{_X}list-map-keys", [str(key) for key in keys]
     if not keys:
         yield StatusCause.required(at, f"must not be empty if {_X}list-type is map")
     if items is None:
         yield StatusCause.required(f"{path}.items", f"must have a schema if {_X}list-type is map")
-        return
-    if items.get("type") != "object":
-        yield StatusCause.invalid(
-            f"{path}.items.type",
-            items.get("type"),
-            f"must be object if parent array's {_X}list-type is map",
+    elif items.get("type") != "object":
+        when = f"if parent array's {_X}list-type is map"
+        yield from _typed(items, f"{path}.items", "object", when)
+    else:
+        for name in dict.fromkeys(names):
+            if name in (items.get("properties") or {}):
+                yield from _map_key(name, items, f"{path}.items.properties[{name}]")
+            else:
+                why = "entries must all be names of item properties"
+                yield StatusCause.invalid(at, names, why)
+        if len(set(names)) != len(names):
+            yield StatusCause.invalid(at, names, "must not contain duplicate entries")
+
+
+def _map_key(name: str, items: Schema, path: str) -> Iterator[StatusCause]:
+    """A property that tells items apart: every item has it, and it has one value."""
+    key = items["properties"][name]
+    if key.get("type") not in _SCALARS and not key.get(f"{_X}int-or-string"):
+        why = f"must be a scalar type if parent array's {_X}list-type is map"
+        yield StatusCause.invalid(f"{path}.type", key.get("type"), why)
+    if "default" not in key and name not in (items.get("required") or ()):
+        why = (
+            f"this property is in {_X}list-map-keys, so it must have a default or be a "
+            f"required property"
         )
-        return
-    properties, shown = (
-        items.get("properties") or {},
-        "[" + ",".join(f'"{key}"' for key in keys) + "]",
-    )
-    for key in dict.fromkeys(str(key) for key in keys):
-        where, child = f"{path}.items.properties[{key}]", properties.get(key)
-        if child is None:
-            yield StatusCause(
-                "FieldValueInvalid",
-                at,
-                f"Invalid value: {shown}: entries must all be names of item properties",
-            )
-            continue
-        if child.get("type") not in _SCALARS and not child.get(f"{_X}int-or-string"):
-            why = f"must be a scalar type if parent array's {_X}list-type is map"
-            yield StatusCause.invalid(f"{where}.type", child.get("type"), why)
-        if "default" not in child and key not in (items.get("required") or ()):
-            why = (
-                f"this property is in {_X}list-map-keys, so it must have a default or be a "
-                f"required property"
-            )
-            yield StatusCause.required(f"{where}.default", why)
-    if len(set(map(str, keys))) != len(keys):
-        yield StatusCause(
-            "FieldValueInvalid", at, f"Invalid value: {shown}: must not contain duplicate entries"
-        )
+        yield StatusCause.required(f"{path}.default", why)
 
 
 # ---- what may only say more of values ------------------------------------------------------------
