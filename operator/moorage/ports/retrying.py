@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from moorage.ports.clock import Clock
-from moorage.ports.errors import EdgeError, Retryable
+from moorage.ports.errors import Conflict, EdgeError, Fenced, NotFound, Retryable
 
 T = TypeVar("T")
 
@@ -40,6 +40,12 @@ class Backoff:
         return max(asked, doubled * random.uniform(1 - self.jitter, 1.0))
 
 
+AFTER_CONFLICT, AFTER_FAILURE = Backoff(0.01, 3.0), Backoff(0.2, 3.0)
+"""Until it is tried again after a conflict, or after no answer."""
+MAX_REFUSED_SECONDS = 30.0
+"""Seconds of refusals until they are believed."""
+
+
 async def retrying(
     request: Callable[[], Awaitable[T]],
     backoff: Backoff,
@@ -60,3 +66,30 @@ async def retrying(
             seconds = backoff.seconds(failures, error)
             on_failure(error, seconds)
         await clock.sleep(seconds)
+
+
+async def until_answered(request: Callable[[], Awaitable[T]], clock: Clock) -> T:
+    """The answer, for as long as it takes the API server to give one. Raises EdgeError.
+
+    That something is not found, or has changed, is no answer (a proxy may say so): the request
+    reads again what is there. A refusal is believed when it has lasted for a while: an API server
+    that has just started refuses what it allows a moment later.
+    """
+    failures, began = 0, clock.boottime()
+    while True:
+        try:
+            return await request()
+        except Fenced:
+            raise
+        except EdgeError as error:
+            final = not isinstance(error, Conflict | NotFound | Retryable)
+            if final and clock.boottime() - began >= MAX_REFUSED_SECONDS:
+                raise
+            failures += 1
+            await clock.sleep(delay(failures, error))
+
+
+def delay(failures: int, error: EdgeError) -> float:
+    """Seconds until a write or read is tried again after so many failures in a row."""
+    backoff = AFTER_CONFLICT if isinstance(error, Conflict) else AFTER_FAILURE
+    return backoff.seconds(failures, error)

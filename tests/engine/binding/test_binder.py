@@ -16,7 +16,7 @@ from moorage.core.framework.status import SKIP, SUCCESS, Code, Status, error_sta
 from moorage.core.objects.pods import Pod
 from moorage.core.queue.queued_pod import QueueState
 from moorage.engine.binding.binder import CALL_LIMIT_SECONDS
-from moorage.engine.binding.sender import MAX_REFUSED_SECONDS, MAX_RETRIES
+from moorage.engine.binding.sender import MAX_RETRIES
 from moorage.ports.errors import (
     Conflict,
     Fenced,
@@ -26,6 +26,7 @@ from moorage.ports.errors import (
     ResourceExpired,
     Retryable,
 )
+from moorage.ports.retrying import MAX_REFUSED_SECONDS
 from tests.builders import make_pod
 from tests.engine.running import STEPS, TRIED_AGAIN, Running, Steps
 from tests.engine.worlds import a_body, on_node, versioned

@@ -13,9 +13,9 @@ import pytest
 
 from moorage.core.objects.resource_claims import Allocation, Device, ResourceClaim, ResourceSlice
 from moorage.engine.background_tasks import uninterrupted
-from moorage.engine.binding.actors.device_binder import MAX_REFUSED_SECONDS
 from moorage.ports.errors import Forbidden, NotFound
 from moorage.ports.kube import PodRef
+from moorage.ports.retrying import MAX_REFUSED_SECONDS
 from tests.engine.binding.test_device_binder import a_user, device, holders, world_with
 from tests.engine.running import Running
 from tests.fakes.clocks import settle

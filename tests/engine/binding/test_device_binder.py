@@ -24,8 +24,8 @@ from moorage.core.objects.resource_claims import (
     ResourceClaimStatus,
     ResourceSlice,
 )
-from moorage.engine.binding.actors.device_binder import AFTER_FAILURE, MAX_REFUSED_SECONDS
 from moorage.ports.errors import Conflict, EdgeError, Forbidden, NotFound, Retryable
+from moorage.ports.retrying import AFTER_FAILURE, MAX_REFUSED_SECONDS
 from tests.builders import make_node, make_pod
 from tests.engine.running import STEPS, TRIED_AGAIN, Running
 from tests.engine.worlds import a_body, on_node

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moorage.core.objects.pods import PodCondition, PodStatus
+from moorage.engine.intake.comparison import RECHECK_DELAY_SECONDS
 from moorage.engine.reports import inspection
 from moorage.engine.reports.inspection import CacheDifference, CacheInspector
 from moorage.ports.errors import Retryable
@@ -142,7 +143,7 @@ def test_what_changes_between_the_looks_is_no_difference() -> None:
         world.kube.put(make_pod("new", node="n1"))
         gate.set()
         assert await comparing == [CacheDifference("missed pod", "default/lost", "", "n1")]
-        assert world.clock.slept == [inspection.RECHECK_DELAY_SECONDS]
+        assert world.clock.slept == [RECHECK_DELAY_SECONDS]
 
     asyncio.run(story())
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import functools
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -23,22 +24,16 @@ from moorage.core.objects.meta import key
 from moorage.engine.background_tasks import WorkSignal
 from moorage.engine.binding.actors.contract import Actor, BindActor
 from moorage.ports.bundle import Ports
-from moorage.ports.errors import Conflict, EdgeError, Fenced, NotFound, Refused, Retryable
+from moorage.ports.errors import Conflict, EdgeError, Fenced, NotFound, Retryable
 from moorage.ports.guards import FAULTS
 from moorage.ports.kube import pod_ref
 from moorage.ports.repeated_logs import once_per_bug
-from moorage.ports.retrying import Backoff
+from moorage.ports.retrying import AFTER_FAILURE, until_answered
 
 log = logging.getLogger(__name__)
 
-RETRY_DELAY_SECONDS = Backoff(0.2, 3.0)
-"""Until a read that failed is tried again, or one that found the pod unbound."""
 ASKED = 4
 """How often a pod is looked at that an extender says it has bound, after the first time."""
-MAX_REFUSED_SECONDS = 30.0
-"""Seconds of refused reads until that is believed: an API server that has just started refuses what
-it allows a moment later.
-"""
 MAX_RETRIES = 5
 """How often a binding is asked for again when the API server has too much to do, before the pod
 goes back to the queue.
@@ -165,27 +160,16 @@ class BindingSender:
         )
         if isinstance(error, EdgeError) and not unknown:
             return failure
-        failures, began = 0, self._clock.boottime()
-        while True:
-            try:
-                node = await self._ports.reads.pod_node(pod_ref(placement.pod))
-            except EdgeError as unread:
-                if (
-                    isinstance(unread, Refused)
-                    and self._clock.boottime() - began >= MAX_REFUSED_SECONDS
-                ):
-                    log.error(
-                        "the outcome of a binding cannot be read: %s",
-                        unread,
-                        extra={"pod": key(placement.pod)},
-                    )
-                    return failure
-                failures += 1
-                await self._clock.sleep(RETRY_DELAY_SECONDS.seconds(failures))
-                continue
-            if node == "":
-                return failure
-            return BOUND if node == placement.node else GONE
+        read_node = functools.partial(self._ports.reads.pod_node, pod_ref(placement.pod))
+        try:
+            node = await until_answered(read_node, self._clock)
+        except EdgeError as unread:
+            extra = {"pod": key(placement.pod)}
+            log.error("the outcome of a binding cannot be read: %s", unread, extra=extra)
+            return failure
+        if node == "":
+            return failure
+        return BOUND if node == placement.node else GONE
 
     # ---- inside ----------------------------------------------------------------------------------
 
@@ -230,7 +214,7 @@ class BindingSender:
         for check in range(1, ASKED + 1):
             if outcome.status is None:
                 break
-            await self._clock.sleep(RETRY_DELAY_SECONDS.seconds(check))
+            await self._clock.sleep(AFTER_FAILURE.seconds(check))
             outcome = await self.settle(placement, "", said)
         return outcome
 

@@ -33,7 +33,7 @@ PAGE_INTERVAL_SECONDS = 0.5
 their list can be gone on with.
 """
 RECHECK_DELAY_SECONDS = 3.0
-"""Seconds until what differs is looked at again."""
+"""Seconds until what differs is compared again: it may come by the watch."""
 READ_INTERVAL_SECONDS = 0.02
 """Seconds between two reads of single objects."""
 MAX_FAILED_READS = 3

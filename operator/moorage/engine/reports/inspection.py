@@ -22,6 +22,7 @@ from moorage.core.objects.meta import key
 from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
 from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.core.structures.sparse import HAS, TAKEN
+from moorage.engine.intake.comparison import RECHECK_DELAY_SECONDS
 from moorage.ports.clock import Clock
 from moorage.ports.errors import EdgeError
 from moorage.ports.guards import guard
@@ -35,8 +36,6 @@ ITEMS_PER_STEP = 32
 """Items between two turns of the others: nodes, with their pods."""
 PLACES_PER_STEP = 2000
 """The same for pods that are only looked up."""
-RECHECK_DELAY_SECONDS = 3.0
-"""Seconds until what differs is looked at again."""
 LINES, LINES_EVERY = 100, 0.05
 """So many lines of log in so many seconds: its queue is bounded."""
 

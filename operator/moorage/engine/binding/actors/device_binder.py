@@ -14,7 +14,6 @@ import dataclasses
 import datetime
 import functools
 import logging
-from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from moorage.api.conditions import timestamp
@@ -28,19 +27,15 @@ from moorage.core.objects.resource_claims import Allocation, ResourceClaim
 from moorage.core.plugins.dynamic_resources.claim_reservation import ClaimRelease, ClaimReservation
 from moorage.engine.background_tasks import uninterrupted
 from moorage.engine.binding.actors.contract import ActorTools, UndoPreBind
-from moorage.ports.errors import Conflict, EdgeError, NotFound, Refused, Retryable
+from moorage.ports.errors import Conflict, EdgeError, NotFound, Retryable
 from moorage.ports.kube import pod_ref
-from moorage.ports.retrying import Backoff
+from moorage.ports.retrying import delay, until_answered
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 MAX_ATTEMPTS = 5
 """How often a write is tried that others, or a busy API server, got in the way of."""
-AFTER_CONFLICT, AFTER_FAILURE = Backoff(0.01, 3.0), Backoff(0.2, 3.0)
-"""Until it is tried again after a conflict, or after no answer."""
-MAX_REFUSED_SECONDS = 30.0
-"""Seconds of refusals until what was written is left as it is."""
 
 
 @dataclasses.dataclass(slots=True, eq=False)
@@ -142,7 +137,7 @@ class DeviceBinder:
             except (Conflict, Retryable) as error:
                 if attempt == MAX_ATTEMPTS - 1:
                     raise
-                await self._pause(attempt + 1, error)
+                await self._clock.sleep(delay(attempt + 1, error))
             else:
                 break
         if allocation is not None:
@@ -154,10 +149,6 @@ class DeviceBinder:
         if found is None or found.metadata.uid != claim.metadata.uid:
             raise EdgeError(f"get updated claim {key(claim)} after conflict: not found")
         return found
-
-    async def _pause(self, failures: int, error: EdgeError) -> None:
-        backoff = AFTER_CONFLICT if isinstance(error, Conflict) else AFTER_FAILURE
-        await self._clock.sleep(backoff.seconds(failures, error))
 
     # ---- waiting ---------------------------------------------------------------------------------
 
@@ -215,15 +206,14 @@ class DeviceBinder:
         await self._undo(pod, held)
 
     async def _undo(self, pod: Pod, held: list[HeldClaim]) -> None:
-        """Undo what was written, unless somebody else has bound the pod: then it needs its
-        claims.
+        """Undo what was written, unless somebody else has bound the pod: then it needs its claims.
+        Until a write is answered nobody knows who has the devices.
         """
+        read_node = functools.partial(self._reads.pod_node, pod_ref(pod))
         for one in reversed(held):
             try:
-                if not await self._retry_until_answered(
-                    functools.partial(self._reads.pod_node, pod_ref(pod))
-                ):
-                    await self._retry_until_answered(functools.partial(self._release, one, pod))
+                if not await until_answered(read_node, self._clock):
+                    await until_answered(functools.partial(self._release, one, pod), self._clock)
             except EdgeError as error:
                 log.warning(
                     "a claim was not given back: %s",
@@ -246,25 +236,6 @@ class DeviceBinder:
                 else:
                     await self._writes.release_claim(newest, pod_ref(pod))
         self._ledger.give_back(claim)
-
-    async def _retry_until_answered(self, deed: Callable[[], Awaitable[T]]) -> T:
-        """Do it, for as long as it takes the API server to answer: until then nobody knows who has
-        the devices.
-
-        That a write finds nothing is no answer (a proxy may say so): the write reads again what is
-        there. A refusal is believed when it has lasted for a while: an API server that has just
-        started refuses what it allows a moment later.
-        """
-        failures, began = 0, self._clock.boottime()
-        while True:
-            try:
-                return await deed()
-            except (Refused, Retryable) as error:
-                final = not isinstance(error, Conflict | NotFound | Retryable)
-                if final and self._clock.boottime() - began >= MAX_REFUSED_SECONDS:
-                    raise
-                failures += 1
-                await self._pause(failures, error)
 
 
 def _check(claim: ResourceClaim, allocation: Allocation | None) -> None:
