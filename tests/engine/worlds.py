@@ -28,8 +28,9 @@ from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.engine.background_tasks import WorkSignal
 from moorage.engine.binding.actors.intree import ACTORS
 from moorage.engine.binding.binder import Binder, BindingCallback
+from moorage.engine.binding.outcome import BindingOutcome
 from moorage.engine.binding.permit import WaitingPods
-from moorage.engine.binding.sender import BindingOutcome, BindingSlots
+from moorage.engine.binding.sender import BindingSlots
 from moorage.engine.engine import Engine
 from moorage.engine.intake.latest import LatestPods
 from moorage.engine.intake.node_sink import NodeSink

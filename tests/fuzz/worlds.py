@@ -33,7 +33,7 @@ from moorage.core.pods.requests import pod_requests
 from moorage.core.queue.pod_group_members import PodGroupTracker
 from moorage.core.queue.queued_pod import QueueState
 from moorage.core.queue.scheduling_queue import SchedulingQueue
-from moorage.engine.binding.sender import BOUND, GONE, BindingOutcome
+from moorage.engine.binding.outcome import BOUND, GONE, BindingOutcome
 from moorage.engine.intake.node_sink import NodeSink
 from moorage.engine.intake.pod_sink import PodSink
 from moorage.engine.intake.stored_object_sink import StoredObjectSink

@@ -75,8 +75,8 @@ MUTANTS: Final = (
     Mutant(
         name="deadline of bind: never broken off",
         file="engine/binding/binder.py",
-        old="            if now - binding.since > limit:\n",
-        new="            if now - binding.since > limit and binding.stage is Stage.PREPARING:\n",
+        old="        if now - self.since > limit:\n",
+        new="        if now - self.since > limit and self.stage is BindingStage.PREPARING:\n",
         tests=("tests/engine/binding/test_slots.py",),
     ),
     Mutant(
@@ -110,8 +110,8 @@ MUTANTS: Final = (
     Mutant(
         name="undo: cut short while what was prepared is taken back",
         file="engine/binding/binder.py",
-        old="await uninterrupted(self._undo_pre_bind(binding))",
-        new="await self._undo_pre_bind(binding)",
+        old="await uninterrupted(self._undo_pre_bind())",
+        new="await self._undo_pre_bind()",
         tests=("tests/engine/binding/test_clean_up.py",),
     ),
     Mutant(
@@ -126,7 +126,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="one 404 for a claim's end is a fact",
-        file="engine/binding/actors/device_binder.py",
+        file="ports/retrying.py",
         old="isinstance(error, Conflict | NotFound | Retryable)",
         new="isinstance(error, Conflict | Retryable)",
         tests=(

@@ -15,7 +15,7 @@ from moorage.api.operator_config import OperatorConfiguration
 from moorage.core.framework.status import SKIP, SUCCESS, Code, Status, error_status
 from moorage.core.objects.pods import Pod
 from moorage.core.queue.queued_pod import QueueState
-from moorage.engine.binding.binder import CALL_LIMIT_SECONDS
+from moorage.engine.binding.outcome import CALL_LIMIT_SECONDS
 from moorage.engine.binding.sender import MAX_RETRIES
 from moorage.ports.errors import (
     Conflict,

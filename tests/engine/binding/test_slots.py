@@ -10,7 +10,7 @@ import pytest
 
 from moorage.api.operator_config import OperatorConfiguration
 from moorage.core.objects.pods import Pod
-from moorage.engine.binding.binder import CALL_LIMIT_SECONDS
+from moorage.engine.binding.outcome import CALL_LIMIT_SECONDS
 from moorage.ports.kube import pod_ref
 from tests.builders import make_pod
 from tests.engine.running import STEPS, TRIED_AGAIN, Running

@@ -16,7 +16,7 @@ from moorage.core.framework.status import error_status
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import PodStatus
 from moorage.core.pods.requests import PODS, Requests, pod_requests, unreadable_requests
-from moorage.engine.binding.sender import BOUND, GONE, BindingOutcome
+from moorage.engine.binding.outcome import BOUND, GONE, BindingOutcome
 from tests.builders import make_node, make_pod
 from tests.engine.worlds import Bench, on_node, unreadable, versioned
 from tests.examples import few

@@ -13,7 +13,7 @@ from moorage.core.objects.nodes import Taint
 from moorage.core.objects.pods import ContainerPort, Pod, PodStatus
 from moorage.core.pods.requests import PODS
 from moorage.core.queue.queued_pod import QueueState
-from moorage.engine.binding.sender import BOUND, BindingOutcome
+from moorage.engine.binding.outcome import BOUND, BindingOutcome
 from moorage.engine.intake.object_sink import MAX_DELETES_PER_STEP
 from moorage.ports.kube import UnreadableObject
 from tests.builders import make_node, make_pod

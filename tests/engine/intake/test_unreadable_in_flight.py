@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from moorage.core.framework.status import error_status
-from moorage.engine.binding.sender import BindingOutcome
+from moorage.engine.binding.outcome import BindingOutcome
 from tests.builders import make_node, make_pod
 from tests.engine.worlds import Bench, unreadable, versioned
 

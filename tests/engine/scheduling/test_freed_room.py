@@ -12,7 +12,7 @@ from moorage.core.framework.status import error_status
 from moorage.core.objects.meta import HasMetadata
 from moorage.core.objects.pods import Pod, PodResourceClaim
 from moorage.core.objects.resource_claims import DeviceClass, ResourceClaim, ResourceSlice
-from moorage.engine.binding.sender import GONE, BindingOutcome
+from moorage.engine.binding.outcome import GONE, BindingOutcome
 from tests.builders import make_node, make_pod
 from tests.engine.having_volumes import a_claim, a_class, a_node, a_pod, a_volume
 from tests.engine.worlds import Bench, versioned

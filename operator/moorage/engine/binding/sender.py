@@ -9,11 +9,10 @@ until then it may be on its node, so its place there is kept.
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import functools
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from moorage.core.cycle.context import ScheduleResult
@@ -23,11 +22,11 @@ from moorage.core.framework.status import Code, Status, error_status
 from moorage.core.objects.meta import key
 from moorage.engine.background_tasks import WorkSignal
 from moorage.engine.binding.actors.contract import Actor, BindActor
+from moorage.engine.binding.outcome import BOUND, GONE, BindingOutcome, failed_outcome
 from moorage.ports.bundle import Ports
 from moorage.ports.errors import Conflict, EdgeError, Fenced, NotFound, Retryable
 from moorage.ports.guards import FAULTS
 from moorage.ports.kube import pod_ref
-from moorage.ports.repeated_logs import once_per_bug
 from moorage.ports.retrying import AFTER_FAILURE, until_answered
 
 log = logging.getLogger(__name__)
@@ -38,28 +37,6 @@ MAX_RETRIES = 5
 """How often a binding is asked for again when the API server has too much to do, before the pod
 goes back to the queue.
 """
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class BindingOutcome:
-    """How a binding ended: bound to our node; refused or failed with ``status``; or not ours any
-    more (gone, bound elsewhere).
-    """
-
-    bound: bool
-    status: Status | None = None
-    fenced: bool = False
-    """It was not sent, as this replica may not lead any more: nothing is to be reported."""
-    unschedulable_plugin: str = ""
-    """The plugin that refused it at permit."""
-    node_changed: bool = False
-    """The node changed under the decision, by somebody else's doing, and does not take the pod any
-    more.
-    """
-
-
-BOUND = BindingOutcome(True)
-GONE = BindingOutcome(False)
 
 
 class BindingSlots:
@@ -127,27 +104,21 @@ class BindingSender:
 
     async def send(self, placement: ScheduleResult, begin: Callable[[str], None]) -> BindingOutcome:
         """Have it bound by the extender or the first bind plugin that takes the pod; how that
-        ended, for sure.
-
-        ``begin`` is called with each of them before it is asked.
+        ended, for sure. ``begin`` is called with each of them before it is asked.
         """
         if placement.revision.extenders and (outcome := await self._by_extender(placement, begin)):
             return outcome
-        for name, bind, reserved in actors_at(self._actors, placement, ExtensionPoint.BIND):
+        names = placement.revision.points[ExtensionPoint.BIND]
+        for name, bind, reserved in actors_of(self._actors, placement, names):
             running = f'Bind plugin "{name}"'
             begin(running)
             try:
-                try:
-                    status = await bind.bind(placement.pod, placement.node, reserved)
-                except Retryable as error:
-                    status = await self._bind_again(bind, placement, reserved, error)
+                status = await self._bind(bind, placement, reserved)
             except FAULTS as error:
                 # logged with the pod's name; an actor's bug fails this pod and no other
                 return await self.settle(placement, running, error)
-            if status.code is Code.SUCCESS:
-                return BOUND
             if status.code is not Code.SKIP:
-                return BindingOutcome(False, status)
+                return BOUND if status.code is Code.SUCCESS else BindingOutcome(False, status)
         return BindingOutcome(False, error_status("no bind plugin took the pod"))
 
     async def settle(
@@ -155,10 +126,7 @@ class BindingSender:
     ) -> BindingOutcome:
         """What became of a pod whose binding was not answered with a plain yes."""
         failure = failed_outcome(placement, running, error)
-        unknown = isinstance(error, Conflict | NotFound) or (
-            isinstance(error, Retryable) and error.outcome_unknown
-        )
-        if isinstance(error, EdgeError) and not unknown:
+        if not may_be_bound(error):
             return failure
         read_node = functools.partial(self._ports.reads.pod_node, pod_ref(placement.pod))
         try:
@@ -182,23 +150,23 @@ class BindingSender:
         for extender in placement.revision.extenders:
             if not extender.bind_verb or not extender.is_interested(placement.pod):
                 continue
-            running = f"extender {extender.url}"
-            begin(running)
-            try:
-                if not self._ports.writes.open:
-                    raise Fenced(f"{extender.bind_verb} by extender {extender.url}")
-                await self._ports.extenders.bind(extender, pod_ref(placement.pod), placement.node)
-                return await self._is_bound_by_extender(placement, extender)
-            except FAULTS as error:  # as above
-                outcome = await self.settle(placement, running, error)
-            if outcome.status is None or outcome.fenced or not extender.ignorable:
+            begin(f"extender {extender.url}")
+            outcome = await self._ask_extender(extender, placement)
+            if outcome.bound or outcome.gone or outcome.fenced or not extender.ignorable:
                 return outcome
-            log.warning(
-                "an extender did not bind a pod: %s",
-                outcome.status.message,
-                extra={"pod": key(placement.pod)},
-            )
+            text, extra = outcome.status.message, {"pod": key(placement.pod)}
+            log.warning("an extender did not bind a pod: %s", text, extra=extra)
         return None
+
+    async def _ask_extender(self, extender: Extender, placement: ScheduleResult) -> BindingOutcome:
+        """Have this extender bind the pod; how that ended."""
+        try:
+            if not self._ports.writes.open:
+                raise Fenced(f"{extender.bind_verb} by extender {extender.url}")
+            await self._ports.extenders.bind(extender, pod_ref(placement.pod), placement.node)
+            return await self._is_bound_by_extender(placement, extender)
+        except FAULTS as error:  # as above
+            return await self.settle(placement, f"extender {extender.url}", error)
 
     async def _is_bound_by_extender(
         self, placement: ScheduleResult, extender: Extender
@@ -206,57 +174,42 @@ class BindingSender:
         """Whether an extender that says so has bound the pod; one that answers first and binds then
         has a few seconds.
         """
-        said = Retryable(
+        not_bound = Retryable(
             f"extender {extender.url} said that it has bound the pod, and it has not",
             outcome_unknown=True,
         )
-        outcome = await self.settle(placement, "", said)
+        outcome = await self.settle(placement, "", not_bound)
         for check in range(1, ASKED + 1):
-            if outcome.status is None:
+            if outcome.bound or outcome.gone:
                 break
             await self._clock.sleep(AFTER_FAILURE.seconds(check))
-            outcome = await self.settle(placement, "", said)
+            outcome = await self.settle(placement, "", not_bound)
         return outcome
 
-    async def _bind_again(
-        self, bind: BindActor, placement: ScheduleResult, reserved: Any, error: Retryable
-    ) -> Status:
-        """Ask it again when the API server has too much to do: events and conditions of the pod
-        would only be more of that.
+    async def _bind(self, bind: BindActor, placement: ScheduleResult, reserved: Any) -> Status:
+        """Ask the plugin, and again when the API server has too much to do: events and conditions
+        of the pod would only be more of that.
         """
         for _ in range(MAX_RETRIES):
-            if error.outcome_unknown or not error.after:
-                break
-            await self._clock.sleep(error.after)
             try:
                 return await bind.bind(placement.pod, placement.node, reserved)
-            except Retryable as again:
-                error = again
-        raise error
+            except Retryable as error:
+                if error.outcome_unknown or not error.after:
+                    raise
+                await self._clock.sleep(error.after)
+        return await bind.bind(placement.pod, placement.node, reserved)
 
 
-def actors_at(
-    actors: Mapping[str, Actor], placement: ScheduleResult, point: ExtensionPoint
+def actors_of(
+    actors: Mapping[str, Actor], placement: ScheduleResult, names: Iterable[str]
 ) -> Iterator[tuple[str, Any, Any]]:
-    """The plugins of an extension point by name, each with its actor and what it has reserved for
-    the pod.
-    """
-    for name in placement.revision.points[point]:
+    """These plugins, each with its actor and what it has reserved for the pod."""
+    for name in names:
         reserved = placement.reservations.get(name)
         yield name, actors[name], reserved.value if reserved is not None else None
 
 
-def failed_outcome(placement: ScheduleResult, running: str, error: BaseException) -> BindingOutcome:
-    """The outcome when a plugin raised this; a bug of it is logged with where it is."""
-    known = isinstance(error, EdgeError)
-    if not known:
-        log.error(
-            "%s failed with a bug",
-            running,
-            exc_info=error,
-            extra=once_per_bug(error, pod=key(placement.pod), node=placement.node),
-        )
-    text = (
-        f"binding rejected: {running and f'running {running}: '}{error if known else repr(error)}"
-    )
-    return BindingOutcome(False, error_status(text), fenced=isinstance(error, Fenced))
+def may_be_bound(error: BaseException) -> bool:
+    """Whether a pod may be bound although the request that binds it raised this."""
+    unknown = isinstance(error, Retryable) and error.outcome_unknown
+    return unknown or not isinstance(error, EdgeError) or isinstance(error, Conflict | NotFound)

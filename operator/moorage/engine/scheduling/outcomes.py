@@ -24,7 +24,7 @@ from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
 from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.core.structures.catching import Catching
 from moorage.engine.binding.binder import Binder
-from moorage.engine.binding.sender import BindingOutcome
+from moorage.engine.binding.outcome import BindingOutcome
 from moorage.engine.intake.pod_sink import PodAdmission
 from moorage.engine.reports.pod_conditions import (
     SCHEDULER_ERROR,
@@ -214,7 +214,7 @@ class CycleOutcomes:
         if outcome.node_changed:
             self.ports.telemetry.node_changed(placement.revision.scheduler_name)
         self.queue.move_on_event(resources_freed(on_node(pod, placement.node)), now)
-        if outcome.status is None:
+        if outcome.gone:
             self.queue.done(entry.uid)
             return
         if outcome.fenced:
