@@ -290,8 +290,8 @@ MUTANTS: Final = (
     Mutant(
         name="budget: what others did to a gang's nodes is not looked at",
         file="core/cycle/gang_cycle.py",
-        old="    paused = bool(node_generations)\n",
-        new="    paused = False\n",
+        old="        while self.paused:\n",
+        new="        while False:\n",
         tests=("tests/engine/scheduling/test_slices.py",),
     ),
     Mutant(

@@ -6,7 +6,9 @@ nothing. The engine does the rest: it binds what was placed and tells why what w
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -75,17 +77,11 @@ def decide(pod: Pod, revision: Revision, context: CycleContext) -> ScheduleResul
 
 
 def run_filters(pod: Pod, revision: Revision, context: CycleContext) -> Evaluation | Diagnosis:
-    """What filters say of all nodes as they are now; a diagnosis where there are no nodes, or a
-    plugin failed.
-    """
+    """What filters say of all nodes now; a diagnosis where there are none, or a plugin failed."""
     snapshot, observer = context.snapshot, context.observer
     if not snapshot.nodes.row_of:
-        return Diagnosis(
-            pod=pod,
-            revision=revision,
-            code=Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
-            message=NO_NODES,
-        )
+        code = Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+        return Diagnosis(pod=pod, revision=revision, code=code, message=NO_NODES)
     try:
         evaluation = context.evaluator.evaluation(pod, revision)
     except TooLarge as excess:
@@ -122,22 +118,23 @@ def assume_and_reserve(
         for name in revision.points[ExtensionPoint.RESERVE]
         if name not in placement.nothing_to_reserve
     ]
-    if not asked:
-        return placement
+    return _reserve(placement, asked, context) if asked else placement
+
+
+def _reserve(
+    placement: ScheduleResult, asked: Sequence[str], context: CycleContext
+) -> ScheduleResult | Diagnosis:
     reservations: dict[str, ReserveResult] = {}
     placement = dataclasses.replace(placement, reservations=reservations)
-    kept = False
-    try:
+    with contextlib.ExitStack() as on_failure:
+        on_failure.callback(unreserve_and_forget, placement, context.cache)
         for name in asked:
-            plugin: Any = revision.deciders[name]
-            reserved: ReserveResult = plugin.reserve(pod, placement.node, context.snapshot)
+            plugin: Any = placement.revision.deciders[name]
+            reserved = plugin.reserve(placement.pod, placement.node, context.snapshot)
             reservations[name] = reserved
             if reserved.status.code is not Code.SUCCESS:
                 return _rejected_at_reserve(placement, name, reserved.status)
-        kept = True
-    finally:
-        if not kept:
-            unreserve_and_forget(placement, context.cache)
+        on_failure.pop_all()
     return placement
 
 

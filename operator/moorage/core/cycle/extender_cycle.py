@@ -45,7 +45,12 @@ from moorage.core.framework.extenders import (
     MetaVictims,
 )
 from moorage.core.framework.interfaces import MAX_NODE_SCORE, ExtensionPoint, is_a
-from moorage.core.framework.post_filter_contract import PostFilterResult, PreemptionPlugin, Victims
+from moorage.core.framework.post_filter_contract import (
+    FailedAttempt,
+    PostFilterResult,
+    PreemptionPlugin,
+    Victims,
+)
 from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import Code, Reason, error_status, texts
 from moorage.core.framework.tie_breaking import pick
@@ -105,45 +110,28 @@ class _ExtenderCycle:
     def decide(self) -> Steps[ScheduleResult | Diagnosis | None]:
         """The steps to a node or a diagnosis; None when the cycle has to begin anew."""
         self.rejected = {}
-        # 1. A nominated node that plugins and extenders let through is taken.
-        nominated = self.context.snapshot.nominations.nominated_node(self.pod.metadata.uid)
-        if nominated and self._feasible_among([nominated]).size:
-            left = yield from self._ask_filters((nominated,))
-            if not isinstance(left, ExtenderFailure) and self._feasible_among(left).size:
-                return ScheduleResult(self.pod, nominated, self.revision, 1)
-
-        # 2. preFilter and filter, as in any cycle.
+        placement = yield from self._evaluate_nominated_node()
+        if placement is not None:
+            return placement
         evaluation = self._run_filters()
         if isinstance(evaluation, Diagnosis):
             return evaluation
-        if not evaluation.fits:
-            return (yield from self._diagnose(evaluation))
-
-        # 3. Extenders filter what is left, one after another.
-        left = yield from self._ask_filters(self._names(self._sampled(evaluation)))
+        left: tuple[str, ...] | ExtenderFailure = ()
+        if evaluation.fits:
+            left = yield from self._ask_filters(self._names(self._sampled(evaluation)))
         if isinstance(left, ExtenderFailure):
             return Diagnosis.error(self.pod, self.revision, left.text)
-        evaluation = self._run_filters()
-        if isinstance(evaluation, Diagnosis):
-            return evaluation
-        if not left:
-            return (yield from self._diagnose(evaluation))
+        return (yield from (self._choose(left) if left else self._diagnose()))
 
-        # 4. Score what is left now; a lone node needs none.
-        rows = self._feasible_among(left)
-        if rows.size < 2:
-            return (
-                ScheduleResult(self.pod, self._names(rows)[0], self.revision, 1)
-                if rows.size
-                else None
-            )
-        totals = self._totals(evaluation, rows)
-        if isinstance(totals, Diagnosis):
-            return totals
-        yield from self._prioritize(totals)
-
-        # 5. The best that still fits.
-        return self._best(totals)
+    def _evaluate_nominated_node(self) -> Steps[ScheduleResult | None]:
+        """A nominated node that plugins and extenders let through is taken."""
+        node = self.context.snapshot.nominations.nominated_node(self.pod.metadata.uid)
+        if not node or not self._feasible_among([node]).size:
+            return None
+        left = yield from self._ask_filters((node,))
+        if isinstance(left, ExtenderFailure) or not self._feasible_among(left).size:
+            return None
+        return ScheduleResult(self.pod, node, self.revision, 1)
 
     # ---- the nodes as they are now ---------------------------------------------------------------
 
@@ -197,6 +185,24 @@ class _ExtenderCycle:
 
     # ---- score -----------------------------------------------------------------------------------
 
+    def _choose(self, left: tuple[str, ...]) -> Steps[ScheduleResult | Diagnosis | None]:
+        """The best of these nodes that still fits, None when none does; a lone one needs no
+        score.
+        """
+        evaluation = self._run_filters()
+        if isinstance(evaluation, Diagnosis):
+            return evaluation
+        rows = self._feasible_among(left)
+        if rows.size == 1:
+            return ScheduleResult(self.pod, self._names(rows)[0], self.revision, 1)
+        if not rows.size:
+            return None
+        totals = self._totals(evaluation, rows)
+        if isinstance(totals, Diagnosis):
+            return totals
+        yield from self._prioritize(totals)
+        return self._best(totals)
+
     def _totals(
         self, evaluation: Evaluation, rows: npt.NDArray[np.intp]
     ) -> dict[str, int] | Diagnosis:
@@ -234,20 +240,17 @@ class _ExtenderCycle:
 
     # ---- when nobody fits ------------------------------------------------------------------------
 
-    def _diagnose(self, evaluation: Evaluation) -> Steps[Diagnosis]:
+    def _diagnose(self) -> Steps[Diagnosis]:
         """Why the pod goes nowhere, and whom postFilter would have go."""
+        evaluation = self._run_filters()
+        if isinstance(evaluation, Diagnosis):
+            return evaluation
         said = fit_error(evaluation, self.context.snapshot)
         if self.rejected:
             counts = Counter(dict(said.reason_counts))
             # What plugins refuse by now has a reason of theirs.
-            counts.update(
-                texts(
-                    tuple(
-                        self.rejected[name]
-                        for name in self._names(self._feasible_among(self.rejected))
-                    )
-                )
-            )
+            others = self._names(self._feasible_among(self.rejected))
+            counts.update(texts(tuple(self.rejected[name] for name in others)))
             said = said._replace(
                 unschedulable_plugins=said.unschedulable_plugins | {EXTENDER},
                 reason_counts=list(counts.items()),
@@ -263,23 +266,29 @@ class _ExtenderCycle:
             if isinstance(evaluation, Diagnosis):
                 return PostFilterOutcome(PostFilterResult(error_status(evaluation.message)))
             attempt = make_attempt(self.context, evaluation, self._node_codes(evaluation))
-            found = (
-                plugin.find_candidates(self.pod, attempt)
-                if is_a(plugin, PreemptionPlugin)
-                else plugin.post_filter(self.pod, attempt)
-            )
-            if not isinstance(found, PostFilterResult):
-                found = yield from self._process_preemption(found)
-                if not passing.issuperset(self._feasible()):
-                    found = ExtenderFailure(_FITS_NOW)
-                found = (
-                    PostFilterResult(error_status(found.text))
-                    if isinstance(found, ExtenderFailure)
-                    else plugin.select_candidate(found, attempt)
-                )
+            if is_a(plugin, PreemptionPlugin):
+                found = yield from self._preempt(plugin, attempt, passing)
+            else:
+                found = plugin.post_filter(self.pod, attempt)
             if (outcome := heard.add(name, found)) is not None:
                 return outcome
         return heard.merged()
+
+    def _preempt(
+        self, plugin: PreemptionPlugin, attempt: FailedAttempt, passing: frozenset[str]
+    ) -> Steps[PostFilterResult]:
+        """Candidates, what extenders make of them, the one that is chosen. ``passing``: the nodes
+        that plugins let through before extenders were asked.
+        """
+        found = plugin.find_candidates(self.pod, attempt)
+        if isinstance(found, PostFilterResult):
+            return found
+        left = yield from self._process_preemption(found)
+        if not passing.issuperset(self._feasible()):
+            left = ExtenderFailure(_FITS_NOW)
+        if isinstance(left, ExtenderFailure):
+            return PostFilterResult(error_status(left.text))
+        return plugin.select_candidate(left, attempt)
 
     def _node_codes(self, evaluation: Evaluation) -> npt.NDArray[np.int64]:
         """``FailedAttempt.node_codes``: those of plugins, and on the nodes that these let through
@@ -311,54 +320,47 @@ class _ExtenderCycle:
             if not candidates or not extender.preempt_verb:
                 continue
             answer = yield AskVictims(extender, candidates)
-            spared = (
-                answer
-                if isinstance(answer, ExtenderFailure)
-                else self._to_victims(extender, candidates, answer)
-            )
-            if not isinstance(spared, ExtenderFailure):
-                candidates = spared
+            if not isinstance(answer, ExtenderFailure):
+                answer = self._to_victims(extender, candidates, answer)
+            if not isinstance(answer, ExtenderFailure):
+                candidates = answer
             elif not extender.ignorable:
-                return spared
+                return answer
         row_of = self.context.snapshot.nodes.row_of
         return {node: victims for node, victims in candidates.items() if node in row_of}
 
     def _to_victims(
         self, extender: Extender, proposed: Mapping[str, Victims], answer: Mapping[str, MetaVictims]
     ) -> dict[str, Victims] | ExtenderFailure:
-        """What an extender says, with pods for their UIDs: those that were proposed, or others that
-        are there now.
-        """
+        """What an extender says, with pods for their UIDs."""
         found: dict[str, Victims] = {}
-        for node in [
-            *(node for node in proposed if node in answer),
-            *sorted(answer.keys() - proposed.keys()),
-        ]:
-            if not answer[node].uids and extender.ignorable:
+        kept = [node for node in proposed if node in answer]
+        for node in (*kept, *sorted(answer.keys() - proposed.keys())):
+            if extender.ignorable and not answer[node].uids:
                 continue
-            if not answer[node].uids:
-                return ExtenderFailure(f'expected at least one victim pod on node "{node}"')
-            pods = {
-                record.pod.metadata.uid: record.pod
-                for record in self.context.snapshot.pods_on(node)
-            }
-            pods |= (
-                {pod.metadata.uid: pod for pod in proposed[node].pods} if node in proposed else {}
-            )
-            victims = [pods.get(uid) for uid in answer[node].uids]
-            if (
-                i := next((i for i, pod in enumerate(victims) if not isinstance(pod, Pod)), None)
-            ) is not None:
-                text = (
-                    f"claims to preempt pod (UID: {answer[node].uids[i]}) on node: {node}, but "
-                    f"the pod is not found on that node"
-                )
-                return ExtenderFailure(f"extender: {extender.url} {text}")
-            there = sorted(
-                (pod for pod in victims if isinstance(pod, Pod)), key=lambda pod: -priority(pod)
-            )
-            found[node] = Victims(tuple(there), answer[node].num_pdb_violations)
+            there = proposed[node].pods if node in proposed else ()
+            victims = self._victims_on(node, answer[node], there, extender)
+            if isinstance(victims, ExtenderFailure):
+                return victims
+            found[node] = victims
         return found
+
+    def _victims_on(
+        self, node: str, answer: MetaVictims, proposed: Iterable[Pod], extender: Extender
+    ) -> Victims | ExtenderFailure:
+        """Pods that were proposed, or others that are there now."""
+        if not answer.uids:
+            return ExtenderFailure(f'expected at least one victim pod on node "{node}"')
+        there = (record.pod for record in self.context.snapshot.pods_on(node))
+        pods = {pod.metadata.uid: pod for pod in (*there, *proposed) if isinstance(pod, Pod)}
+        missing = [uid for uid in answer.uids if uid not in pods]
+        if missing:
+            return ExtenderFailure(
+                f"extender: {extender.url} claims to preempt pod (UID: {missing[0]}) on node: "
+                f"{node}, but the pod is not found on that node"
+            )
+        victims = sorted((pods[uid] for uid in answer.uids), key=lambda pod: -priority(pod))
+        return Victims(tuple(victims), answer.num_pdb_violations)
 
 
 def _checked_answer(

@@ -34,8 +34,9 @@ from moorage.core.structures.budget import OutOfTime
 NO_POST_FILTER = PostFilterOutcome(PostFilterResult(SUCCESS, ""))
 
 
-PlaceFn: TypeAlias = Callable[[Pod], ScheduleResult | Diagnosis]
-PlacingSteps: TypeAlias = Generator[bool, bool | None, list[ScheduleResult | Diagnosis]]
+Outcome: TypeAlias = ScheduleResult | Diagnosis
+PlaceFn: TypeAlias = Callable[[Pod], Outcome]
+PlacingSteps: TypeAlias = Generator[bool, bool | None, list[Outcome]]
 """Yields True after each piece of work, False where its time ran out; is sent whether others have
 had a turn since. Returns the outcome of each pod.
 """
@@ -53,10 +54,17 @@ class Gang:
     hold_message_suffix: str = ""
     """Said then where room is held for it; "" where none may be."""
 
+    def message(self, fit: int, waiting: int) -> str:
+        """Why none of them was placed."""
+        return (
+            f'pod group "{self.name}": {fit} of {waiting} waiting members fit, {self.needed} must '
+            f"(minMember {self.min_member})"
+        )
+
 
 def place_member(
     pod: Pod, revision: Revision, context: CycleContext, holds: bool = False
-) -> ScheduleResult | Diagnosis:
+) -> Outcome:
     """Decide and commit; a pod that fits nowhere has no room made for it, but where it ``holds``
     room it is nominated.
     """
@@ -64,18 +72,14 @@ def place_member(
     if isinstance(evaluation, Diagnosis):
         return evaluation
     if not evaluation.fits:
-        said = fit_error(evaluation, context.snapshot)
-        return said.diagnosis(
-            pod,
-            revision,
-            _nominate_only(pod, revision, context, evaluation) if holds else NO_POST_FILTER,
-        )
-    placement = cycle.decide(pod, revision, context)
-    return (
-        cycle.assume_and_reserve(placement, context)
-        if isinstance(placement, ScheduleResult)
-        else placement
-    )
+        said, room = fit_error(evaluation, context.snapshot), NO_POST_FILTER
+        if holds:
+            room = _nominate_only(pod, revision, context, evaluation)
+        return said.diagnosis(pod, revision, room)
+    outcome = cycle.decide(pod, revision, context)
+    if isinstance(outcome, Diagnosis):
+        return outcome
+    return cycle.assume_and_reserve(outcome, context)
 
 
 def _nominate_only(
@@ -112,150 +116,155 @@ def place_gang(
     ``broken`` says what has become of the members or the profile meanwhile that makes all of it
     useless, "" if nothing has.
     """
-    outcomes: list[ScheduleResult | Diagnosis] = []
-    try:
-        node_generations = yield from _place_all(pods, place, context, outcomes)
-        enough = sum(isinstance(outcome, ScheduleResult) for outcome in outcomes) >= gang.needed
-        why = (
-            (yield from _recheck_members(outcomes, node_generations, context, broken))
-            if enough
-            else ""
-        )
-        if enough and not why:
-            return [
-                outcome if isinstance(outcome, ScheduleResult) else _with_nomination(outcome, "")
-                for outcome in outcomes
-            ]
-        explained = (
-            _member_errors(gang, outcomes, why) if why else list(_member_diagnoses(gang, outcomes))
-        )
-        for outcome, instead in zip(reversed(outcomes), reversed(explained), strict=True):
-            if isinstance(outcome, ScheduleResult):
-                cycle.unreserve_and_forget(outcome, context.cache)
-                if instead.held:
-                    context.cache.nominate(outcome.pod, outcome.node, held=True)
-                yield True
-    except BaseException:
-        # each is taken back, in reverse order, whatever another one raises
-        with contextlib.ExitStack() as stack:
-            for outcome in outcomes:
-                if isinstance(outcome, ScheduleResult):
-                    stack.callback(cycle.unreserve_and_forget, outcome, context.cache)
-        raise
-    return list(explained)
+    return _GangCycle(gang, pods, place, context, broken).steps()
 
 
-def _place_all(
-    pods: Sequence[Pod],
-    place: PlaceFn,
-    context: CycleContext,
-    outcomes: list[ScheduleResult | Diagnosis],
-) -> Generator[bool, bool | None, list[int]]:
-    """Place one after another; the generation of each one's node when it was chosen, none
-    where nobody could do anything meanwhile.
-    """
-    node_generations: list[int] = []
-    paused = False
-    for pod in pods:
-        while len(outcomes) == len(node_generations):
-            try:
-                outcomes.append(place(pod))
-            except OutOfTime:
-                paused |= bool((yield False))
-        outcome = outcomes[-1]
-        node_generations.append(
-            context.cache.node_generation(outcome.node)
-            if isinstance(outcome, ScheduleResult)
-            else 0
-        )
-        paused |= bool((yield True))
-    return node_generations if paused else []
+@dataclasses.dataclass(slots=True)
+class _GangCycle:
+    """One group's cycle; its fields are ``place_gang``'s arguments, and how far it is."""
 
+    gang: Gang
+    pods: Sequence[Pod]
+    place: PlaceFn
+    context: CycleContext
+    broken: Callable[[], str]
+    outcomes: list[Outcome] = dataclasses.field(default_factory=list)
+    node_generations: list[int] = dataclasses.field(default_factory=list)
+    """Of the node of each one, when it was chosen."""
+    paused: bool = False
+    """Whether others have had a turn since the nodes were looked at."""
 
-def _recheck_members(
-    outcomes: Sequence[ScheduleResult | Diagnosis],
-    node_generations: list[int],
-    context: CycleContext,
-    broken: Callable[[], str],
-) -> Generator[bool, bool | None, str]:
-    """Why what was placed does not hold any more, as others had their turn meanwhile; "" when it
-    does.
-    """
-    paused = bool(node_generations)
-    while paused:
-        paused = False
-        if why := broken():
-            return why
-        for i, outcome in enumerate(outcomes):
-            if (
-                isinstance(outcome, ScheduleResult)
-                and context.cache.node_generation(outcome.node) != node_generations[i]
-            ):
-                now = context.cache.node_generation(outcome.node)
+    def steps(self) -> PlacingSteps:
+        """The steps to the outcome of each pod."""
+        try:
+            yield from self._place_all()
+            if len(self._placements()) < self.gang.needed:
+                diagnoses = self._diagnoses()
+            elif why := (yield from self._recheck()):
+                diagnoses = self._errors(why)
+            else:
+                return [_without_nomination(outcome) for outcome in self.outcomes]
+            yield from self._take_back(diagnoses)
+            return list(diagnoses)
+        except BaseException:
+            # each is taken back, in reverse order, whatever another one raises
+            with contextlib.ExitStack() as stack:
+                for placement in self._placements():
+                    stack.callback(cycle.unreserve_and_forget, placement, self.context.cache)
+            raise
+
+    def _placements(self) -> list[ScheduleResult]:
+        return [outcome for outcome in self.outcomes if isinstance(outcome, ScheduleResult)]
+
+    def _place_all(self) -> Generator[bool, bool | None, None]:
+        """Place one after another."""
+        for pod in self.pods:
+            while len(self.outcomes) == len(self.node_generations):
                 try:
-                    if why := cycle.recheck_node(outcome, context):
+                    self.outcomes.append(self.place(pod))
+                except OutOfTime:
+                    yield False
+                    self.paused = True
+            self.node_generations.append(self._generation(self.outcomes[-1]))
+            self.paused |= bool((yield True))
+
+    def _generation(self, outcome: Outcome) -> int:
+        """That of the node of a pod that was placed."""
+        if isinstance(outcome, Diagnosis):
+            return 0
+        return self.context.cache.node_generation(outcome.node)
+
+    def _recheck(self) -> Generator[bool, bool | None, str]:
+        """Why what was placed does not hold any more, as others had their turn; "" if it does."""
+        while self.paused:
+            self.paused = False
+            if why := self.broken():
+                return why
+            for i, outcome in enumerate(self.outcomes):
+                now = self._generation(outcome)
+                if isinstance(outcome, Diagnosis) or now == self.node_generations[i]:
+                    continue
+                try:
+                    if why := cycle.recheck_node(outcome, self.context):
                         return why
                 except OutOfTime:
-                    paused |= bool((yield False))
+                    yield False
+                    self.paused = True
                     break
-                node_generations[i] = now
-    return ""
+                self.node_generations[i] = now
+        return ""
+
+    def _take_back(self, diagnoses: Sequence[Diagnosis]) -> Generator[bool, bool | None, None]:
+        """Take back what was placed, in reverse order; room is held there where that is said."""
+        cache = self.context.cache
+        for outcome, instead in zip(reversed(self.outcomes), reversed(diagnoses), strict=True):
+            if isinstance(outcome, ScheduleResult):
+                cycle.unreserve_and_forget(outcome, cache)
+                if instead.held:
+                    cache.nominate(outcome.pod, outcome.node, held=True)
+                yield True
+
+    # ---- why nobody was placed -------------------------------------------------------------------
+
+    def _errors(self, why: str) -> list[Diagnosis]:
+        """Everybody is tried again."""
+        text = f'pod group "{self.gang.name}" was overtaken while its members were placed: {why}'
+        return [Diagnosis.error(outcome.pod, outcome.revision, text) for outcome in self.outcomes]
+
+    def _diagnoses(self) -> list[Diagnosis]:
+        """Those that did not fit have their own reason, the others the first of these.
+
+        Whatever may free one of them may free them all: everybody that was not at fault is rejected
+        by all who rejected one.
+        """
+        refusals = [outcome for outcome in self.outcomes if isinstance(outcome, Diagnosis)]
+        blamed = [one.unschedulable_plugins for one in refusals if one.code in REJECTED]
+        rejectors = frozenset[str]().union(*blamed)
+        head = self.gang.message(len(self.outcomes) - len(refusals), len(self.outcomes))
+        seats = self._seats()
+        note = self.gang.message_suffix + (self.gang.hold_message_suffix if any(seats) else "")
+        explained = []
+        for outcome, seat in zip(self.outcomes, seats, strict=True):
+            message = f"{head}{_reason(outcome, refusals[0])}{note}"
+            diagnosis = _rejected(outcome, message, rejectors)
+            explained.append(_with_nomination(diagnosis, seat, holds=any(seats)))
+        return explained
+
+    def _seats(self) -> list[str]:
+        """Where room is held for each, "" for nowhere: for enough of them, or for none."""
+        seats = [
+            outcome.node if isinstance(outcome, ScheduleResult) else outcome.nominated_node or ""
+            for outcome in self.outcomes
+        ]
+        holds = self.gang.hold_message_suffix and sum(map(bool, seats)) >= self.gang.needed
+        return seats if holds else [""] * len(seats)
 
 
-def _member_errors(
-    gang: Gang, outcomes: Sequence[ScheduleResult | Diagnosis], why: str
-) -> list[Diagnosis]:
-    """Everybody is tried again."""
-    text = f'pod group "{gang.name}" was overtaken while its members were placed: {why}'
-    return [Diagnosis.error(outcome.pod, outcome.revision, text) for outcome in outcomes]
+def _reason(outcome: Outcome, first: Diagnosis) -> str:
+    """What is said of a member: what stands against it, or, as it fits, whom it waits for."""
+    if isinstance(outcome, Diagnosis):
+        return f": {outcome.message}"
+    name = first.pod.metadata.name
+    return f"; this one fits and waits for others such as {name!r}: {first.message}"
 
 
-def _member_diagnoses(
-    gang: Gang, outcomes: Sequence[ScheduleResult | Diagnosis]
-) -> list[Diagnosis]:
-    """Why nobody was placed: those that did not fit for their own reason, the others for the first
-    of these.
+def _rejected(outcome: Outcome, message: str, rejectors: frozenset[str]) -> Diagnosis:
+    """A member is rejected by all of these, unless it was at fault itself."""
+    if isinstance(outcome, ScheduleResult):
+        return Diagnosis(
+            pod=outcome.pod,
+            revision=outcome.revision,
+            code=Code.UNSCHEDULABLE,
+            message=message,
+            unschedulable_plugins=rejectors,
+        )
+    blamed = rejectors if outcome.code in REJECTED else outcome.unschedulable_plugins
+    return dataclasses.replace(outcome, message=message, unschedulable_plugins=blamed)
 
-    Whatever may free one of them may free them all: everybody that was not at fault is rejected by
-    all who rejected one.
-    """
-    refusals = [outcome for outcome in outcomes if isinstance(outcome, Diagnosis)]
-    first = refusals[0]
-    rejectors = frozenset[str]().union(
-        *(refusal.unschedulable_plugins for refusal in refusals if refusal.code in REJECTED)
-    )
-    fit = len(outcomes) - len(refusals)
-    head = (
-        f'pod group "{gang.name}": {fit} of {len(outcomes)} waiting members fit, {gang.needed} '
-        f"must (minMember {gang.min_member})"
-    )
-    seats = [
-        outcome.node if isinstance(outcome, ScheduleResult) else outcome.nominated_node or ""
-        for outcome in outcomes
-    ]
-    holds = bool(gang.hold_message_suffix) and len(seats) - seats.count("") >= gang.needed
-    note = gang.message_suffix + (gang.hold_message_suffix if holds else "")
-    explained = []
-    for outcome, seat in zip(outcomes, seats, strict=True):
-        if isinstance(outcome, ScheduleResult):
-            text = (
-                f"{head}; this one fits and waits for others such as "
-                f"{first.pod.metadata.name!r}: {first.message}"
-            )
-            diagnosis = Diagnosis(
-                pod=outcome.pod,
-                revision=outcome.revision,
-                code=Code.UNSCHEDULABLE,
-                message=text + note,
-                unschedulable_plugins=rejectors,
-            )
-        else:
-            blamed = rejectors if outcome.code in REJECTED else outcome.unschedulable_plugins
-            diagnosis = dataclasses.replace(
-                outcome, message=f"{head}: {outcome.message}{note}", unschedulable_plugins=blamed
-            )
-        explained.append(_with_nomination(diagnosis, seat if holds else "", holds))
-    return explained
+
+def _without_nomination(outcome: Outcome) -> Outcome:
+    """No room is held for a pod that does not fit and on which nobody depends."""
+    return outcome if isinstance(outcome, ScheduleResult) else _with_nomination(outcome, "")
 
 
 def _with_nomination(diagnosis: Diagnosis, seat: str, holds: bool = False) -> Diagnosis:

@@ -73,24 +73,15 @@ class FitError(NamedTuple):
 def fit_error(evaluation: Evaluation, snapshot: Snapshot) -> FitError:
     """What plugins said of all nodes; after ``run_filters``."""
     said = evaluation.pre_filter
-    if said.status.code is not Code.SUCCESS:
-        return FitError(
-            said.status.code,
-            frozenset({said.plugin}),
-            len(snapshot.nodes),
-            (),
-            said.status.message,
-        )
-    counts, kept_by = (
-        list(reason_counts(evaluation, snapshot)),
-        tuple(blocking_nominated_pods(evaluation, snapshot)),
-    )
+    code, nodes = said.status.code, len(snapshot.nodes)
+    if code is not Code.SUCCESS:
+        return FitError(code, frozenset({said.plugin}), nodes, (), said.status.message)
     return FitError(
         Code.UNSCHEDULABLE,
         unschedulable_plugins(evaluation),
-        len(snapshot.nodes),
-        counts,
-        blocking_nominated_pods=kept_by,
+        nodes,
+        list(reason_counts(evaluation, snapshot)),
+        blocking_nominated_pods=tuple(blocking_nominated_pods(evaluation, snapshot)),
     )
 
 
