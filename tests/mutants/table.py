@@ -641,7 +641,7 @@ MUTANTS: Final = (
     Mutant(
         name="kept choices: claims of nominated pods do not count",
         file="core/framework/evaluation/evaluation.py",
-        old="self._objects_version(snapshot) if len(nominations) else 0, self._own_nomination)",
+        old="self._objects_version(snapshot), self._own_nomination)",
         new="0, self._own_nomination)",
         tests=("tests/core/columns/test_kept_choices.py",),
     ),

@@ -82,12 +82,11 @@ def call(
     """What the function gives. Raises PluginFault for whatever it raises but ``passes``, SystemExit
     included.
     """
+    passing: tuple[type[Exception], ...] = (PluginFault, *passes)  # a fault: of another, asked
     guard.enter(point)
     try:
         return function()
-    except PluginFault:  # another plugin's, which this one asked
-        raise
-    except passes:
+    except passing:
         raise
     except (Exception, SystemExit) as error:
         raise recorded(
@@ -114,15 +113,15 @@ def guarded(decider: type[Plugin], guard: Guard) -> type[Plugin]:
         methods["normalize_score"] = _method(
             "normalize_score", ExtensionPoint.SCORE, _normalized, lambda state, raw: raw
         )
-    constants = {
-        name: getattr(decider, name)
-        for name in ("name", "reads", "required_kinds", "may_fail")
-        if hasattr(decider, name)
-    }
-    made: type[Plugin] = type(
-        decider.__name__, (_Guarded,), {**constants, **methods, "decider": decider, "guard": guard}
-    )
+    constants = declared(decider, "name", "reads", "required_kinds", "may_fail")
+    body = {**constants, **methods, "decider": decider, "guard": guard}
+    made: type[Plugin] = type(decider.__name__, (_Guarded,), body)
     return made
+
+
+def declared(decider: type[Any], *names: str) -> dict[str, Any]:
+    """Those of these attributes that a class has."""
+    return {name: getattr(decider, name) for name in names if hasattr(decider, name)}
 
 
 class _Guarded:
@@ -145,25 +144,9 @@ class _Guarded:
                 f"{self.decider.__qualname__} is no hashable value: make it a frozen dataclass"
             )
         number = int(plugin.__hash__())  # nor may its fields be lists, say
-        wakes = plugin.events_to_register
-        if not isinstance(wakes, tuple) or not all(
-            isinstance(wake, ClusterEventWithHint) for wake in wakes
-        ):
-            raise TypeError("events_to_register is no tuple of ClusterEventWithHint")
-        declared = {
-            getattr(kind, "resource", "") for kind in getattr(self.decider, "required_kinds", ())
-        }
-        for wake in wakes:
-            if isinstance(wake.resource, str) and wake.resource not in declared:
-                raise ValueError(
-                    f"it wakes on {wake.resource!r}, and has no struct of that resource in "
-                    f"its required_kinds"
-                )
-        return (
-            plugin,
-            tuple(dataclasses.replace(wake, hint=_hint(self.guard, wake.hint)) for wake in wakes),
-            number,
-        )
+        wakes = _checked_events(plugin.events_to_register, self.decider)
+        hinted = (dataclasses.replace(wake, hint=_hint(self.guard, wake.hint)) for wake in wakes)
+        return plugin, tuple(hinted), number
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, _Guarded) or self.decider is not other.decider:
@@ -191,6 +174,20 @@ def _method(
         return _safe_unreserve(answer, guard) if isinstance(answer, ReserveResult) else answer
 
     return method
+
+
+def _checked_events(wakes: Any, decider: type[Any]) -> tuple[ClusterEventWithHint, ...]:
+    """What may free a pod, where the decider has said it rightly. Raises TypeError, ValueError."""
+    if not _many(wakes, tuple, ClusterEventWithHint):
+        raise TypeError("events_to_register is no tuple of ClusterEventWithHint")
+    kinds = {getattr(kind, "resource", "") for kind in getattr(decider, "required_kinds", ())}
+    for wake in wakes:
+        if isinstance(wake.resource, str) and wake.resource not in kinds:
+            raise ValueError(
+                f"it wakes on {wake.resource!r}, and has no struct of that resource in its "
+                f"required_kinds"
+            )
+    return tuple(wakes)
 
 
 def _hint(guard: Guard, hint: QueueingHintFn | None) -> QueueingHintFn | None:

@@ -8,7 +8,7 @@ Source: kube-scheduler ``PodSchedulingPropertiesChange`` and ``NodeSchedulingPro
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import msgspec
 
@@ -43,24 +43,10 @@ def node_changes(old: Node, new: Node) -> list[ClusterEvent]:
     """The events of a node's update; none for a heartbeat. UPDATE_NODE_TAINT comes twice when both
     causes of it are there.
     """
-    changed = (
-        (ActionType.UPDATE_NODE_TAINT, bool(old.spec.unschedulable) and not new.spec.unschedulable),
-        (ActionType.UPDATE_NODE_ALLOCATABLE, _amounts(old) != _amounts(new)),
-        (ActionType.UPDATE_NODE_LABEL, (old.metadata.labels or {}) != (new.metadata.labels or {})),
-        (ActionType.UPDATE_NODE_TAINT, (old.spec.taints or ()) != (new.spec.taints or ())),
-        (ActionType.UPDATE_NODE_CONDITION, _conditions(old) != _conditions(new)),
-        (
-            ActionType.UPDATE_NODE_ANNOTATION,
-            (old.metadata.annotations or {}) != (new.metadata.annotations or {}),
-        ),
-        (
-            ActionType.UPDATE_NODE_DECLARED_FEATURE,
-            (old.status.declared_features or ()) != (new.status.declared_features or ()),
-        ),
-    )
-    return [
-        ClusterEvent(EventResource.NODE, action, old, new) for action, differs in changed if differs
-    ]
+    actions = [action for action, aspect in _NODE_ASPECTS if aspect(old) != aspect(new)]
+    if old.spec.unschedulable and not new.spec.unschedulable:
+        actions.insert(0, ActionType.UPDATE_NODE_TAINT)
+    return [ClusterEvent(EventResource.NODE, action, old, new) for action in actions]
 
 
 def resources_freed(pod: Pod) -> ClusterEvent:
@@ -96,6 +82,17 @@ def _amount(quantity: str | int) -> int | str:
 
 def _conditions(node: Node) -> dict[str, str]:
     return {condition.type: condition.status for condition in node.status.conditions or ()}
+
+
+_NODE_ASPECTS: tuple[tuple[ActionType, Callable[[Node], object]], ...] = (
+    (ActionType.UPDATE_NODE_ALLOCATABLE, _amounts),
+    (ActionType.UPDATE_NODE_LABEL, lambda node: node.metadata.labels or {}),
+    (ActionType.UPDATE_NODE_TAINT, lambda node: node.spec.taints or ()),
+    (ActionType.UPDATE_NODE_CONDITION, _conditions),
+    (ActionType.UPDATE_NODE_ANNOTATION, lambda node: node.metadata.annotations or {}),
+    (ActionType.UPDATE_NODE_DECLARED_FEATURE, lambda node: node.status.declared_features or ()),
+)
+"""The event of each aspect of a node that differs, in this order."""
 
 
 def only_status_changed(old: Pod, new: Pod) -> bool:

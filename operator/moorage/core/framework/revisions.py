@@ -356,23 +356,18 @@ class _Decider(NamedTuple):
 def _make_deciders(
     names: Iterable[str], registry: Registry, args: Mapping[str, Any]
 ) -> tuple[dict[str, _Decider], list[FieldError]]:
-    """The deciders with their arguments, and those from outside the tree that cannot be made with
-    theirs.
-    """
-    deciders = {}
-    faults = []
+    """The deciders, and the faults of those from outside the tree that cannot be made."""
+    deciders, faults = {}, []
     for name in names:
         spec = registry[name]
         # One from outside the tree may fail, and have arguments without a hash: made each time.
         make = _make_decider if spec.guard is None else _make_decider.__wrapped__
         try:
-            decider = make(args.get(name, spec.default_args), spec)
+            if (decider := make(args.get(name, spec.default_args), spec)) is not None:
+                deciders[name] = decider
         except PluginFault as fault:
             path = f"pluginConfig[{name}]"
             faults.append(FieldError(path, name, str(fault), "InvalidPluginArgs"))
-        else:
-            if decider is not None:
-                deciders[name] = decider
     return deciders, faults
 
 

@@ -19,7 +19,7 @@ from moorage.core.columns.change_log import Versioned
 from moorage.core.columns.nodes.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.framework.cluster_events import ClusterEventWithHint
-from moorage.core.framework.guard import Guard
+from moorage.core.framework.guard import Guard, declared
 from moorage.core.framework.interfaces import Codes, Plugin, PreFilterResult, Scores
 from moorage.core.framework.status import SUCCESS, Code, Reason, Why
 from moorage.core.objects.nodes import Node
@@ -116,23 +116,16 @@ class _Scalar:
 
 def as_columnar(decider: type[Any], guard: Guard) -> type[Plugin]:
     """A class of columnar plugins that ask the scalar ones which ``decider`` makes."""
-    methods: dict[str, Any] = (
-        {"sign_pod": _own_sign_pod}
-        if hasattr(decider, "sign_pod")
-        else {"sign_pod": _sign_pod, "sign_depends_on": _sign_depends_on}
-    )
+    methods: dict[str, Any] = {"sign_pod": _sign_pod, "sign_depends_on": _sign_depends_on}
+    if hasattr(decider, "sign_pod"):
+        methods = {"sign_pod": _own_sign_pod}
     if hasattr(decider, "filter_node"):
         methods |= {"pre_filter": _prepare, "filter": _filter, "explain": _explain}
     if hasattr(decider, "score_node"):
         methods |= {"prepare_score": _prepare, "score": _score}
-    constants = {
-        name: getattr(decider, name)
-        for name in ("name", "required_kinds")
-        if hasattr(decider, name)
-    }
     body = {
         "reads": frozenset({Aspect.OBJECT}),
-        **constants,
+        **declared(decider, "name", "required_kinds"),
         **methods,
         "decider": decider,
         "guard": guard,

@@ -203,16 +203,12 @@ class FilterDryRun:
     def _codes(
         self, i: int, plugin: FilterPlugin, alone: Any, rows: IntRows
     ) -> tuple[npt.NDArray[np.int64], States]:
-        """The plugin's code for each row: all rows at once, but for those that have a state of
-        their own.
-        """
+        """The plugin's code for each row; those that have no state of their own, all at once."""
         state = self._states_with_far.get(i, alone)
         states = {row: own for row, own in self._adjusted.get(i, {}).items() if own is not state}
-        own = (
-            np.array([row in states for row in rows.tolist()], bool)
-            if states
-            else np.zeros(rows.size, bool)
-        )
+        own = np.zeros(rows.size, bool)
+        if states:
+            own[:] = [row in states for row in rows.tolist()]
         codes = np.zeros(rows.size, np.int64)
         if i in self._unaffected_codes and state is alone:
             codes[~own] = self._unaffected_codes[i][rows[~own]]

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from moorage.core.columns.change_log import NO_ROWS, Aspect, ChangedRows
 from moorage.core.columns.nodes.node_table import Rows
 from moorage.core.columns.snapshot import Snapshot
-from moorage.core.framework.evaluation.dry_run import FarNominatedPods, FilterDryRun
+from moorage.core.framework.evaluation.dry_run import FarNominatedPods, FilterDryRun, IntRows
 from moorage.core.framework.evaluation.plugin_result import PluginResult, ResultFollower
 from moorage.core.framework.evaluation.pre_filters import PreFilterSummary, merge_pre_filters
 from moorage.core.framework.evaluation.score_result import ScoreResult
@@ -25,6 +25,7 @@ from moorage.core.framework.interfaces import (
     FallibleFilterPlugin,
     ObjectReadingPlugin,
     PreFilterExtensions,
+    Scores,
     SkippingReservePlugin,
     is_a,
 )
@@ -41,7 +42,8 @@ INFEASIBLE = -1
 
 
 _FOLLOWED_ASPECTS = (Aspect.MEMBERSHIP, Aspect.NOMINATIONS)
-NO_NOMINATION, STALE = ("", -1), ("", -2)
+NO_NOMINATION = ("", -1)
+STALE: tuple[tuple[str, int], list[int]] = ("", -2), []
 
 
 class Evaluation:
@@ -83,9 +85,9 @@ class Evaluation:
         of the results.
         """
         self.totals: npt.NDArray[np.int64] = np.zeros(0, np.int64)
-        self._own_nomination = self._scored_for = NO_NOMINATION
+        self._own_nomination = NO_NOMINATION
         """The pod (UID) and the row where it is nominated that ``rejected_by`` was last corrected
-        for, and ``totals``.
+        for.
         """
         self._far_nominated_pods: FarNominatedPods = {}
         """The pods nominated elsewhere that ``rejected_by`` takes into account."""
@@ -118,25 +120,18 @@ class Evaluation:
         self._resumable: list[tuple[str, ScoreResult]] = []
         self._score_fault = SUCCESS
         """What preScore said, where a plugin failed there."""
-        self._normalized_for: list[int] = []
-        """How often scores that are normalized were asked for when they last were."""
+        self._scored_for: tuple[tuple[str, int], list[int]] = STALE
+        """The own nomination that ``totals`` were last added up for, and how often scores that are
+        normalized had been asked for then.
+        """
 
     # ---- catching up -----------------------------------------------------------------------------
 
     def refresh_filters(self, snapshot: Snapshot) -> None:
-        """Bring ``pre_filter`` and, unless that rejects all nodes, ``rejected_by`` up to
-        date.
-        """
+        """Bring ``pre_filter`` up to date and, unless that rejects all nodes, ``rejected_by``."""
         nodes = snapshot.nodes
         if self._filter_follower.prepare(self.pod, snapshot):
-            self.pre_filter = merge_pre_filters(self.pre_filters)
-            self._active_filters = [
-                (i, column) for i, column in enumerate(self.filters.values()) if column.applies
-            ]
-            self.nothing_to_reserve = frozenset(
-                [name for name, column in self._skipping if not column.applies]
-            )
-            self._may_fail = True in [column.applies for _, column in self._fallible_filters]
+            self._prepared_filters()
         if self.pre_filter.status.code is not Code.SUCCESS:
             self.error = ""  # of nodes that nobody looks at now
             return
@@ -176,16 +171,14 @@ class Evaluation:
         for name, part in self._resumable:
             if why := part.unfinished:
                 return error_status(f'running Score plugin "{name}": {why}')
-        scored = [result.refresh_count for result in self._normalized]
-        heeded = self._scored_for == self._own_nomination and self._normalized_for == scored
-        self._scored_for, self._normalized_for = self._own_nomination, scored
+        now_for = self._own_nomination, [result.refresh_count for result in self._normalized]
+        heeded, self._scored_for = self._scored_for == now_for, now_for
         if heeded and changed is not None and totals.size >= nodes.live.size:
             now, before = self.rejected_by[changed] == PASSES, totals[changed] != INFEASIBLE
             if np.logical_and.reduce(now == before):
                 return self._add_up(totals, changed[now], renormalize=False)
-        return self._add_up(
-            np.full(nodes.live.size, INFEASIBLE, np.int64), self.feasible(), renormalize=True
-        )
+        totals = np.full(nodes.live.size, INFEASIBLE, np.int64)
+        return self._add_up(totals, self.feasible(), renormalize=True)
 
     # ---- reading ---------------------------------------------------------------------------------
 
@@ -231,6 +224,17 @@ class Evaluation:
         )
 
     # ---- inside ----------------------------------------------------------------------------------
+
+    def _prepared_filters(self) -> None:
+        """Which filters count, and what preFilter said of all nodes."""
+        self.pre_filter = merge_pre_filters(self.pre_filters)
+        self._active_filters = [
+            (i, column) for i, column in enumerate(self.filters.values()) if column.applies
+        ]
+        self.nothing_to_reserve = frozenset(
+            [name for name, column in self._skipping if not column.applies]
+        )
+        self._may_fail = True in [column.applies for _, column in self._fallible_filters]
 
     def _prepared_scores(self) -> None:
         """Which scores count, or what preScore failed with."""
@@ -290,21 +294,13 @@ class Evaluation:
         row are not as before.
         """
         nominations = snapshot.nominations
-        asked = (
-            nominations.version,
-            self._objects_version(snapshot) if len(nominations) else 0,
-            self._own_nomination,
-        )
+        asked = (nominations.version, self._objects_version(snapshot), self._own_nomination)
         if asked == self._far_checked_for and changed is not None and not changed.size:
             return changed
-        before, self._far_nominated_pods = (
-            self._far_nominated_pods,
-            FilterDryRun(self.pod, self.filters, snapshot).far_nominated_pods
-            if len(nominations)
-            else {},
-        )
-        self._far_checked_for = asked
-        if not before and not self._far_nominated_pods:
+        what_if = FilterDryRun(self.pod, self.filters, snapshot)
+        before, far = self._far_nominated_pods, what_if.far_nominated_pods
+        self._far_nominated_pods, self._far_checked_for = far, asked
+        if not before and not far:
             return changed
         self._scored_for = STALE
         return None
@@ -362,9 +358,7 @@ class Evaluation:
                 return f'running "{column.plugin.name}" filter plugin: {", ".join(texts(why))}'
         return ""
 
-    def _add_up(
-        self, totals: npt.NDArray[np.int64], rows: npt.NDArray[np.intp], renormalize: bool
-    ) -> Status:
+    def _add_up(self, totals: Scores, rows: IntRows, renormalize: bool) -> Status:
         """Write the totals of these feasible rows into ``totals``, which are ours from then on."""
         total = np.zeros(rows.size, np.int64)
         for name, part in self._active_scores if rows.size else ():
@@ -377,12 +371,16 @@ class Evaluation:
             else:
                 scores = part.normalized[rows]
             if np.minimum.reduce(scores) < 0 or np.maximum.reduce(scores) > MAX_NODE_SCORE:
-                wrong = int(scores[(scores < 0) | (scores > MAX_NODE_SCORE)][0])
-                return error_status(
-                    f'plugin "{name}" returns an invalid score {wrong}, it should be in the '
-                    f"range of [0, 100] after normalizing"
-                )
+                return _invalid_score(name, scores)
             total += scores * part.weight
         totals[rows] = total
         self.totals = totals
         return SUCCESS
+
+
+def _invalid_score(plugin: str, scores: Scores) -> Status:
+    wrong = int(scores[(scores < 0) | (scores > MAX_NODE_SCORE)][0])
+    return error_status(
+        f'plugin "{plugin}" returns an invalid score {wrong}, it should be in the range of '
+        f"[0, 100] after normalizing"
+    )

@@ -81,9 +81,7 @@ class PluginResult:
         """Compile the template, for which this pod of it stands, if that was not done yet, or if
         something that it depends on moved (then all rows are stale).
         """
-        if self._versions is not None and self._versions == [
-            one.version for one in self.depends_on
-        ]:
+        if self._versions == [one.version for one in self.depends_on]:
             return
         self._versions = None  # a plugin that raises is asked again
         if self._prepare is not None:
@@ -107,13 +105,12 @@ class PluginResult:
             self.reader = reader
             return
         self.refresh_count += 1
+        rows: Rows = nodes.all_rows if changed is None else changed
         if changed is None:
             self.values = np.zeros(nodes.live.size, np.int64)
-            self.values[: nodes.rows] = self._ask(self.prepared.state, snapshot, nodes.all_rows)
-        else:
-            if self.values.size < nodes.live.size:
-                self.values = grown(self.values, nodes.live.size)
-            self.values[changed] = self._ask(self.prepared.state, snapshot, changed)
+        elif self.values.size < nodes.live.size:
+            self.values = grown(self.values, nodes.live.size)
+        self.values[rows] = self._ask(self.prepared.state, snapshot, rows)
         self.reader = reader
         snapshot.budget.check()
 

@@ -21,33 +21,32 @@ class PreFilterSummary(NamedTuple):
 
 
 def merge_pre_filters(preparing: dict[str, PluginResult]) -> PreFilterSummary:
-    """What preFilter plugins say together: the first that rejects for good, or fails, has the last
-    word.
-    """
-    status, rejector = SUCCESS, ""
-    narrowing: list[str] = []
-    names: frozenset[str] | None = None
+    """What they say together; the first that rejects for good, or fails, has the last word."""
+    summary = PreFilterSummary()
     for plugin, column in preparing.items():
-        prepared = column.prepared
-        code = prepared.status.code
-        if code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
-            return PreFilterSummary(prepared.status, plugin)
-        if code in REJECTED:
-            status, rejector = prepared.status, plugin
-        elif code is Code.ERROR:
-            text = f'running PreFilter plugin "{plugin}": {prepared.status.message}'
+        status, names = column.prepared.status, column.prepared.node_names
+        if status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+            return PreFilterSummary(status, plugin)
+        if status.code is Code.ERROR:
+            text = f'running PreFilter plugin "{plugin}": {status.message}'
             return PreFilterSummary(error_status(text), plugin)
-        if prepared.node_names is not None:
-            narrowing.append(plugin)
-            names = prepared.node_names if names is None else names & prepared.node_names
-            if not names:
-                who = (
-                    f"plugin {plugin}"
-                    if len(narrowing) == 1
-                    else f"plugin(s) [{' '.join(sorted(narrowing))}] simultaneously"
-                )
-                none_left = Status(
-                    Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (f"node(s) didn't satisfy {who}",)
-                )
-                return PreFilterSummary(none_left, plugin, tuple(narrowing))
-    return PreFilterSummary(status, rejector, tuple(narrowing), names)
+        if status.code in REJECTED:
+            summary = summary._replace(status=status, plugin=plugin)
+        if names is not None:
+            summary = _narrowed(summary, plugin, names)
+            if not summary.node_names:
+                return summary
+    return summary
+
+
+def _narrowed(summary: PreFilterSummary, plugin: str, names: frozenset[str]) -> PreFilterSummary:
+    """With one more plugin that names the only nodes that can fit; a rejection if none is left."""
+    narrowed_by = (*summary.narrowed_by, plugin)
+    left = names if summary.node_names is None else summary.node_names & names
+    if left:
+        return summary._replace(narrowed_by=narrowed_by, node_names=left)
+    who = f"plugin {plugin}"
+    if len(narrowed_by) > 1:
+        who = f"plugin(s) [{' '.join(sorted(narrowed_by))}] simultaneously"
+    status = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, (f"node(s) didn't satisfy {who}",))
+    return PreFilterSummary(status, plugin, narrowed_by, left)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 import numpy as np
@@ -51,25 +52,18 @@ def unschedulable_plugins(evaluation: Evaluation) -> frozenset[str]:
 
 def blocking_nominated_pods(evaluation: Evaluation, snapshot: Snapshot) -> list[PodInfo]:
     """The pods nominated to nodes that would take this pod but for them."""
-    what_if, rows = (
-        evaluation.dry_run(snapshot),
-        np.array(sorted(evaluation.nominated_rejections), np.intp),
-    )
+    what_if = evaluation.dry_run(snapshot)
+    rows = np.array(sorted(evaluation.nominated_rejections), np.intp)
     for column in evaluation.filters.values():
         if column.applies:
             rows = rows[column.values[rows] == 0]
-    full = rows.tolist()
-    near = {
-        record.pod.metadata.uid: record for row in full for record in what_if.nominated_pods(row)
-    }
-    if any(not what_if.nominated_pods(row) for row in full):
-        far = (
-            pod.metadata.uid for guests in what_if.far_nominated_pods.values() for pod, _ in guests
-        )
-        near |= {
-            uid: record for uid in far if (record := snapshot.nominations.get(uid)) is not None
-        }
-    return list(near.values())
+    by_row = [what_if.nominated_pods(row) for row in rows.tolist()]
+    blocking = {record.pod.metadata.uid: record for near in by_row for record in near}
+    if not all(by_row):
+        for pod, _ in itertools.chain(*what_if.far_nominated_pods.values()):
+            if (record := snapshot.nominations.get(pod.metadata.uid)) is not None:
+                blocking[pod.metadata.uid] = record
+    return list(blocking.values())
 
 
 def rejection(evaluation: Evaluation, row: int) -> tuple[str, Status] | None:
