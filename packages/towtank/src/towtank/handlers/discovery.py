@@ -5,9 +5,8 @@ else.
 from __future__ import annotations
 
 import itertools
-import operator
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Iterator
+from typing import Final, NamedTuple
 
 from towtank.handlers.openapi import OpenAPIHandler
 from towtank.model.api_errors import NotServed, method_not_allowed, no_such_path
@@ -35,6 +34,34 @@ VERSION: Final = {
 }
 _HEALTH: Final = frozenset({"/healthz", "/livez", "/readyz"})
 _CHANGES: Final = ("get", "patch", "update")
+
+
+class _Subresource(NamedTuple):
+    """A subresource that is served."""
+
+    name: str
+    api_version: str
+    kind: str
+    verbs: tuple[str, ...]
+
+    def listed(self, resource: APIResource) -> Body:
+        """As an APIResourceList has it, which names the version where that is another one."""
+        group, _, version = self.api_version.rpartition("/")
+        own = self.api_version == resource.api_version
+        return {
+            "name": f"{resource.plural}/{self.name}",
+            "singularName": "",
+            "namespaced": resource.namespaced,
+            **({"group": group} if group and not own else {}),
+            **({} if own else {"version": version}),
+            "kind": self.kind,
+            "verbs": list(self.verbs),
+        }
+
+    def described(self) -> Body:
+        """As aggregated discovery has it."""
+        kind = _kind(self.api_version, self.kind)
+        return {"subresource": self.name, "responseKind": kind, "verbs": list(self.verbs)}
 
 
 class DiscoveryHandler:
@@ -72,27 +99,24 @@ class DiscoveryHandler:
         return self._plain(first, rest, request.host)
 
     def _plain(self, first: str, rest: list[str], host: str) -> ApiResponse | None:
-        body: Body | None = None
+        body: Body
         match first, rest:
             case "api", []:
-                address = {"clientCIDR": "0.0.0.0/0", "serverAddress": host}
-                body = {
-                    "kind": "APIVersions",
-                    "versions": ["v1"],
-                    "serverAddressByClientCIDRs": [address],
-                }
+                body = _core_versions(host)
             case "apis", []:
                 groups = [self._group(name) for name in self._groups() if name]
                 body = {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
             case "api", [version]:
                 body = self._version("", version)
-            case "apis", [group]:
-                if not group or group not in self._groups():
-                    raise NotServed
+            case "apis", [group] if group and group in self._groups():
                 body = {"kind": "APIGroup", "apiVersion": "v1", **self._group(group)}
+            case "apis", [_]:
+                raise NotServed
             case "apis", [group, version]:
                 body = self._version(group, version)
-        return None if body is None else ApiResponse(200, body)
+            case _:
+                return None
+        return ApiResponse(200, body)
 
     def _groups(self) -> list[str]:
         return list(dict.fromkeys(resource.group for resource in self._catalogue))
@@ -140,38 +164,25 @@ class DiscoveryHandler:
             "categories": list(resource.categories),
         }
         yield {key: value for key, value in main.items() if value not in ([], None)}
-        beside = list(self._beside(resource))
-        for name, api_version, kind, verbs in (
-            beside if resource.custom else sorted(beside, key=operator.itemgetter(0))
-        ):
-            group, _, version = api_version.rpartition("/")
-            other = (
-                {}
-                if (group, version) == (resource.group, resource.version)
-                else {"group": group, "version": version}
-            )
-            other = {key: value for key, value in other.items() if value}
-            one = {
-                "name": f"{resource.plural}/{name}",
-                "singularName": "",
-                "namespaced": resource.namespaced,
-            }
-            yield {**one, **other, "kind": kind, "verbs": list(verbs)}
+        beside = self._beside(resource)
+        for one in beside if resource.custom else sorted(beside):
+            yield one.listed(resource)
 
-    def _beside(self, resource: APIResource) -> Iterator[tuple[str, str, str, Sequence[str]]]:
-        """Name, apiVersion, kind and verbs of the subresources that are served."""
+    def _beside(self, resource: APIResource) -> Iterator[_Subresource]:
+        """The subresources that are served."""
         if resource.has_status:
-            yield "status", resource.api_version, resource.kind, _CHANGES
+            yield _Subresource("status", resource.api_version, resource.kind, _CHANGES)
         for name in (*resource.subresources, *(["scale"] if resource.scale else [])):
             found = self._subresources.find(RequestTarget(resource, subresource=name))
             if found is not None:
-                verbs = [*(["create"] if found.create else []), *(["get"] if found.get else [])]
-                yield (
-                    name,
-                    found.api_version,
-                    found.kind,
-                    [*verbs, *(["patch", "update"] if found.change else [])],
-                )
+                served = {
+                    "create": found.create,
+                    "get": found.get,
+                    "patch": found.change,
+                    "update": found.change,
+                }
+                verbs = tuple(verb for verb, act in served.items() if act)
+                yield _Subresource(name, found.api_version, found.kind, verbs)
 
     # ---- aggregated ------------------------------------------------------------------------------
 
@@ -207,10 +218,7 @@ class DiscoveryHandler:
         )
 
     def _described(self, resource: APIResource) -> Body:
-        beside = [
-            {"subresource": name, "responseKind": _kind(api_version, kind), "verbs": list(verbs)}
-            for name, api_version, kind, verbs in self._beside(resource)
-        ]
+        beside = [one.described() for one in self._beside(resource)]
         return {
             "resource": resource.plural,
             "responseKind": _kind(resource.api_version, resource.kind),
@@ -221,6 +229,11 @@ class DiscoveryHandler:
             **({"categories": list(resource.categories)} if resource.categories else {}),
             **({"subresources": beside} if beside else {}),
         }
+
+
+def _core_versions(host: str) -> Body:
+    address = {"clientCIDR": "0.0.0.0/0", "serverAddress": host}
+    return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": [address]}
 
 
 def _verbs(resource: APIResource) -> list[str]:

@@ -60,12 +60,11 @@ class RequestDispatcher:
 
     def answer(self, request: ApiRequest) -> ApiResponse:
         """Answer; a refusal is a Status."""
-        warnings: tuple[str, ...] = ()
         try:
             if found := self._discovery.answer(request):
                 return found
             target, watched = request_paths.target(self._catalogue, request.path)
-            warnings = _DEPRECATED.get(target.resource.key, ())
+            request.warnings.extend(_DEPRECATED.get(target.resource.key, ()))
             answer = self._about(request, target, watched=watched)
         except NotServed:
             return ApiResponse(
@@ -73,11 +72,7 @@ class RequestDispatcher:
             )
         except ApiError as problem:
             answer = _refused(request, problem)
-        return (
-            dataclasses.replace(answer, warnings=(*warnings, *answer.warnings))
-            if warnings
-            else answer
-        )
+        return dataclasses.replace(answer, warnings=tuple(request.warnings))
 
     def _about(self, request: ApiRequest, target: RequestTarget, *, watched: bool) -> ApiResponse:
         if target.subresource or not target.name:
@@ -109,10 +104,7 @@ class RequestDispatcher:
         there are none.
         """
         if target.resource.key == "pods" and target.subresource in _OF_CONTAINERS:
-            self._reads.get(
-                ApiRequest("GET", request.path),
-                RequestTarget(target.resource, target.namespace, target.name),
-            )
+            self._reads.get(ApiRequest("GET", request.path), target)
             why = (
                 f"pods of the embedded cluster run no containers, so there is no "
                 f"{target.subresource} of them"
@@ -130,5 +122,4 @@ def _refused(request: ApiRequest, problem: ApiError) -> ApiResponse:
     answer = encoded(
         problem.code, problem.status(), AcceptedForm(yaml=accept.yaml_first(request.accept))
     )
-    headers = {"Retry-After": str(after)} if after else {}
-    return dataclasses.replace(answer, headers=headers, warnings=tuple(request.warnings))
+    return dataclasses.replace(answer, headers={"Retry-After": str(after)} if after else {})

@@ -20,6 +20,10 @@ _METADATA: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 _GVK: Final = "x-kubernetes-group-version-kind"
 _INFO: Final = {"title": "Moorage's embedded cluster", "version": "{}.{}".format(*KUBERNETES)}
 _V2: Final = "com.github.proto-openapi.spec.v2"
+_V2_PROTOBUF: Final = f"application/{_V2}.v1.0+protobuf"
+_OF_COLLECTIONS: Final = {"post": "create"}
+_OF_OBJECTS: Final = {"get": "get", "put": "update", "patch": "patch", "delete": "delete"}
+"""Methods that are told, and their verbs."""
 _WRITES: Final = frozenset({"post", "put", "patch"})
 
 
@@ -36,30 +40,20 @@ class OpenAPIHandler:
         """
         match parts:
             case ["v2"] if _V2 in accept:
-                return ApiResponse(
-                    200, b"\n\x032.0", content_type=f"application/{_V2}.v1.0+protobuf"
-                )
+                return ApiResponse(200, b"\n\x032.0", content_type=_V2_PROTOBUF)
             case ["v2"]:
-                return ApiResponse(
-                    200, {"swagger": "2.0", "info": _INFO, "paths": {}, "definitions": {}}
-                )
+                body: Body = {"swagger": "2.0", "info": _INFO, "paths": {}, "definitions": {}}
             case ["v3"]:
-                served = dict.fromkeys(_place(resource) for resource in self._catalogue)
-                return ApiResponse(
-                    200,
-                    {
-                        "paths": {
-                            place: {"serverRelativeURL": f"/openapi/v3/{place}"} for place in served
-                        }
-                    },
-                )
-            case ["v3", *place]:
-                found = [
-                    resource for resource in self._catalogue if _place(resource) == "/".join(place)
-                ]
-                if found:
-                    return ApiResponse(200, self._document(found))
-        raise NotServed
+                urls = {_place(one): f"/openapi/v3/{_place(one)}" for one in self._catalogue}
+                body = {"paths": {place: {"serverRelativeURL": url} for place, url in urls.items()}}
+            case ["v3", *place] if found := self._at("/".join(place)):
+                body = self._document(found)
+            case _:
+                raise NotServed
+        return ApiResponse(200, body)
+
+    def _at(self, place: str) -> list[APIResource]:
+        return [resource for resource in self._catalogue if _place(resource) == place]
 
     def _document(self, resources: Iterable[APIResource]) -> Body:
         schemas: Body = {}
@@ -149,25 +143,15 @@ def _pointed(schema: Any) -> Any:
 
 def _paths(resource: APIResource) -> Body:
     """Of what kubectl reads no more than which kind a method is about, and its parameters."""
-    stem = (
-        f"/{_place(resource)}/"
-        + ("namespaces/{namespace}/" if resource.namespaced else "")
-        + resource.plural
-    )
-    collection = {"post": ("create", "post")}
-    single = {
-        "get": ("get", "get"),
-        "put": ("update", "put"),
-        "patch": ("patch", "patch"),
-        "delete": ("delete", "delete"),
-    }
+    within = "namespaces/{namespace}/" if resource.namespaced else ""
+    stem = f"/{_place(resource)}/{within}{resource.plural}"
     return {
         path: {
-            method: _operation(resource, action)
-            for method, (verb, action) in methods.items()
+            method: _operation(resource, method)
+            for method, verb in methods.items()
             if verb in resource.verbs
         }
-        for path, methods in ((stem, collection), (f"{stem}/{{name}}", single))
+        for path, methods in ((stem, _OF_COLLECTIONS), (f"{stem}/{{name}}", _OF_OBJECTS))
     }
 
 

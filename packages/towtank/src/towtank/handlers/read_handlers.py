@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable
-from typing import Any
 
 import msgspec
 
@@ -16,7 +15,7 @@ from towtank.model.requests import (
     RequestTarget,
     parsed_version,
 )
-from towtank.storage.pages import require_reached
+from towtank.storage.pages import ListPage, require_reached
 from towtank.storage.store import Stored
 from towtank.storage.verbs import Verbs
 from towtank.tables import printer
@@ -37,10 +36,8 @@ class ReadHandlers:
         wanted = accept.accepted_form(request.accept, target.resource)
         if version := request.query.get("resourceVersion"):
             require_reached(parsed_version(version), self._verbs.store.revision)
-        stored = self._verbs.get(target)
-        return self.object_response(
-            target, to_served(target, stored.body), wanted, request.query.get("includeObject", "")
-        )
+        body = to_served(target, self._verbs.get(target).body)
+        return self.object_response(request, target, body, wanted)
 
     def list(self, request: ApiRequest, target: RequestTarget) -> ApiResponse:
         """A page of a list. Raises ApiError."""
@@ -56,69 +53,51 @@ class ReadHandlers:
         """A list as the client wants it; of ``chosen`` where that is what is left to show."""
         wanted = accept.accepted_form(request.accept, target.resource, collection=True)
         page = self._verbs.list(stored_target(target), which)
-        meta: dict[str, Any] = {"resourceVersion": str(page.revision)}
-        if page.continue_ or (
-            target.resource.custom and not wanted.table and not wanted.metadata_only
-        ):
-            meta["continue"] = page.continue_
-        if page.remaining is not None:
-            meta["remainingItemCount"] = page.remaining
+        meta = _list_meta(page, always=target.resource.custom and wanted.whole)
         items = page.items if chosen is None else chosen
-        if wanted.table or wanted.metadata_only or wanted.yaml:
-            return self._formed(
-                request, target, [to_served(target, stored.body) for stored in items], meta, wanted
-            )
-        return ApiResponse(200, _joined(target, items, meta))
+        if wanted.whole and not wanted.yaml:
+            return ApiResponse(200, _joined(target, items, meta))
+        found = [to_served(target, stored.body) for stored in items]
+        return self._formed(request, target.resource, found, meta, wanted)
 
     def _formed(
         self,
         request: ApiRequest,
-        target: RequestTarget,
+        resource: APIResource,
         found: Iterable[Body],
         meta: Body,
         wanted: AcceptedForm,
     ) -> ApiResponse:
         if wanted.table:
-            include = request.query.get("includeObject", "")
-            body = printer.table(
-                target.resource,
-                found,
-                now=self._verbs.clock(),
-                include_object=include,
-                list_meta=meta,
-            )
+            body = self._table(request, resource, found, meta)
         elif wanted.metadata_only:
             body = printer.partials(found, meta)
         else:
-            resource = target.resource
-            body = {
-                "kind": resource.list_kind,
-                "apiVersion": resource.api_version,
-                "metadata": meta,
-                "items": [_item(resource, one) for one in found],
-            }
+            items = [_item(resource, one) for one in found]
+            body = {**_list_head(resource, meta), "items": items}
         return encoded(200, body, wanted)
+
+    def _table(
+        self, request: ApiRequest, resource: APIResource, found: Iterable[Body], meta: Body
+    ) -> Body:
+        include, now = request.query.get("includeObject", ""), self._verbs.clock()
+        return printer.table(resource, found, now=now, include_object=include, list_meta=meta)
 
     def object_response(
         self,
+        request: ApiRequest,
         target: RequestTarget,
         body: Body,
         wanted: AcceptedForm,
-        include_object: str = "",
         code: int = 200,
     ) -> ApiResponse:
         """One object as the client wants it; writes answer so too."""
         if wanted.table:
             meta = {"resourceVersion": body["metadata"].get("resourceVersion", "")}
-            table = printer.table(
-                target.resource,
-                [body],
-                now=self._verbs.clock(),
-                include_object=include_object,
-                list_meta=meta,
-            )
-            return encoded(code, table, wanted)
-        return encoded(code, printer.partial(body) if wanted.metadata_only else body, wanted)
+            body = self._table(request, target.resource, [body], meta)
+        elif wanted.metadata_only:
+            body = printer.partial(body)
+        return encoded(code, body, wanted)
 
     def watch(self, request: ApiRequest, target: RequestTarget) -> ApiResponse:
         """What is to be streamed. Raises ApiError."""
@@ -134,7 +113,7 @@ class ReadHandlers:
 
 def encoded(code: int, body: Body, wanted: AcceptedForm) -> ApiResponse:
     """An answer in YAML, or in an older version of Tables and metadata, where that is wanted."""
-    if wanted.table or wanted.metadata_only:
+    if not wanted.whole:
         body = printer.of_version(body, wanted.meta)
     return (
         ApiResponse(code, bodies.to_yaml(body), content_type=bodies.YAML)
@@ -172,14 +151,26 @@ def _item(resource: APIResource, body: Body) -> Body:
     )
 
 
+def _list_meta(page: ListPage, *, always: bool) -> Body:
+    """``always``: a continue token also where there is none."""
+    meta: Body = {"resourceVersion": str(page.revision)}
+    if page.continue_ or always:
+        meta["continue"] = page.continue_
+    if page.remaining is not None:
+        meta["remainingItemCount"] = page.remaining
+    return meta
+
+
+def _list_head(resource: APIResource, meta: Body) -> Body:
+    return {"kind": resource.list_kind, "apiVersion": resource.api_version, "metadata": meta}
+
+
 def _joined(target: RequestTarget, items: Iterable[Stored], meta: Body) -> bytes:
     """A list of texts that are there already: thousands of objects cost no more than their
     bytes.
     """
     resource = target.resource
-    head = _ENCODER.encode(
-        {"kind": resource.list_kind, "apiVersion": resource.api_version, "metadata": meta}
-    )
+    head = _ENCODER.encode(_list_head(resource, meta))
     if form := resource.mapping:
         texts = [_ENCODER.encode(_item(resource, form.to_served(one.body))) for one in items]
     else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from towtank import patches
 from towtank.handlers.read_handlers import ReadHandlers, stored_target, to_served, to_stored
@@ -11,6 +11,8 @@ from towtank.model.api_errors import (
     ApiError,
     bad_request,
     method_not_allowed,
+    status_details,
+    undecodable,
     unregistered,
     unsupported_media_type,
 )
@@ -21,6 +23,9 @@ from towtank.storage import object_meta
 from towtank.storage.verbs import Verbs
 from towtank.subresources.subresource_table import Subresource
 from towtank.wire import accept, bodies, options
+
+_CHANGES: Final = {"PUT": "UpdateOptions", "PATCH": "PatchOptions"}
+"""Methods that change a subresource, and their options."""
 
 
 class WriteHandlers:
@@ -33,20 +38,16 @@ class WriteHandlers:
     def create(self, request: ApiRequest, target: RequestTarget) -> ApiResponse:
         """POST to a collection."""
         asked = options.writing(request, "CreateOptions")
-        body = to_stored(
-            target, self._body(request, target.resource.kind, asked, custom=target.resource.custom)
-        )
+        body = self._stored_body(request, target, asked)
         made = self._verbs.create(stored_target(target), body, asked)
-        return self._shown(request, target, made, asked, 201)
+        return self._shown(request, target, made, 201)
 
     def update(self, request: ApiRequest, target: RequestTarget) -> ApiResponse:
         """Answer a PUT."""
         asked = options.writing(request, "UpdateOptions")
-        body = to_stored(
-            target, self._body(request, target.resource.kind, asked, custom=target.resource.custom)
-        )
+        body = self._stored_body(request, target, asked)
         made, created = self._verbs.update(stored_target(target), body, asked)
-        return self._shown(request, target, made, asked, 201 if created else 200)
+        return self._shown(request, target, made, 201 if created else 200)
 
     def patch(self, request: ApiRequest, target: RequestTarget) -> ApiResponse:
         """PATCH, by the media type."""
@@ -58,31 +59,15 @@ class WriteHandlers:
         turned: Callable[[Body], Body] = (
             (lambda old: form.to_stored(change(form.to_served(old)))) if form else change
         )
-        return self._shown(
-            request, target, self._verbs.patch(stored_target(target), turned, asked), asked
-        )
+        made = self._verbs.patch(stored_target(target), turned, asked)
+        return self._shown(request, target, made)
 
     def _apply(self, request: ApiRequest, target: RequestTarget) -> ApiResponse:
         asked = options.writing(request, "PatchOptions", apply=True)
-        try:
-            body = bodies.from_yaml(request.body)
-        except DecodeFailure as fault:
-            raise bad_request(
-                f"error decoding YAML: error converting YAML to JSON: {fault}"
-            ) from fault
-        if not isinstance(body, dict | None):
-            unmarshaled = (
-                f"json: cannot unmarshal {patches.json_type(body)} into Go value of type "
-                f"map[string]interface {{}}"
-            )
-            raise bad_request(
-                f"error decoding YAML: error unmarshaling JSON: while decoding JSON: {unmarshaled}"
-            )
+        body = to_stored(target, _applied(request))
         self._warn(request, target.resource.kind, asked)
-        made, created = self._verbs.apply(
-            stored_target(target), to_stored(target, body or {}), asked
-        )
-        return self._shown(request, target, made, asked, 201 if created else 200)
+        made, created = self._verbs.apply(stored_target(target), body, asked)
+        return self._shown(request, target, made, 201 if created else 200)
 
     def _change(
         self, request: ApiRequest, target: RequestTarget, asked: WriteOptions
@@ -90,18 +75,14 @@ class WriteHandlers:
         """What a patch does. Raises ApiError 400 and 415."""
         given, resource = bodies.media_type(request.content_type), target.resource
         if given not in (served := patches.accepted(resource)):
-            unlisted = ApiError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
-            raise (
-                unsupported_media_type(request.content_type or "?", served)
-                if resource.custom
-                else unlisted
-            )
+            if resource.custom:
+                raise unsupported_media_type(request.content_type or "?", served)
+            raise ApiError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
         try:
             patch = bodies.from_json(request.body)
         except DecodeFailure as fault:
-            raise bad_request(
-                f"{'' if given == patches.STRATEGIC else 'error decoding patch: '}{fault}"
-            ) from fault
+            what = "" if given == patches.STRATEGIC else "error decoding patch: "
+            raise bad_request(f"{what}{fault}") from fault
         self._warn(request, resource.kind, asked)
         return patches.change(given, patch, resource)
 
@@ -110,25 +91,18 @@ class WriteHandlers:
         finish it.
         """
         asked = options.deleting(request.query, self._delete_body(request))
-        orphans = "" if asked.propagation else target.resource.strategy.orphans
-        told = WriteOptions(warnings=[orphans] if orphans else [])
         before = self._verbs.get(stored_target(target))
         body = self._verbs.delete(stored_target(target), asked)
+        orphans = target.resource.strategy.orphans
+        if orphans and not asked.propagation:
+            request.warnings.append(orphans)
         waits = "deletionTimestamp" in body["metadata"] and self._still_there(target, before.body)
         if waits or target.resource.shows_removed:
-            return self._shown(request, target, body, told)
-        details = {
-            "name": target.name,
-            "group": target.resource.group,
-            "kind": target.resource.plural,
-            "uid": body["metadata"]["uid"],
-        }
+            return self._shown(request, target, body)
+        group, uid = target.resource.group, body["metadata"]["uid"]
+        details = status_details(target.name, group, target.resource.plural, uid=uid)
         success = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
-        return ApiResponse(
-            200,
-            {**success, "details": {key: value for key, value in details.items() if value}},
-            tuple(told.warnings),
-        )
+        return ApiResponse(200, {**success, "details": details})
 
     def _still_there(self, target: RequestTarget, before: Body) -> bool:
         now = self._verbs.find(stored_target(target).resource.key, target.namespace, target.name)
@@ -159,25 +133,27 @@ class WriteHandlers:
         """A subresource, or a review. Raises ApiError 405 for what it does not take."""
         if request.method == "GET" and one.get:
             wanted = accept.accepted_form(request.accept, target.resource)
-            return self._reads.object_response(target, one.get(self._verbs, target), wanted)
+            found = one.get(self._verbs, target)
+            return self._reads.object_response(request, target, found, wanted)
         if request.method == "POST" and one.create:
             asked = options.writing(request, "CreateOptions")
             body = self._read(request, target, one, asked)
             code, made = one.create(self._verbs, target, body, asked)
-            return self._shown(request, target, made, asked, code)
-        if request.method == "PUT" and one.change:
-            asked = options.writing(request, "UpdateOptions")
-            new = self._read(request, target, one, asked)
-            return self._shown(
-                request, target, one.change(self._verbs, target, lambda _: new, asked), asked
-            )
-        if request.method == "PATCH" and one.change:
-            asked = options.writing(request, "PatchOptions")
-            change = self._decoding(self._change(request, target, asked), one, asked)
-            return self._shown(
-                request, target, one.change(self._verbs, target, change, asked), asked
-            )
+            return self._shown(request, target, made, code)
+        if request.method in _CHANGES and one.change:
+            asked = options.writing(request, _CHANGES[request.method])
+            change = self._subresource_change(request, target, one, asked)
+            return self._shown(request, target, one.change(self._verbs, target, change, asked))
         raise method_not_allowed()
+
+    def _subresource_change(
+        self, request: ApiRequest, target: RequestTarget, one: Subresource, asked: WriteOptions
+    ) -> Callable[[Body], Body]:
+        """What a PUT or a PATCH makes of it."""
+        if request.method == "PUT":
+            new = self._read(request, target, one, asked)
+            return lambda _: new
+        return self._decoding(self._change(request, target, asked), one, asked)
 
     def _read(
         self, request: ApiRequest, target: RequestTarget, one: Subresource, asked: WriteOptions
@@ -186,14 +162,9 @@ class WriteHandlers:
         body = self._body(request, one.kind, asked)
         version = str(body.setdefault("apiVersion", one.api_version)).rpartition("/")[2]
         if (kind := body.setdefault("kind", one.kind)) != one.kind:
-            text = (
-                f"converting ({version}.{kind}) to "
-                f"({one.api_version.partition('/')[0].partition('.')[0]}.{one.kind}): unknown "
-                f"conversion"
-            )
-            raise bad_request(
-                f'{kind} in version "{version}" cannot be handled as a {one.kind}: {text}'
-            )
+            package = one.api_version.partition("/")[0].partition(".")[0]
+            text = f"converting ({version}.{kind}) to ({package}.{one.kind}): unknown conversion"
+            raise undecodable(kind, version, one.kind, text)
         if one.body is None:
             return body
         decoded = object_meta.decoded(one.body, body | {"apiVersion": one.api_version}, asked)
@@ -218,6 +189,10 @@ class WriteHandlers:
 
     # ---- bodies ----------------------------------------------------------------------------------
 
+    def _stored_body(self, request: ApiRequest, target: RequestTarget, asked: WriteOptions) -> Body:
+        resource = target.resource
+        return to_stored(target, self._body(request, resource.kind, asked, custom=resource.custom))
+
     def _body(
         self, request: ApiRequest, kind: str, asked: WriteOptions, *, custom: bool = False
     ) -> Body:
@@ -240,22 +215,29 @@ class WriteHandlers:
         if found and asked.field_validation == "Strict":
             if found[0].startswith("line "):
                 found[0] = f"yaml: unmarshal errors:\n  {found[0]}"
-            raise bad_request(
-                f'{kind} in version "v1" cannot be handled as a {kind}: strict decoding '
-                f"error: {', '.join(found)}"
-            )
+            raise undecodable(kind, "v1", kind, f"strict decoding error: {', '.join(found)}")
         asked.warnings += found
 
     def _shown(
-        self,
-        request: ApiRequest,
-        target: RequestTarget,
-        body: Body,
-        asked: WriteOptions,
-        code: int = 200,
+        self, request: ApiRequest, target: RequestTarget, body: Body, code: int = 200
     ) -> ApiResponse:
         wanted = accept.accepted_form(request.accept, target.resource)
-        answer = self._reads.object_response(
-            target, to_served(target, body), wanted, request.query.get("includeObject", ""), code
+        served = to_served(target, body)
+        return self._reads.object_response(request, target, served, wanted, code)
+
+
+def _applied(request: ApiRequest) -> Body:
+    """The body of a server-side apply. Raises ApiError 400."""
+    try:
+        body = bodies.from_yaml(request.body)
+    except DecodeFailure as fault:
+        raise bad_request(f"error decoding YAML: error converting YAML to JSON: {fault}") from fault
+    if not isinstance(body, dict | None):
+        unmarshaled = (
+            f"json: cannot unmarshal {patches.json_type(body)} into Go value of type "
+            f"map[string]interface {{}}"
         )
-        return ApiResponse(answer.code, answer.body, tuple(asked.warnings), answer.content_type)
+        raise bad_request(
+            f"error decoding YAML: error unmarshaling JSON: while decoding JSON: {unmarshaled}"
+        )
+    return body or {}

@@ -150,7 +150,8 @@ def qualified(plural: str, group: str) -> str:
     return f"{plural}.{group}" if group else plural
 
 
-def _about(name: str, group: str, kind: str, **more: object) -> dict[str, Any]:
+def status_details(name: str, group: str, kind: str, **more: object) -> dict[str, Any]:
+    """What a Status says in ``details``: which object it is about, as far as that is known."""
     return {
         key: value
         for key, value in {"name": name, "group": group, "kind": kind, **more}.items()
@@ -164,7 +165,7 @@ def not_found(plural: str, group: str, name: str) -> ApiError:
         404,
         "NotFound",
         f'{qualified(plural, group)} "{name}" not found',
-        _about(name, group, plural),
+        status_details(name, group, plural),
     )
 
 
@@ -184,14 +185,14 @@ def already_exists(plural: str, group: str, name: str, *, going: bool = False) -
         409,
         "AlreadyExists",
         f"object is being deleted: {text}" if going else text,
-        _about(name, group, plural),
+        status_details(name, group, plural),
     )
 
 
 def conflict(plural: str, group: str, name: str, why: str) -> ApiError:
     """The object is another one than the writer thinks, or somebody else owns the fields."""
     text = f'Operation cannot be fulfilled on {qualified(plural, group)} "{name}": {why}'
-    return ApiError(409, "Conflict", text, _about(name, group, plural))
+    return ApiError(409, "Conflict", text, status_details(name, group, plural))
 
 
 STALE = (
@@ -210,7 +211,7 @@ def invalid(kind: str, group: str, name: str, causes: Sequence[StatusCause]) -> 
         422,
         "Invalid",
         f'{qualified(kind, group)} "{name}" is invalid: {joined}',
-        _about(name, group, kind, causes=listed),
+        status_details(name, group, kind, causes=listed),
     )
 
 
@@ -235,7 +236,7 @@ def forbidden(plural: str, group: str, name: str, why: str) -> ApiError:
         403,
         "Forbidden",
         f'{qualified(plural, group)} "{name}" is forbidden: {why}',
-        _about(name, group, plural),
+        status_details(name, group, plural),
     )
 
 

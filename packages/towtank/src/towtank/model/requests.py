@@ -32,7 +32,7 @@ class ApiRequest:
     user_agent: str = ""
     user: str = "admin"
     warnings: list[str] = dataclasses.field(default_factory=list)
-    """Gathers what is said of it, whatever the answer."""
+    """Gathers what the answer's Warning headers will say, whatever the answer."""
     host: str = ""
     """Where the client thinks that we are."""
 

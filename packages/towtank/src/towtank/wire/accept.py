@@ -30,6 +30,11 @@ class AcceptedForm:
     """Of meta.k8s.io: that of a Table, or of metadata alone."""
 
     @property
+    def whole(self) -> bool:
+        """Whether it is of objects as they are."""
+        return not self.table and not self.metadata_only
+
+    @property
     def meta(self) -> str:
         """The apiVersion of a Table, or of metadata alone."""
         return f"{_META}/{self.version}"
