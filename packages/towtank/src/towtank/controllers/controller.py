@@ -95,9 +95,7 @@ class Controller:
     def work(self, now: datetime) -> None:
         """Do a slice of what is due."""
         for key in self.queue.take(now, self.keys_per_slice):
-            if self.min_interval and (rested := self._not_before.pop(key, now)) > now:
-                self._not_before[key] = rested
-                self.queue.add(key, rested)
+            if self._rests(key, now):
                 continue
             try:
                 self.reconcile(key, now)
@@ -112,6 +110,14 @@ class Controller:
                 self._retry_delays.pop(key, None)
                 if self.min_interval:
                     self._not_before[key] = now + self.min_interval
+
+    def _rests(self, key: Key, now: datetime) -> bool:
+        """Whether it was looked at a moment ago: then it is queued for later."""
+        rested = self._not_before.pop(key, now)
+        if rested > now:
+            self._not_before[key] = rested
+            self.queue.add(key, rested)
+        return rested > now
 
     def _retry_later(self, key: Key, now: datetime) -> None:
         after = min(self._retry_delays.get(key, _FIRST_RETRY / 2) * 2, _LAST_RETRY)

@@ -52,33 +52,24 @@ class DeploymentController(Controller):
         """Deployments, their ReplicaSets, ReplicaSets that are nobody's, and pods that are gone
         (Recreate waits for them).
         """
-        namespace = change.now.key[0]
-        if resource == DEPLOYMENTS and change.type != "DELETED":
-            if change.before is None or _owners_part(change.before.body) != _owners_part(
-                change.now.body
-            ):
+        if resource == DEPLOYMENTS:
+            if change.type != "DELETED" and change.alters(_owners_part):
                 yield "roll", *change.now.key
         elif resource == REPLICA_SETS:
             yield from self._of_set(change)
-        elif (
-            resource == PODS
-            and change.type == "DELETED"
-            and (name := owner_name(change.now.body, "ReplicaSet"))
-        ):
+        elif resource == PODS and change.type == "DELETED":
+            namespace, name = change.now.key[0], owner_name(change.now.body, "ReplicaSet")
             owner = self.client.verbs.find(REPLICA_SETS, namespace, name)
             if owner and (name := owner_name(owner, "Deployment")):
                 yield "roll", namespace, name
 
     def _of_set(self, change: StoreChange) -> Iterable[Key]:
         namespace = change.now.key[0]
-        bodies = [stored.body for stored in (change.before, change.now) if stored]
-        for name in {owner_name(body, "Deployment") for body in bodies} - {""}:
+        for name in {owner_name(body, "Deployment") for body in change.bodies} - {""}:
             yield "roll", namespace, name
-        if change.type != "DELETED" and not bodies[-1]["metadata"].get("ownerReferences"):
-            yield from (
-                ("roll", *stored.key)
-                for stored in self.client.verbs.store.list(DEPLOYMENTS, namespace)
-            )
+        if change.type != "DELETED" and not change.now.body["metadata"].get("ownerReferences"):
+            for stored in self.client.verbs.store.list(DEPLOYMENTS, namespace):
+                yield "roll", *stored.key
 
     def reconcile(self, key: Key, now: datetime) -> None:
         """One step of the rollout, and what there is to say about it."""
@@ -234,11 +225,8 @@ def template_hash(template: Body) -> str:
 
 def _replica_set(deployment: Body, size: int) -> Body:
     """The set of a Deployment's present template."""
-    metadata, spec, template = (
-        deployment["metadata"],
-        deployment["spec"],
-        deployment["spec"]["template"],
-    )
+    metadata, spec = deployment["metadata"], deployment["spec"]
+    template, selector = spec["template"], spec["selector"]
     hashed = {HASH: template_hash(template)}
     labels = {**labels_of(template), **hashed}
     return {
@@ -251,10 +239,7 @@ def _replica_set(deployment: Body, size: int) -> Body:
         "spec": {
             "replicas": size,
             "minReadySeconds": spec.get("minReadySeconds", 0),
-            "selector": {
-                **spec["selector"],
-                "matchLabels": {**spec["selector"].get("matchLabels", {}), **hashed},
-            },
+            "selector": {**selector, "matchLabels": selector.get("matchLabels", {}) | hashed},
             "template": {**template, "metadata": {**template["metadata"], "labels": labels}},
         },
     }

@@ -77,30 +77,35 @@ def _progressing(
     deployment: Body, new: Body | None, counted: Mapping[str, int], now: datetime
 ) -> Body:
     """Whether it moves; {} where nothing is to be said."""
-    spec, before = deployment["spec"], conditions.find(deployment, "Progressing")
-    wanted, limit = spec.get("replicas", 1), spec.get("progressDeadlineSeconds", _NO_LIMIT)
-    if limit == _NO_LIMIT:
+    before = conditions.find(deployment, "Progressing")
+    if deployment["spec"].get("progressDeadlineSeconds", _NO_LIMIT) == _NO_LIMIT:
         return {}
-    if spec.get("paused"):
+    if deployment["spec"].get("paused"):
         return _says("Unknown", "DeploymentPaused", "Deployment is paused")
     about = f'ReplicaSet "{new["metadata"]["name"]}"' if new else "Deployment"
-    done = counted["replicas"] == counted["updatedReplicas"]
-    if done and (
-        counted["replicas"] == counted["availableReplicas"] == wanted or _has_succeeded(before, new)
-    ):
+    if _is_complete(deployment, new, counted):
         return _says("True", "NewReplicaSetAvailable", f"{about} has successfully progressed.")
+    moving = _says("True", "ReplicaSetUpdated", f"{about} is progressing.")
     if _moved(deployment.get("status", {}), counted) or "lastUpdateTime" not in before:
-        return {
-            **_says("True", "ReplicaSetUpdated", f"{about} is progressing."),
-            "lastUpdateTime": timestamp(now),
-        }
-    late = (
-        before.get("reason") == "ReplicaSetUpdated"
-        and after(_updated(deployment, before), limit) <= now
-    )
-    if late or before.get("reason") == "ProgressDeadlineExceeded":
+        return {**moving, "lastUpdateTime": timestamp(now)}
+    if _is_late(deployment, now):
         return _says("False", "ProgressDeadlineExceeded", f"{about} has timed out progressing.")
-    return _says("True", "ReplicaSetUpdated", f"{about} is progressing.")
+    return moving
+
+
+def _is_complete(deployment: Body, new: Body | None, counted: Mapping[str, int]) -> bool:
+    """Whether there are none but new pods, and all that are wanted are available, or were once."""
+    wanted = deployment["spec"].get("replicas", 1)
+    return counted["replicas"] == counted["updatedReplicas"] and (
+        counted["replicas"] == counted["availableReplicas"] == wanted
+        or _has_succeeded(conditions.find(deployment, "Progressing"), new)
+    )
+
+
+def _is_late(deployment: Body, now: datetime) -> bool:
+    said = conditions.find(deployment, "Progressing").get("reason")
+    when = deadline(deployment)
+    return said == "ProgressDeadlineExceeded" or (when is not None and when <= now)
 
 
 def _updated(deployment: Body, said: Body) -> datetime:

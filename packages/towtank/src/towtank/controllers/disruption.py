@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from datetime import datetime, timedelta
 
 from towtank.controllers.client import PODS, controller_of, is_terminating, parse_time
@@ -31,46 +31,27 @@ class DisruptionController(Controller):
         """Budgets, those that choose a pod that changed, and all of a namespace where something was
         scaled.
         """
-        bodies = [stored.body for stored in (change.before, change.now) if stored]
         namespace = change.now.key[0]
         if resource == BUDGETS:
-            if change.type != "DELETED" and (
-                change.before is None
-                or bodies[0]["spec"] != bodies[1]["spec"]
-                or _evicted(bodies[0]) != _evicted(bodies[1])
-            ):
+            if change.type != "DELETED" and change.alters(_others_part):
                 yield "count", *change.now.key
         elif resource == PODS:
-            if len({str(_counts(body)) for body in bodies}) > 1 or change.type != "MODIFIED":
+            if change.type == "DELETED" or change.alters(_counted_part):
                 for stored in self.client.verbs.store.list(BUDGETS, namespace):
-                    if any(
-                        compiled(stored.body["spec"].get("selector")).matches(labels_of(body))
-                        for body in bodies
-                    ):
+                    if any(map(_chooser(stored.body), change.bodies)):
                         yield "count", *stored.key
-        elif namespace and len(bodies) == 2 and _replicas(bodies[0]) != _replicas(bodies[1]):
-            yield from (
-                ("count", *stored.key)
-                for stored in self.client.verbs.store.list(BUDGETS, namespace)
-            )
+        elif namespace and change.before and change.alters(_replicas):
+            for stored in self.client.verbs.store.list(BUDGETS, namespace):
+                yield "count", *stored.key
 
     def reconcile(self, key: Key, now: datetime) -> None:
         """Count the budget's pods, and write its status."""
         budget = self.client.verbs.find(BUDGETS, *key[1:])
         if budget is None or is_terminating(budget):
             return
-        selector = compiled(budget["spec"].get("selector"))
-        pods = [
-            pod for pod in self.client.pods["namespace", key[1]] if selector.matches(labels_of(pod))
-        ]
+        pods = list(filter(_chooser(budget), self.client.pods["namespace", key[1]]))
         evicted = self._evicted(budget, pods, now)
-        healthy = sum(
-            1
-            for pod in pods
-            if not is_terminating(pod)
-            and conditions.holds(pod, "Ready")
-            and pod["metadata"]["name"] not in evicted
-        )
+        healthy = sum(_is_healthy(pod) and pod["metadata"]["name"] not in evicted for pod in pods)
         expected, desired = self._wanted(budget, pods)
         allowed = max(healthy - desired, 0) if expected > 0 else 0
         status = {
@@ -125,13 +106,22 @@ class DisruptionController(Controller):
 
 
 def _replicas(body: Body) -> int | None:
-    replicas = (
-        (body.get("spec") or {}).get("replicas") if isinstance(body.get("spec"), dict) else None
-    )
+    spec = body.get("spec")
+    replicas = spec.get("replicas") if isinstance(spec, dict) else None
     return replicas if isinstance(replicas, int) else None
 
 
-def _counts(pod: Body) -> object:
+def _chooser(budget: Body) -> Callable[[Body], bool]:
+    """Whether a budget is about a pod."""
+    selector = compiled(budget["spec"].get("selector"))
+    return lambda pod: selector.matches(labels_of(pod))
+
+
+def _is_healthy(pod: Body) -> bool:
+    return conditions.holds(pod, "Ready") and not is_terminating(pod)
+
+
+def _counted_part(pod: Body) -> object:
     """What of a pod a budget looks at."""
     return labels_of(pod), conditions.holds(pod, "Ready"), is_terminating(pod), controller_of(pod)
 

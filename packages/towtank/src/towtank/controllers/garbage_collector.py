@@ -34,33 +34,32 @@ class GarbageCollector(Controller):
         """Dependents that are new, have other owners, or whose owner goes; owners that wait for
         their dependents.
         """
-        before, now = change.before.body if change.before else None, change.now.body
-        place, uid = (resource, *change.now.key), now["metadata"]["uid"]
-        gone = change.type == "DELETED"
-        self._follow(place, _owners(before), () if gone else _owners(now))
-        if gone:
-            self._places.pop(uid, None)
-            yield from (("dependent", *each) for each in self._dependents.get(uid, ()))
-        else:
-            self._places[uid] = place
-            if _owners(now) and _owners(before) != _owners(now):
-                yield "dependent", *place
-            if _waits(now) and (before is None or not _waits(before)):
-                yield "owner", *place
-        if gone or _owners(before) != _owners(now):
-            yield from (
-                ("owner", *self._places[each["uid"]])
-                for each in _owners(before)
-                if each["uid"] in self._places
-            )
+        now, place = change.now.body, (resource, *change.now.key)
+        self._follow(place, change)
+        if change.type == "DELETED":
+            dependents = self._dependents.get(now["metadata"]["uid"], ())
+            yield from (("dependent", *each) for each in dependents)
+        elif _owners(now) and change.alters(_owners):
+            yield "dependent", *place
+        if change.type != "DELETED" and _waits(now) and change.alters(_waits):
+            yield "owner", *place
+        if change.before and (change.type == "DELETED" or change.alters(_owners)):
+            for owner in _owners(change.before.body):
+                if owner["uid"] in self._places:
+                    yield "owner", *self._places[owner["uid"]]
 
-    def _follow(self, place: _Place, before: Sequence[Body], now: Sequence[Body]) -> None:
-        for owner in before:
+    def _follow(self, place: _Place, change: StoreChange) -> None:
+        uid, gone = change.now.body["metadata"]["uid"], change.type == "DELETED"
+        for owner in _owners(change.before.body) if change.before else ():
             self._dependents[owner["uid"]].pop(place, None)
             if not self._dependents[owner["uid"]]:
                 del self._dependents[owner["uid"]]
-        for owner in now:
+        for owner in () if gone else _owners(change.now.body):
             self._dependents[owner["uid"]][place] = None
+        if gone:
+            self._places.pop(uid, None)
+        else:
+            self._places[uid] = place
 
     def reconcile(self, key: Key, now: datetime) -> None:
         """Look at an object as somebody's dependent, or as an owner that waits."""
@@ -71,36 +70,35 @@ class GarbageCollector(Controller):
         if what == "dependent":
             self._look_at_owners(resource, found)
         elif _waits(found):
-            self._look_at_dependents(resource, found)
+            orphans = ORPHAN in found["metadata"]["finalizers"]
+            (self._orphan_some if orphans else self._delete_dependents)(resource, found)
 
     # ---- as a dependent --------------------------------------------------------------------------
 
     def _look_at_owners(self, resource: str, body: Body) -> None:
         """Delete it when it has no owner left, or only such as wait for it."""
         owners = [(each, self._owner(each, body)) for each in _owners(body)]
-        staying = [
-            each
-            for each, owner in owners
-            if owner is _UNKNOWN or (owner is not None and not _in_foreground(owner))
-        ]
-        waiting = [each for each, owner in owners if owner is not None and each not in staying]
-        if not owners or len(staying) == len(owners):
+        staying = [each for each, owner in owners if _stays(owner)]
+        if len(staying) == len(owners):
             return
         if staying:
             self.client.patch(
                 resource, body, lambda copy: copy["metadata"].update(ownerReferences=staying)
             )
         elif not is_terminating(body):
-            finalizers, has_dependents = (
-                body["metadata"].get("finalizers", ()),
-                body["metadata"]["uid"] in self._dependents,
-            )
-            foreground = FOREGROUND in finalizers or (waiting and has_dependents)
-            self.client.delete(
-                resource,
-                body,
-                "Orphan" if ORPHAN in finalizers else "Foreground" if foreground else "Background",
-            )
+            waited_for = any(owner is not None for _, owner in owners)
+            self.client.delete(resource, body, self._propagation(body, waited_for=waited_for))
+
+    def _propagation(self, body: Body, *, waited_for: bool) -> str:
+        """What its deletion does with its own dependents: where an owner waits for it, it waits for
+        those.
+        """
+        finalizers = body["metadata"].get("finalizers", ())
+        if ORPHAN in finalizers:
+            return "Orphan"
+        has_dependents = body["metadata"]["uid"] in self._dependents
+        foreground = FOREGROUND in finalizers or (waited_for and has_dependents)
+        return "Foreground" if foreground else "Background"
 
     def _owner(self, reference: Body, dependent: Body) -> Body | None:
         """The owner; None when it is gone, _UNKNOWN when nobody here knows its kind."""
@@ -112,27 +110,21 @@ class GarbageCollector(Controller):
 
     # ---- as an owner -----------------------------------------------------------------------------
 
-    def _look_at_dependents(self, resource: str, body: Body) -> None:
-        """Orphan them, or delete them first, some at a time; when that is done, the owner may
-        go.
-        """
-        uid, finalizers = body["metadata"]["uid"], body["metadata"]["finalizers"]
+    def _orphan_some(self, resource: str, body: Body) -> None:
+        """Take the owner out of some of its dependents; when that is done it may go."""
+        metadata = body["metadata"]
+        places = tuple(self._dependents.get(metadata["uid"], ()))
+        for place in places[: self.keys_per_slice]:
+            self._orphan(place, metadata["uid"])
+        if len(places) <= self.keys_per_slice:
+            self.client.drop_finalizer(resource, body, ORPHAN)
+        else:
+            self.queue.add(("owner", resource, metadata.get("namespace", ""), metadata["name"]))
+
+    def _delete_dependents(self, resource: str, body: Body) -> None:
+        """Let the owner go when none blocks that; and have the others looked at, which end now."""
+        uid = body["metadata"]["uid"]
         places = tuple(self._dependents.get(uid, ()))
-        if ORPHAN in finalizers:
-            for place in places[: self.keys_per_slice]:
-                self._orphan(place, uid)
-            if len(places) <= self.keys_per_slice:
-                self.client.drop_finalizer(resource, body, ORPHAN)
-            else:
-                self.queue.add(
-                    (
-                        "owner",
-                        resource,
-                        body["metadata"].get("namespace", ""),
-                        body["metadata"]["name"],
-                    )
-                )
-            return
         if not any(self._blocks(place, uid) for place in places):
             self.client.drop_finalizer(resource, body, FOREGROUND)
         for place in places:
@@ -179,6 +171,10 @@ _UNKNOWN: Body = {}
 def _owners(body: Body | None) -> Sequence[Body]:
     owners: Sequence[Body] = body["metadata"].get("ownerReferences") or () if body else ()
     return owners
+
+
+def _stays(owner: Body | None) -> bool:
+    return owner is _UNKNOWN or (owner is not None and not _in_foreground(owner))
 
 
 def _waits(body: Body) -> bool:

@@ -25,6 +25,7 @@ _HEALTHY = (
     ("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
     ("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
 )
+_TRUE_WHILE_RUNNING = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady")
 _NODE_INFO = {
     "machineID": "",
     "systemUUID": "",
@@ -44,32 +45,41 @@ _NODE_INFO = {
 
 def node_status(node: Body, address: str, now: datetime) -> Body:
     """The status of a healthy node: what it says already stays; all of its capacity is offered."""
-    status, labels = node.get("status", {}), node["metadata"].get("labels", {})
-    said = {each.get("type") for each in status.get("conditions", ())}
-    times = {"lastHeartbeatTime": timestamp(now), "lastTransitionTime": timestamp(now)}
-    healthy = [
-        {"type": type_, "status": value, **times, "reason": reason, "message": message}
-        for type_, value, reason, message in _HEALTHY
-        if type_ not in said
-    ]
-    own = {
-        "operatingSystem": labels.get("kubernetes.io/os", "linux"),
-        "architecture": labels.get("kubernetes.io/arch", "amd64"),
-    }
-    known = {name: value for name, value in status.get("nodeInfo", {}).items() if value}
+    status = node.get("status", {})
     addresses = [
         {"type": "InternalIP", "address": address},
         {"type": "Hostname", "address": node["metadata"]["name"]},
     ]
-    capacity = status.get("capacity", {})
+    offered = {**status.get("capacity", {}), **status.get("allocatable", {})}
     return {
         **status,
-        **({"allocatable": {**capacity, **status.get("allocatable", {})}} if capacity else {}),
-        "conditions": [*status.get("conditions", ()), *healthy],
+        **({"allocatable": offered} if status.get("capacity") else {}),
+        "conditions": [*status.get("conditions", ()), *_healthy(status, now)],
         "addresses": status.get("addresses") or addresses,
         "daemonEndpoints": {"kubeletEndpoint": {"Port": _KUBELETS_PORT}},
-        "nodeInfo": {**_NODE_INFO, **own, **known},
+        "nodeInfo": _node_info(node),
     }
+
+
+def _healthy(status: Body, now: datetime) -> list[Body]:
+    """The conditions that a status lacks."""
+    said = {each.get("type") for each in status.get("conditions", ())}
+    times = {"lastHeartbeatTime": timestamp(now), "lastTransitionTime": timestamp(now)}
+    return [
+        {"type": type_, "status": value, **times, "reason": reason, "message": message}
+        for type_, value, reason, message in _HEALTHY
+        if type_ not in said
+    ]
+
+
+def _node_info(node: Body) -> Body:
+    labels = node["metadata"].get("labels", {})
+    labelled = {
+        "operatingSystem": labels.get("kubernetes.io/os", "linux"),
+        "architecture": labels.get("kubernetes.io/arch", "amd64"),
+    }
+    said = node.get("status", {}).get("nodeInfo", {})
+    return {**_NODE_INFO, **labelled, **{name: value for name, value in said.items() if value}}
 
 
 # ---- pods ----------------------------------------------------------------------------------------
@@ -77,35 +87,36 @@ def node_status(node: Body, address: str, now: datetime) -> Body:
 
 def running_status(pod: Body, node: Body, address: str, now: datetime) -> Body:
     """The status of a pod all of whose containers run and are ready."""
-    status, spec, time = pod.get("status", {}), pod["spec"], timestamp(now)
+    spec, time = pod["spec"], timestamp(now)
+    started = {"ready": True, "started": True, "state": {"running": {"startedAt": time}}}
+    true = [(type_, "True", "") for type_ in _TRUE_WHILE_RUNNING]
+    initial = [_init_container(pod, each, time) for each in spec.get("initContainers") or ()]
+    return {
+        **pod.get("status", {}),
+        "phase": "Running",
+        "observedGeneration": pod["metadata"].get("generation"),
+        "conditions": _conditions(pod, _gated(pod, true), now),
+        **_addresses(spec, node, address),
+        "startTime": time,
+        "containerStatuses": [_container(pod, each, started) for each in spec["containers"]],
+        **({"initContainerStatuses": initial} if initial else {}),
+    }
+
+
+def _addresses(spec: Body, node: Body, address: str) -> Body:
+    """The node's and the pod's, which are one where the pod has its host's network."""
     hosts = [
         each["address"]
         for each in node.get("status", {}).get("addresses", ())
         if each.get("type") == "InternalIP"
     ]
-    own = (hosts or [address])[0] if spec.get("hostNetwork") else address
-    started = {"ready": True, "started": True, "state": {"running": {"startedAt": time}}}
-    true = [
-        (type_, "True", "")
-        for type_ in ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady")
-    ]
-    reported = {
-        **status,
-        "phase": "Running",
-        "observedGeneration": pod["metadata"].get("generation"),
-        "conditions": _conditions(pod, _gated(pod, true), now),
+    own = hosts[0] if hosts and spec.get("hostNetwork") else address
+    return {
         "hostIP": hosts[0] if hosts else None,
         "hostIPs": [{"ip": host} for host in hosts] or None,
         "podIP": own,
         "podIPs": [{"ip": own}],
-        "startTime": time,
-        "containerStatuses": [_container(pod, each, started) for each in spec["containers"]],
     }
-    if spec.get("initContainers"):
-        reported["initContainerStatuses"] = [
-            _init_container(pod, each, time) for each in spec["initContainers"]
-        ]
-    return reported
 
 
 def gated_status(pod: Body, now: datetime) -> Body:
@@ -135,21 +146,19 @@ def _conditions(pod: Body, reported: Iterable[tuple[str, str, str]], now: dateti
     """The pod's conditions with these (type, status, reason) in place of what they were; the
     scheduler's and others' stay.
     """
-    fresh: dict[str, Body] = {}
-    for type_, value, reason in reported:
-        fresh[type_] = conditions.with_transition_time(
-            pod, {"type": type_, "status": value, "lastProbeTime": None}, timestamp(now)
-        )
-        if reason:
-            fresh[type_]["reason"] = reason
-        if "generation" in pod["metadata"]:
-            fresh[type_]["observedGeneration"] = pod["metadata"]["generation"]
-    kept = [
-        each
-        for each in pod.get("status", {}).get("conditions", ())
-        if each.get("type") not in fresh
-    ]
-    return [*fresh.values(), *kept]
+    fresh = {each[0]: _condition(pod, *each, timestamp(now)) for each in reported}
+    before = pod.get("status", {}).get("conditions", ())
+    return [*fresh.values(), *(each for each in before if each.get("type") not in fresh)]
+
+
+def _condition(pod: Body, type_: str, value: str, reason: str, time: str) -> Body:
+    said = {"type": type_, "status": value, "lastProbeTime": None}
+    made = conditions.with_transition_time(pod, said, time)
+    if reason:
+        made["reason"] = reason
+    if "generation" in pod["metadata"]:
+        made["observedGeneration"] = pod["metadata"]["generation"]
+    return made
 
 
 def _gated(pod: Body, reported: list[tuple[str, str, str]]) -> list[tuple[str, str, str]]:

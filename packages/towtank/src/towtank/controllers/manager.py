@@ -7,6 +7,7 @@ slice of it when asked.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 from datetime import datetime
 
 from towtank.controllers.client import REPLICATION_CONTROLLERS, ControllerClient
@@ -61,26 +62,7 @@ class ControllerManager:
     def __init__(self, verbs: Verbs, catalogue: Catalogue, settings: ControllerSettings) -> None:
         self._client = ControllerClient(verbs, catalogue)
         self._next = 0
-        # a part of the API server, as in Kubernetes
-        self._all: list[Controller] = [CRDFinalizer(self._client)]
-        if settings.garbage:
-            self._all += [GarbageCollector(self._client), NamespaceController(self._client)]
-        if settings.kubelets:
-            self._all.append(
-                KubeletSimulator(self._client, settings.start_after, settings.stop_after)
-            )
-        if settings.workloads:
-            self._all += [
-                ReplicaSetController(self._client),
-                ReplicaSetController(self._client, REPLICATION_CONTROLLERS),
-            ]
-            self._all += [
-                DeploymentController(self._client),
-                StatefulSetController(self._client),
-                DisruptionController(self._client),
-            ]
-        if settings.volumes:
-            self._all.append(PersistentVolumeController(self._client, make=settings.provisioning))
+        self._all = list(_controllers(self._client, settings))
         for resource in {each.key: each for each in catalogue}:
             for stored in verbs.store.list(resource):
                 self.on_change(resource, StoreChange("ADDED", stored, None))
@@ -109,3 +91,21 @@ class ControllerManager:
             if when is not None and when <= now:
                 controller.work(now)
                 return
+
+
+def _controllers(client: ControllerClient, settings: ControllerSettings) -> Iterator[Controller]:
+    """Those that are wanted."""
+    yield CRDFinalizer(client)  # a part of the API server, as in Kubernetes
+    if settings.garbage:
+        yield GarbageCollector(client)
+        yield NamespaceController(client)
+    if settings.kubelets:
+        yield KubeletSimulator(client, settings.start_after, settings.stop_after)
+    if settings.workloads:
+        yield ReplicaSetController(client)
+        yield ReplicaSetController(client, REPLICATION_CONTROLLERS)
+        yield DeploymentController(client)
+        yield StatefulSetController(client)
+        yield DisruptionController(client)
+    if settings.volumes:
+        yield PersistentVolumeController(client, make=settings.provisioning)

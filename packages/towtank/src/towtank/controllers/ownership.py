@@ -37,15 +37,11 @@ def claim(world: ControllerClient, key: str, owner: Body, selector: Selector) ->
         return
     for body in tuple(index["free", owner["metadata"]["namespace"]]):
         if selector.matches(labels_of(body)) and not is_terminating(body):
-            world.patch(
-                key,
-                body,
-                lambda copy: (
-                    copy["metadata"]
-                    .setdefault("ownerReferences", [])
-                    .append(owner_reference(owner))
-                ),
-            )
+            world.patch(key, body, lambda copy: _adopt(copy, owner))
+
+
+def _adopt(copy: Body, owner: Body) -> None:
+    copy["metadata"].setdefault("ownerReferences", []).append(owner_reference(owner))
 
 
 def _release(copy: Body, uid: str) -> None:

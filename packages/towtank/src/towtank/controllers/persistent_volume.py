@@ -31,6 +31,7 @@ _DONE, _CHOSEN, _MADE = (
     "pv.kubernetes.io/provisioned-by",
 )
 _NOBODY = "kubernetes.io/no-provisioner"
+_LOOKED_AT = {CLAIMS: "claim", VOLUMES: "volume"}
 _ZONE = "topology.kubernetes.io/zone"
 
 
@@ -44,20 +45,15 @@ class PersistentVolumeController(Controller):
 
     def keys_to_queue(self, resource: str, change: StoreChange) -> Iterable[Key]:
         """Claims and volumes, and each other; a new class may be what claims wait for."""
-        bodies = [stored.body for stored in (change.before, change.now) if stored]
+        specs = [body["spec"] for body in change.bodies] if resource in _LOOKED_AT else []
+        if specs and change.type != "DELETED":
+            yield _LOOKED_AT[resource], *change.now.key
         if resource == CLAIMS:
-            if change.type != "DELETED":
-                yield "claim", *change.now.key
-            yield from (
-                ("volume", "", name)
-                for name in {body["spec"].get("volumeName", "") for body in bodies} - {""}
-            )
-        elif resource == VOLUMES:
-            if change.type != "DELETED":
-                yield "volume", *change.now.key
-            for reference in filter(None, (body["spec"].get("claimRef") for body in bodies)):
-                yield "claim", reference["namespace"], reference["name"]
-        if resource == CLASSES or (resource == VOLUMES and not bodies[-1]["spec"].get("claimRef")):
+            for name in {spec.get("volumeName", "") for spec in specs} - {""}:
+                yield "volume", "", name
+        for reference in filter(None, (spec.get("claimRef") for spec in specs)):
+            yield "claim", reference["namespace"], reference["name"]
+        if resource == CLASSES or (resource == VOLUMES and not specs[-1].get("claimRef")):
             for claim in self.client.verbs.every(CLAIMS):
                 if not claim["spec"].get("volumeName"):
                     yield "claim", claim["metadata"]["namespace"], claim["metadata"]["name"]
@@ -116,28 +112,14 @@ class PersistentVolumeController(Controller):
 
     def _bind(self, claim: Body, volume: Body, now: datetime) -> None:
         """Write both halves; what is written already stays."""
-        spec, metadata = volume["spec"], claim["metadata"]
-        own = spec.get("claimRef", {}).get("uid") == metadata["uid"]
-
-        def taken(copy: Body) -> None:
-            copy["spec"]["claimRef"] = _reference(claim)
-            if not spec.get("claimRef"):
-                copy["metadata"].setdefault("annotations", {})[_CHOSEN] = "yes"
-
-        def bound(copy: Body) -> None:
-            annotations = copy["metadata"].setdefault("annotations", {})
-            annotations[_DONE] = "yes"
-            if not copy["spec"].get("volumeName"):
-                annotations[_CHOSEN] = "yes"
-            copy["spec"]["volumeName"] = volume["metadata"]["name"]
-
-        if not own:
-            volume = self.client.patch(VOLUMES, volume, taken)
+        metadata, name = claim["metadata"], volume["metadata"]["name"]
+        if volume["spec"].get("claimRef", {}).get("uid") != metadata["uid"]:
+            volume = self.client.patch(VOLUMES, volume, lambda copy: _take(copy, claim))
         self._phase(volume, "Bound", now)
-        if claim["spec"].get("volumeName") != volume["metadata"]["name"] or not metadata.get(
-            "annotations", {}
-        ).get(_DONE):
-            claim = self.client.patch(CLAIMS, claim, bound)
+        told = metadata.get("annotations", {}).get(_DONE)
+        if claim["spec"].get("volumeName") != name or not told:
+            claim = self.client.patch(CLAIMS, claim, lambda copy: _tell(copy, name))
+        spec = volume["spec"]
         said = {"phase": "Bound", "accessModes": spec["accessModes"], "capacity": spec["capacity"]}
         self.client.status(CLAIMS, claim, {**claim.get("status", {}), **said})
 
@@ -145,35 +127,19 @@ class PersistentVolumeController(Controller):
         """Make a volume, in the zone of the node that was chosen for the pod; the claim is told of
         it and binds it then.
         """
-        storage_class = self._class(claim)
+        storage_class, name = self._class(claim), f"pvc-{claim['metadata']['uid']}"
         node = claim["metadata"].get("annotations", {}).get(SELECTED_NODE, "")
         provisioner = storage_class.get("provisioner", _NOBODY)
-        if (
-            provisioner == _NOBODY
-            or is_terminating(claim)
-            or (self._waits_for_pod(claim) and not node)
-        ):
+        waits = self._waits_for_pod(claim) and not node
+        if provisioner == _NOBODY or waits or self.client.verbs.find(VOLUMES, "", name):
             return
-        metadata, spec = claim["metadata"], claim["spec"]
-        name = f"pvc-{metadata['uid']}"
-        volume = {
-            "capacity": {"storage": spec["resources"]["requests"]["storage"]},
-            "accessModes": spec["accessModes"],
-            "claimRef": _reference(claim),
-            "persistentVolumeReclaimPolicy": storage_class.get("reclaimPolicy", "Delete"),
-            "storageClassName": spec["storageClassName"],
-            "volumeMode": spec.get("volumeMode", "Filesystem"),
-            "csi": {"driver": provisioner, "volumeHandle": name},
-        }
         zone = labels_of(self.client.verbs.find(NODES, "", node) or {"metadata": {}}).get(_ZONE)
+        spec = _provisioned(claim, storage_class, name)
         if zone:
             term = {"matchExpressions": [{"key": _ZONE, "operator": "In", "values": [zone]}]}
-            volume["nodeAffinity"] = {"required": {"nodeSelectorTerms": [term]}}
-        if not self.client.verbs.find(VOLUMES, "", name):
-            self.client.create(
-                VOLUMES,
-                {"metadata": {"name": name, "annotations": {_MADE: provisioner}}, "spec": volume},
-            )
+            spec["nodeAffinity"] = {"required": {"nodeSelectorTerms": [term]}}
+        metadata = {"name": name, "annotations": {_MADE: provisioner}}
+        self.client.create(VOLUMES, {"metadata": metadata, "spec": spec})
 
     # ---- volumes ---------------------------------------------------------------------------------
 
@@ -181,11 +147,8 @@ class PersistentVolumeController(Controller):
         """Its phase; a volume whose claim has gone is released, or deleted when that is its
         policy.
         """
-        reference, phase = (
-            volume["spec"].get("claimRef"),
-            volume.get("status", {}).get("phase", "Pending"),
-        )
-        if not reference or not reference.get("uid"):
+        reference = volume["spec"].get("claimRef") or {}
+        if not reference.get("uid"):
             self._phase(volume, "Available", now)
             return
         claim = self.client.verbs.find(CLAIMS, reference["namespace"], reference["name"])
@@ -194,7 +157,7 @@ class PersistentVolumeController(Controller):
                 self.client.delete(VOLUMES, volume)
             else:
                 self._phase(volume, "Released", now)
-        elif phase == "Pending":
+        elif volume.get("status", {}).get("phase", "Pending") == "Pending":
             self._phase(volume, "Available", now)
 
     def _phase(self, volume: Body, phase: str, now: datetime) -> None:
@@ -205,6 +168,36 @@ class PersistentVolumeController(Controller):
                 volume,
                 {**status, "phase": phase, "lastPhaseTransitionTime": timestamp(now)},
             )
+
+
+def _take(volume: Body, claim: Body) -> None:
+    """Have a volume say whose it is."""
+    if not volume["spec"].get("claimRef"):
+        volume["metadata"].setdefault("annotations", {})[_CHOSEN] = "yes"
+    volume["spec"]["claimRef"] = _reference(claim)
+
+
+def _tell(claim: Body, volume: str) -> None:
+    """Have a claim say which volume it has."""
+    annotations = claim["metadata"].setdefault("annotations", {})
+    annotations[_DONE] = "yes"
+    if not claim["spec"].get("volumeName"):
+        annotations[_CHOSEN] = "yes"
+    claim["spec"]["volumeName"] = volume
+
+
+def _provisioned(claim: Body, storage_class: Body, name: str) -> Body:
+    """The spec of a volume that is made for a claim."""
+    spec = claim["spec"]
+    return {
+        "capacity": {"storage": spec["resources"]["requests"]["storage"]},
+        "accessModes": spec["accessModes"],
+        "claimRef": _reference(claim),
+        "persistentVolumeReclaimPolicy": storage_class.get("reclaimPolicy", "Delete"),
+        "storageClassName": spec["storageClassName"],
+        "volumeMode": spec.get("volumeMode", "Filesystem"),
+        "csi": {"driver": storage_class["provisioner"], "volumeHandle": name},
+    }
 
 
 def _reference(claim: Body) -> Body:

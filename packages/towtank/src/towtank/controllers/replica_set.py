@@ -49,31 +49,23 @@ class ReplicaSetController(Controller):
     def keys_to_queue(self, resource: str, change: StoreChange) -> Iterable[Key]:
         """Sets, and pods: whoever looks after them before or after, or might."""
         if resource == self._key and change.type != "DELETED":
-            if change.before is None or change.before.body["spec"] != change.now.body["spec"]:
+            if change.alters(lambda owner: owner["spec"]):
                 yield "claim", *change.now.key
         elif resource == PODS:
             yield from self._of_pod(change)
 
     def _of_pod(self, change: StoreChange) -> Iterable[Key]:
-        namespace, pod = change.now.key[0], change.now.body
-        bodies = [stored.body for stored in (change.before, change.now) if stored]
-        for name in {owner_name(body, self._kind) for body in bodies} - {""}:
-            moved = (
-                len(
-                    {
-                        (str(body["metadata"].get("labels")), owner_name(body, self._kind))
-                        for body in bodies
-                    }
-                )
-                > 1
-            )
+        (namespace, pod_name), pod = change.now.key, change.now.body
+        moved = change.before is not None and change.alters(self._belongs)
+        for name in {owner_name(body, self._kind) for body in change.bodies} - {""}:
             yield "claim" if moved else "size", namespace, name
-        if (
-            change.type != "DELETED"
-            and not pod["metadata"].get("ownerReferences")
-            and not is_terminating(pod)
-        ):
-            yield "free", namespace, change.now.key[1]
+        stays = change.type != "DELETED" and not is_terminating(pod)
+        if stays and not pod["metadata"].get("ownerReferences"):
+            yield "free", namespace, pod_name
+
+    def _belongs(self, pod: Body) -> object:
+        """What says whose it is."""
+        return labels_of(pod), owner_name(pod, self._kind)
 
     def reconcile(self, key: Key, now: datetime) -> None:
         """Claim, add or delete pods, and say how many there are."""
@@ -109,45 +101,48 @@ class ReplicaSetController(Controller):
 
     def _size(self, owner: Body) -> ApiError | None:
         """Make some that lack, or delete some of the surplus; returns why no more could be made."""
-        uid, wanted = owner["metadata"]["uid"], owner["spec"].get("replicas", 1)
-        key = (owner["metadata"]["namespace"], owner["metadata"]["name"])
-        lacking = wanted - len(self.client.pods["active", uid])
-        again = abs(lacking) > BURST
+        active = len(self.client.pods["active", owner["metadata"]["uid"]])
+        lacking = owner["spec"].get("replicas", 1) - active
+        if lacking < 0:
+            self._delete_some(owner, -lacking)
+            return None
+        self._ranked.pop(_place(owner), None)
+        return self._make_some(owner, lacking)
+
+    def _make_some(self, owner: Body, number: int) -> ApiError | None:
+        again = number > BURST
         try:
-            for _ in range(min(lacking, BURST)):
+            for _ in range(min(number, BURST)):
                 self.client.create(PODS, self._pod(owner))
         except ApiError as problem:
             if problem.reason != "AlreadyExists":  # else a name was drawn twice, and is drawn again
                 return problem
             again = True
-        if lacking < 0:
-            doomed = self._doomed(owner, -lacking)
-            for pod in doomed:
-                self.client.delete(PODS, pod)
-            again = len(doomed) < -lacking
-        else:
-            self._ranked.pop(key, None)
         if again:
-            self.queue.add(("size", *key))
+            self.queue.add(("size", *_place(owner)))
         return None
+
+    def _delete_some(self, owner: Body, number: int) -> None:
+        doomed = self._doomed(owner, number)
+        for pod in doomed:
+            self.client.delete(PODS, pod)
+        if len(doomed) < number:
+            self.queue.add(("size", *_place(owner)))
 
     def _doomed(self, owner: Body, number: int) -> Sequence[Body]:
         """The next of the surplus, at most a burst; ranking looks at all pods, so it is done once
         for many bursts.
         """
-        namespace, uid = owner["metadata"]["namespace"], owner["metadata"]["uid"]
-        stamp, names = self._ranked.get(
-            (namespace, owner["metadata"]["name"]), (None, collections.deque[str]())
-        )
-        if not names or stamp != (uid, owner["spec"].get("replicas")):
-            stamp = uid, owner["spec"].get("replicas")
-            names = collections.deque(
-                pod["metadata"]["name"] for pod in surplus(self.client.pods["active", uid], number)
-            )
-            self._ranked[namespace, owner["metadata"]["name"]] = stamp, names
+        place, uid = _place(owner), owner["metadata"]["uid"]
+        stamp = uid, owner["spec"].get("replicas")
+        before, names = self._ranked.get(place, (None, collections.deque[str]()))
+        if not names or before != stamp:
+            ranked = surplus(self.client.pods["active", uid], number)
+            names = collections.deque(pod["metadata"]["name"] for pod in ranked)
+            self._ranked[place] = stamp, names
         doomed: list[Body] = []
         while names and len(doomed) < min(number, BURST):
-            pod = self.client.verbs.find(PODS, namespace, names.popleft())
+            pod = self.client.verbs.find(PODS, place[0], names.popleft())
             if pod and is_active(pod) and controller_of(pod) == uid:  # it may have gone since
                 doomed.append(pod)
         return doomed
@@ -168,31 +163,28 @@ class ReplicaSetController(Controller):
 
     def _report(self, owner: Body, failure: ApiError | None, now: datetime) -> None:
         """Write the status, where it is another one than before."""
-        uid, ready_for = owner["metadata"]["uid"], owner["spec"].get("minReadySeconds", 0)
-        ready = self.client.pods["ready", uid]
-        waiting = [
-            since
-            for since in map(_ready_since, ready if ready_for else ())
-            if after(since, ready_for) > now
-        ]
-        if waiting:
-            when = after(min(waiting), ready_for)
-            self.queue.add(
-                ("size", owner["metadata"]["namespace"], owner["metadata"]["name"]), when
-            )
-        count = len(self.client.pods["active", uid])
+        uid = owner["metadata"]["uid"]
+        count, ready = len(self.client.pods["active", uid]), self.client.pods["ready", uid]
+        leaving = len(self.client.pods["leaving", uid])
         status = {
             "replicas": count,
             "fullyLabeledReplicas": count or None,
             "readyReplicas": len(ready) or None,
-            "availableReplicas": len(ready) - len(waiting) or None,
-            "terminatingReplicas": len(self.client.pods["leaving", uid])
-            if self._key == REPLICA_SETS
-            else None,
+            "availableReplicas": self._available(owner, ready, now) or None,
+            "terminatingReplicas": leaving if self._key == REPLICA_SETS else None,
             "observedGeneration": owner["metadata"].get("generation"),
             "conditions": _failed(owner, failure, now),
         }
         self.client.status(self._key, owner, status)
+
+    def _available(self, owner: Body, ready: Collection[Body], now: datetime) -> int:
+        """How many are ready for as long as they have to; looked at again when the next one is."""
+        ready_for = owner["spec"].get("minReadySeconds", 0)
+        times = [after(_ready_since(pod), ready_for) for pod in ready] if ready_for else []
+        waiting = [when for when in times if when > now]
+        if waiting:
+            self.queue.add(("size", *_place(owner)), min(waiting))
+        return len(ready) - len(waiting)
 
 
 def surplus(pods: Collection[Body], number: int) -> Sequence[Body]:
@@ -213,6 +205,10 @@ def surplus(pods: Collection[Body], number: int) -> Sequence[Body]:
         )
 
     return sorted(pods, key=rank)[:number]
+
+
+def _place(owner: Body) -> tuple[str, str]:
+    return owner["metadata"]["namespace"], owner["metadata"]["name"]
 
 
 def _ready_since(pod: Body) -> datetime:

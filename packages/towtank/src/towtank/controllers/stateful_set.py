@@ -6,7 +6,8 @@ partition that has to be made anew gets the newest template; claims are never de
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import collections
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from towtank.controllers.client import PODS, is_finished, is_terminating
@@ -34,20 +35,16 @@ class StatefulSetController(Controller):
 
     def keys_to_queue(self, resource: str, change: StoreChange) -> Iterable[Key]:
         """Sets, their pods, and pods that are nobody's."""
-        bodies = [stored.body for stored in (change.before, change.now) if stored]
-        if (
-            resource == STATEFUL_SETS
-            and change.type != "DELETED"
-            and (len(bodies) == 1 or bodies[0]["spec"] != bodies[1]["spec"])
-        ):
+        namespace, stays = change.now.key[0], change.type != "DELETED"
+        if resource == STATEFUL_SETS and stays and change.alters(_spec):
             yield "step", *change.now.key
         elif resource == PODS:
-            for name in {owner_name(body, "StatefulSet") for body in bodies} - {""}:
-                yield "step", change.now.key[0], name
-            if change.type != "DELETED" and not bodies[-1]["metadata"].get("ownerReferences"):
+            for name in {owner_name(body, "StatefulSet") for body in change.bodies} - {""}:
+                yield "step", namespace, name
+            if stays and not change.now.body["metadata"].get("ownerReferences"):
                 yield from (
                     ("step", *stored.key)
-                    for stored in self.client.verbs.store.list(STATEFUL_SETS, change.now.key[0])
+                    for stored in self.client.verbs.store.list(STATEFUL_SETS, namespace)
                 )
 
     def reconcile(self, key: Key, now: datetime) -> None:
@@ -79,14 +76,8 @@ class StatefulSetController(Controller):
         first = spec.get("ordinals", {}).get("start", 0)
         wanted = range(first, first + spec.get("replicas", 1))
         for number in wanted:
-            pod = pods.get(number)
-            if pod is None:
-                self._create(owner, number)
-            elif is_finished(pod) and not is_terminating(pod):
-                self.client.delete(PODS, pod)
-            if not together and (
-                pod is None or is_terminating(pod) or not conditions.holds(pod, "Ready")
-            ):
+            serves = self._keep_up(owner, number, pods.get(number))
+            if not serves and not together:
                 return
         for number in sorted(pods.keys() - set(wanted), reverse=True):
             if not is_terminating(pods[number]):
@@ -95,17 +86,23 @@ class StatefulSetController(Controller):
                 return
         self._update(owner, {number: pods[number] for number in wanted if number in pods})
 
+    def _keep_up(self, owner: Body, number: int, pod: Body | None) -> bool:
+        """Make a pod that lacks, and delete one that has finished, to be made anew; returns whether
+        it serves.
+        """
+        if pod is None:
+            self._create(owner, number)
+            return False
+        if is_finished(pod) and not is_terminating(pod):
+            self.client.delete(PODS, pod)
+        return _serves(pod)
+
     def _update(self, owner: Body, pods: Mapping[int, Body]) -> None:
         """Delete the last pod that has an older template; it is made anew."""
-        strategy = owner["spec"].get("updateStrategy", {})
-        if strategy.get("type") == "OnDelete" or not all(
-            conditions.holds(pod, "Ready") and not is_terminating(pod) for pod in pods.values()
-        ):
+        strategy, revision = owner["spec"].get("updateStrategy", {}), _revision(owner)
+        if strategy.get("type") == "OnDelete" or not all(map(_serves, pods.values())):
             return
-        partition, revision = (
-            strategy.get("rollingUpdate", {}).get("partition", 0),
-            _revision(owner),
-        )
+        partition = strategy.get("rollingUpdate", {}).get("partition", 0)
         old = [
             number
             for number, pod in pods.items()
@@ -115,63 +112,33 @@ class StatefulSetController(Controller):
             self.client.delete(PODS, pods[max(old)])
 
     def _create(self, owner: Body, number: int) -> None:
-        template, namespace = owner["spec"]["template"], owner["metadata"]["namespace"]
-        name = f"{owner['metadata']['name']}-{number}"
-        volumes = []
-        for each in owner["spec"].get("volumeClaimTemplates", ()):
-            claimed = f"{each['metadata']['name']}-{name}"
-            volumes.append(
-                {"name": each["metadata"]["name"], "persistentVolumeClaim": {"claimName": claimed}}
-            )
-            if not self.client.verbs.find(CLAIMS, namespace, claimed):
-                said = {**each["metadata"], "name": claimed, "namespace": namespace}
-                said["labels"] = {
-                    **labels_of(each),
-                    **owner["spec"]["selector"].get("matchLabels", {}),
-                }
-                self.client.create(CLAIMS, {"metadata": said, "spec": each["spec"]})
-        claimed_names = {volume["name"] for volume in volumes}
-        others = [
-            volume
-            for volume in template["spec"].get("volumes", ())
-            if volume["name"] not in claimed_names
-        ]
-        spec = {
-            **template["spec"],
-            "hostname": name,
-            "subdomain": owner["spec"].get("serviceName", ""),
-            "volumes": [*others, *volumes],
+        """Make a pod, and its claims unless they are left of an earlier one."""
+        claims = {
+            each["metadata"]["name"]: _claim(owner, each, number)
+            for each in owner["spec"].get("volumeClaimTemplates", ())
         }
-        labels = {
-            **labels_of(template),
-            _REVISION: _revision(owner),
-            _NAME: name,
-            _INDEX: str(number),
-        }
-        annotations = template["metadata"].get("annotations", {})
-        own = {
-            "name": name,
-            "namespace": namespace,
-            "labels": labels,
-            "ownerReferences": [owner_reference(owner)],
-        }
-        self.client.create(PODS, {"metadata": {**own, "annotations": annotations}, "spec": spec})
+        for each in claims.values():
+            if not self.client.verbs.find(
+                CLAIMS, each["metadata"]["namespace"], each["metadata"]["name"]
+            ):
+                self.client.create(CLAIMS, each)
+        volumes = [_volume(name, each) for name, each in claims.items()]
+        self.client.create(PODS, _pod(owner, number, volumes))
 
     def _report(self, owner: Body) -> None:
         pods = [pod for pod in self._pods(owner).values() if not is_finished(pod)]
         there = [pod for pod in pods if not is_terminating(pod)]
-        ready, newest = [pod for pod in there if conditions.holds(pod, "Ready")], _revision(owner)
-        updated = [pod for pod in there if labels_of(pod).get(_REVISION) == newest]
-        before = owner.get("status", {})
-        done = len(updated) == len(pods) == len(ready) == owner["spec"].get("replicas", 1)
+        ready = sum(conditions.holds(pod, "Ready") for pod in there)
+        revisions = collections.Counter(labels_of(pod).get(_REVISION) for pod in there)
+        newest, before = _revision(owner), owner.get("status", {})
+        done = revisions[newest] == len(pods) == ready == owner["spec"].get("replicas", 1)
         current = newest if done else before.get("currentRevision") or newest
         status = {
             "replicas": len(pods),
-            "readyReplicas": len(ready) or None,
-            "availableReplicas": len(ready),
-            "currentReplicas": sum(1 for pod in there if labels_of(pod).get(_REVISION) == current)
-            or None,
-            "updatedReplicas": len(updated) or None,
+            "readyReplicas": ready or None,
+            "availableReplicas": ready,
+            "currentReplicas": revisions[current] or None,
+            "updatedReplicas": revisions[newest] or None,
             "currentRevision": current,
             "updateRevision": newest,
             "observedGeneration": owner["metadata"].get("generation"),
@@ -180,5 +147,49 @@ class StatefulSetController(Controller):
         self.client.status(STATEFUL_SETS, owner, status)
 
 
+def _spec(body: Body) -> object:
+    return body["spec"]
+
+
+def _serves(pod: Body) -> bool:
+    return conditions.holds(pod, "Ready") and not is_terminating(pod)
+
+
 def _revision(owner: Body) -> str:
     return f"{owner['metadata']['name']}-{template_hash(owner['spec']['template'])}"
+
+
+# ---- what is made --------------------------------------------------------------------------------
+
+
+def _claim(owner: Body, template: Body, number: int) -> Body:
+    name = f"{template['metadata']['name']}-{owner['metadata']['name']}-{number}"
+    chosen_by = owner["spec"]["selector"].get("matchLabels", {})
+    own = {
+        "name": name,
+        "namespace": owner["metadata"]["namespace"],
+        "labels": {**labels_of(template), **chosen_by},
+    }
+    return {"metadata": {**template["metadata"], **own}, "spec": template["spec"]}
+
+
+def _volume(name: str, claimed: Body) -> Body:
+    return {"name": name, "persistentVolumeClaim": {"claimName": claimed["metadata"]["name"]}}
+
+
+def _pod(owner: Body, number: int, volumes: Sequence[Body]) -> Body:
+    """The pod of a number, whose ``volumes`` replace those of the template that have their names."""
+    template, name = owner["spec"]["template"], f"{owner['metadata']['name']}-{number}"
+    own = {_REVISION: _revision(owner), _NAME: name, _INDEX: str(number)}
+    metadata = {
+        "name": name,
+        "namespace": owner["metadata"]["namespace"],
+        "labels": {**labels_of(template), **own},
+        "annotations": template["metadata"].get("annotations", {}),
+        "ownerReferences": [owner_reference(owner)],
+    }
+    taken = {volume["name"] for volume in volumes}
+    others = [each for each in template["spec"].get("volumes", ()) if each["name"] not in taken]
+    called = {"hostname": name, "subdomain": owner["spec"].get("serviceName", "")}
+    spec = {**template["spec"], **called, "volumes": [*others, *volumes]}
+    return {"metadata": metadata, "spec": spec}

@@ -99,7 +99,6 @@ class DiscoveryHandler:
         return self._plain(first, rest, request.host)
 
     def _plain(self, first: str, rest: list[str], host: str) -> ApiResponse | None:
-        body: Body
         match first, rest:
             case "api", []:
                 body = _core_versions(host)

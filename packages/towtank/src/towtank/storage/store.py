@@ -76,6 +76,15 @@ class StoreChange:
         """The revision that the change made."""
         return self.now.revision
 
+    @property
+    def bodies(self) -> Sequence[Body]:
+        """What stood there, if anything did, and what is there now or was there last."""
+        return [stored.body for stored in (self.before, self.now) if stored]
+
+    def alters(self, part: Callable[[Body], object]) -> bool:
+        """Whether the object is new, or its ``part`` is another than before."""
+        return self.before is None or part(self.before.body) != part(self.now.body)
+
 
 Listener: TypeAlias = Callable[[str, StoreChange], None]
 """Told of a resource's qualified name, and of a change of one of its objects."""
