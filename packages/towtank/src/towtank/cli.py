@@ -12,9 +12,9 @@ import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from towtank import node_shapes
 from towtank.cluster import Cluster, ClusterSettings
@@ -28,39 +28,8 @@ def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         "python -m towtank", description="A small Kubernetes API server in memory, on loopback."
     )
-    parser.add_argument("--port", type=_number(0, 65535), default=0, help="0 takes any")
-    parser.add_argument(
-        "--nodes",
-        type=_number(0, node_shapes.MAX_NODES),
-        default=0,
-        help="how many like nodes there are at the start",
-    )
-    parser.add_argument(
-        "--zones",
-        type=_number(1, node_shapes.MAX_NODES),
-        default=3,
-        help="over how many zones they are spread",
-    )
-    parser.add_argument(
-        "--shape", type=Path, help="a YAML file of nodes, or of groups of like nodes, instead"
-    )
-    parser.add_argument("--kubeconfig-file", type=Path, help="write the kubeconfig here too")
-    parser.add_argument(
-        "--start-after",
-        type=_seconds,
-        default=1.0,
-        help="seconds from a pod's binding until it runs",
-    )
-    parser.add_argument(
-        "--stop-after",
-        type=_seconds,
-        default=1.0,
-        help="seconds from a pod's deletion until it is gone",
-    )
-    parser.add_argument("--no-kubelet", action="store_true", help="nobody starts pods")
-    parser.add_argument(
-        "--no-controllers", action="store_true", help="an API server alone: no kubelets either"
-    )
+    for name, settings in _OPTIONS.items():
+        parser.add_argument(name, **settings)
     return parser.parse_args(words)
 
 
@@ -87,6 +56,41 @@ def _seconds(word: str) -> float:
     return seconds
 
 
+_OPTIONS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "--port": {"type": _number(0, 65535), "default": 0, "help": "0 takes any"},
+    "--nodes": {
+        "type": _number(0, node_shapes.MAX_NODES),
+        "default": 0,
+        "help": "how many like nodes there are at the start",
+    },
+    "--zones": {
+        "type": _number(1, node_shapes.MAX_NODES),
+        "default": 3,
+        "help": "over how many zones they are spread",
+    },
+    "--shape": {
+        "type": Path,
+        "help": "a YAML file of nodes, or of groups of like nodes, instead",
+    },
+    "--kubeconfig-file": {"type": Path, "help": "write the kubeconfig here too"},
+    "--start-after": {
+        "type": _seconds,
+        "default": 1.0,
+        "help": "seconds from a pod's binding until it runs",
+    },
+    "--stop-after": {
+        "type": _seconds,
+        "default": 1.0,
+        "help": "seconds from a pod's deletion until it is gone",
+    },
+    "--no-kubelet": {"action": "store_true", "help": "nobody starts pods"},
+    "--no-controllers": {
+        "action": "store_true",
+        "help": "an API server alone: no kubelets either",
+    },
+}
+
+
 def _nodes(arguments: argparse.Namespace) -> list[Body]:
     if arguments.shape:
         return node_shapes.read_shape(
@@ -95,21 +99,18 @@ def _nodes(arguments: argparse.Namespace) -> list[Body]:
     return node_shapes.like_nodes(arguments.nodes, arguments.zones) if arguments.nodes else []
 
 
-async def _run(arguments: argparse.Namespace, nodes: Sequence[Body]) -> None:
-    stop, loop = asyncio.Event(), asyncio.get_running_loop()
-    # on Windows: there, the end of input and Ctrl-C end us
-    with contextlib.suppress(NotImplementedError):
-        for signum in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(signum, stop.set)
-    # it is None where it was closed from the start: then a signal ends us
-    if sys.stdin is not None:
-        threading.Thread(target=_wait_for_end_of_input, args=(loop, stop), daemon=True).start()
-    controllers = manager.ControllerSettings(
+def _controllers(arguments: argparse.Namespace) -> manager.ControllerSettings:
+    if arguments.no_controllers:
+        return manager.ControllerSettings.none()
+    return manager.ControllerSettings(
         arguments.start_after, arguments.stop_after, kubelets=not arguments.no_kubelet
     )
-    if arguments.no_controllers:
-        controllers = manager.ControllerSettings.none()
-    async with Cluster(ClusterSettings(arguments.port, nodes, controllers)) as cluster:
+
+
+async def _run(arguments: argparse.Namespace, nodes: Sequence[Body]) -> None:
+    stop = _end_of_the_run()
+    settings = ClusterSettings(arguments.port, nodes, _controllers(arguments))
+    async with Cluster(settings) as cluster:
         if arguments.kubeconfig_file:
             _write_secret(arguments.kubeconfig_file, cluster.kubeconfig.read_text())
         ready = {
@@ -120,6 +121,19 @@ async def _run(arguments: argparse.Namespace, nodes: Sequence[Body]) -> None:
         sys.stdout.write(json.dumps(ready) + "\n")
         sys.stdout.flush()
         await stop.wait()
+
+
+def _end_of_the_run() -> asyncio.Event:
+    """Set by a signal, or when standard input closes."""
+    stop, loop = asyncio.Event(), asyncio.get_running_loop()
+    # on Windows: there, the end of input and Ctrl-C end us
+    with contextlib.suppress(NotImplementedError):
+        for signum in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(signum, stop.set)
+    # it is None where it was closed from the start: then a signal ends us
+    if sys.stdin is not None:
+        threading.Thread(target=_wait_for_end_of_input, args=(loop, stop), daemon=True).start()
+    return stop
 
 
 def _write_secret(file: Path, text: str) -> None:
@@ -144,9 +158,7 @@ def _wait_for_end_of_input(loop: asyncio.AbstractEventLoop, stop: asyncio.Event)
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run; 2 where the command or the nodes' file is wrong, 1 where the system refuses
-    something.
-    """
+    """Run. 2: the command or the nodes' file is wrong; 1: the system refuses something."""
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     arguments = _arguments(words)
     try:

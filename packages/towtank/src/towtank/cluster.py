@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import dataclasses
 import logging
+import ssl
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -63,25 +64,10 @@ class Cluster:
 
     async def __aenter__(self) -> Self:
         """Start to listen."""
-        api = self._api_server
         async with contextlib.AsyncExitStack() as stack:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="towtank-")))
-            runner = web.ServerRunner(
-                HttpFrontend(api.dispatcher, api.watches, api.tokens.user).server(),
-                shutdown_timeout=1.0,
-            )
-            await runner.setup()
-            stack.push_async_callback(runner.cleanup)
-            stack.callback(api.watches.end_all)
-            site = web.TCPSite(
-                runner,
-                _HOST,
-                self._settings.port,
-                ssl_context=self._certificates.context(folder),
-                backlog=1024,
-            )
-            await site.start()
-            self.server = f"https://{_HOST}:{runner.addresses[0][1]}"
+            port = await self._listen(stack, self._certificates.context(folder))
+            self.server = f"https://{_HOST}:{port}"
             self.kubeconfig = folder / "kubeconfig"
             self.kubeconfig.touch(mode=0o600)
             self.kubeconfig.write_text(self._certificates.kubeconfig(self.server))
@@ -90,6 +76,18 @@ class Cluster:
             stack.push_async_callback(_stopped, task)
             self._ending = stack.pop_all()
         return self
+
+    async def _listen(self, stack: contextlib.AsyncExitStack, tls: ssl.SSLContext) -> int:
+        """Serve until the stack unwinds; returns the port."""
+        api = self._api_server
+        server = HttpFrontend(api.dispatcher, api.watches, api.tokens.user).server()
+        runner = web.ServerRunner(server, shutdown_timeout=1.0)
+        await runner.setup()
+        stack.push_async_callback(runner.cleanup)
+        stack.callback(api.watches.end_all)
+        site = web.TCPSite(runner, _HOST, self._settings.port, ssl_context=tls, backlog=1024)
+        await site.start()
+        return int(runner.addresses[0][1])
 
     async def __aexit__(
         self,
@@ -136,16 +134,12 @@ class Cluster:
         when it has stood still for so long.
         """
         cluster = cls(settings)
-        thread = LoopThread("towtank-server", frozen_after, on_frozen)
-        try:
+        with contextlib.ExitStack() as stack:
+            thread = LoopThread("towtank-server", frozen_after, on_frozen)
+            stack.callback(thread.stop)
             thread.run(cluster.__aenter__())
-            try:
-                yield ThreadedCluster(cluster, thread)
-            finally:
-                with contextlib.suppress(ServerFrozen):  # whoever waited has been told
-                    thread.run(cluster.__aexit__(None, None, None))
-        finally:
-            thread.stop()
+            stack.callback(_end_in_thread, cluster, thread)
+            yield ThreadedCluster(cluster, thread)
 
     # ---- what moves ------------------------------------------------------------------------------
 
@@ -209,6 +203,11 @@ class ThreadedCluster:
 
 def _now() -> datetime:
     return datetime.now(UTC)
+
+
+def _end_in_thread(cluster: Cluster, thread: LoopThread) -> None:
+    with contextlib.suppress(ServerFrozen):  # whoever waited has been told
+        thread.run(cluster.__aexit__(None, None, None))
 
 
 def _report_fault(task: asyncio.Task[None]) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any, NoReturn
@@ -61,6 +61,9 @@ _VOLATILE_ANNOTATIONS = (
 )
 _MAX_AMOUNT = 2**63 - 1
 _QUANTITY = "write a quantity such as 8, 500m or 64Gi"
+_WHAT_DESCRIBES_NODES = (
+    "write a Node object or a group such as {count: 3, name: small, cpu: 4, memory: 16Gi}"
+)
 
 
 class ShapeError(Exception):
@@ -84,21 +87,14 @@ def read_shape(text: str, source: str) -> list[Body]:
     found: dict[str, Body] = {}
     server = ApiServer(lambda: datetime.now(UTC), lambda: "", ControllerSettings.none())
     for place, item in _items(text, source):
-        for number, node in enumerate(
-            place.whole_node(item) if "kind" in item else place.group(item)
-        ):
+        for number, node in enumerate(place.nodes(item)):
             if not number:  # the others of a group are like it
                 place.require_valid(server, node)
-            name = node["metadata"]["name"]
-            if name in found:
-                place.refuse(
-                    "name", name, "there is a node of this name already: give each its own"
-                )
-            found[name] = node
+            place.require_new(node, found)
+            found[node["metadata"]["name"]] = node
             if len(found) > MAX_NODES:
-                place.refuse(
-                    "count", item.get("count"), f"these are more than {MAX_NODES} nodes: use fewer"
-                )
+                what = f"these are more than {MAX_NODES} nodes: use fewer"
+                place.refuse("count", item.get("count"), what)
     if not found:
         raise ShapeError(
             f"{source}: there are no nodes in it: write Node objects, or a list such as "
@@ -109,33 +105,26 @@ def read_shape(text: str, source: str) -> list[Body]:
 
 def _items(text: str, source: str) -> Iterator[tuple[_ShapeEntry, Mapping[str, Any]]]:
     """Whatever describes nodes, with its place: lists are opened."""
+    for number, document in enumerate(_documents(text, source), 1):
+        is_list = isinstance(document, dict) and str(document.get("kind", "")).endswith("List")
+        opened = document.get("items") if is_list else document
+        where = f"document {number}"
+        if isinstance(opened, list):
+            found = {f"{where}, item {index}": item for index, item in enumerate(opened, 1)}
+        else:
+            found = {} if opened is None else {where: opened}
+        for place, item in found.items():
+            entry = _ShapeEntry(source, place)
+            if not isinstance(item, dict):
+                entry.refuse("", item, _WHAT_DESCRIBES_NODES)
+            yield entry, item
+
+
+def _documents(text: str, source: str) -> list[Any]:
     try:
-        documents = list(yaml.load_all(text, yaml_codec.KubernetesYamlLoader))
+        return list(yaml.load_all(text, yaml_codec.KubernetesYamlLoader))
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ShapeError(f"{source}: this is no YAML: {error}") from error
-    for number, document in enumerate(documents, 1):
-        listed = (
-            document.get("items")
-            if isinstance(document, dict) and str(document.get("kind", "")).endswith("List")
-            else document
-        )
-        for index, item in enumerate(
-            listed if isinstance(listed, list) else [listed] if listed is not None else (), 1
-        ):
-            place = _ShapeEntry(
-                source,
-                f"document {number}" + (f", item {index}" if isinstance(listed, list) else ""),
-            )
-            if not isinstance(item, dict):
-                place.refuse(
-                    "",
-                    item,
-                    (
-                        "write a Node object or a group such as {count: 3, name: small, cpu: 4, "
-                        "memory: 16Gi}"
-                    ),
-                )
-            yield place, item
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -150,6 +139,15 @@ class _ShapeEntry:
         shown = f"{field}: {value!r}" if field else repr(value)
         raise ShapeError(f"{self.source}: {self.where}: {shown}: {what_to_do}")
 
+    def nodes(self, item: Mapping[str, Any]) -> Iterable[Body]:
+        """What it describes."""
+        return [self._whole_node(item)] if "kind" in item else self._group(item)
+
+    def require_new(self, node: Body, others: Container[str]) -> None:
+        """Refuse a name that another node has."""
+        if (name := node["metadata"]["name"]) in others:
+            self.refuse("name", name, "there is a node of this name already: give each its own")
+
     def require_valid(self, server: ApiServer, node: Body) -> None:
         """Refuse what the API server would, which knows each field's type and rules."""
         try:
@@ -161,36 +159,30 @@ class _ShapeEntry:
 
     # ---- the short form --------------------------------------------------------------------------
 
-    def group(self, item: Mapping[str, Any]) -> Iterator[Body]:
+    def _group(self, item: Mapping[str, Any]) -> Iterator[Body]:
         """Like nodes, with numbers where there is a count."""
         for field in set(map(str, item)) - set(_FIELDS):
             if not _is_amount(field) or names.qualified_name(field):
                 known = f"{', '.join(_FIELDS)}, or a resource such as nvidia.com/gpu"
                 self.refuse(field, item.get(field), f"there is no such field: use one of {known}")
         zone = self._label("zone", self._text(item, "zone", "a"))
-        amounts = {
-            "pods": PODS,
-            **{field: value for field, value in item.items() if _is_amount(field)},
-        }
+        room = self._room(item)
+        labels = _labels(zone, room["cpu"], room["memory"])
+        labels |= self._checked_labels("labels", item.get("labels"))
+        taints = self._taints("taints", item.get("taints"))
+        name, each = self._text(item, "name", None), [""]
+        if "count" in item:
+            each = [f"-{number}" for number in range(1, self._count(item["count"]) + 1)]
+        for number in each:
+            own = self._label("name", self._name("name", f"{name}{number}"))
+            yield _node(own, room, labels, taints)
+
+    def _room(self, item: Mapping[str, Any]) -> dict[str, str]:
+        amounts = {"pods": PODS, **{key: item[key] for key in item if _is_amount(key)}}
         for field in ("cpu", "memory"):
             if field not in amounts:
                 self.refuse(field, None, f"it is missing: {_QUANTITY}")
-        room = {field: self._quantity(field, value) for field, value in amounts.items()}
-        labels = {
-            **_labels(zone, room["cpu"], room["memory"]),
-            **self._checked_labels("labels", item.get("labels")),
-        }
-        taints = [
-            self._taint(f"taints[{index}]", taint)
-            for index, taint in enumerate(self._list("taints", item.get("taints")))
-        ]
-        name = self._text(item, "name", None)
-        for each in (
-            [name]
-            if "count" not in item
-            else [f"{name}-{number}" for number in range(1, self._count(item["count"]) + 1)]
-        ):
-            yield _node(self._label("name", self._name("name", each)), room, labels, taints)
+        return {field: self._quantity(field, value) for field, value in amounts.items()}
 
     def _text(self, item: Mapping[str, Any], field: str, default: str | None) -> str:
         value = item.get(field, default)
@@ -243,6 +235,10 @@ class _ShapeEntry:
                 self.refuse(f"{field}.{key}", value, cause.text)
         return dict(labels or {})
 
+    def _taints(self, field: str, value: object) -> list[Body]:
+        listed = enumerate(self._list(field, value))
+        return [self._taint(f"{field}[{index}]", taint) for index, taint in listed]
+
     def _taint(self, field: str, taint: object) -> Body:
         """As an object, or as `kubectl taint` takes it: key=value:effect."""
         if isinstance(taint, str):
@@ -271,7 +267,7 @@ class _ShapeEntry:
 
     # ---- Node objects ----------------------------------------------------------------------------
 
-    def whole_node(self, node: Mapping[str, Any]) -> Iterator[Body]:
+    def _whole_node(self, node: Mapping[str, Any]) -> Body:
         """A Node without what only its own cluster knows."""
         if node.get("kind") != "Node":
             self.refuse(
@@ -279,15 +275,27 @@ class _ShapeEntry:
             )
         if node.get("apiVersion", "v1") != "v1":
             self.refuse("apiVersion", node["apiVersion"], "that of nodes is v1")
-        metadata, spec, status = (
-            self._map(field, node.get(field)) for field in ("metadata", "spec", "status")
-        )
+        spec = self._map("spec", node.get("spec"))
+        if taints := self._taints("spec.taints", spec.get("taints")):
+            spec["taints"] = taints
+        return {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": self._metadata(self._map("metadata", node.get("metadata"))),
+            "spec": spec,
+            "status": self._status(self._map("status", node.get("status"))),
+        }
+
+    def _metadata(self, metadata: Body) -> Body:
         annotations = self._map("metadata.annotations", metadata.get("annotations"))
-        taints = [
-            self._taint(f"spec.taints[{index}]", each)
-            for index, each in enumerate(self._list("spec.taints", spec.get("taints")))
-        ]
-        kept = {key: value for key, value in status.items() if key not in _VOLATILE_STATUS}
+        return {
+            "name": self._name("metadata.name", metadata.get("name")),
+            "labels": self._checked_labels("metadata.labels", metadata.get("labels")),
+            "annotations": _without(annotations, _VOLATILE_ANNOTATIONS),
+        }
+
+    def _status(self, status: Body) -> Body:
+        kept = _without(status, _VOLATILE_STATUS)
         for field in {"capacity", "allocatable"} & kept.keys():
             amounts = self._map(f"status.{field}", kept[field])
             kept[field] = {
@@ -295,25 +303,9 @@ class _ShapeEntry:
                 for key, value in amounts.items()
             }
         if "conditions" in kept:
-            kept["conditions"] = [
-                self._condition(index, each)
-                for index, each in enumerate(self._list("status.conditions", kept["conditions"]))
-            ]
-        yield {
-            "apiVersion": "v1",
-            "kind": "Node",
-            "metadata": {
-                "name": self._name("metadata.name", metadata.get("name")),
-                "labels": self._checked_labels("metadata.labels", metadata.get("labels")),
-                "annotations": {
-                    key: value
-                    for key, value in annotations.items()
-                    if key not in _VOLATILE_ANNOTATIONS
-                },
-            },
-            "spec": {**spec, **({"taints": taints} if taints else {})},
-            "status": kept,
-        }
+            listed = enumerate(self._list("status.conditions", kept["conditions"]))
+            kept["conditions"] = [self._condition(index, each) for index, each in listed]
+        return kept
 
     def _map(self, field: str, value: object) -> dict[str, Any]:
         if not isinstance(value, dict | None):
@@ -352,6 +344,10 @@ def _labels(zone: str, cpu: str, memory: str) -> dict[str, str]:
         "kubernetes.io/os": "linux",
         "node.kubernetes.io/instance-type": kind,
     }
+
+
+def _without(said: Mapping[str, Any], fields: Container[str]) -> Body:
+    return {field: value for field, value in said.items() if field not in fields}
 
 
 def _is_amount(field: str) -> bool:

@@ -178,7 +178,7 @@ def _volume(name: str, claimed: Body) -> Body:
 
 
 def _pod(owner: Body, number: int, volumes: Sequence[Body]) -> Body:
-    """The pod of a number, whose ``volumes`` replace those of the template that have their names."""
+    """The pod of a number; ``volumes`` replace those of the template that have their names."""
     template, name = owner["spec"]["template"], f"{owner['metadata']['name']}-{number}"
     own = {_REVISION: _revision(owner), _NAME: name, _INDEX: str(number)}
     metadata = {

@@ -34,6 +34,28 @@ _USAGES: Final = (
     *("key_cert_sign", "crl_sign", "encipher_only", "decipher_only"),
 )
 _HOSTS: Final = ("127.0.0.1", "::1")
+_KEY_FORM: Final = (
+    serialization.Encoding.PEM,
+    serialization.PrivateFormat.PKCS8,
+    serialization.NoEncryption(),
+)
+_KUBECONFIG: Final = """apiVersion: v1
+kind: Config
+current-context: towtank
+clusters:
+- name: towtank
+  cluster:
+    server: {server}
+    certificate-authority-data: {authority}
+users:
+- name: {user}
+  user:
+    client-certificate-data: {certificate}
+    client-key-data: {key}
+contexts:
+- name: towtank
+  context: {{cluster: towtank, user: {user}, namespace: {namespace}}}
+"""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -103,13 +125,8 @@ class ClusterCertificates:
         )
         for extension in (*_roles(key, issuer), *extensions):
             builder = builder.add_extension(extension, critical=isinstance(extension, _CRITICAL))
-        form = (
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.PKCS8,
-            serialization.NoEncryption(),
-        )
         certificate = builder.sign(issuer, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
-        return KeyPair(certificate, key.private_bytes(*form))
+        return KeyPair(certificate, key.private_bytes(*_KEY_FORM))
 
     def context(self, folder: Path) -> ssl.SSLContext:
         """The server's side of TLS; ``folder`` is where OpenSSL reads its key from, once."""
@@ -139,29 +156,13 @@ class ClusterCertificates:
 
     def kubeconfig(self, server: str, namespace: str = "default") -> str:
         """All that a client needs, in one file."""
-        one = {
-            "certificate-authority-data": self.authority,
-            "client-certificate-data": self.administrator.certificate,
-            "client-key-data": self.administrator.key,
+        data = {
+            "authority": self.authority,
+            "certificate": self.administrator.certificate,
+            "key": self.administrator.key,
         }
-        data = {name: base64.b64encode(pem).decode() for name, pem in one.items()}
-        return f"""apiVersion: v1
-kind: Config
-current-context: towtank
-clusters:
-- name: towtank
-  cluster:
-    server: {server}
-    certificate-authority-data: {data["certificate-authority-data"]}
-users:
-- name: {ADMINISTRATOR}
-  user:
-    client-certificate-data: {data["client-certificate-data"]}
-    client-key-data: {data["client-key-data"]}
-contexts:
-- name: towtank
-  context: {{cluster: towtank, user: {ADMINISTRATOR}, namespace: {namespace}}}
-"""
+        encoded = {name: base64.b64encode(pem).decode() for name, pem in data.items()}
+        return _KUBECONFIG.format(server=server, user=ADMINISTRATOR, namespace=namespace, **encoded)
 
 
 def _roles(

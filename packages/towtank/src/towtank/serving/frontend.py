@@ -78,21 +78,7 @@ class HttpFrontend:
         user = self._user(request)
         if not user and request.path not in _OPEN_PATHS:
             raise unauthorized()
-        body = await _body(request)
-        headers = request.headers
-        return self._dispatcher.answer(
-            ApiRequest(
-                method=request.method,
-                path=_text(request.path),
-                query={_text(name): _text(value) for name, value in request.query.items()},
-                body=body,
-                content_type=_text(headers.get("Content-Type", "")),
-                accept=_text(", ".join(headers.getall("Accept", ()))),
-                user_agent=_text(headers.get("User-Agent", "")),
-                user=user,
-                host=_text(request.host),
-            )
-        )
+        return self._dispatcher.answer(_api_request(request, await _body(request), user))
 
     def _user(self, request: web.BaseRequest) -> str:
         """The certificate's user, or else the token's; "" for nobody we know."""
@@ -108,20 +94,10 @@ async def _stream(request: web.BaseRequest, watch: Watch) -> web.StreamResponse:
     """What a watch tells. From the first byte on there is no other answer: whatever goes wrong
     breaks the connection.
     """
-    response = web.StreamResponse(
-        headers={"Content-Type": "application/json", "Cache-Control": "no-cache, private"}
-    )
-    if request.version >= HttpVersion11:
-        response.enable_chunked_encoding()
-    else:
-        response.force_close()  # the end of the connection is the end of the watch
+    response = _stream_response(request)
     try:
         await response.prepare(request)
-        async for chunk in watch.chunks():
-            async with asyncio.timeout(_SEND_TIMEOUT_SECONDS):
-                await response.write(chunk)
-        async with asyncio.timeout(_SEND_TIMEOUT_SECONDS):
-            await response.write_eof()
+        await _send(watch, response)
     except TimeoutError:
         log.info("a watch was not read", extra={"path": request.path})
         _break(request)
@@ -133,6 +109,41 @@ async def _stream(request: web.BaseRequest, watch: Watch) -> web.StreamResponse:
     finally:
         watch.close()
     return response
+
+
+def _stream_response(request: web.BaseRequest) -> web.StreamResponse:
+    response = web.StreamResponse(
+        headers={"Content-Type": "application/json", "Cache-Control": "no-cache, private"}
+    )
+    if request.version >= HttpVersion11:
+        response.enable_chunked_encoding()
+    else:
+        response.force_close()  # the end of the connection is the end of the watch
+    return response
+
+
+async def _send(watch: Watch, response: web.StreamResponse) -> None:
+    """All that it tells, to its end. Raises TimeoutError when nobody reads it."""
+    async for chunk in watch.chunks():
+        async with asyncio.timeout(_SEND_TIMEOUT_SECONDS):
+            await response.write(chunk)
+    async with asyncio.timeout(_SEND_TIMEOUT_SECONDS):
+        await response.write_eof()
+
+
+def _api_request(request: web.BaseRequest, body: bytes, user: str) -> ApiRequest:
+    headers = request.headers
+    return ApiRequest(
+        method=request.method,
+        path=_text(request.path),
+        query={_text(name): _text(value) for name, value in request.query.items()},
+        body=body,
+        content_type=_text(headers.get("Content-Type", "")),
+        accept=_text(", ".join(headers.getall("Accept", ()))),
+        user_agent=_text(headers.get("User-Agent", "")),
+        user=user,
+        host=_text(request.host),
+    )
 
 
 def _break(request: web.BaseRequest) -> None:
