@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from towtank.model.api_errors import not_acceptable, not_negotiable, wrong_form
@@ -49,26 +49,28 @@ def accepted_form(
     clauses = _clauses(accept)
     if not any(media == "*/*" or media in SERVED for media, _ in clauses):
         raise not_negotiable([*SERVED, *(_WATCHED if collection or watched else ())])
+    written = _ANYTHING if watched else (*_ANYTHING, YAML)
     for media, parameters in clauses:
-        if media not in _ANYTHING and (media != YAML or watched):
-            continue
-        form, version, yaml = parameters.get("as", ""), parameters.get("v", ""), media == YAML
-        if not form:
-            return AcceptedForm(yaml)
-        if (
-            parameters.get("g") != _META
-            or version not in _VERSIONS
-            or form not in ("Table", _ONE, _MANY)
-        ):
-            continue
-        if form == (_ONE if collection else _MANY):
-            raise wrong_form(
-                form, resource.list_kind if collection else resource.kind, resource.group
-            )
-        return AcceptedForm(
-            yaml, table=form == "Table", metadata_only=form != "Table", version=version
-        )
+        if media in written and (form := _form(parameters, yaml=media == YAML)):
+            said, wrong = parameters.get("as"), _ONE if collection else _MANY
+            if said == wrong:
+                kind = resource.list_kind if collection else resource.kind
+                raise wrong_form(wrong, kind, resource.group)
+            return form
     raise not_acceptable(_WATCHED if watched else SERVED)
+
+
+def _form(parameters: Mapping[str, str], *, yaml: bool) -> AcceptedForm | None:
+    """What a clause asks for; None for a form that there is not."""
+    form, version = parameters.get("as", ""), parameters.get("v", "")
+    if not form:
+        return AcceptedForm(yaml)
+    if parameters.get("g") != _META or version not in _VERSIONS:
+        return None
+    if form == "Table":
+        return AcceptedForm(yaml, table=True, version=version)
+    metadata_only = form in (_ONE, _MANY)
+    return AcceptedForm(yaml, metadata_only=True, version=version) if metadata_only else None
 
 
 def yaml_first(accept: str) -> bool:

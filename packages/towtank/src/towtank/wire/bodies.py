@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 import msgspec
 import yaml
 
 from towtank.model.api_errors import ApiError, bad_request, number, unsupported_media_type
-from towtank.model.json_values import MAX_DEPTH, DecodeFailure, TooDeep, require_shallow
+from towtank.model.json_values import MAX_DEPTH, DecodeFailure, TooDeep, json_type, require_shallow
 from towtank.wire import protobuf, yaml_codec
 
 JSON: Final = "application/json"
@@ -44,32 +44,28 @@ def media_type(content_type: str) -> str:
 def read(data: bytes, content_type: str, kind: str) -> Any:
     """A body of an object, or of options, where ``kind`` is empty. Raises ApiError 400 and 415."""
     given = media_type(content_type)
-    if given == protobuf.MEDIA_TYPE:
-        try:
-            return protobuf.read(data)
-        except protobuf.MalformedProtobuf as fault:
-            raise unrecognized(data, kind, str(fault)) from fault
-    if given not in (JSON, YAML, ""):
+    if given not in _READERS:
         raise unsupported_media_type(given, SERVED)
     try:
-        value = from_yaml(data) if given == YAML else from_json(data)
+        return _as_object(_READERS[given](data))
     except DecodeFailure as fault:
-        raise unrecognized(
-            data, kind, str(fault) if given == YAML else f"{_UNREAD}{fault}"
-        ) from fault
+        raise unrecognized(data, kind, str(fault)) from fault
+
+
+def _as_object(value: Any) -> Any:
+    """A value, when it is an object that may say what it is; nothing is an empty one. Raises
+    DecodeFailure.
+    """
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise unrecognized(
-            data, kind, f"{_UNREAD}json: cannot unmarshal {_go_type(value)} into an object"
-        )
+        raise DecodeFailure(f"{_UNREAD}json: cannot unmarshal {json_type(value)} into an object")
     for field in ("apiVersion", "kind"):
         if not isinstance(value.get(field, ""), str | None):
-            wrong = (
-                f"json: cannot unmarshal {_go_type(value[field])} into Go struct field .{field} "
-                f"of type string"
+            raise DecodeFailure(
+                f"{_UNREAD}json: cannot unmarshal {json_type(value[field])} into Go struct field "
+                f".{field} of type string"
             )
-            raise unrecognized(data, kind, _UNREAD + wrong)
     return value
 
 
@@ -86,18 +82,6 @@ def unrecognized(data: bytes, kind: str, why: str) -> ApiError:
         f"the object provided is unrecognized (must be of type {kind}): {why} "
         f"({shown or '<empty>'}{more})"
     )
-
-
-def _go_type(value: object) -> str:
-    names = {
-        list: "array",
-        dict: "object",
-        str: "string",
-        bool: "bool",
-        int: "number",
-        float: "number",
-    }
-    return names.get(type(value), "null")
 
 
 def from_json(data: bytes) -> Any:
@@ -140,9 +124,7 @@ def duplicates(data: bytes, content_type: str) -> list[str]:
     def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
         made = dict(items)
         if len(made) < len(items):
-            seen: set[str] = set()
-            again = [key for key, _ in items if key in seen or seen.add(key)]  # type: ignore[func-returns-value]
-            twice[id(made)] = list(dict.fromkeys(again))
+            twice[id(made)] = _repeated([key for key, _ in items])
         return made
 
     try:
@@ -150,6 +132,17 @@ def duplicates(data: bytes, content_type: str) -> list[str]:
     except (ValueError, RecursionError):
         return yaml_codec.read(data)[1] if media_type(content_type).endswith("yaml") else []
     return [f'duplicate field "{path}"' for path in _paths(value, "", twice)] if twice else []
+
+
+def _repeated(keys: list[str]) -> list[str]:
+    """The keys that are there more than once, as they come again."""
+    seen: set[str] = set()
+    again: dict[str, None] = {}
+    for key in keys:
+        if key in seen:
+            again[key] = None
+        seen.add(key)
+    return list(again)
 
 
 def _paths(value: Any, path: str, twice: dict[int, list[str]]) -> Iterator[str]:
@@ -207,6 +200,22 @@ def _as_json(value: Any, left: list[int], deeper: int) -> Any:
             f"json: unsupported value: {'NaN' if math.isnan(value) else number(value)}"
         )
     return value
+
+
+def _json(data: bytes) -> Any:
+    try:
+        return from_json(data)
+    except DecodeFailure as fault:
+        raise DecodeFailure(f"{_UNREAD}{fault}") from fault
+
+
+_READERS: Final[Mapping[str, Callable[[bytes], Any]]] = {
+    JSON: _json,
+    "": _json,
+    YAML: from_yaml,
+    protobuf.MEDIA_TYPE: protobuf.read,
+}
+"""By the media type. Each raises DecodeFailure."""
 
 
 def to_yaml(body: Any) -> bytes:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from towtank.model.api_errors import (
-    ApiError,
     StatusCause,
     bad_request,
     invalid,
@@ -31,7 +30,7 @@ _MAX_MANAGER_LENGTH = 128
 _MAX_DIGITS = 19
 _VALIDATIONS = ("", "Ignore", "Strict", "Warn")
 _PROPAGATIONS = ("", "Foreground", "Background", "Orphan")
-_MATCHES = ("", "Exact", "NotOlderThan")
+_MATCH = "resourceVersionMatch"
 
 
 def flag(query: Query, name: str) -> bool:
@@ -52,62 +51,56 @@ def number(query: Query, name: str) -> int | None:
     return int(text)
 
 
-def _refused(kind: str, causes: Sequence[StatusCause]) -> ApiError:
-    return invalid(f"{kind}.{_GROUP}", "", "", causes)
-
-
 def _check(kind: str, causes: Sequence[StatusCause]) -> None:
     if causes:
-        problem = _refused(kind, causes)
+        problem = invalid(f"{kind}.{_GROUP}", "", "", causes)
         problem.details = {**(problem.details or {}), "group": _GROUP, "kind": kind}
         raise problem
 
 
-def _dry_run(query: Query, causes: list[StatusCause]) -> bool:
-    text = query.get("dryRun", "")
-    if text not in ("", "All"):
-        causes.append(
-            StatusCause(
-                "FieldValueNotSupported",
-                "dryRun",
-                f'Unsupported value: ["{text}"]: supported values: "All"',
-            )
-        )
-    return text == "All"
+def _one_of(value: str, field: str, choices: Sequence[str]) -> Iterator[StatusCause]:
+    if value and value not in choices:
+        yield StatusCause.unsupported(field, value, choices)
+
+
+def _dry_run_causes(said: Sequence[str]) -> Iterator[StatusCause]:
+    if said not in ([], ["All"]):
+        yield StatusCause.unsupported("dryRun", said, ("All",))
 
 
 def writing(request: ApiRequest, kind: str, *, apply: bool = False) -> WriteOptions:
     """Of create, update and patch; ``kind`` is CreateOptions and so on. Raises ApiError 422."""
-    query, causes = request.query, list[StatusCause]()
-    validation = query.get("fieldValidation", "")
-    if validation not in _VALIDATIONS:
-        causes.append(StatusCause.unsupported("fieldValidation", validation, _VALIDATIONS))
-    manager = query.get("fieldManager", "")
-    if apply and not manager:
-        causes.append(StatusCause.required("fieldManager", "is required for apply patch"))
-    if len(manager) > _MAX_MANAGER_LENGTH:
-        causes.append(StatusCause.invalid("fieldManager", manager, "must have at most 128 bytes"))
-    unprintable = (
-        (place, letter) for place, letter in enumerate(manager) if not letter.isprintable()
-    )
-    causes += [
-        StatusCause.invalid(
-            "fieldManager", manager, f"invalid character U+{ord(x):04X} (at position {at})"
-        )
-        for at, x in unprintable
-    ]
+    query, dry = request.query, _listed(request.query, "dryRun")
+    manager, validation = query.get("fieldManager", ""), query.get("fieldValidation", "")
+    causes = [*_one_of(validation, "fieldValidation", _VALIDATIONS)]
+    causes += _manager_causes(manager, required=apply)
     if "force" in query and kind == "PatchOptions" and not apply:
         causes.append(StatusCause.forbidden("force", "may not be specified for non-apply patch"))
-    dry_run = _dry_run(query, causes)
-    _check(kind, causes)
+    _check(kind, [*causes, *_dry_run_causes(dry)])
     return WriteOptions(
         manager=manager or _program(request.user_agent) or "unknown",
         user=request.user,
-        dry_run=dry_run,
+        dry_run=bool(dry),
         field_validation=validation or "Warn",
         force=flag(query, "force"),
         warnings=request.warnings,
     )
+
+
+def _listed(query: Query, name: str) -> list[str]:
+    """A list that has one value in a query, at most."""
+    return [query[name]] if query.get(name) else []
+
+
+def _manager_causes(manager: str, *, required: bool) -> Iterator[StatusCause]:
+    if required and not manager:
+        yield StatusCause.required("fieldManager", "is required for apply patch")
+    if len(manager) > _MAX_MANAGER_LENGTH:
+        yield StatusCause.invalid("fieldManager", manager, "must have at most 128 bytes")
+    for place, letter in enumerate(manager):
+        if not letter.isprintable():
+            why = f"invalid character U+{ord(letter):04X} (at position {place})"
+            yield StatusCause.invalid("fieldManager", manager, why)
 
 
 def _program(user_agent: str) -> str:
@@ -125,7 +118,7 @@ def listing(query: Query) -> ListOptions:
             StatusCause.forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list")
         )
     options = _read(query)
-    causes += _match(options)
+    causes += _one_of(options.resource_version_match, _MATCH, ("Exact", "NotOlderThan", ""))
     _check("ListOptions", causes)
     return options
 
@@ -142,55 +135,36 @@ def _read(query: Query) -> ListOptions:
     )
 
 
-def _match(options: ListOptions) -> list[StatusCause]:
-    match = options.resource_version_match
-    if match in _MATCHES:
-        return []
-    choices = '"Exact", "NotOlderThan", ""'
-    return [
-        StatusCause(
-            "FieldValueNotSupported",
-            "resourceVersionMatch",
-            f'Unsupported value: "{match}": supported values: {choices}',
-        )
-    ]
-
-
 def watching(target: RequestTarget, query: Query, revision: int) -> WatchOptions:
     """Of a watch; ``revision`` is the present one. Raises ApiError 400 and 422."""
-    options, causes = _read(query), list[StatusCause]()
-    initial = flag(query, "sendInitialEvents")
-    match, field = options.resource_version_match, "resourceVersionMatch"
-    if match and "sendInitialEvents" not in query:
-        causes.append(
-            StatusCause.forbidden(
-                field,
-                "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
-            )
-        )
-    elif "sendInitialEvents" in query and match != "NotOlderThan":
-        causes.append(
-            StatusCause.forbidden(
-                field, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
-            )
-        )
-    if match not in ("", "NotOlderThan"):
-        causes.append(StatusCause.unsupported(field, match, ("NotOlderThan",)))
-    _check("ListOptions", causes)
+    options = _read(query)
+    _check("ListOptions", _initial_causes(query, options.resource_version_match))
     return WatchOptions(
         target=target,
         label_selector=options.label_selector,
         field_selector=options.field_selector,
-        since=_since(options.resource_version, query, revision, initial=initial),
+        since=_since(options.resource_version, query, revision),
         bookmarks=flag(query, "allowWatchBookmarks"),
         timeout_seconds=number(query, "timeoutSeconds") or None,
         include_object=query.get("includeObject", ""),
     )
 
 
-def _since(version: str, query: Query, revision: int, *, initial: bool) -> int | None:
+def _initial_causes(query: Query, match: str) -> list[StatusCause]:
+    """Who wants what is there at first says so, and of which time."""
+    causes = []
+    if match and "sendInitialEvents" not in query:
+        why = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
+        causes.append(StatusCause.forbidden(_MATCH, why))
+    elif "sendInitialEvents" in query and match != "NotOlderThan":
+        why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
+        causes.append(StatusCause.forbidden(_MATCH, why))
+    return [*causes, *_one_of(match, _MATCH, ("NotOlderThan",))]
+
+
+def _since(version: str, query: Query, revision: int) -> int | None:
     number = parsed_version(version) if version else 0
-    if initial or not (number or "sendInitialEvents" in query):
+    if flag(query, "sendInitialEvents") or not (number or "sendInitialEvents" in query):
         return None
     return number or revision
 
@@ -199,39 +173,35 @@ def deleting(query: Query, body: Any) -> DeleteOptions:
     """Of delete and deletecollection: the body's where there is one, else the query's. Raises
     ApiError 400 and 422.
     """
-    said = body if isinstance(body, dict) else {}
-    causes: list[StatusCause] = []
-    if text := pruning.mistyped(
-        said, schema_parser.builtin("policy/v1", "Eviction").properties["deleteOptions"]
-    ):
+    schema = schema_parser.builtin("policy/v1", "Eviction").properties["deleteOptions"]
+    if text := pruning.mistyped(body, schema):
         raise undecodable("DeleteOptions", "v1", "DeleteOptions", text)
-    if said:
-        query = {}
-        if (dry := said.get("dryRun")) and dry != ["All"]:
-            causes.append(
-                StatusCause(
-                    "FieldValueNotSupported",
-                    "dryRun",
-                    f'Unsupported value: {dry}: supported values: "All"',
-                )
-            )
-    grace = number(query, "gracePeriodSeconds") if not said else said.get("gracePeriodSeconds")
-    propagation = query.get("propagationPolicy") or said.get("propagationPolicy") or ""
-    orphan = said.get(
-        "orphanDependents", flag(query, "orphanDependents") if "orphanDependents" in query else None
-    )
-    if propagation not in _PROPAGATIONS:
-        choices = '"Foreground", "Background", "Orphan", "nil"'
-        text = f'Unsupported value: "{propagation}": supported values: {choices}'
-        causes.append(StatusCause("FieldValueNotSupported", "propagationPolicy", text))
-    if propagation and orphan is not None:
-        both = "orphanDependents and deletionPropagation cannot be both set"
-        causes.append(StatusCause.invalid("propagationPolicy", propagation, both))
-    dry_run = _dry_run(query, causes) or bool(said.get("dryRun"))
-    _check("DeleteOptions", causes)
+    said: Mapping[str, Any] = body or _deletion(query)
+    grace, dry = said.get("gracePeriodSeconds"), said.get("dryRun") or []
+    policy, orphan = said.get("propagationPolicy") or "", said.get("orphanDependents")
+    _check("DeleteOptions", [*_propagation_causes(policy, orphan), *_dry_run_causes(dry)])
     return DeleteOptions(
         grace_seconds=grace if grace is None or grace >= 0 else 1,
         preconditions=said.get("preconditions") or {},
-        propagation=propagation or ("" if orphan is None else "Orphan" if orphan else "Background"),
-        dry_run=dry_run,
+        propagation=policy or ("" if orphan is None else "Orphan" if orphan else "Background"),
+        dry_run=bool(dry),
     )
+
+
+def _deletion(query: Query) -> Mapping[str, Any]:
+    """A query's options as a body has them."""
+    orphan = {"orphanDependents"} & query.keys()
+    return {
+        "gracePeriodSeconds": number(query, "gracePeriodSeconds"),
+        "propagationPolicy": query.get("propagationPolicy"),
+        "dryRun": _listed(query, "dryRun"),
+        **{name: flag(query, name) for name in orphan},
+    }
+
+
+def _propagation_causes(policy: str, orphan: bool | None) -> Iterator[StatusCause]:
+    if policy not in _PROPAGATIONS:
+        yield StatusCause.unsupported("propagationPolicy", policy, (*_PROPAGATIONS[1:], "nil"))
+    if policy and orphan is not None:
+        both = "orphanDependents and deletionPropagation cannot be both set"
+        yield StatusCause.invalid("propagationPolicy", policy, both)

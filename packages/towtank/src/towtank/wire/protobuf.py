@@ -17,6 +17,7 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
+from towtank.model.json_values import DecodeFailure
 from towtank.model.kinds import Body
 from towtank.schemas import schema_parser
 
@@ -31,7 +32,7 @@ Fields: TypeAlias = Mapping[int, tuple[str, str, str]]
 """Number -> JSON name, type, letters."""
 
 
-class MalformedProtobuf(Exception):
+class MalformedProtobuf(DecodeFailure):
     """These bytes are no object; the text says why."""
 
 
@@ -77,10 +78,9 @@ def _object(data: bytes, message: str, depth: int) -> Body:
         raise MalformedProtobuf("exceeded max depth")
     made: Body = {}
     fields = _fields(message)
-    for number, wire in _wire(data):
-        if number not in fields:
-            continue  # of a newer version, or one that JSON does not have
-        name, kind, letters = fields[number]
+    # others are of a newer version, or JSON does not have them
+    known = ((fields[number], wire) for number, wire in _wire(data) if number in fields)
+    for (name, kind, letters), wire in known:
         if "m" in letters:
             key, value = _pair(_bytes(wire), kind, depth)
             made.setdefault(name, {})[key] = value

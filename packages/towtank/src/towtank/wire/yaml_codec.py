@@ -75,22 +75,23 @@ def plain(text: str) -> Any:
     if not (text[0] in "+-." or text[0].isdigit()):
         return text
     digits = text.replace("_", "")
-    if whole := _WHOLE.fullmatch(digits):
-        sign, *forms = whole.groups()
-        number = next(
-            (
-                int(sign + form, base)
-                for form, base in zip(forms, _BASES, strict=True)
-                if form and len(form) <= _BITS
-            ),
-            _TOO_LARGE,
-        )
-        if -(1 << 63) <= number < _TOO_LARGE:
-            return number
+    if (number := _whole(digits)) is not None:
+        return number
     value = float(digits) if _NUMBER.fullmatch(digits) else math.inf
     if not math.isfinite(value):
         return text
     return int(value) if value.is_integer() and abs(value) < 1 << 53 else value
+
+
+def _whole(digits: str) -> int | None:
+    """A number of 64 bits, signed or not, in one of the bases."""
+    found = _WHOLE.fullmatch(digits)
+    if found is None:
+        return None
+    sign, *forms = found.groups()
+    form, base = next(pair for pair in zip(forms, _BASES, strict=True) if pair[0])
+    number = int(sign + form, base) if len(form) <= _BITS else _TOO_LARGE
+    return number if -(1 << 63) <= number < _TOO_LARGE else None
 
 
 class KubernetesYamlLoader(yaml.CSafeLoader):
@@ -116,14 +117,7 @@ class KubernetesYamlLoader(yaml.CSafeLoader):
         for key_node, _ in node.value:
             key = self._key(key_node)
             if key in seen:
-                shown = (
-                    key
-                    if key_node.tag == _PLAIN and not isinstance(plain(key_node.value), str)
-                    else json.dumps(key)
-                )
-                self.duplicate_keys.append(
-                    f"line {key_node.start_mark.line + 1}: key {shown} already set in map"
-                )
+                self.duplicate_keys.append(_already_set(key, key_node))
             seen.add(key)
         self.flatten_mapping(node)
         return {
@@ -139,6 +133,12 @@ class KubernetesYamlLoader(yaml.CSafeLoader):
         if isinstance(value, bool):
             return str(value).lower()
         return str(value) if isinstance(value, int | float) and math.isfinite(value) else node.value
+
+
+def _already_set(key: str, node: yaml.ScalarNode) -> str:
+    bare = node.tag == _PLAIN and not isinstance(plain(node.value), str)
+    shown = key if bare else json.dumps(key)
+    return f"line {node.start_mark.line + 1}: key {shown} already set in map"
 
 
 def _scalar(read: Callable[[str], Any]) -> Callable[[KubernetesYamlLoader, yaml.ScalarNode], Any]:
