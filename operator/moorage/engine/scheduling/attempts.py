@@ -1,8 +1,8 @@
-"""Scheduling attempts: what is done with the pod whose turn it is.
+"""Scheduling attempts: who is tried when its turn comes, and the attempt of a single pod.
 
-A pod that is being deleted is let go, a group is placed together, any other pod is decided; what
-comes of it is committed and handed to ``CycleOutcomes``. A pod is decided by the revision that is
-live at that moment and keeps it to the end of its binding.
+A pod that is being deleted is let go. What comes of an attempt is committed and handed to
+``CycleOutcomes``. A pod is decided by the revision that is live at that moment and keeps it to the
+end of its binding.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from moorage.ports.guards import FAULTS
 
 
 class SchedulingAttempts:
-    """Decides the pod whose turn it is, or its group, and hands over what comes of it."""
+    """Admits pods to their attempts, decides single ones, and hands over what comes of it."""
 
     def __init__(
         self,
@@ -71,16 +71,20 @@ class SchedulingAttempts:
             return None
         return revision
 
-    def work_on(self, attempt: SchedulingAttempt) -> None:
-        """Bring an attempt to its end. Raises OutOfTime."""
-        if attempt.placing is not None:
-            self.gangs.go_on(attempt)
-        elif (revision := self.admit(attempt)) is None:
-            return
-        elif attempt.entry.companions:
-            self.gangs.begin(attempt, revision)
-        else:
-            self._handle(attempt.entry, self._decide(attempt, revision), attempt.started)
+    def decide(self, attempt: SchedulingAttempt, revision: Revision) -> None:
+        """Decide about a single pod, which has its place from then on. Raises OutOfTime, but not
+        for ever.
+        """
+        pod = attempt.entry.pod
+        try:
+            outcome = self._commit(cycle.decide(pod, revision, self._context))
+        except OutOfTime:
+            if attempt.spent < MAX_DECISION_SECONDS:
+                raise
+            outcome = Diagnosis.error(pod, revision, TOO_LONG_MESSAGE)
+        except FAULTS as error:  # a plugin's bug fails this pod's attempt, never the process
+            outcome = attempt_error(pod, revision, error)
+        self._handle(attempt.entry, outcome, attempt.started)
 
     def extender_cycle_ended(
         self, entry: QueuedPodInfo, outcome: ScheduleResult | Diagnosis | None, started: float
@@ -95,21 +99,6 @@ class SchedulingAttempts:
                 self._handle(entry, self._commit(outcome), started)
 
     # ---- inside ----------------------------------------------------------------------------------
-
-    def _decide(self, attempt: SchedulingAttempt, revision: Revision) -> ScheduleResult | Diagnosis:
-        """What becomes of a single pod, which has its place from then on. Raises OutOfTime, but not
-        for ever.
-        """
-        pod = attempt.entry.pod
-        try:
-            outcome = self._commit(cycle.decide(pod, revision, self._context))
-        except OutOfTime:
-            if attempt.spent < MAX_DECISION_SECONDS:
-                raise
-            outcome = Diagnosis.error(pod, revision, TOO_LONG_MESSAGE)
-        except FAULTS as error:  # a plugin's bug fails this pod's attempt, never the process
-            outcome = attempt_error(pod, revision, error)
-        return outcome
 
     def _commit(self, outcome: ScheduleResult | Diagnosis) -> ScheduleResult | Diagnosis:
         if isinstance(outcome, Diagnosis):

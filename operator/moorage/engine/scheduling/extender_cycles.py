@@ -13,7 +13,7 @@ import asyncio
 import dataclasses
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Iterable, Mapping
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from moorage.core.cycle import cycle, extender_cycle
@@ -69,18 +69,23 @@ class _RunningCycle:
     entry: QueuedPodInfo
     revision: Revision
     started: float
-    interruption: str = "asking extenders was broken off"
     task: asyncio.Task[None] | None = None
     running: bool = False
     ended: bool = False
+    interruption: Diagnosis | None = None
+    """What came of it when it was ended from outside; None: the pod is gone."""
     pod: bytes = b""
     nodes: Mapping[str, bytes] | None = None
 
-    def interrupt(self, why: str) -> None:
-        """End it; "": the pod is gone. A task that has not begun must not be cancelled: it would
-        not even end its cycle.
+    def failed(self, why: str) -> Diagnosis:
+        """The outcome where it could not be decided."""
+        return Diagnosis.error(self.entry.pod, self.revision, why)
+
+    def end(self, outcome: Diagnosis | None) -> None:
+        """End it with this outcome; None: the pod is gone. A task that has not begun must not be
+        cancelled: it would not even end its cycle.
         """
-        self.interruption, self.ended = why, True
+        self.interruption, self.ended = outcome, True
         if self.running and self.task is not None:
             self.task.cancel()
 
@@ -109,19 +114,11 @@ class ExtenderCycles:
         self._reading = asyncio.Semaphore(_MAX_READS)
         self._again_at = 0.0
 
-    def work_on(self, attempt: SchedulingAttempt) -> None:
-        """Begin the pod's cycle, or have it wait for its turn; a group, and a pod that no extender
-        has a say about, has a plain attempt. Raises OutOfTime.
-        """
-        entry = attempt.entry
-        revision = None if entry.companions else self._attempts.admit(attempt)
-        if entry.companions or (
-            revision is not None and not extender_cycle.extenders_interested(entry.pod, revision)
-        ):
-            self._attempts.work_on(attempt)
-        elif revision is not None and self._busy[entry.scheduler_name] < MAX_CYCLES_PER_PROFILE:
+    def begin(self, entry: QueuedPodInfo, revision: Revision) -> None:
+        """Begin the pod's cycle, or have it wait for its turn."""
+        if self._busy[entry.scheduler_name] < MAX_CYCLES_PER_PROFILE:
             self._start(entry, revision)
-        elif revision is not None:
+        else:
             self._waiting.add(entry)
 
     def count(self, revision: Revision) -> int:
@@ -146,18 +143,18 @@ class ExtenderCycles:
             self._queue.put_back(entry, self._clock.boottime())
         for entry, asking in self._cycles.items():
             if entry.scheduler_name == scheduler_name:
-                asking.interrupt(why)
+                asking.end(asking.failed(why))
 
     def interrupt_pod(self, uid: str) -> None:
         """Nothing is to be decided about this pod any more."""
         for entry, asking in self._cycles.items():
             if entry.uid == uid:
-                asking.interrupt("")
+                asking.end(None)
 
     async def settle(self) -> None:
         """Break off all cycles, and wait until that is done."""
         for asking in self._cycles.values():
-            asking.interrupt("this replica stops")
+            asking.end(asking.failed("this replica stops"))
         await self._work.settle()
 
     # ---- one cycle -------------------------------------------------------------------------------
@@ -176,7 +173,8 @@ class ExtenderCycles:
                 raise asyncio.CancelledError  # it was broken off before it began
             outcome = await self._outcome(asking)
         except asyncio.CancelledError:
-            outcome = _failed(asking, asking.interruption) if asking.interruption else None
+            broken_off = asking.failed("asking extenders was broken off")
+            outcome = asking.interruption if asking.ended else broken_off
         finally:
             del self._cycles[entry]
             self._busy[name] -= 1
@@ -206,11 +204,22 @@ class ExtenderCycles:
             give_back(entry, self._queue, attempt.started)
 
     async def _outcome(self, asking: _RunningCycle) -> ScheduleResult | Diagnosis | None:
-        """What is decided; None when the pod is gone."""
-        entry = asking.entry
+        """What is decided, or why nothing could be; None when the pod is gone."""
         try:
-            steps = extender_cycle.extender_cycle(entry.pod, asking.revision, self._context)
-            await self._filter_in_slices(asking)
+            return await self._decide(asking)
+        except EdgeError as error:
+            return asking.failed(f"extenders could not be asked: {error}")
+        except DecisionTimeout as error:
+            return asking.failed(str(error))
+        except FAULTS as error:  # a plugin's bug fails this pod's attempt, never the process
+            return attempt_error(asking.entry.pod, asking.revision, error)
+
+    async def _decide(self, asking: _RunningCycle) -> ScheduleResult | Diagnosis | None:
+        """Go through the steps of the cycle, with the answers to its questions."""
+        entry = asking.entry
+        steps = extender_cycle.extender_cycle(entry.pod, asking.revision, self._context)
+        await self._filter_in_slices(asking)
+        try:
             question = next(steps)
             while True:
                 answer = await self._ask(asking, question)
@@ -221,12 +230,6 @@ class ExtenderCycles:
         except StopIteration as end:
             decided: ScheduleResult | Diagnosis = end.value
             return decided
-        except EdgeError as error:
-            return _failed(asking, f"extenders could not be asked: {error}")
-        except DecisionTimeout as error:
-            return _failed(asking, str(error))
-        except FAULTS as error:  # a plugin's bug fails this pod's attempt, never the process
-            return attempt_error(entry.pod, asking.revision, error)
 
     async def _filter_in_slices(self, asking: _RunningCycle) -> None:
         """Run the plugins over all nodes in slices, so that the next step finds the results."""
@@ -250,24 +253,32 @@ class ExtenderCycles:
         asking.pod = asking.pod or await self._reads.pod_json(pod_ref(asking.entry.pod)) or b""
         if not asking.pod:
             return None
-        if isinstance(question, AskFilter):
-            candidates = await self._candidates(asking, question.extender, question.nodes)
-            return await self._try(
-                question.extender,
-                asking,
-                self._extenders.filter(question.extender, asking.pod, candidates),
+        match question:
+            case AskFilter(extender, nodes):
+                candidates = await self._candidates(asking, extender, nodes)
+                filtering = self._extenders.filter(extender, asking.pod, candidates)
+                return await self._try(extender, asking, filtering)
+            case AskPriorities():
+                return await self._prioritize(asking, question)
+            case AskVictims():
+                return await self._process_preemption(asking, question)
+
+    async def _prioritize(
+        self, asking: _RunningCycle, question: AskPriorities
+    ) -> tuple[Sequence[tuple[str, int]] | ExtenderFailure, ...]:
+        """All extenders are asked at once, about nodes that were read before."""
+        asked = [
+            (extender, await self._candidates(asking, extender, question.nodes))
+            for extender in question.extenders
+        ]
+        return tuple(
+            await asyncio.gather(
+                *(
+                    self._try(one, asking, self._extenders.prioritize(one, asking.pod, nodes))
+                    for one, nodes in asked
+                )
             )
-        if isinstance(question, AskPriorities):
-            asked = [
-                (extender, await self._candidates(asking, extender, question.nodes))
-                for extender in question.extenders
-            ]
-            questions = [
-                self._try(one, asking, self._extenders.prioritize(one, asking.pod, nodes))
-                for one, nodes in asked
-            ]
-            return tuple(await asyncio.gather(*questions))
-        return await self._process_preemption(asking, question)
+        )
 
     async def _process_preemption(
         self, asking: _RunningCycle, question: AskVictims
@@ -317,7 +328,3 @@ class ExtenderCycles:
                 extra={"pod": key(asking.entry.pod), "extender": extender.url},
             )
             return ExtenderFailure(str(error))
-
-
-def _failed(asking: _RunningCycle, text: str) -> Diagnosis:
-    return Diagnosis.error(asking.entry.pod, asking.revision, text)

@@ -14,6 +14,7 @@ import asyncio
 import dataclasses
 from collections import deque
 
+from moorage.core.cycle.extender_cycle import extenders_interested
 from moorage.core.queue.queued_pod import QueuedPodInfo
 from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.core.structures.budget import ATTEMPT_SLICE_SECONDS, OutOfTime, TimeBudget
@@ -120,12 +121,10 @@ class SchedulingLoop:
         pod, and its group, and no other.
         """
         entry, began = attempt.entry, self.clock.boottime()
-        revision = self.live.get(entry.scheduler_name)
-        worker = self.extenders if revision is not None and revision.extenders else self.attempts
         try:
             self.budget.slice = self.turns.slice
             with self.budget, self.attempts.outcomes.undoing_on_error(entry, *entry.companions):
-                worker.work_on(attempt)
+                self._dispatch(attempt)
         except OutOfTime:
             attempt.spent += self.clock.boottime() - began
             self.paused.append(attempt)
@@ -156,6 +155,22 @@ class SchedulingLoop:
         await self.attempts.outcomes.settle(seconds)
 
     # ---- inside ----------------------------------------------------------------------------------
+
+    def _dispatch(self, attempt: SchedulingAttempt) -> None:
+        """Go on with an attempt, or begin it: a group's, with extenders, or a pod's alone. Raises
+        OutOfTime.
+        """
+        pod, attempts = attempt.entry.pod, self.attempts
+        if attempt.placing is not None:
+            attempts.gangs.go_on(attempt)
+        elif (revision := attempts.admit(attempt)) is None:
+            return
+        elif attempt.entry.companions:
+            attempts.gangs.begin(attempt, revision)
+        elif revision.extenders and extenders_interested(pod, revision):
+            self.extenders.begin(attempt.entry, revision)
+        else:
+            attempts.decide(attempt, revision)
 
     def _next(self) -> QueuedPodInfo | None:
         """The pod whose turn it is."""
