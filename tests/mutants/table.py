@@ -12,7 +12,7 @@ MUTANTS: Final = (
     Mutant(
         name="undo: an assumed pod stays when its binding fails",
         file="core/cycle/cycle.py",
-        old="        cache.forget(placement.pod.metadata.uid)\n",
+        old="        cache.forget(uid)\n",
         new="        pass\n",
         tests=("tests/engine/binding/test_binder.py",),
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import gc
 import tracemalloc
@@ -10,7 +11,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from moorage.core.columns.cache import Cache
+from moorage.core.columns.cache import Cache, CacheError
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.cycle.context import CycleContext, Diagnosis, ScheduleResult
 from moorage.core.cycle.cycle import NO_NODES, assume_and_reserve, decide, unreserve_and_forget
@@ -34,6 +35,8 @@ from moorage.core.framework.revisions import (
 )
 from moorage.core.framework.status import SUCCESS, Code, Status
 from moorage.core.objects.pods import Pod
+from moorage.core.pods.requests import pod_requests
+from moorage.core.structures.budget import OutOfTime
 from tests.builders import make_node, make_pod
 from tests.core.framework.plugins import PRESETS, REGISTRY, BlockArgs, Keep
 
@@ -273,6 +276,55 @@ def test_who_has_nothing_to_reserve_is_not_asked(
         assert isinstance(placement, ScheduleResult)
         assert bool(placement.reservations) is asked
     assert plugin.asked == (["a", "b"] if asked else [])
+
+
+class Breaking(Hoarder):
+    """Its reserve raises."""
+
+    def __init__(self, fault: BaseException) -> None:
+        super().__init__(Code.SUCCESS)
+        self.fault = fault
+
+    def reserve(self, pod: Pod, node: str, snapshot: Snapshot) -> ReserveResult:
+        """Not for anybody."""
+        raise self.fault
+
+
+@pytest.mark.parametrize("fault", [None, OutOfTime(), ValueError("x")])
+def test_a_nomination_outlives_a_reservation_that_fails(fault: BaseException | None) -> None:
+    """An attempt that is refused at reserve, or set down there, goes on to have its room kept."""
+    pod, other, them = make_pod("a"), make_pod("b"), context("n1")
+    plain = revision(
+        plugins={"reserve": EnabledPlugins((PluginRef("Keep"),))},
+        args={"Keep": BlockArgs(frozenset() if fault else frozenset({"n1"}))},
+    )
+    rules = dataclasses.replace(
+        plain,
+        points={**plain.points, ExtensionPoint.RESERVE: ("Keep", *(["Breaking"] if fault else []))},
+        deciders={**plain.deciders, "Breaking": Breaking(fault or OutOfTime())},
+    )
+    nominations = them.cache.nominations
+    for one in (pod, other):
+        nominations.nominate(one, "n1")
+    before = list(nominations.by_priority()), list(nominations.unwritten)
+    decision = decide(pod, rules, them)
+    assert isinstance(decision, ScheduleResult)
+    with pytest.raises(type(fault)) if fault else contextlib.nullcontext():
+        assert isinstance(assume_and_reserve(decision, them), Diagnosis)
+    assert (list(nominations.by_priority()), list(nominations.unwritten)) == before
+    assert (len(them.cache), Keep.held) == (0, [])
+
+
+def test_a_pod_that_is_in_the_cache_is_not_reserved_for() -> None:
+    """Nor is its place there taken back."""
+    them = context("n1")
+    rules = revision(plugins={"reserve": EnabledPlugins((PluginRef("Keep"),))})
+    decision = decide(make_pod("a"), rules, them)
+    assert isinstance(decision, ScheduleResult)
+    them.cache.assume(decision.pod, decision.node, pod_requests(decision.pod))
+    with pytest.raises(CacheError):
+        assume_and_reserve(decision, them)
+    assert (len(them.cache), Keep.held) == (1, [])
 
 
 def test_undo_takes_back_everything_and_may_come_twice() -> None:

@@ -108,34 +108,30 @@ def run_scores(evaluation: Evaluation, revision: Revision, context: CycleContext
 def assume_and_reserve(
     placement: ScheduleResult, context: CycleContext
 ) -> ScheduleResult | Diagnosis:
-    """Assume the pod on its node (or raise with nothing changed), let plugins reserve; if one
-    rejects or fails, all is taken back.
+    """Let plugins reserve, and assume the pod on its node; if one rejects, or anything raises, all
+    is taken back.
+
+    The pod is assumed last: that ends its nomination, which must outlive an attempt that does not
+    come so far.
     """
-    pod, revision = placement.pod, placement.revision
-    context.cache.assume(on_node(pod, placement.node), placement.node, pod_requests(pod))
+    pod, node = placement.pod, placement.node
     asked = [
         name
-        for name in revision.points[ExtensionPoint.RESERVE]
+        for name in placement.revision.points[ExtensionPoint.RESERVE]
         if name not in placement.nothing_to_reserve
     ]
-    return _reserve(placement, asked, context) if asked else placement
-
-
-def _reserve(
-    placement: ScheduleResult, asked: Sequence[str], context: CycleContext
-) -> ScheduleResult | Diagnosis:
     reservations: dict[str, ReserveResult] = {}
-    placement = dataclasses.replace(placement, reservations=reservations)
     with contextlib.ExitStack() as on_failure:
-        on_failure.callback(unreserve_and_forget, placement, context.cache)
         for name in asked:
             plugin: Any = placement.revision.deciders[name]
-            reserved = plugin.reserve(placement.pod, placement.node, context.snapshot)
-            reservations[name] = reserved
+            reserved = reservations[name] = plugin.reserve(pod, node, context.snapshot)
+            if reserved.unreserve is not None:
+                on_failure.callback(reserved.unreserve)
             if reserved.status.code is not Code.SUCCESS:
                 return _rejected_at_reserve(placement, name, reserved.status)
+        context.cache.assume(on_node(pod, node), node, pod_requests(pod))
         on_failure.pop_all()
-    return placement
+    return dataclasses.replace(placement, reservations=reservations) if asked else placement
 
 
 def recheck_node(placement: ScheduleResult, context: CycleContext) -> str:
@@ -166,20 +162,20 @@ def recheck_node(placement: ScheduleResult, context: CycleContext) -> str:
 def unreserve_and_forget(placement: ScheduleResult, cache: Cache) -> None:
     """Take back what ``assume_and_reserve`` did, reservations in reverse order; safe to call again.
 
-    One that fails stops no other: the first failure is raised when everything else is taken back.
+    One that fails stops no other: what it raises is raised when everything else is taken back.
     """
-    fault: Exception | None = None
-    for reserved in reversed(list(placement.reservations.values())):
-        if reserved.unreserve is not None:
-            try:
-                reserved.unreserve()
-            except Exception as error:  # noqa: BLE001 - raised below
-                fault = fault or error
-    record = cache.pod_info(placement.pod.metadata.uid)
+    with contextlib.ExitStack() as stack:
+        stack.callback(_forget, placement, cache)
+        for reserved in placement.reservations.values():
+            if reserved.unreserve is not None:
+                stack.callback(reserved.unreserve)
+
+
+def _forget(placement: ScheduleResult, cache: Cache) -> None:
+    uid = placement.pod.metadata.uid
+    record = cache.pod_info(uid)
     if record is not None and record.state is PodState.ASSUMED and record.node == placement.node:
-        cache.forget(placement.pod.metadata.uid)
-    if fault is not None:
-        raise fault
+        cache.forget(uid)
 
 
 def _rejected_at_reserve(placement: ScheduleResult, plugin: str, status: Status) -> Diagnosis:

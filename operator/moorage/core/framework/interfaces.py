@@ -347,7 +347,7 @@ class ReservePlugin(Plugin, Protocol):
 
     def reserve(self, pod: Pod, node: str, snapshot: Snapshot) -> ReserveResult:
         """SUCCESS with a value and ``unreserve``, or a rejection: all reservations of this pod are
-        undone in reverse order.
+        undone in reverse order. The pod is assumed on the node once all have reserved.
         """
 
 
