@@ -5,11 +5,15 @@ one holds nobody up.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
-from moorage.core.plugins.cel import arguments
+from moorage.core.plugins.cel import arguments, cached_results
+from moorage.core.plugins.cel.arguments import evaluated
+from moorage.core.plugins.cel.program import CELProgram
+from moorage.engine.slices import MAX_DECISION_SECONDS, TOO_LONG_MESSAGE
 from tests.builders import make_node, make_pod
 from tests.engine.running import Running
 from tests.engine.worlds import a_body, a_config
@@ -98,6 +102,31 @@ def test_a_refused_pod_is_told_why_and_waits_for_what_helps() -> None:
             world.kube.put(make_node("n1", labels={"gpu": "a100"}))
             await world.clock.advance(30)
             assert world.node("a") == "n1"
+
+    asyncio.run(scenario())
+
+
+def test_an_expression_that_does_not_end_ends_its_attempt(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After MAX_DECISION_SECONDS; what was found by then is kept for the next one."""
+    evaluations: list[str] = []
+    cached_results._results_of.cache_clear()
+
+    async def scenario() -> None:
+        async with Running().leading(PROFILE, nodes=15) as world:
+
+            def slowly(program: CELProgram, values: Mapping[str, Any]) -> Any:
+                evaluations.append(values["node.metadata.name"])
+                world.clock.jump(MAX_DECISION_SECONDS / 10)
+                return evaluated(program, values)
+
+            await told(world, rules(1, only("n2")))
+            monkeypatch.setattr(cached_results, "evaluated", slowly)
+            assert await placed(world, "a") == ""
+            await world.clock.advance(30)
+            (note,) = world.notes("FailedScheduling")
+            assert TOO_LONG_MESSAGE in note
+            assert world.node("a") == "n2"
+        assert len(evaluations) == len({*evaluations}) == 15
 
     asyncio.run(scenario())
 

@@ -279,18 +279,6 @@ class NodeScores(NamedTuple):
 
 
 @runtime_checkable
-class ResumableScorePlugin(ScorePlugin, Protocol):
-    """A score plugin that may not get to all nodes in one attempt, and goes on with the rest in the
-    next one.
-    """
-
-    def unfinished(self, state: Any) -> str:
-        """Why the scores are not complete, which ends the attempt; "" when they are. Then ``state``
-        depends on something that moved.
-        """
-
-
-@runtime_checkable
 class FeasibleScorePlugin(Plugin, Protocol):
     """A score plugin whose raw scores depend on which nodes are feasible; it has this instead of
     ``score`` and ``normalize_score``.

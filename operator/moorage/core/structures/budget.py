@@ -34,11 +34,6 @@ class Budget(Protocol):
         over.
         """
 
-    def timer(self, seconds: float) -> Callable[[], bool]:
-        """Tells whether so many seconds have passed since it was given, for work that ends its call
-        early of itself.
-        """
-
 
 def _no_time() -> float:
     return 0.0
@@ -67,11 +62,6 @@ class TimeBudget:
     def over(self) -> bool:
         """Whether the slice's time is over."""
         return self._now() > self._until
-
-    def timer(self, seconds: float) -> Callable[[], bool]:
-        """Tells whether so many seconds have passed since it was given."""
-        until = self._now() + seconds
-        return lambda: self._now() > until
 
     def check(self) -> None:
         """Raises OutOfTime when the slice's time is over."""

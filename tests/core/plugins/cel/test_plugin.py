@@ -5,12 +5,16 @@ held up by them.
 from __future__ import annotations
 
 import collections
+import contextlib
+import itertools
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kubefacts.cel import CELExpressionError
 from moorage.core.columns.cache import Cache
@@ -32,12 +36,13 @@ from moorage.core.framework.status import Code
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
 from moorage.core.plugins.cel import cached_results
-from moorage.core.plugins.cel.arguments import CELArgs, CELFilter, CELScore
+from moorage.core.plugins.cel.arguments import CELArgs, CELFilter, CELScore, evaluated
 from moorage.core.plugins.cel.plugin import CEL
+from moorage.core.plugins.cel.program import CELProgram
 from moorage.core.plugins.cel.variables import VARIABLES
 from moorage.core.plugins.intree import INTREE, PRESETS
 from moorage.core.pods.requests import PODS, pod_requests
-from moorage.core.structures.budget import TimeBudget
+from moorage.core.structures.budget import ATTEMPT_SLICE_SECONDS, OutOfTime, TimeBudget
 from tests.builders import make_node, make_pod
 
 REGISTRY = build_registry(INTREE)
@@ -741,39 +746,65 @@ class Ticking:
         return self.time
 
 
+def decided(
+    pod: Pod, revision: Revision, context: CycleContext
+) -> tuple[ScheduleResult | Diagnosis, int]:
+    """What becomes of a pod, and in how many slices."""
+    cached_results._results_of.cache_clear()
+    for slices in itertools.count(1):
+        with contextlib.suppress(OutOfTime), context.budget:
+            return cycle.decide(pod, revision, context), slices
+    raise AssertionError
+
+
+@pytest.mark.parametrize("inputs", [1, 8, 1000])
 @pytest.mark.parametrize("point", ["filter", "score"])
-def test_what_takes_long_is_done_in_parts(point: str) -> None:
-    """Attempts end with an error that says how many nodes are left; each begins where the last one
-    ended, and all is well at the end.
+def test_what_takes_long_is_done_in_slices(
+    point: str, inputs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is evaluated twice, however little is remembered from one decision to the next; and
+    it comes to the same.
     """
+    monkeypatch.setattr(cached_results, "_MAX_KEPT_RESULTS", inputs)
+    evaluations = collections.Counter[str]()
+
+    def counting(program: CELProgram, values: Mapping[str, Any]) -> Any:
+        evaluations[values["node.metadata.name"]] += 1
+        return evaluated(program, values)
+
     text = "node.metadata.name != 'n7'"
     args = filtering(text) if point == "filter" else scoring(f"{text} ? 100 : 0")
-    nodes = [make_node(f"n{i}") for i in range(100)]
-    calm, revision = world(args, *nodes, alone=True)
-    budget = TimeBudget(Ticking(cached_results.EVALUATION_SLICE_SECONDS / 30))
-    hasty = CycleContext(calm.cache, budget=budget)
-    cached_results._results_of.cache_clear()
-    outcomes = [cycle.decide(make_pod("p"), revision, hasty) for _ in range(4)]
-    outcome, left = outcomes.pop(), []
-    for ended in outcomes:
-        assert isinstance(ended, Diagnosis)
-        assert ended.code is Code.ERROR
-        before, _, after = ended.message.partition(" node(s) are left")
-        assert after
-        left.append(int(before.rpartition(" ")[2]))
-    assert left == sorted(left, reverse=True)
-    assert left[-1] < 20
+    calm, revision = world(args, *(make_node(f"n{i}") for i in range(100)), alone=True)
+    hasty = CycleContext(calm.cache, budget=TimeBudget(Ticking(ATTEMPT_SLICE_SECONDS / 8)))
+    with monkeypatch.context() as patch:
+        patch.setattr(cached_results, "evaluated", counting)
+        outcome, slices = decided(make_pod("p"), revision, hasty)
+    assert slices > 5
+    assert evaluations == {f"n{i}": 1 for i in range(100)}
     assert outcome == cycle.decide(make_pod("p"), revision, calm)
 
 
 def test_one_input_at_least_is_evaluated() -> None:
-    """However slow the machine is, each attempt gets on."""
+    """However slow the machine is, each slice gets on."""
     args = filtering("node.metadata.name != ''")
-    context, revision = world(args, *(make_node(f"n{i}") for i in range(5)))
-    cached_results._results_of.cache_clear()
-    context = CycleContext(context.cache, budget=TimeBudget(Ticking(1000)))
-    outcomes = [cycle.decide(make_pod("p"), revision, context) for _ in range(5)]
-    assert [type(outcome) for outcome in outcomes] == [Diagnosis] * 4 + [ScheduleResult]
+    context, revision = world(args, *(make_node(f"n{i}") for i in range(50)))
+    hasty = CycleContext(context.cache, budget=TimeBudget(Ticking(1000)))
+    prepared_and_asked = 4 * len(revision.deciders)
+    assert decided(make_pod("p"), revision, hasty)[1] <= 50 + prepared_and_asked
+
+
+@given(st.lists(st.lists(st.integers(0, 3), max_size=4), min_size=1, max_size=6), st.integers(1, 4))
+def test_slices_choose_the_same_victims(there: list[list[int]], most: int) -> None:
+    """A filter that reads what is requested is asked about nodes without their pods, too."""
+    args = filtering(f"node.requested.pods < {most}")
+    calm, revision = world(args, *(make_node(f"n{i}") for i in range(len(there))))
+    for i, priorities in enumerate(there):
+        for j, priority in enumerate(priorities):
+            pod = make_pod(f"v{i}-{j}", node=f"n{i}", priority=priority)
+            calm.cache.observe(pod, pod_requests(pod))
+    hasty = CycleContext(calm.cache, budget=TimeBudget(Ticking(ATTEMPT_SLICE_SECONDS)))
+    preemptor = make_pod("p", priority=3)
+    assert decided(preemptor, revision, hasty)[0] == decided(preemptor, revision, calm)[0]
 
 
 def test_too_many_answers_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:

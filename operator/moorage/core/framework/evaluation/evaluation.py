@@ -117,7 +117,6 @@ class Evaluation:
         """Whether one of them may be unable to judge a node."""
         self._active_scores: list[tuple[str, ScoreResult]] = []
         self._normalized: list[PluginResult] = []
-        self._resumable: list[tuple[str, ScoreResult]] = []
         self._score_fault = SUCCESS
         """What preScore said, where a plugin failed there."""
         self._scored_for: tuple[tuple[str, int], list[int]] = STALE
@@ -168,9 +167,6 @@ class Evaluation:
         if self._score_fault is not SUCCESS:
             return self._score_fault
         changed = self._score_follower.refresh(snapshot)
-        for name, part in self._resumable:
-            if why := part.unfinished:
-                return error_status(f'running Score plugin "{name}": {why}')
         now_for = self._own_nomination, [result.refresh_count for result in self._normalized]
         heeded, self._scored_for = self._scored_for == now_for, now_for
         if heeded and changed is not None and totals.size >= nodes.live.size:
@@ -242,7 +238,6 @@ class Evaluation:
             (name, part) for name, part in self.scores.items() if part.result.applies
         ]
         self._normalized = [part.result for _, part in self._active_scores if part.normalizes]
-        self._resumable = [(name, part) for name, part in self._active_scores if part.resumes]
         self._score_fault = next(
             (
                 error_status(f'running PreScore plugin "{name}": {status.message}')

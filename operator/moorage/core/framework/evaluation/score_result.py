@@ -9,7 +9,6 @@ from moorage.core.framework.evaluation.plugin_result import PluginResult
 from moorage.core.framework.interfaces import (
     FeasibleScorePlugin,
     NodeScores,
-    ResumableScorePlugin,
     ScoreExtensions,
     is_a,
 )
@@ -21,11 +20,9 @@ class ScoreResult:
     __slots__ = (
         "_feasible",
         "_normalizing",
-        "_resumable",
         "normalized",
         "normalizes",
         "result",
-        "resumes",
         "weight",
     )
 
@@ -36,18 +33,8 @@ class ScoreResult:
         self.normalized: npt.NDArray[np.int64] | None = None
         self._feasible = plugin if is_a(plugin, FeasibleScorePlugin) else None
         self._normalizing = plugin if is_a(plugin, ScoreExtensions) else None
-        self._resumable = plugin if is_a(plugin, ResumableScorePlugin) else None
         self.normalizes = self._feasible is not None or self._normalizing is not None
         """Whether scores mean something only beside each other."""
-        self.resumes = self._resumable is not None
-        """Whether they may come in several attempts."""
-
-    @property
-    def unfinished(self) -> str:
-        """Why the scores are not complete, "" when they are."""
-        if self._resumable is None:
-            return ""
-        return self._resumable.unfinished(self.result.prepared.state)
 
     def score_feasible(self, feasible: npt.NDArray[np.intp]) -> NodeScores:
         """The plugin's raw scores of these rows, and its share of 0..100 for each."""

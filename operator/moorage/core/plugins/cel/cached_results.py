@@ -82,46 +82,32 @@ def _all_reads(programs: Iterable[CELProgram]) -> dict[str, frozenset[str] | Non
     return reads
 
 
-NOT_EVALUATED = -1
-"""The code of a node that was not looked at yet."""
-
-EVALUATION_SLICE_SECONDS = 0.025
-"""Seconds after which no further input is evaluated in one call."""
-
 _MAX_KEPT_RESULTS = 16384
-"""Distinct inputs, and distinct answers, that are remembered."""
+"""Distinct inputs, and distinct answers, that are remembered beside one for each node."""
 
 
 class CachedResults:
     """What a group says of nodes for one pod: each distinct input is evaluated once. A code is the
     place of an answer in ``found``.
 
-    ``version`` moves when codes that were given do not hold any more, as nodes were left out or
-    ``found`` became too long.
+    ``version`` moves when codes that were given do not hold any more, as ``found`` became too long.
     """
 
     def __init__(self, group: _Group, pod: Sequence[Any]) -> None:
         self.found: list[Any] = [None]
         self.version = 0
-        self.waiting = 0
-        """How many nodes the last call left out."""
+        self.full = False
+        """Whether there are too many answers to go on with."""
         self._group = group
         self._pod = dict(zip(group.pod.names, pod, strict=True))
         self._code_of: dict[Any, int] = {None: 0}
         self._known: dict[bytes, int] = {}
 
-    @property
-    def full(self) -> bool:
-        """Whether there are too many answers to go on with."""
-        return len(self.found) > _MAX_KEPT_RESULTS
-
     def codes(self, snapshot: Snapshot, rows: Rows, point: ExtensionPoint) -> Codes:
-        """The code of each row; 0 for rows without a node."""
+        """The code of each row; 0 for rows without a node. Raises OutOfTime."""
         nodes = snapshot.nodes
         which = range(*rows.indices(nodes.rows)) if isinstance(rows, slice) else rows.tolist()
-        codes, learned = np.zeros(len(which), np.int64), 0
-        is_over = snapshot.budget.timer(EVALUATION_SLICE_SECONDS)
-        self.waiting = 0
+        codes = np.zeros(len(which), np.int64)
         for i, row in enumerate(which):
             node = nodes.nodes[row]
             if node is None:
@@ -129,35 +115,39 @@ class CachedResults:
             values = self._group.node.values(node, nodes, row)
             code = self._known.get(key := encode(values))
             if code is None:
-                if learned and is_over():
-                    codes[i:] = NOT_EVALUATED
-                    self.waiting = int(np.count_nonzero(nodes.live[rows][i:]))
-                    break
                 code = self._learn(key, values, lambda: snapshot.expression_failed(NAME, point))
-                learned += 1
+                snapshot.budget.check()
             codes[i] = code
-        if self.waiting or self.full:
+        # only now, and never for one look at all nodes: an attempt that is broken off and begun
+        # again must find what it has learned
+        most = nodes.rows + _MAX_KEPT_RESULTS
+        if len(self._known) > most:
+            self._known.clear()
+        if len(self.found) > most:
+            self.full = True
             self.version += 1
         return codes
 
     def passes(self, node: Node) -> bool:
         """Whether it would do, were it in the table."""
         values = self._group.node.values(node, None, -1)
-        code = self._known.get(key := encode(values))
-        return (self._learn(key, values, lambda: None) if code is None else code) == 0
+        code = self._known.get(encode(values))
+        return (
+            (self._judge(self._given(values), lambda: None) is None) if code is None else not code
+        )
 
     def _learn(self, key: bytes, values: Sequence[Any], failed: Callable[[], None]) -> int:
-        answer = self._judge(
-            {**self._pod, **dict(zip(self._group.node.names, values, strict=True))}, failed
-        )
+        answer = self._judge(self._given(values), failed)
         code = self._code_of.get(answer)
         if code is None:
             code = self._code_of[answer] = len(self.found)
             self.found.append(answer)
-        if len(self._known) >= _MAX_KEPT_RESULTS:
-            self._known.clear()
         self._known[key] = code
         return code
+
+    def _given(self, values: Sequence[Any]) -> dict[str, Any]:
+        """The variables: the pod's, and these of a node."""
+        return {**self._pod, **dict(zip(self._group.node.names, values, strict=True))}
 
     def _judge(self, values: Mapping[str, Any], failed: Callable[[], None]) -> Any:
         """The first filter that is not true: its place, and the error if there was one."""

@@ -6,8 +6,7 @@ worst feasible node has 0 and the best 100; where it fails it counts as 0. The p
 mean of them by weight. docs/cel.md has the variables, and examples.
 
 Cost: 5 to 10 µs for each expression and distinct input: nodes that are alike in all that the
-expressions read are looked at once. What takes longer than 25 ms is broken off: the attempt ends
-with an error, and the next one goes on from there.
+expressions read are looked at once.
 """
 
 from __future__ import annotations
@@ -42,7 +41,6 @@ from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
 from moorage.core.plugins.cel.arguments import NAME, CELArgs
 from moorage.core.plugins.cel.cached_results import (
-    NOT_EVALUATED,
     CachedResults,
     CachedScores,
     cached_results,
@@ -57,11 +55,6 @@ FALSE_UNTIL_CHANGED = Reason("ExpressionFalseNow", "{}", Code.UNSCHEDULABLE)
 FAILED = Reason(
     "ExpressionFailed", "node(s) on which the CEL filter {}", Code.UNSCHEDULABLE_AND_UNRESOLVABLE
 )
-UNFINISHED = Reason(
-    "ExpressionsUnfinished",
-    "the expressions took long, and {} node(s) are left for the next attempt",
-    Code.ERROR,
-)
 
 
 # ---- the plugin ----------------------------------------------------------------------------------
@@ -72,8 +65,7 @@ class CEL:
     """Passes nodes of which all filters are true; scores by the weighted mean of the scores."""
 
     name: ClassVar[str] = NAME
-    reasons: ClassVar[tuple[Reason, ...]] = (FALSE, FALSE_UNTIL_CHANGED, FAILED, UNFINISHED)
-    may_fail: ClassVar[bool] = True
+    reasons: ClassVar[tuple[Reason, ...]] = (FALSE, FALSE_UNTIL_CHANGED, FAILED)
 
     args: CELArgs = dataclasses.field(default_factory=CELArgs)
 
@@ -138,8 +130,6 @@ class CEL:
 
     def explain(self, state: CachedResults, code: int) -> Why:
         """That filter's message, or the error."""
-        if code == NOT_EVALUATED:
-            return ((UNFINISHED, str(state.waiting)),)
         place, error = state.found[code]
         one = self.args.filters[place]
         if error:
@@ -157,10 +147,6 @@ class CEL:
     def score(self, state: CachedScores, snapshot: Snapshot, rows: Rows) -> Scores:
         """Not scores yet, but rows of the state's table."""
         return state.codes(snapshot, rows, ExtensionPoint.SCORE)
-
-    def unfinished(self, state: CachedScores) -> str:
-        """Why there are nodes without a score."""
-        return UNFINISHED.text.replace("{}", str(state.waiting)) if state.waiting else ""
 
     def normalize_score(self, state: CachedScores, raw: Scores) -> Scores:
         """Each expression's numbers within 0..100, and their weighted mean, rounded down."""
