@@ -52,10 +52,19 @@ class _Certificates:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Question:
-    """What is sent, and how many bytes the answer may have."""
+    """What is sent to an extender, and how many bytes the answer may have."""
 
+    extender: Extender
+    verb: str
     body: bytes
     max_answer_bytes: int
+    repeatable: bool = True
+    """Whether it may be put twice, where a kept connection turns out dead."""
+
+    @property
+    def url(self) -> str:
+        """Where it goes."""
+        return f"{self.extender.url.rstrip('/')}/{self.verb}"
 
 
 class HttpExtenderClient:
@@ -79,81 +88,38 @@ class HttpExtenderClient:
         self, extender: Extender, pod: bytes, nodes: CandidateNodes
     ) -> ExtenderFilterResult:
         """Which of the nodes pass; an extender that names none lets none pass."""
-        body = _arguments(extender, pod, nodes)
+        question = _question(extender, extender.filter_verb, _arguments(extender, pod, nodes))
         return await self._ask(
-            extender,
-            extender.filter_verb,
-            body,
-            lambda text: _filter_result(_fields(text), extender, nodes),
+            question, lambda text: _filter_result(_fields(text), extender, nodes)
         )
 
     async def prioritize(
         self, extender: Extender, pod: bytes, nodes: CandidateNodes
     ) -> Sequence[tuple[str, int]]:
         """Pairs of a node's name and its priority."""
-        body = _arguments(extender, pod, nodes)
-        return await self._ask(
-            extender, extender.prioritize_verb, body, lambda text: _pairs(text, len(nodes.names))
-        )
+        question = _question(extender, extender.prioritize_verb, _arguments(extender, pod, nodes))
+        return await self._ask(question, lambda text: _pairs(text, len(nodes.names)))
 
     async def preempt(
         self, extender: Extender, pod: bytes, victims: Mapping[str, NodeVictims]
     ) -> Mapping[str, MetaVictims]:
         """What it makes of the victims; the answer always names pods by UID."""
-        capable = extender.node_cache_capable
-        proposed = {
-            node: {
-                "Pods": [
-                    {"UID": uid} if capable else msgspec.Raw(text)
-                    for uid, text in proposal.pods.items()
-                ],
-                "NumPDBViolations": proposal.num_pdb_violations,
-            }
-            for node, proposal in victims.items()
-        }
-        named = {
-            "NodeNameToVictims": None if capable else proposed,
-            "NodeNameToMetaVictims": proposed if capable else None,
-        }
+        body = _preemption_arguments(extender, pod, victims)
         asked = len(victims) + sum(len(proposal.pods) for proposal in victims.values())
-        body = {"Pod": msgspec.Raw(pod), **named}
-        return await self._ask(
-            extender, extender.preempt_verb, body, lambda text: _meta_victims_by_node(text, asked)
-        )
+        question = _question(extender, extender.preempt_verb, body)
+        return await self._ask(question, lambda text: _meta_victims_by_node(text, asked))
 
     async def bind(self, extender: Extender, pod: PodRef, node: str) -> None:
         """Have it bind the pod; whatever it answers but a plain yes, it may have done so."""
         body = {"PodName": pod.name, "PodNamespace": pod.namespace, "PodUID": pod.uid, "Node": node}
-        await self._ask(
-            extender, extender.bind_verb, body, lambda text: _no_error(_fields(text)), again=False
-        )
+        question = _question(extender, extender.bind_verb, body, repeatable=False)
+        await self._ask(question, lambda text: _no_error(_fields(text)))
 
     # ---- asking ----------------------------------------------------------------------------------
 
-    async def _ask(
-        self,
-        extender: Extender,
-        verb: str,
-        body: Mapping[str, Any],
-        read: Callable[[bytes], T],
-        *,
-        again: bool = True,
-    ) -> T:
-        """The answer as ``read`` understands it. ``again``: a question may be put twice, where a
-        kept connection turns out dead.
-        """
-        url = f"{extender.url.rstrip('/')}/{verb}"
-        question = msgspec.json.encode(body)
-        room = MIN_ANSWER_BYTES_ALLOWED + 2 * (len(question) - len(bytes(body.get("Pod", b""))))
-        try:
-            async with asyncio.timeout(extender.timeout):
-                text = await self._send(extender, verb, url, _Question(question, room), again=again)
-        except TimeoutError as error:
-            raise _error(f'Post "{url}": no answer within {extender.timeout:g} s') from error
-        except aiohttp.ClientError as error:
-            sent = not isinstance(error, aiohttp.ClientConnectorError | aiohttp.InvalidURL)
-            what = f'Post "{url}": {str(error) or type(error).__name__}'
-            raise _error(what, sent=sent) from error
+    async def _ask(self, question: _Question, read: Callable[[bytes], T]) -> T:
+        """The answer as ``read`` understands it."""
+        text = await self._answer(question)
         try:
             if len(text) <= LONG_ANSWER_BYTES:
                 return read(text)
@@ -161,26 +127,36 @@ class HttpExtenderClient:
                 await asyncio.sleep(0)
                 return read(text)
         except DECODE_ERRORS as error:
-            what = f"the answer of {verb} by extender at URL {url} cannot be read: {error}"
-            raise _error(what) from error
+            whose = f"the answer of {question.verb} by extender at URL {question.url}"
+            raise _error(f"{whose} cannot be read: {error}") from error
 
-    async def _send(
-        self, extender: Extender, verb: str, url: str, question: _Question, *, again: bool
-    ) -> bytes:
-        """The body of a 200. A handshake that fails is tried again with the certificates as they
-        are now.
-        """
+    async def _answer(self, question: _Question) -> bytes:
+        """The body of a 200, within the extender's time."""
+        request, timeout = f'Post "{question.url}"', question.extender.timeout
         try:
-            return await self._post(extender, verb, url, question)
+            async with asyncio.timeout(timeout):
+                return await self._send(question)
+        except TimeoutError as error:
+            raise _error(f"{request}: no answer within {timeout:g} s") from error
+        except aiohttp.ClientError as error:
+            sent = not isinstance(error, aiohttp.ClientConnectorError | aiohttp.InvalidURL)
+            text = f"{request}: {str(error) or type(error).__name__}"
+            raise _error(text, sent=sent) from error
+
+    async def _send(self, question: _Question) -> bytes:
+        """A handshake that fails is tried again with the certificates as they are now."""
+        try:
+            return await self._post(question)
         except aiohttp.ClientSSLError:
-            if self._certificates.pop(_identity(extender), None) is None:
+            if self._certificates.pop(_identity(question.extender), None) is None:
                 raise
         except aiohttp.ServerDisconnectedError:
-            if not again:
+            if not question.repeatable:
                 raise
-        return await self._post(extender, verb, url, question)
+        return await self._post(question)
 
-    async def _post(self, extender: Extender, verb: str, url: str, question: _Question) -> bytes:
+    async def _post(self, question: _Question) -> bytes:
+        extender, verb, url = question.extender, question.verb, question.url
         options: dict[str, Any] = {"data": question.body, "allow_redirects": False}
         if url.lower().startswith("https:"):
             options["ssl"] = await self._context(extender)
@@ -188,15 +164,13 @@ class HttpExtenderClient:
         async with self._http().post(url, **options) as response:
             if response.status != 200:
                 raise _error(f"failed {verb} with extender at URL {url}, code {response.status}")
-            room = question.max_answer_bytes
-            parts: list[bytes] = []
+            answer = bytearray()
             async for part in response.content.iter_any():
-                parts.append(part)
-                room -= len(part)
-                if room < 0:
+                answer += part
+                if len(answer) > question.max_answer_bytes:
                     response.close()
                     raise _error(f"the answer of {verb} by extender at URL {url} is too long")
-            return b"".join(parts)
+            return bytes(answer)
 
     def _http(self) -> aiohttp.ClientSession:
         """The session, made when it is needed: most installations have no extenders."""
@@ -234,10 +208,9 @@ class HttpExtenderClient:
 
 
 def _context_of(extender: Extender, secret: Mapping[str, bytes]) -> ssl.SSLContext:
-    """The context that a Secret gives: ca.crt, and tls.crt with tls.key for a client
-    certificate.
-    """
+    """The context that a Secret gives: ca.crt, and for a client certificate tls.crt and tls.key."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    what = f"extender {extender.url}: Secret {extender.secret!r}"
     try:
         if extender.insecure:
             context.check_hostname = False
@@ -245,14 +218,12 @@ def _context_of(extender: Extender, secret: Mapping[str, bytes]) -> ssl.SSLConte
         elif "ca.crt" in secret:
             context.load_verify_locations(cadata=secret["ca.crt"].decode("ascii"))
         else:
-            text = f"extender {extender.url}: Secret {extender.secret!r} has no ca.crt"
-            raise _error(text, sent=False)
+            raise _error(f"{what} has no ca.crt", sent=False)
         if "tls.crt" in secret or "tls.key" in secret:
             pem = secret.get("tls.crt", b"") + b"\n" + secret.get("tls.key", b"")
             load_certificate(context, pem)
     except (OSError, ValueError) as error:
-        text = f"extender {extender.url}: Secret {extender.secret!r} cannot be used: {error}"
-        raise _error(text, sent=False) from error
+        raise _error(f"{what} cannot be used: {error}", sent=False) from error
     return context
 
 
@@ -267,6 +238,14 @@ def _error(text: str, sent: bool = True) -> EdgeError:
     return Retryable(text, outcome_unknown=sent)
 
 
+def _question(
+    extender: Extender, verb: str, body: Mapping[str, Any], *, repeatable: bool = True
+) -> _Question:
+    text = msgspec.json.encode(body)
+    room = MIN_ANSWER_BYTES_ALLOWED + 2 * (len(text) - len(bytes(body.get("Pod", b""))))
+    return _Question(extender, verb, text, room, repeatable)
+
+
 def _arguments(extender: Extender, pod: bytes, nodes: CandidateNodes) -> dict[str, Any]:
     names = list(nodes.names) if extender.node_cache_capable else None
     whole = (
@@ -275,6 +254,27 @@ def _arguments(extender: Extender, pod: bytes, nodes: CandidateNodes) -> dict[st
         else None
     )
     return {"Pod": msgspec.Raw(pod), "Nodes": whole, "NodeNames": names}
+
+
+def _preemption_arguments(
+    extender: Extender, pod: bytes, victims: Mapping[str, NodeVictims]
+) -> dict[str, Any]:
+    capable = extender.node_cache_capable
+    proposed = {node: _victims(proposal, capable) for node, proposal in victims.items()}
+    return {
+        "Pod": msgspec.Raw(pod),
+        "NodeNameToVictims": None if capable else proposed,
+        "NodeNameToMetaVictims": proposed if capable else None,
+    }
+
+
+def _victims(proposal: NodeVictims, capable: bool) -> dict[str, Any]:
+    """As Victims, or as MetaVictims for an extender that knows the pods."""
+    pods = proposal.pods.items()
+    return {
+        "Pods": [{"UID": uid} if capable else msgspec.Raw(text) for uid, text in pods],
+        "NumPDBViolations": proposal.num_pdb_violations,
+    }
 
 
 def _read(text: bytes | msgspec.Raw, kind: type[T]) -> T:
