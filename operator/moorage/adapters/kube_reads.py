@@ -17,7 +17,7 @@ from moorage.core.objects.resource_claims import ResourceClaim
 from moorage.ports import quarantine_record
 from moorage.ports.clock import Clock
 from moorage.ports.errors import NotFound, Retryable
-from moorage.ports.http_calls import HttpCall, HttpSession
+from moorage.ports.http_calls import HttpCall, HttpSession, next_page
 from moorage.ports.kube import (
     INSTALLATION_LABEL,
     LIVE_PODS,
@@ -314,10 +314,8 @@ class HttpKubeReader:
         kind: type[_Places | _Whole | _RevisionList],
         limit: int = PAGE_SIZE,
     ) -> AsyncIterator[Any]:
-        """All objects of a list, by pages of this kind.
-
-        A list that takes so long that the API server forgets where it was is an error
-        (ResourceExpired).
+        """All objects of a list, by pages of this kind. Raises ResourceExpired where it takes so
+        long that the API server forgets where it was.
         """
         token = ""
         while True:
@@ -325,11 +323,8 @@ class HttpKubeReader:
             page = await self._get(f"{path}?{asked}", kind)
             for item in page.items or ():
                 yield item
-            before, token = token, page.metadata.continue_ or ""
-            if not token:
+            if not (token := next_page(path, token, page.metadata.continue_ or "")):
                 return
-            if token == before:
-                raise Retryable(f"{path}: the list goes round: a page names itself as the next one")
 
     async def _named(self, path: str, name: str, kind: type[T]) -> T | None:
         """The object of this name, by a list of it alone: an empty one says that it is not there,

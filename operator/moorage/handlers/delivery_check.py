@@ -26,7 +26,7 @@ from moorage.api.json_depth import parseable
 from moorage.handlers.deliveries import Deliveries, ObjectListing, version_of
 from moorage.ports.clock import Clock
 from moorage.ports.errors import EdgeError, NotFound, Retryable
-from moorage.ports.http_calls import HttpCall, HttpSession
+from moorage.ports.http_calls import HttpCall, HttpSession, next_page
 from moorage.ports.repeated_logs import once_per_failure
 from moorage.ports.retrying import Backoff, retrying
 
@@ -153,17 +153,13 @@ class DeliveryCheck:
             page = urllib.parse.urlencode({**query, **({"continue": token} if token else {})})
             path = f"{self._base}/{kind.plural}?{page}"
             body = await self._session.call(HttpCall("GET", path, accept=accept))
-            before = token
             try:
-                page_objects, version, token = _page(body)
+                page_objects, version, following = _page(body)
             except (ValueError, TypeError, KeyError, AttributeError) as error:
                 raise Retryable(f"GET {path}: not a list: {error!r}: {body[:200]!r}") from error
             objects |= page_objects
-            if not token:
+            if not (token := next_page(f"GET {path}", token, following)):
                 return ObjectListing(version, objects)
-            if token == before:
-                text = "the list goes round: a page names itself as the next one"
-                raise Retryable(f"GET {path}: {text}")
 
 
 def _page(body: bytes) -> tuple[dict[str, Any], int, str]:

@@ -65,10 +65,18 @@ class HttpSession(Protocol):
         """
 
 
-def error_from_response(request: str, code: int, body: bytes, retry_after: str = "") -> EdgeError:
-    """The error for an answer that is no 2xx: its HTTP code, its body (a metav1.Status or anything)
-    and its Retry-After.
+def next_page(request: str, page: str, following: str) -> str:
+    """The page that follows this one of a list; both are named by their tokens, "" is the first and
+    none. Raises Retryable for a page that names itself, as the list would have no end.
     """
+    if following and following == page:
+        text = "the list goes round: a page names itself as the next one"
+        raise Retryable(f"{request}: {text}")
+    return following
+
+
+def error_from_response(request: str, code: int, body: bytes, retry_after: str = "") -> EdgeError:
+    """The error for an answer that is no 2xx. Its body is a metav1.Status, or anything."""
     status = _status(body)
     details = _of(dict, status.get("details"))
     reason = _of(str, status.get("reason"))[:100]

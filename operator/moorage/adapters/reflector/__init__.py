@@ -32,6 +32,7 @@ from moorage.adapters.reflector.messages import (
     ERROR_EVENT,
     EVENT_OUTLINE,
     ListPage,
+    WatchStatus,
     read_page,
 )
 from moorage.adapters.reflector.pacing import WorkSlice
@@ -41,7 +42,7 @@ from moorage.api.json_depth import shallow
 from moorage.ports.clock import Clock
 from moorage.ports.errors import EdgeError, NotFound, ResourceExpired, Retryable
 from moorage.ports.guards import FAULTS, log_bug
-from moorage.ports.http_calls import HttpCall, HttpSession, error_from_response
+from moorage.ports.http_calls import HttpCall, HttpSession, error_from_response, next_page
 from moorage.ports.kube import ReflectorSink
 from moorage.ports.repeated_logs import once_per_failure
 from moorage.ports.retrying import Backoff, retrying
@@ -198,9 +199,7 @@ class Reflector(Generic[T]):
             self._waiters.discard(waiter)
 
     async def _current_version(self) -> str | None:
-        """The resource's version now, by a consistent read, however long that takes; None where the
-        API server does not have it.
-        """
+        """The version now, read consistently, however long that takes; None: no such resource."""
 
         async def read() -> str | None:
             try:
@@ -245,10 +244,8 @@ class Reflector(Generic[T]):
         try:
             while coming is not None:
                 page = await coming
-                before, token = token, page.metadata.continue_ or ""
-                if token and token == before:
-                    text = "the list goes round: a page names itself as the next one"
-                    raise Retryable(f"GET {self._list_watch.path}: {text}")
+                following = page.metadata.continue_ or ""
+                token = next_page(f"GET {self._list_watch.path}", token, following)
                 coming = asyncio.create_task(self._get_page(token)) if token else None
                 yield page
         finally:
@@ -324,17 +321,13 @@ class Reflector(Generic[T]):
                     await pace.rest()
 
     def _line(self, line: bytes) -> None:
-        """One event. BOOKMARK and ERROR are told apart first, as their objects would not decode as
-        what is watched.
-        """
+        """One event. Objects of BOOKMARK and ERROR would not decode as what is watched."""
         try:
             if line.startswith(b'{"type":"BOOKMARK"'):
                 self._advance(BOOKMARK.decode(line).object.metadata.resource_version)
                 return
             if line.startswith(b'{"type":"ERROR"'):
-                status = ERROR_EVENT.decode(line).object
-                body, what = msgspec.json.encode(status), f"watch {self._list_watch.path}"
-                raise error_from_response(what, status.code or 500, body)
+                raise self._reported(ERROR_EVENT.decode(line).object)
             event = self._decode_event(line)
         except RecursionError:
             self._line(shallow(line))
@@ -342,11 +335,13 @@ class Reflector(Generic[T]):
         except DECODE_ERRORS as error:
             self._advance(self._undecodable_line(line, error))
             return
-        if event.type == "DELETED":
-            self._sink.delete(event.object)
-        else:
-            self._sink.put(event.object)
+        deliver = self._sink.delete if event.type == "DELETED" else self._sink.put
+        deliver(event.object)
         self._advance(event.object.metadata.resource_version)
+
+    def _reported(self, status: WatchStatus) -> EdgeError:
+        request = f"watch {self._list_watch.path}"
+        return error_from_response(request, status.code or 500, msgspec.json.encode(status))
 
     def _undecodable_line(self, line: bytes, error: Exception) -> str:
         """An event whose object does not decode; returns its version, "" when that cannot be read
