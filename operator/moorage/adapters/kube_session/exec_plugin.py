@@ -15,7 +15,7 @@ import json
 import logging
 import os
 import signal
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 log = logging.getLogger(__name__)
@@ -80,35 +80,49 @@ async def _run(words: list[str], environment: Mapping[str, str]) -> tuple[bytes,
     """Stdout, stderr and exit status. Raises OSError, TimeoutError; what it started has ended
     then.
     """
+    process = await _started(words, environment)
+    ends = filter(None, (process.stdout, process.stderr))
+    written = [asyncio.create_task(_beginning(end)) for end in ends]
+    try:
+        with _logged_when_slow(words[0]):
+            if (await asyncio.wait(written, timeout=MAX_RUN_SECONDS))[1]:
+                raise TimeoutError
+            stdout, stderr = (end.result() for end in written)
+            if len(stdout) > MAX_OUTPUT_BYTES:
+                raise ValueError(f"its answer is longer than {MAX_OUTPUT_BYTES} bytes")
+            async with asyncio.timeout(MAX_RUN_SECONDS):
+                return stdout, stderr, await process.wait()
+    finally:
+        await _end(process, written)
+
+
+async def _started(words: list[str], environment: Mapping[str, str]) -> asyncio.subprocess.Process:
+    """The program, in a process group of its own."""
     pipe, nothing = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
-    process = await asyncio.create_subprocess_exec(
+    return await asyncio.create_subprocess_exec(
         *words, env=environment, stdin=nothing, stdout=pipe, stderr=pipe, start_new_session=True
     )
+
+
+@contextlib.contextmanager
+def _logged_when_slow(command: str) -> Iterator[None]:
     text = "the exec plugin %s has not answered for %g s; it is waited for up to %g s"
     notice = asyncio.get_running_loop().call_later(
-        SLOW_SECONDS, log.warning, text, words[0], SLOW_SECONDS, MAX_RUN_SECONDS
+        SLOW_SECONDS, log.warning, text, command, SLOW_SECONDS, MAX_RUN_SECONDS
     )
-    written = [
-        asyncio.create_task(_beginning(end))
-        for end in (process.stdout, process.stderr)
-        if end is not None
-    ]
     try:
-        if (await asyncio.wait(written, timeout=MAX_RUN_SECONDS))[1]:
-            raise TimeoutError
-        stdout, stderr = (end.result() for end in written)
-        if len(stdout) > MAX_OUTPUT_BYTES:
-            raise ValueError(f"its answer is longer than {MAX_OUTPUT_BYTES} bytes")
-        async with asyncio.timeout(MAX_RUN_SECONDS):
-            return stdout, stderr, await process.wait()
+        yield
     finally:
         notice.cancel()
-        with contextlib.suppress(ProcessLookupError):
-            # also what it has left behind, which holds our pipes open
-            os.killpg(process.pid, signal.SIGKILL)
-        await process.wait()
-        for end in (await asyncio.wait(written, timeout=KILLED_SECONDS))[1]:
-            end.cancel()
+
+
+async def _end(process: asyncio.subprocess.Process, written: list[asyncio.Task[bytes]]) -> None:
+    """End the program, also what it has left behind, which holds our pipes open."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    await process.wait()
+    for end in (await asyncio.wait(written, timeout=KILLED_SECONDS))[1]:
+        end.cancel()
 
 
 async def _beginning(stream: asyncio.StreamReader) -> bytes:
@@ -134,26 +148,28 @@ def _environment(config: Mapping[str, Any]) -> dict[str, str]:
 
 def _credential(stdout: bytes, version: str) -> Credential:
     """What an answer holds. Raises ValueError."""
+    answer = _parsed(stdout)
+    status = answer.get("status")
+    if answer.get("kind") != "ExecCredential" or not isinstance(status, dict):
+        raise ValueError("its answer is no ExecCredential with a status")
+    if (given := answer.get("apiVersion")) != version:
+        raise ValueError(f"its answer has apiVersion {given}, the kubeconfig asks for {version}")
+    names = ("token", "clientCertificateData", "clientKeyData", "expirationTimestamp")
+    token, certificate, key, until = (str(status.get(name) or "") for name in names)
+    if not token and not (certificate and key):
+        raise ValueError(_NO_CREDENTIAL)
+    expires = datetime.datetime.fromisoformat(until) if until else None
+    return Credential(token, certificate, key, expires and expires.astimezone(datetime.UTC))
+
+
+def _parsed(stdout: bytes) -> dict[str, Any]:
+    """An answer's JSON, {} where it is no object. Raises ValueError."""
     try:
         answer = json.loads(stdout)
     except ValueError as error:
         said = "" if stdout.lstrip()[:1] in (b"{", b"") else f": {_quoted(stdout)}"
         raise ValueError(f"its answer of {len(stdout)} bytes is no JSON: {error}{said}") from error
-    if (
-        not isinstance(answer, dict)
-        or answer.get("kind") != "ExecCredential"
-        or not isinstance(answer.get("status"), dict)
-    ):
-        raise ValueError("its answer is no ExecCredential with a status")
-    if answer.get("apiVersion") != version:
-        given = answer.get("apiVersion")
-        raise ValueError(f"its answer has apiVersion {given}, the kubeconfig asks for {version}")
-    names = ("token", "clientCertificateData", "clientKeyData", "expirationTimestamp")
-    token, certificate, key, until = (str(answer["status"].get(name) or "") for name in names)
-    if not token and not (certificate and key):
-        raise ValueError(_NO_CREDENTIAL)
-    expires = datetime.datetime.fromisoformat(until) if until else None
-    return Credential(token, certificate, key, expires and expires.astimezone(datetime.UTC))
+    return answer if isinstance(answer, dict) else {}
 
 
 def _quoted(written: bytes) -> str:
