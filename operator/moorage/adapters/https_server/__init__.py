@@ -18,7 +18,7 @@ import logging
 import os
 import socket
 from collections.abc import Callable
-from typing import cast
+from typing import Any, cast
 
 from aiohttp import web
 
@@ -112,9 +112,7 @@ class HttpsServer:
         return int(next(iter(self._listening)).getsockname()[1])
 
     async def run(self) -> None:
-        """Keep certificates and authorities up to date, for ever. Raises when the server has
-        stopped listening by a fault.
-        """
+        """Keep certificates and authorities up to date. Raises when a fault ended its listening."""
         while True:
             for task in self._listening.values():
                 if task.done():
@@ -155,17 +153,21 @@ class HttpsServer:
                     self._make_room()
                 await self._clock.sleep(FULL_SECONDS)
                 continue
-            if len(self._connections) >= MAX_CONNECTIONS:
-                self._make_room()
-            connection = ServerConnection(
-                self._http, self._certificates.context, self._refuse, self._forget
-            )
-            self._connections[connection] = welcome = asyncio.create_task(
-                self._welcome(connection, accepted), name="welcome"
-            )
-            welcome.add_done_callback(functools.partial(_welcomed, connection, accepted))
+            self._connect(accepted)
             if not number % LOT:
                 await asyncio.sleep(0)
+
+    def _connect(self, accepted: socket.socket) -> None:
+        """Begin a connection, in another's place where there are too many."""
+        if len(self._connections) >= MAX_CONNECTIONS:
+            self._make_room()
+        connection = ServerConnection(
+            self._http, self._certificates.context, self._refuse, self._forget
+        )
+        self._connections[connection] = welcome = asyncio.create_task(
+            self._welcome(connection, accepted), name="welcome"
+        )
+        welcome.add_done_callback(functools.partial(_welcomed, connection, accepted))
 
     async def _welcome(self, connection: ServerConnection, accepted: socket.socket) -> None:
         """Agree on TLS; from then on the connection goes by itself."""
@@ -249,13 +251,7 @@ async def _bound(address: str, port: int) -> list[socket.socket]:
     sockets: list[socket.socket] = []
     try:
         for family, place in places:
-            sockets.append(listening := socket.socket(family, socket.SOCK_STREAM))
-            listening.setblocking(False)
-            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            if family == socket.AF_INET6:
-                listening.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, len(places) > 1)
-            listening.bind(place)
-            listening.listen(BACKLOG)
+            sockets.append(_listening(family, place, alone=len(places) == 1))
     except OSError as error:
         for each in sockets:
             each.close()
@@ -263,6 +259,14 @@ async def _bound(address: str, port: int) -> list[socket.socket]:
         why = os.strerror(error.errno or 0).lower()
         raise OSError(error.errno, f"{where}: {why}") from error
     return sockets
+
+
+def _listening(family: socket.AddressFamily, place: Any, *, alone: bool) -> socket.socket:
+    """``alone``: it may take IPv4 as well, where it is one of IPv6."""
+    both = alone and family == socket.AF_INET6 and socket.has_dualstack_ipv6()
+    made = socket.create_server(place, family=family, backlog=BACKLOG, dualstack_ipv6=both)
+    made.setblocking(False)
+    return made
 
 
 async def _first_byte(accepted: socket.socket) -> bytes:

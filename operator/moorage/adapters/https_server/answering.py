@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import json
 import logging
 import ssl
@@ -72,7 +73,10 @@ class EndpointHandler:
             "/configz": lambda request: _sent(
                 request, _page(_json({"componentconfig": endpoints.configz()}), JSON)
             ),
-            **{f"/debug/{name}": _array(items) for name, items in endpoints.debug.items()},
+            **{
+                f"/debug/{name}": functools.partial(_send_array, items)
+                for name, items in endpoints.debug.items()
+            },
         }
         self.admitted: set[object] = set()
 
@@ -80,11 +84,10 @@ class EndpointHandler:
         """Answer and send; what is returned has been sent, and says whether the connection may
         stay.
         """
-        _, _, path = request.path.partition("/")
+        name, _, check = request.path.removeprefix("/").partition("/")
         try:
             if request.method not in ("GET", "HEAD"):
                 raise Denied(405, "only GET is allowed")
-            name, _, check = path.partition("/")
             if (health := self._health.get(name)) is not None:
                 return await _sent(request, health.answer(check, request))
             if (page := self._pages.get(request.path)) is None:
@@ -120,9 +123,7 @@ class _Health:
         self._checks = checks
 
     def answer(self, one: str, request: web.BaseRequest) -> web.Response:
-        """200 or 500, with a line per check where it was asked for or something is wrong. Raises
-        Denied.
-        """
+        """200 or 500, with a line per check where one fails or it is asked for. Raises Denied."""
         if one and one not in self._checks:
             raise Denied(404, "there is no such check")
         excluded = set(request.query.getall("exclude", []))
@@ -197,27 +198,23 @@ def _refusal(denied: Denied) -> web.Response:
     return web.Response(status=denied.status, text=f"{denied.text}\n", headers={**HEADERS, **more})
 
 
-def _array(items: ItemSource) -> Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]:
-    """Answers with the items as one JSON array, sent as they come."""
-
-    async def answer(request: web.BaseRequest) -> web.StreamResponse:
-        if request.method == "HEAD":
-            return await _sent(request, _page(b"", JSON))
-        response = web.StreamResponse(headers={**HEADERS, "Content-Type": JSON})
-        async with contextlib.aclosing(items()) as each:
-            first = await anext(each, None)  # what fails at once still gets a status of its own
-            await response.prepare(request)
-            waiting = bytearray(b"[" if first is None else b"[" + _json(first))
-            async for item in each:
-                waiting += b",\n" + _json(item)
-                if len(waiting) >= CHUNK_BYTES:
-                    await response.write(bytes(waiting))
-                    waiting.clear()
-        await response.write(bytes(waiting) + b"]\n")
-        await response.write_eof()
-        return response
-
-    return answer
+async def _send_array(items: ItemSource, request: web.BaseRequest) -> web.StreamResponse:
+    """Answer with the items as one JSON array, sent as they come."""
+    if request.method == "HEAD":
+        return await _sent(request, _page(b"", JSON))
+    response = web.StreamResponse(headers={**HEADERS, "Content-Type": JSON})
+    async with contextlib.aclosing(items()) as each:
+        first = await anext(each, None)  # what fails at once still gets a status of its own
+        await response.prepare(request)
+        waiting = bytearray(b"[" if first is None else b"[" + _json(first))
+        async for item in each:
+            waiting += b",\n" + _json(item)
+            if len(waiting) >= CHUNK_BYTES:
+                await response.write(bytes(waiting))
+                waiting.clear()
+    await response.write(bytes(waiting) + b"]\n")
+    await response.write_eof()
+    return response
 
 
 def _json(item: object) -> bytes:
