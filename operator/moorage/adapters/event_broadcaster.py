@@ -225,15 +225,19 @@ class EventBroadcaster:
                     self._queue.put_nowait(series)
             finally:
                 self._queue.task_done()
-            if again is not None:
+            if again is None:
+                failures = 0
+                self._settled(series)
+            else:
                 failures += 1
                 await self._clock.sleep(BACKOFF.seconds(failures, again))
-                continue
-            failures = 0
-            series.busy, series.since = False, None
-            self._unsent -= 1
-            if series.count > series.sent > 0:
-                self._submit(series)
+
+    def _settled(self, series: _Series) -> None:
+        """It was sent or given up; what was counted meanwhile is sent next."""
+        series.busy, series.since = False, None
+        self._unsent -= 1
+        if series.count > series.sent > 0:
+            self._submit(series)
 
     async def _send(self, series: _Series) -> Retryable | None:
         """Create or count on, once; why it is to be tried again, None when that is over."""
@@ -279,7 +283,7 @@ class EventBroadcaster:
 
     def _body(self, series: _Series) -> dict[str, Any]:
         event = series.event
-        body: dict[str, Any] = {
+        body = {
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
             "metadata": {"name": series.name, "namespace": event.regarding.namespace or "default"},
@@ -291,12 +295,10 @@ class EventBroadcaster:
             "regarding": _reference(event.regarding),
             "note": shortened_note(event.note),
             "type": "Warning" if event.warning else "Normal",
+            "related": _reference(event.related) if event.related is not None else None,
+            "series": _counted(series) if series.count > 1 else None,
         }
-        if event.related is not None:
-            body["related"] = _reference(event.related)
-        if series.count > 1:
-            body["series"] = _counted(series)
-        return body
+        return {field: value for field, value in body.items() if value is not None}
 
 
 def shortened_note(note: str) -> str:

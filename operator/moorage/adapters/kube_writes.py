@@ -276,22 +276,15 @@ class HttpKubeWriter:
         """Store it as a ControllerRevision, labelled by its profile and owned by it, so that it
         goes when the profile does.
         """
-        owner = {
-            "apiVersion": API_VERSION,
-            "kind": "SchedulerProfile",
-            "name": revision.profile,
-            "uid": revision.data["uid"],
-        }
-        metadata = {
-            "name": revision.name,
-            "labels": {PROFILE_LABEL: shortened(revision.profile)},
-            "annotations": {PROFILE_LABEL: revision.profile},
-            "ownerReferences": [owner],
-        }
         body = {
             "apiVersion": "apps/v1",
             "kind": "ControllerRevision",
-            "metadata": metadata,
+            "metadata": {
+                "name": revision.name,
+                "labels": {PROFILE_LABEL: shortened(revision.profile)},
+                "annotations": {PROFILE_LABEL: revision.profile},
+                "ownerReferences": [_owner(revision)],
+            },
             "revision": revision.number,
             "data": revision.data,
         }
@@ -330,6 +323,16 @@ class HttpKubeWriter:
                 guard=lambda: self._fence.check(f"{method} {path}"),
             )
         )
+
+
+def _owner(revision: StoredRevision) -> dict[str, Any]:
+    """An OwnerReference to the profile."""
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "SchedulerProfile",
+        "name": revision.profile,
+        "uid": revision.data["uid"],
+    }
 
 
 def _seen(meta: ObjectMeta) -> dict[str, Any]:

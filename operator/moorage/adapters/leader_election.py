@@ -178,10 +178,8 @@ class LeaderElector:
                     break
                 pause = self._times.retry_period if renewed else ATTEMPT_INTERVAL_SECONDS
         self._fence.close()
-        log.error(
-            "the lease is lost",
-            extra={"leader": self._observed.record.holder if self._observed else ""},
-        )
+        leader = self._observed.record.holder if self._observed else ""
+        log.error("the lease is lost", extra={"leader": leader})
 
     async def release(self) -> None:
         """Give the lease back. Where that fails it runs out by itself, which the log tells."""
@@ -244,36 +242,36 @@ class LeaderElector:
             if self._held and await self._renew():
                 return True
             await self._read_lease()
-            now, wall = self._clock.boottime(), self._clock.now()
-            lasting = self._times.lease_duration
-            record = claim(self._observed, self._identity, now, wall, lasting)
+            record = self._claim()
             if record is None:
                 return False
             self._claimed = True
             if self._observed is not None and self._observed.record.holder == self._identity:
                 return await self._renew()
-            self._record_late_writes()
-            sent = self._clock.boottime()
-            if self._observed is None:
-                version = await self._store.create(record)
-            else:
-                version = await self._store.replace(record, self._observed.version)
+            await self._take(record)
         except EdgeError as error:
             extra = once_per_failure(error, "lease ")
             log.warning("the lease was not acquired or renewed: %s", error, extra=extra)
             return False if isinstance(error, Refused) else None
-        self._won(record, version, sent)
         return True
+
+    def _claim(self) -> LeaseRecord | None:
+        now, wall = self._clock.boottime(), self._clock.now()
+        return claim(self._observed, self._identity, now, wall, self._times.lease_duration)
+
+    async def _take(self, record: LeaseRecord) -> None:
+        """Write our name where there was no lease, or none that still counts."""
+        self._record_late_writes()
+        sent = self._clock.boottime()
+        if self._observed is None:
+            version = await self._store.create(record)
+        else:
+            version = await self._store.replace(record, self._observed.version)
+        self._won(record, version, sent)
 
     async def _renew(self) -> bool:
         """Write our name anew where it stands; False when it stands there no longer."""
-        record = claim(
-            self._observed,
-            self._identity,
-            self._clock.boottime(),
-            self._clock.now(),
-            self._times.lease_duration,
-        )
+        record = self._claim()
         if record is None:
             return False
         sent = self._clock.boottime()

@@ -13,13 +13,14 @@ import ipaddress
 import logging
 import re
 import ssl
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
 from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from moorage.adapters.certificate_loading import load_certificate
@@ -192,39 +193,37 @@ def _signed_by_itself(names: Sequence[str], now: datetime.datetime) -> bytes:
         not_valid_before=now - datetime.timedelta(minutes=5),  # clients' clocks may be behind
         not_valid_after=now + LIFETIME,
     )
-    usages = {"digital_signature", "key_cert_sign"}
-    extensions: tuple[tuple[x509.ExtensionType, bool], ...] = (
-        # so that clients can be given it as their authority
-        (x509.BasicConstraints(ca=True, path_length=0), True),
-        (x509.KeyUsage(**{usage: usage in usages for usage in _USAGES}), True),
-        (x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), False),
-        (x509.SubjectAlternativeName([*map(_alternative, filter(_HOST.fullmatch, names))]), False),
-        (x509.SubjectKeyIdentifier.from_public_key(key.public_key()), False),
-    )
-    for extension, critical in extensions:
+    for extension, critical in _extensions(key.public_key(), names):
         builder = builder.add_extension(extension, critical)
-    form = (
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
-    )
-    return builder.sign(key, hashes.SHA256()).public_bytes(
-        serialization.Encoding.PEM
-    ) + key.private_bytes(*form)
+    certificate = builder.sign(key, hashes.SHA256()).public_bytes(Encoding.PEM)
+    return certificate + key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+
+
+def _extensions(
+    key: ec.EllipticCurvePublicKey, names: Sequence[str]
+) -> Iterator[tuple[x509.ExtensionType, bool]]:
+    """Each with whether it is critical."""
+    # so that clients can be given it as their authority
+    yield x509.BasicConstraints(ca=True, path_length=0), True
+    yield x509.KeyUsage(**{usage: usage in _USED_FOR for usage in _USAGES}), True
+    yield x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), False
+    hosts = filter(_HOST.fullmatch, names)
+    yield x509.SubjectAlternativeName([*map(_alternative, hosts)]), False
+    yield x509.SubjectKeyIdentifier.from_public_key(key), False
 
 
 _USAGES = (
-    *(
-        "digital_signature",
-        "content_commitment",
-        "key_encipherment",
-        "data_encipherment",
-        "key_agreement",
-    ),
-    *("key_cert_sign", "crl_sign", "encipher_only", "decipher_only"),
+    "digital_signature",
+    "content_commitment",
+    "key_encipherment",
+    "data_encipherment",
+    "key_agreement",
+    "key_cert_sign",
+    "crl_sign",
+    "encipher_only",
+    "decipher_only",
 )
-
-
+_USED_FOR = ("digital_signature", "key_cert_sign")
 _HOST = re.compile(r"[A-Za-z0-9._:-]{1,253}")
 
 

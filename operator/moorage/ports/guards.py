@@ -66,10 +66,8 @@ def guarded_listener(listener: Callable[P, object]) -> Callable[P, None]:
 
 
 async def run_restarting(what: str, part: Callable[[], Awaitable[None]], clock: Clock) -> None:
-    """Run the part; when something ends it, begin it anew after a pause. What it raises when it
-    cannot go on is raised here.
-
-    A cancellation that nobody asked for is a fault too.
+    """Run the part; when something ends it, begin it anew after a pause. A cancellation that nobody
+    asked for is a fault too. What it raises when it cannot go on is raised here.
     """
     failures = 0
     while True:

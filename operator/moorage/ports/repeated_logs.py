@@ -78,12 +78,10 @@ class RepeatedLogs:
             return True
         try:
             line = _without_references(record)
-        except Exception:  # noqa: BLE001 - see below
-            # its arguments do not fit it, which is told when it is written
+        except Exception:  # noqa: BLE001 - its arguments do not fit: told when it is written
             return False
-        self._logged[cause] = _LoggedCause(
-            line, FIRST_PERIOD_SECONDS, record.created + FIRST_PERIOD_SECONDS
-        )
+        until = record.created + FIRST_PERIOD_SECONDS
+        self._logged[cause] = _LoggedCause(line, FIRST_PERIOD_SECONDS, until)
         if len(self._logged) > MAX_CAUSES:
             self._logged.popitem(last=False)
         return False

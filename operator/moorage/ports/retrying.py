@@ -52,10 +52,8 @@ async def retrying(
     clock: Clock,
     on_failure: Callable[[EdgeError, float], None],
 ) -> T:
-    """The answer of the first attempt that has one, however long that takes.
-
-    ``on_failure`` gets the error of each of the others, and in how many seconds the next attempt
-    begins.
+    """The answer of the first attempt that has one, however long that takes. ``on_failure`` gets
+    each other's error, and in how many seconds the next attempt begins.
     """
     failures = 0
     while True:

@@ -8,12 +8,13 @@ Everything that these raise ends here, as ``ports.errors``.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import logging
 import socket
 import time
 import urllib.parse
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from typing import Any
 
 import aiohttp
@@ -186,22 +187,28 @@ class KubeSession:
         """
         if self._clock.boottime() >= self._credentials_due:
             await self._refresh(CREDENTIALS_WAIT_SECONDS)
-        url, started = self.server + path, time.perf_counter()
         try:
-            async with self._http.get(url, timeout=_STREAM_TIMEOUT, **self._options()) as response:
-                seconds = time.perf_counter() - started
-                self._observe(self._netloc, "GET", str(response.status), seconds)
-                if response.status != 200:
-                    raise await self._refused_stream(path, response)
-                try:
-                    yield b""
-                    async for chunk in response.content.iter_any():
-                        yield chunk
-                finally:
-                    _abandon(response)
+            async with self._opened(path) as response:
+                yield b""
+                async for chunk in response.content.iter_any():
+                    yield chunk
         except (aiohttp.ClientError, TimeoutError) as error:
             self._reread_soon(error)
             raise _error(f"GET {path}", error) from error
+
+    @contextlib.asynccontextmanager
+    async def _opened(self, path: str) -> AsyncIterator[aiohttp.ClientResponse]:
+        """A stream that the API server has granted. Raises EdgeError where it refuses."""
+        url, started = self.server + path, time.perf_counter()
+        async with self._http.get(url, timeout=_STREAM_TIMEOUT, **self._options()) as response:
+            seconds = time.perf_counter() - started
+            self._observe(self._netloc, "GET", str(response.status), seconds)
+            if response.status != 200:
+                raise await self._refused_stream(path, response)
+            try:
+                yield response
+            finally:
+                _abandon(response)
 
     async def _refused_stream(self, path: str, response: aiohttp.ClientResponse) -> EdgeError:
         if response.status == 401:

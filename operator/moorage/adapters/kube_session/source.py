@@ -7,6 +7,7 @@ from __future__ import annotations
 import base64
 import dataclasses
 import datetime
+import functools
 import re
 import urllib.parse
 from collections.abc import Awaitable, Callable
@@ -51,23 +52,24 @@ class KubeSource:
         configuration = client.Configuration()
         # The generated client would read ~/.netrc before every request.
         configuration.client_session_kwargs = {"trust_env": False}
-        loader = self._loader()
-
-        async def reload(refused: bool) -> None:
-            if isinstance(loader, _Kubeconfig) and refused:
-                loader.expires = None
-            loaded = loader.load_and_set(configuration) if loader is not None else None
-            if loaded is not None:
-                await loaded
-            if self.master:
-                configuration.host = self.master
-            _set_user_apart(configuration)
-
+        reload = functools.partial(self._reload, configuration, self._loader())
         try:
             await reload(False)
         except Exception as error:  # whatever the library meets in a file that a person wrote
             raise KubeconfigError(f"{self}: {error}") from error
         return configuration, reload
+
+    async def _reload(
+        self, configuration: client.Configuration, loader: Any, refused: bool
+    ) -> None:
+        if isinstance(loader, _Kubeconfig) and refused:
+            loader.expires = None
+        loaded = loader.load_and_set(configuration) if loader is not None else None
+        if loaded is not None:
+            await loaded
+        if self.master:
+            configuration.host = self.master
+        _set_user_apart(configuration)
 
     def _loader(self) -> Any:
         """kubernetes.aio's loader for the source; None when only an address is given."""

@@ -36,11 +36,8 @@ class ClientTrust:
         try:
             context = self._made()
         except (OSError, ValueError) as error:
-            log.warning(
-                "the certificates for the API server could not be read again: %s",
-                error,
-                extra=once_per_cause(f"trust {error}"),
-            )
+            text = "the certificates for the API server could not be read again: %s"
+            log.warning(text, error, extra=once_per_cause(f"trust {error}"))
             return False
         self.context, self._seen = context, found
         log.info("new connections to the API server use the newest certificates")
