@@ -19,6 +19,17 @@ def require_appliable(applied: Any, resource: APIResource) -> None:
     """Raises ApiError 400 for another object than this resource's, and for one that does not fit
     the schema (the API server says 500).
     """
+    _require_of_kind(applied, resource)
+    if errors := list(_errors(applied, resource.schema, "")):
+        metadata = applied.get("metadata")
+        about = metadata if isinstance(metadata, dict) else {}
+        name = f"{_text(about, 'namespace')}/{_text(about, 'name')}"
+        kind = f"{_group_version(resource.api_version)}, Kind={resource.kind}"
+        text = errors[0] if len(errors) == 1 else "\n  ".join(["errors:", *errors])
+        raise bad_request(f"failed to create typed patch object ({name}; {kind}): {text}")
+
+
+def _require_of_kind(applied: Any, resource: APIResource) -> None:
     if not isinstance(applied, dict):
         raise bad_request(f"error decoding YAML: {json_type(applied)} is no object")
     version, kind = _text(applied, "apiVersion"), _text(applied, "kind")
@@ -27,18 +38,6 @@ def require_appliable(applied: Any, resource: APIResource) -> None:
     metadata = applied.get("metadata")
     if isinstance(metadata, dict) and metadata.get("managedFields") is not None:
         raise bad_request("metadata.managedFields must be nil")
-    if errors := list(_errors(applied, resource.schema, "")):
-        about = metadata if isinstance(metadata, dict) else {}
-        name = (
-            f"{_text(about, 'namespace')}/{_text(about, 'name')}; {_group_version(version)}, "
-            f"Kind={kind}"
-        )
-        text = (
-            errors[0]
-            if len(errors) == 1
-            else "".join(["errors:", *(f"\n  {error}" for error in errors)])
-        )
-        raise bad_request(f"failed to create typed patch object ({name}): {text}")
 
 
 def _text(body: Mapping[str, Any], name: str) -> str:

@@ -140,21 +140,18 @@ def capped(entries: list[Entry]) -> list[Entry]:
     updaters = [entry for entry in arranged(entries) if entry["operation"] == UPDATE]
     excess, gone, buckets = len(updaters) - MAX_UPDATE_ENTRIES, [], dict[str, Entry]()
     for entry in updaters:
-        version = entry["apiVersion"]
         if excess <= 0:
             break
-        if version in buckets:
-            bucket = buckets[version]
-            together = union(bucket["fieldsV1"] or None, entry["fieldsV1"] or None)
-            buckets[version] = {**entry, "manager": ANCIENT, "fieldsV1": together}
-            buckets[version].pop("subresource", None)
-            excess -= 1
-        else:
-            buckets[version] = entry
+        bucket = buckets.get(entry["apiVersion"])
+        buckets[entry["apiVersion"]] = _together(bucket, entry) if bucket else entry
+        excess -= bucket is not None
         gone.append(entry)
-    if not gone:
-        return entries
-    return [
-        *(entry for entry in entries if not any(entry is one for one in gone)),
-        *buckets.values(),
-    ]
+    kept = [entry for entry in entries if not any(entry is one for one in gone)]
+    return [*kept, *buckets.values()]
+
+
+def _together(older: Entry, newer: Entry) -> Entry:
+    fields = union(older["fieldsV1"] or None, newer["fieldsV1"] or None)
+    together = {**newer, "manager": ANCIENT, "fieldsV1": fields}
+    together.pop("subresource", None)
+    return together

@@ -9,32 +9,24 @@ from typing import Any
 
 from towtank.managed_fields.field_sets import Fields, has_itself
 from towtank.managed_fields.schema_walk import applied_fields, declared, parts
-from towtank.model.schema_nodes import ANYTHING, SchemaNode
+from towtank.model.schema_nodes import SchemaNode
 
 
 def merged(live: Any, applied: Any, node: SchemaNode) -> Any:
     """The live value with what is applied; neither is changed."""
     theirs, ours = parts(live, node), parts(applied, node)
-    if applied is None and theirs:
-        return live
     if theirs is None or ours is None or type(live) is not type(applied):
-        return applied
+        return live if theirs and applied is None else applied
     if not ours:
         return live if theirs else applied
+    new = {
+        key: merged(theirs[key][0], value, kind) if key in theirs else value
+        for key, (value, kind) in ours.items()
+    }
     if isinstance(applied, dict):
-        changes = {
-            name: merged(live[name], value, node.child(name) or ANYTHING) if name in live else value
-            for name, value in applied.items()
-        }
-        return {**live, **changes}
-    items = node.items or ANYTHING
-    before = {key: value for key, (value, _) in theirs.items()}
-    after = {key: value for key, (value, _) in ours.items()}
+        return {**live, **{key[2:]: value for key, value in new.items()}}
     return [
-        merged(before[key], after[key], items)
-        if key in before and key in after
-        else after.get(key, before.get(key))
-        for key in _interleaved(list(before), list(after))
+        new[key] if key in new else theirs[key][0] for key in _interleaved(list(theirs), list(ours))
     ]
 
 
@@ -47,9 +39,8 @@ def _interleaved(before: list[str], after: list[str]) -> Iterator[str]:
     theirs = place.keys() - set(after)
     cursor = 0
     for key in after:
-        stop = place[shared[-1]] if shared else len(before)
-        if stop < cursor:  # it was further ahead, and has been passed
-            stop = len(before)
+        ahead = place[shared[-1]] if shared else -1
+        stop = ahead if ahead >= cursor else len(before)  # one further ahead has been passed
         yield from (other for other in before[cursor:stop] if other in theirs)
         cursor = max(cursor, stop)
         yield key
@@ -68,19 +59,15 @@ def pruned(value: Any, node: SchemaNode, last: Fields, owned: Fields | None) -> 
         return value
     kept: dict[str, Any] = {}
     for key, (child, kind) in below.items():
-        given_up = last.get(key)
-        still = owned.get(key) if owned else None
+        given_up, still = last.get(key), (owned or {}).get(key)
         if given_up is None:
             kept[key] = child
         elif not _in(key, given_up, node) or _in(key, still, node):
             left = pruned(child, kind, given_up, still)
             if not (declared(key, node) and _emptied(child, left, kind)):
                 kept[key] = left
-    return (
-        {key[2:]: child for key, child in kept.items()}
-        if isinstance(value, dict)
-        else list(kept.values())
-    )
+    named = {key[2:]: child for key, child in kept.items()}
+    return named if isinstance(value, dict) else list(kept.values())
 
 
 def _emptied(before: Any, left: Any, node: SchemaNode) -> bool:

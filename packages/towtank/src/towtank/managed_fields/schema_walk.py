@@ -76,13 +76,20 @@ def difference_of(old: Any, new: Any, node: SchemaNode) -> tuple[Fields | None, 
         # One of another shape, or an empty one of another type: all of the old goes, and this field
         # is new.
         return all_fields(new, node), built(_wholes(before or {}), itself=False)
+    return _difference_of_parts(before, after)
+
+
+def _difference_of_parts(
+    before: OwnedParts, after: OwnedParts
+) -> tuple[Fields | None, Fields | None]:
     changed: Fields = {}
     removed: Fields = _wholes({key: part for key, part in before.items() if key not in after})
     for key, (value, kind) in after.items():
-        if key not in before:
-            changed[key] = all_fields(value, kind)
-            continue
-        more, less = difference_of(before[key][0], value, kind)
+        more, less = (
+            difference_of(before[key][0], value, kind)
+            if key in before
+            else (all_fields(value, kind), None)
+        )
         if more is not None:
             changed[key] = more
         if less is not None:

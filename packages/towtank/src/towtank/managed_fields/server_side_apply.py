@@ -36,43 +36,24 @@ time.
 
 
 def apply(applied: Any, live: Body | None, write: ManagedFieldsEntry, *, force: bool) -> Body:
-    """The live object, or a new one where that is None, with what is applied, and its
-    managedFields; neither body is changed.
+    """The live object, or a new one where that is None, with what is applied; neither is changed.
 
     Raises ApiError: 409 when others own what would change and ``force`` does not take it, 400 for
     what cannot be applied.
     """
     require_appliable(applied, write.resource)
-    schema = write.resource.schema
-    config = _within_reach(cloned(applied), write)
-    base = (
-        live
-        if live is not None
-        else {"apiVersion": config["apiVersion"], "kind": config["kind"], **empty_like(write)}
-    )
-    entries = _entries(live, write)
-    mine = next((entry for entry in entries if write.is_writer_of(entry, APPLY)), None)
-    others = [entry for entry in entries if entry is not mine]
-    claim = {
-        name: value for name, value in write.ownable(config).items() if value or name != "metadata"
-    }
-    claimed = applied_fields(claim, schema) if claim else None
-
-    result = merged(base, config, schema)
-    if mine:
-        result = pruned(result, schema, mine["fieldsV1"], _owned(others, claimed))
+    config, schema = _within_reach(cloned(applied), write), write.resource.schema
+    base = live or {"apiVersion": config["apiVersion"], "kind": config["kind"], **empty_like(write)}
+    mine, others = _owners(live, write)
+    claimed = _claimed(config, write)
+    owned = reduce(union, (entry["fieldsV1"] or None for entry in others), claimed)
+    result = pruned(merged(base, config, schema), schema, mine["fieldsV1"], owned)
     changed, removed = difference_of(write.ownable(base), write.ownable(result), schema)
     if not force:
         _refuse_conflicts(others, difference(changed, _last_applied(live, write)))
-
-    kept = without(others, changed, removed)
-    if claimed is not None:
-        time = write.time() if changed or removed else (mine or {}).get("time")
-        kept.append(write.entry(APPLY, claimed, time))
-    metadata = {**(result.get("metadata") or {}), "managedFields": arranged(kept)}
-    if not kept:
-        del metadata["managedFields"]
-    return {**result, "metadata": metadata}
+    time = write.time() if changed or removed else mine.get("time")
+    own = [] if claimed is None else [write.entry(APPLY, claimed, time)]
+    return _with_entries(result, [*without(others, changed, removed), *own])
 
 
 def _within_reach(config: Body, write: ManagedFieldsEntry) -> Body:
@@ -85,36 +66,47 @@ def _within_reach(config: Body, write: ManagedFieldsEntry) -> Body:
     return config
 
 
-def _entries(live: Body | None, write: ManagedFieldsEntry) -> list[Entry]:
-    if live is None:
-        return []
+def _claimed(config: Body, write: ManagedFieldsEntry) -> Fields | None:
+    said = {
+        name: value for name, value in write.ownable(config).items() if value or name != "metadata"
+    }
+    return applied_fields(said, write.resource.schema) if said else None
+
+
+def _owners(live: Body | None, write: ManagedFieldsEntry) -> tuple[Entry, list[Entry]]:
+    """The writer's entry, without any field for a new one, and the others."""
+    entries = _entries(live, write) if live else []
+    others = [entry for entry in entries if not write.is_writer_of(entry, APPLY)]
+    mine = [entry for entry in entries if write.is_writer_of(entry, APPLY)]
+    return (mine or [write.entry(APPLY, {}, None)])[0], others
+
+
+def _entries(live: Body, write: ManagedFieldsEntry) -> list[Entry]:
     entries: list[Entry] = live["metadata"].get("managedFields") or []
     return entries or updated(
         [], empty_like(write), live, dataclasses.replace(write, manager=_BEFORE)
     )
 
 
-def _owned(entries: Iterable[Entry], claimed: Fields | None) -> Fields | None:
-    sets = (entry["fieldsV1"] or None for entry in entries)
-    return reduce(union, sets, claimed)
+def _with_entries(body: Body, entries: list[Entry]) -> Body:
+    metadata = {**(body.get("metadata") or {}), "managedFields": arranged(entries)}
+    if not entries:
+        del metadata["managedFields"]
+    return {**body, "metadata": metadata}
 
 
 def _last_applied(live: Body | None, write: ManagedFieldsEntry) -> Fields | None:
     """What kubectl applied by itself before it left that to the server, as far as it still is so:
     that it may take back.
     """
-    annotations = (
-        live["metadata"].get("annotations", {}) if live and write.manager == "kubectl" else {}
-    )
+    if live is None or write.manager != "kubectl":
+        return None
+    text = live["metadata"].get("annotations", {}).get(_LAST_APPLIED, "{}")
     try:
-        last = msgspec.json.decode(annotations.get(_LAST_APPLIED, "{}"), type=dict[str, Any])
+        last = msgspec.json.decode(text, type=dict[str, Any])
     except msgspec.DecodeError:
         return None  # somebody else wrote the annotation
-    if (
-        live is None
-        or last.get("apiVersion") != live["apiVersion"]
-        or not isinstance(last.get("metadata"), dict)
-    ):
+    if last.get("apiVersion") != live["apiVersion"] or not isinstance(last.get("metadata"), dict):
         return None
     schema, said = write.resource.schema, write.ownable(last)
     changed, removed = difference_of(said, write.ownable(live), schema)
@@ -122,14 +114,11 @@ def _last_applied(live: Body | None, write: ManagedFieldsEntry) -> Fields | None
 
 
 def _refuse_conflicts(others: Iterable[Entry], changed: Fields | None) -> None:
-    found: list[tuple[str, list[str]]] = []
-    for entry in others:
-        shared = intersection(entry["fieldsV1"] or None, changed)
-        if shared is not None:
-            found.append((_named(entry), list(paths(shared))))
-    if not found:
-        return
-    found.sort()
+    found = sorted(
+        (_named(entry), list(paths(shared)))
+        for entry in others
+        if (shared := intersection(entry["fieldsV1"] or None, changed)) is not None
+    )
     causes = [
         {"reason": "FieldManagerConflict", "message": f"conflict with {who}", "field": path}
         for who, fields in found
@@ -138,11 +127,10 @@ def _refuse_conflicts(others: Iterable[Entry], changed: Fields | None) -> None:
     if len(causes) == 1:
         text = f"1 conflict: {causes[0]['message']}: {causes[0]['field']}"
     else:
-        listed = "\n".join(
-            "\n- ".join([f"conflicts with {who}:", *fields]) for who, fields in found
-        )
-        text = f"{len(causes)} conflicts: {listed}"
-    raise ApiError(409, "Conflict", f"Apply failed with {text}", {"causes": causes})
+        listed = ("\n- ".join([f"conflicts with {who}:", *fields]) for who, fields in found)
+        text = f"{len(causes)} conflicts: " + "\n".join(listed)
+    if causes:
+        raise ApiError(409, "Conflict", f"Apply failed with {text}", {"causes": causes})
 
 
 def _named(entry: Entry) -> str:

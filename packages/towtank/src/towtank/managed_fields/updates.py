@@ -40,15 +40,9 @@ def track(new: Body, old: Body | None, write: ManagedFieldsEntry) -> None:
 
 def updated(entries: list[Entry], old: Body, new: Body, write: ManagedFieldsEntry) -> list[Entry]:
     """The entries after a plain write; the same list where nothing changed."""
-    schema = write.resource.schema
-    always: Body = (
-        {}
-        if write.resource.custom
-        else {name: {} for name, child in schema.properties.items() if child.present}
-    )
-    changed, removed = difference_of(
-        always | write.ownable(old), always | write.ownable(new), schema
-    )
+    always = {} if write.resource.custom else _always(write.resource.schema)
+    before, after = always | write.ownable(old), always | write.ownable(new)
+    changed, removed = difference_of(before, after, write.resource.schema)
     if not changed and not removed:
         return entries
     mine = [entry for entry in entries if write.is_writer_of(entry, UPDATE)]
@@ -59,6 +53,10 @@ def updated(entries: list[Entry], old: Body, new: Body, write: ManagedFieldsEntr
         owned = union(kept[0]["fieldsV1"] if kept else None, changed)
         kept = [write.entry(UPDATE, owned or {}, write.time())]
     return arranged(capped([*left, *kept]))
+
+
+def _always(node: SchemaNode) -> dict[str, Any]:
+    return {name: {} for name, child in node.properties.items() if child.present}
 
 
 def empty_like(write: ManagedFieldsEntry) -> Body:

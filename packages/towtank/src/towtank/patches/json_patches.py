@@ -44,9 +44,7 @@ def json_patch(old: Body, patch: Any) -> Body:
 
 
 def _operations(patch: Any) -> list[dict[str, Any]]:
-    """The operations, of which members are strings where they have to be. null is a patch, or an
-    operation, without any content.
-    """
+    """The operations. null is a patch without any."""
     if patch is None:
         return []
     if not isinstance(patch, list):
@@ -56,13 +54,20 @@ def _operations(patch: Any) -> list[dict[str, Any]]:
             f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(patch)}"
         )
         raise ApiError(413, "RequestEntityTooLarge", f"Request entity too large: {text}")
-    for operation in patch:
-        if not isinstance(operation, dict | None):
-            raise _undecodable(operation, "Go value of type handlers.jsonPatchOp")
-        for name in ("op", "path", "from"):
-            if operation and not isinstance(said := operation.get(name), str | None):
-                raise _undecodable(said, f"Go struct field jsonPatchOp.{name} of type string")
-    return [operation or {} for operation in patch]
+    return [_operation(one) for one in patch]
+
+
+def _operation(one: Any) -> dict[str, Any]:
+    """An operation, of which members are strings where they have to be. null is one without any
+    content.
+    """
+    if not isinstance(one, dict | None):
+        raise _undecodable(one, "Go value of type handlers.jsonPatchOp")
+    operation = one or {}
+    for name in ("op", "path", "from"):
+        if not isinstance(said := operation.get(name), str | None):
+            raise _undecodable(said, f"Go struct field jsonPatchOp.{name} of type string")
+    return operation
 
 
 def _undecodable(value: Any, target: str) -> ApiError:
@@ -86,22 +91,16 @@ class _Document:
 
     def apply(self, operation: dict[str, Any]) -> None:
         """Do one operation. Raises ApiError 422."""
-        kind, path = operation.get("op"), operation.get("path")
-        if path is None:
-            raise _unfit()
+        kind, path, value = (operation.get(name) for name in ("op", "path", "value"))
         if path == "" and kind in ("replace", "test"):
-            self._whole(str(kind), operation.get("value"))
+            self._whole(str(kind), value)
             return
         if kind in ("move", "copy"):
             value = self._taken(operation.get("from"), move=kind == "move")
-            kind = "add"
-        else:
-            value = operation.get("value")
         container, token = self._place(path)
-        if kind == "add":
+        if kind in ("add", "move", "copy"):
             _add(container, token, cloned(value))
         elif kind == "replace":
-            _read(container, token)
             container[_at(container, token)] = cloned(value)
         elif kind == "remove":
             _remove(container, token)
@@ -115,8 +114,6 @@ class _Document:
             raise _unfit()
 
     def _taken(self, path: str | None, *, move: bool) -> Any:
-        if path is None:
-            raise _unfit()
         container, token = self._place(path)
         value = _read(container, token)
         if move:
@@ -127,9 +124,11 @@ class _Document:
             raise _unfit()
         return value
 
-    def _place(self, path: str) -> tuple[Any, str]:
+    def _place(self, path: str | None) -> tuple[Any, str]:
         """The object or list that a path ends in, and the last token."""
-        _, *tokens = (token.replace("~1", "/").replace("~0", "~") for token in path.split("/"))
+        _, *tokens = (
+            token.replace("~1", "/").replace("~0", "~") for token in (path or "").split("/")
+        )
         if not tokens:
             raise _unfit()
         container = self.root

@@ -9,7 +9,7 @@ the same texts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
@@ -49,27 +49,31 @@ def _object(old: dict[str, Any], patch: dict[str, Any], node: SchemaNode) -> dic
 
 
 def _merged(old: dict[str, Any], patch: dict[str, Any], node: SchemaNode) -> dict[str, Any]:
-    new = _retained(old, patch)
-    for name, deleted in _directives(patch, _DELETE):
-        if isinstance(deleted, list) and isinstance(listed := new.get(name), list):
-            gone = {_identity(item, "") for item in deleted}
-            new[name] = [item for item in listed if _identity(item, "") not in gone]
-    orders = [
-        (name, _order(order, patch.get(name), node.child(name)))
-        for name, order in _directives(patch, _ORDER)
-    ]
+    new = _without_deleted(_retained(old, patch), patch)
+    orders = {
+        name: _order(order, patch.get(name), node.child(name))
+        for name, order in _directives(patch, _ORDER).items()
+    }
     for name, value in patch.items():
         if value is None:
             new.pop(name, None)
         elif not _is_directive(name) and (name in new or not _directs(value)):
             new[name] = _value(new.get(name), value, node.child(name) or ANYTHING)
-    for name, order in orders:
+    for name, order in orders.items():
         if isinstance(listed := new.get(name), list):
-            before = old.get(name)
-            new[name] = _arranged(
-                listed, order, before if isinstance(before, list) else (), _key(node.child(name))
-            )
+            before = listed_before if isinstance(listed_before := old.get(name), list) else ()
+            new[name] = _arranged(listed, order, before, _key(node.child(name)))
     return new
+
+
+def _without_deleted(body: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
+    """Without the scalars that a patch takes out of lists."""
+    kept = dict(body)
+    for name, deleted in _directives(patch, _DELETE).items():
+        if isinstance(deleted, list) and isinstance(listed := body.get(name), list):
+            gone = {_identity(item, "") for item in deleted}
+            kept[name] = [item for item in listed if _identity(item, "") not in gone]
+    return kept
 
 
 def _value(old: Any, patch: Any, node: SchemaNode) -> Any:
@@ -81,12 +85,11 @@ def _value(old: Any, patch: Any, node: SchemaNode) -> Any:
     return _plain(patch)
 
 
-def _directives(patch: dict[str, Any], prefix: str) -> list[tuple[str, Any]]:
-    return [
-        (name.removeprefix(prefix), value)
-        for name, value in patch.items()
-        if name.startswith(prefix)
-    ]
+def _directives(patch: dict[str, Any], prefix: str) -> dict[str, Any]:
+    """By the names of the lists that they are about."""
+    return {
+        name.removeprefix(prefix): value for name, value in patch.items() if name.startswith(prefix)
+    }
 
 
 def _is_directive(name: str) -> bool:
@@ -132,32 +135,35 @@ def _retained(old: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
 def _list(old: list[Any], patch: list[Any], node: SchemaNode) -> list[Any]:
     if len({type(item) for item in [*old, *patch]}) > 1:
         raise bad_request(f"list element types are not identical: [{_shown(old)} {_shown(patch)}]")
-    key = _key(node)
-    if not key:
-        merged = {_identity(item, key): item for item in [*old, *patch]}
-        return _arranged(list(merged.values()), patch, old, key)
-    kept = {_identity(item, key): item for item in old if key in item}
-    content, replacing = [], False
+    if key := _key(node):
+        return _objects(old, patch, node.items or ANYTHING, key)
+    merged = {_identity(item, ""): item for item in [*old, *patch]}
+    return _arranged(list(merged.values()), patch, old, "")
+
+
+def _objects(old: list[Body], patch: list[Body], node: SchemaNode, key: str) -> list[Body]:
+    """A list of objects that ``key`` tells apart."""
     for item in patch:
-        directive = item.get(_PATCH)
-        if directive == "delete":
-            kept.pop(_identity(item, key), None)
-        elif directive == "replace":
-            replacing = True
-        elif directive == "merge":
-            raise bad_request("merging lists cannot yet be specified in the patch")
-        elif _PATCH in item:
-            raise bad_request(f"unknown patch type: {_shown(directive)} in map: {_shown(item)}")
-        else:
-            content.append(item)
-    if replacing:
+        _require_known_directive(item)
+    content = [item for item in patch if _PATCH not in item]
+    if any(item.get(_PATCH) == "replace" for item in patch):
         return [_plain(item) for item in content]
+    kept = {_identity(item, key): item for item in old if key in item}
+    for item in patch:
+        if item.get(_PATCH) == "delete":
+            kept.pop(_identity(item, key), None)
     for item in content:
         place = _identity(item, key)
-        kept[place] = (
-            _object(kept[place], item, node.items or ANYTHING) if place in kept else _plain(item)
-        )
+        kept[place] = _object(kept[place], item, node) if place in kept else _plain(item)
     return _arranged(list(kept.values()), content, old, key)
+
+
+def _require_known_directive(item: Body) -> None:
+    directive = item.get(_PATCH)
+    if directive == "merge":
+        raise bad_request("merging lists cannot yet be specified in the patch")
+    if _PATCH in item and directive not in ("delete", "replace"):
+        raise bad_request(f"unknown patch type: {_shown(directive)} in map: {_shown(item)}")
 
 
 def _key(node: SchemaNode | None) -> str:
@@ -188,12 +194,13 @@ def _order(order: Any, patch: Any, node: SchemaNode | None) -> list[Any]:
     for index, item in enumerate(order):
         if key and not isinstance(item, dict):
             raise bad_request(f"value for key {index} is not a map")
+    _require_in_order(patch if isinstance(patch, list) else [], order, key)
+    return order
+
+
+def _require_in_order(patch: list[Any], order: list[Any], key: str) -> None:
     wanted = iter([_identity(item, key) for item in order])
-    named = (
-        [item for item in patch or () if not (isinstance(item, dict) and _PATCH in item)]
-        if isinstance(patch, list | None)
-        else []
-    )
+    named = [item for item in patch if not _directs(item)]
     for item in named:
         if key and not isinstance(item, dict):
             raise bad_request(f"list element types are not identical: [{_shown(named)}]")
@@ -203,24 +210,19 @@ def _order(order: Any, patch: Any, node: SchemaNode | None) -> list[Any]:
                 f"The order in patch list:\n{_shown(patch)}\n doesn't match $setElementOrder "
                 f"list:\n{_shown(order)}\n"
             )
-    return order
 
 
 def _arranged(
-    items: Iterable[Any], order: Sequence[Any], before: Sequence[Any], key: str
+    items: Sequence[Any], order: Sequence[Any], before: Sequence[Any], key: str
 ) -> list[Any]:
     """Put items that ``order`` names into its order; others stand as before, ahead of those that
     they stood ahead of.
     """
-    wanted = _positions(order, key)
-    stood = _positions(before, key)
-    named: list[Any] = []
-    others: list[Any] = []
-    for item in items:
-        (named if _identity(item, key) in wanted else others).append(item)
-    named.sort(key=lambda item: wanted[_identity(item, key)])
+    wanted, stood = _positions(order, key), _positions(before, key)
+    named = [item for item in items if _identity(item, key) in wanted]
+    others = [item for item in items if _identity(item, key) not in wanted]
     arranged = []
-    for item in named:
+    for item in sorted(named, key=lambda item: wanted[_identity(item, key)]):
         place = stood.get(_identity(item, key), -1)
         while others and stood.get(_identity(others[0], key), place) < place:
             arranged.append(others.pop(0))
