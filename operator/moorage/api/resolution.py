@@ -107,9 +107,7 @@ class Resolver:
     presets: Mapping[str, Preset]
     config: OperatorConfiguration = dataclasses.field(default_factory=OperatorConfiguration)
     quarantined: dict[str, str] = dataclasses.field(default_factory=dict)
-    """Plugins that must not be called, with the reason why; whoever changes it resolves the
-    profiles anew.
-    """
+    """Plugins that must not be called, with the reason why."""
 
     def __call__(
         self, profile: Body, configs: Mapping[str, Body], *, trusted: bool = False
@@ -160,6 +158,13 @@ class Resolver:
         except DecodeError as error:
             return tuple(_below("args", error, ConditionReason.INVALID_PLUGIN_ARGS))
         return ()
+
+    def quarantine(self, plugins: Mapping[str, str]) -> None:
+        """From now on these plugins must not be called, for these reasons; whoever uses one of
+        them, or one that was quarantined, is to be resolved anew.
+        """
+        self.quarantined.clear()
+        self.quarantined.update(plugins)
 
     def quarantined_in(self, profile: SchedulerProfile) -> Iterator[FieldError]:
         """Where a profile has to do with plugins that must not be called, not even to look at their

@@ -3,40 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterator
 
 from moorage.api import bodies
 from moorage.api.bodies import Body
-from moorage.api.operator_config import OperatorConfiguration
-from moorage.core.framework.registry import Registry
-from moorage.engine.binding.actors.contract import ActorFactory
-from moorage.engine.profiles.resolving import ProfileResolver
-from moorage.engine.scheduling.nomination_controller import CHECK_INTERVAL_SECONDS
 from moorage.engine.wiring import EngineParts
-from moorage.ports.bundle import Ports
 from moorage.ports.guards import guard, run_restarting
 
 CONDITION_WRITERS = 8
 TICK_SECONDS = 0.25
-"""Seconds between looks at what is due by time, when nothing else happens."""
+"""Seconds until what is due by time is checked again, when nothing else happens."""
 
 
 class Engine(EngineParts):
     """The scheduler, without its edges. All methods belong to the event loop's thread."""
 
-    def __init__(
-        self,
-        config: OperatorConfiguration,
-        ports: Ports,
-        resolver: ProfileResolver,
-        registry: Registry,
-        factories: Mapping[str, ActorFactory],
-    ) -> None:
-        super().__init__(config, ports, resolver, registry, factories)
-        self._listed = asyncio.Event()
-        self._nomination_check_due = 0.0
-
-    # ---- what handlers say -----------------------------------------------------------------------
+    # ---- for handlers -----------------------------------------------------------------------
 
     def profile_changed(self, name: str, body: Body | None) -> None:
         """A SchedulerProfile is in this state; None: it is gone. Those of other installations are
@@ -54,7 +36,7 @@ class Engine(EngineParts):
 
     def listed(self) -> None:
         """Both kinds have been listed once: from now on what is not there is missing."""
-        self._listed.set()
+        self.swapper.listed()
 
     # ---- the engine's life -----------------------------------------------------------------------
 
@@ -86,7 +68,7 @@ class Engine(EngineParts):
         """Run all parts until cancelled; one that fails is begun anew."""
         parts: dict[str, Callable[[], Awaitable[None]]] = {
             "loop": self.loop.run,
-            "swapping": self._reconcile_profiles,
+            "swapping": lambda: self.swapper.run(self.config.swap_debounce),
             "survey": self.replica_monitor.run,
             "status": self.profile_status.run,
             "time": self._tick,
@@ -104,52 +86,35 @@ class Engine(EngineParts):
 
     # ---- inside ----------------------------------------------------------------------------------
 
-    async def _reconcile_profiles(self) -> None:
-        """Reconcile profiles, once their PluginConfigs are known too: none of them is missing
-        before.
-        """
-        await self._listed.wait()
-        await self.swapper.run(self.config.swap_debounce)
-
     async def _tick(self) -> None:
         """What is due by the clock: backoffs, flushes, owed moves, gauges."""
         while True:
             now = self.ports.clock.boottime()
-            self._run_due_steps(now)
+            for what, step in self._due_steps(now):
+                with guard(what):  # a step that fails stops no other
+                    step()
             due = self.queue.next_deadline(now)
             await self.ports.clock.sleep(
                 TICK_SECONDS if due is None else min(max(due - now, 0.01), TICK_SECONDS)
             )
 
-    def _run_due_steps(self, now: float) -> None:
-        """A step that fails stops no other."""
-        with guard("moving pods whose time has come"):
-            self.queue.flush(now)
-        self.work.wake_up()
-        with guard("breaking off what takes too long"):
-            self.binder.check_timeouts()
-        with guard("asking extenders again"):
-            self.extender_cycles.requeue_rejected(self.live.values())
-        with guard("looking after nominations"):
-            if self.live.deciding and now >= self._nomination_check_due:
-                self._nomination_check_due = now + CHECK_INTERVAL_SECONDS
-                self.nomination_controller.check()
-        with guard("reporting gangs"):
-            if self.live.deciding:
-                self.gang_scheduler.report_due(now)
-        with guard("reporting what is set aside"):
-            if self.live.deciding:
-                self.set_aside.report_due()
-        with guard("reporting what plugins failed at"):
-            self.queue_reports.report_due(self.pod_conditions, self.live)
-        with guard("reporting pods of unknown schedulers"):
-            self.unmatched_pods.tick()
-        with guard("looking after profiles"):
-            self.swapper.tick(now)
-        with guard("measuring"):
-            self.metrics.gauges(
-                self.queue,
-                self.cache,
-                self.records.profiles.values(),
-                self.set_aside.counts,
-            )
+    def _due_steps(self, now: float) -> Iterator[tuple[str, Callable[[], object]]]:
+        """What is due by the clock, each with its name for the log."""
+        live, pod_conditions = self.live, self.pod_conditions
+        yield "moving pods whose time has come", lambda: self.queue.flush(now)
+        yield "waking the loop", self.work.wake_up
+        yield "breaking off what takes too long", self.binder.check_timeouts
+        yield "asking extenders again", lambda: self.extender_cycles.requeue_rejected(live.values())
+        if live.deciding:
+            yield "checking nominations", lambda: self.nomination_controller.check_due(now)
+            yield "reporting gangs", lambda: self.gang_scheduler.report_due(now)
+            yield "reporting what is set aside", self.set_aside.report_due
+        failures = self.queue_reports
+        yield "reporting what plugins failed at", lambda: failures.report_due(pod_conditions, live)
+        yield "reporting pods of unknown schedulers", self.unmatched_pods.tick
+        yield "looking after profiles", lambda: self.swapper.tick(now)
+        yield "measuring", self._measure
+
+    def _measure(self) -> None:
+        records, set_aside = self.records.profiles.values(), self.set_aside.counts
+        self.metrics.gauges(self.queue, self.cache, records, set_aside)

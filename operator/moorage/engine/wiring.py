@@ -186,13 +186,13 @@ class EngineParts:
             f"{lease.resource_namespace}/{lease.resource_name}",
             functools.partial(may_hold_leases, self.store, lease.resource_namespace),
         )
-        config_results = PluginConfigResults(resolver)
+        config_results, inputs = PluginConfigResults(resolver), StatusInputs()
         statuses = StatusBuilder(
             records=self.records,
             config_results=config_results,
             queue=self.queue,
             under_way=self.under_way,
-            inputs=StatusInputs(),
+            inputs=inputs,
             election=ports.election,
             claimed_by=ownership.own_lease,
             clock=ports.clock,
@@ -220,12 +220,11 @@ class EngineParts:
             listener=guarded_port(reports),
             ports=ports,
         )
-        self.quarantine = PluginQuarantine(
-            registry, ports.reads, ownership.own_lease, resolver.quarantined, self.swapper
-        )
+        self.quarantine = PluginQuarantine(registry, ports.reads, ownership.own_lease, self.swapper)
         self.replica_monitor = ReplicaMonitor(
             live=self.live,
             records=self.records,
+            inputs=inputs,
             status=self.profile_status,
             quarantine=self.quarantine,
             changed=changed,

@@ -247,7 +247,7 @@ def test_a_right_that_only_some_profiles_need_is_missing_for_those_alone() -> No
         ),
     )
     asyncio.run(engine.swapper.reconcile())
-    engine.profile_status.inputs.missing_for = {SERVICES: ("list services",)}
+    engine.replica_monitor.inputs.missing_for = {SERVICES: ("list services",)}
     asyncio.run(engine.profile_status.write_due())
     kube: InMemoryKube = engine.profile_status._writes  # type: ignore[assignment]
     said = {

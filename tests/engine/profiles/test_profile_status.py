@@ -189,7 +189,7 @@ def test_conditions(case: str) -> None:
 def test_missing_rights_are_named() -> None:
     """Permitted has verb and resource; the profile goes on as well as it can."""
     world = World().see(a_body("p"))
-    world.engine.profile_status.inputs.missing_rights = ("create pods/binding", "list nodes")
+    world.engine.replica_monitor.inputs.missing_rights = ("create pods/binding", "list nodes")
     world.round()
     permitted, ready = world.conditions()["Permitted"], world.conditions()["Ready"]
     assert (permitted["status"], permitted["reason"], permitted["message"]) == (
@@ -237,7 +237,7 @@ def test_the_status_of_a_profile() -> None:
     for i in range(3):
         world.engine.pod_sink.put(versioned(make_pod(f"p{i}", scheduler_name="named")))
     revision = world.engine.live["named"]
-    world.engine.profile_status.inputs.replicas = (
+    world.engine.replica_monitor.inputs.replicas = (
         ReplicaAnnouncement("you", {"p": "old"}),
         ReplicaAnnouncement("me", {"p": revision.id}),
         ReplicaAnnouncement("new", {}),

@@ -55,6 +55,7 @@ class Survey:
         self.surveyor = ReplicaMonitor(
             live=engine.live,
             records=engine.records,
+            inputs=engine.replica_monitor.inputs,
             status=engine.profile_status,
             quarantine=engine.quarantine,
             changed=asyncio.Event(),
@@ -64,7 +65,7 @@ class Survey:
     @property
     def missing(self) -> tuple[str, ...]:
         """The rights that are called missing."""
-        return self.reconciler.inputs.missing_rights
+        return self.surveyor.inputs.missing_rights
 
     def look(self) -> None:
         """One round."""
@@ -177,7 +178,7 @@ def test_rights_of_actors_are_missing_for_profiles_that_have_them_alone() -> Non
     survey.swapper.profile_changed("without", a_body("without", plugins=lean))
     asyncio.run(survey.swapper.reconcile())
     survey.look()
-    missing = survey.reconciler.inputs.missing_for
+    missing = survey.surveyor.inputs.missing_for
     revisions = {
         name: record.resolution.made
         for name, record in survey.swapper.records.profiles.items()

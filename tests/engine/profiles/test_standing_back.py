@@ -325,6 +325,7 @@ def test_claims_are_looked_at_again_while_they_may_change(
         world = World()
         world.swapper.profile_changed("mine", body)
         await world.swapper.reconcile()
+        world.swapper.listed()
         running = asyncio.create_task(world.swapper.run(0.2))
         await world.clock.advance(5)
         before = world.reports.reconciled

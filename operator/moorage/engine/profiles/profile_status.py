@@ -95,7 +95,6 @@ class ProfileStatusWriter:
         self._live = live
         self._records = records
         self._builder = builder
-        self.inputs = builder.inputs
         self._writes = writes
         self._clock = clock
         self._written: dict[ObjectIdentity, _Written] = {}

@@ -1,8 +1,8 @@
 """Quarantine: keeps plugins that hung out of the profiles, as the record says, until it no longer
 does or they are of another version.
 
-Read before this replica decides, and again at every look around, by standbys too: a plugin that
-hung in one replica would hang in the next.
+Read before this replica decides, and again in every round of the replica monitor, by standbys too:
+a plugin that hung in one replica would hang in the next.
 """
 
 from __future__ import annotations
@@ -20,23 +20,19 @@ log = logging.getLogger(__name__)
 
 
 class PluginQuarantine:
-    """``plugins`` maps the plugins that are out to why, and is the resolver's own."""
+    """Reads the record, and has the swapper follow it. ``lease`` is where the record is."""
 
     def __init__(
-        self,
-        registry: Registry,
-        reads: KubeReader,
-        lease: str,
-        plugins: dict[str, str],
-        swapper: ProfileSwapper,
+        self, registry: Registry, reads: KubeReader, lease: str, swapper: ProfileSwapper
     ) -> None:
         self._versions = {
             name: spec.guard.version for name, spec in registry.items() if spec.guard is not None
         }
         self._reads = reads
         self._lease = lease
-        self._plugins = plugins
         self._swapper = swapper
+        self._plugins: Mapping[str, str] = {}
+        """Those that are out, with the reason why."""
 
     async def refresh(self) -> None:
         """Read the record. Without plugins from outside the tree there is nothing to look for."""
@@ -61,9 +57,8 @@ class PluginQuarantine:
                 "plugin %s is quarantined" if name in now else "plugin %s is quarantined no longer",
                 name,
             )
-        self._plugins.clear()
-        self._plugins.update(now)
-        self._swapper.quarantine(changed)
+        self._plugins = now
+        self._swapper.quarantine(now)
 
     def _why(self, version: str) -> str:
         return (

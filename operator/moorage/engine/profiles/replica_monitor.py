@@ -1,4 +1,4 @@
-"""The replica monitor: what a replica finds out, and tells, at its own pace: the other replicas and
+"""The replica monitor: what a replica checks and announces at its own pace: the other replicas and
 its own rights.
 """
 
@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import itertools
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import NamedTuple, ParamSpec
 
 from moorage.core.framework.registry import RequiredAccess
@@ -89,12 +90,14 @@ def rights_to(need: RequiredRight) -> tuple[AccessRight, ...]:
 
 @dataclasses.dataclass(eq=False, kw_only=True)
 class ReplicaMonitor:
-    """Announces this replica, and for the leader looks at the others and at its rights. It does so
-    soon when ``changed`` is set: the live revisions may be others.
+    """Announces this replica, and for the leader checks the others and its rights. It does so soon
+    when ``changed`` is set: the live revisions may be others.
     """
 
     live: LiveRevisions
     records: ProfileRecords
+    inputs: StatusInputs
+    """What it finds; ``status`` is written by it."""
     status: ProfileStatusWriter
     quarantine: PluginQuarantine
     changed: asyncio.Event
@@ -130,7 +133,7 @@ class ReplicaMonitor:
             return False
 
     async def check_once(self) -> None:
-        """One look around. What fails is looked at again next time."""
+        """One round. What fails is checked again in the next one."""
         live = {
             record.name: record.active.revision.id
             for record in self.records.profiles.values()
@@ -139,46 +142,41 @@ class ReplicaMonitor:
         await self._try(self.ports.announcer.announce, self.ports.election.identity, live)
         await self._try(self.quarantine.refresh)
         if self.live.leading:
-            await self._try(self._check_replicas, self.status.inputs)
-            await self._try(self._check_rights, self.status.inputs)
+            await self._try(self._check_replicas)
+            await self._try(self._check_rights)
             self.status.notify()
 
     async def _try(
-        self, look: Callable[P, Awaitable[None]], *args: P.args, **kwargs: P.kwargs
+        self, check: Callable[P, Awaitable[None]], *args: P.args, **kwargs: P.kwargs
     ) -> None:
-        """One failing look, as for want of a right, must not hide what the others see."""
-        with guard("looking around"):
+        """One check that fails, as for want of a right, must not keep the others from running."""
+        with guard("a check of the replica monitor"):
             try:
-                await look(*args, **kwargs)
+                await check(*args, **kwargs)
             except EdgeError as error:
-                log.warning(
-                    "looking around failed, next time more: %s",
-                    error,
-                    extra=once_per_failure(error),
-                )
+                extra = once_per_failure(error)
+                log.warning("a check failed, next time more: %s", error, extra=extra)
 
-    async def _check_replicas(self, inputs: StatusInputs) -> None:
-        inputs.replicas = tuple(await self.ports.reads.replicas())
+    async def _check_replicas(self) -> None:
+        self.inputs.replicas = tuple(await self.ports.reads.replicas())
         for identity in await self.ports.reads.dead_replicas():
             await self.ports.writes.delete_replica(identity)
 
-    async def _check_rights(self, inputs: StatusInputs) -> None:
+    async def _check_rights(self) -> None:
         if self.ports.clock.boottime() < self._rights_due:
             return
-        inputs.missing_rights = await self._missing(RIGHTS)
-        made = [
-            record.resolution.made
-            for record in self.records.profiles.values()
-            if record.resolution is not None
-        ]
-        needs = {
-            need: rights_to(need)
-            for revision in made
-            if revision is not None
-            for need in rights_required_by(revision)
+        self.inputs.missing_rights = await self._missing(RIGHTS)
+        self.inputs.missing_for = {
+            need: await self._missing(rights_to(need)) for need in self._needs()
         }
-        inputs.missing_for = {need: await self._missing(rights) for need, rights in needs.items()}
         self._rights_due = self.ports.clock.boottime() + REPLICA_PERIOD_SECONDS
+
+    def _needs(self) -> Mapping[RequiredRight, None]:
+        """What the revisions of profiles need beside what every profile needs, each once."""
+        resolutions = [record.resolution for record in self.records.profiles.values()]
+        made = [resolution.made for resolution in resolutions if resolution is not None]
+        needs = (rights_required_by(revision) for revision in made if revision is not None)
+        return dict.fromkeys(itertools.chain.from_iterable(needs))
 
     async def _missing(self, rights: tuple[AccessRight, ...]) -> tuple[str, ...]:
         return tuple([str(right) for right in rights if not await self.ports.reads.allowed(*right)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol
 
 from moorage.api import bodies
@@ -21,9 +22,8 @@ class ProfileResolver(Protocol):
     def config_errors(self, body: Body) -> tuple[FieldError, ...]:
         """What is wrong with a PluginConfig by itself."""
 
-    @property
-    def quarantined(self) -> dict[str, str]:
-        """Plugins that must not be called, with the reason why; it heeds what is put there."""
+    def quarantine(self, plugins: Mapping[str, str]) -> None:
+        """From now on these plugins must not be called, for these reasons, and no others."""
 
 
 class PluginConfigResults:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 
 from moorage.api import bodies
 from moorage.api.bodies import Body
@@ -55,6 +55,7 @@ class ProfileSwapper:
     ports: Ports
     _gone: dict[str, str] = dataclasses.field(default_factory=dict, init=False)
     """schedulerName -> profile, of those that went since the last reconciliation."""
+    _listed: asyncio.Event = dataclasses.field(default_factory=asyncio.Event, init=False)
     _dirty: asyncio.Event = dataclasses.field(default_factory=asyncio.Event, init=False)
     _ownership_due: float = dataclasses.field(default=0.0, init=False)
 
@@ -93,6 +94,12 @@ class ProfileSwapper:
                 record.stale = True
         self._dirty.set()
 
+    def listed(self) -> None:
+        """Profiles and PluginConfigs have been listed once: from now on what is not there is
+        missing.
+        """
+        self._listed.set()
+
     def lead(self) -> None:
         """This replica leads: its profiles say so, and what is not stored yet is stored."""
         identity = self.ports.election.identity
@@ -104,7 +111,10 @@ class ProfileSwapper:
     # ---- reconciling -----------------------------------------------------------------------------
 
     async def run(self, debounce: float) -> None:
-        """Reconcile what changed, each time the debounce (seconds) has passed, until cancelled."""
+        """Reconcile what changed, each time the debounce (seconds) has passed, until cancelled;
+        once both kinds are listed.
+        """
+        await self._listed.wait()
         while True:
             await self._dirty.wait()
             await self.ports.clock.sleep(debounce)
@@ -119,10 +129,11 @@ class ProfileSwapper:
             if not done:
                 await self.ports.clock.sleep(RETRY_SECONDS)
 
-    def quarantine(self, plugins: Collection[str]) -> None:
-        """These plugins must not be called from now on, or may be again: no revision that has one
-        of them goes on deciding.
+    def quarantine(self, plugins: Mapping[str, str]) -> None:
+        """These plugins must not be called from now on, for these reasons, and no others: no
+        revision that has one of them goes on deciding.
         """
+        self.resolver.quarantine(plugins)
         self.config_results.forget()
         for record in self.records.profiles.values():
             record.stale = True

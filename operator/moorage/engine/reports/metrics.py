@@ -64,29 +64,17 @@ class MetricsReporter:
             return
         self._gauged_at = now
         total = queue.totals()
-        pending = {
-            "active": total.active,
-            "backoff": total.backoff,
-            "unschedulable": total.unschedulable,
-            "gated": total.gated,
-        }
-        self._telemetry.unschedulable(
-            (plugin, profile, count) for profile, plugin, count in queue.unschedulable_counts()
-        )
-        self._telemetry.gated(queue.gated_counts())
-        self._telemetry.in_flight(queue.in_flight_events())
-        self._telemetry.revisions(
-            (
-                record.name,
-                record.active.revision.id if record.active is not None else "",
-                len(record.superseded),
-            )
-            for record in records
-        )
-        self._telemetry.set_aside(set_aside)
-        self._telemetry.cache_sizes(
-            pending, {"nodes": len(cache.nodes), "pods": len(cache), "assumed_pods": cache.assumed}
-        )
+        states = ("active", "backoff", "unschedulable", "gated")
+        pending = {state: getattr(total, state) for state in states}
+        rejected = queue.unschedulable_counts()
+        sizes = {"nodes": len(cache.nodes), "pods": len(cache), "assumed_pods": cache.assumed}
+        telemetry = self._telemetry
+        telemetry.unschedulable((plugin, profile, count) for profile, plugin, count in rejected)
+        telemetry.gated(queue.gated_counts())
+        telemetry.in_flight(queue.in_flight_events())
+        telemetry.revisions(map(_revision_counts, records))
+        telemetry.set_aside(set_aside)
+        telemetry.cache_sizes(pending, sizes)
 
     async def watch_lag(self) -> None:
         """Measure how late the loop wakes this task."""
@@ -97,8 +85,11 @@ class MetricsReporter:
             lag = self.last_heartbeat - before - LAG_INTERVAL_SECONDS
             self._telemetry.event_loop_lag(max(lag, 0.0))
             if lag > LAG_LIMIT_SECONDS:
-                log.warning(
-                    "the event loop was %.0f ms late",
-                    lag * 1000,
-                    extra={"seconds": round(lag, 4), "at": round(self.last_heartbeat, 4)},
-                )
+                extra = {"seconds": round(lag, 4), "at": round(self.last_heartbeat, 4)}
+                log.warning("the event loop was %.0f ms late", lag * 1000, extra=extra)
+
+
+def _revision_counts(record: ProfileRecord) -> tuple[str, str, int]:
+    """A profile, the revision that decides, and how many that it replaced are still in use."""
+    active = record.active.revision.id if record.active is not None else ""
+    return record.name, active, len(record.superseded)

@@ -67,7 +67,7 @@ class NominationWaker:
         self.queue.move_on_event(resources_freed(on_node(pod, node)), self.clock.boottime())
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(slots=True)
 class NominationController:
     """Ends nominations that do not hold any more and has their pods tried again."""
 
@@ -80,6 +80,7 @@ class NominationController:
     """UID -> the node that the pod is nominated to and since when, as ``check`` has seen it."""
     _lagging: dict[str, float] = dataclasses.field(default_factory=dict)
     """UID -> since when its status has lagged, or when it was written last."""
+    _check_due: float = 0.0
 
     def nominate(self, pod: Pod, node: str, held: bool = False) -> None:
         """The pod is nominated to this node, or to none (""); its status follows with the next word
@@ -132,10 +133,14 @@ class NominationController:
         for pod in self._ours_on(node):
             self.queue.retry(pod.metadata.uid, self.clock.boottime())
 
+    def check_due(self, now: float) -> None:
+        """``check`` from time to time; only a leader does."""
+        if now >= self._check_due:
+            self._check_due = now + CHECK_INTERVAL_SECONDS
+            self.check()
+
     def check(self) -> None:
-        """Look for victims that do not die, for pods that will not come, and for statuses that lag;
-        only a leader does.
-        """
+        """Find victims that do not die, pods that will not come, and statuses that lag."""
         now, since = self.clock.boottime(), dict[str, tuple[str, float]]()
         for record in list(self.cache.nominations):
             uid, node = record.pod.metadata.uid, record.node
