@@ -75,13 +75,7 @@ def check(paths: Sequence[Path], config: OperatorConfiguration | None = None) ->
     resolver = _resolver(config or OperatorConfiguration())
     if absent := [path for path in paths if not path.exists()]:
         return CheckReport(tuple(f"{path}: no such file" for path in absent), 2)
-    faults: list[str] = []
-    found: list[CheckedDocument] = []
-    for file in _files(paths):
-        try:
-            found += _documents(file)
-        except (DocumentError, OSError, UnicodeDecodeError) as error:
-            faults.append(f"{file}: {error}")
+    found, faults = _read(paths)
     ours = [document for document in found if document.ours]
     faults += _faults(ours, resolver)
     if not ours and not faults:
@@ -91,6 +85,18 @@ def check(paths: Sequence[Path], config: OperatorConfiguration | None = None) ->
     others = f", {more} of other kinds passed over" if more else ""
     summary = f"{_counted(len(ours), 'object')} checked{others}: {_counted(len(faults), 'error')}"
     return CheckReport((*faults, summary), 1 if faults else 0)
+
+
+def _read(paths: Iterable[Path]) -> tuple[list[CheckedDocument], list[str]]:
+    """All objects, and why files cannot be read."""
+    faults: list[str] = []
+    found: list[CheckedDocument] = []
+    for file in _files(paths):
+        try:
+            found += _documents(file)
+        except (DocumentError, OSError, UnicodeDecodeError) as error:
+            faults.append(f"{file}: {error}")
+    return found, faults
 
 
 def _files(paths: Iterable[Path]) -> Iterator[Path]:
@@ -139,12 +145,19 @@ def _faults(ours: Sequence[CheckedDocument], resolver: Resolver) -> Iterator[str
             yield document.fault(text)
         if document.kind == CONFIG:
             yield from map(document.fault, resolver.config_errors(document.body))
-            continue
-        yield from map(document.fault, resolver(document.body, configs).errors)
-        owner = names.setdefault(bodies.scheduler_name(document.body), document.name)
-        if owner != document.name:
-            text = "has this name for pods already, or gets it by its own name"
-            yield document.fault(f"spec.schedulerName: {owner} {text}")
+        else:
+            yield from map(document.fault, resolver(document.body, configs).errors)
+            yield from map(document.fault, _served_already(document, names))
+
+
+def _served_already(document: CheckedDocument, owners: dict[str, str]) -> Iterator[str]:
+    """``owners``: which profile has which name for pods; adds this one."""
+    owner = owners.setdefault(bodies.scheduler_name(document.body), document.name)
+    if owner != document.name:
+        yield (
+            f"spec.schedulerName: {owner} has this name for pods already, or gets it by its own "
+            f"name"
+        )
 
 
 def _outside(document: CheckedDocument) -> str | None:

@@ -47,21 +47,14 @@ def assemble(path: str, profile: KubeSchedulerProfile) -> AssembledProfile:
     faults = list(_unknown(f"{path}.plugins.multiPoint", multi))
     points: dict[str, tuple[PluginRef, ...]] = {}
     for point in (*POINTS, *PLACEMENT_POINTS):
-        here = core_set(plugins.at(point))
+        at, here = f"{path}.plugins.{point}", core_set(plugins.at(point))
         everywhere = [ref.name for ref in multi if _takes_part(ref.name, point)]
-        faults += _misplaced(f"{path}.plugins.{point}", point, here)
-        faults += _twice(f"{path}.plugins.{point}", here, everywhere)
         weights = _weights(point, (*here.enabled, *multi))
+        faults += _misplaced(at, point, here)
+        faults += _twice(at, here, everywhere)
+        faults += _too_heavy(at, weights.values())
         names = revisions.in_order([ref.name for ref in here.enabled], everywhere, here.disabled)
         points[point] = tuple(PluginRef(name, weights.get(name, 0)) for name in names)
-        if overflows(weights.values()):
-            faults.append(
-                Violation(
-                    f"{path}.plugins.{point}",
-                    "{…}",
-                    "the weights are too high, or a negative one makes their sum so",
-                )
-            )
     faults += _missing(path, points)
     made = {ref.name for ref in multi} | {ref.name for point in points.values() for ref in point}
     return AssembledProfile(points, frozenset(made), tuple(faults))
@@ -157,6 +150,12 @@ def _twice(
     for names in (mine, rest):
         for name in dict.fromkeys(name for name in names if names.count(name) > 1):
             yield Violation(f"{path}.enabled", name, "is enabled twice")
+
+
+def _too_heavy(path: str, weights: Collection[int]) -> Iterator[Violation]:
+    if overflows(weights):
+        text = "the weights are too high, or a negative one makes their sum so"
+        yield Violation(path, "{…}", text)
 
 
 def _missing(path: str, points: dict[str, tuple[PluginRef, ...]]) -> Iterator[Violation]:

@@ -8,6 +8,7 @@ printed for use when anything can't be converted.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -69,58 +70,62 @@ def convert(
     """Convert texts, given with their names. ``key``: the only one to look at in ConfigMaps;
     ``provider``: an algorithm provider.
     """
+    if provider not in (None, *PROVIDERS):
+        text = f"unknown algorithm provider {provider!r}: there were {' and '.join(PROVIDERS)}"
+        return ConversionReport("", (text,), 2)
     converting = _Converting(share_all)
     for source, text in sources:
-        try:
-            for found in _found(source, text) if key is None else _of_key(source, text, key):
-                converting.take(found)
-        except DocumentError as error:
-            converting.errors.append(f"{source}: error: {error}")
+        found = _found(source, text) if key is None else _of_key(source, text, key)
+        converting.take_all(source, found)
     if provider is not None:
-        if provider not in PROVIDERS:
-            text = f"unknown algorithm provider {provider!r}: there were {' and '.join(PROVIDERS)}"
-            return ConversionReport("", (text,), 2)
         converting.translate(f"--algorithm-provider {provider}", *provider_configuration(provider))
-    converting.end()
-    if converting.errors:
-        return ConversionReport("", (*converting.warnings, *converting.errors), 1)
-    if not converting.objects:
-        names = ", ".join(name for name, _ in sources) or "nothing"
-        return ConversionReport("", (f"there is no {KIND} and no Policy in {names}",), 2)
-    output = "---\n".join(yaml_documents.dump(made) for made in converting.objects)
-    return ConversionReport(output, (*converting.warnings, *_equal_names(converting.objects)), 0)
+    return converting.report(", ".join(name for name, _ in sources) or "nothing")
 
 
 class _Converting:
     """Collects objects, warnings and errors over all documents."""
 
     def __init__(self, share_all: bool) -> None:
-        self.objects: list[dict[str, Any]] = []
-        self.warnings: list[str] = []
-        self.errors: list[str] = []
+        self._objects: list[dict[str, Any]] = []
+        self._warnings: list[str] = []
+        self._errors: list[str] = []
         self._share_all = share_all
         self._legacy = LegacyReader()
         self._resolver = Resolver(build_registry(INTREE), PRESETS)
 
-    def take(self, found: SourceDocument) -> None:
+    def take_all(self, source: str, documents: Iterable[SourceDocument]) -> None:
+        """Convert what is found in a text, as far as that can be read."""
+        try:
+            for found in documents:
+                self._take(found)
+        except DocumentError as error:
+            self._errors.append(f"{source}: error: {error}")
+
+    def _take(self, found: SourceDocument) -> None:
         """Convert a document, whatever it is."""
         version = str(found.body.get("apiVersion", ""))
         if (old := self._legacy.read(found.source, found.body, found.repeated)) is not None:
-            self.warnings += [f"{found.source}: warning: {warning}" for warning in old.warnings]
+            self._warnings += [f"{found.source}: warning: {warning}" for warning in old.warnings]
             self._refuse(found.source, old.violations)
             if old.body is not None:
                 self.translate(found.source, old.body, old.remarks)
         elif found.repeated:
-            self.errors.append(f"{found.source}: error: not readable as YAML: {found.repeated[0]}")
+            self._errors.append(f"{found.source}: error: not readable as YAML: {found.repeated[0]}")
         elif version.startswith(f"{API_GROUP}/") and version != API_VERSION:
             text = f"only these versions can be converted: {', '.join(_VERSIONS)}"
             self._refuse(found.source, [Violation("apiVersion", found.body["apiVersion"], text)])
         else:
             self.translate(found.source, *without_removed(found.body, {}))
 
-    def end(self) -> None:
-        """After the last document."""
-        self.errors += [f"{source}: error: {text}" for source, text in self._legacy.missing()]
+    def report(self, names: str) -> ConversionReport:
+        """What came of it, after the last document."""
+        missing = [f"{source}: error: {text}" for source, text in self._legacy.missing()]
+        if errors := (*self._errors, *missing):
+            return ConversionReport("", (*self._warnings, *errors), 1)
+        if not self._objects:
+            return ConversionReport("", (f"there is no {KIND} and no Policy in {names}",), 2)
+        output = "---\n".join(yaml_documents.dump(made) for made in self._objects)
+        return ConversionReport(output, (*self._warnings, *_equal_names(self._objects)), 0)
 
     def translate(
         self, source: str, body: Mapping[str, Any], remarks: Iterable[ConversionRemark]
@@ -131,13 +136,13 @@ class _Converting:
         except ConfigurationRefused as refused:
             self._refuse(source, refused.violations)
             return
-        made = translate(loaded, self._resolver, self.objects, share_all=self._share_all)
-        self.objects += made.objects
-        self.warnings += [f"{source}: warning: {remark}" for remark in (*remarks, *made.remarks)]
+        made = translate(loaded, self._resolver, self._objects, share_all=self._share_all)
+        self._objects += made.objects
+        self._warnings += [f"{source}: warning: {remark}" for remark in (*remarks, *made.remarks)]
 
     def _refuse(self, source: str, violations: Iterable[Violation]) -> None:
         for one in violations:
-            self.errors.append(f"{source}: error: {one.path}: {one.value!r}: {one.message}")
+            self._errors.append(f"{source}: error: {one.path}: {one.value!r}: {one.message}")
 
 
 def _found(source: str, text: str) -> Iterator[SourceDocument]:
@@ -153,10 +158,9 @@ def _within(source: str, value: Any) -> Iterator[SourceDocument]:
     """A document of ours, or those that others hold: Lists, ConfigMaps, what providers of clusters
     wrap a configuration into.
     """
-    if isinstance(value, dict):
-        if _is_ours(value):
-            yield SourceDocument(source, value)
-            return
+    if isinstance(value, dict) and _is_ours(value):
+        yield SourceDocument(source, value)
+    elif isinstance(value, dict):
         for name, one in value.items():
             place = f"data[{name}]" if source.endswith(", data") else name
             yield from _within(f"{source.removesuffix(', data')}, {place}", one)
@@ -164,10 +168,8 @@ def _within(source: str, value: Any) -> Iterator[SourceDocument]:
         for i, one in enumerate(value, start=1):
             yield from _within(f"{source.removesuffix(', items')}, item {i}", one)
     elif isinstance(value, str) and any(kind in value for kind in (KIND, "Policy")):
-        try:
+        with contextlib.suppress(DocumentError):  # a text that only speaks of it
             yield from _found(source, value)
-        except DocumentError:
-            return  # a text that only speaks of it
 
 
 def _of_key(source: str, text: str, key: str) -> Iterator[SourceDocument]:

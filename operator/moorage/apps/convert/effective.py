@@ -54,11 +54,6 @@ def _profile(
     loaded: LoadedProfile, made: AssembledProfile, ignored: list[str], registry: Registry
 ) -> dict[str, Any]:
     profile = loaded.profile
-    documents = {
-        name: _args(name, loaded.args.get(name), ignored, registry)
-        for name in sorted(made.plugins)
-        if _has_args(name, loaded, registry)
-    }
     document: dict[str, Any] = {
         "schedulerName": profile.scheduler_name,
         "plugins": {
@@ -67,9 +62,12 @@ def _profile(
             if plugins
         },
     }
-    if documents:
-        entries = [{"name": name, "args": args} for name, args in documents.items()]
-        document["pluginConfig"] = entries
+    configured = [name for name in sorted(made.plugins) if _has_args(name, loaded, registry)]
+    if configured:
+        document["pluginConfig"] = [
+            {"name": name, "args": _args(name, loaded.args.get(name), ignored, registry)}
+            for name in configured
+        ]
     if profile.percentage_of_nodes_to_score is not None:
         document["percentageOfNodesToScore"] = profile.percentage_of_nodes_to_score
     return document

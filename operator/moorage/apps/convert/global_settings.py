@@ -89,18 +89,10 @@ def extenders(
 def _extender(
     i: int, extender: ExtenderConfiguration, found: list[ConversionRemark]
 ) -> dict[str, Any]:
-    path, secret = f"extenders[{i}]", f"extender-{i}"
+    path = f"extenders[{i}]"
     document = extender.model_dump(mode="json", by_alias=True, exclude_defaults=True)
     tls = document.pop("tlsConfig", {})
-    for name, key in _FILES.items():
-        for field in (f"{name}File", f"{name}Data"):
-            if tls.pop(field, ""):
-                tls["secretRef"] = {"name": secret}
-                text = (
-                    f"is left out: make a Secret {secret} in the operator's namespace with this "
-                    f"as its {key}"
-                )
-                found.append(ConversionRemark(f"{path}.tlsConfig.{field}", text))
+    found += _into_a_secret(f"{path}.tlsConfig", tls, f"extender-{i}")
     if not _is_trusted(extender):
         tls["insecure"] = True
         text = "insecure: true is written: without HTTPS or a CA nobody knows who answers"
@@ -109,6 +101,19 @@ def _extender(
         text = "the OperatorConfiguration has to allow the host: extenders: "
         found.append(ConversionRemark(f"{path}.urlPrefix", f"{text}{{allowedHosts: [{host}]}}"))
     return {**document, **({"tlsConfig": tls} if tls else {})}
+
+
+def _into_a_secret(path: str, tls: dict[str, Any], secret: str) -> Iterator[ConversionRemark]:
+    """Replace certificates and keys, in files or not, by a reference to a Secret."""
+    for name, key in _FILES.items():
+        for field in (f"{name}File", f"{name}Data"):
+            if tls.pop(field, ""):
+                tls["secretRef"] = {"name": secret}
+                text = (
+                    f"is left out: make a Secret {secret} in the operator's namespace with this "
+                    f"as its {key}"
+                )
+                yield ConversionRemark(f"{path}.{field}", text)
 
 
 def _is_trusted(extender: ExtenderConfiguration) -> bool:

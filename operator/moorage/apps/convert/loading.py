@@ -64,29 +64,29 @@ class LoadedConfiguration:
 
 def read(document: object, registry: Registry) -> LoadedConfiguration:
     """The configuration. ``registry`` has the arguments of plugins. Raises ConfigurationRefused."""
+    config = _decoded(document)
+    profiles = {f"profiles[{i}]": profile for i, profile in enumerate(config.profiles)}
+    reads = [_Arguments(path, profile, registry) for path, profile in profiles.items()]
+    faults = [one for read in reads for one in read.faults]
+    if malformed := [one for one in faults if one.error_type is FieldErrorType.MALFORMED]:
+        raise ConfigurationRefused("decodeError", malformed)
+    if invalid := [*validation.violations(config), *faults]:
+        raise ConfigurationRefused("invalid", invalid)
+    built = tuple(assembling.assemble(path, profile) for path, profile in profiles.items())
+    if unfit := list(_build_faults(config, built, reads)):
+        raise ConfigurationRefused("buildError", unfit)
+    loaded = tuple(LoadedProfile(read.profile, read.args) for read in reads)
+    return LoadedConfiguration(config, loaded, built)
+
+
+def _decoded(document: object) -> KubeSchedulerConfiguration:
     plain = without_nulls(document)
     if faults := list(_wrong_header(plain)):
         raise ConfigurationRefused("decodeError", faults)
     try:
-        config = decoder(KubeSchedulerConfiguration).decode(plain).defaulted()
+        return decoder(KubeSchedulerConfiguration).decode(plain).defaulted()
     except DecodeError as error:
         raise ConfigurationRefused("decodeError", error.violations) from error
-    reads = [
-        _Arguments(f"profiles[{i}]", profile, registry) for i, profile in enumerate(config.profiles)
-    ]
-    if faults := [
-        one for read in reads for one in read.faults if one.error_type is FieldErrorType.MALFORMED
-    ]:
-        raise ConfigurationRefused("decodeError", faults)
-    if faults := [*validation.violations(config), *(one for read in reads for one in read.faults)]:
-        raise ConfigurationRefused("invalid", faults)
-    built = [
-        assembling.assemble(f"profiles[{i}]", profile) for i, profile in enumerate(config.profiles)
-    ]
-    if faults := list(_build_faults(config, built, reads)):
-        raise ConfigurationRefused("buildError", faults)
-    profiles = tuple(LoadedProfile(read.profile, read.args) for read in reads)
-    return LoadedConfiguration(config, profiles, tuple(built))
 
 
 def _build_faults(

@@ -24,17 +24,7 @@ def without_removed(
         plugins = profile.get("plugins", {})
         for point, plugin_set in plugins.items() if isinstance(plugins, dict) else ():
             remarks += _remove(f"profiles[{i}].plugins.{point}", plugin_set, gone)
-        for j, entry in enumerate(objects_in(profile, "pluginConfig")):
-            if entry.get("name") in REMOVED:
-                text = f"{entry['name']} is gone: {LIMITS} takes no arguments"
-                remarks.append(ConversionRemark(f"profiles[{i}].pluginConfig[{j}]", text))
-        if isinstance(profile.get("pluginConfig"), list):
-            kept = [
-                one
-                for one in profile["pluginConfig"]
-                if not isinstance(one, dict) or one.get("name") not in REMOVED
-            ]
-            profile["pluginConfig"] = kept
+        remarks += _remove_arguments(f"profiles[{i}].pluginConfig", profile)
     return plain, remarks
 
 
@@ -54,6 +44,20 @@ def _remove(path: str, plugin_set: Any, gone: Mapping[str, str]) -> list[Convers
             continue
         plugin_set["enabled"].remove(entry)
     return remarks
+
+
+def _remove_arguments(path: str, profile: dict[str, Any]) -> list[ConversionRemark]:
+    removed = [
+        (i, entry)
+        for i, entry in enumerate(objects_in(profile, "pluginConfig"))
+        if entry.get("name") in REMOVED
+    ]
+    for _, entry in removed:
+        profile["pluginConfig"].remove(entry)
+    return [
+        ConversionRemark(f"{path}[{i}]", f"{entry['name']} is gone: {LIMITS} takes no arguments")
+        for i, entry in removed
+    ]
 
 
 def objects_in(document: Any, field: str) -> list[dict[str, Any]]:

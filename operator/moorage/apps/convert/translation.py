@@ -29,6 +29,7 @@ from moorage.apps.convert.loading import LoadedConfiguration, LoadedProfile
 from moorage.apps.convert.remarks import ConversionRemark
 
 _WEIGHTED = ("score", "multiPoint")
+_HEADER = ("apiVersion", "kind")
 
 
 class Translation(NamedTuple):
@@ -52,23 +53,15 @@ def translate(
     extenders, remarks = global_settings.extenders(loaded.config)
     ignored = ignored_resources(loaded.config.extenders)
     profiles: list[dict[str, Any]] = []
-    for i, profile in enumerate(loaded.profiles):
+    for i, (profile, built) in enumerate(zip(loaded.profiles, loaded.built, strict=True)):
         translating = _Translating(f"profiles[{i}]", profile, resolver)
         spec = {
             **translating.plugins(),
-            **translating.plugin_config(ignored if FIT in loaded.built[i].plugins else []),
+            **translating.plugin_config(ignored if FIT in built.plugins else []),
             **global_settings.of_every_profile(loaded.config, profile.profile),
             **({"extenders": extenders} if extenders else {}),
         }
-        profiles.append(
-            _object(
-                SchedulerProfile.KIND.name,
-                _object_name(profile.profile.scheduler_name or "", [*beside, *profiles]),
-                spec,
-            )
-        )
-        if profile.profile.scheduler_name != profiles[-1]["metadata"]["name"]:
-            profiles[-1]["spec"] = {"schedulerName": profile.profile.scheduler_name, **spec}
+        profiles.append(_profile(profile.profile.scheduler_name, spec, [*beside, *profiles]))
         remarks += translating.remarks
     remarks += global_settings.remarks(loaded.config)
     configs = _share(profiles, beside, share_all)
@@ -142,14 +135,10 @@ class _Translating:
         """
         documents: dict[str, dict[str, Any]] = {}
         for i, entry in enumerate(self._loaded.profile.plugin_config):
+            given = {key: value for key, value in (entry.args or {}).items() if key not in _HEADER}
             if left_out := self._why_left_out(entry.name):
                 self._remark(f"{self._path}.pluginConfig[{i}]", left_out)
-                continue
-            header = ("apiVersion", "kind")
-            given = {
-                name: value for name, value in (entry.args or {}).items() if name not in header
-            }
-            if given:
+            elif given:
                 documents[entry.name] = given
         if ignored:
             documents[FIT] = {**documents.get(FIT, {}), "ignoredResources": list(ignored)}
@@ -175,6 +164,22 @@ def _object(kind: str, name: str, spec: dict[str, Any]) -> dict[str, Any]:
     return {"apiVersion": API_VERSION, "kind": kind, "metadata": {"name": name}, "spec": spec}
 
 
+def _profile(
+    scheduler_name: str | None, spec: dict[str, Any], others: Iterable[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """A SchedulerProfile. Where its own name has to be another it says the one for pods."""
+    name = _object_name(scheduler_name or "", others)
+    said = {} if name == scheduler_name else {"schedulerName": scheduler_name}
+    return _object(SchedulerProfile.KIND.name, name, {**said, **spec})
+
+
+def _config(entry: Mapping[str, Any], others: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """A PluginConfig with the arguments of a profile's entry."""
+    name = _object_name(re.sub(r"(?<=[a-z])(?=[A-Z])", "-", entry["name"]), others)
+    spec = {"plugin": entry["name"], "args": entry["args"]}
+    return _object(PluginConfig.KIND.name, name, spec)
+
+
 def _object_name(wanted: str, others: Iterable[Mapping[str, Any]]) -> str:
     """A name for an object: what is wanted as far as it can be one, with a number where there is
     one like it.
@@ -197,17 +202,11 @@ def _share(
     configs: dict[str, dict[str, Any]] = {}
     for entry in entries:
         contents = _contents(entry)
-        if not share_all and counts[contents] < 2:
-            continue
-        if contents not in configs:
-            name = _object_name(
-                re.sub(r"(?<=[a-z])(?=[A-Z])", "-", entry["name"]), [*beside, *configs.values()]
-            )
-            configs[contents] = _object(
-                PluginConfig.KIND.name, name, {"plugin": entry["name"], "args": entry["args"]}
-            )
-        del entry["args"]
-        entry["configRef"] = {"name": configs[contents]["metadata"]["name"]}
+        if share_all or counts[contents] > 1:
+            if contents not in configs:
+                configs[contents] = _config(entry, [*beside, *configs.values()])
+            del entry["args"]
+            entry["configRef"] = {"name": configs[contents]["metadata"]["name"]}
     return list(configs.values())
 
 

@@ -15,7 +15,9 @@ from moorage.apps.convert.kube_configuration import API_VERSION, KIND, without_n
 from moorage.apps.convert.kube_plugins import KUBE_PLUGINS
 from moorage.apps.convert.legacy.policy_document import (
     Policy,
+    PredicateArgument,
     PredicatePolicy,
+    PriorityArgument,
     PriorityPolicy,
     canonical,
 )
@@ -41,6 +43,7 @@ from moorage.apps.convert.remarks import ConversionRemark
 from moorage.core.framework.arguments import Violation
 from moorage.core.framework.revisions import MAX_WEIGHT, suggest
 
+_DEFAULT_PREDICATES = [PredicatePolicy(name=name) for name in DEFAULT_PREDICATES]
 _DEFAULT_PRIORITIES = [
     PriorityPolicy(name=name, weight=weight) for name, weight in DEFAULT_PRIORITIES.items()
 ]
@@ -76,13 +79,13 @@ def as_v1(document: Mapping[str, Any]) -> tuple[dict[str, Any], list[ConversionR
     never valid.
     """
     policy = decoder(Policy).decode(canonical(without_nulls(document)))
-    converting = _Converting(policy)
+    converting = _Converting(policy.hard_pod_affinity_symmetric_weight)
+    converting.take(policy)
     if converting.faults:
         raise DecodeError(converting.faults)
     profile = {"plugins": converting.plugins(), "pluginConfig": list(converting.plugin_config())}
-    return _configuration(
-        profile, [extender.as_v1() for extender in policy.extenders]
-    ), converting.remarks
+    extenders = [extender.as_v1() for extender in policy.extenders]
+    return _configuration(profile, extenders), converting.remarks
 
 
 def _configuration(profile: dict[str, Any], extenders: list[dict[str, Any]]) -> dict[str, Any]:
@@ -94,22 +97,24 @@ class _Converting:
     arguments.
     """
 
-    def __init__(self, policy: Policy) -> None:
+    def __init__(self, hard_weight: int) -> None:
         self.remarks: list[ConversionRemark] = []
         self.faults: list[Violation] = []
-        self.filters: set[str] = set()
-        self.scores: dict[str, int] = {}
-        self._reasons: dict[str, str] = {}
+        self._hard_weight = hard_weight
+        self._filters: set[str] = set()
+        self._scores: dict[str, PriorityPolicy] = {}
+        """By plugin, the priority whose weight it has."""
         self._strategy: dict[str, Any] | None = None
         self._required: list[dict[str, Any]] = []
         self._preferred: list[dict[str, Any]] = []
         self._spread_over: list[str] = []
         self._spreads_services = False
-        self._hard_weight = policy.hard_pod_affinity_symmetric_weight
-        if policy.predicates is None:
-            self._take_predicates([PredicatePolicy(name=name) for name in DEFAULT_PREDICATES])
-        else:
-            self._take_predicates(policy.predicates)
+
+    def take(self, policy: Policy) -> None:
+        """All that it says, but for its extenders."""
+        self._take_predicates(
+            _DEFAULT_PREDICATES if policy.predicates is None else policy.predicates
+        )
         if policy.priorities is None:
             self._take_priorities("default priorities", _DEFAULT_PRIORITIES)
         else:
@@ -126,32 +131,26 @@ class _Converting:
 
     def _take_predicates(self, predicates: Sequence[PredicatePolicy]) -> None:
         for name in MANDATORY:
-            self.filters.update(PREDICATES[name])
+            self._filters.update(PREDICATES[name])
         for i, predicate in enumerate(predicates):
-            path, argument = f"predicates[{i}]", predicate.argument
-            if argument is not None and argument.labels_presence is not None:
-                operator = "Exists" if argument.labels_presence.presence else "DoesNotExist"
-                self._required += [
-                    {"key": label, "operator": operator}
-                    for label in argument.labels_presence.labels
-                ]
-                self.filters.add(AFFINITY)
-            elif argument is not None and argument.service_affinity is not None:
-                text = (
-                    f"{predicate.name}: serviceAffinity has no equivalent: pods of a service are "
-                    f"no longer kept to nodes alike in labels"
-                )
-                self.remarks.append(ConversionRemark(path, text))
-            elif predicate.name in PREDICATES:
-                self.filters.update(PREDICATES[predicate.name])
-            else:
-                self.faults.append(
-                    Violation(
-                        f"{path}.name",
-                        predicate.name,
-                        f"unknown predicate{suggest(predicate.name, PREDICATES)}",
-                    )
-                )
+            self._take_predicate(f"predicates[{i}]", predicate)
+
+    def _take_predicate(self, path: str, predicate: PredicatePolicy) -> None:
+        name, argument = predicate.name, predicate.argument or PredicateArgument()
+        if (labels := argument.labels_presence) is not None:
+            self._required += [_requirement(label, labels.presence) for label in labels.labels]
+            self._filters.add(AFFINITY)
+        elif argument.service_affinity is not None:
+            text = (
+                "serviceAffinity has no equivalent: pods of a service are no longer kept to nodes "
+                "alike in labels"
+            )
+            self._remark(path, f"{name}: {text}")
+        elif name in PREDICATES:
+            self._filters.update(PREDICATES[name])
+        else:
+            text = f"unknown predicate{suggest(name, PREDICATES)}"
+            self.faults.append(Violation(f"{path}.name", name, text))
 
     # ---- priorities ------------------------------------------------------------------------------
 
@@ -160,11 +159,8 @@ class _Converting:
         for i, priority in sorted(enumerate(priorities), key=lambda pair: (pair[1].name, pair[0])):
             path = f"{where}[{i}]"
             if not 0 < priority.weight <= MAX_WEIGHT:
-                self.faults.append(
-                    Violation(
-                        f"{path}.weight", priority.weight, "must be positive, and not too high"
-                    )
-                )
+                text = "must be positive, and not too high"
+                self.faults.append(Violation(f"{path}.weight", priority.weight, text))
             elif not self._took_argument(path, priority):
                 self._take_named(path, priority)
 
@@ -184,80 +180,60 @@ class _Converting:
 
     def _took_argument(self, path: str, priority: PriorityPolicy) -> bool:
         """Whether the priority goes by its argument, whatever its name."""
-        argument = priority.argument
-        if argument is None:
-            return False
-        if argument.requested_to_capacity_ratio_arguments is not None:
+        argument = priority.argument or PriorityArgument()
+        if (ratio := argument.requested_to_capacity_ratio_arguments) is not None:
             if self._score(path, FIT, priority):
-                self._strategy = argument.requested_to_capacity_ratio_arguments.strategy()
-        elif argument.label_preference is not None:
-            preference = argument.label_preference
-            operator = "Exists" if preference.presence else "DoesNotExist"
-            term = {"matchExpressions": [{"key": preference.label, "operator": operator}]}
+                self._strategy = ratio.strategy()
+        elif (label := argument.label_preference) is not None:
+            term = {"matchExpressions": [_requirement(label.label, label.presence)]}
             self._preferred.append({"weight": min(priority.weight, 100), "preference": term})
-            self._score(path, AFFINITY, priority)
-            text = f"labelPreference is a preferred term of {AFFINITY} now: nearly the same"
-            self._remark(path, f"{priority.name}: {text}")
-        elif argument.service_anti_affinity is not None:
-            self._spread_over.append(argument.service_anti_affinity.label)
-            self._score(path, SPREAD, priority)
-            text = f"serviceAntiAffinity is a default constraint of {SPREAD} now: nearly the same"
-            self._remark(path, f"{priority.name}: {text}")
+            self._score_alike(path, AFFINITY, priority, "labelPreference is a preferred term")
+        elif (spread := argument.service_anti_affinity) is not None:
+            self._spread_over.append(spread.label)
+            text = "serviceAntiAffinity is a default constraint"
+            self._score_alike(path, SPREAD, priority, text)
         else:
             return False
         return True
+
+    def _score_alike(self, path: str, plugin: str, priority: PriorityPolicy, text: str) -> None:
+        """A plugin that does nearly what the priority did; ``text`` says as what."""
+        self._score(path, plugin, priority)
+        self._remark(path, f"{priority.name}: {text} of {plugin} now: nearly the same")
 
     def _score(self, path: str, plugin: str, priority: PriorityPolicy) -> bool:
         """Whether this priority's weight is the plugin's: of several that one plugin stands for,
         the heaviest one's is.
         """
-        before = self.scores.get(plugin)
-        wins = before is None or priority.weight > before
+        before = self._scores.get(plugin)
+        wins = before is None or priority.weight > before.weight
         if before is not None:
-            stays, goes = (
-                (priority.name, self._reasons[plugin])
-                if wins
-                else (self._reasons[plugin], priority.name)
-            )
-            self.remarks.append(
-                ConversionRemark(
-                    path,
-                    (
-                        f"{plugin} stands for both {stays} and {goes} now: it has the weight of "
-                        f"{stays}"
-                    ),
-                )
-            )
+            stays, goes = (priority, before) if wins else (before, priority)
+            text = f"{plugin} stands for both {stays.name} and {goes.name} now"
+            self._remark(path, f"{text}: it has the weight of {stays.name}")
         if wins:
-            self.scores[plugin] = priority.weight
-            self._reasons[plugin] = priority.name
+            self._scores[plugin] = priority
         return wins
 
     # ---- what comes of it ------------------------------------------------------------------------
 
     def plugins(self) -> dict[str, Any]:
         """Those that are needed at all their points, less the points where they are not."""
-        needed = [
-            plugin
-            for plugin in KUBE_PLUGINS.values()
-            if plugin.name in self.filters | self.scores.keys() | set(_ALWAYS)
-        ]
+        names = {*self._filters, *self._scores, *_ALWAYS}
+        needed = [plugin for plugin in KUBE_PLUGINS.values() if plugin.name in names]
         enabled: list[dict[str, Any]] = [
-            {"name": one.name, **_weight(self.scores.get(one.name))} for one in needed
+            {"name": one.name, **_weight(self._scores.get(one.name))} for one in needed
         ]
         plugins: dict[str, Any] = {"multiPoint": {"enabled": enabled, "disabled": [{"name": "*"}]}}
-        for points, wanted in (
-            (("preFilter", "filter"), self.filters),
-            (("preScore", "score"), self.scores.keys()),
-        ):
-            for point in points:
-                idle = [
-                    {"name": one.name}
-                    for one in needed
-                    if point in one.points and one.name not in wanted
-                ]
-                if idle:
-                    plugins[point] = {"disabled": idle if wanted else [{"name": "*"}]}
+        for point in ("preFilter", "filter", "preScore", "score"):
+            wanted = self._filters if point in ("preFilter", "filter") else self._scores.keys()
+            idle = [
+                {"name": one.name}
+                for one in needed
+                if point in one.points and one.name not in wanted
+            ]
+            if idle:
+                plugins[point] = {"disabled": idle if wanted else [{"name": "*"}]}
         return plugins
 
     def plugin_config(self) -> Iterator[dict[str, Any]]:
@@ -266,12 +242,12 @@ class _Converting:
             yield {"name": FIT, "args": {"scoringStrategy": self._strategy}}
         if affinity := self._added_affinity():
             yield {"name": AFFINITY, "args": {"addedAffinity": affinity}}
-        if SPREAD in self.scores and (constraints := self._constraints()) is not None:
+        if SPREAD in self._scores and (constraints := self._constraints()) is not None:
             yield {
                 "name": SPREAD,
                 "args": {"defaultConstraints": constraints, "defaultingType": "List"},
             }
-        if self._hard_weight > 1 and INTER_POD in self.filters | self.scores.keys():
+        if self._hard_weight > 1 and INTER_POD in {*self._filters, *self._scores}:
             yield {"name": INTER_POD, "args": {"hardPodAffinityWeight": self._hard_weight}}
 
     def _added_affinity(self) -> dict[str, Any]:
@@ -297,5 +273,9 @@ class _Converting:
         ]
 
 
-def _weight(weight: int | None) -> dict[str, int]:
-    return {} if weight is None else {"weight": weight}
+def _weight(priority: PriorityPolicy | None) -> dict[str, int]:
+    return {} if priority is None else {"weight": priority.weight}
+
+
+def _requirement(label: str, presence: bool) -> dict[str, str]:
+    return {"key": label, "operator": "Exists" if presence else "DoesNotExist"}

@@ -4,7 +4,7 @@ some plugins of the past.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from moorage.apps.convert.kube_configuration import API_GROUP, API_VERSION
@@ -24,26 +24,26 @@ WEIGHTS_BEFORE_V1BETA3 = {"TaintToleration": 1, "NodeAffinity": 1, "InterPodAffi
 def as_v1(document: Mapping[str, Any]) -> tuple[dict[str, Any], list[ConversionRemark]]:
     """The configuration in v1, as far as it has the right shape: the rest is for who reads it."""
     plain, past = without_removed(document, _GONE)
-    remarks = [
-        ConversionRemark(field, "is gone: serving.bindAddress of the OperatorConfiguration")
-        for field in _ADDRESSES
-        if plain.pop(field, "")
-    ]
+    gone = "is gone: serving.bindAddress of the OperatorConfiguration"
+    remarks = [ConversionRemark(field, gone) for field in _ADDRESSES if plain.pop(field, "")]
     remarks += past
     before_v1beta3 = plain["apiVersion"] == OLDER[0]
     for profile in objects_in(plain, "profiles"):
-        plugins = profile.get("plugins", {})
-        if isinstance(plugins, dict) and before_v1beta3:
+        if before_v1beta3 and isinstance(plugins := profile.get("plugins", {}), dict):
             profile["plugins"] = _weighed_as_before(plugins)
         for entry in objects_in(profile, "pluginConfig"):
             args = entry.get("args")
             if isinstance(args, dict) and args.get("apiVersion") in OLDER:
                 args["apiVersion"] = API_VERSION
-    election = plain.get("leaderElection")
+    remarks += _with_a_lease(plain.get("leaderElection"))
+    return {**plain, "apiVersion": API_VERSION}, remarks
+
+
+def _with_a_lease(election: Any) -> Iterator[ConversionRemark]:
+    """Take out which other lock there was."""
     if isinstance(election, dict) and election.get("resourceLock", "leases") != "leases":
         text = f"{election.pop('resourceLock')!r} is gone: the lock is a Lease"
-        remarks.append(ConversionRemark("leaderElection.resourceLock", text))
-    return {**plain, "apiVersion": API_VERSION}, remarks
+        yield ConversionRemark("leaderElection.resourceLock", text)
 
 
 def _weighed_as_before(plugins: dict[str, Any]) -> dict[str, Any]:
