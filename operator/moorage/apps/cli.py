@@ -234,10 +234,8 @@ def check(
     try:
         config = None if given is None else load_config(_read(given, "--config"), {}, {})
         report = checks.check(files, config)
-    except ConfigErrors as errors:
+    except (ConfigErrors, PackageErrors) as errors:
         _fail(*map(str, errors.errors))
-    except PackageErrors as errors:
-        _fail(*errors.errors)
     for line in report.lines:
         print(printable(line))
     raise SystemExit(report.status)
@@ -340,9 +338,8 @@ def demo(**flags: Any) -> None:
         _fail(str(error))
     last = flags["exit_after_tour"]
     pace = 0.0 if last else flags["pace"]
-    raise SystemExit(
-        local.run(local.DemoOptions(wanted.command(), flags["tour"] or last, last, pace))
-    )
+    options = local.DemoOptions(wanted.command(), flags["tour"] or last, last, pace)
+    raise SystemExit(local.run(options))
 
 
 @app.command()

@@ -121,26 +121,25 @@ def profile(body: Body) -> ProfileRow:
     status = body.get("status") or {}
     queue = status.get("queue") or {}
     conditions = {condition["type"]: condition for condition in status.get("conditions") or ()}
-    ready = conditions.get("Ready") or {}
-    bad = next(
-        (
-            each
-            for kind, each in conditions.items()
-            if kind != "Ready" and each["status"] == "False"
-        ),
-        ready,
-    )
+    ready = conditions.get("Ready", {}).get("status") == "True"
     return ProfileRow(
         name=printable(body["metadata"]["name"]),
         generation=body["metadata"].get("generation", 0),
         revision=status.get("activeRevision", ""),
-        ready=ready.get("status") == "True",
-        problem=""
-        if ready.get("status") == "True"
-        else printable(bad.get("message", "not looked at yet")),
+        ready=ready,
+        problem="" if ready else printable(_problem(conditions)),
         waiting=sum(queue.get(field, 0) for field in ("active", "backoff", "inFlight")),
         unschedulable=queue.get("unschedulable", 0),
     )
+
+
+def _problem(conditions: Mapping[str, Body]) -> str:
+    """What the condition says that makes a profile not ready, or else Ready itself."""
+    bad = [
+        each for kind, each in conditions.items() if kind != "Ready" and each["status"] == "False"
+    ]
+    told = bad[0] if bad else conditions.get("Ready", {})
+    return str(told.get("message", "not looked at yet"))
 
 
 def node_uses(nodes: Iterable[Body], pods: Iterable[Body]) -> tuple[NodeUse, ...]:

@@ -10,7 +10,7 @@ import signal
 import sys
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 
 from rich.console import Console
@@ -43,26 +43,13 @@ def run(options: DemoOptions) -> int:
     """Run until Ctrl-C, or to the tour's end; 1 when something failed, 130 when it was interrupted
     before it was done with that.
     """
-    started = time.monotonic()
     # a shell's background processes are started with SIGINT ignored
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)
     status = INTERRUPTED
     try:
-        with ExitStack() as stack:
-            screen = stack.enter_context(Screen(Console()))
-            processes = stack.enter_context(Processes())
-            stack.callback(_do_not_disturb)  # the first thing that is done at the end
-            stage = _start(stack, screen, processes, options)
-            _wait_until_ready(stage, started)
-            if not options.exit_after_tour:
-                status = 0  # from here on Ctrl-C is how it ends
-                stage.say(_instructions(stage, processes.folder))
-            if options.tour:
-                _tour(stage, options)
-            if not options.exit_after_tour:
-                stage.run()
-            status = 0
+        _run(options)
+        status = 0
     except KeyboardInterrupt:
         pass
     except (KubeClientError, NotObserved, ProcessFailed) as error:
@@ -70,6 +57,24 @@ def run(options: DemoOptions) -> int:
         status = 1
     print("The demo has ended; nothing of it is left.", flush=True)
     return status
+
+
+def _run(options: DemoOptions) -> None:
+    started = time.monotonic()
+    with ExitStack() as stack:
+        screen = stack.enter_context(Screen(Console()))
+        processes = stack.enter_context(Processes())
+        stack.callback(_do_not_disturb)  # the first thing that is done at the end
+        stage = _start(stack, screen, processes, options)
+        _wait_until_ready(stage, started)
+        if options.exit_after_tour:
+            _tour(stage, options)
+            return
+        with suppress(KeyboardInterrupt):  # from here on Ctrl-C is how it ends
+            stage.say(_instructions(stage, processes.folder))
+            if options.tour:
+                _tour(stage, options)
+            stage.run()
 
 
 def _do_not_disturb() -> None:
@@ -127,42 +132,18 @@ One that you scale yourself stays as you want it: kubectl -n {samples.NAMESPACE}
 """
 
 
-def _instructions(stage: DemoSession, folder: Path) -> str:
-    """What to type in another terminal."""
-    leads = {replica.name for replica in stage.look().replicas if replica.leads}
-    leader = next(
-        (replica for replica in stage.replicas if replica.name in leads), stage.replicas[0]
-    )
-    names = {
-        replica.name: f"{replica.name}{', leads' if replica.name in leads else ''}"
-        for replica in stage.replicas
-    }
-    addresses = ", ".join(
-        f"https://127.0.0.1:{replica.port} ({names[replica.name]})" for replica in stage.replicas
-    )
-    pem = folder / "admin.pem"
-    pem.touch(mode=0o600)
-    pem.write_text(client_pem(stage.plane.kubeconfig), encoding="utf-8")
-    missing = (
-        ""
-        if shutil.which("kubectl")
-        else (
-            "\n  # kubectl is not on this machine. Without it `moorage demo --tour` shows the same."
-        )
-    )
-    moving = _MOVING if stage.screen.live else ""
-    return f"""
+_INSTRUCTIONS = """
 In another terminal:
 
-  export KUBECONFIG={shlex.quote(str(stage.plane.kubeconfig))}{missing}
+  export KUBECONFIG={kubeconfig}{missing}
   kubectl get sprof -o wide                      # profiles; `kubectl get pcfg`: the configurations that they reference
   kubectl get sprof binpack -o yaml              # effective plugins, revisions, queue, leader, replicas
 
   # Change a configuration: the next pod is placed by it, with no restart (a moment later; a script has to wait for that).
   kubectl patch pcfg mostly-cpu --type=merge -p '{{"spec":{{"args":{{"scoringStrategy":{{"type":"LeastAllocated"}}}}}}}}'
   sleep 1
-  kubectl -n {samples.NAMESPACE} run more --image=none --overrides='{{"spec":{{"schedulerName":"binpack"}}}}'
-  kubectl -n {samples.NAMESPACE} get pods -o wide
+  kubectl -n {namespace} run more --image=none --overrides='{{"spec":{{"schedulerName":"binpack"}}}}'
+  kubectl -n {namespace} get pods -o wide
   kubectl patch pcfg mostly-cpu --type=merge -p '{{"spec":{{"args":{{"scoringStrategy":{{"type":null}}}}}}}}'      # as it was
 
   # Break a profile: it is refused, and the last good revision goes on.
@@ -173,10 +154,42 @@ In another terminal:
 
   # A pod whose schedulerName is no profile's waits for ever. Those that name none have "default-scheduler": make it a profile.
   kubectl create deployment web --image=none
-  echo '{json.dumps(_DEFAULT)}' | kubectl apply -f -
+  echo '{default}' | kubectl apply -f -
 {moving}
 Logs: {folder}/moorage-*.log
 /metrics, /configz and /debug: {addresses}
-  curl -k --cert {shlex.quote(str(pem))} https://127.0.0.1:{leader.port}/debug/queue
-Kill the leader's process (kill -9 {leader.pid}), and the other one takes over. Ctrl-C ends all and leaves nothing.
+  curl -k --cert {pem} https://127.0.0.1:{port}/debug/queue
+Kill the leader's process (kill -9 {pid}), and the other one takes over. Ctrl-C ends all and leaves nothing.
 """
+_NO_KUBECTL = (
+    "\n  # kubectl is not on this machine. Without it `moorage demo --tour` shows the same."
+)
+
+
+def _instructions(stage: DemoSession, folder: Path) -> str:
+    """What to type in another terminal."""
+    leads = {replica.name for replica in stage.look().replicas if replica.leads}
+    leader = next((one for one in stage.replicas if one.name in leads), stage.replicas[0])
+    addresses = [
+        f"https://127.0.0.1:{one.port} ({one.name}{', leads' if one.name in leads else ''})"
+        for one in stage.replicas
+    ]
+    return _INSTRUCTIONS.format(
+        kubeconfig=shlex.quote(str(stage.plane.kubeconfig)),
+        missing="" if shutil.which("kubectl") else _NO_KUBECTL,
+        namespace=samples.NAMESPACE,
+        default=json.dumps(_DEFAULT),
+        moving=_MOVING if stage.screen.live else "",
+        folder=folder,
+        addresses=", ".join(addresses),
+        pem=shlex.quote(str(_written_pem(stage, folder))),
+        port=leader.port,
+        pid=leader.pid,
+    )
+
+
+def _written_pem(stage: DemoSession, folder: Path) -> Path:
+    pem = folder / "admin.pem"
+    pem.touch(mode=0o600)
+    pem.write_text(client_pem(stage.plane.kubeconfig), encoding="utf-8")
+    return pem

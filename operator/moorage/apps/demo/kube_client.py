@@ -85,15 +85,13 @@ class KubeClient:
     ) -> Any:
         """The decoded answer. Raises KubeClientError."""
         data = None if body is None else json.dumps(body).encode()
+        headers = {**self._headers, "Content-Type": content_type}
         try:
-            status, answer = self._once_more(
-                method, path, data, {**self._headers, "Content-Type": content_type}
-            )
+            status, answer = self._once_more(method, path, data, headers)
             decoded = json.loads(answer or b"{}")
         except (OSError, http.client.HTTPException, ValueError) as error:
-            raise KubeClientError(
-                f"{method} {path}: {str(error) or type(error).__name__}"
-            ) from error
+            why = str(error) or type(error).__name__
+            raise KubeClientError(f"{method} {path}: {why}") from error
         if status >= http.client.BAD_REQUEST:
             raise KubeClientError(f"{method} {path}: {status} {decoded.get('message', '')}", status)
         return decoded

@@ -63,20 +63,19 @@ class Processes:
         """Start a process; what it writes to standard error is added to NAME.log. ``grace``:
         seconds it has to end by itself.
         """
-        # Temporary files of our processes go where ours are. The user's own settings of an operator
-        # are not the demo's.
-        own = {
-            key: value for key, value in os.environ.items() if not key.startswith("MOORAGE_CFG_")
-        }
-        child = Child(
-            command,
-            self.folder / f"{name}.log",
-            {**own, "TMPDIR": str(self.folder), **(environment or {})},
-            grace,
-        )
+        log, own = self.folder / f"{name}.log", self._environment()
+        child = Child(command, log, {**own, **(environment or {})}, grace)
         self._children.append(child)
         self._tell("+", child)
         return child
+
+    def _environment(self) -> Mapping[str, str]:
+        """Temporary files of our processes go where ours are. The user's own settings of an
+        operator are not the demo's.
+        """
+        ours = {"TMPDIR": str(self.folder)}
+        others = os.environ.items()
+        return {key: value for key, value in others if not key.startswith("MOORAGE_CFG_")} | ours
 
     def reap(self, child: Child) -> None:
         """Forget a process that has ended: its id may become another's."""

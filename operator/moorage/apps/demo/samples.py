@@ -150,14 +150,8 @@ class LoadGenerator:
             self._scale(profile, replicas)
 
     def _scale(self, profile: str, replicas: int) -> None:
-        found = next(
-            (
-                each
-                for each in self._api.items(path("Deployment"))
-                if each["metadata"]["name"] == profile
-            ),
-            None,
-        )
+        deployments = {one["metadata"]["name"]: one for one in self._api.items(path("Deployment"))}
+        found = deployments.get(profile)
         if found is None or found["spec"]["replicas"] != self._set[profile]:
             del self._set[profile]  # it is somebody else's now
             return

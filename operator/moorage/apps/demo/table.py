@@ -84,10 +84,8 @@ def _profiles(state: ClusterState, problems: Sequence[str]) -> Group:
             str(sum(map(bool, pods.values()))),
             *_waiting(profile),
         )
-    return Group(
-        table,
-        *(Text(problem, style="red", no_wrap=True, overflow="ellipsis") for problem in problems),
-    )
+    lines = (Text(each, style="red", no_wrap=True, overflow="ellipsis") for each in problems)
+    return Group(table, *lines)
 
 
 def _waiting(profile: ProfileRow) -> Iterator[Text]:

@@ -127,16 +127,11 @@ _MENDED = {"spec": {"weights": {WRONG_PLUGIN: None}}}
 
 
 def _hot_swap(stage: TourStage) -> str:
-    before = _profile(stage)
-    state = stage.look()
+    before, state = _profile(stage), stage.look()
     packed = _usual_node(state)
     edited = datetime.datetime.now(datetime.UTC)
     stage.merge("PluginConfig", CONFIG, _SPREADING)
-    after = stage.until(
-        lambda: _ready(stage, lambda now: now.revision != before.revision),
-        "another revision to decide",
-        SECONDS,
-    )
+    after = _other_revision(stage, before, "another revision to decide")
     swapped = stage.until(
         lambda: stage.look().swaps.get(after.revision), "the leader to log its swap", SECONDS
     )
@@ -144,11 +139,7 @@ def _hot_swap(stage: TourStage) -> str:
     if node == packed and _has_an_emptier_twin(state, packed):
         raise NotObserved(f"more-1 went to {node}, where the packed pods are")
     stage.merge("PluginConfig", CONFIG, _PACKING)
-    stage.until(
-        lambda: _ready(stage, lambda now: now.revision != after.revision),
-        "the old rules to decide again",
-        SECONDS,
-    )
+    _other_revision(stage, after, "the old rules to decide again")
     return (
         f"Revision {short(after.revision)} decided {(swapped - edited).total_seconds():.2f} s "
         f"after the edit, without a restart.\n"
@@ -236,6 +227,12 @@ def _profile(stage: TourStage) -> ProfileRow:
 def _ready(stage: TourStage, check: Callable[[ProfileRow], bool]) -> ProfileRow | None:
     profile = _profile(stage)
     return profile if profile.ready and check(profile) else None
+
+
+def _other_revision(stage: TourStage, than: ProfileRow, what: str) -> ProfileRow:
+    return stage.until(
+        lambda: _ready(stage, lambda now: now.revision != than.revision), what, SECONDS
+    )
 
 
 def _refused(stage: TourStage) -> list[ProfileRow]:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from moorage.apps.demo import cluster_state, samples
-from moorage.apps.demo.cluster_state import ClusterState, DecisionRow
+from moorage.apps.demo.cluster_state import ClusterState, DecisionRow, ReplicaRow
 from moorage.apps.demo.control_plane import OperatorProcess
 from moorage.apps.demo.kube_client import KubeClient, KubeClientError
 
@@ -48,18 +48,12 @@ class ClusterWatcher:
         leader = self._leader()
         for tail in self._tails.values():
             tail.read()
+        profiles = self._api.items(samples.path("SchedulerProfile"))
         return ClusterState(
-            profiles=tuple(
-                map(cluster_state.profile, self._api.items(samples.path("SchedulerProfile")))
-            ),
+            profiles=tuple(map(cluster_state.profile, profiles)),
             nodes=cluster_state.node_uses(self._api.items("/api/v1/nodes"), pods),
             decisions=self._decisions(),
-            replicas=tuple(
-                cluster_state.ReplicaRow(
-                    each.name, each.pid, each.name == leader and each.pid is not None
-                )
-                for each in self._replicas
-            ),
+            replicas=tuple(_row(replica, leader) for replica in self._replicas),
             swaps=dict(self._tails[leader].swaps) if leader in self._tails else {},
             places=cluster_state.places(pods),
             refused=cluster_state.refused(pods),
@@ -82,6 +76,11 @@ class ClusterWatcher:
             key=lambda each: each.at,
         )
         return tuple(newest)
+
+
+def _row(replica: OperatorProcess, leader: str) -> ReplicaRow:
+    leads = replica.name == leader and replica.pid is not None
+    return ReplicaRow(replica.name, replica.pid, leads)
 
 
 class LogTail:

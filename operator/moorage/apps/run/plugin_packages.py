@@ -8,6 +8,7 @@ wrong with any of the packages is found before anything starts. What they give i
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import importlib
@@ -59,32 +60,59 @@ def load(
     tell: FaultListener,
 ) -> LoadedPlugins:
     """Load the packages and join them to what is there. Raises PackageErrors."""
-    errors: list[str] = []
-    registry, makers, owners = dict(intree), dict(actors), dict.fromkeys(intree, "Moorage itself")
-    kinds: dict[str, StoredKind] = {}
-    for i, package in enumerate(packages):
-        where = f"plugins.packages[{i}]: {package!r}"
+    loading = _Loading(intree, actors, marks, tell)
+    errors = [
+        f"plugins.packages[{i}]: {package!r}: {fault}"
+        for i, package in enumerate(packages)
+        for fault in loading.take(package)
+    ]
+    if errors:
+        raise PackageErrors(errors)
+    return LoadedPlugins(loading.registry, loading.actors)
+
+
+class _Loading:
+    """What is there, and what packages add to it, one after the other."""
+
+    def __init__(
+        self,
+        intree: Registry,
+        actors: Mapping[str, ActorFactory],
+        marks: CallMarks,
+        tell: FaultListener,
+    ) -> None:
+        self.registry = dict(intree)
+        self.actors = dict(actors)
+        self._marks = marks
+        self._tell = tell
+        self._owners = dict.fromkeys(intree, "Moorage itself")
+        self._kinds: dict[str, StoredKind] = {}
+
+    def take(self, package: str) -> Iterator[str]:
+        """Add its plugins; returns what is wrong with those that are not added."""
         try:
             found = _registrations(package)
         except PackageErrors as error:
-            errors += (f"{where}: {text}" for text in error.errors)
-            continue
+            yield from error.errors
+            return
         version = version_of(package)
         for registration in found:
-            spec = registration.spec
-            faults = list(_faults(registration, owners))
-            guard = PluginGuard(spec.name, version, marks, tell)
-            if not faults:
-                faults += _prepared_faults(spec := _guarded_spec(spec, guard), kinds)
-            errors += (f"{where}: plugin {spec.name!r}: {fault}" for fault in faults)
-            if not faults:
-                owners[spec.name] = package
-                registry[spec.name] = spec
-                if registration.actor is not None:
-                    makers[spec.name] = guarded_actor(registration.actor, guard)
-    if errors:
-        raise PackageErrors(errors)
-    return LoadedPlugins(registry, makers)
+            name = registration.spec.name
+            guard = PluginGuard(name, version, self._marks, self._tell)
+            for fault in self._add(package, registration, guard):
+                yield f"plugin {name!r}: {fault}"
+
+    def _add(self, package: str, registration: PluginRegistration, guard: PluginGuard) -> list[str]:
+        if faults := list(_faults(registration, self._owners)):
+            return faults
+        spec = _guarded_spec(registration.spec, guard)
+        faults = list(_prepared_faults(spec, self._kinds))
+        if not faults:
+            self._owners[spec.name] = package
+            self.registry[spec.name] = spec
+            if registration.actor is not None:
+                self.actors[spec.name] = guarded_actor(registration.actor, guard)
+        return faults
 
 
 def version_of(package: str) -> str:
@@ -109,42 +137,48 @@ def _distributions() -> Mapping[str, Sequence[str]]:
 
 
 def _registrations(package: str) -> Sequence[PluginRegistration]:
-    try:
+    with _told("cannot be imported"):
         module = importlib.import_module(package)
-    except (Exception, SystemExit) as error:
-        raise PackageErrors([f"cannot be imported: {type(error).__name__}: {error}"]) from error
     function = getattr(module, FUNCTION, None)
     if not callable(function):
         raise PackageErrors([f"has no function {FUNCTION}()"])
-    try:
+    with _told(f"{FUNCTION}() failed"):
         found = tuple(function())
-    except (Exception, SystemExit) as error:
-        raise PackageErrors([f"{FUNCTION}() failed: {type(error).__name__}: {error}"]) from error
     if strangers := [
-        one
+        f"{FUNCTION}() gave {type(one).__name__} instead of a PluginRegistration"
         for one in found
         if not isinstance(one, PluginRegistration) or not isinstance(one.spec, PluginSpec)
     ]:
-        raise PackageErrors(
-            [
-                f"{FUNCTION}() gave {type(one).__name__} instead of a PluginRegistration"
-                for one in strangers
-            ]
-        )
+        raise PackageErrors(strangers)
     return found
+
+
+@contextlib.contextmanager
+def _told(what: str) -> Iterator[None]:
+    """Whatever a package's own code raises is an error of the package, also SystemExit."""
+    try:
+        yield
+    except (Exception, SystemExit) as error:
+        raise PackageErrors([f"{what}: {type(error).__name__}: {error}"]) from error
 
 
 def _faults(registration: PluginRegistration, owners: Mapping[str, str]) -> Iterator[str]:
     """What is wrong before anything of the plugin is called."""
-    spec, actor = registration.spec, registration.actor
+    spec = registration.spec
     if spec.name in owners:
         yield f"{owners[spec.name]} has a plugin of this name already"
     if spec.decider is None and not spec.acts_at:
         yield "it neither decides nor acts"
-    if spec.decider is not None and getattr(spec.decider, "name", None) != spec.name:
-        yield f"{spec.decider.__qualname__}.name is {getattr(spec.decider, 'name', None)!r}"
     if spec.decider is not None:
-        yield from _decider_faults(spec.decider)
+        yield from _decider_faults(spec.decider, spec.name)
+    yield from _actor_faults(registration)
+    if spec.args is not None and not dataclasses.is_dataclass(spec.args):
+        yield f"its arguments, {spec.args.__qualname__}, are no dataclass"
+
+
+def _actor_faults(registration: PluginRegistration) -> Iterator[str]:
+    """What does not go together with where it says that it acts."""
+    spec, actor = registration.spec, registration.actor
     if spec.acts_at and actor is None:
         yield f"it acts at {', '.join(sorted(spec.acts_at))} but has no actor"
     if actor is not None and not spec.acts_at:
@@ -153,24 +187,25 @@ def _faults(registration: PluginRegistration, owners: Mapping[str, str]) -> Iter
         yield f"an actor cannot act at {', '.join(strange)}"
     if ExtensionPoint.POST_FILTER in spec.acts_at and not hasattr(spec.decider, "post_filter"):
         yield "it acts at postFilter, so it needs post_filter"
-    if spec.args is not None and not dataclasses.is_dataclass(spec.args):
-        yield f"its arguments, {spec.args.__qualname__}, are no dataclass"
 
 
-def _decider_faults(decider: type[Any]) -> Iterator[str]:
+def _decider_faults(decider: type[Any], name: str) -> Iterator[str]:
     """What its class lacks; without these it would be passed over in silence."""
+    if (own := getattr(decider, "name", None)) != name:
+        yield f"{decider.__qualname__}.name is {own!r}"
     reads: Any = getattr(decider, "reads", None)
-    kinds: Any = getattr(decider, "required_kinds", frozenset())
-    columns = [name for name in ("filter", "score") if hasattr(decider, name)]
-    if columns and not (
-        isinstance(reads, frozenset) and all(isinstance(aspect, Aspect) for aspect in reads)
-    ):
+    columns = [method for method in ("filter", "score") if hasattr(decider, method)]
+    if columns and not _is_set_of(Aspect, reads):
         yield f"it has {columns[0]}, so it needs reads, a frozenset of Aspect"
     if hasattr(decider, "filter") and not hasattr(decider, "explain"):
         yield "it has filter, so it needs explain"
     if hasattr(decider, "sort_key"):
         yield "sort_key: one plugin of the tree orders the queue for all profiles"
-    if not (isinstance(kinds, frozenset) and all(isinstance(kind, type) for kind in kinds)):
+    yield from _required_kinds_faults(getattr(decider, "required_kinds", frozenset()))
+
+
+def _required_kinds_faults(kinds: Any) -> Iterator[str]:
+    if not _is_set_of(type, kinds):
         yield "required_kinds is no frozenset of structs"
     elif unfit := sorted(
         kind.__qualname__
@@ -178,6 +213,10 @@ def _decider_faults(decider: type[Any]) -> Iterator[str]:
         if "metadata" not in getattr(kind, "__struct_fields__", ())
     ):
         yield f"among its required_kinds are no structs with metadata: {', '.join(unfit)}"
+
+
+def _is_set_of(kind: type[Any], value: Any) -> bool:
+    return isinstance(value, frozenset) and all(isinstance(one, kind) for one in value)
 
 
 def _guarded_spec(spec: PluginSpec, guard: PluginGuard) -> PluginSpec:

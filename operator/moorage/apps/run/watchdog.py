@@ -141,27 +141,34 @@ def run_watched(
     marks, parent = CallMarks(), os.getpid()
     child = os.fork()
     if child == 0:
-        os.setpgid(0, 0)  # a terminal's Ctrl-C goes to the watchdog, which passes it on
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:
-            return 1
-        faulthandler.enable(sys.stderr, all_threads=True)
-        return operate(marks)
+        return operate(marks) if _end_with(parent) else 1
     for number in _FORWARDED:
         signal.signal(number, lambda number, _: _send(child, number))
     status, hung = _watch(child, marks)
-    if not hung:
-        return status
+    if hung:
+        _tell(hung, record, log_format)
+    return HUNG_EXIT_STATUS if hung else status
+
+
+def _end_with(parent: int) -> bool:
+    """Have the system end this process with its parent; False where that has ended already."""
+    os.setpgid(0, 0)  # a terminal's Ctrl-C goes to the watchdog, which passes it on
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    faulthandler.enable(sys.stderr, all_threads=True)
+    return os.getppid() == parent
+
+
+def _tell(label: str, record: Callable[[str, str], None], log_format: str) -> None:
+    """Log which plugin hung, and write it down."""
     output = log_output.install(log_format, logging.INFO, log_output.standard_error())
     try:
-        plugin, version, point = json.loads(hung)
+        plugin, version, point = json.loads(label)
         extra = {"plugin": plugin, "version": version, "point": point}
         text = "a plugin hung for %.0f s, so its process was ended; the stacks are above"
         log.critical(text, MAX_CALL_SECONDS, extra=extra)
         record(plugin, version)
     finally:
         output.stop()
-    return HUNG_EXIT_STATUS
 
 
 def _watch(child: int, marks: CallMarks) -> tuple[int, str]:

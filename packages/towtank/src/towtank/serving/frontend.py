@@ -96,8 +96,7 @@ async def _stream(request: web.BaseRequest, watch: Watch) -> web.StreamResponse:
     """
     response = _stream_response(request)
     try:
-        await response.prepare(request)
-        await _send(watch, response)
+        await _send(request, response, watch)
     except TimeoutError:
         log.info("a watch was not read", extra={"path": request.path})
         _break(request)
@@ -122,8 +121,9 @@ def _stream_response(request: web.BaseRequest) -> web.StreamResponse:
     return response
 
 
-async def _send(watch: Watch, response: web.StreamResponse) -> None:
+async def _send(request: web.BaseRequest, response: web.StreamResponse, watch: Watch) -> None:
     """All that it tells, to its end. Raises TimeoutError when nobody reads it."""
+    await response.prepare(request)
     async for chunk in watch.chunks():
         async with asyncio.timeout(_SEND_TIMEOUT_SECONDS):
             await response.write(chunk)
