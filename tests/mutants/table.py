@@ -641,8 +641,8 @@ MUTANTS: Final = (
     Mutant(
         name="kept choices: claims of nominated pods do not count",
         file="core/framework/evaluation/evaluation.py",
-        old="self._objects_version(snapshot), self._own_nomination)",
-        new="0, self._own_nomination)",
+        old="objects = self._far_nominations.objects_version(snapshot)",
+        new="objects = 0",
         tests=("tests/core/columns/test_kept_choices.py",),
     ),
     Mutant(
@@ -655,8 +655,8 @@ MUTANTS: Final = (
     Mutant(
         name="looks: one that was broken off counts",
         file="core/framework/evaluation/evaluation.py",
-        old="if changed is None or not whole or self",
-        new="if changed is None or self",
+        old="if not whole or self",
+        new="if self",
         tests=("tests/core/columns/test_kept_choices.py",),
     ),
     Mutant(

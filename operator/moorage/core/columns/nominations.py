@@ -97,11 +97,13 @@ class Nominator:
     def ahead_of(self, pod: Pod) -> Iterator[PodInfo]:
         """Those that this pod must leave room for, the most important one first."""
         mine = priority(pod)
-        for record in self.by_priority():
-            if isinstance(record.pod, Pod) and priority(record.pod) < mine:
+        for level in sorted(self._by_priority, reverse=True):
+            if level < mine:
                 return
-            if yields_to(pod, record):
-                yield record
+            for uid, record in self._by_priority[level].items():
+                # there are many, and all but those that are held are left their room
+                if yields_to(pod, record) if record.held else uid != pod.metadata.uid:
+                    yield record
 
     # ---- nominations come and go -----------------------------------------------------------------
 

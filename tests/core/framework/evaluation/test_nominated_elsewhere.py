@@ -4,7 +4,7 @@ of them, and without them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -73,10 +73,10 @@ def pod(name: str, kind: str = "plain", priority: int = 0, node: str = "", app: 
     return msgspec.convert(body, Pod)
 
 
-def cluster(*pods: Pod) -> Cache:
+def cluster(*pods: Pod, zones: Mapping[str, str] = NODES) -> Cache:
     """The nodes, a claim for one pod alone with its volume, and these pods."""
     cache = Cache()
-    for name, zone in NODES.items():
+    for name, zone in zones.items():
         cache.put_node(make_node(name, labels={"zone": zone}))
     cache.store.put(make_claim("one", "v", mode="ReadWriteOncePod"))
     cache.store.put(
@@ -196,6 +196,7 @@ STEPS = st.one_of(
     st.tuples(st.just("nominate"), pods),
     st.tuples(st.just("nominate"), pods),
     st.tuples(st.just("gone"), pods),
+    st.tuples(st.just("zone"), pods),
 )
 
 
@@ -205,12 +206,15 @@ def test_a_scheduler_that_has_seen_it_all_agrees_with_real_pods(
     steps: list[tuple[str, Pod]],
 ) -> None:
     """Nodes pass that would take the pod in a fresh cluster where the nominated pods are there, and
-    in one without them.
+    in one without them. Pods come, are nominated and go, and nodes move to the other zone.
     """
     cache, there, guests = cluster(), dict[str, Pod](), dict[str, tuple[Pod, str]]()
-    kept = CycleContext(cache)
+    kept, zones = CycleContext(cache), dict(NODES)
     for what, one in steps:
         uid, node = one.metadata.uid, one.spec.node_name
+        if what == "zone":
+            zones[node] = "a" if zones[node] == "b" else "b"
+            cache.put_node(make_node(node, labels={"zone": zones[node]}))
         guests.pop(uid, None)
         there.pop(uid, None)
         cache.remove(uid)
@@ -232,8 +236,10 @@ def test_a_scheduler_that_has_seen_it_all_agrees_with_real_pods(
                 for guest, at in guests.values()
                 if (guest.spec.priority or 0) >= 2
             ]
-            with_them = passing(waiting, CycleContext(cluster(*there.values(), *first)))
-            without = passing(waiting, CycleContext(cluster(*there.values())))
+            with_them = passing(
+                waiting, CycleContext(cluster(*there.values(), *first, zones=zones))
+            )
+            without = passing(waiting, CycleContext(cluster(*there.values(), zones=zones)))
             assert passing(waiting, kept) == with_them & without, waiting.metadata.name
             outcomes = [decide(waiting, REVISION, each) for each in (kept, CycleContext(cache))]
             assert (

@@ -10,31 +10,30 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import itertools
 from collections.abc import Iterator, Mapping
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from moorage.core.columns.change_log import Aspect
-from moorage.core.columns.nominations import MAX_NOMINATED_ELSEWHERE, yields_to
+from moorage.core.columns.nominations import yields_to
 from moorage.core.columns.pod_info import PodBatch, PodInfo
 from moorage.core.columns.snapshot import Snapshot, Trial
+from moorage.core.framework.evaluation.far_nominations import (
+    FarNominatedPods,
+    FarNominations,
+    may_apply,
+)
 from moorage.core.framework.evaluation.plugin_result import PluginResult
 from moorage.core.framework.interfaces import FilterPlugin, PreFilterExtensions, is_a
 from moorage.core.framework.post_filter_contract import NodeRejection
 from moorage.core.objects.pods import Pod
 
-T = TypeVar("T")
 IntRows = npt.NDArray[np.intp]
 States = dict[int, Any]
 """The state of a plugin that has ``PreFilterExtensions``, for each row where it differs from the
 template's.
-"""
-FarNominatedPods = Mapping[int, list[tuple[Pod, int]]]
-"""The far nominated pods that each plugin whose state spans nodes (by place) is concerned with, and
-their rows.
 """
 _POD_ASPECTS = frozenset({Aspect.RESOURCES, Aspect.PORTS, Aspect.VOLUMES, Aspect.PODS})
 """What pods that are tried away or there change about a node."""
@@ -59,11 +58,14 @@ class FilterDryRun:
         far: FarNominatedPods | None = None,
     ) -> None:
         self._snapshot = snapshot
+        self._results = filters
         self._filters: list[tuple[int, FilterPlugin, Any]] = [
             (i, column.plugin, column.prepared.state)  # type: ignore[misc]  # filter results have filter plugins
             for i, column in enumerate(filters.values())
-            if column.applies or (len(snapshot.nominations) and _may_apply(column))
+            if column.applies or (len(snapshot.nominations) and may_apply(column))
         ]
+        self._silent = {i for i, column in enumerate(filters.values()) if not column.applies}
+        """Filters that have no say, unless their state is another than the template's."""
         self._unaffected_codes = {
             i: column.values
             for i, column in enumerate(filters.values())
@@ -126,24 +128,8 @@ class FilterDryRun:
     def far_nominated_pods(self) -> FarNominatedPods:
         """The far nominated pods; looked for once, unless somebody else has done it."""
         if self._far_nominated_pods is None:
-            self._far_nominated_pods = self._find_far_nominated_pods()
+            self._far_nominated_pods = FarNominations(self._results).find(self._pod, self._snapshot)
         return self._far_nominated_pods
-
-    def _find_far_nominated_pods(self) -> FarNominatedPods:
-        pods = list(
-            itertools.islice(
-                _nominated_ahead_of(self._pod, self._snapshot), MAX_NOMINATED_ELSEWHERE
-            )
-        )
-        found = {}
-        for i, plugin, state in self._filters if pods else ():
-            if is_a(plugin, PreFilterExtensions):
-                found[i] = [
-                    (pod, row)
-                    for pod, row in pods
-                    if plugin.adjust(state, pod, row, 1, self._snapshot) is not state
-                ]
-        return {i: guests for i, guests in found.items() if guests}
 
     def nominated_pods(self, row: int) -> list[PodInfo]:
         """The pods nominated to this row that are to be left room."""
@@ -191,6 +177,8 @@ class FilterDryRun:
         for i, plugin, alone in self._filters:
             if not rows.size:
                 break
+            if i in self._silent and not self._adjusted.get(i) and i not in self._states_with_far:
+                continue
             codes, states = self._codes(i, plugin, alone, rows)
             for j in np.flatnonzero(codes).tolist():
                 row = int(rows[j])
@@ -206,17 +194,24 @@ class FilterDryRun:
         """The plugin's code for each row; those that have no state of their own, all at once."""
         state = self._states_with_far.get(i, alone)
         states = {row: own for row, own in self._adjusted.get(i, {}).items() if own is not state}
-        own = np.zeros(rows.size, bool)
-        if states:
-            own[:] = [row in states for row in rows.tolist()]
+        if not states:
+            return self._common_codes(i, plugin, alone, rows), states
+        own = np.array([row in states for row in rows.tolist()], bool)
         codes = np.zeros(rows.size, np.int64)
-        if i in self._unaffected_codes and state is alone:
-            codes[~own] = self._unaffected_codes[i][rows[~own]]
-        elif not own.all():
-            codes[~own] = plugin.filter(state, self._snapshot, rows[~own])
+        if not own.all():
+            codes[~own] = self._common_codes(i, plugin, alone, rows[~own])
         for j in np.flatnonzero(own).tolist():
             codes[j] = plugin.filter(states[int(rows[j])], self._snapshot, rows[j : j + 1])[0]
         return codes, states
+
+    def _common_codes(
+        self, i: int, plugin: FilterPlugin, alone: Any, rows: IntRows
+    ) -> npt.NDArray[np.int64]:
+        """Those of rows without a state of their own."""
+        state = self._states_with_far.get(i, alone)
+        if i in self._unaffected_codes and state is alone:
+            return self._unaffected_codes[i][rows]
+        return plugin.filter(state, self._snapshot, rows)
 
     def _adjust(self, batch: PodBatch, which: IntRows, sign: int) -> None:
         for i, plugin, state in self._filters:
@@ -227,30 +222,8 @@ class FilterDryRun:
                     if not isinstance(pod, Pod) or pod.metadata.uid in strangers:
                         continue
                     before = states.get(row, state)
-                    states[row] = plugin.adjust(before, pod, row, sign, self._snapshot)
-                    if states[row] is before:
+                    after = plugin.adjust(before, pod, row, sign, self._snapshot)
+                    if after is before:
                         strangers.add(pod.metadata.uid)
-
-
-def _nominated_ahead_of(pod: Pod, snapshot: Snapshot) -> Iterator[tuple[Pod, int]]:
-    """The nominated pods, wherever they are, that a pod must leave room for, and their rows."""
-    for record in snapshot.nominations.ahead_of(pod):
-        row = snapshot.nodes.row_of.get(record.node)
-        if isinstance(record.pod, Pod) and row is not None:
-            yield record.pod, row
-
-
-def with_nominated_pods(plugin: PreFilterExtensions, state: T, pod: Pod, snapshot: Snapshot) -> T:
-    """The state with all these pods there: by it ``reserve`` chooses, so that it takes nothing that
-    filter left to them.
-    """
-    for other, row in _nominated_ahead_of(pod, snapshot) if len(snapshot.nominations) else ():
-        state = plugin.adjust(state, other, row, 1, snapshot)
-    return state
-
-
-def _may_apply(column: PluginResult) -> bool:
-    """Whether a plugin that has no say about the pod might have one beside the pods that are
-    nominated.
-    """
-    return column.prepared.state is not None and is_a(column.plugin, PreFilterExtensions)
+                    else:
+                        states[row] = after

@@ -16,20 +16,19 @@ import numpy.typing as npt
 from moorage.core.columns.change_log import NO_ROWS, Aspect, ChangedRows
 from moorage.core.columns.nodes.node_table import Rows
 from moorage.core.columns.snapshot import Snapshot
-from moorage.core.framework.evaluation.dry_run import FarNominatedPods, FilterDryRun, IntRows
+from moorage.core.framework.evaluation.dry_run import FilterDryRun, IntRows
+from moorage.core.framework.evaluation.far_nominations import FarNominatedPods, FarNominations
+from moorage.core.framework.evaluation.nominated_rejections import NominatedRejections
 from moorage.core.framework.evaluation.plugin_result import PluginResult, ResultFollower
 from moorage.core.framework.evaluation.pre_filters import PreFilterSummary, merge_pre_filters
 from moorage.core.framework.evaluation.score_result import ScoreResult
 from moorage.core.framework.interfaces import (
     MAX_NODE_SCORE,
     FallibleFilterPlugin,
-    ObjectReadingPlugin,
-    PreFilterExtensions,
     Scores,
     SkippingReservePlugin,
     is_a,
 )
-from moorage.core.framework.post_filter_contract import NodeRejection
 from moorage.core.framework.status import SUCCESS, Code, Status, error_status, texts
 from moorage.core.objects.pods import Pod
 
@@ -80,15 +79,14 @@ class Evaluation:
         """Why an attempt can't go on, although preFilter let it pass: a plugin could not judge a
         node.
         """
-        self.nominated_rejections: dict[int, NodeRejection] = {}
-        """Rows rejected where pods are nominated, with them or without: what counts there instead
-        of the results.
-        """
+        self.nominated_rejections = NominatedRejections()
+        """What counts, instead of the results, where pods are nominated."""
         self.totals: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         self._own_nomination = NO_NOMINATION
         """The pod (UID) and the row where it is nominated that ``rejected_by`` was last corrected
         for.
         """
+        self._far_nominations = FarNominations(filters)
         self._far_nominated_pods: FarNominatedPods = {}
         """The pods nominated elsewhere that ``rejected_by`` takes into account."""
         self._far_checked_for: tuple[int, int, object] = (-1, 0, NO_NOMINATION)
@@ -136,10 +134,12 @@ class Evaluation:
             return
         whole, self._is_complete = self._is_complete, False
         changed = self._filter_follower.refresh(snapshot)
+        if not whole or self.rejected_by.size < nodes.live.size:
+            changed = None
         nominated = len(snapshot.nominations)
         if nominated or self._own_nomination != NO_NOMINATION or self._far_nominated_pods:
             changed = self._with_far_rows(self._with_own_row(changed, snapshot), snapshot)
-        if changed is None or not whole or self.rejected_by.size < nodes.live.size:
+        if changed is None:
             self.rejected_by = np.full(nodes.live.size, OUT_OF_SCOPE, np.int16)
             self.feasible_count = 0
             rows: Rows = nodes.all_rows
@@ -150,10 +150,10 @@ class Evaluation:
             return
         before = np.count_nonzero(self.rejected_by[rows] == PASSES)
         self.rejected_by[rows] = self._first_rejections(snapshot, rows)
-        if nominated or self.nominated_rejections:
+        if nominated or self.nominated_rejections.rows:
             self._apply_nominations(snapshot, rows)
         self.feasible_count += int(np.count_nonzero(self.rejected_by[rows] == PASSES) - before)
-        judged = not self._may_fail and not self.nominated_rejections
+        judged = not self._may_fail and not self.nominated_rejections.rows
         self.error = "" if judged else self._first_error(snapshot)
         self._is_complete = True
 
@@ -289,40 +289,27 @@ class Evaluation:
         row are not as before.
         """
         nominations = snapshot.nominations
-        asked = (nominations.version, self._objects_version(snapshot), self._own_nomination)
+        objects = self._far_nominations.objects_version(snapshot)
+        asked = (nominations.version, objects, self._own_nomination)
         if asked == self._far_checked_for and changed is not None and not changed.size:
             return changed
-        what_if = FilterDryRun(self.pod, self.filters, snapshot)
-        before, far = self._far_nominated_pods, what_if.far_nominated_pods
+        news = changed if objects == self._far_checked_for[1] else None
+        before, far = self._far_nominated_pods, self._far_nominations.find(self.pod, snapshot, news)
         self._far_nominated_pods, self._far_checked_for = far, asked
         if not before and not far:
             return changed
         self._scored_for = STALE
         return None
 
-    def _objects_version(self, snapshot: Snapshot) -> int:
-        """Moves with all objects by which a plugin may tell what a nominated pod needs."""
-        adjusting = [
-            column.plugin
-            for column in self.filters.values()
-            if column.applies and is_a(column.plugin, PreFilterExtensions)
-        ]
-        return sum(
-            snapshot.store.version_counter(kind).version
-            for plugin in adjusting
-            if is_a(plugin, ObjectReadingPlugin)
-            for kind in plugin.required_kinds
-        )
-
     def _apply_nominations(self, snapshot: Snapshot, rows: Rows) -> None:
         """Correct ``rejected_by`` of those of these rows that pods are nominated to."""
         nodes, nominations = snapshot.nodes, snapshot.nominations
         if isinstance(rows, slice):
-            self.nominated_rejections = {}
+            self.nominated_rejections.clear()
             near = [nodes.row_of[node] for node in nominations.nodes if node in nodes.row_of]
         else:
             for row in rows.tolist():
-                self.nominated_rejections.pop(row, None)
+                self.nominated_rejections.discard(row)
             near = [row for row in rows.tolist() if nominations.nominated_pods(nodes.names[row])]
         near = [row for row in near if self.rejected_by[row] != OUT_OF_SCOPE]
         if not near and not self._far_nominated_pods:
@@ -332,7 +319,7 @@ class Evaluation:
             if self._far_nominated_pods:
                 asked = np.union1d(asked, np.flatnonzero(self.rejected_by == PASSES))
             for row, refusal in what_if.run_filters(asked).items():
-                self.nominated_rejections[row] = refusal
+                self.nominated_rejections.add(row, refusal)
                 self.rejected_by[row] = refusal.filter_index
 
     def _first_error(self, snapshot: Snapshot) -> str:
@@ -343,11 +330,9 @@ class Evaluation:
             rejected = (self.rejected_by == i).nonzero()[0]
             rows = rejected[column.values[rejected] < 0] if column.applies else NO_ROWS
             found = {row: column.explain(int(column.values[row])) for row in rows.tolist()}
-            found |= {
-                row: refusal.why
-                for row, refusal in self.nominated_rejections.items()
-                if refusal.filter_index == i and refusal.code < 0
-            }
+            for refusal, among in self.nominated_rejections.alike():
+                if refusal.filter_index == i and refusal.code < 0:
+                    found |= dict.fromkeys(among, refusal.why)
             if found:
                 why = found[min(found, key=lambda row: snapshot.nodes.names[row])]
                 return f'running "{column.plugin.name}" filter plugin: {", ".join(texts(why))}'

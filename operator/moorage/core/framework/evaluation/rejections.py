@@ -11,7 +11,6 @@ import numpy.typing as npt
 from moorage.core.columns.pod_info import PodInfo
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.framework.evaluation.evaluation import OUT_OF_SCOPE, PASSES, Evaluation
-from moorage.core.framework.post_filter_contract import NodeRejection
 from moorage.core.framework.status import Code, Status, Why, is_unresolvable, rejected_for, texts
 
 
@@ -53,7 +52,7 @@ def unschedulable_plugins(evaluation: Evaluation) -> frozenset[str]:
 def blocking_nominated_pods(evaluation: Evaluation, snapshot: Snapshot) -> list[PodInfo]:
     """The pods nominated to nodes that would take this pod but for them."""
     what_if = evaluation.dry_run(snapshot)
-    rows = np.array(sorted(evaluation.nominated_rejections), np.intp)
+    rows = np.array(sorted(evaluation.nominated_rejections.rows), np.intp)
     for column in evaluation.filters.values():
         if column.applies:
             rows = rows[column.values[rows] == 0]
@@ -86,22 +85,17 @@ def rejection(evaluation: Evaluation, row: int) -> tuple[str, Status] | None:
 
 def _rejections(evaluation: Evaluation) -> Iterator[tuple[Why, npt.NDArray[np.intp]]]:
     """Each distinct answer of each refusing plugin with the rows that got it."""
-    rejected_by = evaluation.rejected_by
-    if evaluation.nominated_rejections:
-        rejected_by = rejected_by.copy()
-        rejected_by[list(evaluation.nominated_rejections)] = PASSES
-        alike: dict[tuple[int, int, int], tuple[NodeRejection, list[int]]] = {}
-        for row, refusal in evaluation.nominated_rejections.items():
-            alike.setdefault(
-                (refusal.filter_index, refusal.code, id(refusal.state)), (refusal, [])
-            )[1].append(row)
-        for refusal, among in alike.values():
-            yield refusal.why, np.array(among)
-    for i, column in enumerate(evaluation.filters.values()):
-        rows = np.flatnonzero(rejected_by == i)
-        codes, which = np.unique(column.values[rows], return_inverse=True)
+    rejected_by = evaluation.rejected_by.copy()
+    for refusal, among in evaluation.nominated_rejections.alike():
+        rows = np.fromiter(among, np.intp, len(among))
+        rejected_by[rows] = PASSES
+        yield refusal.why, rows
+    columns = list(evaluation.filters.values())
+    for i in np.unique(rejected_by[rejected_by >= 0]).tolist():
+        rows = (rejected_by == i).nonzero()[0]
+        codes, which = np.unique(columns[i].values[rows], return_inverse=True)
         for j, code in enumerate(codes.tolist()):
-            yield column.explain(code), rows[which == j]
+            yield columns[i].explain(code), rows[which == j]
 
 
 def _narrowed_message(plugins: tuple[str, ...]) -> str:

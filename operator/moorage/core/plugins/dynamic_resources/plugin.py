@@ -33,7 +33,7 @@ from moorage.core.devices.ledger import DeviceLedger
 from moorage.core.devices.pod_claims import ClaimError, can_be_deallocated
 from moorage.core.devices.pools import AllocationError
 from moorage.core.framework.cluster_events import ActionType, ClusterEventWithHint, EventResource
-from moorage.core.framework.evaluation.dry_run import with_nominated_pods
+from moorage.core.framework.evaluation.far_nominations import with_nominated_pods
 from moorage.core.framework.interfaces import (
     Codes,
     PreFilterResult,

@@ -25,7 +25,7 @@ from moorage.core.columns.nodes.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.framework.arguments import ARGUMENTS, Violation
 from moorage.core.framework.cluster_events import ActionType, ClusterEventWithHint, EventResource
-from moorage.core.framework.evaluation.dry_run import with_nominated_pods
+from moorage.core.framework.evaluation.far_nominations import with_nominated_pods
 from moorage.core.framework.interfaces import Codes, PreFilterResult, ReserveResult, Scores
 from moorage.core.framework.status import SKIP, SUCCESS, Code, Reason, Why, error_status
 from moorage.core.objects.meta import HasMetadata, key
