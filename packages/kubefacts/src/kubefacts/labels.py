@@ -161,23 +161,24 @@ def compile_selector(
     """
     if selector is None:
         return NOTHING
-    pairs = sorted((selector.match_labels or {}).items())
-    if not pairs and not selector.match_expressions:
+    labels, expressions = selector.match_labels or {}, selector.match_expressions or ()
+    if not labels and not expressions:
         return empty
-    equalities = [Requirement(key, "In", (value,)) for key, value in pairs]
-    faults = [
-        fault._replace(path=at(path, "matchLabels"))
-        for one in equalities
-        for fault in requirement_faults(one, "", LABEL_OPERATORS)
-    ]
-    expressions = selector.match_expressions or ()
-    for i, expression in enumerate(expressions):
-        faults += requirement_faults(
-            expression, at(path, f"matchExpressions[{i}]"), LABEL_OPERATORS
-        )
-    if faults:
+    equalities = [Requirement(key, "In", (value,)) for key, value in sorted(labels.items())]
+    if faults := list(_faults(equalities, expressions, path)):
         raise SelectorError(faults)
     return Selector(tuple(condition(one) for one in (*equalities, *expressions)))
+
+
+def _faults(
+    equalities: Iterable[Requirement], expressions: Iterable[RequirementLike], path: str
+) -> Iterator[RequirementFault]:
+    for equality in equalities:
+        for fault in requirement_faults(equality, "", LABEL_OPERATORS):
+            yield fault._replace(path=at(path, "matchLabels"))
+    for i, expression in enumerate(expressions):
+        where = at(path, f"matchExpressions[{i}]")
+        yield from requirement_faults(expression, where, LABEL_OPERATORS)
 
 
 def equality(labels: Mapping[str, str]) -> tuple[LabelRequirementCheck, ...]:
@@ -210,28 +211,27 @@ def requirement_faults(
     requirement: RequirementLike, path: str, operators: tuple[str, ...]
 ) -> Iterator[RequirementFault]:
     """What is wrong with a requirement that may use these operators."""
-    if wrong := qualified_name(requirement.key):
-        yield RequirementFault(at(path, "key"), requirement.key, "; ".join(wrong))
-    if requirement.operator not in operators:
-        yield RequirementFault(
-            at(path, "operator"), requirement.operator, f"must be one of {', '.join(operators)}"
-        )
-        return
-    values, values_path = requirement.values or (), at(path, "values")
+    key, operator = requirement.key, requirement.operator
+    if wrong := qualified_name(key):
+        yield RequirementFault(at(path, "key"), key, "; ".join(wrong))
+    if operator in operators:
+        yield from _value_faults(requirement, at(path, "values"))
+    else:
+        problem = f"must be one of {', '.join(operators)}"
+        yield RequirementFault(at(path, "operator"), operator, problem)
+
+
+def _value_faults(requirement: RequirementLike, path: str) -> Iterator[RequirementFault]:
+    values = requirement.values or ()
     if problem := _wrong_count(requirement.operator, len(values)):
-        yield RequirementFault(values_path, values, problem)
-    for i, value in enumerate(values):
-        if requirement.operator in ("Gt", "Lt") and integer(value) is None:
-            yield RequirementFault(
-                f"{values_path}[{i}]",
-                value,
-                "for 'Gt', 'Lt' operators, the value must be an integer",
-            )
+        yield RequirementFault(path, values, problem)
+    for i, value in enumerate(values if requirement.operator in ("Gt", "Lt") else ()):
+        if integer(value) is None:
+            problem = "for 'Gt', 'Lt' operators, the value must be an integer"
+            yield RequirementFault(f"{path}[{i}]", value, problem)
     for i, value in enumerate(values if not _all_sound(values) else ()):
         if wrong := label_value(value):
-            yield RequirementFault(
-                f"{values_path}[{i}][{requirement.key}]", value, "; ".join(wrong)
-            )
+            yield RequirementFault(f"{path}[{i}][{requirement.key}]", value, "; ".join(wrong))
 
 
 def _all_sound(values: Sequence[str]) -> bool:

@@ -117,19 +117,14 @@ def _any(text: str, digits: int = _DIGITS) -> int:
     with.
     """
     sign, whole, fraction, exponent, suffix, binary = _form(text).groups()
-    power = (
-        max(-_MAX_EXPONENT, min(int(exponent), _MAX_EXPONENT))
-        if exponent
-        else _DECIMAL[suffix or ""]
-    )
+    power = int(exponent) if exponent else _DECIMAL[suffix or ""]
+    power = max(-_MAX_EXPONENT, min(power, _MAX_EXPONENT))
     number = _EXACT.create_decimal(f"{whole or 0}.{fraction or 0}").scaleb(9 + power, _EXACT)
     if binary:
         number = _EXACT.multiply(number, decimal.Decimal(1024 ** (_BINARY.index(binary) + 1)))
-    amount = (
-        10**digits
-        if number and number.adjusted() >= digits
-        else int(number.to_integral_value(context=_EXACT))
-    )
+    amount: int = 10**digits
+    if not number or number.adjusted() < digits:
+        amount = int(number.to_integral_value(context=_EXACT))
     if binary:
         amount = min(amount, _BINARY_LIMIT)
     return -amount if sign == "-" else amount
@@ -168,14 +163,10 @@ def canonical(quantity: str | float, finest: int = -9) -> str:
         number, place = _shortened(amount // NANO, 1024, len(_BINARY))
         return f"{number}{_BINARY[place - 1]}i" if place else str(number)
     step = 10 ** (9 + finest)
-    with_exponent = form[4] is not None
-    number, place = _shortened(
-        -(-amount // step) if amount > 0 else amount // step,
-        1000,
-        _MOST_DIGITS if with_exponent else (18 - finest) // 3,
-    )
+    number = -(-amount // step) if amount > 0 else amount // step
+    number, place = _shortened(number, 1000, _MOST_DIGITS if form[4] else (18 - finest) // 3)
     power = finest + 3 * place if number else 0
-    if with_exponent:
+    if form[4]:
         return f"{number}e{power}" if power else str(number)
     return f"{number}{_SUFFIX_OF[power]}"
 

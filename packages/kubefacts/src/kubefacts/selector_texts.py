@@ -127,26 +127,29 @@ class _Parser:
         return "" if self._ahead in (_END, ",") else self._identifier()
 
     def _set(self) -> set[str]:
-        """``(x, y)``; what is missing beside a comma, or between the brackets, is the empty
-        value.
-        """
+        """``(x, y)``."""
         opening = self._next()
         if opening != "(":
             raise _unparsed(f"found '{opening}' expected: '('")
-        values: set[str] = set()
         if self._ahead in _SYMBOLS - {",", ")"}:
             raise _unparsed(f"found '{self._ahead}', expected: ',', ')' or identifier")
-        while True:
-            if self._ahead in (",", ")"):
-                values.add("")
-            elif self._ahead in _SYMBOLS:
-                raise _unparsed(f"found '{self._ahead}', expected: ',', or identifier")
-            else:
-                values.add(self._next())
-                if self._ahead not in (",", ")"):
-                    raise _unparsed(f"found '{self._ahead}', expected: ',' or ')'")
-            if self._next() == ")":
-                return values
+        values = {self._member()}
+        while self._next() == ",":
+            values.add(self._member())
+        return values
+
+    def _member(self) -> str:
+        """A value of a set; what is missing beside a comma, or between the brackets, is the empty
+        one.
+        """
+        if self._ahead in (",", ")"):
+            return ""
+        if self._ahead in _SYMBOLS:
+            raise _unparsed(f"found '{self._ahead}', expected: ',', or identifier")
+        value = self._next()
+        if self._ahead not in (",", ")"):
+            raise _unparsed(f"found '{self._ahead}', expected: ',' or ')'")
+        return value
 
 
 def _unparsed(why: object) -> SelectorSyntaxError:
