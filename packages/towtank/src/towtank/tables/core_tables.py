@@ -74,35 +74,41 @@ def _namespace(namespace: Body, age: Age) -> Cells:
 
 def _event(event: Body, age: Age) -> Cells:
     """Of the core and of events.k8s.io, which calls some fields otherwise."""
-    about = event.get("involvedObject") or event.get("regarding") or {}
-    source = event.get("source") or event.get("deprecatedSource") or {}
-    series = event.get("series")
-    first = age(
-        event.get("firstTimestamp")
-        or event.get("deprecatedFirstTimestamp")
-        or event.get("eventTime")
-    )
-    last = event.get("lastTimestamp") or event.get("deprecatedLastTimestamp")
-    count = event.get("count") or event.get("deprecatedCount") or 1
-    if series:
-        last, count = series.get("lastObservedTime"), series.get("count", 0)
+    about = _said(event, "involvedObject", "regarding") or {}
+    first, last, count = _seen(event, age)
     return [
-        age(last) if last or series else first,
+        last,
         event.get("type", ""),
         event.get("reason", ""),
         about.get("kind", "").lower() + (f"/{about['name']}" if about.get("name") else ""),
         about.get("fieldPath", ""),
-        _source(source, event),
-        (event.get("message") or event.get("note") or "").strip(),
+        _source(event),
+        (_said(event, "message", "note") or "").strip(),
         first,
         count,
         name(event),
     ]
 
 
-def _source(source: Mapping[str, Any], event: Body) -> str:
-    reporter = event.get("reportingComponent") or event.get("reportingController") or ""
-    component = source.get("component") or reporter
+def _said(event: Body, *names: str) -> Any:
+    """What is there under one of these names, or None."""
+    return next((event[name] for name in names if event.get(name)), None)
+
+
+def _seen(event: Body, age: Age) -> tuple[str, str, int]:
+    """How long ago for the first and for the last time, and how often."""
+    first = age(_said(event, "firstTimestamp", "deprecatedFirstTimestamp", "eventTime"))
+    if series := event.get("series"):
+        return first, age(series.get("lastObservedTime")), series.get("count", 0)
+    last = _said(event, "lastTimestamp", "deprecatedLastTimestamp")
+    count: int = _said(event, "count", "deprecatedCount") or 1
+    return first, age(last) if last else first, count
+
+
+def _source(event: Body) -> str:
+    source = _said(event, "source", "deprecatedSource") or {}
+    reporter = _said(event, "reportingComponent", "reportingController")
+    component = str(source.get("component") or reporter or "")
     place = source.get("host") or event.get("reportingInstance")
     return f"{component}, {place}" if place else component
 
@@ -184,20 +190,16 @@ def _endpoints(endpoints: Body, age: Age) -> Cells:
     for subset in endpoints.get("subsets") or ():
         ips = [each["ip"] for each in subset.get("addresses") or ()]
         ports = subset.get("ports") or ()
-        found += (
-            [
-                f"[{ip}]:{port['port']}" if ":" in ip else f"{ip}:{port['port']}"
-                for port in ports
-                for ip in ips
-            ]
-            if ports
-            else ips
-        )
+        found += [_at(ip, port) for port in ports for ip in ips] if ports else ips
     return [
         name(endpoints),
         some(found, empty="" if endpoints.get("subsets") else NONE),
         created(endpoints, age),
     ]
+
+
+def _at(ip: str, port: Mapping[str, Any]) -> str:
+    return f"[{ip}]:{port['port']}" if ":" in ip else f"{ip}:{port['port']}"
 
 
 def _endpoint_slice(piece: Body, age: Age) -> Cells:

@@ -87,27 +87,28 @@ def _all(value: Any) -> Iterator[Any]:
 
 
 def _filter(left: str, name: str | None, right: str | None) -> Step | None:
-    """Items that have a value at ``left``, or one that compares; those of a list with a value of
-    another type cannot be told.
-    """
+    """Items that have a value at ``left``, or one that compares."""
     inner = _steps(left)
     if inner is None:
         return None
-
-    def having(value: Any) -> Iterator[Any]:
-        return (item for item in _items(value) for _ in itertools.islice(_walk(item, inner), 1))
-
     if name is None or right is None:
-        return having
-    wanted, compare = _literal(right), _OPERATORS[name]
+        return lambda value: (item for item, _ in _having(value, inner))
+    compare, wanted = _OPERATORS[name], _literal(right)
+    return lambda value: _comparing(list(_having(value, inner)), compare, wanted)
 
-    def comparing(value: Any) -> Iterator[Any]:
-        found = [(item, next(_walk(item, inner))) for item in having(value)]
-        if any(type(given) is not type(wanted) for _, given in found):
-            return iter(())
-        return (item for item, given in found if compare(given, wanted))
 
-    return comparing
+def _having(value: Any, steps: Sequence[Step]) -> Iterator[tuple[Any, Any]]:
+    """Items, each with the first value that the steps lead to."""
+    for item in _items(value):
+        yield from ((item, found) for found in itertools.islice(_walk(item, steps), 1))
+
+
+def _comparing(
+    found: Sequence[tuple[Any, Any]], compare: Callable[[Any, Any], bool], wanted: Any
+) -> Iterator[Any]:
+    """None where one value is of another type: those cannot be told."""
+    alike = all(type(given) is type(wanted) for _, given in found)
+    return (item for item, given in found if alike and compare(given, wanted))
 
 
 def _items(value: Any) -> list[Any]:

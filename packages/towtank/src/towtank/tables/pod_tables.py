@@ -41,22 +41,8 @@ def row_conditions(pod: Body) -> list[Body]:
 
 def _cells(pod: Body, age: Age) -> Cells:
     said, wanted = status(pod), spec(pod)
-    sidecars = {
-        each["name"]
-        for each in wanted.get("initContainers") or ()
-        if each.get("restartPolicy") == "Always"
-    }
-    began: _Statuses = said.get("initContainerStatuses") or ()
-    run: _Statuses = said.get("containerStatuses") or ()
-    place, beginning = _beginning(began, len(wanted.get("initContainers") or ()), sidecars)
-    ready = sum(each["name"] in sidecars and _ready_sidecar(each) for each in began[:place])
-    began = began[: place + 1]
-    if beginning and condition(pod, "Initialized") != "True":
-        reason, counted = beginning, list(began)
-    else:
-        reason = _running(pod, run, beginning or _phase(pod))
-        counted = [*(each for each in began if each["name"] in sidecars), *run]
-        ready += sum(_ready(each) for each in run)
+    sidecars = _sidecars(pod)
+    ready, reason, counted = _progress(pod, sidecars)
     return [
         name(pod),
         f"{ready}/{len(wanted.get('containers') or ()) + len(sidecars)}",
@@ -68,6 +54,26 @@ def _cells(pod: Body, age: Age) -> Cells:
         said.get("nominatedNodeName") or NONE,
         _gates(pod),
     ]
+
+
+def _sidecars(pod: Body) -> set[str]:
+    beginning = spec(pod).get("initContainers") or ()
+    return {each["name"] for each in beginning if each.get("restartPolicy") == "Always"}
+
+
+def _progress(pod: Body, sidecars: Collection[str]) -> tuple[int, str, _Statuses]:
+    """How many containers are ready, what the pod is at, and whose restarts count."""
+    began: _Statuses = status(pod).get("initContainerStatuses") or ()
+    run: _Statuses = status(pod).get("containerStatuses") or ()
+    count = len(spec(pod).get("initContainers") or ())
+    place, beginning = _beginning(began, count, sidecars)
+    ready = sum(each["name"] in sidecars and _ready_sidecar(each) for each in began[:place])
+    began = began[: place + 1]
+    if beginning and condition(pod, "Initialized") != "True":
+        return ready, beginning, began
+    reason = _running(pod, run, beginning or _phase(pod))
+    counted = [*(each for each in began if each["name"] in sidecars), *run]
+    return ready + sum(_ready(each) for each in run), reason, counted
 
 
 def _phase(pod: Body) -> str:

@@ -44,24 +44,18 @@ class TablePrinter:
         self.columns = [_definition(column) for column in self._kind_printer.columns]
 
     def table(
-        self,
-        bodies: Iterable[Body],
-        now: datetime,
-        list_meta: Mapping[str, Any],
-        *,
-        headers: bool = True,
+        self, bodies: Iterable[Body], now: datetime, list_meta: Mapping[str, Any], *, headers: bool
     ) -> Body:
         """``list_meta`` is the list's metadata, or an object's resourceVersion. A watch has
         ``headers`` with its first event alone.
         """
         age = ages.at(now)
-        rows = [self._row(body, age) for body in bodies]
         return {
             "kind": "Table",
             "apiVersion": _META,
             "metadata": list_meta,
             "columnDefinitions": self.columns if headers else None,
-            "rows": rows,
+            "rows": [self._row(body, age) for body in bodies],
         }
 
     def _row(self, body: Body, age: Age) -> Body:
@@ -85,7 +79,7 @@ def table(
     list_meta: Mapping[str, Any],
 ) -> Body:
     """A Table of objects. Raises ApiError 400 for another ``include_object`` than there are."""
-    return TablePrinter(resource, include_object).table(bodies, now, list_meta)
+    return TablePrinter(resource, include_object).table(bodies, now, list_meta, headers=True)
 
 
 def partial(body: Body) -> Body:
