@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Sequence
 from typing import Final
 
@@ -25,6 +26,12 @@ _SEVERAL: Final = (
     "support."
 )
 _RETRY_SECONDS: Final = 10
+_EVICTING: Final = {
+    "type": "DisruptionTarget",
+    "status": "True",
+    "reason": "EvictionByEvictionAPI",
+    "message": "Eviction API: evicting",
+}
 
 
 def evict(
@@ -35,25 +42,15 @@ def evict(
         raise bad_request("name in URL does not match name in Eviction object")
     pod = stored_pod(verbs, target.namespace, target.name)
     deletion = deleting({}, eviction.get("deleteOptions"))
-    deletion = dataclasses.replace(deletion, dry_run=options.dry_run or deletion.dry_run)
-    quiet = WriteOptions(dry_run=deletion.dry_run)
-    if _counts(pod):
-        _ask_budget(verbs, pod, quiet)
+    quiet = WriteOptions(dry_run=options.dry_run or deletion.dry_run)
+    _ask_budget(verbs, pod, quiet)
     object_meta.require_same(target, pod, deletion.preconditions, going=True)
     # others are gone in a moment
     if "deletionTimestamp" not in pod["metadata"] and pod["spec"].get("nodeName"):
-        condition = {
-            "type": "DisruptionTarget",
-            "status": "True",
-            "reason": "EvictionByEvictionAPI",
-            "message": "Eviction API: evicting",
-        }
-        set_condition(pod, condition, verbs.clock())
+        set_condition(pod, _EVICTING, verbs.clock())
         store_pod(verbs, pod, quiet)
-    verbs.delete(
-        RequestTarget(target.resource, target.namespace, target.name),
-        dataclasses.replace(deletion, preconditions={}),
-    )
+    asked = dataclasses.replace(deletion, preconditions={}, dry_run=quiet.dry_run)
+    verbs.delete(RequestTarget(target.resource, target.namespace, target.name), asked)
     return success_status()
 
 
@@ -67,29 +64,27 @@ def _counts(pod: Body) -> bool:
 
 
 def _ask_budget(verbs: Verbs, pod: Body, options: WriteOptions) -> None:
-    """Take the pod out of its budget. Raises ApiError 429 when that is used up."""
+    """Take a pod that counts out of its budget. Raises ApiError 429 when that is used up."""
+    if not _counts(pod):
+        return
     budgets = _budgets(verbs.every(_BUDGETS, pod["metadata"]["namespace"]), pod)
     if len(budgets) > 1:
         raise bad_request(_SEVERAL)
     if not budgets or _needs_none(pod, budgets[0]):
         return
+    _require_allowed(budgets[0])
     budget = _taken(budgets[0], pod, times.timestamp(verbs.clock()))
-    schema = schema_parser.builtin("policy/v1", "PodDisruptionBudget")
-    resource = APIResource(
-        "policy",
-        "v1",
-        "poddisruptionbudgets",
-        "PodDisruptionBudget",
-        has_status=True,
-        schema=schema,
-    )
-    managed_fields.track(
-        budget,
-        budgets[0],
-        managed_fields.ManagedFieldsEntry(resource, SERVER, "status", verbs.clock()),
-    )
     if not options.dry_run:
+        owner = managed_fields.ManagedFieldsEntry(_resource(), SERVER, "status", verbs.clock())
+        managed_fields.track(budget, budgets[0], owner)
         verbs.store.put(_BUDGETS, budget["metadata"]["namespace"], budget)
+
+
+@functools.cache
+def _resource() -> APIResource:
+    kind = "PodDisruptionBudget"
+    schema = schema_parser.builtin("policy/v1", kind)
+    return APIResource("policy", "v1", "poddisruptionbudgets", kind, has_status=True, schema=schema)
 
 
 def _budgets(budgets: Sequence[Body], pod: Body) -> list[Body]:
@@ -114,15 +109,13 @@ def _needs_none(pod: Body, budget: Body) -> bool:
     return bool(healthy >= desired > 0)
 
 
-def _taken(budget: Body, pod: Body, now: str) -> Body:
+def _require_allowed(budget: Body) -> None:
     metadata, status = budget["metadata"], budget.get("status") or {}
-    name, generation = metadata["name"], metadata.get("generation", 0)
-    if (status.get("observedGeneration") or 0) < generation:
-        raise _refusal(
-            f"The disruption budget {name} is still being processed by the server.", _RETRY_SECONDS
-        )
-    allowed = status.get("disruptionsAllowed") or 0
-    if allowed <= 0:
+    name = metadata["name"]
+    if (status.get("observedGeneration") or 0) < metadata.get("generation", 0):
+        why = f"The disruption budget {name} is still being processed by the server."
+        raise _refusal(why, _RETRY_SECONDS)
+    if (status.get("disruptionsAllowed") or 0) <= 0:
         needs, has = status.get("desiredHealthy") or 0, status.get("currentHealthy") or 0
         short = (
             f"needs {needs} healthy pods and has {has} currently"
@@ -130,24 +123,25 @@ def _taken(budget: Body, pod: Body, now: str) -> Body:
             else "does not allow evicting pods currently"
         )
         raise _refusal(f"The disruption budget {name} {short}", 0)
+
+
+def _taken(budget: Body, pod: Body, now: str) -> Body:
+    status = budget["status"]
+    left = status["disruptionsAllowed"] - 1
     disrupted = {**(status.get("disruptedPods") or {}), pod["metadata"]["name"]: now}
-    taken = {
-        **budget,
-        "metadata": dict(metadata),
-        "status": {**status, "disruptionsAllowed": allowed - 1, "disruptedPods": disrupted},
-    }
-    if allowed == 1:
-        taken["status"]["conditions"] = _used_up(budget, generation, now)
-    return taken
+    status = {**status, "disruptionsAllowed": left, "disruptedPods": disrupted}
+    if not left:
+        status["conditions"] = _used_up(budget, now)
+    return {**budget, "metadata": dict(budget["metadata"]), "status": status}
 
 
-def _used_up(budget: Body, generation: int, now: str) -> list[Body]:
+def _used_up(budget: Body, now: str) -> list[Body]:
     said = {
         "type": "DisruptionAllowed",
         "status": "False",
         "reason": "InsufficientPods",
         "message": "",
-        "observedGeneration": generation,
+        "observedGeneration": budget["metadata"].get("generation", 0),
     }
     return conditions.merged_conditions(budget, conditions.with_transition_time(budget, said, now))
 

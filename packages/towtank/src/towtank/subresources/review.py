@@ -41,12 +41,18 @@ def _read(verbs: Verbs, resource: APIResource, asked: Body, options: WriteOption
     """What is asked, with the owner of its fields, though nobody will look for him."""
     review = object_meta.decoded(resource, asked, options)
     review.pop("status", None)
+    _track(verbs, review, resource, options)
+    return review
+
+
+def _track(
+    verbs: Verbs, review: Body, resource: APIResource, options: WriteOptions, subresource: str = ""
+) -> None:
     managed_fields.track(
         review,
         None,
-        managed_fields.ManagedFieldsEntry(resource, options.manager, "", verbs.clock()),
+        managed_fields.ManagedFieldsEntry(resource, options.manager, subresource, verbs.clock()),
     )
-    return review
 
 
 def access(
@@ -128,49 +134,32 @@ class TokenReviews:
         self, verbs: Verbs, target: RequestTarget, request: Body, options: WriteOptions
     ) -> tuple[int, Body]:
         """Answer a POST to serviceaccounts/NAME/token."""
-        metadata = verbs.get(target).body["metadata"]
-        spec: Body = request.get("spec") or {}
-        seconds = _HOUR if spec.get("expirationSeconds") is None else spec["expirationSeconds"]
-        read = {**request, "spec": {**spec, "expirationSeconds": seconds}}
-        managed_fields.track(
-            read,
-            None,
-            managed_fields.ManagedFieldsEntry(
-                self.request, options.manager, target.subresource, verbs.clock()
-            ),
-        )
-        if not _MIN_TOKEN_SECONDS <= seconds <= _MAX_TOKEN_SECONDS:
-            limit = (
-                "less than 10 minutes"
-                if seconds < _MIN_TOKEN_SECONDS
-                else "larger than 2^32 seconds"
-            )
-            causes = [
-                StatusCause.invalid(
-                    "spec.expirationSeconds", seconds, f"may not specify a duration {limit}"
-                )
-            ]
-            raise invalid("TokenRequest", _GROUP, "", causes)
+        account = verbs.get(target).body["metadata"]
+        said: Body = request.get("spec") or {}
+        seconds = _lifetime(said.get("expirationSeconds"))
+        read = {**request, "spec": {**said, "expirationSeconds": seconds}}
+        _track(verbs, read, self.request, options, target.subresource)
         now = verbs.clock()
-        given = {
-            "audiences": spec.get("audiences") or [ISSUER],
-            "expirationSeconds": seconds,
-            "boundObjectRef": spec.get("boundObjectRef"),
-        }
         token = self._tokens.issue(f"{ACCOUNT}{target.namespace}:{target.name}", seconds)
-        return _CREATED, {
-            "kind": "TokenRequest",
-            "apiVersion": self.request.api_version,
-            "metadata": {
-                "name": target.name,
-                "namespace": target.namespace,
-                "uid": metadata["uid"],
-                "creationTimestamp": times.timestamp(now),
-                "managedFields": read["metadata"]["managedFields"],
-            },
-            "spec": given,
-            "status": {
-                "token": token,
-                "expirationTimestamp": times.timestamp(times.after(now, seconds)),
-            },
-        }
+        about = {"kind": self.request.kind, "apiVersion": self.request.api_version}
+        metadata = {key: account[key] for key in ("name", "namespace", "uid")}
+        metadata["creationTimestamp"] = times.timestamp(now)
+        metadata["managedFields"] = read["metadata"]["managedFields"]
+        audiences = said.get("audiences") or [ISSUER]
+        spec = {"boundObjectRef": None, **read["spec"], "audiences": audiences}
+        status = {"token": token, "expirationTimestamp": times.timestamp(times.after(now, seconds))}
+        return _CREATED, {**about, "metadata": metadata, "spec": spec, "status": status}
+
+
+def _lifetime(asked: int | None) -> int:
+    """Seconds for which a token is good. Raises ApiError 422."""
+    seconds = _HOUR if asked is None else asked
+    if seconds < _MIN_TOKEN_SECONDS:
+        limit = "less than 10 minutes"
+    elif seconds > _MAX_TOKEN_SECONDS:
+        limit = "larger than 2^32 seconds"
+    else:
+        return seconds
+    why = f"may not specify a duration {limit}"
+    causes = [StatusCause.invalid("spec.expirationSeconds", seconds, why)]
+    raise invalid("TokenRequest", _GROUP, "", causes)
