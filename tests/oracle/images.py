@@ -33,7 +33,7 @@ def whole(image: str) -> str:
 
 
 def score(pod: Pod, node: Node, nodes: list[Node]) -> int:
-    """ImageLocality's score; ``nodes`` in the order in which they came."""
+    """ImageLocality's score."""
     containers = [*(pod.spec.init_containers or ()), *(pod.spec.containers or ())]
     images = [one.image for one in containers] + [
         v.image.reference for v in pod.spec.volumes or () if v.image
@@ -42,6 +42,7 @@ def score(pod: Pod, node: Node, nodes: list[Node]) -> int:
     for image in map(whole, images):
         if image in names(node):
             holders = [other for other in nodes if image in names(other)]
-            total += int(names(holders[0])[image] * (len(holders) / len(nodes)))
+            first = min(holders, key=lambda other: other.metadata.name)
+            total += int(names(first)[image] * (len(holders) / len(nodes)))
     low, high = 23 * MIB, 1000 * MIB * len(containers)
     return 100 * (min(max(total, low), high) - low) // (high - low)

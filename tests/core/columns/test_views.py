@@ -60,7 +60,7 @@ WRITES = [
     "snapshot.nodes = pod",
     "snapshot.nodes.labels.put(0, {})",
     'snapshot.nodes.labels.column("zone").put(0, "a")',
-    "snapshot.nodes.images.put(0, ())",
+    "snapshot.nodes.images.put(0, 'n', ())",
     "snapshot.nodes.ports.charge(0, (), 1)",
     "snapshot.nodes.resources.charge(0, pod, 0, 1, 1)",
     "snapshot.volumes.charge(0, pod, 1)",

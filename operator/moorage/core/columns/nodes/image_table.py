@@ -38,18 +38,18 @@ def canonical(image: str) -> str:
 
 class ImageTable:
     """Image, by its canonical name -> rows that hold it. Its size, in bytes, is what the first of
-    these nodes reports.
+    these nodes, by name, reports; kube-scheduler goes by the first that it saw.
     """
 
     def __init__(self) -> None:
         self.version = 0
-        self._sizes: dict[str, dict[int, int]] = {}
-        """By image and row."""
+        self._sizes: dict[str, dict[int, tuple[str, int]]] = {}
+        """By image and row, with the node's name."""
         self._images: dict[int, dict[str, int]] = {}
         """The same by row and image."""
 
-    def put(self, row: int, images: tuple[ContainerImage, ...]) -> bool:
-        """Write which images a row holds; whether they differ."""
+    def put(self, row: int, node: str, images: tuple[ContainerImage, ...]) -> bool:
+        """Write which images a node holds on its row; whether they differ."""
         told = ((name, image.size_bytes) for image in images for name in image.names or ())
         new: dict[str, int] = {
             canonical(name): size for name, size in itertools.islice(told, MAX_NAMES)
@@ -62,7 +62,7 @@ class ImageTable:
             if not self._sizes[name]:
                 del self._sizes[name]
         for name, size in new.items():
-            self._sizes.setdefault(name, {})[row] = size
+            self._sizes.setdefault(name, {})[row] = node, size
         self._images[row] = new
         if not new:
             del self._images[row]
@@ -72,4 +72,4 @@ class ImageTable:
     def holders(self, name: str) -> tuple[int, Collection[int]]:
         """(size in bytes, rows that hold it); (0, ()) for an image that no node holds."""
         sizes = self._sizes.get(canonical(name), {})
-        return next(iter(sizes.values()), 0), sizes.keys()
+        return min(sizes.values(), default=("", 0))[1], sizes.keys()

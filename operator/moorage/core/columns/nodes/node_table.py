@@ -156,7 +156,7 @@ class NodeTable:
         try:
             self.order.remove(name)
             self.labels.put(row, {})
-            self.images.put(row, ())
+            self.images.put(row, name, ())
             self._put_amounts(row, {})
             self._put_taints(row, (), unschedulable=False)
         except BaseException:
@@ -260,7 +260,7 @@ class NodeTable:
             self.logs[Aspect.TAINTS].add(row)
         if self.labels.put(row, node.metadata.labels or {}):
             self.logs[Aspect.LABELS].add(row)
-        if self.images.put(row, node.status.images or ()):
+        if self.images.put(row, node.metadata.name, node.status.images or ()):
             self.logs[Aspect.IMAGES].add(row)
         if old is None or (old.status.declared_features or ()) != (
             node.status.declared_features or ()
