@@ -27,8 +27,6 @@ def sequence(case: Case) -> dict[str, Any]:
     its best nodes by name.
     """
     context = CycleContext(cluster(case.get("objects", {}), None))
-    # the first look, before any step
-    assert len(context.snapshot.nodes.order.names) == len(context.snapshot.nodes)
     revision = revision_of(case["profile"])
     revision = dataclasses.replace(
         revision, points={**revision.points, ExtensionPoint.POST_FILTER: ()}

@@ -4,6 +4,9 @@ come or go.
 
 from __future__ import annotations
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from moorage.core.columns.nodes.zones import NodeOrder
 from moorage.core.objects.nodes import Node, NodeMeta
 
@@ -26,3 +29,23 @@ def test_a_node_that_changes_its_zone_moves_when_the_next_one_comes() -> None:
     order.put(node("b1", "c"))
     order.remove("a2")
     assert order.names == ("b2", "c1", "a1", "b1")
+
+
+CHANGES = st.lists(
+    st.tuples(st.sampled_from("nmlk"), st.sampled_from(["", "a", "b"]), st.booleans()), max_size=12
+)
+
+
+@given(CHANGES)
+def test_it_does_not_matter_when_somebody_asks(changes: list[tuple[str, str, bool]]) -> None:
+    """The order goes by the changes alone; a zone "" here is a node that goes."""
+    asked, unasked = NodeOrder(), NodeOrder()
+    for name, zone, asks in changes:
+        for order in (asked, unasked):
+            if zone:
+                order.put(node(name, zone))
+            else:
+                order.remove(name)
+        if asks:
+            assert len(asked.names) == len({*asked.names})
+    assert asked.names == unasked.names

@@ -1,7 +1,8 @@
 """The order in which nodes are looked at when not all of them are: round the zones, one node of
 each in turn.
 
-Only a profile that samples (percentageOfNodesToScore) needs it, so the list is made when asked for.
+Only a profile that samples (percentageOfNodesToScore) needs it, so the list is made when asked for;
+what is in it does not go by when that is.
 Source: kube-scheduler's ``nodeTree`` (v1.36), in words of our own.
 """
 
@@ -41,6 +42,7 @@ class NodeOrder:
         if self._zone_of.get(name) == zone:
             return
         if name in self._zone_of:
+            self._names = self.names  # the list before this change stands until nodes come or go
             self._take_out(name)
         else:
             self._names = None
