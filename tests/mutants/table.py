@@ -117,10 +117,7 @@ MUTANTS: Final = (
     Mutant(
         name="one 404 of an eviction is a fact",
         file="engine/scheduling/preemption.py",
-        old=(
-            "if not isinstance(error, Retryable) and await self._reads.pod_node(pod_ref(pod)) is "
-            "None:"
-        ),
+        old="if not isinstance(error, Retryable) and await self._reads.pod_node(ref) is None:",
         new="if not isinstance(error, Retryable):",
         tests=("tests/engine/scheduling/test_preemption_evictions.py",),
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.pod_info import PodInfo
@@ -89,3 +89,7 @@ class CycleContext:
         self.evaluator = Evaluator(self.snapshot)
         self.sampler = NodeSampler()
         self.row_caches = RowCaches()
+
+
+Decision: TypeAlias = ScheduleResult | Diagnosis
+"""What a cycle comes to: the pod's place, or why it has none."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from moorage.core.columns.cache import Cache, PodState
 from moorage.core.columns.pod_info import PodBatch
-from moorage.core.cycle.context import CycleContext, Diagnosis, ScheduleResult
+from moorage.core.cycle.context import CycleContext, Decision, Diagnosis, ScheduleResult
 from moorage.core.cycle.post_filter import fit_error, run_post_filters
 from moorage.core.framework.evaluation.evaluation import PASSES, Evaluation
 from moorage.core.framework.interfaces import ExtensionPoint, ReserveResult
@@ -28,7 +28,7 @@ from moorage.core.pods.requests import pod_requests
 NO_NODES = "no nodes available to schedule pods"
 
 
-def decide(pod: Pod, revision: Revision, context: CycleContext) -> ScheduleResult | Diagnosis:
+def decide(pod: Pod, revision: Revision, context: CycleContext) -> Decision:
     """Where the pod should go, or why it cannot go anywhere. Changes nothing but what the evaluator
     keeps.
     """
@@ -104,9 +104,7 @@ def run_scores(evaluation: Evaluation, revision: Revision, context: CycleContext
     return status
 
 
-def assume_and_reserve(
-    placement: ScheduleResult, context: CycleContext
-) -> ScheduleResult | Diagnosis:
+def assume_and_reserve(placement: ScheduleResult, context: CycleContext) -> Decision:
     """Let plugins reserve, and assume the pod on its node; if one rejects, or anything raises, all
     is taken back.
 

@@ -21,7 +21,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from moorage.core.cycle.context import CycleContext, Diagnosis, ScheduleResult
+from moorage.core.cycle.context import CycleContext, Decision, Diagnosis, ScheduleResult
 from moorage.core.cycle.cycle import run_filters, run_scores
 from moorage.core.cycle.post_filter import (
     PostFilterOutcome,
@@ -85,7 +85,7 @@ def extenders_interested(pod: Pod, revision: Revision) -> tuple[Extender, ...]:
 
 def extender_cycle(
     pod: Pod, revision: Revision, context: CycleContext
-) -> Generator[ExtenderQuestion, ExtenderAnswer, ScheduleResult | Diagnosis]:
+) -> Generator[ExtenderQuestion, ExtenderAnswer, Decision]:
     """As ``cycle.decide``: yields questions, is sent the answers, returns what is decided; to be
     committed at once.
     """
@@ -107,7 +107,7 @@ class _ExtenderCycle:
     extenders: tuple[Extender, ...]
     rejected: dict[str, tuple[Reason, str]] = dataclasses.field(default_factory=dict)
 
-    def decide(self) -> Steps[ScheduleResult | Diagnosis | None]:
+    def decide(self) -> Steps[Decision | None]:
         """The steps to a node or a diagnosis; None when the cycle has to begin anew."""
         self.rejected = {}
         placement = yield from self._evaluate_nominated_node()
@@ -185,7 +185,7 @@ class _ExtenderCycle:
 
     # ---- score -----------------------------------------------------------------------------------
 
-    def _choose(self, left: tuple[str, ...]) -> Steps[ScheduleResult | Diagnosis | None]:
+    def _choose(self, left: tuple[str, ...]) -> Steps[Decision | None]:
         """The best of these nodes that still fits, None when none does; a lone one needs no
         score.
         """

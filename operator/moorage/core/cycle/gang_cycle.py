@@ -20,7 +20,7 @@ from collections.abc import Callable, Generator, Sequence
 from typing import TypeAlias
 
 from moorage.core.cycle import cycle
-from moorage.core.cycle.context import CycleContext, Diagnosis, ScheduleResult
+from moorage.core.cycle.context import CycleContext, Decision, Diagnosis, ScheduleResult
 from moorage.core.cycle.post_filter import PostFilterOutcome, fit_error, run_post_filters
 from moorage.core.framework.evaluation.evaluation import Evaluation
 from moorage.core.framework.evaluation.rejections import node_codes
@@ -34,7 +34,7 @@ from moorage.core.structures.budget import OutOfTime
 NO_POST_FILTER = PostFilterOutcome(PostFilterResult(SUCCESS, ""))
 
 
-Outcome: TypeAlias = ScheduleResult | Diagnosis
+Outcome: TypeAlias = Decision
 PlaceFn: TypeAlias = Callable[[Pod], Outcome]
 PlacingSteps: TypeAlias = Generator[bool, bool | None, list[Outcome]]
 """Yields True after each piece of work, False where its time ran out; is sent whether others have

@@ -159,7 +159,7 @@ class BindingCycle:
             if isinstance(answer, PermitWait):
                 holds[name] = answer.seconds
             elif answer.code is not Code.SUCCESS:
-                return BindingOutcome(False, answer, unschedulable_plugin=name)
+                return BindingOutcome(False, answer, unschedulable_plugins=frozenset({name}))
         return await self._wait_on_permit(holds) if holds else None
 
     async def _wait_on_permit(self, holds: Mapping[str, float]) -> BindingOutcome | None:
@@ -171,7 +171,7 @@ class BindingCycle:
         telemetry.permit_wait(status.code.value, clock.boottime() - began)
         if rejection is None:
             return None
-        return BindingOutcome(False, status, unschedulable_plugin=rejection.plugin)
+        return BindingOutcome(False, status, unschedulable_plugins=frozenset({rejection.plugin}))
 
     async def _pre_bind(self) -> BindingOutcome | None:
         placement = self.placement

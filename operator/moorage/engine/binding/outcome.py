@@ -6,7 +6,7 @@ import dataclasses
 import enum
 import logging
 
-from moorage.core.cycle.context import ScheduleResult
+from moorage.core.cycle.context import Diagnosis, ScheduleResult
 from moorage.core.framework.status import SUCCESS, Status, error_status
 from moorage.core.objects.meta import key
 from moorage.ports.errors import EdgeError, Fenced
@@ -55,12 +55,22 @@ class BindingOutcome:
     """It is not ours any more: the pod is gone, or bound elsewhere."""
     fenced: bool = False
     """It was not sent, as this replica may not lead any more: nothing is to be reported."""
-    unschedulable_plugin: str = ""
-    """The plugin that refused it at permit."""
+    unschedulable_plugins: frozenset[str] = frozenset()
+    """The plugin that refused it at permit, if one did."""
     node_changed: bool = False
     """The node changed under the decision, by somebody else's doing, and does not take the pod any
     more.
     """
+
+    def diagnosis(self, placement: ScheduleResult) -> Diagnosis:
+        """Why this placement came to nothing."""
+        return Diagnosis(
+            pod=placement.pod,
+            revision=placement.revision,
+            code=self.status.code,
+            message=self.status.message,
+            unschedulable_plugins=self.unschedulable_plugins,
+        )
 
 
 BOUND = BindingOutcome(True)

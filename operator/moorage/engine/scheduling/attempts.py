@@ -8,7 +8,7 @@ end of its binding.
 from __future__ import annotations
 
 from moorage.core.cycle import cycle
-from moorage.core.cycle.context import CycleContext, Diagnosis, ScheduleResult
+from moorage.core.cycle.context import CycleContext, Decision, Diagnosis
 from moorage.core.framework.revisions import Revision
 from moorage.core.objects.meta import key
 from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
@@ -87,7 +87,7 @@ class SchedulingAttempts:
         self._handle(attempt.entry, outcome, attempt.started)
 
     def extender_cycle_ended(
-        self, entry: QueuedPodInfo, outcome: ScheduleResult | Diagnosis | None, started: float
+        self, entry: QueuedPodInfo, outcome: Decision | None, started: float
     ) -> None:
         """Extenders have had their say; None: the pod is gone, is going, or has a node."""
         with self.outcomes.undoing_on_error(entry):
@@ -100,7 +100,7 @@ class SchedulingAttempts:
 
     # ---- inside ----------------------------------------------------------------------------------
 
-    def _commit(self, outcome: ScheduleResult | Diagnosis) -> ScheduleResult | Diagnosis:
+    def _commit(self, outcome: Decision) -> Decision:
         if isinstance(outcome, Diagnosis):
             return outcome
         try:
@@ -108,9 +108,7 @@ class SchedulingAttempts:
         except FAULTS as error:  # as above
             return attempt_error(outcome.pod, outcome.revision, error)
 
-    def _handle(
-        self, entry: QueuedPodInfo, outcome: ScheduleResult | Diagnosis, started: float
-    ) -> None:
+    def _handle(self, entry: QueuedPodInfo, outcome: Decision, started: float) -> None:
         if self.gangs.groups and isinstance(outcome, Diagnosis):
             self.gangs.kept_out.append(entry.uid)
         self.outcomes.handle(entry, outcome, started)

@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from moorage.core.cycle import cycle, extender_cycle
-from moorage.core.cycle.context import CycleContext, Diagnosis, ScheduleResult
+from moorage.core.cycle.context import CycleContext, Decision, Diagnosis
 from moorage.core.framework.cluster_events import ActionType, ClusterEvent, EventResource
 from moorage.core.framework.evaluation.evaluation import Evaluation
 from moorage.core.framework.extenders import (
@@ -166,7 +166,7 @@ class ExtenderCycles:
 
     async def _run(self, asking: _RunningCycle) -> None:
         entry, name = asking.entry, asking.entry.scheduler_name
-        outcome: ScheduleResult | Diagnosis | None = None
+        outcome: Decision | None = None
         asking.running = True
         try:
             if asking.ended:
@@ -203,7 +203,7 @@ class ExtenderCycles:
         else:
             give_back(entry, self._queue, attempt.started)
 
-    async def _outcome(self, asking: _RunningCycle) -> ScheduleResult | Diagnosis | None:
+    async def _outcome(self, asking: _RunningCycle) -> Decision | None:
         """What is decided, or why nothing could be; None when the pod is gone."""
         try:
             return await self._decide(asking)
@@ -214,7 +214,7 @@ class ExtenderCycles:
         except FAULTS as error:  # a plugin's bug fails this pod's attempt, never the process
             return attempt_error(asking.entry.pod, asking.revision, error)
 
-    async def _decide(self, asking: _RunningCycle) -> ScheduleResult | Diagnosis | None:
+    async def _decide(self, asking: _RunningCycle) -> Decision | None:
         """Go through the steps of the cycle, with the answers to its questions."""
         entry = asking.entry
         steps = extender_cycle.extender_cycle(entry.pod, asking.revision, self._context)
@@ -228,7 +228,7 @@ class ExtenderCycles:
                 await self._filter_in_slices(asking)
                 question = steps.send(answer)
         except StopIteration as end:
-            decided: ScheduleResult | Diagnosis = end.value
+            decided: Decision = end.value
             return decided
 
     async def _filter_in_slices(self, asking: _RunningCycle) -> None:

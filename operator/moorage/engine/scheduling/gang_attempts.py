@@ -14,7 +14,7 @@ import itertools
 from collections import deque
 
 from moorage.core.cycle import cycle, gang_cycle
-from moorage.core.cycle.context import CycleContext, Diagnosis, ScheduleResult
+from moorage.core.cycle.context import CycleContext, Decision, Diagnosis, ScheduleResult
 from moorage.core.cycle.extender_cycle import extenders_interested
 from moorage.core.framework.extenders import EXTENDER
 from moorage.core.framework.revisions import Revision
@@ -63,7 +63,7 @@ class GangAttempts:
         """Pods (UIDs) that were rejected meanwhile, perhaps for the room that one of these may give
         back.
         """
-        self.decided: deque[tuple[QueuedPodInfo, ScheduleResult | Diagnosis, float]] = deque()
+        self.decided: deque[tuple[QueuedPodInfo, Decision, float]] = deque()
         """Members of these that were decided about and are to be handed over, and how long it
         took.
         """
@@ -104,7 +104,7 @@ class GangAttempts:
             serving = self._revision_for(name)
             return "" if serving is revision else f"profile {name} has changed"
 
-        def place(pod: Pod, *, holds: bool) -> ScheduleResult | Diagnosis:
+        def place(pod: Pod, *, holds: bool) -> Decision:
             return self._place_member(attempt, pod, revision, holds)
 
         attempt.placing = self._outcomes.gang_scheduler.attempt(attempt.entry, place, broken)
@@ -162,18 +162,10 @@ class GangAttempts:
 
     def _place_member(
         self, attempt: SchedulingAttempt, pod: Pod, revision: Revision, holds: bool
-    ) -> ScheduleResult | Diagnosis:
+    ) -> Decision:
         """A member of a group. Raises OutOfTime."""
-        if revision.extenders and extenders_interested(pod, revision):
-            return Diagnosis(
-                pod=pod,
-                revision=revision,
-                code=Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
-                message=NO_EXTENDERS_FOR_GROUPS,
-                unschedulable_plugins=frozenset({EXTENDER}),
-            )
-        if attempt.spent > MAX_DECISION_SECONDS:
-            return Diagnosis.error(pod, revision, TOO_LONG_MESSAGE)
+        if (refusal := _refusal(attempt, pod, revision)) is not None:
+            return refusal
         while True:
             try:
                 outcome = gang_cycle.place_member(pod, revision, self._context, holds)
@@ -201,9 +193,7 @@ class GangAttempts:
                 attempt.others_restarted |= other.undo_placing()
         return attempt.others_restarted
 
-    def _hand_over_member(
-        self, member: QueuedPodInfo, outcome: ScheduleResult | Diagnosis, share: float
-    ) -> None:
+    def _hand_over_member(self, member: QueuedPodInfo, outcome: Decision, share: float) -> None:
         now = self._clock.boottime()
         if (
             member.state is QueueState.IN_FLIGHT
@@ -230,3 +220,18 @@ class GangAttempts:
         for uid in misled:
             with guard("trying again a pod that a group may have kept out", pod=uid):
                 self._queue.retry(uid, self._clock.boottime())
+
+
+def _refusal(attempt: SchedulingAttempt, pod: Pod, revision: Revision) -> Diagnosis | None:
+    """Why a member is not even tried; None: it is."""
+    if revision.extenders and extenders_interested(pod, revision):
+        return Diagnosis(
+            pod=pod,
+            revision=revision,
+            code=Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
+            message=NO_EXTENDERS_FOR_GROUPS,
+            unschedulable_plugins=frozenset({EXTENDER}),
+        )
+    if attempt.spent > MAX_DECISION_SECONDS:
+        return Diagnosis.error(pod, revision, TOO_LONG_MESSAGE)
+    return None

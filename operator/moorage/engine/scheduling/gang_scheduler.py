@@ -10,7 +10,7 @@ import functools
 from collections.abc import Callable, Generator, Sequence
 from typing import Protocol, TypeAlias
 
-from moorage.core.cycle.context import CycleContext, Diagnosis, ScheduleResult
+from moorage.core.cycle.context import CycleContext, Decision, Diagnosis
 from moorage.core.cycle.gang_cycle import Gang, place_gang
 from moorage.core.objects.meta import key
 from moorage.core.objects.pod_groups import API
@@ -34,17 +34,17 @@ SETTLE_SECONDS = 1.0
 of them may be coming.
 """
 REPORT_INTERVAL_SECONDS = 10.0
-"""Seconds, at least, between two such tellings: with each one all gated members are written to."""
+"""Seconds, at least, between two such reports: with each one all gated members are written to."""
 
 
-MemberOutcome: TypeAlias = tuple[QueuedPodInfo, ScheduleResult | Diagnosis]
+MemberOutcome: TypeAlias = tuple[QueuedPodInfo, Decision]
 """A member of a group, and what became of it."""
 
 
 class MemberPlacer(Protocol):
     """Places one pod, or says why not; whether it may be nominated instead."""
 
-    def __call__(self, pod: Pod, *, holds: bool) -> ScheduleResult | Diagnosis:
+    def __call__(self, pod: Pod, *, holds: bool) -> Decision:
         """Place the pod in the cache; ``holds``: whether room may be held for it."""
 
 
@@ -69,7 +69,7 @@ class GangScheduler:
         self._last_report: dict[PodGroupState, float] = {}
         """When they last were."""
         self._unplaced: dict[PodGroupState, list[Diagnosis]] = {}
-        """Groups that are complete and did not fit, and what was said of it."""
+        """Groups that are complete and did not fit, and the diagnoses of their members."""
         self._overdue: dict[PodGroupState, float] = {}
         """Groups of which it was reported that they did not fit in time, and since when they had
         been complete.
@@ -83,28 +83,14 @@ class GangScheduler:
         ``core.cycle.gang_cycle.place_gang`` does; what became of each.
         """
         members = (entry, *entry.companions)
-        group = self._groups.group_of_entry(entry)
-        # as they are in flight, they count as on their way
-        needed = self._groups.needed(group) + len(members)
-        least, now = self._groups.min_member(group) or 0, self._clock.boottime()
+        group, now = self._groups.group_of_entry(entry), self._clock.boottime()
         holds = self._holds.may_hold(group, now)
-        gang = Gang(
-            group.name, needed, least, self._overdue_note(group, now), HOLD_MESSAGE if holds else ""
-        )
+        gang = self._gang(group, len(members), now, holds)
         pods, place_one = [member.pod for member in members], functools.partial(place, holds=holds)
         outcomes = yield from place_gang(
             gang, pods, place_one, self._context, lambda: _gone(members) or broken()
         )
-        refusals = [outcome for outcome in outcomes if isinstance(outcome, Diagnosis)]
-        if holds and self._holds.attempted(group, refusals, self._clock.boottime()):
-            note = f'pod group "{group.name}" has waited in vain.{HOLD_MESSAGE}'
-            self._emit(pod_object(entry.pod), "GangHoldsRoom", note, group)
-            self._emit_on_declaration(group, "GangHoldsRoom", note, pod_object(entry.pod))
-        if len(refusals) == len(outcomes):
-            self._unplaced[group] = refusals
-        else:
-            self._unplaced.pop(group, None)
-            self._overdue.pop(group, None)
+        self._record_attempt(group, outcomes, holds)
         return list(zip(members, outcomes, strict=True))
 
     def binding_failed(self, entry: QueuedPodInfo, diagnosis: Diagnosis) -> None:
@@ -133,28 +119,48 @@ class GangScheduler:
 
     # ---- inside ----------------------------------------------------------------------------------
 
+    def _gang(self, group: PodGroupState, members: int, now: float, holds: bool) -> Gang:
+        """What is to be placed of a group, so many of whose members are in flight."""
+        return Gang(
+            group.name,
+            needed=self._groups.needed(group) + members,  # in flight, they count as on their way
+            min_member=self._groups.min_member(group) or 0,
+            message_suffix=self._overdue_note(group, now),
+            hold_message_suffix=HOLD_MESSAGE if holds else "",
+        )
+
+    def _record_attempt(
+        self, group: PodGroupState, outcomes: Sequence[Decision], holds: bool
+    ) -> None:
+        """Keep what the attempt of a group came to; ``holds``: whether it might hold room."""
+        refusals = [outcome for outcome in outcomes if isinstance(outcome, Diagnosis)]
+        if holds and self._holds.attempted(group, refusals, self._clock.boottime()):
+            first = pod_object(outcomes[0].pod)
+            note = f'pod group "{group.name}" has waited in vain.{HOLD_MESSAGE}'
+            self._emit(first, "GangHoldsRoom", note, group)
+            self._emit_on_declaration(group, "GangHoldsRoom", note, first)
+        if len(refusals) == len(outcomes):
+            self._unplaced[group] = refusals
+        else:
+            self._unplaced.pop(group, None)
+            self._overdue.pop(group, None)
+
     def _report_gated(self, now: float) -> None:
+        reported = self._last_report = {
+            group: at
+            for group, at in self._last_report.items()
+            if at + REPORT_INTERVAL_SECONDS > now
+        }
         for group in self._groups.changed:
-            self._due.setdefault(
-                group,
-                max(
-                    now + SETTLE_SECONDS,
-                    self._last_report.get(group, -REPORT_INTERVAL_SECONDS)
-                    + REPORT_INTERVAL_SECONDS,
-                ),
-            )
+            earliest = reported.get(group, -REPORT_INTERVAL_SECONDS) + REPORT_INTERVAL_SECONDS
+            self._due.setdefault(group, max(now + SETTLE_SECONDS, earliest))
         self._groups.changed.clear()
         for group in [group for group, due in self._due.items() if due <= now]:
             del self._due[group]
-            self._last_report = {
-                other: at
-                for other, at in self._last_report.items()
-                if at + REPORT_INTERVAL_SECONDS > now
-            } | {group: now}
+            reported[group] = now
+            message = self._groups.gating_message(group)
             for entry in group.gated:
-                self._pod_conditions.write(
-                    PodConditionUpdate(entry.pod, GATED, self._groups.gating_message(group))
-                )
+                self._pod_conditions.write(PodConditionUpdate(entry.pod, GATED, message))
 
     def _report_overdue(self, now: float) -> None:
         for group, diagnoses in list(self._unplaced.items()):

@@ -6,7 +6,7 @@ higher priority takes the node, or so much of it that the rest is not enough; th
 What makes the pod be tried again before its victims are gone: its node changes (a taint, another
 size); somebody else nominates it; victims do not die. Those who should have been gone
 ``NOMINATION_TIMEOUT_SECONDS`` ago, their grace over, are given up: nobody counts on their room any
-more, and the pod looks for another one.
+more, and the pod is tried again for another one.
 
 Statuses follow through ``PodConditionWriter``. Pods of schedulers that are not ours are nominated
 as well; their statuses are left alone. Nobody else ends such a nomination, nor that of a pod which
@@ -91,7 +91,7 @@ class NominationController:
             self.cache.nominate(entry.pod, node, held=held)
 
     def clear_lower(self, pod: Pod, node: str) -> None:
-        """Pods of lower priority lose this node, and look for another one."""
+        """Pods of lower priority lose this node, and are tried again."""
         for other in self._ours_on(node):
             if priority(other) < priority(pod):
                 self._end(other)
@@ -107,28 +107,21 @@ class NominationController:
 
         A pod in flight is left out: those that are to go for it may not have been evicted yet.
         """
-        for pod in self._ours_on(node):
-            record, entry = (
-                self.cache.nominations.get(pod.metadata.uid),
-                self.queue.get(pod.metadata.uid),
-            )
-            if (
-                record is None
-                or entry is None
-                or entry.state is QueueState.IN_FLIGHT
-                or node not in self.cache.nodes.row_of
-            ):
+        nominated = self._ours_on(node)
+        if not nominated or node not in self.cache.nodes.row_of:
+            return
+        # of one that is stuck the room cannot be counted on
+        staying = [one for one in self.cache.pods_on(node) if one.stuck or not one.is_leaving]
+        for pod in nominated:
+            uid = pod.metadata.uid
+            record, entry = self.cache.nominations.get(uid), self.queue.get(uid)
+            if record is None or entry is None or entry.state is QueueState.IN_FLIGHT:
                 continue
-            if not fits_with(
-                record,
-                # of one that is stuck the room cannot be counted on
-                [one for one in self.cache.pods_on(node) if one.stuck or not one.is_leaving],
-                self.cache.nodes,
-            ):
+            if not fits_with(record, staying, self.cache.nodes):
                 self._end(pod)
 
     def node_changed(self, node: str) -> None:
-        """A node is another: pods that are nominated to it look whether it suits them still."""
+        """A node has changed: pods that are nominated to it are tried again, as it may not do."""
         self.pod_placed(node)
         for pod in self._ours_on(node):
             self.queue.retry(pod.metadata.uid, self.clock.boottime())
@@ -220,7 +213,7 @@ class NominationController:
         stuck = [other for other in self.cache.pods_on(node) if _should_be_gone(other, pod, waited)]
         for other in stuck:
             log.warning(
-                "a pod that was told to go does not",
+                "a pod that was evicted does not go",
                 extra={"pod": key(other.pod), "node": node, "for": key(pod)},
             )
             self.cache.mark_stuck(other.pod.metadata.uid)

@@ -11,10 +11,11 @@ import asyncio
 import dataclasses
 import logging
 from collections.abc import Sequence
+from typing import Any
 
 from moorage.core.columns.cache import Cache
 from moorage.core.cycle import cycle
-from moorage.core.cycle.context import Diagnosis, ScheduleResult
+from moorage.core.cycle.context import Decision, Diagnosis, ScheduleResult
 from moorage.core.framework.extenders import EXTENDER
 from moorage.core.framework.object_changes import resources_freed
 from moorage.core.framework.status import REJECTED, Code
@@ -65,17 +66,12 @@ class CycleOutcomes:
     actions: PostFilterActions
     admission: PodAdmission
 
-    def handle(
-        self, entry: QueuedPodInfo, outcome: ScheduleResult | Diagnosis, started: float
-    ) -> None:
-        """The cycle that began at ``started`` is over: the pod is bound, has room made for it, or
-        goes back to the queue.
-        """
+    def handle(self, entry: QueuedPodInfo, outcome: Decision, started: float) -> None:
+        """Bind the pod, make room for it, or put it back; its cycle began at ``started``."""
         seconds = self.ports.clock.boottime() - started
         self.ports.telemetry.algorithm(seconds)
-        with self.undoing_on_error(
-            entry, placement=outcome if isinstance(outcome, ScheduleResult) else None
-        ):
+        placement = outcome if isinstance(outcome, ScheduleResult) else None
+        with self.undoing_on_error(entry, placement=placement):
             if isinstance(outcome, ScheduleResult):
                 entry.attempt_started = started
                 self.binder.start(entry, outcome, self.on_binding_done)
@@ -86,21 +82,7 @@ class CycleOutcomes:
             else:
                 self._requeue_rejected(entry, outcome, seconds)
         if decisions.isEnabledFor(logging.INFO):
-            pod, revision, node = (
-                outcome.pod,
-                outcome.revision,
-                outcome.node if isinstance(outcome, ScheduleResult) else "",
-            )
-            decisions.info(
-                "decided",
-                extra={
-                    "pod": key(pod),
-                    "uid": pod.metadata.uid,
-                    "profile": revision.scheduler_name,
-                    "revision": revision.id,
-                    "node": node,
-                },
-            )
+            _log_decision(outcome)
 
     def undoing_on_error(
         self, *entries: QueuedPodInfo, placement: ScheduleResult | None = None
@@ -144,60 +126,40 @@ class CycleOutcomes:
         """What a plugin wanted to be done for a pod is done, or could not be: either way the pod is
         tried again after its backoff.
         """
-        entry, diagnosis = (
-            action.entry,
-            dataclasses.replace(action.diagnosis, post_filter_actions={}),
-        )
+        entry, diagnosis = action.entry, action.diagnosis
         with self.undoing_on_error(entry):
-            if error:
-                text = (
-                    f"running PostFilter plugin "
-                    f"{', '.join(action.diagnosis.post_filter_actions)}: {error}"
-                )
-                self._requeue_rejected(
-                    entry,
-                    dataclasses.replace(
-                        diagnosis, code=Code.ERROR, message=text, nominated_node=None
-                    ),
-                    action.seconds,
-                )
-            elif diagnosis.victims:
+            if diagnosis.victims and not error:
                 self._preempt(entry, diagnosis, action.seconds)
-            else:
-                self._requeue_rejected(
-                    entry,
-                    dataclasses.replace(diagnosis, unschedulable_plugins=frozenset()),
-                    action.seconds,
-                )
+                return
+            changes: dict[str, Any] = {"unschedulable_plugins": frozenset()}
+            if error:
+                plugins = ", ".join(diagnosis.post_filter_actions)
+                text = f"running PostFilter plugin {plugins}: {error}"
+                changes = {"code": Code.ERROR, "message": text, "nominated_node": None}
+            diagnosis = dataclasses.replace(diagnosis, **changes)
+            self._requeue_rejected(entry, diagnosis, action.seconds)
 
     def on_evicted(self, eviction: PreemptionTask, error: EdgeError | None) -> None:
-        """The victims of a pod were told to go, so it waits for their room; or could not be, so it
-        is tried again.
+        """The victims of a pod are evicted, so it waits for their room; or could not be, so it is
+        tried again.
         """
         entry, diagnosis = eviction.entry, eviction.diagnosis
         with self.undoing_on_error(entry):
             # there will be no room: whoever may take what there is
             if isinstance(error, EvictionBlocked):
                 self.nomination_controller.nominate(diagnosis.pod, "")
-            self.queue.requeue(
-                entry,
-                frozenset() if error else diagnosis.unschedulable_plugins,
-                self.ports.clock.boottime(),
-            )
+            rejectors = frozenset() if error else diagnosis.unschedulable_plugins
+            self.queue.requeue(entry, rejectors, self.ports.clock.boottime())
             if error is not None:
                 reason = UNSCHEDULABLE if isinstance(error, EvictionBlocked) else SCHEDULER_ERROR
-                self.pod_conditions.report(
-                    PodConditionUpdate(diagnosis.pod, reason, f"preemption: {error}")
-                )
+                update = PodConditionUpdate(diagnosis.pod, reason, f"preemption: {error}")
+                self.pod_conditions.report(update)
 
     # ---- inside ----------------------------------------------------------------------------------
 
     def _bound(self, entry: QueuedPodInfo, placement: ScheduleResult) -> None:
-        now, pod, profile = (
-            self.ports.clock.boottime(),
-            placement.pod,
-            placement.revision.scheduler_name,
-        )
+        now, pod = self.ports.clock.boottime(), placement.pod
+        profile = placement.revision.scheduler_name
         self.queue.done(entry.uid)
         self.ports.telemetry.attempt("scheduled", profile, now - entry.attempt_started)
         self.ports.telemetry.bound(entry.attempts, now - entry.initial_attempt_timestamp)
@@ -220,16 +182,7 @@ class CycleOutcomes:
         if outcome.fenced:
             self.queue.requeue(entry, frozenset(), now)
         else:
-            rejectors = frozenset(
-                {outcome.unschedulable_plugin} if outcome.unschedulable_plugin else ()
-            )
-            diagnosis = Diagnosis(
-                pod=pod,
-                revision=placement.revision,
-                code=outcome.status.code,
-                message=outcome.status.message,
-                unschedulable_plugins=rejectors,
-            )
+            diagnosis = outcome.diagnosis(placement)
             self.gang_scheduler.binding_failed(entry, diagnosis)
             self._requeue_rejected(entry, diagnosis, now - entry.attempt_started)
         self.admission.admit_again(entry.uid)
@@ -247,11 +200,9 @@ class CycleOutcomes:
             if entry.state is QueueState.IN_FLIGHT:
                 with guard("sending a pod back to the queue", pod=key(entry.pod)):
                     self.queue.requeue(entry, frozenset(), self.ports.clock.boottime())
-                    self.pod_conditions.report(
-                        PodConditionUpdate(
-                            entry.pod, SCHEDULER_ERROR, f"scheduling failed: {error!r}"
-                        )
-                    )
+                    text = f"scheduling failed: {error!r}"
+                    update = PodConditionUpdate(entry.pod, SCHEDULER_ERROR, text)
+                    self.pod_conditions.report(update)
 
     def _undo(self, placement: ScheduleResult) -> None:
         with guard("taking back a placement", pod=key(placement.pod), node=placement.node):
@@ -275,26 +226,20 @@ class CycleOutcomes:
 
     def _report(self, entry: QueuedPodInfo, diagnosis: Diagnosis, seconds: float) -> None:
         """Say why, and keep the nomination, or end it; the pod's status follows."""
-        refused = diagnosis.code in REJECTED
-        pod, profile, node = (
-            diagnosis.pod,
-            diagnosis.revision.scheduler_name,
-            diagnosis.nominated_node,
-        )
+        result, reason = "error", SCHEDULER_ERROR
+        if diagnosis.code in REJECTED:
+            result, reason = "unschedulable", UNSCHEDULABLE
+        pod, node = diagnosis.pod, diagnosis.nominated_node
         if node is not None:
             self.nomination_controller.nominate(pod, node, diagnosis.held)
-        self.ports.telemetry.attempt("unschedulable" if refused else "error", profile, seconds)
-        text = (
-            diagnosis.message
-            + preemption_message(diagnosis)
-            + nominated_message(diagnosis.blocking_nominated_pods)
-        )
-        update = PodConditionUpdate(pod, UNSCHEDULABLE if refused else SCHEDULER_ERROR, text)
-        (
-            self.pod_conditions.report
-            if self._is_news(entry, diagnosis, update)
-            else self.pod_conditions.write
-        )(update)
+        self.ports.telemetry.attempt(result, diagnosis.revision.scheduler_name, seconds)
+        kept_room = nominated_message(diagnosis.blocking_nominated_pods)
+        text = diagnosis.message + preemption_message(diagnosis) + kept_room
+        update = PodConditionUpdate(pod, reason, text)
+        if self._is_news(entry, diagnosis, update):
+            self.pod_conditions.report(update)
+        else:
+            self.pod_conditions.write(update)
 
     def _is_news(
         self, entry: QueuedPodInfo, diagnosis: Diagnosis, update: PodConditionUpdate
@@ -304,14 +249,22 @@ class CycleOutcomes:
 
         Extenders are asked again and again without any event: what they repeat is no news at all.
         """
-        now, said = (
-            self.ports.clock.boottime(),
-            diagnosis.unschedulable_plugins or diagnosis.message,
-        )
-        kind = update.reason, said, bool(diagnosis.victims)
-        if (kind == entry.last_reported and now < entry.report_suppressed_until) or (
-            EXTENDER in diagnosis.unschedulable_plugins and self.pod_conditions.is_written(update)
-        ):
+        now, plugins = self.ports.clock.boottime(), diagnosis.unschedulable_plugins
+        kind = update.reason, plugins or diagnosis.message, bool(diagnosis.victims)
+        repeated = kind == entry.last_reported and now < entry.report_suppressed_until
+        if repeated or (EXTENDER in plugins and self.pod_conditions.is_written(update)):
             return False
         entry.last_reported, entry.report_suppressed_until = kind, self.queue.backoff_end(entry)
         return True
+
+
+def _log_decision(outcome: Decision) -> None:
+    pod, revision = outcome.pod, outcome.revision
+    extra = {
+        "pod": key(pod),
+        "uid": pod.metadata.uid,
+        "profile": revision.scheduler_name,
+        "revision": revision.id,
+        "node": outcome.node if isinstance(outcome, ScheduleResult) else "",
+    }
+    decisions.info("decided", extra=extra)

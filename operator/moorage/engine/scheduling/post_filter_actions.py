@@ -55,10 +55,8 @@ class PostFilterActions:
             for name, wish in action.diagnosis.post_filter_actions.items():
                 actor = self._actors.get(name)
                 if not isinstance(actor, PostFilterActor):
-                    why = (
-                        f"plugin {name!r} wants an action and has no actor that acts at postFilter"
-                    )
-                    return
+                    text = "wants an action and has no actor that acts at postFilter"
+                    raise EdgeError(f"plugin {name!r} {text}")
                 await actor.run_action(pod, wish)
             why = ""
         except (EdgeError, PluginFault) as error:

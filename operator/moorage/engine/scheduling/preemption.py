@@ -3,17 +3,17 @@
 The decision is made (which victims, which node); here it is carried out, off the loop, while the
 pod itself stays in flight so that it is not tried again in between. First its status names the
 node, so that a replica that takes over in the middle knows whom the room is for. Then the victims
-go, all but the last at once and the last one when all others were told, as in kube-scheduler: when
-one of them cannot be told, at least one is spared.
+go, all but the last at once and the last one when all others were evicted, as in kube-scheduler:
+when one of them cannot be, at least one is spared.
 
 How a victim goes: one that is only being prepared for its binding is sent back to the queue. Of the
 others each gets a condition that says why and is deleted with its usual grace; or, where disruption
 budgets are to be respected, the API server is asked to evict it, and the condition follows once it
 did. What is written twice, after an answer that got lost or by a pod that is tried again, does no
 harm: a victim that is on its way is left alone, and when the pod that they go for needs no room any
-more nobody else is told to go.
+more nobody else is evicted.
 
-The pod stays in flight until the watch has told what became of them. Those without grace are gone
+The pod stays in flight until the watch has shown what became of them. Those without grace are gone
 by then, and it is tried again once, not for each of them.
 """
 
@@ -56,10 +56,17 @@ class PreemptionTask:
     entry: QueuedPodInfo
     diagnosis: Diagnosis
 
+    @property
+    def is_needed(self) -> bool:
+        """Whether the pod still needs the room."""
+        entry = self.entry
+        in_flight = entry.state is QueueState.IN_FLIGHT
+        return in_flight and entry.pod.metadata.deletion_timestamp is None
+
 
 PreemptionCallback: TypeAlias = Callable[[PreemptionTask, EdgeError | None], None]
 """Called on the loop's thread when an eviction has ended, whatever happened; None when all victims
-were told.
+were evicted.
 """
 
 
@@ -124,34 +131,21 @@ class Preemptor:
 
     async def _evict(self, victim: Pod, eviction: PreemptionTask) -> None:
         """Have a victim go, unless it goes anyway or nobody needs its room any more."""
-        record, entry = self._cache.pod_info(victim.metadata.uid), eviction.entry
-        needed = (
-            entry.state is QueueState.IN_FLIGHT and entry.pod.metadata.deletion_timestamp is None
-        )
-        if not needed or record is None or record.is_leaving:
+        record = self._cache.pod_info(victim.metadata.uid)
+        if not eviction.is_needed or record is None or record.is_leaving:
             return
         pod, node = eviction.diagnosis.pod, eviction.diagnosis.nominated_node
         note = f"Preempted by pod {pod.metadata.uid} on node {node}"
-        if self._binder.preempt(
-            victim.metadata.uid,
-            f"preempted to make room for pod {key(pod)} of higher priority on node {node!r}",
-        ):
+        why = f"preempted to make room for pod {key(pod)} of higher priority on node {node!r}"
+        remove = self._ask_to_evict if eviction.diagnosis.by_eviction else self._delete
+        if self._binder.preempt(victim.metadata.uid, why):
             note += " (in kube-scheduler memory)."
-        elif not await (self._ask_to_evict if eviction.diagnosis.by_eviction else self._delete)(
-            victim, eviction
-        ):
+        elif not await remove(victim, eviction):
             return
-        self._cache.mark_preempted(victim.metadata.uid)
-        self._events.record(
-            Event(
-                pod_object(victim),
-                "Preempted",
-                note,
-                "Preempting",
-                controller=pod.spec.scheduler_name,
-                related=pod_object(pod),
-            )
-        )
+        record.preempted = True
+        name, regarding, related = pod.spec.scheduler_name, pod_object(victim), pod_object(pod)
+        event = Event(regarding, "Preempted", note, "Preempting", controller=name, related=related)
+        self._events.record(event)
 
     async def _delete(self, victim: Pod, eviction: PreemptionTask) -> bool:
         """Whether it was there to be deleted."""
@@ -188,18 +182,16 @@ class Preemptor:
         )
 
     async def _write_with_retries(self, write: Callable[[], Awaitable[None]], pod: Pod) -> bool:
-        """Write it, again if need be: True when it is done, False when the pod was gone. Raises
-        what cannot be helped.
+        """Whether it was written, after some attempts perhaps; False: the pod was gone. Raises
+        EdgeError when it could not be.
         """
-        perhaps = False
+        perhaps, ref = False, pod_ref(pod)
         for failures in range(1, _MAX_ATTEMPTS + 1):
             try:
                 await write()
+                return True
             except (NotFound, Conflict, Retryable) as error:
-                if (
-                    not isinstance(error, Retryable)
-                    and await self._reads.pod_node(pod_ref(pod)) is None
-                ):
+                if not isinstance(error, Retryable) and await self._reads.pod_node(ref) is None:
                     return perhaps  # gone by what was sent before, or by itself
                 perhaps |= isinstance(error, Retryable) and error.outcome_unknown
                 if failures == _MAX_ATTEMPTS:
@@ -210,8 +202,6 @@ class Preemptor:
             except EdgeError as error:
                 log.warning("a pod could not be evicted: %s", error, extra={"pod": key(pod)})
                 raise
-            else:
-                return True
         raise AssertionError("the last attempt returns or raises")
 
 
