@@ -11,19 +11,17 @@ which takes sizes likewise.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from kubefacts.cel_trees import (
-    CALL,
-    COMPREHENSION,
-    CONST,
-    IDENT,
-    LIST,
-    SELECT,
-    STRUCT,
-    expression,
-    fields,
-    parts_of,
+    Call,
+    Comprehension,
+    Constant,
+    CreateList,
+    CreateStruct,
+    Ident,
+    Node,
+    Select,
+    checked_expression,
 )
 
 FIELD_BYTES = 64
@@ -66,9 +64,8 @@ _KEEPING = frozenset(
 
 def is_too_expensive(serialized: bytes) -> bool:
     """Whether a compiled expression may be more work than is done for one."""
-    checked = dict(fields(dict(fields(serialized))[2]))  # in a google.protobuf.Any
     bound = _Bound()
-    bound.size(checked[4], {}, 1)
+    bound.size(checked_expression(serialized).root, {}, 1)
     return bound.work > MAX_WORK
 
 
@@ -78,54 +75,46 @@ class _Bound:
     def __init__(self) -> None:
         self.work = 0
 
-    def size(self, message: bytes, local: Mapping[str, int], times: int) -> int:
-        """The most that an expression can come to; ``local``: what variables of macros can. It is
-        evaluated so many times.
-        """
-        _, kind, body = expression(message)
-        if kind == IDENT:
-            return local.get(dict(fields(body)).get(1, b"").decode(), FIELD_BYTES)
-        if kind == SELECT:
-            return self.size(dict(fields(body))[1], local, times)
-        if kind == COMPREHENSION:
-            return self._loop(dict(fields(body)), local, times)
-        found = max(1, len(body)) if kind == CONST else 1
-        if kind in (LIST, STRUCT):
-            found += sum(self.size(part, local, times) for part in parts_of(kind, body))
-        elif kind == CALL:
-            found = self._call(body, local, times)
-        self.work += found * times if kind != CONST else times
+    def size(self, node: Node, local: Mapping[str, int], times: int) -> int:
+        """The most that it comes to, evaluated so often; ``local``: what macros' variables do."""
+        found = 1
+        match node:
+            case Ident():
+                return local.get(node.name, FIELD_BYTES)
+            case Select():
+                return self.size(node.operand, local, times)
+            case Comprehension():
+                return self._loop(node, local, times)
+            case Constant():
+                self.work += times
+                return max(1, node.size)
+            case CreateList() | CreateStruct():
+                found += sum(self.size(part, local, times) for part in node.elements)
+            case Call():
+                found = self._call(node, local, times)
+        self.work += found * times
         return found
 
-    def _call(self, body: bytes, local: Mapping[str, int], times: int) -> int:
-        name = next((value.decode() for number, value in fields(body) if number == 2), "")
-        sizes = [
-            self.size(value, local, times) for number, value in fields(body) if number in (1, 3)
-        ]
-        if name in _GROWING:
+    def _call(self, call: Call, local: Mapping[str, int], times: int) -> int:
+        sizes = [self.size(operand, local, times) for operand in call.operands]
+        if call.function in _GROWING:
             return (sizes[0] + 1) * (sizes[-1 if len(sizes) < 4 else 2] + 1)
-        return 1 + sum(sizes) if name in _KEEPING else 1
+        return 1 + sum(sizes) if call.function in _KEEPING else 1
 
-    def _loop(self, parts: Mapping[int, Any], local: Mapping[str, int], times: int) -> int:
-        """A macro, or ``cel.bind``, which loops over nothing and whose accumulator is what it
-        binds.
-        """
-        through, begins = self.size(parts[2], local, times), self.size(parts[4], local, times)
-        count = _count(parts[2], through)
-        inside = {
-            **local,
-            **{parts[number].decode(): through for number in (1, 8) if number in parts},
-        }
-        accumulator = parts[3].decode()
-        step = self.size(parts[6], {**inside, accumulator: begins}, times * count) if count else 0
-        return self.size(parts[7], {**inside, accumulator: begins + count * step}, times)
+    def _loop(self, loop: Comprehension, local: Mapping[str, int], times: int) -> int:
+        through = self.size(loop.iter_range, local, times)
+        begins = self.size(loop.accu_init, local, times)
+        count = _count(loop.iter_range, through)
+        inside = {**local, **dict.fromkeys(loop.iter_vars, through), loop.accu_var: begins}
+        step = self.size(loop.loop_step, inside, times * count) if count else 0
+        ended = {**inside, loop.accu_var: begins + count * step}
+        return self.size(loop.result, ended, times)
 
 
-def _count(message: bytes, most: int) -> int:
+def _count(node: Node, most: int) -> int:
     """How many entries a macro goes through: those of a list that is written down, or of what
     another macro makes of one.
     """
-    _, kind, body = expression(message)
-    if kind == COMPREHENSION:
-        return _count(dict(fields(body))[2], most)
-    return sum(1 for _ in parts_of(kind, body)) if kind == LIST else most
+    if isinstance(node, Comprehension):
+        return _count(node.iter_range, most)
+    return len(node.elements) if isinstance(node, CreateList) else most

@@ -10,25 +10,24 @@ or written down, but not put together there. Then nothing grows faster than the 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kubefacts.cel_trees import (
-    CALL,
-    COMPREHENSION,
-    CONST,
-    IDENT,
-    LIST,
-    SELECT,
-    STRUCT,
-    expression,
-    fields,
-    parts_of,
+    Call,
+    Comprehension,
+    Constant,
+    CreateList,
+    CreateStruct,
+    Ident,
+    Node,
+    Select,
+    checked_expression,
 )
 
 Reads = Mapping[str, frozenset[str] | None]
 """Variable -> the keys (fields) that are read of it, None for all of it."""
 _INDEXING = frozenset({"_[_]", "_[?_]", "_?._"})
-_JOINING = frozenset({b"add_string", b"add_list", b"add_bytes"})
+_JOINING = frozenset({"add_string", "add_list", "add_bytes"})
 _WHERE = "may not stand in what a macro goes through, or in what cel.bind binds"
 
 
@@ -76,92 +75,66 @@ class _Walk:
         self.reads: dict[str, set[str] | None] = {}
         self.faults: list[SyntaxFault] = []
         self._variables = variables
-        self._joins: set[int] = set()
-        """The numbers of the calls of + that may be on texts or lists."""
-        checked = dict(fields(serialized))[2]  # in a google.protobuf.Any
-        for number, value in fields(checked):
-            if number == 2 and b"add_" in value:
-                entry = dict(fields(value))
-                if not _JOINING.isdisjoint(name for field, name in fields(entry[2]) if field == 3):
-                    self._joins.add(entry[1])
-        parts = dict(fields(checked))
-        self._source = parts.get(5, b"")
-        self._visit(parts[4], _Inside())
+        self._expression = checked_expression(serialized)
+        self._visit(self._expression.root, _Inside())
 
-    def _visit(self, message: bytes, inside: _Inside) -> None:
-        place, kind, body = expression(message)
-        if kind == IDENT:
-            self._name(place, dict(fields(body)).get(1, b"").decode(), inside)
-        elif kind == SELECT:
-            parts = dict(fields(body))
-            self._of(parts[1], parts[2].decode(), inside)
-        elif kind == CALL:
-            self._call(place, body, inside)
-        elif kind in (LIST, STRUCT):
-            for part in parts_of(kind, body):
-                self._visit(part, inside._replace(literal=inside.literal or inside.bound))
-        elif kind == COMPREHENSION:
-            self._loop(place, dict(fields(body)), inside)
+    def _visit(self, node: Node, inside: _Inside) -> None:
+        match node:
+            case Ident():
+                self._name(node, inside)
+            case Select():
+                self._of(node.operand, node.field, inside)
+            case Call():
+                self._call(node, inside)
+            case CreateList() | CreateStruct():
+                within = inside._replace(literal=inside.literal or inside.bound)
+                for part in node.elements:
+                    self._visit(part, within)
+            case Comprehension():
+                self._loop(node, inside)
 
-    def _name(self, place: int, name: str, inside: _Inside) -> None:
-        if name in self._variables:
-            self.reads[name] = None
-        elif inside.literal and name in inside.local:
-            self._add_fault(place, "a list or map with a macro's variable in it")
+    def _name(self, ident: Ident, inside: _Inside) -> None:
+        if ident.name in self._variables:
+            self.reads[ident.name] = None
+        elif inside.literal and ident.name in inside.local:
+            self._add_fault(ident, "a list or map with a macro's variable in it")
 
-    def _of(self, operand: bytes, key: str, inside: _Inside) -> None:
+    def _of(self, operand: Node, key: str, inside: _Inside) -> None:
         """A field, or an entry with a constant key."""
-        _, kind, body = expression(operand)
-        name = dict(fields(body)).get(1, b"").decode() if kind == IDENT else ""
-        if name not in self._variables:
+        if not isinstance(operand, Ident) or operand.name not in self._variables:
             self._visit(operand, inside)
             return
-        keys = self.reads.setdefault(name, set())
+        keys = self.reads.setdefault(operand.name, set())
         if keys is not None:
             keys.add(key)
 
-    def _call(self, place: int, body: bytes, inside: _Inside) -> None:
-        function = ""
-        operands: list[bytes] = []
-        for number, value in fields(body):
-            if number == 2:
-                function = value.decode()
-            else:
-                operands.append(value)
-        if inside.bound and place in self._joins:
-            self._add_fault(place, "+ on anything but numbers")
-        texts = [_text(operand) for operand in operands]
-        if function in _INDEXING and texts[1] is not None:
-            self._of(operands[0], texts[1], inside)
-        elif function == "@in" and texts[0] is not None:
-            self._of(operands[1], texts[0], inside)
-        else:
-            for operand in operands:
-                self._visit(operand, inside)
+    def _call(self, call: Call, inside: _Inside) -> None:
+        if inside.bound and self._may_join(call):
+            self._add_fault(call, "+ on anything but numbers")
+        match call.function, call.operands:
+            case "@in", (Constant(text=str(key)), of):
+                self._of(of, key, inside)
+            case function, (of, Constant(text=str(key))) if function in _INDEXING:
+                self._of(of, key, inside)
+            case _:
+                for operand in call.operands:
+                    self._visit(operand, inside)
 
-    def _loop(self, place: int, parts: Mapping[int, Any], inside: _Inside) -> None:
-        """A macro, or ``cel.bind``: a loop that is left at once, whose result is all that
-        matters.
-        """
+    def _may_join(self, call: Call) -> bool:
+        """Whether it is a + that may be on texts or lists."""
+        overloads = self._expression.overloads.get(call.place, frozenset())
+        return not _JOINING.isdisjoint(overloads)
+
+    def _loop(self, loop: Comprehension, inside: _Inside) -> None:
         if inside.bound:
-            self._add_fault(place, "a macro")
+            self._add_fault(loop, "a macro")
             return
-        for part in (2, 4):  # the range; what the accumulator begins with, which is what is bound
-            self._visit(parts[part], inside._replace(bound=True))
-        local = inside.local | {parts[part].decode() for part in (1, 3, 8) if part in parts}
-        for part in (5, 6, 7):
-            self._visit(parts[part], inside._replace(local=local))
+        for part in (loop.iter_range, loop.accu_init):  # the second is what cel.bind binds
+            self._visit(part, inside._replace(bound=True))
+        within = inside._replace(local=inside.local | {*loop.iter_vars, loop.accu_var})
+        for part in (loop.loop_condition, loop.loop_step, loop.result):
+            self._visit(part, within)
 
-    def _add_fault(self, place: int, what: str) -> None:
-        offsets = (dict(fields(value)) for number, value in fields(self._source) if number == 4)
-        offset = next((entry.get(2, 0) for entry in offsets if entry.get(1) == place), 0)
+    def _add_fault(self, node: Node, what: str) -> None:
+        offset = self._expression.offsets.get(node.place, 0)
         self.faults.append(SyntaxFault(offset, f"{what} {_WHERE}"))
-
-
-def _text(message: bytes) -> str | None:
-    """The text that a constant is, None for anything else."""
-    _, kind, body = expression(message)
-    if kind != CONST:
-        return None
-    text = dict(fields(body)).get(6)
-    return text.decode() if isinstance(text, bytes) else None
