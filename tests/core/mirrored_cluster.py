@@ -17,8 +17,8 @@ from moorage.core.pods.requests import pod_requests
 
 @dataclasses.dataclass
 class MirroredCluster:
-    """See the module's docstring. ``pods``: by UID, each with its node; ``others``: by kind and
-    key.
+    """Plain objects, and a cache that is told of each change. ``pods``: by UID, each with its node;
+    ``others``: by kind and key.
     """
 
     context: CycleContext = dataclasses.field(default_factory=lambda: CycleContext(Cache()))

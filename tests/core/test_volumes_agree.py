@@ -228,7 +228,7 @@ def check_table(world: World) -> None:
 
 
 class Events(RuleBasedStateMachine):
-    """See the module's docstring."""
+    """Objects that come, change and go, and decisions that are taken and given up."""
 
     @initialize(
         bodies=st.lists(node_bodies, min_size=2, max_size=4),

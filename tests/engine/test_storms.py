@@ -231,7 +231,7 @@ class Storm:
         )
 
     def check_calm(self) -> None:
-        """See the module's docstring."""
+        """Every pod is bound or waits with a true reason, and nothing is under way in vain."""
         engine, cache = self.world.engine, self.world.engine.context.cache
         bound = {pod.metadata.uid for pod in self.ours if pod.spec.node_name}
         waiting = [pod for pod in self.ours if not pod.spec.node_name]
@@ -259,7 +259,7 @@ class Storm:
 @few(25)
 @given(st.lists(GUSTS, min_size=1, max_size=8))
 def test_any_storm_passes(gusts: list[Gust]) -> None:
-    """What the module's docstring says."""
+    """What holds at every moment holds, and all is calm in the end."""
 
     async def scenario() -> None:
         async with Running(kube=WitnessedKube()).leading(nodes=0) as world:

@@ -55,8 +55,8 @@ class Nobody:
 
 
 class World:
-    """See the module's docstring. ``bound``: placements that were bound, which the watch may not
-    show yet.
+    """The bench and another cache, told the same. ``bound``: placements that were bound, which the
+    watch may not show yet.
     """
 
     def __init__(self, chance: random.Random) -> None:

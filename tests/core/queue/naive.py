@@ -48,7 +48,7 @@ class NaivePod:
 
 
 class NaiveSchedulingQueue:
-    """See the module's docstring."""
+    """All pods in one list, looked through for everything."""
 
     def __init__(self, max_unschedulable: float) -> None:
         self.max_unschedulable = max_unschedulable

@@ -82,7 +82,7 @@ class Urgency(enum.Enum):
 
 
 class ProfileStatusWriter:
-    """Writes status; see the module's docstring."""
+    """Writes the status of SchedulerProfiles and PluginConfigs."""
 
     def __init__(
         self,

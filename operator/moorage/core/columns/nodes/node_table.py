@@ -60,7 +60,7 @@ MAX_RESOURCES_CHARGED_SINGLY = 1000
 
 
 class NodeTable:
-    """The arrays of the module's docstring and what it takes to keep them."""
+    """A row for each node in arrays, and what it takes to keep them."""
 
     def __init__(self) -> None:
         self.rows = 0
