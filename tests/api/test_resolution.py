@@ -410,7 +410,7 @@ def test_a_pasted_kube_scheduler_profile_works() -> None:
             "queueSort": {"enabled": [{"name": "PrioritySort"}], "disabled": [{"name": "*"}]},
             "postFilter": {"disabled": [{"name": "DefaultPreemption"}]},
             "score": {
-                "enabled": [{"name": FIT, "weight": 7}],
+                "enabled": [{"name": FIT, "weight": 7}, {"name": "NodeAffinity", "weight": 0}],
                 "disabled": [{"name": "ImageLocality"}],
             },
         },
@@ -425,6 +425,7 @@ def test_a_pasted_kube_scheduler_profile_works() -> None:
     revision = resolve(spec).revision
     assert revision.scheduler_name == "pasted"
     assert revision.weights[FIT] == 7 and "ImageLocality" not in revision.weights
+    assert revision.weights["NodeAffinity"] == 1  # as unset, as in kube-scheduler
     assert revision.points[ExtensionPoint.QUEUE_SORT] == ("PrioritySort",)
     assert fit_args(spec).ignored_resources == ("example.com/a",)
 

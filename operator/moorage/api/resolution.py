@@ -256,7 +256,7 @@ class _Resolving:
         sets = {}
         for point, plugins in _by_point(self._spec.plugins or Plugins()):
             sets[point] = EnabledPlugins(
-                tuple(PluginRef(ref.name, ref.weight) for ref in plugins.enabled),
+                tuple(PluginRef(ref.name, ref.weight or None) for ref in plugins.enabled),
                 tuple(ref.name for ref in plugins.disabled if ref.name not in absent),
             )
             self._errors += self._other_queue_sorts(point, plugins.enabled)

@@ -113,6 +113,11 @@ def test_expansion(
             {"Rank": 7},
             id="named-at-score",
         ),
+        pytest.param(
+            {"plugins": {"score": EnabledPlugins((PluginRef("Rank", 0),))}},
+            {},
+            id="named-at-score-with-weight-0",
+        ),
         pytest.param({"weights": {"Rank": 5}}, {"Rank": 5}, id="weights-win"),
         pytest.param({"weights": {"Rank": 0}}, {}, id="weight-0-does-not-score"),
     ],

@@ -54,7 +54,7 @@ def assemble(path: str, profile: KubeSchedulerProfile) -> AssembledProfile:
         faults += _twice(at, here, everywhere)
         faults += _too_heavy(at, weights.values())
         names = revisions.in_order([ref.name for ref in here.enabled], everywhere, here.disabled)
-        points[point] = tuple(PluginRef(name, weights.get(name, 0)) for name in names)
+        points[point] = tuple(PluginRef(name, weights.get(name)) for name in names)
     faults += _missing(path, points)
     made = {ref.name for ref in multi} | {ref.name for point in points.values() for ref in point}
     return AssembledProfile(points, frozenset(made), tuple(faults))
@@ -82,7 +82,7 @@ def extender_faults(
 def core_set(plugins: KubePluginSet) -> revisions.EnabledPlugins:
     """The same as core has it."""
     return revisions.EnabledPlugins(
-        tuple(PluginRef(one.name, one.weight) for one in plugins.enabled),
+        tuple(PluginRef(one.name, one.weight or None) for one in plugins.enabled),
         tuple(one.name for one in plugins.disabled),
     )
 
@@ -111,7 +111,7 @@ def _weights(point: str, refs: Sequence[PluginRef]) -> dict[str, int]:
     found: dict[str, int] = {}
     for ref in refs:
         if point in WEIGHTED and _takes_part(ref.name, point):
-            found.setdefault(ref.name, ref.weight or 1)
+            found.setdefault(ref.name, 1 if ref.weight is None else ref.weight)
     return found
 
 

@@ -57,7 +57,7 @@ def _profile(
     document: dict[str, Any] = {
         "schedulerName": profile.scheduler_name,
         "plugins": {
-            point: [{"name": ref.name, "weight": ref.weight} for ref in plugins]
+            point: [{"name": ref.name, "weight": ref.weight or 0} for ref in plugins]
             for point, plugins in made.points.items()
             if plugins
         },

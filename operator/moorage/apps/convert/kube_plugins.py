@@ -41,7 +41,7 @@ class KubePlugin(NamedTuple):
 
     name: str
     points: tuple[str, ...]
-    weight: int = 0
+    weight: int | None = None
     default: bool = True
 
 
@@ -80,4 +80,4 @@ _PLUGINS = (
 
 KUBE_PLUGINS = {plugin.name: plugin for plugin in _PLUGINS}
 DEFAULTS = tuple((plugin.name, plugin.weight) for plugin in _PLUGINS if plugin.default)
-"""The default profile's multiPoint list; weight 0 is unset."""
+"""The default profile's multiPoint list; weight None where it does not say."""

@@ -51,10 +51,11 @@ reserves has to be written.
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PluginRef:
-    """A plugin in an ``enabled`` list; weight 0 is unset."""
+    """A plugin in an ``enabled`` list."""
 
     name: str
-    weight: int = 0
+    weight: int | None = None
+    """Of its score; None where the list does not say."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -193,7 +194,7 @@ def resolve(
     )
 
 
-def merged(defaults: Iterable[tuple[str, int]], user: EnabledPlugins) -> list[PluginRef]:
+def merged(defaults: Iterable[tuple[str, int | None]], user: EnabledPlugins) -> list[PluginRef]:
     """The default multiPoint list with the user's laid over it: replaced in place, the rest
     appended in order. Of one that the user has twice the last replaces.
     """
@@ -266,7 +267,7 @@ def _enabled_errors(
     for i, ref in enumerate(enabled):
         if ref.name not in registry:
             yield unknown_plugin(f"{path}[{i}].name", ref.name, registry)
-        elif not 0 <= ref.weight <= MAX_WEIGHT:
+        elif ref.weight is not None and not 0 <= ref.weight <= MAX_WEIGHT:
             yield FieldError(f"{path}[{i}].weight", ref.weight, _WEIGHTS)
         elif any(ref.name == other.name for other in enabled[:i]):
             yield FieldError(f"{path}[{i}].name", ref.name, "is enabled twice here")
@@ -304,12 +305,12 @@ def _expand(
 def _weights(
     spec: RequestedProfile, multi: Iterable[PluginRef], scoring: Iterable[str]
 ) -> dict[str, int]:
-    """The weight of each score plugin, less those that have none: ``weights`` first, then
-    score.enabled, then multiPoint; unset is 1.
+    """The weight of each score plugin, less those that have none: ``weights`` first, then the first
+    of score.enabled and multiPoint that names it; 1 where that does not say.
     """
     first: dict[str, int] = {}
     for ref in (*spec.plugins.get(ExtensionPoint.SCORE.value, EnabledPlugins()).enabled, *multi):
-        first.setdefault(ref.name, ref.weight or 1)
+        first.setdefault(ref.name, 1 if ref.weight is None else ref.weight)
     weights = {name: spec.weights.get(name, first.get(name, 1)) for name in scoring}
     return {name: weight for name, weight in weights.items() if weight}
 
