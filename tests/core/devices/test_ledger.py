@@ -16,7 +16,7 @@ from moorage.core.columns.store import Store
 from moorage.core.devices.extended_resources import ANNOTATION
 from moorage.core.devices.ledger import DeviceLedger
 from moorage.core.devices.pools import DeviceId
-from moorage.core.objects.meta import ObjectMeta, OwnerReference
+from moorage.core.objects.meta import ObjectMeta, OwnerReference, key
 from moorage.core.objects.nodes import Node, Taint
 from moorage.core.objects.resource_claims import (
     AllocatedDevice,
@@ -104,11 +104,12 @@ def claims(draw: st.DrawFn) -> ResourceClaim:
     ]
     name = draw(st.sampled_from(["c0", "c1", "c2"]))
     extended = draw(st.booleans())
+    owner = draw(st.sampled_from(["c0", "c1"]))
     meta = ClaimMeta(
         name,
         "ns",
         f"uid-{name}",
-        owner_references=(OwnerReference(uid=f"uid-pod-{name}", controller=True),)
+        owner_references=(OwnerReference(uid=f"uid-pod-{owner}", controller=True),)
         if extended
         else None,
         annotations={ANNOTATION: "true"} if extended else None,
@@ -195,9 +196,13 @@ def apply(
     """One step of a history; ``assumed`` is what should be assumed after it."""
     match what:
         case "put":
+            old = store.objects(ResourceClaim).get(key(arg))
             store.put(arg)
-            if isinstance(arg, ResourceClaim) and arg.status.allocation is not None:
-                assumed.pop(identity(arg), None)
+            if isinstance(arg, ResourceClaim):
+                if old is not None and identity(old) != identity(arg):
+                    assumed.pop(identity(old), None)
+                if arg.status.allocation is not None:
+                    assumed.pop(identity(arg), None)
         case "remove":
             old = store.objects(arg[0]).get(arg[1])
             store.remove(*arg)
@@ -207,8 +212,7 @@ def apply(
             ledger.assume(arg)
             assumed[identity(arg)] = arg
         case "release":
-            ledger.release(arg)
-            assumed.pop(identity(arg), None)
+            ledger.release(assumed.pop(identity(arg), arg))
         case "look":
             described(ledger, arg)
             ledger.shape(arg)
@@ -374,3 +378,23 @@ def test_an_amount_may_be_larger_than_64_bits(capacity: DeviceCapacity) -> None:
     ledger = store.index(DeviceLedger)
     assert ledger.shape(NODES[0]) == ledger.shape(NODES[1])
     assert [pool.id.name for pool in ledger.available(NODES[0]).pools] == ["p"]
+
+
+@given(st.lists(st.tuples(st.sampled_from(["c0", "c1"]), st.booleans()), max_size=6))
+def test_a_pods_extended_claim_is_one_that_is_there(changes: list[tuple[str, bool]]) -> None:
+    """Of several the first by name, whichever came or went before."""
+    store, pod, there = Store(), make_pod("p"), set[str]()
+    ledger = store.index(DeviceLedger)
+    for name, comes in changes:
+        if comes:
+            there.add(name)
+            owners = (OwnerReference(uid=pod.metadata.uid, controller=True),)
+            meta = ClaimMeta(
+                name, "ns", name, owner_references=owners, annotations={ANNOTATION: "true"}
+            )
+            store.put(ResourceClaim(meta))
+        else:
+            there.discard(name)
+            store.remove(ResourceClaim, f"ns/{name}")
+        found = ledger.extended_claim(pod)
+        assert (found.metadata.name if found is not None else "") == min(there, default="")

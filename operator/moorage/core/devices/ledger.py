@@ -42,7 +42,7 @@ from moorage.core.devices.uses import (
     DeviceUse,
     device_uses_of,
 )
-from moorage.core.objects.meta import Labels, version
+from moorage.core.objects.meta import Labels, key, version
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
 from moorage.core.objects.resource_claims import DeviceClass, ResourceClaim, ResourceSlice
@@ -82,7 +82,8 @@ class DeviceLedger:
         self._uses = DevicesInUse()
         self._assumed: dict[str, ResourceClaim] = {}
         self._written: dict[str, int] = {}
-        self._for_pods: dict[str, ResourceClaim] = {}
+        self._for_pods: dict[str, dict[str, ResourceClaim]] = {}
+        """The claims for extended resources of a pod, by its UID and their names."""
         self._pools: dict[PoolId, dict[str, ResourceSlice]] = {}
         self._of_node: dict[str, dict[PoolId, int]] = {}
         self._for_many: dict[PoolId, int] = {}
@@ -177,8 +178,11 @@ class DeviceLedger:
         return _identity(claim) in self._assumed
 
     def extended_claim(self, pod: Pod) -> ResourceClaim | None:
-        """The claim that was made for the extended resources of a pod."""
-        return self._for_pods.get(pod.metadata.uid)
+        """The claim that was made for the extended resources of a pod; of several the first by
+        name.
+        """
+        claims = self._for_pods.get(pod.metadata.uid)
+        return claims[min(claims)] if claims else None
 
     # ---- assuming --------------------------------------------------------------------------------
 
@@ -236,9 +240,12 @@ class DeviceLedger:
         )
         all_or_none(1, *((self._charge, taken, sign) for _, sign, taken in changes), *ended)
         for owner, claim, sign in owners:
-            self._for_pods[owner] = claim
+            claims = self._for_pods.setdefault(owner, {})
+            claims[key(claim)] = claim
             if sign < 0:
-                del self._for_pods[owner]
+                del claims[key(claim)]
+                if not claims:
+                    del self._for_pods[owner]
         for identity in over:
             self._assumed.pop(identity, None)
             self._written.pop(identity, None)
