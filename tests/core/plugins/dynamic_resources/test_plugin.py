@@ -469,6 +469,26 @@ def test_a_search_that_takes_too_long() -> None:
     assert refused(user("p", "c0"), context, filter_timeout="0s").code is Code.UNSCHEDULABLE
 
 
+@pytest.mark.parametrize("names", [("n0", "n1", "n2"), ("n2", "n1", "n0")])
+def test_a_search_that_takes_too_long_speaks_of_its_node_alone(names: tuple[str, ...]) -> None:
+    """The first by name is named, whatever its row; once those are gone another one is taken."""
+    requests = tuple(
+        DeviceRequest(f"r{i}", ExactDeviceRequest("", "gpu", None, "ExactCount", 5))
+        for i in range(2)
+    )
+    devices = {"n0": 9, "n1": 9, "n2": 10}
+    context = world(claim("c0", *requests), *(slice_of(*one) for one in devices.items()), nodes=0)
+    for name in names:
+        context.cache.put_node(make_node(name))
+    pod = user("p", "c0")
+    for slow in ("n0", "n1"):
+        text = refused(pod, context, filter_timeout="1ms").message
+        assert f"node {slow}: timed out trying to allocate devices" in text
+        context.cache.remove_node(slow)
+    outcome = decide(pod, revision(filter_timeout="1ms"), context)
+    assert isinstance(outcome, ScheduleResult), outcome.message
+
+
 # ---- making room ---------------------------------------------------------------------------------
 
 

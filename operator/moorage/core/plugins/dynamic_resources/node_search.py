@@ -22,6 +22,7 @@ from moorage.core.plugins.dynamic_resources.verdicts import (
     CODE_OF,
     INVALID_POOLS,
     DynamicResourcesState,
+    KnownBy,
 )
 
 _MAX_ALTERNATIVES = 8
@@ -35,7 +36,7 @@ JudgeFn = Callable[[DeviceDemand, Node, DevicesFound | None], int]
 
 class NodeSearch:
     """Looks for devices for a pod, node by node. One node stands for all of its shape, also as to
-    how long the search takes.
+    how long the search takes; what comes of it goes by no other shape.
     """
 
     def __init__(
@@ -60,7 +61,6 @@ class NodeSearch:
             node = self._nodes.nodes[row]
             if node is not None:
                 yield place, self._code(node, int(ways[place]))
-        self._state.late = None
 
     def _code(self, node: Node, way: int) -> int:
         """What is said of a node: what is known of its shape, or what a search comes to."""
@@ -72,28 +72,29 @@ class NodeSearch:
                 self._budget.check()
         except AllocationError as error:
             return self._state.fault(str(error))
-        code = known.get(shape, known.get((*shape, node.metadata.name)))
-        if code is None:
-            code = self._search(node, shape)
+        of: KnownBy = shape if shape in known else (*shape, node.metadata.name)
+        if of not in known:
+            of = self._search(node, shape)
             self._budget.check()
-        return code
-
-    def _search(self, node: Node, shape: tuple[int, int]) -> int:
-        """Search on a node, and remember what came of it. Once a search took too long, no other one
-        is begun.
-        """
-        state = self._state
-        of: tuple[int | str, ...] = shape
-        try:
-            code = self._find(node, shape[0]) if state.late is None else state.late
-        except AllocationTimeout:
-            code = state.late = state.fault(
+        code = known[of]
+        if code is None:
+            return self._state.fault(
                 f"node {node.metadata.name}: timed out trying to allocate devices"
             )
-        except (AllocationError, QuantityError) as error:  # it may name the node's pools
-            of, code = (*shape, node.metadata.name), state.fault(str(error))
-        state.known[of] = code
         return code
+
+    def _search(self, node: Node, shape: tuple[int, int]) -> KnownBy:
+        """Search on a node, and remember what came of it; under what."""
+        of: KnownBy = shape
+        code: int | None = None
+        try:
+            code = self._find(node, shape[0])
+        except AllocationTimeout:
+            pass
+        except (AllocationError, QuantityError) as error:  # it may name the node's pools
+            of, code = (*shape, node.metadata.name), self._state.fault(str(error))
+        self._state.known[of] = code
+        return of
 
     def _find(self, node: Node, way: int) -> int:
         try:

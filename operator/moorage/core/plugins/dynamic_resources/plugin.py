@@ -206,9 +206,9 @@ class DynamicResources:
 
     def explain(self, state: DynamicResourcesState, code: int) -> Why:
         if code < 0:
-            return ((CANNOT_JUDGE, state.faults[-1 - code]),)
+            return ((CANNOT_JUDGE, [*state.faults][-1 - code]),)
         return (
-            ((ALTERNATIVES_FAILED, state.excluded[code - FIRST_EXCLUSION_CODE]),)
+            ((ALTERNATIVES_FAILED, [*state.excluded][code - FIRST_EXCLUSION_CODE]),)
             if code >= FIRST_EXCLUSION_CODE
             else ((NODE_REASONS[code - 1], ""),)
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import TypeAlias
 
 from moorage.core.devices.device_supply import KeptDevices
 from moorage.core.framework.status import Code, Reason
@@ -48,22 +49,24 @@ CODE_OF = {reason: code for code, reason in enumerate(NODE_REASONS, start=1)}
 FIRST_EXCLUSION_CODE = len(NODE_REASONS) + 1
 
 
+KnownBy: TypeAlias = tuple[int | str, ...]
+"""A way and a shape; where the search failed, the node too."""
+
+
 @dataclasses.dataclass(slots=True, eq=False)
 class DynamicResourcesState:
-    """A pod's wants, and texts about faults: code -1 - i stands for ``faults[i]``, by which nothing
-    could be judged.
+    """A pod's wants, and texts about faults: code -1 - i stands for text i of ``faults``, by which
+    nothing could be judged.
 
-    Code ``FIRST_EXCLUSION_CODE + i`` stands for ``excluded[i]``, which only excluded alternatives;
-    these name no node's devices. Both lists only grow.
+    Code ``FIRST_EXCLUSION_CODE + i`` stands for text i of ``excluded``, which only excluded
+    alternatives; these name no node's devices. Both only grow.
     """
 
     demand: DeviceDemand
-    faults: list[str] = dataclasses.field(default_factory=list)
-    excluded: list[str] = dataclasses.field(default_factory=list)
-    known: dict[tuple[int | str, ...], int] = dataclasses.field(default_factory=dict)
-    """What came of a search, by way and shape; of one that failed, by the node too."""
-    late: int | None = None
-    """While nodes are gone through: that a search took too long, so that no other one is begun."""
+    faults: dict[str, int] = dataclasses.field(default_factory=dict)
+    excluded: dict[str, int] = dataclasses.field(default_factory=dict)
+    known: dict[KnownBy, int | None] = dataclasses.field(default_factory=dict)
+    """What came of a search, None where it took too long."""
     kept: tuple[KeptDevices, ...] = ()
     """What is kept for other pods; ``demand`` takes the devices into account."""
 
@@ -72,9 +75,7 @@ class DynamicResourcesState:
         left.
         """
         every = (*self.kept, kept)
-        return dataclasses.replace(
-            self, demand=self.demand.without_kept(every), kept=every, late=None
-        )
+        return dataclasses.replace(self, demand=self.demand.without_kept(every), kept=every)
 
     @property
     def waits(self) -> bool:
@@ -87,14 +88,8 @@ class DynamicResourcesState:
 
     def fault(self, text: str) -> int:
         """The code of a fault."""
-        return -1 - _index_of(self.faults, text)
+        return -1 - self.faults.setdefault(text, len(self.faults))
 
     def exclusion(self, text: str) -> int:
         """The code of a fault in an alternative."""
-        return FIRST_EXCLUSION_CODE + _index_of(self.excluded, text)
-
-
-def _index_of(texts: list[str], text: str) -> int:
-    if text not in texts:
-        texts.append(text)
-    return texts.index(text)
+        return FIRST_EXCLUSION_CODE + self.excluded.setdefault(text, len(self.excluded))
