@@ -21,8 +21,8 @@ from moorage.core.objects.resource_claims import (
 )
 from moorage.core.objects.storage import PersistentVolume, PersistentVolumeClaim
 from moorage.ports.errors import Conflict, Fenced, Invalid, NotFound, Retryable
-from moorage.ports.fencing import Fence
 from moorage.ports.kube import PodRef, StoredRevision
+from moorage.ports.leadership import Fence
 from moorage.ports.made_names import replica_lease, shortened
 from tests.builders import make_pod
 from tests.fakes.clocks import ManualClock, settle

@@ -25,8 +25,7 @@ from moorage.adapters.leader_election import (
     observe,
 )
 from moorage.ports.errors import Conflict, EdgeError, Forbidden, Invalid, NotFound, Retryable
-from moorage.ports.fencing import Fence, late_seconds
-from moorage.ports.leadership import LeaseRecord
+from moorage.ports.leadership import Fence, LeaseRecord, late_seconds
 from tests.fakes.clocks import EPOCH, ManualClock
 
 THEN = EPOCH - datetime.timedelta(hours=1)

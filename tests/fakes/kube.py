@@ -29,7 +29,6 @@ from moorage.core.objects.resource_claims import (
 from moorage.core.objects.storage import PersistentVolume, PersistentVolumeClaim
 from moorage.core.objects.workloads import PodDisruptionBudget
 from moorage.ports.errors import Conflict, EvictionBlocked, Invalid, NotFound
-from moorage.ports.fencing import Fence
 from moorage.ports.kube import (
     ListedPage,
     ObjectAtVersion,
@@ -39,6 +38,7 @@ from moorage.ports.kube import (
     ReplicaAnnouncement,
     StoredRevision,
 )
+from moorage.ports.leadership import Fence
 
 WRITES = (
     "bind",

@@ -18,7 +18,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         name="fence: never closed by time",
-        file="ports/fencing.py",
+        file="ports/leadership.py",
         old="return self._boottime() < self._deadline",
         new="return True",
         tests=("tests/adapters/test_leader_election.py", "tests/adapters/test_kube_writes.py"),

@@ -30,8 +30,8 @@ from moorage.core.objects.resource_claims import Allocation, ResourceClaim
 from moorage.core.objects.storage import PersistentVolume, PersistentVolumeClaim
 from moorage.core.volumes.claims import SELECTED_NODE
 from moorage.ports.errors import Conflict, Invalid, NotFound
-from moorage.ports.fencing import Fence
 from moorage.ports.kube import KubeReader, KubeWriter, PodRef
+from moorage.ports.leadership import Fence
 from tests.fakes.kube import InMemoryKube
 from tests.rig import ControlPlane
 from tests.rig.clients import Client

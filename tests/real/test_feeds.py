@@ -26,8 +26,8 @@ from moorage.core.objects.pods import Pod
 from moorage.engine.profiles.stored_revisions import named
 from moorage.ports.errors import Conflict, NotFound
 from moorage.ports.event_recorder import Event, ObjectRef
-from moorage.ports.fencing import Fence
 from moorage.ports.kube import PodRef, ReplicaAnnouncement, StoredRevision, UnreadableObject
+from moorage.ports.leadership import Fence
 from tests.fakes.sinks import CountingTelemetry
 from tests.rig import ControlPlane, Rig
 from tests.rig.clients import Client

@@ -14,7 +14,7 @@ from moorage.adapters.kube_session import KubeSession, KubeSource
 from moorage.adapters.leader_election import LeaderElectionTimes, LeaderElector
 from moorage.adapters.lease_store import KubeLeaseStore
 from moorage.adapters.system_clock import SystemClock
-from moorage.ports.fencing import Fence
+from moorage.ports.leadership import Fence
 from tests.rig import ControlPlane
 from tests.rig.clients import Client
 from tests.rig.operators import NAMESPACE, install

@@ -33,8 +33,8 @@ from moorage.core.plugins.intree import INTREE, PRESETS
 from moorage.engine.binding.actors.intree import ACTORS
 from moorage.engine.engine import Engine
 from moorage.ports.bundle import Ports
-from moorage.ports.fencing import Fence
 from moorage.ports.kube import PodRef, StoredRevision
+from moorage.ports.leadership import Fence
 from tests.engine.worlds import a_body
 from tests.fakes.election import FakeElection
 from tests.fakes.extenders import ScriptedExtenderClient

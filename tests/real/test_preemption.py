@@ -20,8 +20,8 @@ from moorage.adapters.kube_session import KubeSession, KubeSource
 from moorage.adapters.kube_writes import HttpKubeWriter
 from moorage.adapters.system_clock import SystemClock
 from moorage.ports.errors import Conflict, EvictionBlocked, NotFound
-from moorage.ports.fencing import Fence
 from moorage.ports.kube import PodRef
+from moorage.ports.leadership import Fence
 from tests.rig import ControlPlane
 from tests.rig.clients import Client
 from tests.rig.demo import node

@@ -19,9 +19,9 @@ from moorage.core.objects.resource_claims import Allocation, Consumer, ResourceC
 from moorage.core.objects.storage import PersistentVolume, PersistentVolumeClaim
 from moorage.core.volumes.claims import BOUND_BY_CONTROLLER, SELECTED_NODE
 from moorage.ports.errors import Conflict, Invalid, NotFound, Retryable
-from moorage.ports.fencing import Fence
 from moorage.ports.http_calls import MERGE_PATCH, STRATEGIC_MERGE_PATCH, HttpCall, HttpSession
 from moorage.ports.kube import PROFILE_LABEL, PodRef, StoredRevision
+from moorage.ports.leadership import Fence
 from moorage.ports.made_names import replica_lease, shortened
 
 _encode = msgspec.json.Encoder().encode

@@ -29,8 +29,7 @@ from typing import Any
 from moorage.api.conditions import timestamp
 from moorage.ports.clock import Clock
 from moorage.ports.errors import EdgeError, Invalid, NotFound, Refused
-from moorage.ports.fencing import Fence, late_seconds
-from moorage.ports.leadership import Leadership, LeaseRecord, LeaseStore
+from moorage.ports.leadership import Fence, Leadership, LeaseRecord, LeaseStore, late_seconds
 from moorage.ports.repeated_logs import once_per_failure
 
 log = logging.getLogger(__name__)

@@ -11,8 +11,8 @@ from moorage.adapters.leader_election import SingleReplica
 from moorage.apps.run import health
 from moorage.apps.run.replica_state import ReplicaPhase, ReplicaState
 from moorage.ports.errors import EdgeError, Retryable
-from moorage.ports.fencing import Fence
 from moorage.ports.http_calls import HttpCall
+from moorage.ports.leadership import Fence
 from tests.fakes.clocks import ManualClock
 from tests.fakes.kube import ScriptedInformer
 

@@ -23,7 +23,7 @@ from moorage.engine.scheduling.extender_cycles import (
 )
 from moorage.engine.scheduling.gang_attempts import NO_EXTENDERS_FOR_GROUPS
 from moorage.ports.errors import EdgeError, Forbidden, Retryable
-from moorage.ports.fencing import Fence
+from moorage.ports.leadership import Fence
 from tests.builders import make_node, make_pod
 from tests.engine.running import STEPS, TRIED_AGAIN, Running
 from tests.engine.scheduling.test_gang_scheduler import group, member

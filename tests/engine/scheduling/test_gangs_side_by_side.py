@@ -17,7 +17,7 @@ from moorage.core.queue.queued_pod import QueuedPodInfo
 from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.core.structures.budget import ATTEMPT_SLICE_SECONDS
 from moorage.engine.scheduling.gang_attempts import GangAttempts
-from moorage.ports.fencing import Fence
+from moorage.ports.leadership import Fence
 from tests.builders import make_node, make_pod
 from tests.engine.scheduling.test_slices import placed, run
 from tests.engine.scheduling.test_turns import SOON, BusyClock, a_bench, waits

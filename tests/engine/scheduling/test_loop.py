@@ -35,7 +35,7 @@ from moorage.core.objects.pods import Pod
 from moorage.core.queue.queued_pod import QueueState
 from moorage.engine.slices import LOOP_SLICE_SECONDS
 from moorage.ports.errors import Forbidden
-from moorage.ports.fencing import Fence
+from moorage.ports.leadership import Fence
 from tests.builders import make_node, make_pod
 from tests.engine.running import TRIED_AGAIN, Running
 from tests.engine.worlds import Bench, a_body, versioned

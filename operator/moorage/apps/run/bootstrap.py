@@ -61,7 +61,6 @@ from moorage.handlers.kopf_operator import EmbeddedKopf, KopfConnection
 from moorage.ports.bundle import Ports
 from moorage.ports.clock import Clock
 from moorage.ports.errors import Conflict, EdgeError, Retryable
-from moorage.ports.fencing import Fence, late_seconds
 from moorage.ports.http_calls import HttpCall
 from moorage.ports.kube import (
     FAILED_PODS,
@@ -72,7 +71,7 @@ from moorage.ports.kube import (
     KubeWriter,
     ReflectorSink,
 )
-from moorage.ports.leadership import Elector
+from moorage.ports.leadership import Elector, Fence, late_seconds
 from moorage.ports.repeated_logs import once_per_failure
 from moorage.ports.retrying import Backoff, retrying
 from moorage.ports.stored_kinds import NAMESPACES

@@ -12,10 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from moorage.apps.run.replica_state import ReplicaPhase, ReplicaState
 from moorage.ports.clock import Clock
 from moorage.ports.errors import EdgeError
-from moorage.ports.fencing import Fence
 from moorage.ports.http_calls import HttpCall, HttpSession
 from moorage.ports.kube import Informer
-from moorage.ports.leadership import Elector
+from moorage.ports.leadership import Elector, Fence
 from moorage.ports.repeated_logs import once_per_failure
 
 log = logging.getLogger(__name__)
