@@ -12,7 +12,7 @@ from moorage.adapters.kube_reads import DEAD_SECONDS, LIVE_SECONDS, HttpKubeRead
 from moorage.adapters.replica_leases import ReplicaLeases
 from moorage.ports.errors import Conflict, EdgeError, NotFound, Retryable
 from moorage.ports.kube import PodNode, PodRef, ReplicaAnnouncement, StoredRevision
-from moorage.ports.made_names import replica_lease
+from moorage.ports.texts import replica_lease
 from tests.fakes.clocks import ManualClock
 from tests.fakes.kube import ScriptedHttp
 

@@ -23,7 +23,7 @@ from moorage.core.objects.storage import PersistentVolume, PersistentVolumeClaim
 from moorage.ports.errors import Conflict, Fenced, Invalid, NotFound, Retryable
 from moorage.ports.kube import PodRef, StoredRevision
 from moorage.ports.leadership import Fence
-from moorage.ports.made_names import replica_lease, shortened
+from moorage.ports.texts import replica_lease, shortened
 from tests.builders import make_pod
 from tests.fakes.clocks import ManualClock, settle
 from tests.fakes.kube import ScriptedHttp

@@ -27,11 +27,10 @@ from moorage.ports.clock import Clock
 from moorage.ports.errors import Conflict, EdgeError, NotFound, Retryable
 from moorage.ports.event_recorder import Event, ObjectRef
 from moorage.ports.http_calls import MERGE_PATCH, HttpCall, HttpSession
-from moorage.ports.made_names import MAX_NAME_CHARACTERS
-from moorage.ports.printable import printable
 from moorage.ports.repeated_logs import once_per_cause, once_per_failure
 from moorage.ports.retrying import Backoff
 from moorage.ports.telemetry import Telemetry
+from moorage.ports.texts import MAX_NAME_CHARACTERS, printable
 
 log = logging.getLogger(__name__)
 

@@ -29,7 +29,7 @@ from moorage.ports.kube import (
     ReplicaAnnouncement,
     StoredRevision,
 )
-from moorage.ports.made_names import replica_lease, shortened
+from moorage.ports.texts import replica_lease, shortened
 
 LIVE_SECONDS = 3 * REPLICA_PERIOD_SECONDS
 """A replica counts as live for so long after its Lease last changed."""

@@ -22,7 +22,7 @@ from moorage.ports.errors import Conflict, Invalid, NotFound, Retryable
 from moorage.ports.http_calls import MERGE_PATCH, STRATEGIC_MERGE_PATCH, HttpCall, HttpSession
 from moorage.ports.kube import PROFILE_LABEL, PodRef, StoredRevision
 from moorage.ports.leadership import Fence
-from moorage.ports.made_names import replica_lease, shortened
+from moorage.ports.texts import replica_lease, shortened
 
 _encode = msgspec.json.Encoder().encode
 

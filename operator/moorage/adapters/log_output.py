@@ -20,8 +20,8 @@ import threading
 import time
 from typing import TextIO
 
-from moorage.ports.printable import printable, printable_lines
 from moorage.ports.repeated_logs import RepeatedLogs
+from moorage.ports.texts import printable, printable_lines
 
 MAX_QUEUED_RECORDS = 10_000
 GATHER_SECONDS = 0.02

@@ -12,7 +12,7 @@ from moorage.ports.clock import Clock
 from moorage.ports.errors import Conflict, NotFound
 from moorage.ports.http_calls import MERGE_PATCH, HttpCall, HttpSession
 from moorage.ports.kube import INSTALLATION_LABEL, REPLICA_PERIOD_SECONDS, REVISIONS_ANNOTATION
-from moorage.ports.made_names import replica_lease, shortened
+from moorage.ports.texts import replica_lease, shortened
 
 
 class ReplicaLeases:

@@ -17,7 +17,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 import moorage
-from moorage.ports.printable import printable
+from moorage.ports.texts import printable
 
 WRONG_USE = 2
 

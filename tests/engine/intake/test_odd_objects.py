@@ -18,7 +18,7 @@ from moorage.engine.profiles.profile_status import (
 )
 from moorage.ports.errors import Forbidden, Invalid, Retryable
 from moorage.ports.kube import StoredRevision
-from moorage.ports.made_names import MAX_NAME_CHARACTERS
+from moorage.ports.texts import MAX_NAME_CHARACTERS
 from tests.builders import make_pod
 from tests.engine.worlds import RESOLVER, a_body, a_config, make_engine, versioned
 from tests.examples import few

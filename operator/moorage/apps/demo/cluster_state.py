@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kubefacts import quantities
-from moorage.ports.printable import printable
+from moorage.ports.texts import printable
 
 ZONE = "topology.kubernetes.io/zone"
 _FINISHED = ("Succeeded", "Failed")

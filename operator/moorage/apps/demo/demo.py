@@ -23,7 +23,7 @@ from moorage.apps.demo.screen import Screen
 from moorage.apps.demo.stage import DemoSession
 from moorage.apps.demo.tour import NotObserved
 from moorage.apps.demo.watcher import ClusterWatcher
-from moorage.ports.printable import printable_lines
+from moorage.ports.texts import printable_lines
 
 READY_SECONDS = 60.0
 INTERRUPTED = 130

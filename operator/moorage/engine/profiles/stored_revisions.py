@@ -20,7 +20,7 @@ from moorage.engine.profile_records import ProfileRecord
 from moorage.engine.profiles.resolving import ProfileResolver
 from moorage.ports.errors import Conflict, EdgeError
 from moorage.ports.kube import KubeReader, KubeWriter, StoredRevision
-from moorage.ports.made_names import MAX_NAME_CHARACTERS, shortened
+from moorage.ports.texts import MAX_NAME_CHARACTERS, shortened
 
 log = logging.getLogger(__name__)
 

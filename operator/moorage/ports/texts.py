@@ -1,5 +1,5 @@
-"""Names of objects and label values that are made from other names, which may be longer than their
-new place allows.
+"""Texts that others chose, as they may be shown on a terminal, in a line of a log or in an event;
+and names of objects and label values that are made from them, where they may be too long.
 """
 
 from __future__ import annotations
@@ -28,3 +28,19 @@ def replica_lease(lease: str, identity: str) -> str:
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:10]
+
+
+def printable(text: str) -> str:
+    r"""The text with all that does not print, or changes how other text prints, as Python writes
+    it: ``\n``, ``\x1b``, ``\u202e``.
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def printable_lines(text: str, indent: str = "") -> str:
+    """The same for a text of several lines; ``indent`` keeps those after the first from passing for
+    something else.
+    """
+    return f"\n{indent}".join(map(printable, text.split("\n")))
