@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from moorage.core.columns.store import Store
 from moorage.core.devices.allocation_results import allocation_of
 from moorage.core.devices.ledger import DeviceLedger
+from moorage.core.devices.pools import DeviceId, PoolId
+from moorage.core.devices.uses import DevicesInUse, DevicesInUseWith, DeviceUse, UseCounts
 from moorage.core.objects.meta import ObjectMeta
 from moorage.core.objects.resource_claims import (
     AllocatedDevice,
@@ -288,3 +290,18 @@ def test_nodes_that_offer_different_things_have_different_shapes(case: str) -> N
     assert ledger.shape(NODE) != ledger.shape(other)
     store.remove(ResourceClaim, "ns/c")
     assert ledger.shape(NODE) == ledger.shape(other)
+
+
+def test_what_others_use_is_used_too() -> None:
+    """Devices that are kept for a nominated pod, beside those that are given: of one that both use,
+    both parts.
+    """
+    mine, its, nobodys = (DeviceId("d", "pool", name) for name in ("mine", "its", "nobody's"))
+    others = DevicesInUse()
+    others.count(DeviceUse(its, None), 1)
+    others.count(DeviceUse(mine, {"memory": 1}), 1)
+    together = DevicesInUseWith(others, [DeviceUse(mine, {"memory": 2})])
+    assert mine in together and its in together and nobodys not in together
+    assert list(together.used_in(PoolId("d", "pool"))) == [mine, its]
+    assert together.of(mine) == UseCounts(0, 2, {"memory": 3})
+    assert together.of(its) == UseCounts(1, 0, {})

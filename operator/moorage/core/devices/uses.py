@@ -71,7 +71,7 @@ class DevicesInUse:
     def count(self, taken: DeviceUse, sign: int) -> None:
         """One claim more (1) or less (-1) has this."""
         device, pool = taken.device, PoolId(taken.device.driver, taken.device.pool)
-        use = self.of(device).plus(taken.consumed, sign)
+        use = self._of.get(device, _NO_USE).plus(taken.consumed, sign)
         if use == _NO_USE:
             del self._of[device]
             self._in[pool].discard(device)
