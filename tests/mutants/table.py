@@ -1,9 +1,12 @@
-"""The mutants, by the mechanism that each takes out."""
+"""The mutants of the operator, by the mechanism that each takes out, and those of core and the two
+packages, by module.
+"""
 
 from __future__ import annotations
 
 from typing import Final
 
+from tests.mutants import core, kubefacts, towtank
 from tests.mutants.mutant import Mutant
 
 _SERVER: Final = "tests/adapters/test_https_server.py"
@@ -698,4 +701,7 @@ MUTANTS: Final = (
         new="not",
         tests=("tests/core/cycle/test_cycle.py",),
     ),
+    *core.MUTANTS,
+    *towtank.MUTANTS,
+    *kubefacts.MUTANTS,
 )

@@ -26,6 +26,8 @@ _SECONDS: Final = 300
 _PASSED: Final = 100
 _FAILED: Final = 101
 """pytest's exit statuses, plus 100: a fork that an error ends has status 1 too."""
+_NOT_IMPORTED: Final = 99
+"""The changed code was not: then nobody can notice it."""
 _OPTIONS: Final = (
     "-xq",
     "-pno:cacheprovider",
@@ -85,27 +87,35 @@ def _run_tests(change: _Finder | None, tests: Sequence[str], output: str) -> Non
         os.dup2(file.fileno(), sys.stdout.fileno())
         os.dup2(file.fileno(), sys.stderr.fileno())
     os.chdir(ROOT)
-    if change is not None:
-        sys.meta_path.insert(0, change)
     # One example that fails is enough: nobody reads it, so it need not be small.
     hypothesis.settings.register_profile(
         "mutants", deadline=None, derandomize=True, phases=(Phase.explicit, Phase.generate)
     )
-    sys.exit(_PASSED + pytest.main([*_OPTIONS, *tests]))
+    status = pytest.main([*_OPTIONS, *tests], [] if change is None else [change])
+    sys.exit(_NOT_IMPORTED if change is not None and not change.imported else _PASSED + status)
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    """Finds one module with other code than its file has."""
+    """Finds one module with other code than its file has; a plugin of pytest."""
 
     def __init__(self, module: str, path: Path, code: str) -> None:
+        self.imported = False
         self._module = module
         self._loader = _Loader(module, str(path), code)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_load_initial_conftests(self) -> None:
+        """From here on it is asked first: also before pytest's own finder, which has been put there
+        by now and takes the modules of packages that have plugins, as towtank does.
+        """
+        sys.meta_path.insert(0, self)
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
         if fullname != self._module:
             return None
+        self.imported = True
         return importlib.util.spec_from_file_location(
             fullname, self._loader.path, loader=self._loader
         )

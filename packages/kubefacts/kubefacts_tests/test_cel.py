@@ -52,7 +52,22 @@ ALL = Environment(VARIABLES)
             "sets.contains([1, 2], [2]) && sets.intersects([1], [1, 3]) && [1, 2].isSorted() && "
             "[1, [2]].flatten() == [1, 2]"
         ),
+        (
+            "[1, 2, 1].distinct() == [1, 2] && [1, 1].isSorted() && ![2, 1].isSorted() && "
+            "[1, 2, 3].slice(1, 3) == [2, 3]"
+        ),
+        "[1, [2, [3]]].flatten() == [1, 2, [3]] && [[[1]]].flatten(2) == [1]",
         '"a1b22".findAll("[0-9]+") == ["1", "22"] && "ab".find("b") == "b"',
+        '"a1b22".findAll("[0-9]", 2) == ["1", "2"] && "a1".findAll("[0-9]", 0) == []',
+        '!isIP("::ffff:10.0.0.1") && !isIP("fe80::1%eth0") && !isCIDR("10.0.0.1")',
+        (
+            'ip("10.0.0.1").isGlobalUnicast() && !ip("0.0.0.0").isGlobalUnicast() && '
+            '!ip("255.255.255.255").isGlobalUnicast() && !ip("ff02::1").isGlobalUnicast()'
+        ),
+        (
+            'cidr("10.0.0.0/8").containsCIDR("10.1.0.0/16") && '
+            '!cidr("10.0.0.0/8").containsCIDR("::/64")'
+        ),
         (
             'cel.bind(a, n + 1, a == 4) && labels[?"nope"].orValue("") == "" && "A".lowerAscii() '
             '== "a"'
@@ -75,6 +90,11 @@ def test_what_kubernetes_says_is_true(text: str) -> None:
         ('{"semver": "x"}.isLessThan(semver("1.0.0"))', "no such overload"),
         ('"a".find("(") == ""', "Illegal regex: error parsing regexp: missing closing ): `(`"),
         ('labels["nope"] == ""', 'Key not found in map : "nope"'),
+        ('quantity("1500m").asInteger() == 1', "cannot convert value to integer"),
+        ('quantity("9223372036854775808").asInteger() == 1', "cannot convert value to integer"),
+        ("[].max() == 1", "max called on empty list"),
+        ("[1].slice(0, 2) == [1]", "cannot slice(0, 2), list is length 1"),
+        ('isURL("a") || url("a").getPort() == ""', "URL parse error during conversion from string"),
         ("n", "CEL result of type INT could not be converted to bool"),
     ],
 )
@@ -115,6 +135,37 @@ def test_no_expression_takes_for_ever() -> None:
     assert meter.left < CostMeter.MAX_COST
     with pytest.raises(CELExpressionError, match=CostMeter.SPENT):
         metered.evaluate({"x": list(range(2000))})
+
+
+BOUNDED = Environment(VARIABLES, libraries=(cel.BOUNDED,))
+
+
+@pytest.mark.parametrize(
+    ("text", "result"),
+    [
+        ('"aaa".boundedReplace("a", "b")', "bbb"),
+        ('"aaa".boundedReplace("a", "b", 2)', "bba"),
+        ('"aaa".boundedReplace("a", "b", 0)', "aaa"),
+        ('texts.boundedJoin("-")', "a-b"),
+    ],
+)
+def test_what_stands_in_for_functions_of_the_library(text: str, result: str) -> None:
+    """Within its bounds it does the same."""
+    assert BOUNDED.compile(text).evaluate({"texts": ["a", "b"]}) == result
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x.boundedReplace('a', x)",
+        "[x, x].boundedJoin(x)",
+        "boundedArguments([x, x, x, x, x, x, x, x, x, x])",
+    ],
+)
+def test_no_function_makes_a_text_of_any_length(text: str) -> None:
+    """Where the library's own would take all memory."""
+    with pytest.raises(CELExpressionError, match=CostMeter.SPENT):
+        BOUNDED.compile(text).evaluate({"x": "a" * 400_000})
 
 
 @given(

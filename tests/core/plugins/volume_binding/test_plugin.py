@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from moorage.core.columns.snapshot import Snapshot
 from moorage.core.columns.store import Store
 from moorage.core.cycle.cycle import unreserve_and_forget
 from moorage.core.framework.cluster_events import ActionType, ClusterEvent, EventResource
@@ -20,6 +21,7 @@ from moorage.core.objects.storage import (
     StorageClass,
 )
 from moorage.core.plugins.volume_binding.plugin import PodVolumes, VolumeBinding, VolumeBindingArgs
+from moorage.core.plugins.volume_binding.volume_checks import VOLUME_GONE
 from moorage.core.volumes.claims import BOUND_BY_CONTROLLER, SELECTED_NODE
 from tests.builders import make_node
 from tests.core.storage_builders import Storage, make_claim, make_class, make_volume, with_claims
@@ -274,6 +276,15 @@ def test_room_that_comes_and_goes_is_seen() -> None:
     assert storage.refused(wanted) == full
     storage.put(driver(False))
     assert storage.refused(wanted) == {}
+
+
+def test_a_volume_that_is_gone_is_on_no_node() -> None:
+    """Its claim stays bound to it; other plugins for volumes say so first, where they are asked."""
+    storage = Storage(make_class(), make_claim("c", "v"))
+    plugin, snapshot = VolumeBinding(VolumeBindingArgs()), Snapshot(storage.context.cache)
+    state = plugin.pre_filter(with_claims("p", "c"), snapshot).state
+    codes = plugin.filter(state, snapshot, snapshot.nodes.all_rows)
+    assert [plugin.explain(state, code)[0][0] for code in codes.tolist()] == [VOLUME_GONE] * 2
 
 
 def test_nothing_is_to_be_written_for_bound_claims() -> None:

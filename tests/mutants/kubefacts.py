@@ -1,0 +1,208 @@
+"""Mutants of kubefacts: rules of quantities, selectors, names and CEL."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.mutants.mutant import Mutant
+
+_TESTS: Final = "packages/kubefacts/kubefacts_tests"
+
+MUTANTS: Final[tuple[Mutant, ...]] = (
+    Mutant(
+        name="cel: the meter is never empty",
+        file="kubefacts/cel_functions.py",
+        old="if self.left < 0:",
+        new="if False:",
+        tests=(f"{_TESTS}/test_cel.py::test_no_expression_takes_for_ever",),
+    ),
+    Mutant(
+        name="cel: a set is gone through without a charge",
+        file="kubefacts/cel_functions.py",
+        old="return sum(lengths) ** 2",
+        new="return 0",
+        tests=(f"{_TESTS}/test_cel.py::test_no_expression_takes_for_ever",),
+    ),
+    Mutant(
+        name="cel: equal neighbours are out of order",
+        file="kubefacts/cel_functions.py",
+        old="left <= right",
+        new="left < right",
+        tests=(f"{_TESTS}/test_cel.py::test_what_kubernetes_says_is_true",),
+    ),
+    Mutant(
+        name="cel: doubles are not left out",
+        file="kubefacts/cel_functions.py",
+        old=" if item not in items[:i]]",
+        new="]",
+        tests=(f"{_TESTS}/test_cel.py::test_what_kubernetes_says_is_true",),
+    ),
+    Mutant(
+        name="cel: lists are flattened to the ground",
+        file="kubefacts/cel_functions.py",
+        old="isinstance(one, list) and depth > 0",
+        new="isinstance(one, list)",
+        tests=(f"{_TESTS}/test_cel.py::test_what_kubernetes_says_is_true",),
+    ),
+    Mutant(
+        name="cel: part of a unit is cut off",
+        file="kubefacts/cel_functions.py",
+        old="if rest or not",
+        new="if not",
+        tests=(f"{_TESTS}/test_cel.py::test_what_has_no_answer_is_an_error",),
+    ),
+    Mutant(
+        name="cel: integers of any size",
+        file="kubefacts/cel_functions.py",
+        old="if rest or not -2 ** 63 <= amount < 2 ** 63:",
+        new="if rest:",
+        tests=(f"{_TESTS}/test_cel.py::test_what_has_no_answer_is_an_error",),
+    ),
+    Mutant(
+        name="cel: a replaced text is of any length",
+        file="kubefacts/cel_functions.py",
+        old="len(text) + count * (len(new) - len(old)) > _LONGEST",
+        new="False",
+        tests=(f"{_TESTS}/test_cel.py::test_no_function_makes_a_text_of_any_length",),
+    ),
+    Mutant(
+        name="cel: a joined text is of any length",
+        file="kubefacts/cel_functions.py",
+        old="if sum(map(len, items)) + len(between) * len(items) > _LONGEST:",
+        new="if False:",
+        tests=(f"{_TESTS}/test_cel.py::test_no_function_makes_a_text_of_any_length",),
+    ),
+    Mutant(
+        name="cel: what is formatted is of any length",
+        file="kubefacts/cel_functions.py",
+        old="if len(str(items)) > _LONGEST:",
+        new="if False:",
+        tests=(f"{_TESTS}/test_cel.py::test_no_function_makes_a_text_of_any_length",),
+    ),
+    Mutant(
+        name="cel: a part beyond the end of a list",
+        file="kubefacts/cel_functions.py",
+        old="0 <= start <= end <= len(items)",
+        new="0 <= start <= end",
+        tests=(f"{_TESTS}/test_cel.py::test_what_has_no_answer_is_an_error",),
+    ),
+    Mutant(
+        name="cel: a number is an answer to yes or no",
+        file="kubefacts/cel.py",
+        old="if result.type() != cel.Type.BOOL:",
+        new="if False:",
+        tests=(f"{_TESTS}/test_cel.py::test_what_has_no_answer_is_an_error",),
+    ),
+    Mutant(
+        name="cel: an error is a value",
+        file="kubefacts/cel.py",
+        old="if result.type() == _ERROR:",
+        new="if False:",
+        tests=(f"{_TESTS}/test_cel.py::test_what_has_no_answer_is_an_error",),
+    ),
+    Mutant(
+        name="addresses: of an interface, or mapped from IPv4",
+        file="kubefacts/cel_addresses.py",
+        old="isinstance(found, ipaddress.IPv6Address) and (found.scope_id or found.ipv4_mapped)",
+        new="False",
+        tests=(f"{_TESTS}/test_cel.py::test_what_kubernetes_says_is_true",),
+    ),
+    Mutant(
+        name="addresses: broadcast goes to one",
+        file="kubefacts/cel_addresses.py",
+        old="not none and str(address) != '255.255.255.255'",
+        new="not none",
+        tests=(f"{_TESTS}/test_cel.py::test_what_kubernetes_says_is_true",),
+    ),
+    Mutant(
+        name="addresses: networks of two families are compared",
+        file="kubefacts/cel_addresses.py",
+        old="other.version == outer.version and other.subnet_of(outer)",
+        new="other.subnet_of(outer)",
+        tests=(f"{_TESTS}/test_cel.py::test_what_kubernetes_says_is_true",),
+    ),
+    Mutant(
+        name="quantities: rounded towards zero",
+        file="kubefacts/quantities.py",
+        old="return -(-amount // NANO) if amount > 0 else amount // NANO",
+        new="return amount // NANO",
+        tests=(f"{_TESTS}/test_quantities.py",),
+    ),
+    Mutant(
+        name="quantities: exponents of any size",
+        file="kubefacts/quantities.py",
+        old="if exponent and abs(int(exponent)) > _LARGEST_EXPONENT:",
+        new="if False:",
+        tests=(f"{_TESTS}/test_quantities.py::test_an_unknown_suffix_is_told_as_such",),
+    ),
+    Mutant(
+        name="selectors: the order of pairs makes a difference",
+        file="kubefacts/labels.py",
+        old="sorted(labels.items())",
+        new="list(labels.items())",
+        tests=(f"{_TESTS}/test_labels.py::test_order_of_pairs_does_not_matter",),
+    ),
+    Mutant(
+        name="selectors: Gt takes its own bound",
+        file="kubefacts/labels.py",
+        old="number > self.bound",
+        new="number >= self.bound",
+        tests=(f"{_TESTS}/test_labels.py::test_operators",),
+    ),
+    Mutant(
+        name="selectors: an operator may have any number of values",
+        file="kubefacts/labels.py",
+        old="if (problem := _wrong_count(requirement.operator, len(values))):",
+        new="if False:",
+        tests=(f"{_TESTS}/test_labels.py::test_faults",),
+    ),
+    Mutant(
+        name="selectors: texts are written in the order of requirements",
+        file="kubefacts/selector_texts.py",
+        old="sorted(parts, key=lambda part: part[0])",
+        new="list(parts)",
+        tests=(f"{_TESTS}/test_labels.py::test_text_of_a_selector",),
+    ),
+    Mutant(
+        name="names: two prefixes",
+        file="kubefacts/names.py",
+        old="text.count('/') > 1",
+        new="False",
+        tests=(f"{_TESTS}/test_names.py::test_bad",),
+    ),
+    Mutant(
+        name="names: a label is one character shorter",
+        file="kubefacts/names.py",
+        old="if len(text) > longest",
+        new="if len(text) >= longest",
+        tests=(f"{_TESTS}/test_names.py::test_names_of_objects",),
+    ),
+    Mutant(
+        name="names: an empty prefix",
+        file="kubefacts/names.py",
+        old="if not prefix:",
+        new="if False:",
+        tests=(f"{_TESTS}/test_names.py::test_bad",),
+    ),
+    Mutant(
+        name="durations: longer than anybody means",
+        file="kubefacts/durations.py",
+        old="len(text) > MAX_CHARACTERS or ",
+        new="",
+        tests=(f"{_TESTS}/test_durations.py::test_what_is_no_duration_is_refused",),
+    ),
+    Mutant(
+        name="durations: a minus is overlooked",
+        file="kubefacts/durations.py",
+        old="(-1 if text[0] == '-' else 1)",
+        new="1",
+        tests=(f"{_TESTS}/test_durations.py::test_durations_are_read_and_printed_as_go_does",),
+    ),
+    Mutant(
+        name="patterns: an empty match at the end of another",
+        file="kubefacts/patterns.py",
+        old="if end > start or start != last:",
+        new="if True:",
+        tests=(f"{_TESTS}/test_patterns.py::test_parts_are_found_as_go_finds_them",),
+    ),
+)
