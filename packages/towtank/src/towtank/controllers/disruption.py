@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Container, Iterable
 from datetime import datetime, timedelta
 
 from towtank.controllers.client import PODS, controller_of, is_terminating, parse_time
@@ -51,21 +51,28 @@ class DisruptionController(Controller):
             return
         pods = list(filter(_chooser(budget), self.client.pods["namespace", key[1]]))
         evicted = self._evicted(budget, pods, now)
-        healthy = sum(_is_healthy(pod) and pod["metadata"]["name"] not in evicted for pod in pods)
-        expected, desired = self._wanted(budget, pods)
-        allowed = max(healthy - desired, 0) if expected > 0 else 0
+        counts = self._counts(budget, pods, evicted)
         status = {
             "disruptedPods": evicted or None,
-            "disruptionsAllowed": allowed,
-            "currentHealthy": healthy,
-            "desiredHealthy": desired,
-            "expectedPods": expected,
+            **counts,
             "observedGeneration": budget["metadata"].get("generation"),
-            "conditions": [_condition(budget, allowed > 0, now)],
+            "conditions": [_condition(budget, counts["disruptionsAllowed"] > 0, now)],
         }
         self.client.status(BUDGETS, budget, status)
         if evicted:
             self.queue.add(key, after(min(map(parse_time, evicted.values())), EVICTION_LIMIT))
+
+    def _counts(
+        self, budget: Body, pods: Collection[Body], evicted: Container[str]
+    ) -> dict[str, int]:
+        healthy = sum(_is_healthy(pod) and pod["metadata"]["name"] not in evicted for pod in pods)
+        expected, desired = self._wanted(budget, pods)
+        return {
+            "disruptionsAllowed": max(healthy - desired, 0) if expected > 0 else 0,
+            "currentHealthy": healthy,
+            "desiredHealthy": desired,
+            "expectedPods": expected,
+        }
 
     @staticmethod
     def _evicted(budget: Body, pods: Collection[Body], now: datetime) -> dict[str, str]:

@@ -16,7 +16,7 @@ from towtank.model.api_errors import (
     unregistered,
     unsupported_media_type,
 )
-from towtank.model.json_values import DecodeFailure, cloned
+from towtank.model.json_values import DecodeFailure, cloned, json_type
 from towtank.model.kinds import Body
 from towtank.model.requests import ApiRequest, ApiResponse, RequestTarget, WriteOptions
 from towtank.storage import object_meta
@@ -234,7 +234,7 @@ def _applied(request: ApiRequest) -> Body:
         raise bad_request(f"error decoding YAML: error converting YAML to JSON: {fault}") from fault
     if not isinstance(body, dict | None):
         unmarshaled = (
-            f"json: cannot unmarshal {patches.json_type(body)} into Go value of type "
+            f"json: cannot unmarshal {json_type(body)} into Go value of type "
             f"map[string]interface {{}}"
         )
         raise bad_request(

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from towtank.model.api_errors import unsupported_media_type
-from towtank.model.json_values import json_type
 from towtank.model.kinds import APIResource, Body
 from towtank.patches.json_patches import json_patch
 from towtank.patches.merge_patches import merge_patch
@@ -25,7 +24,6 @@ __all__ = [
     "accepted",
     "change",
     "json_patch",
-    "json_type",
     "merge_patch",
     "strategic",
 ]

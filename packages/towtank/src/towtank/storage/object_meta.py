@@ -258,8 +258,3 @@ def metadata_causes(body: Body, resource: APIResource) -> list[StatusCause]:
     else:
         causes = [StatusCause.required("metadata.name", "name or generateName is required")]
     return [*causes, *metadata_rules.causes(metadata, custom=resource.custom)]
-
-
-def error_line(problem: ApiError) -> str:
-    """A refusal as one line."""
-    return f"{problem.reason}: {problem.message}"
