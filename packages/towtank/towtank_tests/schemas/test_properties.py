@@ -8,7 +8,7 @@ import copy
 from typing import Any, Final
 
 import pytest
-from hypothesis import example, given
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from towtank.model.schema_nodes import SchemaNode
@@ -77,6 +77,7 @@ def all_steps(body: dict[str, Any], node: SchemaNode) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("node", [SHAPE, POD], ids=["custom", "built in"])
+@settings(suppress_health_check=[HealthCheck.too_slow])  # bodies of a Pod's schema are large
 @given(data=st.data())
 def test_twice_is_as_once(node: SchemaNode, data: st.DataObject) -> None:
     """Of pruning, and of defaults after it."""
