@@ -69,9 +69,10 @@ class GarbageCollector(Controller):
             return
         if what == "dependent":
             self._look_at_owners(resource, found)
+        elif _waits(found) and ORPHAN in found["metadata"]["finalizers"]:
+            self._orphan_some(resource, found)
         elif _waits(found):
-            orphans = ORPHAN in found["metadata"]["finalizers"]
-            (self._orphan_some if orphans else self._delete_dependents)(resource, found)
+            self._delete_dependents(resource, found)
 
     # ---- as a dependent --------------------------------------------------------------------------
 
@@ -122,7 +123,7 @@ class GarbageCollector(Controller):
             self.queue.add(("owner", resource, metadata.get("namespace", ""), metadata["name"]))
 
     def _delete_dependents(self, resource: str, body: Body) -> None:
-        """Let the owner go when none blocks that; and have the others looked at, which end now."""
+        """Let the owner go when no dependent blocks that; have all looked at, as they end now."""
         uid = body["metadata"]["uid"]
         places = tuple(self._dependents.get(uid, ()))
         if not any(self._blocks(place, uid) for place in places):
