@@ -276,21 +276,20 @@ class Cache:
         old = self._pod_infos.get(new.pod.metadata.uid)
         if old is not None and old.node == new.node:
             new.preempted, new.stuck = old.preempted, old.stuck
-        if (
-            old is not None
-            and old.node == new.node
-            and old.requests == new.requests
-            and counts_alike(old.pod, new.pod)
-        ):
-            if _started(old.pod) != _started(new.pod):
-                self._mark_pods_changed(new.node)
-            self._assumed -= old.state is PodState.ASSUMED
-            old.pod, old.state = new.pod, PodState.OBSERVED
-            return
+            if old.requests == new.requests and counts_alike(old.pod, new.pod):
+                if _started(old.pod) != _started(new.pod):
+                    self._mark_pods_changed(new.node)
+                self._assumed -= old.state is PodState.ASSUMED
+                old.pod, old.state = new.pod, PodState.OBSERVED
+                return
         self._bump_generation(new.node)
         if old is None:
             self._add(new)
-            return
+        else:
+            self._replace(old, new)
+
+    def _replace(self, old: PodInfo, new: PodInfo) -> None:
+        """A pod is on another node than it was, or counts otherwise there."""
         self._bump_generation(old.node)
         self._drop(old)
         try:

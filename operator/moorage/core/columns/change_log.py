@@ -129,9 +129,7 @@ class ChangeReader:
         return [*found, Aspect.MEMBERSHIP] if found else found
 
     def catch_up(self, rows: int) -> ChangedRows:
-        """The rows that changed since the last call; ``rows`` is the size of the table, half of
-        which counts as all of it.
-        """
+        """The rows that changed since the last call; of a table of ``rows``, half are as all."""
         found: list[int] = []
         everything = False
         for i, log in enumerate(self._logs):

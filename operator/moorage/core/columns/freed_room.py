@@ -7,7 +7,6 @@ from __future__ import annotations
 from moorage.core.columns.nodes.node_table import NodeTable
 from moorage.core.columns.priorities import PriorityTable
 from moorage.core.pods.requests import Amounts
-from moorage.core.structures.sparse import HAS
 
 
 class FreedRoom:
@@ -26,13 +25,8 @@ class FreedRoom:
         row = self.nodes.row_of.get(node)
         if row is None or self.priorities.any_below(priority, row):
             return True
-        wanted = {
-            resource: amount
-            for resource, amount in amounts.items()
-            if self.nodes.amounts_at(resource, row)[HAS]
-        }
-        left = (
-            (self.nodes.amounts_at(resource, row), amount)
-            for resource, amount in {**wanted, "pods": 1}.items()
-        )
-        return all(taken + amount <= has for (has, taken), amount in left)
+        for resource, amount in {**amounts, "pods": 1}.items():
+            has, taken = self.nodes.amounts_at(resource, row)
+            if taken + amount > has and (has or resource == "pods"):
+                return False
+        return True

@@ -43,23 +43,14 @@ class KeptChoices(Generic[Kept]):
         nominations = snapshot.nominations
         stamp = [nominations.version, *(one.version for one in rests_on)]
         if stamp != self._stamp:
-            before = {
-                uid: kept
-                for uid, kept in {**self._before, **self._found}.items()
-                if uid in nominations
-            }
+            known = {**self._before, **self._found}
+            before = {uid: kept for uid, kept in known.items() if uid in nominations}
             self._stamp, self._before, self._found, self._kept = stamp, before, {}, None
         if self._kept is None:
             for record in itertools.islice(nominations.by_priority(), MAX_NOMINATED_ELSEWHERE):
-                row = snapshot.nodes.row_of.get(record.node)
-                if (
-                    isinstance(record.pod, Pod)
-                    and row is not None
-                    and record.pod.metadata.uid not in self._found
-                ):
-                    self._put(
-                        record.pod.metadata.uid, choose(record.pod, row, self._of(self._found))
-                    )
+                pod, row = record.pod, snapshot.nodes.row_of.get(record.node)
+                if isinstance(pod, Pod) and row is not None and pod.metadata.uid not in self._found:
+                    self._put(pod.metadata.uid, choose(pod, row, self._of(self._found)))
             self._kept = {uid: kept for uid, kept in self._found.items() if kept is not None}
             self._before = self._kept
         return self._kept

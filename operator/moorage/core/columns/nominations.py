@@ -122,9 +122,7 @@ class Nominator:
             del self._unwritten[uid]
 
     def observe_status(self, pod: Pod, requests: Requests) -> bool:
-        """The pod waits in this new state; whether that changes its node. It may ask for something
-        else than before, too.
-        """
+        """The pod waits in a new state, may ask for something else; whether its node changes."""
         uid, shown = pod.metadata.uid, pod.status.nominated_node_name
         if not shown and not (
             uid in self._records or uid in self._unwritten or uid in self._lapsed

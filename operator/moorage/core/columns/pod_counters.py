@@ -99,11 +99,8 @@ class RowCounter:
         """So many pods more on this row."""
         few = self._few
         if few is not None and len(few) == _LISTED_ROWS and row not in few:
-            self._counts, self._few = (
-                grown(self.per_row(max(*few, row) + 1).copy(), _LISTED_ROWS),
-                None,
-            )
-            few = None
+            self._counts = grown(self.per_row(max(*few, row) + 1).copy(), _LISTED_ROWS)
+            self._few = few = None
         if few is None:
             if row >= self._counts.size:
                 self._counts = grown(self._counts, row + 1)
@@ -227,19 +224,24 @@ class PodCounters:
             for pod, row in self._pods(query.namespaces):
                 if query.matches(pod):
                     counter.add(row, 1)
-            words = query.selector.words
             self._queries.add(query, query.selector)
             self._matching[query] = counter
-            self._words += words
-            while len(self._matching) > 1 and (
-                len(self._matching) > self._most or self._words > MAX_WORDS
-            ):
-                old, dropped = self._matching.popitem(last=False)
-                self._queries.remove(old, old.selector)
-                self._words -= old.selector.words
-                dropped.version += 1
+            self._words += query.selector.words
+            self._evict()
         self._matching.move_to_end(query)
         return counter
+
+    def _evict(self) -> None:
+        """Drop the counters not asked for for longest, while there are too many; the newest
+        stays.
+        """
+        while len(self._matching) > 1 and (
+            len(self._matching) > self._most or self._words > MAX_WORDS
+        ):
+            query, dropped = self._matching.popitem(last=False)
+            self._queries.remove(query, query.selector)
+            self._words -= query.selector.words
+            dropped.version += 1
 
     @property
     def has_existing_terms(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -25,38 +25,21 @@ class PodBatch:
 
     def __init__(self, records: Sequence[PodInfo], nodes: NodeColumns) -> None:
         self.records = records
-        self.rows: npt.NDArray[np.intp] = np.array(
-            [nodes.row_of[record.node] for record in records], np.intp
-        )
-        kinds: dict[int, int] = {}  # pods of one template share what they ask for
-        distinct: list[Requests] = []
-        which = []
-        for record in records:
-            kind = kinds.setdefault(id(record.requests), len(distinct))
-            if kind == len(distinct):
-                distinct.append(record.requests)
-            which.append(kind)
-        self._kinds = len(distinct)
-        self._kind_of = np.array(which, np.intp)
-        self._others: dict[str, dict[int, int]] = {}
-        known = nodes.resources.names
-        for kind, one in enumerate(distinct):
-            for resource, amount in one.others:
-                if resource in known and resource not in BASIC:
-                    self._others.setdefault(resource, {})[kind] = amount
-        basic = np.array([basic_amounts(one) for one in distinct], np.int64).reshape(-1, len(BASIC))
-        self.amounts = basic.T.take(self._kind_of, axis=1)
-        self.non_zero_requested = np.array(
-            [[one.nonzero_cpu for one in distinct], [one.nonzero_memory for one in distinct]],
-            np.int64,
-        )[:, self._kind_of]
-        holders = {kind for kind, one in enumerate(distinct) if one.ports}
+        rows = [nodes.row_of[record.node] for record in records]
+        self.rows: npt.NDArray[np.intp] = np.array(rows, np.intp)
+        requests = [record.requests for record in records]
+        # pods of one template share what they ask for
+        distinct = {id(one): one for one in requests}
+        kinds = {one: kind for kind, one in enumerate(distinct)}
+        self._kinds = len(kinds)
+        self._kind_of = np.array([kinds[id(one)] for one in requests], np.intp)
+        self._others = _others_by_kind(distinct.values(), nodes.resources.names)
+        basic = np.array([basic_amounts(one) for one in distinct.values()], np.int64)
+        self.amounts = basic.reshape(-1, len(BASIC)).T.take(self._kind_of, axis=1)
+        nonzero = [(one.nonzero_cpu, one.nonzero_memory) for one in distinct.values()]
+        self.non_zero_requested = np.array(nonzero, np.int64).reshape(-1, 2).T[:, self._kind_of]
         self.volumes = {i: record.volumes for i, record in enumerate(records) if record.volumes}
-        self.ports = (
-            {i: records[i].requests.ports for i, kind in enumerate(which) if kind in holders}
-            if holders
-            else {}
-        )
+        self.ports = {i: one.ports for i, one in enumerate(requests) if one.ports}
 
     def others(
         self, which: npt.NDArray[np.intp]
@@ -72,6 +55,18 @@ class PodBatch:
             takers = np.flatnonzero(amounts)
             if takers.size:
                 yield resource, self.rows[which[takers]], amounts[takers]
+
+
+def _others_by_kind(
+    distinct: Iterable[Requests], known: Collection[str]
+) -> dict[str, dict[int, int]]:
+    """Of each resource that nodes have, but for the basic ones: how much each kind takes."""
+    others: dict[str, dict[int, int]] = {}
+    for kind, requests in enumerate(distinct):
+        for resource, amount in requests.others:
+            if resource in known and resource not in BASIC:
+                others.setdefault(resource, {})[kind] = amount
+    return others
 
 
 def fits_with(record: PodInfo, others: Sequence[PodInfo], nodes: NodeColumns) -> bool:

@@ -183,22 +183,19 @@ def _compile(
     compiled: list[NodeTerm] = []
     faults: list[RequirementFault] = []
     for path, term in terms:
-        labels, fields = term.match_expressions or (), term.match_fields or ()
-        found = [
-            fault
-            for i, one in enumerate(labels)
-            for fault in requirement_faults(one, at(path, f"matchExpressions[{i}]"), NODE_OPERATORS)
-        ]
-        found += [
-            fault
-            for i, one in enumerate(fields)
-            for fault in _field_faults(one, at(path, f"matchFields[{i}]"))
-        ]
-        if found:
+        if found := list(_term_faults(term, path)):
             faults += found
-        else:
-            compiled.append(NodeTerm(tuple(map(condition, labels)), tuple(map(condition, fields))))
+            continue
+        labels, fields = term.match_expressions or (), term.match_fields or ()
+        compiled.append(NodeTerm(tuple(map(condition, labels)), tuple(map(condition, fields))))
     return compiled, faults
+
+
+def _term_faults(term: NodeSelectorTerm, path: str) -> Iterator[RequirementFault]:
+    for i, one in enumerate(term.match_expressions or ()):
+        yield from requirement_faults(one, at(path, f"matchExpressions[{i}]"), NODE_OPERATORS)
+    for i, one in enumerate(term.match_fields or ()):
+        yield from _field_faults(one, at(path, f"matchFields[{i}]"))
 
 
 def _field_faults(requirement: Requirement, path: str) -> Iterator[RequirementFault]:

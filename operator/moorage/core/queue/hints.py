@@ -83,27 +83,27 @@ class QueueingHints:
         """The preEnqueue plugin that does not let the pod in, or fails, "" when all do. The one
         that gates it now is asked first.
         """
-        config = self.configs[entry.scheduler_name]
-        for plugin in sorted(
-            config.pre_enqueue, key=lambda plugin: plugin.name != entry.gating_plugin
-        ):
+        plugins = self.configs[entry.scheduler_name].pre_enqueue
+        for plugin in sorted(plugins, key=lambda plugin: plugin.name != entry.gating_plugin):
             try:
                 status = plugin.pre_enqueue(entry.pod, self._store)
                 if status.code is Code.ERROR:
                     raise RuntimeError(status.message)
-            except Exception as error:  # noqa: BLE001 - see below
-                # reported; a plugin's bug gates this pod and no other
-                entry.gate_error_count += 1
-                entry.gate_retry_at = now + max(
-                    config.backoff(entry.gate_error_count), _MIN_GATE_RETRY_SECONDS
-                )
-                self.listener.plugin_failed(plugin.name, entry.pod, error)
+            except Exception as error:  # noqa: BLE001 - a plugin's bug gates this pod and no other
+                self._gate_failed(entry, plugin.name, error, now)
                 return plugin.name
             if status.code is not Code.SUCCESS:
                 entry.gate_error_count = 0
                 return plugin.name
         entry.gate_error_count = 0
         return ""
+
+    def _gate_failed(self, entry: QueuedPodInfo, plugin: str, error: Exception, now: float) -> None:
+        """It is reported, and asked again after a backoff."""
+        entry.gate_error_count += 1
+        backoff = self.configs[entry.scheduler_name].backoff(entry.gate_error_count)
+        entry.gate_retry_at = now + max(backoff, _MIN_GATE_RETRY_SECONDS)
+        self.listener.plugin_failed(plugin, entry.pod, error)
 
     def matching_hints(
         self, scheduler_name: str, plugin: str, event: ClusterEvent

@@ -172,19 +172,21 @@ class PodGroupTracker:
             del self.dirty[group]
             if not group.present:
                 self._forget(group)
-                continue
-            least = self.min_member(group)
-            complete = least is not None and (group.begun or group.present >= least)
-            if not complete:
-                self.changed[group] = None
-            turned, needed = complete != group.complete, self.needed(group)
-            was_together = group.needed > 1
-            eased = complete and was_together and needed < group.needed
-            group.needed = needed if complete else 0
-            if turned:
-                group.complete, group.complete_since = complete, now
-            if turned or eased:
+            elif self._recheck(group, now):
                 yield group
+
+    def _recheck(self, group: PodGroupState, now: float) -> bool:
+        least = self.min_member(group)
+        complete = least is not None and (group.begun or group.present >= least)
+        if not complete:
+            self.changed[group] = None
+        turned, needed = complete != group.complete, self.needed(group)
+        was_together = group.needed > 1
+        eased = complete and was_together and needed < group.needed
+        group.needed = needed if complete else 0
+        if turned:
+            group.complete, group.complete_since = complete, now
+        return turned or eased
 
     def gating_plugin(self, entry: QueuedPodInfo) -> str:
         """``POD_GROUP_GATE`` when the pod's group is not complete, else ""."""
@@ -245,26 +247,14 @@ class PodGroupTracker:
         name = f'pod group "{group.name}"'
         least = self.min_member(group)
         if least is not None:
-            return (
-                f"waiting for {name}: {group.present} of {least} members are "
-                f"here{self._elsewhere(group)}"
-            )
+            here = f"{group.present} of {least} members are here{self._elsewhere(group)}"
+            return f"waiting for {name}: {here}"
         if not self.listed:
             return (
                 f"waiting for {name}: PodGroups are not listed yet (the operator lists and "
                 f"watches podgroups.scheduling.x-k8s.io)"
             )
-        wrong = next((ask for ask in group.requested_minimums if ask and not _is_number(ask)), None)
-        if wrong is not None:
-            return (
-                f"{name}: annotation {MIN_MEMBER} is {wrong[:_MAX_SHOWN_CHARACTERS]!r}; write a "
-                f'whole number, as in {MIN_MEMBER}: "3"'
-            )
-        return (
-            f"{name}: nothing says how many members it takes; create the PodGroup {group.name} "
-            f"({API}) with spec.minMember, "
-            f"or give its pods the annotation {MIN_MEMBER}"
-        )
+        return f"{name}: {_why_no_minimum(group)}"
 
     # ---- inside ----------------------------------------------------------------------------------
 
@@ -303,6 +293,19 @@ class PodGroupTracker:
             )
             for part in parts
         )
+
+
+def _why_no_minimum(group: PodGroupState) -> str:
+    wrong = next((ask for ask in group.requested_minimums if ask and not _is_number(ask)), None)
+    if wrong is not None:
+        return (
+            f"annotation {MIN_MEMBER} is {wrong[:_MAX_SHOWN_CHARACTERS]!r}; write a whole number, "
+            f'as in {MIN_MEMBER}: "3"'
+        )
+    return (
+        f"nothing says how many members it takes; create the PodGroup {group.name} ({API}) with "
+        f"spec.minMember, or give its pods the annotation {MIN_MEMBER}"
+    )
 
 
 def _bump(counter: Counter[str], what: str, by: int) -> None:

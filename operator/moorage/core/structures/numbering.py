@@ -31,16 +31,10 @@ class Numbering(Generic[T]):
     def swap(self, old: int, value: T) -> int:
         """One use of the number ``old`` less, one of this value more; the value's number."""
         number = self._number_of.get(value)
-        if number is not None and number == old:
+        if number == old:
             return old
         if number is None:
-            number = self._free.pop() if self._free else len(self.values)
-            if number == len(self.values):
-                self.values.append(value)
-                self._uses.append(0)
-            self.values[number] = value
-            self._number_of[value] = number
-            self.version += 1
+            number = self._give_number(value)
         self._uses[number] += 1
         self._uses[old] -= 1
         if not self._uses[old] and old:
@@ -48,4 +42,15 @@ class Numbering(Generic[T]):
             self.values[old] = self.values[0]
             self._free.append(old)
             self.version += 1
+        return number
+
+    def _give_number(self, value: T) -> int:
+        """A free number, else a new one."""
+        number = self._free.pop() if self._free else len(self.values)
+        if number == len(self.values):
+            self.values.append(value)
+            self._uses.append(0)
+        self.values[number] = value
+        self._number_of[value] = number
+        self.version += 1
         return number

@@ -125,15 +125,7 @@ class SparseAmounts:
             else:
                 self._vacate(row, name, place)
         elif amount:
-            found = self._names.get(name) or _Name()
-            found.rows, found.amounts = (
-                grown(found.rows, found.size + 2),
-                grown(found.amounts, found.size + 2),
-            )
-            found.rows[found.size], found.amounts[which, found.size] = row, sign * amount
-            self._names[name] = found
-            self._places.setdefault(row, {})[name] = found.size
-            found.size += 1
+            self._occupy(row, name, which, sign * amount)
 
     def charge_lump(self, row: int, lump: Mapping[str, int], sign: int) -> None:
         """Add (``sign`` 1) or take away (-1) what is taken of all these names."""
@@ -189,15 +181,23 @@ class SparseAmounts:
         places[found.rows[: found.size]] = np.arange(found.size)
         return places[rows]
 
+    def _occupy(self, row: int, name: str, which: int, amount: int) -> None:
+        """Put a row's entry in, after all others."""
+        found = self._names.get(name) or _Name()
+        found.rows = grown(found.rows, found.size + 2)
+        found.amounts = grown(found.amounts, found.size + 2)
+        found.rows[found.size], found.amounts[which, found.size] = row, amount
+        self._names[name] = found
+        self._places.setdefault(row, {})[name] = found.size
+        found.size += 1
+
     def _vacate(self, row: int, name: str, place: int) -> None:
         """Take a row's entry out; the last one takes its place."""
         found = self._names[name]
         last = found.size - 1
         if 4 * found.size < found.rows.size:
-            found.rows, found.amounts = (
-                found.rows[: 2 * found.size].copy(),
-                found.amounts[:, : 2 * found.size].copy(),
-            )
+            found.rows = found.rows[: 2 * found.size].copy()
+            found.amounts = found.amounts[:, : 2 * found.size].copy()
         moved = int(found.rows[last])
         found.rows[place], found.amounts[:, place] = moved, found.amounts[:, last]
         found.amounts[:, last] = 0

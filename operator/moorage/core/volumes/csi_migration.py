@@ -7,12 +7,7 @@ from typing import NamedTuple
 
 from moorage.core.objects.meta import Labels
 from moorage.core.objects.pods import (
-    AWSElasticBlockStore,
-    AzureDisk,
-    Cinder,
-    GCEPersistentDisk,
     Pod,
-    PortworxVolume,
     Volume,
 )
 from moorage.core.objects.storage import (
@@ -93,25 +88,17 @@ def _in_tree(source: Volume | PersistentVolumeSpec, zones: tuple[str, ...] = ())
     """The in-tree plugin of a volume and the handle that its successor knows it by; ("", "") or no
     handle where there is none.
     """
-    match (
-        source.gce_persistent_disk,
-        source.aws_elastic_block_store,
-        source.azure_disk,
-        source.cinder,
-        source.portworx_volume,
-    ):
-        case GCEPersistentDisk() as gce, _, _, _, _:
-            return "kubernetes.io/gce-pd", _gce_handle(gce.pd_name, zones)
-        case _, AWSElasticBlockStore() as ebs, _, _, _:
-            return "kubernetes.io/aws-ebs", _ebs_handle(ebs.volume_id)
-        case _, _, AzureDisk() as azure, _, _:
-            return "kubernetes.io/azure-disk", azure.disk_uri if (
-                azure.kind or "managed"
-            ).lower() == "managed" else ""
-        case _, _, _, Cinder() as cinder, _:
-            return "kubernetes.io/cinder", cinder.volume_id
-        case _, _, _, _, PortworxVolume() as portworx:
-            return "kubernetes.io/portworx-volume", portworx.volume_id
+    if (gce := source.gce_persistent_disk) is not None:
+        return "kubernetes.io/gce-pd", _gce_handle(gce.pd_name, zones)
+    if (ebs := source.aws_elastic_block_store) is not None:
+        return "kubernetes.io/aws-ebs", _ebs_handle(ebs.volume_id)
+    if (azure := source.azure_disk) is not None:
+        is_managed = (azure.kind or "managed").lower() == "managed"
+        return "kubernetes.io/azure-disk", azure.disk_uri if is_managed else ""
+    if (cinder := source.cinder) is not None:
+        return "kubernetes.io/cinder", cinder.volume_id
+    if (portworx := source.portworx_volume) is not None:
+        return "kubernetes.io/portworx-volume", portworx.volume_id
     return "", ""
 
 

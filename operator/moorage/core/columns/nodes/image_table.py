@@ -51,9 +51,7 @@ class ImageTable:
     def put(self, row: int, node: str, images: tuple[ContainerImage, ...]) -> bool:
         """Write which images a node holds on its row; whether they differ."""
         told = ((name, image.size_bytes) for image in images for name in image.names or ())
-        new: dict[str, int] = {
-            canonical(name): size for name, size in itertools.islice(told, MAX_NAMES)
-        }
+        new = {canonical(name): size for name, size in itertools.islice(told, MAX_NAMES)}
         old = self._images.get(row, {})
         if old == new:
             return False

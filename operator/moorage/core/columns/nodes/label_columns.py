@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from kubefacts.labels import integer
 from moorage.core.objects.meta import Labels
+from moorage.core.structures.all_or_none import all_or_none
 from moorage.core.structures.growing import grown
 from moorage.core.structures.numbering import Numbering
 
@@ -94,21 +95,12 @@ class LabelTable:
 
     def put(self, row: int, labels: Labels) -> bool:
         """Write a row's labels; whether they differ from what was there."""
-        if row >= len(self._labels):
-            for column in (self._empty, *self._columns.values()):
-                column.put(row, None)
-            self._labels += [{}] * (row + 1 - len(self._labels))
+        self._reserve(row + 1)
         old = self._labels[row]
         if old == labels:
             return False
         differing = [key for key in self._columns if old.get(key) != labels.get(key)]
-        try:
-            for key in differing:
-                self._columns[key].put(row, labels.get(key))
-        except BaseException:
-            for key in differing:
-                self._columns[key].put(row, old.get(key))
-            raise
+        all_or_none(1, *((self._swap, row, key, old, labels) for key in differing))
         self._labels[row] = labels
         for key in labels:
             self._nodes_with[key] = self._nodes_with.get(key, 0) + 1
@@ -118,3 +110,13 @@ class LabelTable:
                 del self._nodes_with[key]
                 self._columns.pop(key, None)
         return True
+
+    def _reserve(self, rows: int) -> None:
+        """Make room for so many rows."""
+        if rows > len(self._labels):
+            for column in (self._empty, *self._columns.values()):
+                column.put(rows - 1, None)
+            self._labels += [{}] * (rows - len(self._labels))
+
+    def _swap(self, row: int, key: str, old: Labels, new: Labels, sign: int) -> None:
+        self._columns[key].put(row, (new if sign > 0 else old).get(key))

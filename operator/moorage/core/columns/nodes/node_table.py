@@ -42,7 +42,7 @@ from moorage.core.columns.nodes.image_table import ImageTable
 from moorage.core.columns.nodes.label_columns import LabelTable
 from moorage.core.columns.nodes.port_table import PortTable
 from moorage.core.columns.nodes.zones import NodeOrder
-from moorage.core.objects.nodes import Node, Taint
+from moorage.core.objects.nodes import Node, NodeSpec, Taint
 from moorage.core.pods.requests import BASIC, CPU, MEMORY, PODS, Requests, allocatable_amounts
 from moorage.core.structures.all_or_none import all_or_none
 from moorage.core.structures.growing import grown
@@ -151,14 +151,13 @@ class NodeTable:
         """
         row = self.row_of[name]
         node = self.nodes[row]
-        for log in self.logs:
-            log.add(row)
+        self._mark_all_changed(row)
         try:
             self.order.remove(name)
             self.labels.put(row, {})
             self.images.put(row, name, ())
             self._put_amounts(row, {})
-            self._put_taints(row, (), unschedulable=False)
+            self._put_taints(row, NodeSpec())
         except BaseException:
             if node is not None:
                 self._write(row, node, node, allocatable_amounts(node))
@@ -233,8 +232,7 @@ class NodeTable:
         row = self._free[-1] if self._free else self.rows
         digest = hashlib.blake2b(name.encode(), digest_size=8).digest()
         self._reserve(row + 1)
-        for log in self.logs:
-            log.add(row)
+        self._mark_all_changed(row)
         if self._free:
             self._free.pop()
         else:
@@ -248,26 +246,26 @@ class NodeTable:
         self._tie_break[row] = int.from_bytes(digest, "little")
         return row
 
+    def _mark_all_changed(self, row: int) -> None:
+        for log in self.logs:
+            log.add(row)
+
     def _write(self, row: int, old: Node | None, node: Node, amounts: Mapping[str, int]) -> None:
         """Write all that a node says, where it differs from what is there."""
         self.order.put(node)
-        if self._put_amounts(row, amounts):
-            self.logs[Aspect.RESOURCES].add(row)
-            self.logs[Aspect.ALLOCATABLE].add(row)
-        if self._put_taints(
-            row, node.spec.taints or (), unschedulable=bool(node.spec.unschedulable)
-        ):
-            self.logs[Aspect.TAINTS].add(row)
-        if self.labels.put(row, node.metadata.labels or {}):
-            self.logs[Aspect.LABELS].add(row)
-        if self.images.put(row, node.metadata.name, node.status.images or ()):
-            self.logs[Aspect.IMAGES].add(row)
-        if old is None or (old.status.declared_features or ()) != (
-            node.status.declared_features or ()
-        ):
-            self.logs[Aspect.FEATURES].add(row)
-        if old is None or _visible(old) != _visible(node):
-            self.logs[Aspect.OBJECT].add(row)
+        amounts_differ = self._put_amounts(row, amounts)
+        differing = {
+            Aspect.RESOURCES: amounts_differ,
+            Aspect.ALLOCATABLE: amounts_differ,
+            Aspect.TAINTS: self._put_taints(row, node.spec),
+            Aspect.LABELS: self.labels.put(row, node.metadata.labels or {}),
+            Aspect.IMAGES: self.images.put(row, node.metadata.name, node.status.images or ()),
+            Aspect.FEATURES: old is None or _features(old) != _features(node),
+            Aspect.OBJECT: old is None or _visible(old) != _visible(node),
+        }
+        for aspect, differs in differing.items():
+            if differs:
+                self.logs[aspect].add(row)
         self.nodes[row] = node
 
     def _put_amounts(self, row: int, amounts: Mapping[str, int]) -> bool:
@@ -276,16 +274,11 @@ class NodeTable:
         """
         basic = np.array([amounts.get(resource, 0) for resource in BASIC])
         before = self.resources.had(row)
-        others = {
-            resource: amount - before.pop(resource, 0)
-            for resource, amount in amounts.items()
-            if resource not in BASIC
-        }
-        others |= {resource: -amount for resource, amount in before.items()}
         changes = [
-            (self.resources.charge, row, resource, HAS, amount)
-            for resource, amount in others.items()
-            if amount
+            (self.resources.charge, row, resource, HAS, more)
+            for resource in {**amounts, **before}
+            if (more := amounts.get(resource, 0) - before.get(resource, 0))
+            and resource not in BASIC
         ]
         all_or_none(1, *changes)
         column = self._allocatable[:, row]
@@ -293,8 +286,9 @@ class NodeTable:
         column[:] = basic
         return differs
 
-    def _put_taints(self, row: int, taints: tuple[Taint, ...], *, unschedulable: bool) -> bool:
+    def _put_taints(self, row: int, spec: NodeSpec) -> bool:
         """Write taints where they differ; whether they do."""
+        taints, unschedulable = spec.taints or (), bool(spec.unschedulable)
         before = int(self._taint_set[row])
         differs = (
             self._taints.values[before] != taints or bool(self._unschedulable[row]) != unschedulable
@@ -345,6 +339,10 @@ class NodeTable:
         self.unschedulable = _read_only(self._unschedulable)
         self.taint_set = _read_only(self._taint_set)
         self.tie_break = _read_only(self._tie_break)
+
+
+def _features(node: Node) -> tuple[str, ...]:
+    return node.status.declared_features or ()
 
 
 def _visible(node: Node) -> tuple[object, ...]:
