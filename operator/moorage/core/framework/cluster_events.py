@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import functools
 from collections.abc import Callable, Hashable, Iterable
 
 from kubefacts.labels import Selector
@@ -164,3 +165,7 @@ class ClusterEventWithHint:
             )
         )
         return mine and event.action in self.actions
+
+
+shared_hint = functools.partial(ClusterEventWithHint, shared_by_signature=True)
+"""A registration whose hint is asked once for all waiting pods of a signature."""

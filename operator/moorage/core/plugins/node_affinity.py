@@ -27,6 +27,7 @@ from moorage.core.framework.cluster_events import (
     ClusterEvent,
     ClusterEventWithHint,
     EventResource,
+    shared_hint,
 )
 from moorage.core.framework.interfaces import (
     Codes,
@@ -215,11 +216,8 @@ class NodeAffinityPlugin:
     def events_to_register(self) -> tuple[ClusterEventWithHint, ...]:
         """A node that is new or has other labels; the hint needs the arguments."""
         return (
-            ClusterEventWithHint(
-                EventResource.NODE,
-                ActionType.ADD | ActionType.UPDATE_NODE_LABEL,
-                self._matches_now,
-                shared_by_signature=True,
+            shared_hint(
+                EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL, self._matches_now
             ),
         )
 

@@ -21,6 +21,7 @@ from moorage.core.framework.cluster_events import (
     ClusterEvent,
     ClusterEventWithHint,
     EventResource,
+    shared_hint,
 )
 from moorage.core.framework.interfaces import Codes, PreFilterResult
 from moorage.core.framework.status import SKIP, SUCCESS, Code, Reason, Why
@@ -74,15 +75,12 @@ class NodeDeclaredFeatures:
     reasons: ClassVar[tuple[Reason, ...]] = (NOT_DECLARED,)
     reads: ClassVar[frozenset[Aspect]] = frozenset({Aspect.FEATURES})
     events_to_register: ClassVar[tuple[ClusterEventWithHint, ...]] = (
-        ClusterEventWithHint(
+        shared_hint(
             EventResource.NODE,
             ActionType.ADD | ActionType.UPDATE_NODE_DECLARED_FEATURE,
             _declares_anew,
-            shared_by_signature=True,
         ),
-        ClusterEventWithHint(
-            EventResource.POD, ActionType.UPDATE, _needs_something_else, shared_by_signature=True
-        ),
+        shared_hint(EventResource.POD, ActionType.UPDATE, _needs_something_else),
     )
 
     def hint_signature(self, pod: Pod) -> Hashable:

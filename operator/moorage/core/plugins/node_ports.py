@@ -20,6 +20,7 @@ from moorage.core.framework.cluster_events import (
     ClusterEvent,
     ClusterEventWithHint,
     EventResource,
+    shared_hint,
 )
 from moorage.core.framework.interfaces import Codes, PreFilterResult
 from moorage.core.framework.status import SKIP, SUCCESS, Code, Reason
@@ -52,9 +53,7 @@ class NodePorts:
     reasons: ClassVar[tuple[Reason, ...]] = (PORT_TAKEN,)
     reads: ClassVar[frozenset[Aspect]] = frozenset({Aspect.PORTS})
     events_to_register: ClassVar[tuple[ClusterEventWithHint, ...]] = (
-        ClusterEventWithHint(
-            EventResource.POD, ActionType.DELETE, _frees_a_port, shared_by_signature=True
-        ),
+        shared_hint(EventResource.POD, ActionType.DELETE, _frees_a_port),
         ClusterEventWithHint(EventResource.NODE, ActionType.ADD),
     )
 

@@ -20,6 +20,7 @@ from moorage.core.framework.cluster_events import (
     ClusterEvent,
     ClusterEventWithHint,
     EventResource,
+    shared_hint,
 )
 from moorage.core.framework.interfaces import Codes
 from moorage.core.framework.status import Code, Reason
@@ -63,18 +64,10 @@ class NodeUnschedulable:
     reasons: ClassVar[tuple[Reason, ...]] = (CORDONED,)
     reads: ClassVar[frozenset[Aspect]] = frozenset({Aspect.TAINTS})
     events_to_register: ClassVar[tuple[ClusterEventWithHint, ...]] = (
-        ClusterEventWithHint(
-            EventResource.NODE,
-            ActionType.ADD | ActionType.UPDATE_NODE_TAINT,
-            _is_uncordoned,
-            shared_by_signature=True,
+        shared_hint(
+            EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_TAINT, _is_uncordoned
         ),
-        ClusterEventWithHint(
-            EventResource.POD,
-            ActionType.UPDATE_POD_TOLERATION,
-            _tolerates_now,
-            shared_by_signature=True,
-        ),
+        shared_hint(EventResource.POD, ActionType.UPDATE_POD_TOLERATION, _tolerates_now),
     )
 
     def hint_signature(self, pod: Pod) -> Hashable:

@@ -23,6 +23,7 @@ from moorage.core.framework.cluster_events import (
     ClusterEvent,
     ClusterEventWithHint,
     EventResource,
+    shared_hint,
 )
 from moorage.core.framework.interfaces import Codes, PreFilterResult
 from moorage.core.framework.status import SKIP, SUCCESS, Code, Reason, Why
@@ -139,31 +140,17 @@ class NodeVolumeLimits:
     )
     events_to_register: ClassVar[tuple[ClusterEventWithHint, ...]] = (
         ClusterEventWithHint(EventResource.CSI_NODE, ActionType.ADD | ActionType.DELETE),
-        ClusterEventWithHint(
-            EventResource.CSI_NODE, ActionType.UPDATE, _has_more, shared_by_signature=True
-        ),
-        ClusterEventWithHint(
-            EventResource.POD, ActionType.DELETE, _frees, shared_by_signature=True
-        ),
-        ClusterEventWithHint(
-            EventResource.ASSIGNED_POD, ActionType.ADD, _brings_a_volume, shared_by_signature=True
-        ),
-        ClusterEventWithHint(
-            EventResource.PERSISTENT_VOLUME_CLAIM,
-            ActionType.ADD | ActionType.UPDATE,
-            _is_used,
-            shared_by_signature=True,
+        shared_hint(EventResource.CSI_NODE, ActionType.UPDATE, _has_more),
+        shared_hint(EventResource.POD, ActionType.DELETE, _frees),
+        shared_hint(EventResource.ASSIGNED_POD, ActionType.ADD, _brings_a_volume),
+        shared_hint(
+            EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD | ActionType.UPDATE, _is_used
         ),
         # Of what is gone nobody knows any more which driver it counts for.
         ClusterEventWithHint(EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.DELETE),
         ClusterEventWithHint(EventResource.PERSISTENT_VOLUME, ActionType.DELETE),
         ClusterEventWithHint(EventResource.STORAGE_CLASS, ActionType.DELETE),
-        ClusterEventWithHint(
-            EventResource.VOLUME_ATTACHMENT,
-            ActionType.DELETE,
-            _is_detached,
-            shared_by_signature=True,
-        ),
+        shared_hint(EventResource.VOLUME_ATTACHMENT, ActionType.DELETE, _is_detached),
     )
 
     def hint_signature(self, pod: Pod) -> Hashable:

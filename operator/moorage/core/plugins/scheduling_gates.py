@@ -17,6 +17,7 @@ from moorage.core.framework.cluster_events import (
     ClusterEvent,
     ClusterEventWithHint,
     EventResource,
+    shared_hint,
 )
 from moorage.core.framework.status import SUCCESS, Code, Reason, Status
 from moorage.core.objects.pods import Pod
@@ -39,11 +40,8 @@ class SchedulingGates:
     name: ClassVar[str] = NAME
     reasons: ClassVar[tuple[Reason, ...]] = (GATED,)
     events_to_register: ClassVar[tuple[ClusterEventWithHint, ...]] = (
-        ClusterEventWithHint(
-            EventResource.POD,
-            ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED,
-            _is_about,
-            shared_by_signature=True,
+        shared_hint(
+            EventResource.POD, ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED, _is_about
         ),
     )
 

@@ -20,6 +20,7 @@ from moorage.core.framework.cluster_events import (
     ClusterEvent,
     ClusterEventWithHint,
     EventResource,
+    shared_hint,
 )
 from moorage.core.framework.interfaces import (
     Codes,
@@ -65,15 +66,8 @@ class TaintToleration:
     reasons: ClassVar[tuple[Reason, ...]] = (TAINTED,)
     reads: ClassVar[frozenset[Aspect]] = frozenset({Aspect.TAINTS})
     events_to_register: ClassVar[tuple[ClusterEventWithHint, ...]] = (
-        ClusterEventWithHint(
-            EventResource.NODE,
-            ActionType.ADD | ActionType.UPDATE_NODE_TAINT,
-            _lets_in,
-            shared_by_signature=True,
-        ),
-        ClusterEventWithHint(
-            EventResource.POD, ActionType.UPDATE_POD_TOLERATION, _is_about, shared_by_signature=True
-        ),
+        shared_hint(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_TAINT, _lets_in),
+        shared_hint(EventResource.POD, ActionType.UPDATE_POD_TOLERATION, _is_about),
     )
 
     def hint_signature(self, pod: Pod) -> Hashable:

@@ -21,6 +21,7 @@ from moorage.core.framework.cluster_events import (
     ClusterEvent,
     ClusterEventWithHint,
     EventResource,
+    shared_hint,
 )
 from moorage.core.framework.interfaces import Codes, PreFilterResult
 from moorage.core.framework.status import SKIP, SUCCESS, Code, Reason, Why, rejected_for
@@ -93,16 +94,9 @@ class VolumeRestrictions:
     reads: ClassVar[frozenset[Aspect]] = frozenset({Aspect.VOLUMES})
     required_kinds: ClassVar[frozenset[type[HasMetadata]]] = frozenset({PersistentVolumeClaim})
     events_to_register: ClassVar[tuple[ClusterEventWithHint, ...]] = (
-        ClusterEventWithHint(
-            EventResource.POD, ActionType.DELETE, _frees, shared_by_signature=True
-        ),
+        shared_hint(EventResource.POD, ActionType.DELETE, _frees),
         ClusterEventWithHint(EventResource.NODE, ActionType.ADD | ActionType.DELETE),
-        ClusterEventWithHint(
-            EventResource.PERSISTENT_VOLUME_CLAIM,
-            ActionType.ADD,
-            _is_used,
-            shared_by_signature=True,
-        ),
+        shared_hint(EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD, _is_used),
     )
 
     def hint_signature(self, pod: Pod) -> Hashable:

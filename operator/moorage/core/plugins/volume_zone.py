@@ -24,6 +24,7 @@ from moorage.core.framework.cluster_events import (
     ClusterEvent,
     ClusterEventWithHint,
     EventResource,
+    shared_hint,
 )
 from moorage.core.framework.interfaces import Codes, PreFilterResult
 from moorage.core.framework.status import SKIP, SUCCESS, Code, Reason, Why, rejected_for
@@ -140,21 +141,13 @@ class VolumeZone:
         {PersistentVolume, PersistentVolumeClaim, StorageClass}
     )
     events_to_register: ClassVar[tuple[ClusterEventWithHint, ...]] = (
-        ClusterEventWithHint(
-            EventResource.STORAGE_CLASS, ActionType.ADD, _waits, shared_by_signature=True
-        ),
+        shared_hint(EventResource.STORAGE_CLASS, ActionType.ADD, _waits),
         ClusterEventWithHint(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL),
-        ClusterEventWithHint(
-            EventResource.PERSISTENT_VOLUME_CLAIM,
-            ActionType.ADD | ActionType.UPDATE,
-            _is_used,
-            shared_by_signature=True,
+        shared_hint(
+            EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD | ActionType.UPDATE, _is_used
         ),
-        ClusterEventWithHint(
-            EventResource.PERSISTENT_VOLUME,
-            ActionType.ADD | ActionType.UPDATE,
-            _is_elsewhere,
-            shared_by_signature=True,
+        shared_hint(
+            EventResource.PERSISTENT_VOLUME, ActionType.ADD | ActionType.UPDATE, _is_elsewhere
         ),
     )
 

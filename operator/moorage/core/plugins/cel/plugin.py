@@ -28,6 +28,7 @@ from moorage.core.framework.cluster_events import (
     ClusterEvent,
     ClusterEventWithHint,
     EventResource,
+    shared_hint,
 )
 from moorage.core.framework.interfaces import (
     MAX_NODE_SCORE,
@@ -77,9 +78,7 @@ class CEL:
 
     @property
     def events_to_register(self) -> tuple[ClusterEventWithHint, ...]:
-        """Nodes that come or change, pods that leave, the pod itself; the hints need the
-        arguments.
-        """
+        """Nodes that come or change, pods that leave, the pod itself."""
         aspects = (
             ActionType.UPDATE_NODE_ALLOCATABLE
             | ActionType.UPDATE_NODE_LABEL
@@ -87,23 +86,12 @@ class CEL:
             | ActionType.UPDATE_NODE_ANNOTATION
         )
         return (
-            ClusterEventWithHint(
-                EventResource.NODE,
-                ActionType.ADD | aspects,
-                self._is_true_now,
-                shared_by_signature=True,
-            ),
-            ClusterEventWithHint(
-                EventResource.POD,
-                ActionType.UPDATE,
-                self._is_seen_otherwise,
-                shared_by_signature=True,
-            ),
-            ClusterEventWithHint(
+            shared_hint(EventResource.NODE, ActionType.ADD | aspects, self._is_true_now),
+            shared_hint(EventResource.POD, ActionType.UPDATE, self._is_seen_otherwise),
+            shared_hint(
                 EventResource.ASSIGNED_POD,
                 ActionType.DELETE | ActionType.UPDATE_POD_SCALE_DOWN,
                 self._frees_room,
-                shared_by_signature=True,
             ),
         )
 

@@ -33,6 +33,7 @@ from moorage.core.framework.cluster_events import (
     ClusterEvent,
     ClusterEventWithHint,
     EventResource,
+    shared_hint,
 )
 from moorage.core.framework.post_filter_contract import FailedAttempt, PostFilterResult, Victims
 from moorage.core.framework.status import SUCCESS, Code, Reason, Status, fit_error_message
@@ -131,12 +132,9 @@ def _known(budget: PodDisruptionBudget) -> bool:
     return budget.status.observed_generation >= (budget.metadata.generation or 0)
 
 
-_GONE = ClusterEventWithHint(EventResource.POD, ActionType.DELETE, _never, shared_by_signature=True)
-_BUDGET = ClusterEventWithHint(
-    EventResource.POD_DISRUPTION_BUDGET,
-    ActionType.UPDATE | ActionType.DELETE,
-    _lets_go,
-    shared_by_signature=True,
+_GONE = shared_hint(EventResource.POD, ActionType.DELETE, _never)
+_BUDGET = shared_hint(
+    EventResource.POD_DISRUPTION_BUDGET, ActionType.UPDATE | ActionType.DELETE, _lets_go
 )
 
 

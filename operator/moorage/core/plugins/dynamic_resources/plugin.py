@@ -32,7 +32,12 @@ from moorage.core.devices.allocator import AllocationTimeout
 from moorage.core.devices.ledger import DeviceLedger
 from moorage.core.devices.pod_claims import ClaimError, can_be_deallocated
 from moorage.core.devices.pools import AllocationError
-from moorage.core.framework.cluster_events import ActionType, ClusterEventWithHint, EventResource
+from moorage.core.framework.cluster_events import (
+    ActionType,
+    ClusterEventWithHint,
+    EventResource,
+    shared_hint,
+)
 from moorage.core.framework.evaluation.far_nominations import with_nominated_pods
 from moorage.core.framework.interfaces import (
     Codes,
@@ -119,23 +124,14 @@ class DynamicResources:
             EventResource.NODE,
             ActionType.ADD | ActionType.UPDATE_NODE_LABEL | ActionType.UPDATE_NODE_ALLOCATABLE,
         ),
-        ClusterEventWithHint(
+        shared_hint(
             EventResource.RESOURCE_CLAIM,
             ActionType.ADD | ActionType.UPDATE | ActionType.DELETE,
             claim_helps,
-            shared_by_signature=True,
         ),
-        ClusterEventWithHint(
-            EventResource.ASSIGNED_POD,
-            ActionType.DELETE,
-            was_to_have_devices,
-            shared_by_signature=True,
-        ),
-        ClusterEventWithHint(
-            EventResource.POD,
-            ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM,
-            claims_are_there,
-            shared_by_signature=True,
+        shared_hint(EventResource.ASSIGNED_POD, ActionType.DELETE, was_to_have_devices),
+        shared_hint(
+            EventResource.POD, ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM, claims_are_there
         ),
         ClusterEventWithHint(
             EventResource.DEVICE_CLASS, ActionType.ADD | ActionType.UPDATE | ActionType.DELETE

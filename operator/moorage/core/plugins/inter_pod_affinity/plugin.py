@@ -33,6 +33,7 @@ from moorage.core.framework.cluster_events import (
     ClusterEvent,
     ClusterEventWithHint,
     EventResource,
+    shared_hint,
 )
 from moorage.core.framework.interfaces import MAX_NODE_SCORE, Codes, PreFilterResult, Scores
 from moorage.core.framework.status import SKIP, SUCCESS, Code, Reason, Status
@@ -134,31 +135,20 @@ class InterPodAffinity:
 
     @property
     def events_to_register(self) -> tuple[ClusterEventWithHint, ...]:
-        """Pods and namespaces that come, go or change labels, nodes that are new or do; the hint on
-        pods needs the arguments.
-        """
+        """Pods and namespaces that come, go or change labels, nodes that are new or do."""
         return (
-            ClusterEventWithHint(
+            shared_hint(
                 EventResource.POD,
                 ActionType.ADD | ActionType.UPDATE_POD_LABEL | ActionType.DELETE,
                 self._pod_frees,
-                True,
-                awaited_labels,
-                repelled_labels,
+                pod_selectors=awaited_labels,
+                event_selectors=repelled_labels,
             ),
-            ClusterEventWithHint(
-                EventResource.NODE,
-                ActionType.ADD | ActionType.UPDATE_NODE_LABEL,
-                node_frees,
-                shared_by_signature=True,
+            shared_hint(
+                EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL, node_frees
             ),
             ClusterEventWithHint(EventResource.NODE, ActionType.DELETE),
-            ClusterEventWithHint(
-                EventResource.NAMESPACE,
-                ActionType.ADD | ActionType.UPDATE | ActionType.DELETE,
-                namespace_frees,
-                shared_by_signature=True,
-            ),
+            shared_hint(EventResource.NAMESPACE, ActionType.ALL, namespace_frees),
         )
 
     def hint_signature(self, pod: Pod) -> Hashable:

@@ -23,6 +23,7 @@ from moorage.core.framework.cluster_events import (
     ClusterEvent,
     ClusterEventWithHint,
     EventResource,
+    shared_hint,
 )
 from moorage.core.framework.interfaces import MAX_NODE_SCORE, Codes, PreFilterResult, Scores
 from moorage.core.framework.status import SUCCESS, Code, Reason, error_status
@@ -138,27 +139,20 @@ class NodeResourcesFit:
 
     @property
     def events_to_register(self) -> tuple[ClusterEventWithHint, ...]:
-        """Pods that leave or take less, nodes that are new or have more, classes of devices; two
-        hints need the arguments.
-        """
+        """Pods that leave or take less, nodes that are new or have more, classes of devices."""
         return (
-            ClusterEventWithHint(
+            shared_hint(
                 EventResource.POD,
                 ActionType.DELETE | ActionType.UPDATE_POD_SCALE_DOWN,
                 self._frees_resources,
-                shared_by_signature=True,
             ),
-            ClusterEventWithHint(
+            shared_hint(
                 EventResource.NODE,
                 ActionType.ADD | ActionType.UPDATE_NODE_ALLOCATABLE,
                 self._makes_room,
-                shared_by_signature=True,
             ),
-            ClusterEventWithHint(
-                EventResource.DEVICE_CLASS,
-                ActionType.ADD | ActionType.UPDATE,
-                _names_resource,
-                shared_by_signature=True,
+            shared_hint(
+                EventResource.DEVICE_CLASS, ActionType.ADD | ActionType.UPDATE, _names_resource
             ),
         )
 

@@ -27,6 +27,7 @@ from moorage.core.framework.cluster_events import (
     ClusterEvent,
     ClusterEventWithHint,
     EventResource,
+    shared_hint,
 )
 from moorage.core.framework.interfaces import Codes, NodeScores, PreFilterResult
 from moorage.core.framework.status import SKIP, SUCCESS, Code, Reason, error_status
@@ -80,6 +81,15 @@ _REASONS = {filtering.NO_DOMAIN: NO_DOMAIN, filtering.TOO_UNEVEN: TOO_UNEVEN}
 _encode = msgspec.msgpack.Encoder().encode
 
 
+_POD_ACTIONS = (
+    ActionType.ADD
+    | ActionType.UPDATE_POD_LABEL
+    | ActionType.UPDATE_POD_TOLERATION
+    | ActionType.DELETE
+)
+_NODE_ACTIONS = (
+    ActionType.ADD | ActionType.DELETE | ActionType.UPDATE_NODE_LABEL | ActionType.UPDATE_NODE_TAINT
+)
 _OWNERS = (
     EventResource.SERVICE,
     EventResource.REPLICATION_CONTROLLER,
@@ -127,33 +137,13 @@ class PodTopologySpread:
         """Pods and nodes that come, go or change; and whose pods they are, where that decides how
         they spread by default.
         """
-        pods = (
-            ActionType.ADD
-            | ActionType.UPDATE_POD_LABEL
-            | ActionType.UPDATE_POD_TOLERATION
-            | ActionType.DELETE
-        )
-        nodes = (
-            ActionType.ADD
-            | ActionType.DELETE
-            | ActionType.UPDATE_NODE_LABEL
-            | ActionType.UPDATE_NODE_TAINT
-        )
         return (
-            ClusterEventWithHint(
-                EventResource.POD,
-                pods,
-                self._pod_frees,
-                shared_by_signature=True,
-                pod_selectors=self._listens,
+            shared_hint(
+                EventResource.POD, _POD_ACTIONS, self._pod_frees, pod_selectors=self._listens
             ),
-            ClusterEventWithHint(
-                EventResource.NODE, nodes, self._node_frees, shared_by_signature=True
-            ),
+            shared_hint(EventResource.NODE, _NODE_ACTIONS, self._node_frees),
             *(
-                ClusterEventWithHint(
-                    owner, ActionType.ALL, _selects_otherwise, shared_by_signature=True
-                )
+                shared_hint(owner, ActionType.ALL, _selects_otherwise)
                 for owner in (_OWNERS if default_constraints(self.args, HARD) else ())
             ),
         )

@@ -24,7 +24,12 @@ from moorage.core.columns.change_log import Versioned
 from moorage.core.columns.nodes.node_table import Aspect, Rows
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.framework.arguments import ARGUMENTS, Violation
-from moorage.core.framework.cluster_events import ActionType, ClusterEventWithHint, EventResource
+from moorage.core.framework.cluster_events import (
+    ActionType,
+    ClusterEventWithHint,
+    EventResource,
+    shared_hint,
+)
 from moorage.core.framework.evaluation.far_nominations import with_nominated_pods
 from moorage.core.framework.interfaces import Codes, PreFilterResult, ReserveResult, Scores
 from moorage.core.framework.status import SKIP, SUCCESS, Code, Reason, Why, error_status
@@ -148,43 +153,17 @@ class VolumeBinding:
         }
     )
     events_to_register: ClassVar[tuple[ClusterEventWithHint, ...]] = (
-        ClusterEventWithHint(
-            EventResource.STORAGE_CLASS,
-            ActionType.ADD | ActionType.UPDATE,
-            allows_more,
-            shared_by_signature=True,
-        ),
-        ClusterEventWithHint(
-            EventResource.PERSISTENT_VOLUME_CLAIM,
-            ActionType.ADD | ActionType.UPDATE,
-            is_used,
-            shared_by_signature=True,
+        shared_hint(EventResource.STORAGE_CLASS, ActionType.ADD | ActionType.UPDATE, allows_more),
+        shared_hint(
+            EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD | ActionType.UPDATE, is_used
         ),
         ClusterEventWithHint(EventResource.PERSISTENT_VOLUME, ActionType.ADD | ActionType.UPDATE),
-        ClusterEventWithHint(
-            EventResource.ASSIGNED_POD,
-            ActionType.DELETE,
-            was_to_have_volumes,
-            shared_by_signature=True,
-        ),
+        shared_hint(EventResource.ASSIGNED_POD, ActionType.DELETE, was_to_have_volumes),
         ClusterEventWithHint(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL),
-        ClusterEventWithHint(
-            EventResource.CSI_NODE,
-            ActionType.ADD | ActionType.UPDATE,
-            is_migrated,
-            shared_by_signature=True,
-        ),
-        ClusterEventWithHint(
-            EventResource.CSI_DRIVER,
-            ActionType.UPDATE | ActionType.DELETE,
-            asks_no_more,
-            shared_by_signature=True,
-        ),
-        ClusterEventWithHint(
-            EventResource.CSI_STORAGE_CAPACITY,
-            ActionType.ADD | ActionType.UPDATE,
-            has_grown,
-            shared_by_signature=True,
+        shared_hint(EventResource.CSI_NODE, ActionType.ADD | ActionType.UPDATE, is_migrated),
+        shared_hint(EventResource.CSI_DRIVER, ActionType.UPDATE | ActionType.DELETE, asks_no_more),
+        shared_hint(
+            EventResource.CSI_STORAGE_CAPACITY, ActionType.ADD | ActionType.UPDATE, has_grown
         ),
     )
 
