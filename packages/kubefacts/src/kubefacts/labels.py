@@ -173,8 +173,8 @@ def compile_selector(
 def _faults(
     equalities: Iterable[Requirement], expressions: Iterable[RequirementLike], path: str
 ) -> Iterator[RequirementFault]:
-    for equality in equalities:
-        for fault in requirement_faults(equality, "", LABEL_OPERATORS):
+    for wanted in equalities:
+        for fault in requirement_faults(wanted, "", LABEL_OPERATORS):
             yield fault._replace(path=at(path, "matchLabels"))
     for i, expression in enumerate(expressions):
         where = at(path, f"matchExpressions[{i}]")

@@ -17,7 +17,9 @@ from fractions import Fraction
 
 NANO = 10**9
 """Nano-units in a unit."""
-MAX_NANOS = 10**50
+_DIGITS = 50
+"""Of MAX_NANOS."""
+MAX_NANOS = 10**_DIGITS
 """Nano-units beyond which an amount is taken to be just this: far more than any field can hold,
 small enough to calculate with.
 """
@@ -45,8 +47,6 @@ _UNREADABLE = (
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 )
 _UNKNOWN_SUFFIX = "unable to parse quantity's suffix"
-_DIGITS = 50
-"""Of LIMIT."""
 _MOST_DIGITS = 1100
 """Of an amount in nano-units that is written back, or calculated with as a fraction."""
 _LARGEST_EXPONENT = 999
@@ -58,8 +58,8 @@ as this.
 _EXACT = decimal.Context(
     prec=100, rounding=decimal.ROUND_UP, Emin=-10 * _MAX_EXPONENT, Emax=10 * _MAX_EXPONENT, traps=[]
 )
-"""100 digits: beyond LIMIT on the left, and far below nano on the right, where rounding up twice is
-the same as once.
+"""100 digits: beyond MAX_NANOS on the left, and far below nano on the right, where rounding up
+twice is the same as once.
 """
 
 
