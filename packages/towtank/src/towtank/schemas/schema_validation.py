@@ -10,8 +10,9 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import operator
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sized
 from typing import Any, Final
 
 from kubefacts import patterns
@@ -126,32 +127,22 @@ def _nowhere(text: str) -> StatusCause:
 Check = Callable[[Any, Any, Mapping[str, Any], str], Iterator[StatusCause]]
 
 
-def _minimum(value: Any, bound: Any, limits: Mapping[str, Any], path: str) -> Iterator[StatusCause]:
-    if _is_number(value):
-        least = _like(bound, value)
-        if limits.get("exclusiveMinimum"):
-            if value <= least:
-                yield StatusCause.invalid(
-                    path, value, f"{path} in body should be greater than {quoted(least)}"
-                )
-        elif value < least:
+def _limit(beyond: Callable[[float, float], bool], exclusive: str, words: str) -> Check:
+    """A bound for numbers; ``exclusive`` says that the bound itself is too much."""
+
+    def check(
+        value: Any, bound: Any, limits: Mapping[str, Any], path: str
+    ) -> Iterator[StatusCause]:
+        if not _is_number(value):
+            return
+        limit, strict = _like(bound, value), limits.get(exclusive)
+        if beyond(value, limit) or (strict and value == limit):
+            said = words if strict else f"{words} or equal to"
             yield StatusCause.invalid(
-                path, value, f"{path} in body should be greater than or equal to {quoted(least)}"
+                path, value, f"{path} in body should be {said} {quoted(limit)}"
             )
 
-
-def _maximum(value: Any, bound: Any, limits: Mapping[str, Any], path: str) -> Iterator[StatusCause]:
-    if _is_number(value):
-        most = _like(bound, value)
-        if limits.get("exclusiveMaximum"):
-            if value >= most:
-                yield StatusCause.invalid(
-                    path, value, f"{path} in body should be less than {quoted(most)}"
-                )
-        elif value > most:
-            yield StatusCause.invalid(
-                path, value, f"{path} in body should be less than or equal to {quoted(most)}"
-            )
+    return check
 
 
 def _like(bound: float, value: float) -> float:
@@ -191,49 +182,32 @@ def _is_whole(value: float) -> bool:
     )
 
 
-def _min_length(value: Any, bound: int, _: Mapping[str, Any], path: str) -> Iterator[StatusCause]:
-    if isinstance(value, str) and len(value) < bound:
-        yield StatusCause.invalid(
-            path, value, f"{path} in body should be at least {bound} chars long"
-        )
+def _at_least(kind: type[Sized], words: str) -> Check:
+    """Of texts the cause shows all, of lists and maps their size."""
+
+    def check(value: Any, bound: int, _: Mapping[str, Any], path: str) -> Iterator[StatusCause]:
+        if isinstance(value, kind) and len(value) < bound:
+            shown = value if isinstance(value, str) else len(value)
+            yield StatusCause.invalid(path, shown, f"{path} in body should {words.format(bound)}")
+
+    return check
 
 
-def _max_length(value: Any, bound: int, _: Mapping[str, Any], path: str) -> Iterator[StatusCause]:
-    if isinstance(value, str) and len(value) > bound:
-        yield StatusCause.too_long(path, bound)
+def _at_most(kind: type[Sized]) -> Check:
+    def check(value: Any, bound: int, _: Mapping[str, Any], path: str) -> Iterator[StatusCause]:
+        if isinstance(value, kind) and len(value) > bound:
+            yield (
+                StatusCause.too_long(path, bound)
+                if isinstance(value, str)
+                else StatusCause.too_many(path, len(value), bound)
+            )
+
+    return check
 
 
 def _pattern(value: Any, bound: str, _: Mapping[str, Any], path: str) -> Iterator[StatusCause]:
     if isinstance(value, str) and not patterns.matches(bound, value):
         yield StatusCause.invalid(path, value, f"{path} in body should match '{bound}'")
-
-
-def _min_items(value: Any, bound: int, _: Mapping[str, Any], path: str) -> Iterator[StatusCause]:
-    if isinstance(value, list) and len(value) < bound:
-        yield StatusCause.invalid(
-            path, len(value), f"{path} in body should have at least {bound} items"
-        )
-
-
-def _max_items(value: Any, bound: int, _: Mapping[str, Any], path: str) -> Iterator[StatusCause]:
-    if isinstance(value, list) and len(value) > bound:
-        yield StatusCause.too_many(path, len(value), bound)
-
-
-def _min_properties(
-    value: Any, bound: int, _: Mapping[str, Any], path: str
-) -> Iterator[StatusCause]:
-    if isinstance(value, dict) and len(value) < bound:
-        yield StatusCause.invalid(
-            path, len(value), f"{path} in body should have at least {bound} properties"
-        )
-
-
-def _max_properties(
-    value: Any, bound: int, _: Mapping[str, Any], path: str
-) -> Iterator[StatusCause]:
-    if isinstance(value, dict) and len(value) > bound:
-        yield StatusCause.too_many(path, len(value), bound)
 
 
 def _format(value: Any, bound: str, _: Mapping[str, Any], path: str) -> Iterator[StatusCause]:
@@ -244,16 +218,16 @@ def _format(value: Any, bound: str, _: Mapping[str, Any], path: str) -> Iterator
 
 
 _CHECKS: Final[Mapping[str, Check]] = {
-    "minimum": _minimum,
-    "maximum": _maximum,
+    "minimum": _limit(operator.lt, "exclusiveMinimum", "greater than"),
+    "maximum": _limit(operator.gt, "exclusiveMaximum", "less than"),
     "multipleOf": _multiple,
-    "minLength": _min_length,
-    "maxLength": _max_length,
+    "minLength": _at_least(str, "be at least {} chars long"),
+    "maxLength": _at_most(str),
     "pattern": _pattern,
-    "minItems": _min_items,
-    "maxItems": _max_items,
-    "minProperties": _min_properties,
-    "maxProperties": _max_properties,
+    "minItems": _at_least(list, "have at least {} items"),
+    "maxItems": _at_most(list),
+    "minProperties": _at_least(dict, "have at least {} properties"),
+    "maxProperties": _at_most(dict),
     "format": _format,
 }
 
