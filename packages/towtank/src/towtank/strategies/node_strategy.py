@@ -60,21 +60,13 @@ class NodeStrategy(Strategy):
 
     def validate_update(self, new: Body, old: Body) -> Sequence[StatusCause]:
         """Where a node comes from does not change."""
-        causes = []
-        if (cidrs := at(old, "spec.podCIDRs")) and cidrs != at(new, "spec.podCIDRs"):
-            causes.append(
-                StatusCause.forbidden(
-                    "spec.podCIDRs", 'node updates may not change podCIDR except from "" to valid'
-                )
+        return [
+            StatusCause.forbidden(
+                field, f'node updates may not change {word} except from "" to valid'
             )
-        if (provider := at(old, "spec.providerID")) and provider != at(new, "spec.providerID"):
-            causes.append(
-                StatusCause.forbidden(
-                    "spec.providerID",
-                    'node updates may not change providerID except from "" to valid',
-                )
-            )
-        return causes
+            for field, word in (("spec.podCIDRs", "podCIDR"), ("spec.providerID", "providerID"))
+            if at(old, field) not in (None, [], "", at(new, field))
+        ]
 
     def validate_status(self, new: Body, old: Body) -> Sequence[StatusCause]:
         """Refuse wrong amounts."""

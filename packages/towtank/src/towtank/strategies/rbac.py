@@ -14,28 +14,26 @@ _GROUP: Final = "rbac.authorization.k8s.io"
 _SUBJECTS: Final = ("ServiceAccount", "User", "Group")
 
 
-class RoleStrategy(Strategy):
-    """Roles and ClusterRoles."""
+class RBACStrategy(Strategy):
+    """What roles and bindings have in common."""
 
     made_by_update = True
 
     def name(self, name: str) -> Sequence[str]:
         """Names have colons, such as system:node."""
         return names.path_segment(name)
+
+
+class RoleStrategy(RBACStrategy):
+    """Roles and ClusterRoles."""
 
     def default(self, body: Body) -> None:
         """No rules are rules."""
         body["rules"] = body.get("rules") or None
 
 
-class RoleBindingStrategy(Strategy):
+class RoleBindingStrategy(RBACStrategy):
     """RoleBindings and ClusterRoleBindings."""
-
-    made_by_update = True
-
-    def name(self, name: str) -> Sequence[str]:
-        """Names have colons, such as system:node."""
-        return names.path_segment(name)
 
     def default(self, body: Body) -> None:
         """Roles and people are of the group; service accounts are not."""

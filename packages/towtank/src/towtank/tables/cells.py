@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from kubefacts import labels, selector_texts
+from towtank.model import conditions
 from towtank.model.kinds import Body, TableColumn
 from towtank.tables.ages import Age
 
@@ -73,14 +74,7 @@ def status(body: Body) -> Mapping[str, Any]:
 
 def condition(body: Body, kind: str) -> str | None:
     """The status of a condition, or None when there is no such condition."""
-    return next(
-        (
-            each.get("status", "")
-            for each in status(body).get("conditions") or ()
-            if each["type"] == kind
-        ),
-        None,
-    )
+    return conditions.find(body, kind).get("status")
 
 
 def deleted(body: Body) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+from towtank.model import conditions
 from towtank.model.kinds import Body
 from towtank.tables.ages import Age
 from towtank.tables.cells import (
@@ -77,13 +78,9 @@ def _progress(pod: Body, sidecars: Collection[str]) -> tuple[int, str, _Statuses
 
 
 def _phase(pod: Body) -> str:
-    said = status(pod)
-    if any(
-        each["type"] == "PodScheduled" and each.get("reason") == "SchedulingGated"
-        for each in said.get("conditions") or ()
-    ):
+    if conditions.find(pod, "PodScheduled").get("reason") == "SchedulingGated":
         return "SchedulingGated"
-    return str(said.get("reason") or said.get("phase", ""))
+    return str(status(pod).get("reason") or status(pod).get("phase", ""))
 
 
 def _ending(pod: Body) -> str:
