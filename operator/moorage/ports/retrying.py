@@ -77,11 +77,10 @@ async def until_answered(request: Callable[[], Awaitable[T]], clock: Clock) -> T
     while True:
         try:
             return await request()
-        except Fenced:
-            raise
         except EdgeError as error:
-            final = not isinstance(error, Conflict | NotFound | Retryable)
-            if final and clock.boottime() - began >= MAX_REFUSED_SECONDS:
+            refused = not isinstance(error, Conflict | NotFound | Retryable)
+            lasting = refused and clock.boottime() - began >= MAX_REFUSED_SECONDS
+            if lasting or isinstance(error, Fenced):
                 raise
             failures += 1
             await clock.sleep(delay(failures, error))
