@@ -219,12 +219,16 @@ class HttpsServer:
             if request.writer.output_size:
                 connection.end()  # the reader must not take a part for the whole
         finally:
-            connection.request_answered()
-            if connection in self._connections:
-                self._connections[connection] = self._connections.pop(connection)
+            self._answered(connection)
         if connection.context is not self._certificates.context:
             response.force_close()
         return response
+
+    def _answered(self, connection: ServerConnection) -> None:
+        """It has just done something, so it is the last that gives way to new ones."""
+        connection.request_answered()
+        if connection in self._connections:
+            self._connections[connection] = self._connections.pop(connection)
 
     def _refuse(self, reason: str) -> None:
         self._refused(reason)
