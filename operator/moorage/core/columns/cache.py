@@ -36,7 +36,7 @@ from moorage.core.columns.store import Store
 from moorage.core.columns.volume_table import VolumeTable
 from moorage.core.objects.meta import HasMetadata, Namespace, PartialObject
 from moorage.core.objects.nodes import Node
-from moorage.core.objects.pods import Pod, group_of
+from moorage.core.objects.pods import Pod, group_of, is_ready
 from moorage.core.pods.requests import Requests
 from moorage.core.structures.all_or_none import Step, all_or_none
 from moorage.core.volumes.pod_volumes import NO_VOLUMES
@@ -277,7 +277,7 @@ class Cache:
         if old is not None and old.node == new.node:
             new.preempted, new.stuck = old.preempted, old.stuck
             if old.requests == new.requests and counts_alike(old.pod, new.pod):
-                if _started(old.pod) != _started(new.pod):
+                if _read_by_preemption(old.pod) != _read_by_preemption(new.pod):
                     self._mark_pods_changed(new.node)
                 self._assumed -= old.state is PodState.ASSUMED
                 old.pod, old.state = new.pod, PodState.OBSERVED
@@ -381,5 +381,8 @@ class Cache:
                     yield record.pod, row
 
 
-def _started(pod: Pod | PartialObject) -> str | None:
-    return pod.status.start_time if isinstance(pod, Pod) else None
+def _read_by_preemption(pod: Pod | PartialObject) -> tuple[str | None, str, bool] | None:
+    """What preemption reads of the status of a pod that runs."""
+    if not isinstance(pod, Pod):
+        return None
+    return pod.status.start_time, pod.status.phase, is_ready(pod)

@@ -34,7 +34,9 @@ class Aspect(enum.IntEnum):
     VOLUMES = 8
     """The volumes that its pods use or that are attached, and how many it can hold."""
     PODS = 9
-    """Since when a pod runs there; that pods come and go is in RESOURCES."""
+    """Since when a pod runs there, its phase, whether it is ready; that pods come and go is in
+    RESOURCES.
+    """
     DEVICES = 10
     """The devices that can be reached from the node, or who has them."""
     OBJECT = 11

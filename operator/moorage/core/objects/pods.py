@@ -337,6 +337,11 @@ def priority(pod: Pod) -> int:
     return pod.spec.priority or 0
 
 
+def is_ready(pod: Pod) -> bool:
+    """Whether a pod's status says that it is ready."""
+    return any(one.type == "Ready" and one.status == "True" for one in pod.status.conditions or ())
+
+
 def group_of(pod: Pod | PartialObject) -> str:
     """``namespace/name`` of the group that the pod is a member of, else "". A pod that is being
     deleted is no member any more.

@@ -4,6 +4,7 @@ everything decides as a fresh one.
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import msgspec
@@ -15,13 +16,19 @@ from moorage.core.cycle.context import CycleContext, Diagnosis, ScheduleResult
 from moorage.core.cycle.cycle import decide
 from moorage.core.framework.registry import build_registry
 from moorage.core.framework.revisions import RequestedProfile, resolve
-from moorage.core.objects.pods import Pod, PodStatus
+from moorage.core.objects.pods import Pod, PodCondition, PodStatus
 from moorage.core.objects.workloads import PodDisruptionBudget
+from moorage.core.plugins.default_preemption.plugin import NAME, DefaultPreemptionArgs
 from moorage.core.plugins.intree import INTREE, PRESETS
 from moorage.core.pods.requests import pod_requests
 from tests.builders import make_node
 
-REVISION = resolve(RequestedProfile("test"), build_registry(INTREE), PRESETS)
+REGISTRY = build_registry(INTREE)
+RESPECTFUL = DefaultPreemptionArgs(disruption_policy="RespectPDB")
+REVISIONS = (
+    resolve(RequestedProfile("test"), REGISTRY, PRESETS),
+    resolve(RequestedProfile("respectful", args={NAME: RESPECTFUL}), REGISTRY, PRESETS),
+)
 NODES = tuple(f"n{i}" for i in range(12))
 SPREAD = {
     "maxSkew": 1,
@@ -30,9 +37,16 @@ SPREAD = {
     "labelSelector": {"matchLabels": {"app": "x"}},
 }
 
+HEALTHY = {"currentHealthy": 2, "desiredHealthy": 1}
 ZONES = {name: "a" if i % 2 else "b" for i, name in enumerate(NODES)}
 
-starts = st.tuples(st.just("start"), st.integers(0, 11), st.integers(0, 9))
+starts = st.tuples(
+    st.just("start"),
+    st.integers(0, 11),
+    st.integers(0, 9),
+    st.sampled_from(["Pending", "Running"]),
+    st.booleans(),
+)
 pods = st.tuples(
     st.just("pod"),
     st.integers(0, 15),
@@ -89,12 +103,12 @@ def step(cache: Cache, action: str, *given: Any) -> None:
         case "pod", (number, node, cpu, priority, app):
             one = pod(f"p{number}", cpu, priority, node, app)
             cache.observe(one, pod_requests(one))
-        case "start", (number, hour):
+        case "start", (number, hour, phase, ready):
             record = cache.pod_info(f"uid-p{number}")
             if record is not None and isinstance(record.pod, Pod):
-                started = msgspec.structs.replace(
-                    record.pod, status=PodStatus(start_time=f"2026-01-01T0{hour}:00:00Z")
-                )
+                conditions = (PodCondition("Ready", str(ready)),)
+                status = PodStatus(phase, "", f"2026-01-01T0{hour}:00:00Z", conditions)
+                started = msgspec.structs.replace(record.pod, status=status)
                 cache.observe(started, pod_requests(started))
         case "gone", (number,):
             cache.remove(f"uid-p{number}")
@@ -105,7 +119,8 @@ def step(cache: Cache, action: str, *given: Any) -> None:
             }
             cache.store.put(
                 msgspec.convert(
-                    {**body, "status": {"disruptionsAllowed": allowed}}, PodDisruptionBudget
+                    {**body, "status": {"disruptionsAllowed": allowed, **HEALTHY}},
+                    PodDisruptionBudget,
                 )
             )
         case "nominate", (node, number):
@@ -132,13 +147,13 @@ def test_what_is_remembered_is_what_would_be_found(steps: list[tuple[Any, ...]])
     for i, name in enumerate(NODES):  # full, with pods that can be told apart
         cache.put_node(make_node(name, cpu="3", labels={"zone": ZONES[name]}))
         step(cache, "pod", i, name, "3", 0, "xy"[i % 2])
-        step(cache, "start", i, 2)
+        step(cache, "start", i, 2, "Running", i % 3 > 0)
     kept = CycleContext(cache)
-    for one in [("start", 0, 2), *steps]:
+    for one in [("start", 0, 2, "Running", True), *steps]:
         step(cache, *one)
-        for waiting in WAITING:
-            assert brief(decide(waiting, REVISION, kept)) == brief(
-                decide(waiting, REVISION, CycleContext(cache))
+        for waiting, revision in itertools.product(WAITING, REVISIONS):
+            assert brief(decide(waiting, revision, kept)) == brief(
+                decide(waiting, revision, CycleContext(cache))
             )
 
 
@@ -151,7 +166,7 @@ def test_a_pod_leaves_room_for_a_sibling_that_was_decided_before_it() -> None:
     kept = CycleContext(cache)
     first, second, guest = *WAITING[:2], NOMINEES[2]
     cache.nominations.add(guest, "elsewhere", pod_requests(guest))
-    assert isinstance(decide(first, REVISION, kept), ScheduleResult)
+    assert isinstance(decide(first, REVISIONS[0], kept), ScheduleResult)
     cache.nominations.add(first, "n1", pod_requests(first))
-    assert isinstance(decide(first, REVISION, kept), ScheduleResult)
-    assert isinstance(decide(second, REVISION, kept), Diagnosis)
+    assert isinstance(decide(first, REVISIONS[0], kept), ScheduleResult)
+    assert isinstance(decide(second, REVISIONS[0], kept), Diagnosis)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from kubefacts.labels import Selector, SelectorError, compile_selector
 from moorage.core.columns.store import Lister
-from moorage.core.objects.pods import Pod
+from moorage.core.objects.pods import Pod, is_ready
 from moorage.core.objects.workloads import PodDisruptionBudget
 
 _IDLE = ("Pending", "Succeeded", "Failed")
@@ -97,8 +97,7 @@ def unevictable_pods(pods: Iterable[Pod], by_namespace: BudgetsByNamespace) -> i
             continue
         there = by_namespace.get(pod.metadata.namespace, ())
         mine = [one for one in there if one.selector.matches(pod.metadata.labels)]
-        ready = any(c.type == "Ready" and c.status == "True" for c in pod.status.conditions or ())
-        charging = [budget for budget in mine if ready or not budget.spares_unready]
+        charging = [budget for budget in mine if is_ready(pod) or not budget.spares_unready]
         spent.update(budget.name for budget in charging)
         refused += len(mine) > 1 or any(
             not budget.current or spent[budget.name] > budget.allowed for budget in charging
