@@ -156,7 +156,7 @@ class Nominator:
             old is not None
             and old.node == node
             and old.held == held
-            and _needs_same_room(old, pod, requests)
+            and _chooses_alike(old, pod, requests)
         ):
             old.pod = pod
             return
@@ -233,12 +233,13 @@ def yields_to(pod: Pod, record: PodInfo) -> bool:
     return priority(other) >= priority(pod)
 
 
-def _needs_same_room(old: PodInfo, pod: Pod, requests: Requests) -> bool:
-    """Whether a new state of a nominated pod needs the same room."""
+def _chooses_alike(old: PodInfo, pod: Pod, requests: Requests) -> bool:
+    """Whether a new state of a nominated pod needs the same room, and uses the same claims."""
     mine = old.pod
     return (
         isinstance(mine, Pod)
         and old.requests == requests
         and mine.spec == pod.spec
         and mine.metadata.labels == pod.metadata.labels
+        and mine.status.resource_claim_statuses == pod.status.resource_claim_statuses
     )
