@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
@@ -46,6 +47,7 @@ from moorage.core.pods.resource_names import is_delegable
 from moorage.core.structures.budget import Budget, OutOfTime
 from moorage.core.structures.sparse import HAS
 
+_MAX_KEPT_CHOICES = 16
 Alternatives = npt.NDArray[np.int64]
 """int64[rows]: bit k is set where the k-th extended resource comes from devices; -1 where one comes
 from nowhere.
@@ -219,13 +221,17 @@ def kept_devices(snapshot: Snapshot, tries: int) -> Mapping[str, KeptDevices]:
         store.version_counter(DeviceClass),
     )
     rests_on = (*clocks, logs[Aspect.LABELS], logs[Aspect.ALLOCATABLE])
-    return store.index(_kept_choices).all(
+    by_tries = store.index(_kept_choices)
+    if tries not in by_tries and len(by_tries) >= _MAX_KEPT_CHOICES:
+        by_tries.clear()
+    return by_tries[tries].all(
         snapshot, rests_on, functools.partial(_choose_devices, snapshot, tries)
     )
 
 
-def _kept_choices(_store: Store) -> KeptChoices[KeptDevices]:
-    return KeptChoices()
+def _kept_choices(_store: Store) -> defaultdict[int, KeptChoices[KeptDevices]]:
+    """By how many devices are tried: profiles that differ in that may differ in what they find."""
+    return defaultdict(KeptChoices)
 
 
 def _choose_devices(
