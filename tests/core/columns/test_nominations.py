@@ -6,6 +6,9 @@ Decisions and statuses: the newer one counts, and in the end they say the same.
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -63,6 +66,24 @@ def test_a_pod_is_nominated_to_one_node(nominations: Nominator) -> None:
     nominations.add(POD, "n2", pod_requests(POD))
     assert (names_on(nominations, "n1"), names_on(nominations, "n2")) == ([], ["a"])
     assert (len(nominations), list(nominations.nodes)) == (1, ["n2"])
+
+
+def test_whether_any_pod_is_nominated_has_a_version_of_its_own(nominations: Nominator) -> None:
+    """It moves with the first one and with the last one alone."""
+    other, seen = make_pod("b"), [nominations.presence.version]
+    steps: list[Callable[[], None]] = [
+        lambda: nominations.add(other, "n2", pod_requests(other)),
+        lambda: nominations.add(other, "n1", pod_requests(other)),
+        lambda: nominations.remove("uid-b"),
+        lambda: nominations.remove("uid-a"),
+        lambda: nominations.remove("uid-a"),
+        lambda: nominations.add(other, "n2", pod_requests(other)),
+    ]
+    for step in steps:
+        step()
+        seen.append(nominations.presence.version)
+    moved = [now > before for before, now in itertools.pairwise(seen)]
+    assert moved == [False, False, False, True, False, True]
 
 
 def test_a_nomination_that_lapsed_stays_so(nominations: Nominator) -> None:

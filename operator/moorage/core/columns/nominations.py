@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any, Protocol
 
-from moorage.core.columns.change_log import Aspect
+from moorage.core.columns.change_log import Aspect, VersionCounter
 from moorage.core.columns.nodes.node_table import NodeTable
 from moorage.core.columns.pod_info import PodInfo, PodState
 from moorage.core.objects.pods import Pod, group_of, priority
@@ -44,6 +44,8 @@ class Nominator:
         self._listener = listener
         self.version = 0
         """Moves with every change of a nomination."""
+        self.presence = VersionCounter()
+        """Moves when a first pod is nominated, and when the last one is not any more."""
         self._by_node: dict[str, dict[str, PodInfo]] = {}
         self._records: dict[str, PodInfo] = {}
         self._by_priority: dict[int, dict[str, PodInfo]] = {}
@@ -199,6 +201,7 @@ class Nominator:
         gone, come = (old, new) if sign > 0 else (new, old)
         left, entered = self._groups(gone), self._groups(come)
         self.version += 1
+        before = bool(self._records)
         self._records.pop(uid, None)
         for groups, group in left:
             del groups[group][uid]
@@ -208,6 +211,8 @@ class Nominator:
             self._records[uid] = come
         for groups, group in entered:
             groups.setdefault(group, {})[uid] = come
+        if bool(self._records) != before:
+            self.presence.increment()
 
     def _groups(self, record: PodInfo | None) -> tuple[tuple[dict[Any, Any], str | int], ...]:
         """Where a record is found beside its UID."""

@@ -73,6 +73,9 @@ class PrioritiesView(Protocol):
 class NominatorView(Versioned, Protocol):
     """Which waiting pods are nominated to which node: ``nominations.Nominator``."""
 
+    @property
+    def presence(self) -> Versioned: ...
+
     def __len__(self) -> int: ...
 
     def __contains__(self, uid: str) -> bool: ...

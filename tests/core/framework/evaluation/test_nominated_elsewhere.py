@@ -136,6 +136,19 @@ def test_lesser_pods_leave_what_a_nominated_pod_needs(
     assert passing(least, context) == set(NODES)
 
 
+def test_pods_whose_labels_made_no_difference_are_told_apart_beside_a_nominated_pod() -> None:
+    """By what it does not want near it, and only as long as it is nominated."""
+    cache = cluster()
+    context = CycleContext(cache)
+    for guarded in (set(NODES), {"n2", "n3"}, set(NODES), {"n2", "n3"}):
+        assert passing(pod("x", app="x"), context) == guarded
+        assert passing(pod("z", app="z"), context) == set(NODES)
+        if guarded == set(NODES):
+            nominate(cache, pod("guest", "hermit", 5), "n0")
+        else:
+            cache.nominations.remove("uid-guest")
+
+
 def crowd(node: str, priority: int = 0) -> list[Pod]:
     """Pods that fill a node."""
     return [pod(f"{node}-{i}", "plain", priority, node, "z") for i in range(4)]

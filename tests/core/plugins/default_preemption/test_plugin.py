@@ -4,6 +4,8 @@ how many nodes it tries.
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import random
 from collections.abc import Sequence
 from typing import Any
@@ -16,7 +18,7 @@ from hypothesis import strategies as st
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.store import Store
 from moorage.core.cycle.context import CycleContext, Diagnosis
-from moorage.core.cycle.cycle import decide
+from moorage.core.cycle.cycle import decide, run_filters
 from moorage.core.framework.cluster_events import ActionType, ClusterEvent, EventResource
 from moorage.core.framework.interfaces import ExtensionPoint
 from moorage.core.framework.post_filter_contract import PostFilterPlugin
@@ -40,6 +42,7 @@ from moorage.core.plugins.default_preemption.candidates import (
 from moorage.core.plugins.default_preemption.plugin import DefaultPreemption, DefaultPreemptionArgs
 from moorage.core.plugins.intree import INTREE, PRESETS
 from moorage.core.pods.requests import pod_requests
+from moorage.core.structures.budget import OutOfTime
 from tests.builders import make_node
 from tests.oracle import cluster as naive
 from tests.oracle.preemption import Preemption
@@ -510,6 +513,24 @@ def test_the_search_goes_on_until_a_node_violates_no_budget() -> None:
     revision = revision_with(DefaultPreemptionArgs(0, 1))
     found = diagnosis(HIGH, scheduler_of(nodes, pods, [budget]), revision)
     assert found.nominated_node == "n77"
+
+
+@pytest.mark.parametrize(("stays", "slices"), [(False, 1), (True, 2)])
+def test_a_search_is_set_down_only_where_more_nodes_are_to_be_tried(
+    stays: bool, slices: int
+) -> None:
+    """The time is over after each piece of work. With a pod that stays on each node, there is no
+    candidate among the first hundred.
+    """
+    nodes = [make_node(f"n{i}") for i in range(150)]
+    low = [a_pod(f"low{i}", "2", f"n{i}", 1) for i in range(150)]
+    kept = [a_pod(f"kept{i}", "2", f"n{i}", 9 if stays else 1) for i in range(150)]
+    context, time = scheduler_of(nodes, low + kept), itertools.count()
+    run_filters(HIGH, REVISION, context)
+    context.budget._now = lambda: float(next(time))
+    for left in reversed(range(slices)):
+        with pytest.raises(OutOfTime) if left else contextlib.nullcontext(), context.budget:
+            assert bool(diagnosis(HIGH, context).nominated_node) is not stays
 
 
 # ---- who does not go, or goes already ------------------------------------------------------------

@@ -18,6 +18,7 @@ priority, remembered until they change.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Annotated, ClassVar, Literal
@@ -201,18 +202,19 @@ class DefaultPreemption:
             return PostFilterResult(Status(ineligible.code, (ineligible.text,)))
         helpful = np.flatnonzero(attempt.node_codes == _UNSCHEDULABLE)
         occupied = helpful[attempt.snapshot.priorities.below(priority(pod), nodes.rows)[helpful]]
-        candidates, refused = self._search(
+        candidates, reasons = self._search(
             pod, attempt, in_order(occupied, nodes.tie_break, pod.metadata.uid, attempt.seed)
         )
         if candidates:
             return candidates
+        refused = Counter(itertools.chain.from_iterable(reasons))
         refused[NO_VICTIMS] += helpful.size - occupied.size
         refused[NOT_TRIED] = len(nodes) - helpful.size
         return _no_candidates(len(nodes), refused)
 
     def _search(
         self, pod: Pod, attempt: FailedAttempt, rows: IntRows
-    ) -> tuple[list[PreemptionCandidate], Counter[str]]:
+    ) -> tuple[list[PreemptionCandidate], list[tuple[str, ...]]]:
         """Candidates among these rows, in this order, until there are enough and one violates no
         budget; and the others' reasons.
         """
@@ -221,16 +223,19 @@ class DefaultPreemption:
         enough = self.args.enough(int(np.count_nonzero(attempt.node_codes == _UNSCHEDULABLE)))
         harmless: list[PreemptionCandidate] = []
         violating: list[PreemptionCandidate] = []
-        refused: Counter[str] = Counter()
-        start = 0
+        refused: list[tuple[str, ...]] = []
+        start, worked = 0, False
         while start < rows.size:
+            if worked:  # after the last rows the rest is done at once
+                attempt.snapshot.budget.check()
             end = start + max(enough - len(harmless) - len(violating), _MIN_ROWS_PER_SEARCH)
-            for outcome in self._outcomes(pod, attempt, rows[start:end], memory):
+            outcomes, worked = self._outcomes(pod, attempt, rows[start:end], memory)
+            for outcome in outcomes:
                 if not isinstance(outcome, PreemptionCandidate):
-                    refused.update(outcome)
+                    refused.append(outcome)
                     continue
                 if outcome.num_pdb_violations and self.respectful:
-                    refused[PROTECTED] += 1
+                    refused.append((PROTECTED,))
                     continue
                 (violating if outcome.num_pdb_violations else harmless).append(outcome)
                 if harmless and len(harmless) + len(violating) >= enough:
@@ -240,9 +245,9 @@ class DefaultPreemption:
 
     def _outcomes(
         self, pod: Pod, attempt: FailedAttempt, rows: IntRows, memory: dict[int, Outcome]
-    ) -> list[Outcome]:
-        """What came of each of these rows, now or in an earlier attempt. Where the pod itself is
-        nominated, it is asked each time.
+    ) -> tuple[list[Outcome], bool]:
+        """What came of each of these rows, now or in an earlier attempt, and whether any was asked.
+        Where the pod itself is nominated, it is asked each time.
         """
         snapshot = attempt.snapshot
         own = snapshot.nodes.row_of.get(snapshot.nominations.nominated_node(pod.metadata.uid), -1)
@@ -251,9 +256,7 @@ class DefaultPreemption:
             dry_run(pod, attempt, np.array(unknown, np.intp), self.respectful) if unknown else {}
         )
         memory.update({row: outcome for row, outcome in found.items() if row != own})
-        if unknown:
-            snapshot.budget.check()
-        return [found[row] if row in found else memory[row] for row in rows.tolist()]
+        return [found[row] if row in found else memory[row] for row in rows.tolist()], bool(unknown)
 
     def _taken(
         self, candidates: Sequence[PreemptionCandidate], attempt: FailedAttempt

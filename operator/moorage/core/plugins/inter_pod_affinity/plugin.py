@@ -182,7 +182,7 @@ class InterPodAffinity:
     def sign_depends_on(self, pod: Pod, snapshot: Snapshot) -> tuple[Versioned, ...]:
         """Which terms there are, whether pods are nominated, and the labels of namespaces."""
         namespaces = snapshot.store.version_counter(Namespace)
-        return snapshot.pod_counters.existing_terms, snapshot.nominations, namespaces
+        return snapshot.pod_counters.existing_terms, snapshot.nominations.presence, namespaces
 
     def pre_filter(self, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
         """Counts pods over the topologies of all required terms; a pod that these leave alone skips
