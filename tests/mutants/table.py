@@ -499,7 +499,7 @@ MUTANTS: Final = (
     Mutant(
         name="status: what somebody else wrote there stays",
         file="engine/profiles/profile_status.py",
-        old="Urgency.NOW if self._is_overwritten(desired) else ",
+        old="        if self._is_overwritten(desired):\n            return Urgency.NOW\n",
         new="",
         tests=("tests/engine/profiles/test_writing_status.py",),
     ),

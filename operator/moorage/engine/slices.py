@@ -42,9 +42,7 @@ class SliceRunner:
         """Whether the last one took its time."""
 
     async def run(self, step: Callable[[], T]) -> T:
-        """Call the step until it ends within a slice, and return what it gives. Raises
-        DecisionTimeout.
-        """
+        """What the step gives, once it ends within a slice. Raises DecisionTimeout."""
         spent = 0.0
         while spent <= MAX_DECISION_SECONDS:
             async with self._turn:

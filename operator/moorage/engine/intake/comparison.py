@@ -2,7 +2,7 @@
 is put right.
 
 The leader goes through all kinds, slowly: a list by pages of metadata, one after another, then a
-rest. What differs is looked at again a moment later, where it may have come by the watch; what
+rest. What differs is compared again a moment later, where it may have come by the watch; what
 differs still is read by name, and what is read goes into the sink as a line of the watch would.
 Nothing is deleted, or believed to be there, but by such a read; whatever the sink has that is newer
 stays.
@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from moorage.core.objects.meta import ObjectMeta, PartialObject, key, version
+from moorage.core.objects.meta import HasMetadata, ObjectMeta, PartialObject, key, version
 from moorage.engine.intake.object_sink import ObjectSink
 from moorage.ports.clock import Clock
 from moorage.ports.errors import EdgeError, NotFound
@@ -84,15 +84,20 @@ class CacheComparison:
             if isinstance(error, NotFound) and not sink.known():
                 # neither has the kind: PodGroups, where nobody has installed their definition
                 return
-            log.info(
-                "%s could not be compared with the API server, next time more: %s",
-                reader.resource,
-                error,
-                extra=once_per_failure(error),
-            )
+            text = "%s could not be compared with the API server, next time more: %s"
+            log.info(text, reader.resource, error, extra=once_per_failure(error))
             return
         if doubts:
             await self._clock.sleep(RECHECK_DELAY_SECONDS)
+        await self._resolve_all(doubts, reader, sink)
+
+    async def _resolve_all(
+        self,
+        doubts: Sequence[SuspectedDifference],
+        reader: UncachedReader[Any],
+        sink: ObjectSink[Any],
+    ) -> None:
+        """Read what differs still, until too many reads fail."""
         unread = 0
         for doubt in doubts:
             if sink.state(doubt.identity) != doubt.ours:
@@ -111,14 +116,9 @@ class CacheComparison:
         try:
             found = await reader.read(doubt.metadata.namespace, doubt.metadata.name)
         except EdgeError as error:
-            named = key(PartialObject(doubt.metadata))
-            log.info(
-                "%s %s could not be read, next time more: %s",
-                reader.resource,
-                named,
-                error,
-                extra=once_per_failure(error),
-            )
+            named, extra = key(PartialObject(doubt.metadata)), once_per_failure(error)
+            text = "%s %s could not be read, next time more: %s"
+            log.info(text, reader.resource, named, error, extra=extra)
             return False
         if difference := put_right(doubt, found, sink):
             self._report(reader.resource, difference, doubt.metadata)
@@ -138,48 +138,41 @@ class CacheComparison:
                 ours = sink.state(identity)
                 if ours is None or ours < version(metadata):
                     doubts.append(SuspectedDifference(identity, metadata, ours))
+            if not page.token:
+                return [*doubts, *_suspected_gone(unseen, sink, page.version)]
             token = page.token
-            if not token:
-                break
-        gone = (
-            SuspectedDifference(identity, obj.metadata, sink.state(identity))
-            for identity, obj in unseen.items()
-        )
-        return doubts + [
-            doubt for doubt in gone if doubt.ours is not None and doubt.ours <= page.version
-        ]
 
     def _report(self, resource: str, difference: str, metadata: ObjectMeta) -> None:
         self._telemetry.repaired(resource, difference)
         extra = {"object": key(PartialObject(metadata)), "difference": difference}
         log.warning(
-            "the watch of %s has not told of an object, which is put right now",
+            "the watch of %s has not shown a change of an object, which is put right now",
             resource,
             extra=extra,
         )
 
 
+def _suspected_gone(
+    unseen: Mapping[str, HasMetadata], sink: ObjectSink[Any], listed: int
+) -> Iterator[SuspectedDifference]:
+    """Of the objects that a list of this version did not have, those that it should have had."""
+    for identity, obj in unseen.items():
+        ours = sink.state(identity)
+        if ours is not None and ours <= listed:
+            yield SuspectedDifference(identity, obj.metadata, ours)
+
+
 def put_right(
     doubt: SuspectedDifference, found: ObjectAtVersion[Any], sink: ObjectSink[Any]
 ) -> str:
-    """Have the sink hear what was read, if it is news; which difference that mends: missed, stale
-    or redundant, "" for none.
-    """
+    """Take in what was read, if it is news; what that mends: missed, stale, redundant or ""."""
     theirs, ours = found.object, sink.state(doubt.identity)
-    metadata = (
-        ObjectMeta()
-        if theirs is None
-        else theirs.partial.metadata
-        if isinstance(theirs, UnreadableObject)
-        else theirs.metadata
-    )
+    partial = theirs.partial if isinstance(theirs, UnreadableObject) else theirs
+    metadata = ObjectMeta() if partial is None else partial.metadata
     if ours != doubt.ours:
         return ""
     if sink.identity(metadata) != doubt.identity:  # it is not there, or another one has its name
-        if ours is None or ours > found.version:
-            return ""
-        sink.delete(PartialObject(doubt.metadata))
-        return "redundant"
+        return _delete_if_older(doubt, found.version, sink)
     if ours is not None and version(metadata) <= ours:
         return ""
     if isinstance(theirs, UnreadableObject):
@@ -187,3 +180,11 @@ def put_right(
     else:
         sink.put(theirs)
     return "missed" if ours is None else "stale"
+
+
+def _delete_if_older(doubt: SuspectedDifference, read: int, sink: ObjectSink[Any]) -> str:
+    """Have an object deleted that is not there, unless ours is newer than what was read."""
+    if doubt.ours is None or doubt.ours > read:
+        return ""
+    sink.delete(PartialObject(doubt.metadata))
+    return "redundant"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from moorage.core.framework import object_changes
 from moorage.core.framework.cluster_events import ActionType, ClusterEvent, EventResource
 from moorage.core.objects.meta import ObjectMeta, PartialObject
@@ -30,11 +32,7 @@ class NodeSink(ObjectSink[Node]):
         ceilings.check(new)
         self._cache.put_node(new)
         try:
-            events = (
-                [ClusterEvent(EventResource.NODE, ActionType.ADD, new=new)]
-                if old is None
-                else object_changes.node_changes(old, new)
-            )
+            events = _events(old, new)
             for event in events:
                 self._queue.move_on_event(event, self._now())
         except BaseException:
@@ -63,3 +61,9 @@ class NodeSink(ObjectSink[Node]):
             self._queue.move_on_event(
                 ClusterEvent(EventResource.NODE, ActionType.DELETE, old=old), self._now()
             )
+
+
+def _events(old: Node | None, new: Node) -> Sequence[ClusterEvent]:
+    if old is None:
+        return [ClusterEvent(EventResource.NODE, ActionType.ADD, new=new)]
+    return object_changes.node_changes(old, new)

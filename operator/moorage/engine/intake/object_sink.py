@@ -40,7 +40,7 @@ class IntakeTargets:
 
 
 class ObjectSink(Generic[T]):
-    """Keeps the newest readable state of each object, so that a relist can tell what is gone, and
+    """Keeps the newest readable state of each object, so that a relist shows what is gone, and
     calls the hooks below.
     """
 
@@ -83,24 +83,14 @@ class ObjectSink(Generic[T]):
             del self.objects[name]
             if old is not None:
                 self.objects[name] = old
-            self._set_aside(
-                UnreadableObject(
-                    PartialObject(obj.metadata), node_of(obj), _error_text(error), obj
-                ),
-                error,
-            )
+            self._set_aside(_unreadable(obj, _error_text(error), obj), error)
         else:
             if self.aside:
                 self._in_order(name)
             if uncounted:
-                log.warning(
-                    "not all of an object counts: %s",
-                    uncounted,
-                    extra=once_per_cause(f"{name} {uncounted}", object=key(obj)),
-                )
-                self.unreported[name] = UnreadableObject(
-                    PartialObject(obj.metadata), node_of(obj), uncounted
-                )
+                extra = once_per_cause(f"{name} {uncounted}", object=key(obj))
+                log.warning("not all of an object counts: %s", uncounted, extra=extra)
+                self.unreported[name] = _unreadable(obj, uncounted)
 
     def delete(self, obj: T | PartialObject) -> None:
         """Gone. Where that cannot be written down now, the next list brings it again."""
@@ -111,14 +101,8 @@ class ObjectSink(Generic[T]):
         try:
             self.on_delete(old or obj)
         except FAULTS as error:
-            node = node_of(obj) if isinstance(obj, Pod) else ""
-            self._set_aside(
-                UnreadableObject(
-                    PartialObject(obj.metadata), node, f"it is gone: {_error_text(error)}"
-                ),
-                error,
-                gone=True,
-            )
+            aside = _unreadable(obj, f"it is gone: {_error_text(error)}")
+            self._set_aside(aside, error, gone=True)
         else:
             if self.aside:
                 self._in_order(name)
@@ -141,11 +125,8 @@ class ObjectSink(Generic[T]):
         name, named = self.identity(obj.partial.metadata), key(obj.partial)
         if error is not None and not isinstance(error, _EXPECTED_ERRORS):
             log_bug("taking in an object", error, resource=self.resource, object=named)
-        log.error(
-            "an object is set aside: %s",
-            obj.error,
-            extra=once_per_cause(f"{self.resource} {named} {obj.error}", object=named),
-        )
+        extra = once_per_cause(f"{self.resource} {named} {obj.error}", object=named)
+        log.error("an object is set aside: %s", obj.error, extra=extra)
         before = self.aside.get(name)
         self.aside[name] = obj
         if before is None or before.error != obj.error or name in self.unreported:
@@ -184,7 +165,7 @@ class ObjectSink(Generic[T]):
 
     @staticmethod
     def identity(metadata: ObjectMeta) -> str:
-        """What tells objects apart."""
+        """What identifies an object."""
         return metadata.uid
 
     def lost(self, obj: T) -> bool:
@@ -212,6 +193,11 @@ class ObjectSink(Generic[T]):
 def _error_text(error: BaseException) -> str:
     """What a person needs to know of it: a bug's text alone may say nothing."""
     return str(error) if isinstance(error, _EXPECTED_ERRORS) else repr(error)
+
+
+def _unreadable(obj: HasMetadata, text: str, whole: HasMetadata | None = None) -> UnreadableObject:
+    """What is kept of an object that is set aside for this reason."""
+    return UnreadableObject(PartialObject(obj.metadata), node_of(obj), text, whole)
 
 
 def node_of(obj: HasMetadata) -> str:

@@ -66,10 +66,9 @@ class RevisionActivator:
         if old is not None:
             record.superseded.append(old)
             record.pending_requeue |= revision.changed_since(old)
+            self._evaluator.retire(old)
         self.requeue_due(record)
         self._report_swap(record, revision, old, started)
-        if old is not None:
-            self._evaluator.retire(old)
 
     def _report_swap(
         self, record: ProfileRecord, revision: Revision, old: Revision | None, started: float
@@ -110,20 +109,16 @@ class RevisionActivator:
         if record.active is None:
             return
         revision = record.active.revision
+        name, why = revision.scheduler_name, ""
         record.waits_for = self._synced.missing(revision)
-        config = (
-            None if record.suspended or record.waits_for else record.active.resolution.queue_config
-        )
-        self._queue.set_profile(revision.scheduler_name, config, self._clock.boottime())
-        if config is None:
-            why = (
-                "is suspended"
-                if record.suspended
-                else f"waits until {', '.join(record.waits_for)} are up to date"
-            )
-            self._under_way.interrupt_profile(
-                revision.scheduler_name, f"SchedulerProfile {record.name!r} {why}"
-            )
+        if record.suspended:
+            why = "is suspended"
+        elif record.waits_for:
+            why = f"waits until {', '.join(record.waits_for)} are up to date"
+        config = None if why else record.active.resolution.queue_config
+        self._queue.set_profile(name, config, self._clock.boottime())
+        if why:
+            self._under_way.interrupt_profile(name, f"SchedulerProfile {record.name!r} {why}")
 
     def misses_kinds(self, record: ProfileRecord, resolution: Resolution) -> bool:
         """Whether a revision would decide by objects that are not up to date yet; then it waits for

@@ -43,7 +43,7 @@ class StatusBuilder:
         serves, no more than that.
         """
         active, resolution = record.active, record.resolution
-        said = {
+        accepted = {
             "observedGeneration": record.generation,
             "conditions": profile_conditions(record, self.inputs, old, self.clock.now()),
         }
@@ -51,9 +51,9 @@ class StatusBuilder:
             error.reason == conditions.ConditionReason.CLAIMED_BY_ANOTHER
             for error in record.conflicts
         ):
-            return said
+            return accepted
         return {
-            **said,
+            **accepted,
             "schedulerName": resolution.scheduler_name if resolution is not None else None,
             "desiredRevision": resolution.id if resolution is not None else None,
             "activeRevision": active.revision.id if active is not None else None,
@@ -70,11 +70,8 @@ class StatusBuilder:
 
     def of_config(self, name: str, body: Body, old: Sequence[object]) -> StatusBody:
         """The whole status of a PluginConfig."""
-        users = sorted(
-            r.name
-            for r in self.records.profiles.values()
-            if r.resolution is not None and name in r.resolution.configs
-        )
+        resolutions = [(r.name, r.resolution) for r in self.records.profiles.values()]
+        users = sorted(user for user, made in resolutions if made and name in made.configs)
         errors, text = self.config_results.of(name, body)
         accepted = condition_for(
             conditions.ConditionType.ACCEPTED, errors, conditions.ConditionReason.VALID

@@ -1,6 +1,6 @@
 """Ownership: profiles that somebody outside this installation has a better right to.
 
-A profile's status says which installation serves it. That is a hint where to look: whoever may
+A profile's status says which installation serves it. That is a hint, no more: whoever may
 write the status may say anything there. What is believed is that installation's own Leases, if they
 are where tenants have none: in a namespace with the label ``moorage.dev/home``, which only those
 who may write namespaces can give, in our own, or in kube-system. While the Lease named is being
@@ -28,6 +28,10 @@ log = logging.getLogger(__name__)
 
 DEFAULT_SCHEDULER = "default-scheduler"
 KUBE_SCHEDULER = "kube-system/kube-scheduler"
+_STOP_IT = "delete it there, or stop that installation"
+_KUBE_SCHEDULER_RUNS = (
+    "kube-scheduler is running and serves this name; stop it first, or choose another name"
+)
 
 
 def may_hold_leases(store: Store, own_namespace: str, namespace: str) -> bool:
@@ -38,7 +42,7 @@ def may_hold_leases(store: Store, own_namespace: str, namespace: str) -> bool:
 
 
 class ProfileOwnership:
-    """Looks at other installations' Leases. ``own_lease`` is namespace/lease of this installation,
+    """Reads other installations' Leases. ``own_lease`` is namespace/lease of this installation,
     as status.claimedBy writes it.
 
     ``may_hold_leases(namespace)``: whether a Lease there may be an installation's.
@@ -53,29 +57,15 @@ class ProfileOwnership:
 
     async def conflict(self, record: ProfileRecord) -> FieldError | None:
         """Who else serves this profile, as a fault of it; None when it is ours to serve."""
-        theirs = _claimant(record)
+        theirs, body = _claimant(record), record.body
         if await self._serves(theirs, record.name):
-            text = (
-                f"the installation with Lease {theirs} serves this profile; delete it there, or "
-                f"stop that installation"
-            )
-            return FieldError(
-                "controllerName",
-                bodies.controller_name(record.body),
-                text,
-                ConditionReason.CLAIMED_BY_ANOTHER,
-            )
-        name = bodies.scheduler_name(record.body)
-        if (
-            name == DEFAULT_SCHEDULER
-            and self._is_foreign(KUBE_SCHEDULER)
-            and await self._is_renewed(KUBE_SCHEDULER)
-        ):
-            text = (
-                "kube-scheduler is running and serves this name; stop it first, or choose "
-                "another name"
-            )
-            return FieldError("schedulerName", name, text, ConditionReason.DEFAULT_SCHEDULER_ACTIVE)
+            text = f"the installation with Lease {theirs} serves this profile; {_STOP_IT}"
+            reason = ConditionReason.CLAIMED_BY_ANOTHER
+            return FieldError("controllerName", bodies.controller_name(body), text, reason)
+        name = bodies.scheduler_name(body)
+        if name == DEFAULT_SCHEDULER and await self._kube_scheduler_runs():
+            reason = ConditionReason.DEFAULT_SCHEDULER_ACTIVE
+            return FieldError("schedulerName", name, _KUBE_SCHEDULER_RUNS, reason)
         return None
 
     def is_contested(self, record: ProfileRecord) -> bool:
@@ -87,6 +77,9 @@ class ProfileOwnership:
 
     def _is_foreign(self, lease: str) -> bool:
         return lease not in ("", self.own_lease)
+
+    async def _kube_scheduler_runs(self) -> bool:
+        return self._is_foreign(KUBE_SCHEDULER) and await self._is_renewed(KUBE_SCHEDULER)
 
     async def _serves(self, lease: str, profile: str) -> bool:
         """Whether the installation with this Lease serves the profile, by its own word."""

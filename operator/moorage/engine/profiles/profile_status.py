@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 from moorage.api import bodies
 from moorage.api.bodies import Body
+from moorage.core.structures.catching import Catching
 from moorage.engine.live_revisions import LiveRevisions
 from moorage.engine.profile_records import ProfileRecord, ProfileRecords
 from moorage.engine.profiles.desired_status import StatusBuilder
@@ -42,6 +43,8 @@ RETRY_INTERVAL_SECONDS = 5.0
 WRITES_PER_SECOND = 5.0
 REPAIR_INTERVAL_SECONDS = 30.0
 """Seconds between two writes of a status that somebody else goes on changing, at most."""
+_LAGGING = ("queue", "leader", "drainingCycles")
+"""Fields that may lag behind: their changes alone are not written at once."""
 
 
 class ObjectIdentity(NamedTuple):
@@ -120,18 +123,12 @@ class ProfileStatusWriter:
                 pass
 
     async def write_due(self) -> None:
-        """One look at every object. Of what is not urgent a few are written, those that have waited
-        longest.
-        """
+        """Write what is due; of what is not urgent a few, those that have waited longest."""
         later: list[DesiredStatus] = []
         for key, make in self._objects():
-            with guard("telling an object's status", object=f"{key.kind}/{key.name}"):
+            with _guarded(key):
                 desired = make()
-                urgency = (
-                    Urgency.NOW
-                    if self._is_overwritten(desired)
-                    else self._urgency(key, desired.status)
-                )
+                urgency = self._urgency(desired)
                 if urgency is Urgency.NOW:
                     await self._write(desired)
                 elif urgency is Urgency.SOON:
@@ -139,21 +136,20 @@ class ProfileStatusWriter:
             await asyncio.sleep(0)  # many objects must not hold up the loop
         later.sort(key=lambda desired: self._written[desired.identity].at)
         for desired in later[: self._quota()]:
-            with guard(
-                "telling an object's status",
-                object=f"{desired.identity.kind}/{desired.identity.name}",
-            ):
+            with _guarded(desired.identity):
                 await self._write(desired)
-        known = {
-            _identity("SchedulerProfile", record.body) for record in self._records.profiles.values()
-        }
-        known |= {_identity("PluginConfig", body) for body in self._records.configs.values()}
+        self._forget_gone()
+
+    def _forget_gone(self) -> None:
+        profiles, configs = self._records.profiles.values(), self._records.configs.values()
+        known = {_identity("SchedulerProfile", record.body) for record in profiles}
+        known |= {_identity("PluginConfig", body) for body in configs}
         self._written = {key: written for key, written in self._written.items() if key in known}
         self._not_before = {key: moment for key, moment in self._not_before.items() if key in known}
 
     def _objects(self) -> Iterator[tuple[ObjectIdentity, Callable[[], DesiredStatus]]]:
-        """Each object, and what makes what is to be told of it: one by one, as things change
-        between two writes.
+        """Each object, and what makes its status: one by one, as things change between two
+        writes.
         """
         for record in list(self._records.profiles.values()):
             if record.resolution is not None:
@@ -189,21 +185,19 @@ class ProfileStatusWriter:
 
     # ---- writing ---------------------------------------------------------------------------------
 
-    def _urgency(self, key: ObjectIdentity, status: StatusBody) -> Urgency:
+    def _urgency(self, desired: DesiredStatus) -> Urgency:
         """How soon an object's status is to be written."""
+        if self._is_overwritten(desired):
+            return Urgency.NOW
+        key, status = desired.identity, desired.status
         now, written = self._clock.boottime(), self._written.get(key)
         if now < self._not_before.get(key, now):
             return Urgency.NONE
         if written is None or _without_lagging(status) != _without_lagging(written.status):
             return Urgency.NOW
-        counts_changed = any(
-            status.get(name) != written.status.get(name) for name in ("queue", "drainingCycles")
-        )
-        queue_due = counts_changed and now >= written.at + QUEUE_WRITE_INTERVAL_SECONDS
-        renewal_due = (
-            status.get("leader") != written.status.get("leader")
-            and now >= written.at + RENEW_INTERVAL_SECONDS
-        )
+        changed = {name for name in _LAGGING if status.get(name) != written.status.get(name)}
+        queue_due = changed - {"leader"} and now >= written.at + QUEUE_WRITE_INTERVAL_SECONDS
+        renewal_due = "leader" in changed and now >= written.at + RENEW_INTERVAL_SECONDS
         return Urgency.SOON if queue_due or renewal_due else Urgency.NONE
 
     def _is_overwritten(self, desired: DesiredStatus) -> bool:
@@ -228,12 +222,7 @@ class ProfileStatusWriter:
         return quota
 
     async def _write(self, desired: DesiredStatus) -> None:
-        key, now = desired.identity, self._clock.boottime()
-        before, spoilt, version = (
-            self._written.get(key),
-            self._is_overwritten(desired),
-            _version(desired.body),
-        )
+        key, now, spoilt = desired.identity, self._clock.boottime(), self._is_overwritten(desired)
         strange = bodies.status(desired.body).keys() - desired.status.keys() if spoilt else ()
         try:
             await desired.write(key.name, {**dict.fromkeys(strange), **desired.status})
@@ -241,27 +230,34 @@ class ProfileStatusWriter:
             # The API server may refuse every write of an object, as of one that its present schema
             # would not have let in.
             level = logging.INFO if isinstance(error, NotFound | Fenced) else logging.WARNING
-            log.log(
-                level,
-                "status was not written, next attempt in %.0f s: %s",
-                RETRY_INTERVAL_SECONDS,
-                error,
-                extra={"object": f"{key.kind}/{key.name}"},
-            )
+            text, extra = "status was not written, next attempt in %.0f s: %s", _named(key)
+            log.log(level, text, RETRY_INTERVAL_SECONDS, error, extra=extra)
             self._not_before[key] = now + RETRY_INTERVAL_SECONDS
         else:
-            mends = (
-                before.repairs + 1
-                if spoilt and before is not None and now < before.at + 2 * REPAIR_INTERVAL_SECONDS
-                else 0
-            )
-            if spoilt:
-                extra = once_per_cause(f"mend {key}", object=f"{key.kind}/{key.name}")
-                log.warning("status was changed by somebody else, and is mended", extra=extra)
-            self._written[key] = _Written(desired.status, now, version, mends)
-            self._not_before[key] = now + min(
-                WRITE_INTERVAL_SECONDS * 2.0**mends, REPAIR_INTERVAL_SECONDS
-            )
+            self._record_write(desired, now, spoilt)
+
+    def _record_write(self, desired: DesiredStatus, now: float, spoilt: bool) -> None:
+        """Keep what was written, and when the next write may be: the later the more often in a row
+        somebody else had changed it.
+        """
+        key, before, mends = desired.identity, self._written.get(desired.identity), 0
+        if spoilt:
+            extra = once_per_cause(f"mend {key}", **_named(key))
+            log.warning("status was changed by somebody else, and is mended", extra=extra)
+            if before is not None and now < before.at + 2 * REPAIR_INTERVAL_SECONDS:
+                mends = before.repairs + 1
+        self._written[key] = _Written(desired.status, now, _version(desired.body), mends)
+        pause = min(WRITE_INTERVAL_SECONDS * 2.0**mends, REPAIR_INTERVAL_SECONDS)
+        self._not_before[key] = now + pause
+
+
+def _guarded(key: ObjectIdentity) -> Catching:
+    return guard("writing an object's status", **_named(key))
+
+
+def _named(key: ObjectIdentity) -> dict[str, str]:
+    """An object for the log."""
+    return {"object": f"{key.kind}/{key.name}"}
 
 
 def _identity(kind: str, body: Body) -> ObjectIdentity:
@@ -291,10 +287,6 @@ def _contains(status: object, ours: object) -> bool:
 
 def _without_lagging(status: StatusBody) -> StatusBody:
     """The status less what may lag."""
-    shown = {
-        key: value
-        for key, value in status.items()
-        if key not in ("queue", "leader", "drainingCycles")
-    }
+    shown = {key: value for key, value in status.items() if key not in _LAGGING}
     leader = status.get("leader") or {}
     return {**shown, "leader": {key: value for key, value in leader.items() if key != "renewTime"}}

@@ -116,12 +116,8 @@ class ReplicaMonitor:
                 self.changed.clear()
                 await self.check_once()
                 await self.ports.clock.sleep(ROUND_INTERVAL_SECONDS)
-                changed = (
-                    await self._changed_within(REPLICA_PERIOD_SECONDS)
-                    if settled
-                    else self.changed.is_set()
-                )
-                settled = not changed
+                seconds = REPLICA_PERIOD_SECONDS if settled else 0.0
+                settled = not await self._changed_within(seconds)
         finally:
             await self._withdraw()
 

@@ -75,23 +75,28 @@ class StoredRevisions:
         if names == record.useless:
             return None
         record.lost = ""
-        for each in known:
-            resolution = await self._read(each.name, record)
-            if resolution is None:
-                continue
-            if not resolution.errors and resolution.scheduler_name == bodies.scheduler_name(
-                record.body
-            ):
+        for stored in known:
+            if (resolution := await self._usable(stored, record)) is not None:
                 record.lost = ""
                 return resolution
-            faults = "; ".join(map(str, resolution.errors))
-            record.lost = record.lost or (
-                f"revision {each.data.get('revision')} decided before and cannot be used "
-                f"now: {faults}"
-            )
-            extra = {"profile": record.name}
-            log.error("stored revision %s cannot be used: %s", each.name, faults, extra=extra)
         record.useless = names
+        return None
+
+    async def _usable(self, stored: StoredRevision, record: ProfileRecord) -> Resolution | None:
+        """A stored revision, resolved; None where it cannot be used, and ``record.lost`` says why
+        the newest one cannot.
+        """
+        resolution = await self._read(stored.name, record)
+        if resolution is None:
+            return None
+        wanted = bodies.scheduler_name(record.body)
+        if not resolution.errors and resolution.scheduler_name == wanted:
+            return resolution
+        faults, revision = "; ".join(map(str, resolution.errors)), stored.data.get("revision")
+        text = f"revision {revision} decided before and cannot be used now: {faults}"
+        record.lost = record.lost or text
+        extra = {"profile": record.name}
+        log.error("stored revision %s cannot be used: %s", stored.name, faults, extra=extra)
         return None
 
     async def _read(self, name: str, record: ProfileRecord) -> Resolution | None:

@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 RETRY_SECONDS = 1.0
 """Seconds until a revision that could not be stored is tried again."""
 OWNERSHIP_INTERVAL_SECONDS = 10.0
-"""Seconds between looks at profiles that somebody else may serve."""
+"""Seconds until profiles that somebody else may serve are checked again."""
 
 
 @dataclasses.dataclass(eq=False, kw_only=True)
@@ -146,7 +146,7 @@ class ProfileSwapper:
         self._dirty.set()
 
     def tick(self, now: float) -> None:
-        """Go on moving the pods of swapped profiles; at intervals, look whose the profiles are."""
+        """Go on moving the pods of swapped profiles; at intervals, check whose the profiles are."""
         for record in self.records.profiles.values():
             with guard("moving pods whose profile was swapped", profile=record.name):
                 self.activator.tick(record)
@@ -155,7 +155,7 @@ class ProfileSwapper:
             self.recheck_ownership()
 
     def recheck_ownership(self) -> None:
-        """Look again at profiles that somebody else may serve, now or no longer."""
+        """Reconcile again where somebody else may serve a profile, now or no longer."""
         if any(
             record.conflicts or self.ownership.is_contested(record)
             for record in self.records.profiles.values()
@@ -163,24 +163,17 @@ class ProfileSwapper:
             self._dirty.set()
 
     def recheck_kinds(self) -> None:
-        """A list is there, or has caught up: look again at profiles that may have waited for it."""
+        """A list is there, or has caught up: reconcile profiles that may have waited for it."""
         if any(
             record.missing_kinds or record.waits_for for record in self.records.profiles.values()
         ):
             self._dirty.set()
 
     async def reconcile(self) -> bool:
-        """Resolve, store, swap; False when something could not be stored and is to be tried
-        again.
-        """
-        for record in list(self.records.profiles.values()):
-            if record.stale:
-                record.stale, record.reconciled, record.useless = False, record.body, ()
-                record.resolution = self._resolve(record)
-                await asyncio.sleep(0)  # many profiles at once must not hold up the loop
-        settled = [
-            record for record in self.records.profiles.values() if record.resolution is not None
-        ]
+        """Resolve, store, swap; False: something could not be stored, and is to be tried again."""
+        await self._resolve_stale()
+        records = self.records.profiles.values()
+        settled = [record for record in records if record.resolution is not None]
         conflicts = await self._conflicts(settled)
         for record in settled:  # before anybody gets a name, whoever had it gives it up
             record.conflicts = conflicts[record.name]
@@ -194,6 +187,14 @@ class ProfileSwapper:
         self._report_orphaned()
         self.listener.profiles_reconciled()
         return done
+
+    async def _resolve_stale(self) -> None:
+        """Resolve the profiles that have changed, or whose PluginConfigs have."""
+        for record in list(self.records.profiles.values()):
+            if record.stale:
+                record.stale, record.reconciled, record.useless = False, record.body, ()
+                record.resolution = self._resolve(record)
+                await asyncio.sleep(0)  # many profiles at once must not hold up the loop
 
     def _resolve(self, record: ProfileRecord) -> Resolution:
         """What becomes of its spec; where a bug ends that, its last good revision goes on."""
@@ -291,12 +292,8 @@ class ProfileSwapper:
             resolution = await self.stored.last_good(record)
         except EdgeError as error:
             record.lost = f"the revision that decided before could not be read: {error}"
-            log.warning(
-                "profile %s: %s",
-                record.name,
-                record.lost,
-                extra={"profile": record.name, **once_per_failure(error)},
-            )
+            extra = {"profile": record.name, **once_per_failure(error)}
+            log.warning("profile %s: %s", record.name, record.lost, extra=extra)
             return False
         if (
             resolution is not None

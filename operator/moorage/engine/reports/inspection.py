@@ -59,7 +59,7 @@ we think.
 
 
 class CacheInspector:
-    """Looks at cache and queue; changes nothing. ``run`` it to have ``request`` answered in the
+    """Shows cache and queue; changes nothing. ``run`` it to have ``request`` answered in the
     log.
 
     What it gives has no names that a log record has already (name, message).
@@ -87,22 +87,18 @@ class CacheInspector:
         """The nodes, with what is on them and nominated to them, and at the end pods on nodes that
         are not there.
         """
-        table = self._cache.nodes
-        async for name in _paced(
-            sorted({*table.row_of, *self._cache.occupied, *self._cache.nominations.nodes}),
-            ITEMS_PER_STEP,
-        ):
-            row = table.row_of.get(name)
+        cache, table = self._cache, self._cache.nodes
+        names = sorted({*table.row_of, *cache.occupied, *cache.nominations.nodes})
+        async for name in _paced(names, ITEMS_PER_STEP):
+            row, nominated = table.row_of.get(name), cache.nominations.nominated_pods(name)
             amounts = {} if row is None else table.amounts_on(row)
             yield {
                 "node": name,
                 "exists": row is not None,
                 "allocatable": _quantities(amounts, HAS),
                 "requested": _quantities(amounts, TAKEN),
-                "pods": [_on_node(record) for record in self._cache.pods_on(name)],
-                "nominatedPods": [
-                    _on_node(record) for record in self._cache.nominations.nominated_pods(name)
-                ],
+                "pods": [_on_node(record) for record in cache.pods_on(name)],
+                "nominatedPods": [_on_node(record) for record in nominated],
             }
 
     async def pods(self) -> AsyncGenerator[Mapping[str, Any], None]:
@@ -135,7 +131,7 @@ class CacheInspector:
             return found
 
     async def _compare_once(self) -> list[CacheDifference]:
-        """One look, at a list that is as old as it took to get it."""
+        """With a list that is as old as it took to get it."""
         names = set(await self._reads.node_names())
         ours = self._cache.nodes.row_of
         found = [CacheDifference("missed node", name) for name in sorted(names.difference(ours))]
@@ -146,13 +142,8 @@ class CacheInspector:
         known: list[PodInfo | QueuedPodInfo] = [*self._cache.pod_infos(), *self._queue.entries()]
         async for one in _paced(known, PLACES_PER_STEP):
             if one.pod.metadata.uid not in places:
-                found.append(
-                    CacheDifference(
-                        "redundant pod",
-                        key(one.pod),
-                        ours=one.node if isinstance(one, PodInfo) else "",
-                    )
-                )
+                node = one.node if isinstance(one, PodInfo) else ""
+                found.append(CacheDifference("redundant pod", key(one.pod), ours=node))
         return found
 
     def _compare_pod(self, place: PodNode) -> Iterator[CacheDifference]:

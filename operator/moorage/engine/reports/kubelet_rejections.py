@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from moorage.core.objects.meta import ObjectMeta, PartialObject, Struct, key
 from moorage.engine.live_revisions import LiveRevisions
-from moorage.engine.profile_records import ProfileRecords
+from moorage.engine.profile_records import ProfileRecord, ProfileRecords
 from moorage.ports.bundle import Ports
 from moorage.ports.event_recorder import Event
 from moorage.ports.guards import guard
@@ -72,7 +72,7 @@ class FailedStatus(Struct, frozen=True):
 
 
 class FailedPod(Struct, frozen=True):
-    """A pod that has failed: no more of it than is told."""
+    """A pod that has failed: no more of it than is reported."""
 
     metadata: ObjectMeta
     spec: FailedSpec = FailedSpec()
@@ -103,7 +103,8 @@ class KubeletRejections:
         self._known: set[str] = set()
         self._listed: set[str] | None = None
         self._synced = False
-        self._last_event: dict[tuple[str, str], float] = {}
+        self._next_event: dict[tuple[str, str], float] = {}
+        """By schedulerName and reason, when the next event may be recorded."""
 
     def list_started(self) -> None:
         """Whatever is not put before ``list_ended`` is gone."""
@@ -144,30 +145,12 @@ class KubeletRejections:
             return
         reason = status.reason if self._is_known(status.reason) else OTHER_REASON
         self._telemetry.kubelet_rejected(name, reason)
-        log.warning(
-            "a kubelet refused a pod: %s",
-            status.message,
-            extra={"pod": key(pod), "node": node, "profile": name, "reason": reason},
-        )
+        extra = {"pod": key(pod), "node": node, "profile": name, "reason": reason}
+        log.warning("a kubelet refused a pod: %s", status.message, extra=extra)
         now = self._clock.boottime()
-        if (
-            now
-            >= self._last_event.get((name, reason), now - EVENT_INTERVAL_SECONDS)
-            + EVENT_INTERVAL_SECONDS
-        ):
-            self._last_event[name, reason] = now
-            why = ": ".join(filter(None, (status.reason, status.message)))
-            note = f"The kubelet of node {node} refused pod {key(pod)}: {why}"
-            self._events.record(
-                Event(
-                    profile.reference,
-                    "KubeletRejected",
-                    note,
-                    "Binding",
-                    controller="moorage",
-                    warning=True,
-                )
-            )
+        if now >= self._next_event.get((name, reason), now):
+            self._next_event[name, reason] = now + EVENT_INTERVAL_SECONDS
+            self._events.record(_rejection_event(profile, pod))
 
     def _is_known(self, reason: str) -> bool:
         return (
@@ -178,6 +161,18 @@ class KubeletRejections:
                 and self._is_resource(reason[len(_OUT_OF_PREFIX) :])
             )
         )
+
+
+def _rejection_event(profile: ProfileRecord, pod: FailedPod) -> Event:
+    why = ": ".join(filter(None, (pod.status.reason, pod.status.message)))
+    return Event(
+        profile.reference,
+        "KubeletRejected",
+        f"The kubelet of node {pod.spec.node_name} refused pod {key(pod)}: {why}",
+        "Binding",
+        controller="moorage",
+        warning=True,
+    )
 
 
 def _is_rejected(pod: FailedPod) -> bool:

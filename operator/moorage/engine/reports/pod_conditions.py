@@ -1,9 +1,9 @@
-"""Pod conditions: what is said and written when a pod could not be placed.
+"""Pod conditions: what is reported and written when a pod could not be placed.
 
 The pod is back in the queue at once; the event and the PodScheduled condition follow off the
 critical path. A condition is written only where it differs from what the pod has, the newest one
 wins, and a few are in flight at a time, never two of one pod. Of a pod that is gone or bound
-meanwhile nothing is said.
+meanwhile nothing is written.
 
 Nominations are written here too, and nowhere else: what goes out is the node that the pod is
 nominated to at that moment, so that writes of one pod cannot overtake each other.
@@ -122,7 +122,7 @@ class PodConditionWriter:
 
     def write_nomination(self, pod: Pod) -> None:
         """The pod is nominated to another node, or to none any more: have that written, and
-        whatever else is yet to be said of it.
+        whatever else is yet to be written of it.
         """
         last = self._newest(pod.metadata.uid)
         self.write(last if last is not None else PodConditionUpdate(pod))
@@ -140,9 +140,7 @@ class PodConditionWriter:
         return not _differs(update.pod, update)
 
     def report_if_new(self, update: PodConditionUpdate) -> None:
-        """The same, unless the pod was told exactly this before and has heard nothing else
-        since.
-        """
+        """The same, unless the pod's condition says exactly this already."""
         if not self.is_written(update):
             self.report(update)
 
@@ -184,32 +182,30 @@ class PodConditionWriter:
         return self._writing[uid].update if uid in self._writing else None
 
     async def _patch(self, update: PodConditionUpdate) -> None:
-        uid = update.pod.metadata.uid
+        uid, extra = update.pod.metadata.uid, {"pod": key(update.pod)}
         for failures in range(1, _MAX_ATTEMPTS + 1):
             pod = self._current(uid)
             if pod is None or uid in self._pending:
                 return
-            node = self._nomination_to_write(pod)
             try:
-                if _differs(pod, update):
-                    await self._writes.pod_condition(
-                        pod_ref(pod), _condition(pod, update, self._clock.now()), node
-                    )
-                elif node is not None:
-                    await self._writes.pod_nomination(pod_ref(pod), node)
-            except (Conflict, NotFound, Retryable) as error:  # that it is gone the watch will tell
+                await self._write_status(pod, update)
+            except (Conflict, NotFound, Retryable) as error:  # the watch will show that it is gone
                 await self._clock.sleep(_AGAIN.seconds(failures, error))
                 continue
-            except (Fenced, Refused) as error:
-                log.info("a pod's condition was not written: %s", error, extra={"pod": key(pod)})
             except EdgeError as error:
-                log.warning("a pod's condition was not written: %s", error, extra={"pod": key(pod)})
+                level = logging.INFO if isinstance(error, Fenced | Refused) else logging.WARNING
+                log.log(level, "a pod's condition was not written: %s", error, extra=extra)
             return
-        log.warning(
-            "a pod's condition was given up after %d attempts",
-            _MAX_ATTEMPTS,
-            extra={"pod": key(update.pod)},
-        )
+        log.warning("a pod's condition was given up after %d attempts", _MAX_ATTEMPTS, extra=extra)
+
+    async def _write_status(self, pod: Pod, update: PodConditionUpdate) -> None:
+        """Write what the pod's status does not say already."""
+        node = self._nomination_to_write(pod)
+        if _differs(pod, update):
+            condition = _condition(pod, update, self._clock.now())
+            await self._writes.pod_condition(pod_ref(pod), condition, node)
+        elif node is not None:
+            await self._writes.pod_nomination(pod_ref(pod), node)
 
     def _nomination_to_write(self, pod: Pod) -> str | None:
         """The node that the pod is nominated to now, "" for none; None where its status is to be
@@ -237,32 +233,32 @@ def pod_object(pod: Pod) -> ObjectRef:
 
 
 def pod_condition(
-    pod: Pod, said: Mapping[str, str], now: datetime.datetime
+    pod: Pod, content: Mapping[str, str], now: datetime.datetime
 ) -> dict[str, str | int]:
     """The condition to merge into the pod's status, with the generation that it is about and the
     time.
 
-    ``said`` has type, status, reason and message.
+    ``content`` has type, status, reason and message.
     """
     observed = (
         {"observedGeneration": pod.metadata.generation}
         if pod.metadata.generation is not None
         else {}
     )
-    return {**said, **observed, "lastTransitionTime": timestamp(now)}
+    return {**content, **observed, "lastTransitionTime": timestamp(now)}
 
 
 def _condition(
     pod: Pod, update: PodConditionUpdate, now: datetime.datetime
 ) -> dict[str, str | int]:
     """Its transition time only where the status changes, else the one that stands there stays."""
-    said = {
+    content = {
         "type": "PodScheduled",
         "status": "False",
         "reason": update.reason,
         "message": update.message,
     }
-    condition = pod_condition(pod, said, now)
+    condition = pod_condition(pod, content, now)
     if any(c.type == "PodScheduled" and c.status == "False" for c in pod.status.conditions or ()):
         del condition["lastTransitionTime"]
     return condition

@@ -34,6 +34,11 @@ class PluginFailure(NamedTuple):
     plugin: str
     error: Exception
 
+    @property
+    def dropped(self) -> bool:
+        """Whether the pod is in no queue any more."""
+        return self.plugin == QUEUE_AS_PLUGIN
+
 
 class QueueReports:
     """``QueueListener``. Conditions follow at the next ``report_due``: the writer of conditions
@@ -73,16 +78,17 @@ class QueueReports:
         """
         for uid in list(itertools.islice(self._failures, MAX_REPORTS_PER_STEP)):
             failure = self._failures.pop(uid)
-            pod, plugin, error = failure
-            dropped = plugin == QUEUE_AS_PLUGIN
-            if not live.deciding:
-                if dropped and pod_conditions.is_newest(pod):
-                    self._failures[uid] = failure
-            elif not live.owns(pod.spec.scheduler_name):
-                continue
-            elif dropped:
-                text = f"out of the queue until it changes: {error!r}"
-                pod_conditions.report(PodConditionUpdate(pod, SCHEDULER_ERROR, text))
-            elif not pod.spec.scheduling_gates:
-                text = str(error)
-                pod_conditions.report_if_new(PodConditionUpdate(pod, SCHEDULER_ERROR, text))
+            if live.owns(failure.pod.spec.scheduler_name):
+                _report(failure, pod_conditions)
+            elif not live.deciding and failure.dropped and pod_conditions.is_newest(failure.pod):
+                self._failures[uid] = failure
+
+
+def _report(failure: PluginFailure, pod_conditions: PodConditionWriter) -> None:
+    pod, error = failure.pod, failure.error
+    if failure.dropped:
+        text = f"out of the queue until it changes: {error!r}"
+        pod_conditions.report(PodConditionUpdate(pod, SCHEDULER_ERROR, text))
+    elif not pod.spec.scheduling_gates:
+        text = str(error)
+        pod_conditions.report_if_new(PodConditionUpdate(pod, SCHEDULER_ERROR, text))

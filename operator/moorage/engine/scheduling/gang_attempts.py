@@ -111,9 +111,7 @@ class GangAttempts:
         self.go_on(attempt, first=True)
 
     def go_on(self, attempt: SchedulingAttempt, first: bool = False) -> None:
-        """Go on with a group; at its end each of its members is handed over, or goes back. Raises
-        OutOfTime.
-        """
+        """Go on with a group; at its end its members are handed over. Raises OutOfTime."""
         placing = attempt.placing
         if placing is None:
             return

@@ -103,22 +103,15 @@ class DeviceBinder:
         for claim, allocation in reserved.claims:
             one = HeldClaim(claim, allocation is not None)
             if claim.metadata.name == TO_BE_CREATED:
-                one = HeldClaim(
-                    await self._writes.create_claim(
-                        claim, f"{pod.metadata.name}-extended-resources-"
-                    ),
-                    True,
-                    True,
-                )
+                name = f"{pod.metadata.name}-extended-resources-"
+                one = HeldClaim(await self._writes.create_claim(claim, name), True, True)
             held.append(one)
             now = timestamp(self._clock.now())
-            await self._reserve(
-                one, pod, made_at(allocation, now) if allocation is not None else None
-            )
+            made = made_at(allocation, now) if allocation is not None else None
+            await self._reserve(one, pod, made)
             if one.created:
-                await self._writes.pod_claim(
-                    pod_ref(pod), one.claim.metadata.name, reserved.mappings
-                )
+                name = one.claim.metadata.name
+                await self._writes.pod_claim(pod_ref(pod), name, reserved.mappings)
 
     async def _reserve(self, one: HeldClaim, pod: Pod, allocation: Allocation | None) -> None:
         """Reserve a claim, allocated if need be; again in its newest state where others changed it,
@@ -134,12 +127,11 @@ class DeviceBinder:
                 if allocation is not None:
                     one.claim = await self._writes.protect_claim(one.claim)
                 one.claim = await self._writes.reserve_claim(one.claim, pod_ref(pod), allocation)
+                break
             except (Conflict, Retryable) as error:
                 if attempt == MAX_ATTEMPTS - 1:
                     raise
                 await self._clock.sleep(delay(attempt + 1, error))
-            else:
-                break
         if allocation is not None:
             self._ledger.confirm(one.claim)
 

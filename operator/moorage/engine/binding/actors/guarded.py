@@ -74,15 +74,13 @@ def _stepwise(
     by: Any = None
     while True:
         try:
-            waited_for = call(
-                guard, point, functools.partial(go_on, by), passes=(StopIteration, EdgeError)
-            )
+            step = functools.partial(go_on, by)
+            waited_for = call(guard, point, step, passes=(StopIteration, EdgeError))
         except StopIteration as end:
             return end.value
         try:
             go_on, by = running.send, (yield waited_for)
-        except BaseException as error:  # noqa: BLE001 - see below
-            # a cancellation, say: that is the coroutine's to know
+        except BaseException as error:  # noqa: BLE001 - a cancellation is the coroutine's to know
             go_on, by = running.throw, error
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from moorage.core.framework.interfaces import ExtensionPoint
@@ -50,12 +50,14 @@ def join(
         if not spec.acts_at:
             continue
         if name not in factories:
-            raise ValueError(
-                f"plugin {name!r} acts at "
-                f"{', '.join(sorted(point.value for point in spec.acts_at))} but has no actor"
-            )
-        actor = actors[name] = factories[name](tools)
-        for point in spec.acts_at:
-            if not isinstance(actor, _PROTOCOLS[point]):
-                raise ValueError(f"the actor of plugin {name!r} lacks the method for {point.value}")
+            points = ", ".join(sorted(point.value for point in spec.acts_at))
+            raise ValueError(f"plugin {name!r} acts at {points} but has no actor")
+        actors[name] = factories[name](tools)
+        _check_methods(name, actors[name], spec.acts_at)
     return actors
+
+
+def _check_methods(name: str, actor: Actor, points: Iterable[ExtensionPoint]) -> None:
+    for point in points:
+        if not isinstance(actor, _PROTOCOLS[point]):
+            raise ValueError(f"the actor of plugin {name!r} lacks the method for {point.value}")

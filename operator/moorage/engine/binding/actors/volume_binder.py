@@ -25,7 +25,7 @@ from moorage.ports.errors import EdgeError
 class VolumeBinder:
     """Writes what VolumeBinding reserved, and waits until all of the pod's claims are bound.
 
-    Source: kube-scheduler VolumeBinding and its binder (v1.36), texts included. It looks again each
+    Source: kube-scheduler VolumeBinding and its binder (v1.36), texts included. It checks each
     second, we at each change.
     """
 
@@ -35,9 +35,7 @@ class VolumeBinder:
         self._clock = tools.clock
 
     async def pre_bind(self, pod: Pod, node: str, reserved: PodVolumes | None) -> None:
-        """Return when each claim has its volume, at once where nothing was reserved. Raises
-        EdgeError when one will not get it.
-        """
+        """Return when each claim has its volume. Raises EdgeError when one will not get it."""
         if reserved is None:
             return
         for obj in reserved.writes:
@@ -55,9 +53,7 @@ class VolumeBinder:
             raise EdgeError("binding volumes: context deadline exceeded")
 
     def _names(self, work: PodVolumes) -> Iterator[KindAndName]:
-        """What to look at again when it changes: the claims, and the volumes that they have or are
-        to have.
-        """
+        """What is waited for: the claims, and the volumes that they have or are to have."""
         claims = self._objects.objects(PersistentVolumeClaim)
         for pv in work.volumes:
             yield PersistentVolume, pv.metadata.name
@@ -71,7 +67,7 @@ class VolumeBinder:
         is not to be expected any more.
 
         What was written may not have come by the watch yet: until then it is assumed, and nothing
-        can be told.
+        is known.
         """
         node = self._objects.node(name)
         if node is None:
@@ -85,35 +81,26 @@ class VolumeBinder:
 
     def _is_reserved_volume_bound(self, expected: PersistentVolume, node: Node) -> bool:
         """Whether the claim of a volume that is set aside is bound to it."""
-        pv, ref = (
-            self._objects.objects(PersistentVolume).get(expected.metadata.name),
-            expected.spec.claim_ref,
-        )
+        name, ref = expected.metadata.name, expected.spec.claim_ref
+        pv = self._objects.objects(PersistentVolume).get(name)
         if pv is None or ref is None:
-            raise _failed(
-                f"failed to check binding: could not find v1.PersistentVolume "
-                f'"{expected.metadata.name}"'
-            )
+            raise _failed(f'failed to check binding: could not find v1.PersistentVolume "{name}"')
         claim = self._claim(f"{ref.namespace}/{ref.name}", ref.uid, "binding")
         if self._is_assumed(pv):
             return False
         self._check_reach(pv, node)
         if pv.spec.claim_ref is None or not pv.spec.claim_ref.uid:
-            raise _failed(f'ClaimRef got reset for pv "{pv.metadata.name}"')
-        if pv.spec.claim_ref.uid != ref.uid or claim.spec.volume_name not in ("", pv.metadata.name):
-            raise _failed(
-                f'claim "{key(claim)}" is bound to another volume than pv "{pv.metadata.name}"'
-            )
+            raise _failed(f'ClaimRef got reset for pv "{name}"')
+        if pv.spec.claim_ref.uid != ref.uid or claim.spec.volume_name not in ("", name):
+            raise _failed(f'claim "{key(claim)}" is bound to another volume than pv "{name}"')
         return is_bound(claim)
 
     def _is_provisioned(self, expected: PersistentVolumeClaim, node: Node) -> bool:
         """Whether a claim is bound to a volume that was made for it; a provisioner that gives up
         takes its node away.
         """
-        claim, name = (
-            self._claim(key(expected), expected.metadata.uid, "provisioning pvc"),
-            expected.metadata.name,
-        )
+        name = expected.metadata.name
+        claim = self._claim(key(expected), expected.metadata.uid, "provisioning pvc")
         if self._is_assumed(claim):
             return False
         if not claim.metadata.annotations:
