@@ -39,7 +39,7 @@ class ProfileRecord:
     body: Body
     """The object as it is now."""
     reconciled: Body = dataclasses.field(default_factory=dict)
-    """The object as it was when it was last reconciled: what is said of it is about this."""
+    """The object as it was when it was last reconciled: its status is about this."""
     stale: bool = True
     """Whether the object, or a PluginConfig that it references, has changed since."""
     resolution: Resolution | None = None
@@ -55,7 +55,7 @@ class ProfileRecord:
     """Plugins that a swap changed and whose refused pods are still to be moved."""
     requeued_at: float = float("-inf")
     last_rejection: str = ""
-    """The refusal that was last told in an event."""
+    """The refusal that was last recorded in an event."""
     lost: str = ""
     """Why a revision that decided before cannot decide now; "" where there is none."""
     useless: tuple[str, ...] = ()

@@ -116,7 +116,7 @@ class EngineParts:
         )
 
     def _wire_reports(self) -> None:
-        """What is said of pods, and how those that wait come in."""
+        """What is reported of pods, and how those that wait come in."""
         ports, clock = self.ports, self.ports.clock
         self.pod_conditions = PodConditionWriter(
             ports.writes, ports.events, clock, self.latest_pods.waiting, self.cache
@@ -179,7 +179,7 @@ class EngineParts:
         self.under_way = PodsUnderWay(attempts.gangs, self.extender_cycles, self.binder)
 
     def _wire_profiles(self, registry: Registry, resolver: ProfileResolver) -> None:
-        """Profiles: from objects to what is live, and what is said of them."""
+        """Profiles: from objects to what is live, and their statuses."""
         ports, lease = self.ports, self.config.leader_election
         ownership = ProfileOwnership(
             ports.reads,

@@ -2,8 +2,8 @@
 what became of it.
 
 An answer that never came (time-out, reset), or that says what one answer cannot know (the pod is
-bound, or gone: a proxy may have said so), is settled by reading the pod, for as long as that takes:
-until then it may be on its node, so its place there is kept.
+bound, or gone: a proxy may have answered so), is settled by reading the pod, for as long as that
+takes: until then it may be on its node, so its place there is kept.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from moorage.ports.retrying import AFTER_FAILURE, until_answered
 log = logging.getLogger(__name__)
 
 ASKED = 4
-"""How often a pod is looked at that an extender says it has bound, after the first time."""
+"""How often a pod is read again that an extender says it has bound."""
 MAX_RETRIES = 5
 """How often a binding is asked for again when the API server has too much to do, before the pod
 goes back to the queue.

@@ -20,7 +20,7 @@ class LatestObjects(Generic[T]):
         self.aside: dict[str, UnreadableObject] = {}
         """What is set aside, as it cannot be used."""
         self.unreported: dict[str, UnreadableObject] = {}
-        """What of it, or of objects of which not all counts, is still to be said."""
+        """What of it, or of objects of which not all counts, is still to be reported."""
 
 
 class LatestPods(LatestObjects[Pod]):

@@ -178,8 +178,8 @@ class ObjectSink(Generic[T]):
         """An object is there for the first time (``old`` None) or anew. What it raises sets the
         object aside.
 
-        Returns what of it is left out of account though the rest counts, where that is to be said
-        now; else "".
+        Returns what of it is left out of account though the rest counts, where that is to be
+        reported now; else "".
         """
         return ""
 

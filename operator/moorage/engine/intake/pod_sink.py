@@ -88,8 +88,8 @@ class PodSink(ObjectSink[Pod]):
         self._listener = guarded_port(listener)
 
     def on_added_or_updated(self, old: Pod | None, new: Pod) -> str:
-        """Write it where it belongs now. What of it is above a ceiling is said when it has come to
-        its node.
+        """Write it where it belongs now. What of it is above a ceiling is reported when it has come
+        to its node.
         """
         if new.status.phase in _TERMINAL_PHASES:
             self.on_delete(new)

@@ -54,9 +54,7 @@ class RevisionActivator:
     def activate(
         self, record: ProfileRecord, resolution: Resolution, last_good: bool = False
     ) -> None:
-        """Make this revision decide, from the next pod on. One synchronous step: nobody sees half
-        of it.
-        """
+        """Make this revision decide from the next pod on, in one step: nobody sees half of it."""
         revision = resolution.revision
         started = self._clock.boottime()
         old = record.active.revision if record.active is not None else None
@@ -66,9 +64,10 @@ class RevisionActivator:
         if old is not None:
             record.superseded.append(old)
             record.pending_requeue |= revision.changed_since(old)
-            self._evaluator.retire(old)
         self.requeue_due(record)
         self._report_swap(record, revision, old, started)
+        if old is not None:
+            self._evaluator.retire(old)
 
     def _report_swap(
         self, record: ProfileRecord, revision: Revision, old: Revision | None, started: float

@@ -19,7 +19,7 @@ class ListReactions:
     swapper: ProfileSwapper
 
     def kind_listed(self, kind: StoredKind) -> None:
-        """Mark it, and look again at those that may have waited for it."""
+        """Mark it, and recheck those that may have waited for it."""
         self.synced.listed(kind)
         if kind is POD_GROUPS:
             self.pod_groups.all_listed()

@@ -1,5 +1,5 @@
-"""Profile conditions: what is to be said of a profile's spec, its references, our rights to serve
-it, and who decides.
+"""Profile conditions: how a profile's spec is, its references, our rights to serve it, and who
+decides.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ class PluginQuarantine:
         """Those that are out, with the reason why."""
 
     async def refresh(self) -> None:
-        """Read the record. Without plugins from outside the tree there is nothing to look for."""
+        """Read the record. Without plugins from outside the tree there is nothing to read."""
         if not self._versions:
             return
         try:

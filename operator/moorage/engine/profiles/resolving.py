@@ -27,7 +27,7 @@ class ProfileResolver(Protocol):
 
 
 class PluginConfigResults:
-    """What PluginConfigs are found to be, each looked into once for each of its generations."""
+    """What PluginConfigs are found to be, each checked once for each of its generations."""
 
     def __init__(self, resolver: ProfileResolver) -> None:
         self._resolver = resolver
@@ -47,6 +47,6 @@ class PluginConfigResults:
         return known[1:]
 
     def forget(self, *names: str) -> None:
-        """These are gone; without names all are to be looked into anew."""
+        """These are gone; without names all are to be checked anew."""
         for name in names or tuple(self._known):
             self._known.pop(name, None)

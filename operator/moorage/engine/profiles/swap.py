@@ -189,20 +189,19 @@ class ProfileSwapper:
         return done
 
     async def _resolve_stale(self) -> None:
-        """Resolve the profiles that have changed, or whose PluginConfigs have."""
+        """Resolve the profiles that have changed, or whose PluginConfigs have; where a bug ends
+        that, a profile's last good revision goes on.
+        """
         for record in list(self.records.profiles.values()):
-            if record.stale:
-                record.stale, record.reconciled, record.useless = False, record.body, ()
-                record.resolution = self._resolve(record)
-                await asyncio.sleep(0)  # many profiles at once must not hold up the loop
-
-    def _resolve(self, record: ProfileRecord) -> Resolution:
-        """What becomes of its spec; where a bug ends that, its last good revision goes on."""
-        try:
-            return self.resolver(record.reconciled, self.records.configs)
-        except FAULTS as error:
-            log_bug("resolving a profile", error, profile=record.name)
-            return unresolved(record.reconciled, error)
+            if not record.stale:
+                continue
+            record.stale, record.reconciled, record.useless = False, record.body, ()
+            try:
+                record.resolution = self.resolver(record.reconciled, self.records.configs)
+            except FAULTS as error:
+                log_bug("resolving a profile", error, profile=record.name)
+                record.resolution = unresolved(record.reconciled, error)
+            await asyncio.sleep(0)  # many profiles at once must not hold up the loop
 
     async def _conflicts(
         self, records: Sequence[ProfileRecord]
@@ -266,7 +265,7 @@ class ProfileSwapper:
             or bool(record.conflicts)
             or await self._restore_stored(record)
         )
-        if self.records.profiles.get(record.name) is not record:  # it went while it was looked for
+        if self.records.profiles.get(record.name) is not record:  # it went while that was read
             return True
         self.activator.serve_or_hold(record)
         self._report_rejection(record)

@@ -28,7 +28,7 @@ from moorage.ports.bundle import Ports
 from moorage.ports.event_recorder import Event
 
 REPORT_AFTER_SECONDS = 60.0
-"""Seconds without a node after which a pod's schedulerName is looked at."""
+"""Seconds without a node after which a pod's schedulerName is checked."""
 MIN_SIMILARITY = 0.8
 """How alike two names are (difflib's ratio) that are taken for one and its misspelling: schedulers'
 names have endings in common.
@@ -45,7 +45,7 @@ class DeletedProfile(NamedTuple):
 
 
 class UnmatchedPods:
-    """Tells pods that no profile serves them. ``report(pod, text)`` gives a pod an event and a
+    """Reports to pods that no profile serves them. ``report(pod, text)`` gives a pod an event and a
     condition, unless it has just these.
     """
 
@@ -61,7 +61,7 @@ class UnmatchedPods:
         self._queue = queue
         self._clock = ports.clock
         self._events = ports.events
-        # what pods have that ask for nobody in particular: they are never told
+        # what pods have that ask for nobody in particular: they get no event
         self._foreign = {DEFAULT_SCHEDULER, *foreign}
         self._report = report
         self._names: dict[str, str] = {}
@@ -72,7 +72,7 @@ class UnmatchedPods:
         self._orphans: deque[str] = deque()
         """UIDs of pods that are to hear of their profile's end."""
         self._waiting: deque[tuple[float, str]] = deque()
-        """(When to look at it, UID), the earliest first."""
+        """(When to check it, UID), the earliest first."""
         self._explanations: dict[str, str] = {}
         """What is wrong with a schedulerName; "": nothing that we know of."""
 
@@ -105,7 +105,7 @@ class UnmatchedPods:
             self._waiting.append((self._clock.boottime() + REPORT_AFTER_SECONDS, pod.metadata.uid))
 
     def lead(self) -> None:
-        """From now on this replica tells; the leader before it may have left some untold."""
+        """From now on this replica reports; the leader before it may have left some out."""
         for name in self._deleted:
             self._orphans.extend(
                 entry.uid for entry in self._queue.entries(name) if self._is_orphan(entry)
@@ -120,7 +120,7 @@ class UnmatchedPods:
         )
 
     def tick(self) -> None:
-        """Tell those whose time has come, for as long as a slice."""
+        """Report those whose time has come, for as long as a slice."""
         until = self._clock.boottime() + LOOP_SLICE_SECONDS
         for _ in range(len(self._orphans)):
             self._report_orphan(self._orphans.popleft())
@@ -149,13 +149,8 @@ class UnmatchedPods:
         if entry.state is QueueState.IN_FLIGHT:
             self._orphans.append(uid)  # it may yet be bound
         elif entry.state is QueueState.UNSERVED:
-            self._report(
-                entry.pod,
-                (
-                    f"{_deleted_profile_text(gone.profile)}, and no other one has the "
-                    f"schedulerName {entry.scheduler_name!r}"
-                ),
-            )
+            alone = f"no other one has the schedulerName {entry.scheduler_name!r}"
+            self._report(entry.pod, f"{_deleted_profile_text(gone.profile)}, and {alone}")
 
     def _check(self, uid: str) -> None:
         entry = self._queue.get(uid)
@@ -169,15 +164,7 @@ class UnmatchedPods:
         if entry.pod.spec.scheduling_gates:  # it has the API server's own word on why it waits
             self._waiting.append((self._clock.boottime() + REPORT_AFTER_SECONDS, uid))
         elif text := self._explanation(entry):
-            event = Event(
-                pod_object(entry.pod),
-                "UnknownScheduler",
-                text,
-                "Scheduling",
-                controller="moorage",
-                warning=True,
-            )
-            self._events.record(event)
+            self._events.record(_unknown_scheduler(entry.pod, text))
 
     def _explanation(self, entry: QueuedPodInfo) -> str:
         name = entry.scheduler_name
@@ -202,12 +189,17 @@ class UnmatchedPods:
         )
 
 
+def _unknown_scheduler(pod: Pod, text: str) -> Event:
+    regarding, action = pod_object(pod), "Scheduling"
+    return Event(regarding, "UnknownScheduler", text, action, controller="moorage", warning=True)
+
+
 def _deleted_profile_text(profile: str) -> str:
     return f"SchedulerProfile {profile!r} was deleted"
 
 
 class PodsOfInvalidProfiles:
-    """Tells pods that wait for a profile which cannot be used what is wrong with it."""
+    """Reports to pods that wait for a profile which cannot be used what is wrong with it."""
 
     def __init__(
         self,

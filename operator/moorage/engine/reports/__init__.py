@@ -1,1 +1,1 @@
-"""What is told of pods and of the scheduler: conditions, events, metrics, debug output."""
+"""What is reported of pods and of the scheduler: conditions, events, metrics, debug output."""

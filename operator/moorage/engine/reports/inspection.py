@@ -2,8 +2,8 @@
 server has.
 
 Everything is given a few items at a time, so that a large cluster holds up nobody. What is found to
-differ is looked at again a moment later, with a new list: what only one side had not yet heard of
-is the same on both by then.
+differ is compared again a moment later, with a new list: what only one side had not got yet is the
+same on both by then.
 """
 
 from __future__ import annotations

@@ -49,8 +49,8 @@ they are written.
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PodConditionUpdate:
-    """What a pod's condition should say; without a ``reason`` only its nomination has to be looked
-    after.
+    """What a pod's condition should say; without a ``reason`` only its nomination has to be
+    written.
     """
 
     pod: Pod

@@ -25,9 +25,7 @@ class PodReactions:
         self.under_way.interrupt_pod(uid)
 
     def pod_placed(self, node: str) -> None:
-        """Pods that are nominated to its node, and have no room there any more, look for another
-        one.
-        """
+        """Nominations to its node end for which there is no room there any more."""
         self.nominations.pod_placed(node)
 
 
@@ -45,5 +43,5 @@ class NodeReactions:
         self.nominations.node_deleted(node)
 
     def node_changed(self, node: str) -> None:
-        """Pods that are nominated to it look again."""
+        """Pods that are nominated to it are tried again."""
         self.nominations.node_changed(node)

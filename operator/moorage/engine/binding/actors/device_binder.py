@@ -3,7 +3,7 @@
 What was decided is written into the claims, and the pod waits until its devices say that they can
 be used. Devices are each given to one claim, but nothing in the API says so beside the claims
 themselves: what is written must stay known, until it is seen or taken back. So a write that was
-begun is never left alone, and one whose answer got lost is looked after by reading the claim.
+begun is never left alone, and where an answer got lost the claim is read.
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ class DeviceBinder:
         """Take back what is being written, when it is known what that is."""
         await asyncio.wait({writing})
         if not writing.cancelled():
-            writing.exception()  # has been looked at, or is of no concern any more
+            writing.exception()  # so that asyncio does not log it: it is raised elsewhere
         await self._undo(pod, held)
 
     async def _undo(self, pod: Pod, held: list[HeldClaim]) -> None:
