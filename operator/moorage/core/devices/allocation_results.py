@@ -94,9 +94,7 @@ def _of_claim(claim: ResourceClaim, answer: ClaimAssignment) -> list[AllocatedCo
 def _node_selector(
     claim: ResourceClaim, given: Sequence[DeviceAssignment], node: str
 ) -> NodeSelector | None:
-    """Where all of the devices can be used: on one node, on those that all their selectors match,
-    or (None) everywhere.
-    """
+    """Where all devices can be used: on one node, where all selectors match, or (None) anywhere."""
     fields: list[Requirement] = []
     expressions: list[Requirement] = []
     for one in given:
@@ -105,18 +103,21 @@ def _node_selector(
         if reach.node_name is not None or one.candidate.device.binds_to_node:
             only = Requirement(NODE_NAME, "In", (node,))
             return NodeSelector((NodeSelectorTerm(match_fields=(only,)),))
-        terms = (
-            reach.node_selector.node_selector_terms if reach.node_selector is not None else None
-        ) or ()
-        if len(terms) > 1:
-            text = f"unsupported ResourceSlice.NodeSelector with {len(terms)} terms"
-            raise AllocationError(f"create NodeSelector for claim {claim.metadata.name}: {text}")
-        for term in terms:
-            _add(fields, term.match_fields or ())
-            _add(expressions, term.match_expressions or ())
+        term = _only_term(claim, reach.node_selector)
+        _add(fields, term.match_fields or ())
+        _add(expressions, term.match_expressions or ())
     if not fields and not expressions:
         return None
     return NodeSelector((NodeSelectorTerm(tuple(expressions) or None, tuple(fields) or None),))
+
+
+def _only_term(claim: ResourceClaim, selector: NodeSelector | None) -> NodeSelectorTerm:
+    """The term of a selector, an empty one where it has none. Raises AllocationError for more."""
+    terms = (selector.node_selector_terms if selector is not None else None) or ()
+    if len(terms) > 1:
+        text = f"unsupported ResourceSlice.NodeSelector with {len(terms)} terms"
+        raise AllocationError(f"create NodeSelector for claim {claim.metadata.name}: {text}")
+    return terms[0] if terms else NodeSelectorTerm()
 
 
 def _add(found: list[Requirement], more: Sequence[Requirement]) -> None:

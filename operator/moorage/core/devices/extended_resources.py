@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from kubefacts.quantities import NANO, nanos
 from moorage.core.objects.meta import OwnerReference
 from moorage.core.objects.pods import Container, ContainerExtendedResourceRequest, Pod
@@ -104,37 +106,31 @@ def _requests_for(pod: Pod, resource: str, class_: str) -> ExtendedResourceReque
     inits = pod.spec.init_containers or ()
     containers = inits + (pod.spec.containers or ())
     brief = [i for i, container in enumerate(inits) if container.restart_policy != "Always"]
-    lasting: list[DeviceRequest | None] = [None] * len(containers)
+    lasting: dict[int, DeviceRequest] = {}
+    extra: dict[int, DeviceRequest] = {}
     mappings: list[ContainerExtendedResourceRequest] = []
-    for i, container in enumerate(containers):
-        if i not in brief:
-            lasting[i], found = _request(i, container, resource, class_, ())
-            mappings += found
-    extra: list[DeviceRequest] = []
-    shared: list[ContainerExtendedResourceRequest] = []
-    for i in brief:
-        request, found = _request(
-            i, containers[i], resource, class_, [one for one in lasting[i:] if one is not None]
-        )
-        extra += [request] if request is not None else []
-        shared += found
-    if not extra:
-        return ExtendedResourceRequests(
-            tuple(one for one in lasting if one is not None), (*mappings, *shared)
-        )
-    most = max(extra, key=_count)  # the first of equals
-    replaced = {request.name for request in extra}
-    shared = [
-        ContainerExtendedResourceRequest(
-            one.container_name,
-            one.resource_name,
-            most.name if one.request_name in replaced else one.request_name,
-        )
-        for one in shared
+    for i in sorted(range(len(containers)), key=brief.__contains__):
+        reusable = [one for j, one in lasting.items() if j > i] if i in brief else []
+        request, found = _request(i, containers[i], resource, class_, reusable)
+        mappings += found
+        if request is not None:
+            (extra if i in brief else lasting)[i] = request
+    return _neediest_alone(tuple(extra.values()), tuple(lasting.values()), mappings)
+
+
+def _neediest_alone(
+    extra: Sequence[DeviceRequest],
+    lasting: Sequence[DeviceRequest],
+    mappings: Sequence[ContainerExtendedResourceRequest],
+) -> ExtendedResourceRequests:
+    """Of the extra requests only the largest, which serves all that they would."""
+    most = sorted(extra, key=_count, reverse=True)[:1]  # the first of equals
+    names = {request.name: most[0].name for request in extra}
+    served = [
+        msgspec.structs.replace(one, request_name=names.get(one.request_name, one.request_name))
+        for one in mappings
     ]
-    return ExtendedResourceRequests(
-        (most, *(one for one in lasting if one is not None)), (*mappings, *shared)
-    )
+    return ExtendedResourceRequests((*most, *lasting), tuple(served))
 
 
 def _request(

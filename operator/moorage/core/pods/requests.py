@@ -218,7 +218,7 @@ def allocatable_amounts(node: Node) -> dict[str, int]:
 
 
 def _shape(pod: Pod, counting: RequestRules) -> RequestShape:
-    spec, status = pod.spec, pod.status
+    spec = pod.spec
     stated = _stated(pod) if counting.status else {}
     infeasible = bool(stated) and _resize_is_infeasible(pod)
     containers = [
@@ -229,19 +229,22 @@ def _shape(pod: Pod, counting: RequestRules) -> RequestShape:
             containers.append((SIDECAR, _lists(container, stated, infeasible)))
         else:
             containers.append((INIT, _lists(container, {}, False)))
-    pod_level: tuple[Items, ...] = ()
-    replaced: tuple[str, ...] = ()
-    if counting.pod_level and spec.resources is not None and spec.resources.requests:
-        replaced = tuple(
-            name
-            for name in spec.resources.requests
-            if name in DEFAULTS or name.startswith("hugepages-")
-        )
-        pod_level = (_items(spec.resources.requests),)
-        if counting.status and status.resources is not None:
-            given = (_items(status.resources.requests), _items(status.allocated_resources))
-            pod_level = given if _resize_is_infeasible(pod) else pod_level + given
+    pod_level = _pod_level(pod, counting) if counting.pod_level else ()
+    named = (_asked(spec.resources) or ()) if pod_level else ()
+    replaced = tuple(name for name in named if name in DEFAULTS or name.startswith("hugepages-"))
     return RequestShape(tuple(containers), pod_level, replaced, _items(spec.overhead))
+
+
+def _pod_level(pod: Pod, counting: RequestRules) -> tuple[Items, ...]:
+    """As ``_lists``, of the pod as a whole."""
+    spec, status = pod.spec, pod.status
+    if spec.resources is None or not spec.resources.requests:
+        return ()
+    asked = _items(spec.resources.requests)
+    if not counting.status or status.resources is None:
+        return (asked,)
+    given = (_items(status.resources.requests), _items(status.allocated_resources))
+    return given if _resize_is_infeasible(pod) else (asked, *given)
 
 
 def _said(status: PodStatus) -> tuple[object, ...]:
@@ -358,24 +361,23 @@ def _located(
 def _lists_of(pod: Pod) -> Iterator[tuple[str, ResourceList | None]]:
     """Every list of resources that a pod has, with its path."""
     spec, status = pod.spec, pod.status
-    for field, containers in (
-        ("containers", spec.containers),
-        ("initContainers", spec.init_containers),
-    ):
-        for i, container in enumerate(containers or ()):
-            if container.resources is not None:
-                yield f"spec.{field}[{i}].resources.requests", container.resources.requests
-    if spec.resources is not None:
-        yield "spec.resources.requests", spec.resources.requests
+    containers = {"containers": spec.containers, "initContainers": spec.init_containers}
+    for field, listed in containers.items():
+        for i, container in enumerate(listed or ()):
+            yield f"spec.{field}[{i}].resources.requests", _asked(container.resources)
+    yield "spec.resources.requests", _asked(spec.resources)
     yield "spec.overhead", spec.overhead
-    for field, statuses in (
-        ("containerStatuses", status.container_statuses),
-        ("initContainerStatuses", status.init_container_statuses),
-    ):
-        for i, container_status in enumerate(statuses or ()):
-            if container_status.resources is not None:
-                yield f"status.{field}[{i}].resources.requests", container_status.resources.requests
-            yield f"status.{field}[{i}].allocatedResources", container_status.allocated_resources
-    if status.resources is not None:
-        yield "status.resources.requests", status.resources.requests
+    statuses = {
+        "containerStatuses": status.container_statuses,
+        "initContainerStatuses": status.init_container_statuses,
+    }
+    for field, told in statuses.items():
+        for i, one in enumerate(told or ()):
+            yield f"status.{field}[{i}].resources.requests", _asked(one.resources)
+            yield f"status.{field}[{i}].allocatedResources", one.allocated_resources
+    yield "status.resources.requests", _asked(status.resources)
     yield "status.allocatedResources", status.allocated_resources
+
+
+def _asked(resources: ResourceRequirements | None) -> ResourceList | None:
+    return resources.requests if resources is not None else None

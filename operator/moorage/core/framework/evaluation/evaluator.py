@@ -131,14 +131,17 @@ class Evaluator:
         if template is None:
             template = self._templates[key] = PodTemplateState()
             self._key_bytes += _length(key)
-        else:
-            self._templates.move_to_end(key)
+        self._templates.move_to_end(key)
         evaluation = template.evaluations.get(revision)
-        if evaluation is not None:
-            self.hits += 1
-            evaluation.pod = pod
-            return evaluation
-        self.misses += 1
+        if evaluation is None:
+            self.misses += 1
+            return self._compile(pod, template, revision)
+        self.hits += 1
+        evaluation.pod = pod
+        return evaluation
+
+    def _compile(self, pod: Pod, template: PodTemplateState, revision: Revision) -> Evaluation:
+        """The template's evaluation for a revision; others go that there is no more room for."""
         before = template.array_count
         evaluation = template.evaluations[revision] = _compile(pod, template, revision)
         self._clear(template)

@@ -192,16 +192,19 @@ class VolumeOffers:
                 if not named:
                     del self._set_aside[claim]
         elif pv.status.phase == "Available" and pv.metadata.deletion_timestamp is None:
-            storage_class, sort = class_of(pv), _sort_of(pv)
-            sorts = self._free.get(storage_class, {})
-            index = sorts[sort] if sort in sorts else ReachIndex()
-            left = index.change((size(pv), name), affinity_of(pv), come)
-            sorts[sort] = index
-            if not left:
-                del sorts[sort]
-            self._free[storage_class] = sorts
-            if not sorts:
-                del self._free[storage_class]
+            self._enter_free(pv, come)
+
+    def _enter_free(self, pv: PersistentVolume, come: int) -> None:
+        storage_class, sort = class_of(pv), _sort_of(pv)
+        sorts = self._free.get(storage_class, {})
+        index = sorts[sort] if sort in sorts else ReachIndex()
+        left = index.change((size(pv), pv.metadata.name), affinity_of(pv), come)
+        sorts[sort] = index
+        if not left:
+            del sorts[sort]
+        self._free[storage_class] = sorts
+        if not sorts:
+            del self._free[storage_class]
 
     def _reach_indexes(self, want: VolumeRequest) -> list[ReachIndex]:
         spec, modes = want.claim.spec, set(want.claim.spec.access_modes or ())

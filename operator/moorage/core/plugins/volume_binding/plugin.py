@@ -241,9 +241,7 @@ class VolumeBinding:
         return np.zeros(snapshot.nodes.live[rows].size, np.int64)
 
     def reserve(self, pod: Pod, node: str, snapshot: Snapshot) -> ReserveResult:
-        """Choose the volumes on this node for good, and take them and the claims to be as they will
-        be written.
-        """
+        """Choose volumes for good, and take them and the claims to be as they will be written."""
         prepared = self.pre_filter(pod, snapshot)
         if prepared.status.code is not Code.SUCCESS:
             return ReserveResult(SUCCESS if prepared.status.code is Code.SKIP else prepared.status)
@@ -255,13 +253,8 @@ class VolumeBinding:
         new_volumes = [pv for pv in volumes if pv is not offers.volume(pv.metadata.name)]
         new_claims = [claim for claim in provisions if claim is not offers.claim(key(claim))]
         offers.assume(new_volumes, new_claims)
-        work = PodVolumes(
-            volumes,
-            provisions,
-            (*new_volumes, *new_claims),
-            tuple(needs.to_provision),
-            self.args.bind_timeout_seconds,
-        )
+        wanted, timeout = tuple(needs.to_provision), self.args.bind_timeout_seconds
+        work = PodVolumes(volumes, provisions, (*new_volumes, *new_claims), wanted, timeout)
         return ReserveResult(SUCCESS, work, lambda: offers.release(new_volumes, new_claims))
 
 

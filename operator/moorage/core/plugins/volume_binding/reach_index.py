@@ -48,18 +48,23 @@ class _LabelIndex:
         self._codes: tuple[LabelCodes, int, int, npt.NDArray[np.int64]] | None = None
 
     def change(self, item: Item, value: str, sign: int) -> None:
-        """Something is reached where the label has this value (1), or not any more (-1): the last
-        one takes its place then.
-        """
+        """Something is reached where the label has this value (1), or not any more (-1)."""
         if sign > 0:
-            place = len(self._names)
-            self._sizes, self._which = grown(self._sizes, place + 1), grown(self._which, place + 1)
-            self._which[place] = self._numbering.swap(0, value)
-            self._sizes[place] = item[0]
-            self._place[item[1], value] = place
-            self._names.append((item[1], value))
-            bisect.insort(self.values.setdefault(value, []), item)
-            return
+            self._add(item, value)
+        else:
+            self._remove(item, value)
+
+    def _add(self, item: Item, value: str) -> None:
+        place = len(self._names)
+        self._sizes, self._which = grown(self._sizes, place + 1), grown(self._which, place + 1)
+        self._which[place] = self._numbering.swap(0, value)
+        self._sizes[place] = item[0]
+        self._place[item[1], value] = place
+        self._names.append((item[1], value))
+        bisect.insort(self.values.setdefault(value, []), item)
+
+    def _remove(self, item: Item, value: str) -> None:
+        """Take it out; the last one takes its place."""
         place, last = self._place[item[1], value], len(self._names) - 1
         self._numbering.swap(int(self._which[place]), None)
         self._sizes[place], self._which[place] = self._sizes[last], self._which[last]
