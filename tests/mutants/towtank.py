@@ -1,4 +1,4 @@
-"""Mutants of the embedded cluster: a rule of each module."""
+"""Mutants of the embedded cluster: rules of its modules."""
 
 from __future__ import annotations
 
@@ -6,4 +6,580 @@ from typing import Final
 
 from tests.mutants.mutant import Mutant
 
-MUTANTS: Final[tuple[Mutant, ...]] = ()
+_TESTS: Final = "packages/towtank/towtank_tests"
+_RECORDED: Final = (
+    f"{_TESTS}/strategies/test_recorded_objects.py::test_answers_are_those_of_a_kube_apiserver"
+)
+_MANAGERS: Final = (
+    f"{_TESTS}/test_managed_fields.py::test_owners_are_those_that_an_api_server_recorded"
+)
+
+MUTANTS: Final[tuple[Mutant, ...]] = (
+    Mutant(
+        name="cluster: a namespace that is not there is deleted",
+        file="towtank/cluster.py",
+        old="if resource and self.api.verbs.find(resource.key, '', name):",
+        new="if resource:",
+        tests=(f"{_TESTS}/test_threaded_cluster.py::test_namespaces",),
+    ),
+    Mutant(
+        name="client of controllers: any owner looks after it",
+        file="towtank/controllers/client.py",
+        old=" if owner.get('controller')",
+        new="",
+        tests=(
+            (f"{_TESTS}/controllers/test_client.py::test_one_of_the_owners_looks_after_an_object"),
+        ),
+    ),
+    Mutant(
+        name="client of controllers: a pod that goes is a replica",
+        file="towtank/controllers/client.py",
+        old="not is_terminating(pod) and (not is_finished(pod))",
+        new="not is_finished(pod)",
+        tests=(f"{_TESTS}/controllers/test_client.py::test_a_pod_counts_while_it_runs_or_will",),
+    ),
+    Mutant(
+        name="queue of controllers: a later time counts",
+        file="towtank/controllers/controller.py",
+        old="key not in self._times or when < self._times[key]",
+        new="key not in self._times",
+        tests=(
+            (f"{_TESTS}/controllers/test_controller.py::test_who_starts_later_finds_what_is_there"),
+        ),
+    ),
+    Mutant(
+        name="queue of controllers: retries at once",
+        file="towtank/controllers/controller.py",
+        old="_FIRST_RETRY / 2) * 2, _LAST_RETRY)",
+        new="_FIRST_RETRY / 2) * 2, 0)",
+        tests=(
+            (
+                f"{_TESTS}/controllers/test_controller.py"
+                "::test_a_refusal_is_told_and_looked_at_again_later_and_later"
+            ),
+        ),
+    ),
+    Mutant(
+        name="deployments: just enough is too little",
+        file="towtank/controllers/deployment_status.py",
+        old="counted['availableReplicas'] >= to.min_available",
+        new="counted['availableReplicas'] > to.min_available",
+        tests=(f"{_TESTS}/controllers/test_deployment.py::test_pods_come_and_the_status_tells",),
+    ),
+    Mutant(
+        name="disruption: evictions that never came are counted for ever",
+        file="towtank/controllers/disruption.py",
+        old=" and after(parse_time(time), EVICTION_LIMIT) > now",
+        new="",
+        tests=(
+            (
+                f"{_TESTS}/controllers/test_disruption.py"
+                "::test_a_granted_eviction_counts_for_a_while"
+            ),
+        ),
+    ),
+    Mutant(
+        name="controllers: the last one is due first",
+        file="towtank/controllers/manager.py",
+        old="return min((when",
+        new="return max((when",
+        tests=(f"{_TESTS}/controllers/test_disruption.py::test_numbers",),
+    ),
+    Mutant(
+        name="namespaces: finalizers of others go",
+        file="towtank/controllers/namespace.py",
+        old=" if each != _KUBERNETES]",
+        new=" if False]",
+        tests=(
+            (
+                f"{_TESTS}/controllers/test_garbage_collector.py"
+                "::test_a_namespace_stays_for_a_finalizer_of_others"
+            ),
+        ),
+    ),
+    Mutant(
+        name="rollout: nothing may be unavailable and nothing more may run",
+        file="towtank/controllers/rollout.py",
+        old="if not surge and (not unavailable):",
+        new="if False:",
+        tests=(f"{_TESTS}/controllers/test_rollout.py::test_targets",),
+    ),
+    Mutant(
+        name="rollout: more than the surge allows",
+        file="towtank/controllers/rollout.py",
+        old="return min(new.desired + room, to.replicas)",
+        new="return to.replicas",
+        tests=(
+            (
+                f"{_TESTS}/controllers/test_rollout.py"
+                "::test_the_new_set_grows_as_far_as_the_surge_allows"
+            ),
+        ),
+    ),
+    Mutant(
+        name="rollout: the smallest set takes the rest",
+        file="towtank/controllers/rollout.py",
+        old="key=lambda each: -each.desired",
+        new="key=lambda each: each.desired",
+        tests=(f"{_TESTS}/controllers/test_rollout.py::test_all_sets_keep_their_shares",),
+    ),
+    Mutant(
+        name="rollout: what is available goes first",
+        file="towtank/controllers/rollout.py",
+        old="for broken_ones in (True, False):",
+        new="for broken_ones in (False, True):",
+        tests=(
+            (f"{_TESTS}/controllers/test_rollout.py::test_old_sets_shrink_as_far_as_enough_stay"),
+        ),
+    ),
+    Mutant(
+        name="verbs: one that a kind does not have",
+        file="towtank/handlers/dispatcher.py",
+        old="if verb not in target.resource.verbs:",
+        new="if False:",
+        tests=(f"{_TESTS}/test_dispatcher.py::test_codes",),
+    ),
+    Mutant(
+        name="verbs: writes to all namespaces",
+        file="towtank/handlers/dispatcher.py",
+        old=("if request.method not in known or (everywhere and request.method != 'GET'):"),
+        new="if request.method not in known:",
+        tests=(f"{_TESTS}/test_dispatcher.py::test_codes",),
+    ),
+    Mutant(
+        name="reads: items of built-in kinds say what they are",
+        file="towtank/handlers/read_handlers.py",
+        old=" if key not in ('kind', 'apiVersion')",
+        new="",
+        tests=(
+            (
+                f"{_TESTS}/test_read_handlers.py"
+                "::test_lists_of_built_in_kinds_say_once_what_they_are_of"
+            ),
+        ),
+    ),
+    Mutant(
+        name="apply: managed fields of one's own",
+        file="towtank/managed_fields/apply_validation.py",
+        old=("if isinstance(metadata, dict) and metadata.get('managedFields') is not None:"),
+        new="if False:",
+        tests=(_MANAGERS,),
+    ),
+    Mutant(
+        name="apply: an item twice",
+        file="towtank/managed_fields/apply_validation.py",
+        old="if key in seen:",
+        new="if False:",
+        tests=(_MANAGERS,),
+    ),
+    Mutant(
+        name="field sets: not in order",
+        file="towtank/managed_fields/field_sets.py",
+        old="sorted((key for key in fields if key != SELF))",
+        new="list((key for key in fields if key != SELF))",
+        tests=(_MANAGERS,),
+    ),
+    Mutant(
+        name="field sets: a set without itself has itself",
+        file="towtank/managed_fields/field_sets.py",
+        old="return not fields or SELF in fields",
+        new="return True",
+        tests=(_MANAGERS,),
+    ),
+    Mutant(
+        name="managers: any number of entries",
+        file="towtank/managed_fields/managers.py",
+        old="if excess <= 0:",
+        new="if True:",
+        tests=(_MANAGERS,),
+    ),
+    Mutant(
+        name="managers: entries as they came",
+        file="towtank/managed_fields/managers.py",
+        old=(
+            "return sorted(entries, key=lambda e: (e['operation'], e.get('time', "
+            "''), e['manager'], e['apiVersion'], e.get('subresource', '')))"
+        ),
+        new="return list(entries)",
+        tests=(_MANAGERS,),
+    ),
+    Mutant(
+        name="merge: what a manager gave up stays",
+        file="towtank/managed_fields/merge.py",
+        old="elif not _in(key, given_up, node) or _in(key, still, node):",
+        new="else:",
+        tests=(_MANAGERS,),
+    ),
+    Mutant(
+        name="schema walk: atomic maps are owned in parts",
+        file="towtank/managed_fields/schema_walk.py",
+        old="if node.type and node.merge is not MergeType.GRANULAR:",
+        new="if False:",
+        tests=(_MANAGERS,),
+    ),
+    Mutant(
+        name="apply: what others own is one's own",
+        file="towtank/managed_fields/server_side_apply.py",
+        old=("others = [entry for entry in entries if not write.is_writer_of(entry, APPLY)]"),
+        new="others = []",
+        tests=(_MANAGERS,),
+    ),
+    Mutant(
+        name="updates: times are changes",
+        file="towtank/managed_fields/updates.py",
+        old="for name, value in entry.items() if name != 'time'}",
+        new="for name, value in entry.items()}",
+        tests=(f"{_TESTS}/test_managed_fields.py::test_a_time_or_a_version_is_no_change",),
+    ),
+    Mutant(
+        name="metadata: two controllers",
+        file="towtank/model/metadata_rules.py",
+        old="if len(controllers) > 1:",
+        new="if False:",
+        tests=(f"{_TESTS}/test_metadata_rules.py::test_owners",),
+    ),
+    Mutant(
+        name="metadata: new finalizers on what is going",
+        file="towtank/model/metadata_rules.py",
+        old="if added and 'deletionTimestamp' in old:",
+        new="if False:",
+        tests=(f"{_TESTS}/test_metadata_rules.py::test_what_is_going_gets_no_new_finalizers",),
+    ),
+    Mutant(
+        name="metadata: finalizers of Kubernetes' own have no domain",
+        file="towtank/model/metadata_rules.py",
+        old="'/' not in finalizer and finalizer not in _STANDARD_FINALIZERS",
+        new="'/' not in finalizer",
+        tests=(f"{_TESTS}/test_metadata_rules.py::test_finalizers_have_a_domain",),
+    ),
+    Mutant(
+        name="field selectors: an unknown field selects all",
+        file="towtank/model/object_selectors.py",
+        old="if term.field not in known:",
+        new="if False:",
+        tests=(
+            (
+                f"{_TESTS}/test_object_selectors.py"
+                "::test_fields_are_refused_with_the_words_of_kube_apiserver"
+            ),
+        ),
+    ),
+    Mutant(
+        name="JSON patch: any number of operations",
+        file="towtank/patches/json_patches.py",
+        old="if len(patch) > MAX_OPERATIONS:",
+        new="if False:",
+        tests=(f"{_TESTS}/test_patches.py::test_a_json_patch_has_a_limit",),
+    ),
+    Mutant(
+        name="sizes: loops may make anything",
+        file="towtank/schemas/cel_sizes.py",
+        old="if not self.depth:",
+        new="if True:",
+        tests=(f"{_TESTS}/schemas/test_costs.py::test_loops_do_not_multiply_what_is_around_them",),
+    ),
+    Mutant(
+        name="pruning: what the schema does not know stays in lists",
+        file="towtank/schemas/pruning.py",
+        old="elif isinstance(value, list) and node.items is not None:",
+        new="elif False:",
+        tests=(
+            (
+                f"{_TESTS}/schemas/test_recorded.py"
+                "::test_a_built_in_kind_is_decoded_as_the_api_server_does"
+            ),
+        ),
+    ),
+    Mutant(
+        name="defaults: of any length",
+        file="towtank/schemas/pruning.py",
+        old="if left[0] < 0:",
+        new="if False:",
+        tests=(f"{_TESTS}/schemas/test_costs.py::test_defaults_do_not_multiply",),
+    ),
+    Mutant(
+        name="metadata: another object of that name is meant",
+        file="towtank/storage/object_meta.py",
+        old="if said and said != found and going:",
+        new="if False:",
+        tests=(_RECORDED,),
+    ),
+    Mutant(
+        name="metadata: another name than the URL's",
+        file="towtank/storage/object_meta.py",
+        old="if said != name:",
+        new="if False:",
+        tests=(_RECORDED,),
+    ),
+    Mutant(
+        name="pages: a token of another question",
+        file="towtank/storage/pages.py",
+        old="when is None or asked != question or self._clock",
+        new="when is None or self._clock",
+        tests=(f"{_TESTS}/test_read_handlers.py::test_a_page_goes_on_with_its_own_list",),
+    ),
+    Mutant(
+        name="config maps: of any size",
+        file="towtank/strategies/config_kinds.py",
+        old="if size > MAX_DATA_BYTES:",
+        new="if False:",
+        tests=(f"{_TESTS}/strategies/test_limits.py::test_values_are_a_mebibyte_together",),
+    ),
+    Mutant(
+        name="config maps: any key",
+        file="towtank/strategies/config_kinds.py",
+        old="if not _KEY.fullmatch(key):",
+        new="if False:",
+        tests=(_RECORDED,),
+    ),
+    Mutant(
+        name="kinds: the first kind's events",
+        file="towtank/strategies/kind_registry.py",
+        old="if resource.key == 'events'",
+        new="",
+        tests=(_RECORDED,),
+    ),
+    Mutant(
+        name="nodes: a taint twice",
+        file="towtank/strategies/node_strategy.py",
+        old="if (key, effect) in seen:",
+        new="if False:",
+        tests=(_RECORDED,),
+    ),
+    Mutant(
+        name="nodes: amounts below nothing",
+        file="towtank/strategies/node_strategy.py",
+        old="if value < 0:",
+        new="if False:",
+        tests=(_RECORDED,),
+    ),
+    Mutant(
+        name="pod defaults: a tag moves by its length",
+        file="towtank/strategies/pod_defaults.py",
+        old="in {'', 'latest'}",
+        new="in {'latest'}",
+        tests=(_RECORDED,),
+    ),
+    Mutant(
+        name="budgets of towtank: a negative limit",
+        file="towtank/strategies/policy.py",
+        old="if isinstance(value, int) and value < 0:",
+        new="if False:",
+        tests=(_RECORDED,),
+    ),
+    Mutant(
+        name="budgets of towtank: two limits",
+        file="towtank/strategies/policy.py",
+        old=("if spec.get('minAvailable') is not None and spec.get('maxUnavailable') is not None:"),
+        new="if False:",
+        tests=(_RECORDED,),
+    ),
+    Mutant(
+        name="priority: above the system's",
+        file="towtank/strategies/priority_class.py",
+        old="if body['value'] > _HIGHEST:",
+        new="if False:",
+        tests=(_RECORDED,),
+    ),
+    Mutant(
+        name="priority: a pod says another one than its class",
+        file="towtank/strategies/priority_class.py",
+        old="if said not in {None, computed}:",
+        new="if False:",
+        tests=(_RECORDED,),
+    ),
+    Mutant(
+        name="priority: two defaults",
+        file="towtank/strategies/priority_class.py",
+        old="if body.get('globalDefault') and (other := _default_class(reads)):",
+        new="if False:",
+        tests=(_RECORDED,),
+    ),
+    Mutant(
+        name="roles: a binding changes its role",
+        file="towtank/strategies/rbac.py",
+        old="if new['roleRef'] == old['roleRef']:",
+        new="if True:",
+        tests=(_RECORDED,),
+    ),
+    Mutant(
+        name="claims of towtank: an allocation changes",
+        file="towtank/strategies/resource_claim.py",
+        old="if allocation and before and (allocation != before):",
+        new="if False:",
+        tests=(_RECORDED,),
+    ),
+    Mutant(
+        name="services: the address changes",
+        file="towtank/strategies/services.py",
+        old="if before and now and (now[0] != before[0]):",
+        new="if False:",
+        tests=(_RECORDED,),
+    ),
+    Mutant(
+        name="services: ports without names",
+        file="towtank/strategies/services.py",
+        old="if name or len(ports) > 1:",
+        new="if name:",
+        tests=(_RECORDED,),
+    ),
+    Mutant(
+        name="binding: a bound pod is bound again",
+        file="towtank/subresources/pod_binding.py",
+        old="if (node := pod['spec'].get('nodeName')):",
+        new="if (node := None):",
+        tests=(_RECORDED,),
+    ),
+    Mutant(
+        name="binding: gates are overlooked",
+        file="towtank/subresources/pod_binding.py",
+        old="if pod['spec'].get('schedulingGates'):",
+        new="if False:",
+        tests=(_RECORDED,),
+    ),
+    Mutant(
+        name="binding: another pod's name",
+        file="towtank/subresources/pod_binding.py",
+        old="if (binding.get('metadata') or {}).get('name') != target.name:",
+        new="if False:",
+        tests=(
+            (
+                f"{_TESTS}/strategies/test_recorded_objects.py"
+                "::test_writing_back_what_was_read_changes_nothing"
+            ),
+        ),
+    ),
+    Mutant(
+        name="eviction: two budgets",
+        file="towtank/subresources/pod_eviction.py",
+        old="if len(budgets) > 1:",
+        new="if False:",
+        tests=(_RECORDED,),
+    ),
+    Mutant(
+        name="eviction: a ready pod is no loss",
+        file="towtank/subresources/pod_eviction.py",
+        old="if conditions.holds(pod, 'Ready'):",
+        new="if False:",
+        tests=(_RECORDED,),
+    ),
+    Mutant(
+        name="reviews: two questions, or none",
+        file="towtank/subresources/review.py",
+        old=(
+            "if (spec.get('resourceAttributes') is None) == "
+            "(spec.get('nonResourceAttributes') is None):"
+        ),
+        new="if False:",
+        tests=(_RECORDED,),
+    ),
+    Mutant(
+        name="reviews: nobody's token",
+        file="towtank/subresources/review.py",
+        old="if not token:",
+        new="if False:",
+        tests=(_RECORDED,),
+    ),
+    Mutant(
+        name="scale: a negative number of replicas",
+        file="towtank/subresources/scale_subresource.py",
+        old="if (replicas := (at(wanted, 'spec.replicas') or 0)) < 0:",
+        new="if (replicas := (at(wanted, 'spec.replicas') or 0)) < -9:",
+        tests=(_RECORDED,),
+    ),
+    Mutant(
+        name="scale: a version that is no more",
+        file="towtank/subresources/scale_subresource.py",
+        old=(
+            "if metadata.get('resourceVersion') not in {None, '', "
+            "body['metadata']['resourceVersion']}:"
+        ),
+        new="if False:",
+        tests=(
+            (
+                f"{_TESTS}/strategies/test_subresources.py"
+                "::test_a_custom_resource_is_scaled_where_its_definition_says"
+            ),
+        ),
+    ),
+    Mutant(
+        name="subresources: a scale of what has none",
+        file="towtank/subresources/subresource_table.py",
+        old="target.subresource == 'scale' and target.resource.scale",
+        new="target.subresource == 'scale'",
+        tests=(f"{_TESTS}/test_dispatcher.py::test_codes",),
+    ),
+    Mutant(
+        name="JSON paths: an index beyond the end",
+        file="towtank/tables/json_paths.py",
+        old="-len(value) <= index < len(value)",
+        new="True",
+        tests=(f"{_TESTS}/test_tables.py::test_columns_are_those_of_kube_apiserver",),
+    ),
+    Mutant(
+        name="tables: null is printed as it is",
+        file="towtank/tables/other_tables.py",
+        old="if value is None:",
+        new="if False:",
+        tests=(f"{_TESTS}/test_tables.py::test_cells_are_those_of_kube_apiserver",),
+    ),
+    Mutant(
+        name="tables: every account of a binding is a service's",
+        file="towtank/tables/other_tables.py",
+        old=" if each['kind'] == 'ServiceAccount'",
+        new="",
+        tests=(f"{_TESTS}/test_tables.py::test_cells_are_those_of_kube_apiserver",),
+    ),
+    Mutant(
+        name="tables: true is a number",
+        file="towtank/tables/other_tables.py",
+        old=(
+            "return int(value) if isinstance(value, int | float) and (not "
+            "isinstance(value, bool)) else None"
+        ),
+        new="return int(value) if isinstance(value, int | float) else None",
+        tests=(f"{_TESTS}/test_tables.py::test_cells_are_those_of_kube_apiserver",),
+    ),
+    Mutant(
+        name="tables: any object goes with a row",
+        file="towtank/tables/printer.py",
+        old="if include_object not in _INCLUDED:",
+        new="if False:",
+        tests=(f"{_TESTS}/test_tables.py::test_rows_carry_metadata_or_the_object_or_nothing",),
+    ),
+    Mutant(
+        name="tables: the annotation goes after the field",
+        file="towtank/tables/storage_tables.py",
+        old="annotations.get(_CLASS, spec(body).get('storageClassName') or '')",
+        new="spec(body).get('storageClassName') or annotations.get(_CLASS, '')",
+        tests=(f"{_TESTS}/test_tables.py::test_cells_are_those_of_kube_apiserver",),
+    ),
+    Mutant(
+        name="tables: a job that is going runs",
+        file="towtank/tables/workload_tables.py",
+        old="if deleted(body):",
+        new="if False:",
+        tests=(f"{_TESTS}/test_tables.py::test_cells_are_those_of_kube_apiserver",),
+    ),
+    Mutant(
+        name="accept: the first is preferred",
+        file="towtank/wire/accept.py",
+        old="sorted(clauses, key=lambda clause: -_quality(clause[1].get('q', '1')))",
+        new="list(clauses)",
+        tests=(f"{_TESTS}/test_dispatcher.py::test_forms",),
+    ),
+    Mutant(
+        name="accept: nothing that is served",
+        file="towtank/wire/accept.py",
+        old=("if not any((media == '*/*' or media in SERVED for media, _ in clauses)):"),
+        new="if False:",
+        tests=(f"{_TESTS}/test_read_handlers.py::test_forms_that_are_not_served",),
+    ),
+    Mutant(
+        name="YAML: of any length",
+        file="towtank/wire/yaml_codec.py",
+        old="if count > MAX_YAML_EVENTS:",
+        new="if False:",
+        tests=(f"{_TESTS}/test_bodies.py::test_large_yaml_is_refused_soon",),
+    ),
+)

@@ -39,6 +39,7 @@ def asked() -> InMemoryCluster:
         ("GET", f"{NODES}/one/status", 200, ""),
         ("GET", f"{NODES}/one/foo", 404, "NotFound"),
         ("GET", f"{NODES}/one/status/more", 404, "NotFound"),
+        ("GET", f"{NODES}/one/scale", 404, "NotFound"),
         ("GET", "/api/v1/foos", 404, "NotFound"),
         ("GET", "/apis/example.com/v1/boats", 200, ""),
         ("GET", "/apis/example.com/v2/boats", 404, ""),

@@ -158,6 +158,19 @@ def test_a_namespace_goes_with_all_that_is_in_it() -> None:
     assert cluster.names("serviceaccounts") == ["default"]
 
 
+def test_a_namespace_stays_for_a_finalizer_of_others() -> None:
+    """When all is gone that is in it, Kubernetes' own part is done."""
+    cluster = ControllerHarness()
+    cluster.create("namespaces", "team", spec={"finalizers": ["kubernetes", "example.com/kept"]})
+    cluster.create(MAPS, "m", "team")
+    cluster.settle()
+    assert cluster.names(MAPS, "team") == ["m"]
+    cluster.delete("namespaces", "team")
+    cluster.run(2)
+    assert cluster.names(MAPS, "team") == []
+    assert cluster.get("namespaces", "team", "")["spec"] == {"finalizers": ["example.com/kept"]}
+
+
 def test_a_lost_service_account_is_made_again() -> None:
     """Pods are refused without it elsewhere."""
     cluster = ControllerHarness()
