@@ -63,7 +63,7 @@ class Steps:
     """A bench whose steps are measured."""
 
     def __init__(self) -> None:
-        self.bench = Bench()
+        self.bench = Bench(has_twin=False)
         self.runner = asyncio.Runner()
         self.bench.context.budget._now = time.thread_time
         self.bench.live.deciding = True

@@ -44,7 +44,7 @@ def test_whom_a_pods_anti_affinity_kept_away_is_freed_when_it_goes() -> None:
     """They differ by labels that nobody goes by; those that its term did not speak of wait on for
     what they wait for.
     """
-    bench = Bench()
+    bench = Bench(has_twin=False)
     bench.nodes.put(versioned(make_node("n1", labels={"zone": "a"})))
     term = {"labelSelector": {"matchLabels": {"app": "web"}}, "topologyKey": "zone"}
     affinity = msgspec.convert(

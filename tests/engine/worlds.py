@@ -14,6 +14,7 @@ import msgspec
 from moorage.api.operator_config import OperatorConfiguration
 from moorage.api.resolution import Resolver
 from moorage.core.columns.cache import Cache
+from moorage.core.columns.changes import NO_JOURNAL
 from moorage.core.columns.store import Store
 from moorage.core.cycle.context import CycleContext, ScheduleResult
 from moorage.core.framework.registry import PluginSpec, build_registry
@@ -60,10 +61,13 @@ from tests.fakes.extenders import ScriptedExtenderClient
 from tests.fakes.kube import InMemoryKube
 from tests.fakes.listeners import Unheard
 from tests.fakes.sinks import CountingTelemetry, FakeEventRecorder
+from tests.twins import Twin
 
 REGISTRY = build_registry(INTREE)
 RESOLVER = Resolver(REGISTRY, PRESETS)
 _VERSIONS = itertools.count(1)
+TWINS: list[tuple[Twin, CycleContext]] = []
+"""Those of the test that runs, each with what it follows (``conftest``)."""
 
 
 def a_body(
@@ -211,10 +215,13 @@ class Bench:
     events: FakeEventRecorder = dataclasses.field(default_factory=FakeEventRecorder)
     telemetry: CountingTelemetry = dataclasses.field(default_factory=CountingTelemetry)
     reported: list[str] = dataclasses.field(default_factory=list)
+    has_twin: bool = True
+    """Whether a replay follows it, which must know and decide the same at the end."""
 
     def __post_init__(self) -> None:
         self.work, self.live = WorkSignal(), LiveRevisions()
-        store = Store(INDEXES)
+        twin = Twin() if self.has_twin else None
+        store = Store(INDEXES, twin or NO_JOURNAL)
         pod_groups = PodGroupTracker(store)
         self.queue = SchedulingQueue(
             PrioritySort().sort_key,
@@ -223,6 +230,8 @@ class Bench:
         )
         waker = NominationWaker(self.queue, self.clock)
         self.context = CycleContext(Cache(store, pods=pod_groups, nominations=waker))
+        if twin is not None:
+            TWINS.append((twin, self.context))
         self.queued: list[str] = []
         self.targets = IntakeTargets(self.cache, self.queue, self.clock.boottime)
         self.latest_pods = LatestPods()
@@ -326,9 +335,12 @@ def make_engine(
     """A whole engine that leads, with these plugins too; none of its tasks runs. The kinds that
     only some profiles need are listed.
     """
+    twin = Twin()
     ports = make_ports(kube, clock or EagerClock(), events, CountingTelemetry(), election)
+    ports = dataclasses.replace(ports, journal=twin)
     registry = build_registry(INTREE, specs)
     engine = Engine(OperatorConfiguration(), ports, Resolver(registry, PRESETS), registry, ACTORS)
+    TWINS.append((twin, engine.context))
     for kind, sink in engine.stored_object_sinks.items():
         if kind not in unlisted:
             sink.list_started()

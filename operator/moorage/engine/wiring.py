@@ -98,7 +98,7 @@ class EngineParts:
         self.records = ProfileRecords()
         self.synced = SyncedKinds(kinds_in(registry))
         self.latest_pods = LatestPods()
-        self.store = Store(INDEXES)
+        self.store = Store(INDEXES, self.ports.journal)
         self.pod_groups = PodGroupTracker(self.store)
         self.queue_reports = QueueReports(telemetry, self.work)
         self.queue = SchedulingQueue(

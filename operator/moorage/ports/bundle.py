@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+from moorage.core.columns.changes import NO_JOURNAL, Journal
 from moorage.ports.clock import Clock
 from moorage.ports.event_recorder import EventRecorder
 from moorage.ports.extender_calls import ExtenderClient
@@ -24,3 +25,4 @@ class Ports:
     announcer: ReplicaAnnouncer
     extenders: ExtenderClient
     election: Election
+    journal: Journal = dataclasses.field(default_factory=lambda: NO_JOURNAL)

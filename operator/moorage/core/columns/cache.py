@@ -18,8 +18,7 @@ There is no expiry: an assumed pod stays until its binding is known to have fail
 shows it. Pods may name a node that is not there (yet): they are kept and charged when it appears.
 One writer, one thread; plugins read through ``snapshot``.
 
-Whatever changes what decisions are made from is a method of the cache, which appends the change to
-its journal once it is made; ``assume`` and ``forget`` are decisions' own.
+Each change is appended to the store's journal once it is made.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from moorage.core.columns.pod_counters import AnyPod, PodCounters
 from moorage.core.columns.pod_info import PodInfo, PodState, counts_alike
 from moorage.core.columns.store import Store
 from moorage.core.columns.volume_table import VolumeTable
-from moorage.core.objects.meta import HasMetadata, Namespace, PartialObject
+from moorage.core.objects.meta import Namespace, PartialObject
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod, group_of, is_ready
 from moorage.core.pods.requests import Requests
@@ -73,7 +72,7 @@ class Cache:
         self.priorities = self.store.room.priorities
         self.pod_counters = PodCounters(self._pods_in, self.store.objects(Namespace))
         self.volumes = VolumeTable(self.store, self.nodes)
-        self.nominations = Nominator(self.nodes, nominations)
+        self.nominations = Nominator(self.nodes, nominations, self.journal)
         self._pod_listener = pods
         self._pod_infos: dict[str, PodInfo] = {}
         self._on_node: dict[str, dict[str, PodInfo]] = {}
@@ -151,20 +150,6 @@ class Cache:
             self._node_generations.pop(name, None)
             self.journal.append(changes.NodeRemoved(name))
 
-    # ---- other objects ---------------------------------------------------------------------------
-
-    def put_object(self, obj: HasMetadata) -> None:
-        """Add or update an object that is neither pod nor node. Whatever raises: nothing has
-        changed.
-        """
-        self.store.put(obj)
-        self.journal.append(changes.ObjectPut(obj))
-
-    def remove_object(self, kind: type[HasMetadata], name: str) -> None:
-        """Remove one by its ``namespace/name``; unknown ones are ignored."""
-        self.store.remove(kind, name)
-        self.journal.append(changes.ObjectRemoved(kind, name))
-
     # ---- pods ------------------------------------------------------------------------------------
 
     def assume(self, pod: Pod, node: str, requests: Requests) -> None:
@@ -175,6 +160,7 @@ class Cache:
                 f"can't be assumed"
             )
         self._add(PodInfo(pod, node, requests, PodState.ASSUMED))
+        self.journal.append(changes.PodAssumed(pod, node))
 
     def forget(self, uid: str) -> bool:
         """Take an assumption back; whether there was one. A pod that the watch has shown is not
@@ -189,6 +175,7 @@ class Cache:
                 f"{record.node}, so it can't be forgotten"
             )
         self._drop(record)
+        self.journal.append(changes.PodForgotten(uid))
         return True
 
     def observe(self, pod: Pod, requests: Requests) -> None:
@@ -248,16 +235,6 @@ class Cache:
         if record is not None:
             record.preempted = True
             self.journal.append(changes.PodPreempted(uid))
-
-    def nominate(self, pod: Pod, node: str, *, held: bool = False) -> None:
-        """As ``Nominator.nominate``."""
-        self.nominations.nominate(pod, node, held)
-        self.journal.append(changes.Nominated(pod, node, held))
-
-    def lapse_nomination(self, uid: str) -> None:
-        """As ``Nominator.lapse``."""
-        self.nominations.lapse(uid)
-        self.journal.append(changes.NominationLapsed(uid))
 
     # ---- inside ----------------------------------------------------------------------------------
 

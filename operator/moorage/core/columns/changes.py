@@ -1,14 +1,15 @@
-"""Changes: what the cache is told, as data, so that it can be written down and done again.
+"""Changes: what becomes of the state that decisions are made from, as data, so that it can be
+written down and brought back.
 
-Each change of what decisions are made from is one method of ``Cache``, and one of these, which the
-method appends to the cache's journal when all of it is done. What a decision itself changes is not
-among them: deciding again does it again.
+Whoever changes that state appends one of these to the store's journal once it is done: a watch's
+word, and just as much what was decided. They say what is so from then on, so that one which is done
+again changes nothing.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from typing import Final, Protocol, TypeAlias
+from typing import Final, Protocol
 
 import msgspec
 
@@ -16,20 +17,23 @@ from moorage.core.objects.meta import HasMetadata, PartialObject
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
 from moorage.core.objects.resource_claims import ResourceClaim
+from moorage.core.objects.storage import PersistentVolume, PersistentVolumeClaim
 from moorage.core.pods.requests import Requests
 
 
-class Entry(msgspec.Struct, frozen=True, gc=False):
-    """Anything that a journal holds."""
+class Entry(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """Anything that a journal holds. Tags and the order of fields are what recordings have on disk:
+    neither changes, and new fields come last.
+    """
 
 
-class NodePut(Entry, frozen=True):
+class NodePut(Entry, frozen=True, tag=1):
     """A node came, or is in another state."""
 
     node: Node
 
 
-class NodeRemoved(Entry, frozen=True):
+class NodeRemoved(Entry, frozen=True, tag=2):
     """A node is gone."""
 
     name: str
@@ -48,19 +52,19 @@ class ObjectRemoved(Entry, frozen=True):
     name: str
 
 
-class PodWaiting(Entry, frozen=True):
+class PodWaiting(Entry, frozen=True, tag=5):
     """A pod waits for a node, for the first time or in another state."""
 
     pod: Pod
 
 
-class PodObserved(Entry, frozen=True):
+class PodObserved(Entry, frozen=True, tag=6):
     """The API server shows a pod on its node."""
 
     pod: Pod
 
 
-class PodUnreadable(Entry, frozen=True):
+class PodUnreadable(Entry, frozen=True, tag=7):
     """It shows one of which only the metadata can be read, on this node or ("") on none;
     ``requests`` is what we know that it takes there.
     """
@@ -70,66 +74,82 @@ class PodUnreadable(Entry, frozen=True):
     requests: Requests
 
 
-class PodRemoved(Entry, frozen=True):
+class PodRemoved(Entry, frozen=True, tag=8):
     """A pod is gone, has ended, or cannot be placed."""
 
     uid: str
 
 
-class PodStuck(Entry, frozen=True):
+class PodStuck(Entry, frozen=True, tag=9):
     """A pod was told to go and does not."""
 
     uid: str
 
 
-class PodPreempted(Entry, frozen=True):
+class PodPreempted(Entry, frozen=True, tag=10):
     """We have had a pod told to go."""
 
     uid: str
 
 
-class Nominated(Entry, frozen=True):
-    """A waiting pod is nominated to this node, or to none ("")."""
+class PodAssumed(Entry, frozen=True, tag=11):
+    """It was decided that a pod goes to this node."""
 
     pod: Pod
     node: str
-    held: bool
 
 
-class NominationLapsed(Entry, frozen=True):
-    """Room is not kept any more for a pod, whatever its status says."""
+class PodForgotten(Entry, frozen=True, tag=12):
+    """It does not go there after all."""
 
     uid: str
 
 
-class ClaimConfirmed(Entry, frozen=True):
-    """What a decision gave a claim is in the API server, as the claim is here."""
+class Nomination(Entry, frozen=True, tag=13):
+    """All that is known of what a waiting pod is nominated to, from now on.
+
+    ``pod`` and ``node``: None and "" where it is nominated to none. ``unwritten`` and ``lapsed`` as
+    in ``Nominator``, None where the pod is in neither.
+    """
+
+    uid: str
+    pod: Pod | None = None
+    node: str = ""
+    held: bool = False
+    unwritten: str | None = None
+    lapsed: str | None = None
+
+
+class ClaimAssumed(Entry, frozen=True, tag=14):
+    """It was decided that a claim is allocated as its status says."""
 
     claim: ResourceClaim
 
 
-class ClaimGivenBack(Entry, frozen=True):
-    """It is there no more: nobody has the devices."""
+class ClaimConfirmed(Entry, frozen=True, tag=15):
+    """That is written, as the claim is here."""
 
     claim: ResourceClaim
 
 
-Change: TypeAlias = (
-    NodePut
-    | NodeRemoved
-    | ObjectPut
-    | ObjectRemoved
-    | PodWaiting
-    | PodObserved
-    | PodUnreadable
-    | PodRemoved
-    | PodStuck
-    | PodPreempted
-    | Nominated
-    | NominationLapsed
-    | ClaimConfirmed
-    | ClaimGivenBack
-)
+class ClaimReleased(Entry, frozen=True, tag=16):
+    """It is not so after all."""
+
+    claim: ResourceClaim
+
+
+class VolumesAssumed(Entry, frozen=True, tag=17):
+    """It was decided that volumes and claims are so."""
+
+    volumes: tuple[PersistentVolume, ...]
+    claims: tuple[PersistentVolumeClaim, ...]
+
+
+class VolumesReleased(Entry, frozen=True, tag=18):
+    """They are not after all; volumes by name, claims by ``namespace/name``."""
+
+    volumes: tuple[str, ...]
+    claims: tuple[str, ...]
 
 
 class Journal(Protocol):

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterator
 from typing import Any, Protocol
 
 from moorage.core.columns.change_log import Aspect, VersionCounter
+from moorage.core.columns.changes import NO_JOURNAL, Journal, Nomination
 from moorage.core.columns.nodes.node_table import NodeTable
 from moorage.core.columns.pod_info import PodInfo, PodState
 from moorage.core.objects.pods import Pod, group_of, priority
@@ -39,8 +40,14 @@ class Nominator:
     The rows of the node table whose nominations change are in its log of NOMINATIONS.
     """
 
-    def __init__(self, nodes: NodeTable, listener: NominationListener | None = None) -> None:
+    def __init__(
+        self,
+        nodes: NodeTable,
+        listener: NominationListener | None = None,
+        journal: Journal = NO_JOURNAL,
+    ) -> None:
         self._nodes = nodes
+        self._journal = journal
         self._listener = listener
         self.version = 0
         """Moves with every change of a nomination."""
@@ -115,13 +122,14 @@ class Nominator:
         """
         uid = pod.metadata.uid
         if node:
-            self.add(pod, node, pod_requests(pod), held)
+            self._add(pod, node, pod_requests(pod), held)
         else:
             self._replace(uid, None)
         self._lapsed.pop(uid, None)
         self._unwritten[uid] = node
         if pod.status.nominated_node_name == node:
             del self._unwritten[uid]
+        self._journal.append(self.state(uid))
 
     def observe_status(self, pod: Pod, requests: Requests) -> bool:
         """The pod waits in a new state, may ask for something else; whether its node changes."""
@@ -140,6 +148,7 @@ class Nominator:
             del self._unwritten[uid]
         if not lapsed:
             self._lapsed.pop(uid, None)
+        self._journal.append(self.state(uid))
         return self.nominated_node(uid) != before
 
     def lapse(self, uid: str) -> None:
@@ -148,11 +157,55 @@ class Nominator:
         """
         if (old := self._replace(uid, None)) is not None:
             self._lapsed[uid] = old.node
+            self._journal.append(self.state(uid))
 
     def add(self, pod: Pod, node: str, requests: Requests, held: bool = False) -> None:
         """The pod is nominated to this node and to no other; ``requests`` is what it will take
         there.
         """
+        self._add(pod, node, requests, held)
+        self._journal.append(self.state(pod.metadata.uid))
+
+    def remove(self, uid: str, placed: str = "") -> None:
+        """The pod waits no more: it is gone, or has its place on this node."""
+        if not (uid in self._records or uid in self._unwritten or uid in self._lapsed):
+            return
+        if uid in self._records:
+            self._replace(uid, None, placed)
+        self._unwritten.pop(uid, None)
+        self._lapsed.pop(uid, None)
+        self._journal.append(Nomination(uid))
+
+    def known(self) -> Iterator[str]:
+        """The pods of which something is known, those that are nominated first and in order. Not
+        to be changed while this runs.
+        """
+        yield from dict.fromkeys([*self._records, *self._unwritten, *self._lapsed])
+
+    def state(self, uid: str) -> Nomination:
+        """All that is known of one pod."""
+        record = self._records.get(uid)
+        unwritten, lapsed = self._unwritten.get(uid), self._lapsed.get(uid)
+        if record is None or not isinstance(record.pod, Pod):
+            return Nomination(uid, unwritten=unwritten, lapsed=lapsed)
+        return Nomination(uid, record.pod, record.node, record.held, unwritten, lapsed)
+
+    def restore(self, state: Nomination) -> None:
+        """Have it so again."""
+        if state.pod is not None:
+            self._add(state.pod, state.node, pod_requests(state.pod), state.held)
+        else:
+            self._replace(state.uid, None)
+        for kept, value in ((self._unwritten, state.unwritten), (self._lapsed, state.lapsed)):
+            if value is not None:
+                kept[state.uid] = value
+            else:
+                kept.pop(state.uid, None)
+        self._journal.append(state)
+
+    # ---- inside ----------------------------------------------------------------------------------
+
+    def _add(self, pod: Pod, node: str, requests: Requests, held: bool) -> None:
         old = self._records.get(pod.metadata.uid)
         if (
             old is not None
@@ -164,18 +217,9 @@ class Nominator:
             return
         self._replace(pod.metadata.uid, PodInfo(pod, node, requests, PodState.ASSUMED, held=held))
 
-    def remove(self, uid: str, placed: str = "") -> None:
-        """The pod waits no more: it is gone, or has its place on this node."""
-        if uid in self._records:
-            self._replace(uid, None, placed)
-        self._unwritten.pop(uid, None)
-        self._lapsed.pop(uid, None)
-
-    # ---- inside ----------------------------------------------------------------------------------
-
     def _set(self, pod: Pod, node: str, requests: Requests, held: bool) -> None:
         if node:
-            self.add(pod, node, requests, held)
+            self._add(pod, node, requests, held)
         else:
             self._replace(pod.metadata.uid, None)
 

@@ -7,12 +7,12 @@ plugins read through ``snapshot.store``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
 
 from moorage.core.columns.change_log import VersionCounter
-from moorage.core.columns.changes import NO_JOURNAL, Journal
+from moorage.core.columns.changes import NO_JOURNAL, Journal, ObjectPut, ObjectRemoved
 from moorage.core.columns.freed_room import FreedRoom
 from moorage.core.columns.nodes.node_table import NodeTable
 from moorage.core.columns.priorities import PriorityTable
@@ -83,6 +83,11 @@ class Store:
             view = self._views[kind] = MappingProxyType(self._of(kind))
         return view
 
+    def all_objects(self) -> Iterator[HasMetadata]:
+        """Those of all kinds. Not to be changed while this runs."""
+        for objects in self._objects.values():
+            yield from objects.values()
+
     def version_counter(self, kind: type[HasMetadata]) -> VersionCounter:
         """Moves when an object of the kind comes, changes or goes."""
         clock = self._version_counters.get(kind)
@@ -136,6 +141,7 @@ class Store:
             for follower in reversed(told):
                 follower(new, old)
             raise
+        self.journal.append(ObjectRemoved(kind, name) if new is None else ObjectPut(new))
 
     def _of(self, kind: type[Any]) -> dict[str, Any]:
         return self._objects.setdefault(kind, {})

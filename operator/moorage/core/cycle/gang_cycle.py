@@ -21,6 +21,7 @@ from typing import TypeAlias
 
 from moorage.core.cycle import cycle
 from moorage.core.cycle.context import CycleContext, Decision, Diagnosis, ScheduleResult
+from moorage.core.cycle.decisions import Decided, DecidedBy
 from moorage.core.cycle.post_filter import PostFilterOutcome, fit_error, run_post_filters
 from moorage.core.framework.evaluation.evaluation import Evaluation
 from moorage.core.framework.evaluation.rejections import node_codes
@@ -68,18 +69,31 @@ def place_member(
     """Decide and commit; a pod that fits nowhere has no room made for it, but where it ``holds``
     room it is nominated.
     """
+    sampled_from = context.sampler.start
+    outcome = decide_member(pod, revision, context, holds)
+    by = DecidedBy.HOLDING_GANG_MEMBER if holds else DecidedBy.GANG_MEMBER
+    context.cache.journal.append(Decided(outcome, by, sampled_from))
+    if isinstance(outcome, ScheduleResult):
+        return cycle.assume_and_reserve(outcome, context)
+    if holds and outcome.nominated_node:
+        # its siblings look for other places
+        context.cache.nominations.add(pod, outcome.nominated_node, pod_requests(pod), held=True)
+    return outcome
+
+
+def decide_member(
+    pod: Pod, revision: Revision, context: CycleContext, holds: bool = False
+) -> Decision:
+    """As ``cycle.decide``, without making room; a pod that ``holds`` room says where."""
     evaluation = cycle.run_filters(pod, revision, context)
     if isinstance(evaluation, Diagnosis):
         return evaluation
-    if not evaluation.fits:
-        said, room = fit_error(evaluation, context.snapshot), NO_POST_FILTER
-        if holds:
-            room = _nominate_only(pod, revision, context, evaluation)
-        return said.diagnosis(pod, revision, room)
-    outcome = cycle.decide(pod, revision, context)
-    if isinstance(outcome, Diagnosis):
-        return outcome
-    return cycle.assume_and_reserve(outcome, context)
+    if evaluation.fits:
+        return cycle.decide(pod, revision, context)
+    said, room = fit_error(evaluation, context.snapshot), NO_POST_FILTER
+    if holds:
+        room = _nominate_only(pod, revision, context, evaluation)
+    return said.diagnosis(pod, revision, room)
 
 
 def _nominate_only(
@@ -95,9 +109,6 @@ def _nominate_only(
         or node_codes(evaluation, context.snapshot)[nodes.row_of[node]] != 1
     ):
         node = run_post_filters(pod, revision, context, evaluation).result.nominated_node or ""
-    if node:
-        # its siblings look for other places
-        nominations.add(pod, node, pod_requests(pod), held=True)
     return PostFilterOutcome(PostFilterResult(SUCCESS, node))
 
 
@@ -200,8 +211,9 @@ class _GangCycle:
         for outcome, instead in zip(reversed(self.outcomes), reversed(diagnoses), strict=True):
             if isinstance(outcome, ScheduleResult):
                 cycle.unreserve_and_forget(outcome, cache)
-                if instead.held:
-                    cache.nominate(outcome.pod, outcome.node, held=True)
+                if instead.held and outcome.pod.metadata.uid in cache.waiting:
+                    requests = pod_requests(outcome.pod)
+                    cache.nominations.add(outcome.pod, outcome.node, requests, held=True)
                 yield True
 
     # ---- why nobody was placed -------------------------------------------------------------------

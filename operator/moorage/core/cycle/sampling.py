@@ -36,7 +36,8 @@ class NodeSampler:
     """
 
     def __init__(self) -> None:
-        self._start = 0
+        self.start = 0
+        """Where in visiting order the next search begins."""
         self._names: tuple[str, ...] = ()
         self._rows: npt.NDArray[np.intp] = np.empty(0, np.intp)
 
@@ -53,8 +54,8 @@ class NodeSampler:
         if self._names is not nodes.order.names:
             self._names = nodes.order.names
             self._rows = np.array([nodes.row_of[name] for name in self._names], np.intp)
-        order = np.roll(self._rows, -(self._start % self._rows.size))
+        order = np.roll(self._rows, -(self.start % self._rows.size))
         hits = np.flatnonzero(evaluation.rejected_by[order] == PASSES)[:wanted]
         visited = int(hits[-1]) + 1 if hits.size == wanted else order.size
-        self._start = (self._start + visited) % order.size
+        self.start = (self.start + visited) % order.size
         return order[hits]

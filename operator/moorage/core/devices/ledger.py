@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from kubefacts.cel import CELExpressionError
 from moorage.core.columns.change_log import VersionCounter
-from moorage.core.columns.changes import ClaimConfirmed, ClaimGivenBack
+from moorage.core.columns.changes import ClaimAssumed, ClaimConfirmed, ClaimReleased
 from moorage.core.columns.store import Store
 from moorage.core.devices.device_cel import DeviceFacts, holds
 from moorage.core.devices.device_supply import DeviceSupply, KeptDevices, PausedAllocations
@@ -175,7 +175,18 @@ class DeviceLedger:
 
     def is_assumed(self, claim: ResourceClaim) -> bool:
         """Whether an allocation of the claim is decided but not written yet."""
-        return _identity(claim) in self._assumed
+        return self.assumed(claim) is not None
+
+    def assumed(self, claim: ResourceClaim) -> ResourceClaim | None:
+        """The claim as it was decided and is not written yet."""
+        return self._assumed.get(_identity(claim))
+
+    def assumptions(self) -> Iterator[ClaimAssumed | ClaimConfirmed]:
+        """What was decided and is not seen yet, as changes."""
+        for identity, claim in self._assumed.items():
+            yield ClaimAssumed(claim)
+            if identity in self._written:
+                yield ClaimConfirmed(claim)
 
     def extended_claim(self, pod: Pod) -> ResourceClaim | None:
         """The claim that was made for the extended resources of a pod; of several the first by
@@ -194,6 +205,7 @@ class DeviceLedger:
         all_or_none(1, *ended, (self._charge, device_uses_of(claim), 1))
         self._assumed[identity] = claim
         self._written.pop(identity, None)
+        self._journal.append(ClaimAssumed(claim))
 
     def confirm(self, claim: ResourceClaim) -> None:
         """What was assumed is written, as ``claim`` is now: it stays so until the API server shows
@@ -214,11 +226,7 @@ class DeviceLedger:
             self._charge(device_uses_of(claim), -1)
             del self._assumed[identity]
             self._written.pop(identity, None)
-
-    def give_back(self, claim: ResourceClaim) -> None:
-        """Take it back although it was confirmed: it is written that nobody has its devices."""
-        self.release(claim)
-        self._journal.append(ClaimGivenBack(claim))
+            self._journal.append(ClaimReleased(claim))
 
     # ---- claims ----------------------------------------------------------------------------------
 

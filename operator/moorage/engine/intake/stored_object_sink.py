@@ -19,7 +19,7 @@ class StoredObjectSink(ObjectSink[HasMetadata]):
         super().__init__(LatestObjects())
         self.kind = kind
         self.resource, self.kind_name, self.api = kind.name, kind.struct.__name__, kind.api
-        self._cache = targets.cache
+        self._store = targets.cache.store
         self._queue = targets.queue
         self._now = targets.now
         self._listener = guarded_port(listener)
@@ -27,19 +27,19 @@ class StoredObjectSink(ObjectSink[HasMetadata]):
     def on_added_or_updated(self, old: HasMetadata | None, new: HasMetadata) -> str:
         """Keep its newest state and move the pods that it may help; both, or none."""
         ceilings.check(new)
-        self._cache.put_object(new)
+        self._store.put(new)
         try:
             self._move_on_event(ActionType.ADD if old is None else ActionType.UPDATE, old, new)
         except BaseException:
             if old is not None:
-                self._cache.put_object(old)
+                self._store.put(old)
             else:
-                self._cache.remove_object(self.kind.struct, key(new))
+                self._store.remove(self.kind.struct, key(new))
             raise
         return ""
 
     def on_delete(self, old: HasMetadata | PartialObject) -> None:
-        self._cache.remove_object(self.kind.struct, key(old))
+        self._store.remove(self.kind.struct, key(old))
         self._move_on_event(ActionType.DELETE, old, None)
 
     @staticmethod

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from moorage.core.cycle import cycle
 from moorage.core.cycle.context import CycleContext, Decision, Diagnosis
+from moorage.core.cycle.decisions import Decided, DecidedBy
 from moorage.core.framework.revisions import Revision
 from moorage.core.objects.meta import key
 from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
@@ -75,15 +76,20 @@ class SchedulingAttempts:
         """Decide about a single pod, which has its place from then on. Raises OutOfTime, but not
         for ever.
         """
-        pod = attempt.entry.pod
+        pod, journal = attempt.entry.pod, self._context.cache.journal
+        sampled_from = self._context.sampler.start
         try:
-            outcome = self._commit(cycle.decide(pod, revision, self._context))
+            outcome = cycle.decide(pod, revision, self._context)
+            journal.append(Decided(outcome, DecidedBy.CYCLE, sampled_from))
+            outcome = self._commit(outcome)
         except OutOfTime:
             if attempt.spent < MAX_DECISION_SECONDS:
                 raise
             outcome = Diagnosis.error(pod, revision, TOO_LONG_MESSAGE)
+            journal.append(Decided(outcome, DecidedBy.NOBODY))
         except FAULTS as error:  # a plugin's bug fails this pod's attempt, never the process
             outcome = attempt_error(pod, revision, error)
+            journal.append(Decided(outcome, DecidedBy.NOBODY))
         self._handle(attempt.entry, outcome, attempt.started)
 
     def extender_cycle_ended(

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import itertools
 import logging
 from collections import Counter
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
@@ -18,6 +19,13 @@ from typing import TypeVar
 
 from moorage.core.cycle import cycle, extender_cycle
 from moorage.core.cycle.context import CycleContext, Decision, Diagnosis
+from moorage.core.cycle.decisions import (
+    Decided,
+    DecidedBy,
+    ExtenderAnswered,
+    ExtenderCycleBegan,
+    ExtenderCycleEnded,
+)
 from moorage.core.framework.cluster_events import ActionType, ClusterEvent, EventResource
 from moorage.core.framework.evaluation.evaluation import Evaluation
 from moorage.core.framework.extenders import (
@@ -66,6 +74,7 @@ class _RunningCycle:
     needed.
     """
 
+    number: int
     entry: QueuedPodInfo
     revision: Revision
     started: float
@@ -109,6 +118,7 @@ class ExtenderCycles:
         self._slices = SliceRunner(context.budget, ports.clock.boottime)
         self._work = BackgroundTasks("asking extenders")
         self._cycles: dict[QueuedPodInfo, _RunningCycle] = {}
+        self._numbers = itertools.count(1)
         self._busy: Counter[str] = Counter()
         self._waiting = EntryHeap(queue.sort_key)
         self._reading = asyncio.Semaphore(_MAX_READS)
@@ -161,7 +171,9 @@ class ExtenderCycles:
 
     def _start(self, entry: QueuedPodInfo, revision: Revision) -> None:
         self._busy[entry.scheduler_name] += 1
-        asking = self._cycles[entry] = _RunningCycle(entry, revision, self._clock.boottime())
+        asking = self._cycles[entry] = _RunningCycle(
+            next(self._numbers), entry, revision, self._clock.boottime()
+        )
         asking.task = self._work.start(self._run(asking))
 
     async def _run(self, asking: _RunningCycle) -> None:
@@ -213,12 +225,16 @@ class ExtenderCycles:
             return asking.failed(str(error))
         except FAULTS as error:  # a plugin's bug fails this pod's attempt, never the process
             return attempt_error(asking.entry.pod, asking.revision, error)
+        finally:
+            self._context.cache.journal.append(ExtenderCycleEnded(asking.number))
 
     async def _decide(self, asking: _RunningCycle) -> Decision | None:
         """Go through the steps of the cycle, with the answers to its questions."""
-        entry = asking.entry
-        steps = extender_cycle.extender_cycle(entry.pod, asking.revision, self._context)
+        entry, pod, revision = asking.entry, asking.entry.pod, asking.revision
+        journal, sampler = self._context.cache.journal, self._context.sampler
+        steps = extender_cycle.extender_cycle(pod, revision, self._context)
         await self._filter_in_slices(asking)
+        journal.append(ExtenderCycleBegan(asking.number, pod, revision, sampler.start))
         try:
             question = next(steps)
             while True:
@@ -226,9 +242,11 @@ class ExtenderCycles:
                 if answer is None or entry.state is not QueueState.IN_FLIGHT:
                     return None
                 await self._filter_in_slices(asking)
+                journal.append(ExtenderAnswered(asking.number, answer, sampler.start))
                 question = steps.send(answer)
         except StopIteration as end:
             decided: Decision = end.value
+            journal.append(Decided(decided, DecidedBy.EXTENDER_CYCLE, cycle=asking.number))
             return decided
 
     async def _filter_in_slices(self, asking: _RunningCycle) -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from moorage.core.columns.cache import Cache
+from moorage.core.columns.nominations import Nominator
 from moorage.core.cycle.context import Diagnosis
 from moorage.core.objects.pods import Pod, priority
 from moorage.core.queue.pod_group_members import PodGroupState
@@ -38,11 +38,11 @@ class GangNominations:
 
     def __init__(
         self,
-        cache: Cache,
+        nominations: Nominator,
         pod_conditions: PodConditionWriter,
         unplaced: Mapping[PodGroupState, Sequence[Diagnosis]],
     ) -> None:
-        self._cache = cache
+        self._nominations = nominations
         self._pod_conditions = pod_conditions
         self._unplaced = unplaced
         self._holder: PodGroupState | None = None
@@ -95,8 +95,8 @@ class GangNominations:
         self._holder = None
         self._rest(group, now + MAX_HOLD_SECONDS, now)
         for entry in group.waiting.values():
-            if self._cache.nominations.nominated_node(entry.uid):
-                self._cache.nominate(entry.pod, "")
+            if self._nominations.nominated_node(entry.uid):
+                self._nominations.nominate(entry.pod, "")
                 self._pod_conditions.write_nomination(entry.pod)
 
     def _rest(self, group: PodGroupState, until: float, now: float) -> None:

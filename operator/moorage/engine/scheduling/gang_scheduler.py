@@ -74,7 +74,7 @@ class GangScheduler:
         """Groups of which it was reported that they did not fit in time, and since when they had
         been complete.
         """
-        self._holds = GangNominations(context.cache, pod_conditions, self._unplaced)
+        self._holds = GangNominations(context.cache.nominations, pod_conditions, self._unplaced)
 
     def attempt(
         self, entry: QueuedPodInfo, place: MemberPlacer, broken: Callable[[], str]

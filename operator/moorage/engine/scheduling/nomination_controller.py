@@ -88,7 +88,7 @@ class NominationController:
         """
         entry = self.queue.get(pod.metadata.uid)
         if entry is not None:  # else it is gone meanwhile, or has a node
-            self.cache.nominate(entry.pod, node, held=held)
+            self.cache.nominations.nominate(entry.pod, node, held)
 
     def clear_lower(self, pod: Pod, node: str) -> None:
         """Pods of lower priority lose this node, and are tried again."""
@@ -207,7 +207,7 @@ class NominationController:
             "room is not kept any more for a pod that is nominated to a node and does not come",
             extra=extra,
         )
-        self.cache.lapse_nomination(pod.metadata.uid)
+        self.cache.nominations.lapse(pod.metadata.uid)
 
     def _give_up_victims(self, pod: Pod, node: str, waited: float) -> None:
         stuck = [other for other in self.cache.pods_on(node) if _should_be_gone(other, pod, waited)]

@@ -8,7 +8,7 @@ when first asked for: ``store.index(VolumeOffers)``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from kubefacts.labels import Selector, SelectorError, compile_selector
 from moorage.core.columns.change_log import VersionCounter
+from moorage.core.columns.changes import VolumesAssumed, VolumesReleased
 from moorage.core.columns.nodes.node_columns import NodeColumns
 from moorage.core.columns.nodes.node_table import Rows
 from moorage.core.columns.store import Store
@@ -52,6 +53,7 @@ class VolumeOffers:
 
     def __init__(self, store: Store) -> None:
         self.version_counter = VersionCounter()
+        self._journal = store.journal
         self._volumes = store.objects(PersistentVolume)
         self._claims = store.objects(PersistentVolumeClaim)
         self._assumed_volumes: dict[str, PersistentVolume] = {}
@@ -120,6 +122,24 @@ class VolumeOffers:
             found += index.within_reach(want.min_size, likes, labels)
         return self._shown[min(found)[1]] if found else None
 
+    def assumed(
+        self, volumes: Iterable[str], claims: Iterable[str]
+    ) -> tuple[list[PersistentVolume], list[PersistentVolumeClaim]]:
+        """Those of these volumes (by name) and claims (by ``namespace/name``) that something was
+        decided about, as it was decided.
+        """
+        return (
+            [self._assumed_volumes[name] for name in volumes if name in self._assumed_volumes],
+            [self._assumed_claims[name] for name in claims if name in self._assumed_claims],
+        )
+
+    def assumptions(self) -> Iterator[VolumesAssumed]:
+        """What was decided and is not seen yet, as a change."""
+        if self._assumed_volumes or self._assumed_claims:
+            yield VolumesAssumed(
+                tuple(self._assumed_volumes.values()), tuple(self._assumed_claims.values())
+            )
+
     # ---- assuming --------------------------------------------------------------------------------
 
     def assume(
@@ -132,6 +152,9 @@ class VolumeOffers:
         self._show(volumes_by_name)
         self._assumed_volumes.update(volumes_by_name)
         self._assumed_claims.update(claims_by_key)
+        self._journal.append(
+            VolumesAssumed(tuple(volumes_by_name.values()), tuple(claims_by_key.values()))
+        )
 
     def release(
         self, volumes: Iterable[PersistentVolume], claims: Iterable[PersistentVolumeClaim]
@@ -147,6 +170,8 @@ class VolumeOffers:
             del self._assumed_volumes[name]
         for one in keys:
             del self._assumed_claims[one]
+        if names or keys:
+            self._journal.append(VolumesReleased(tuple(names), tuple(keys)))
 
     # ---- inside ----------------------------------------------------------------------------------
 

@@ -227,7 +227,7 @@ class DeviceBinder:
                     await self._writes.deallocate_claim(newest)
                 else:
                     await self._writes.release_claim(newest, pod_ref(pod))
-        self._ledger.give_back(claim)
+        self._ledger.release(claim)
 
 
 def _check(claim: ResourceClaim, allocation: Allocation | None) -> None:

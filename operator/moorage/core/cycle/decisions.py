@@ -1,0 +1,61 @@
+"""Decisions as entries of the journal, beside what becomes of the state (``core.columns.changes``).
+
+An entry is appended when its decision is made and before anything is done about it, so that whoever
+has the same state by then can make it again. What is done about it follows as changes.
+"""
+
+from __future__ import annotations
+
+import enum
+
+from moorage.core.columns.changes import Entry
+from moorage.core.cycle.context import Decision
+from moorage.core.framework.extenders import ExtenderAnswer
+from moorage.core.framework.revisions import Revision
+from moorage.core.objects.pods import Pod
+
+
+class DecidedBy(enum.IntEnum):
+    """Which function of ``core.cycle`` decided."""
+
+    CYCLE = 0
+    GANG_MEMBER = 1
+    HOLDING_GANG_MEMBER = 2
+    """A member of a gang that room may be held for."""
+    EXTENDER_CYCLE = 3
+    NOBODY = 4
+    """A fault or the clock ended the attempt: it cannot be decided again."""
+
+
+class Decided(Entry, frozen=True):
+    """An outcome. ``sampled_from``: where the search of a sampling profile began.
+    ``cycle``: the number of the extender cycle, 0 for none.
+    """
+
+    outcome: Decision
+    by: DecidedBy
+    sampled_from: int = 0
+    cycle: int = 0
+
+
+class ExtenderCycleBegan(Entry, frozen=True):
+    """A pod that extenders are asked about; ``cycle`` numbers it."""
+
+    cycle: int
+    pod: Pod
+    revision: Revision
+    sampled_from: int
+
+
+class ExtenderAnswered(Entry, frozen=True):
+    """The answer to the question that the cycle has come to."""
+
+    cycle: int
+    answer: ExtenderAnswer
+    sampled_from: int
+
+
+class ExtenderCycleEnded(Entry, frozen=True, tag=23):
+    """It was broken off."""
+
+    cycle: int

@@ -1,0 +1,73 @@
+"""What is kept of decisions: enough to compare, and to make them again."""
+
+from __future__ import annotations
+
+import msgspec
+
+from moorage.core.columns.changes import Entry
+from moorage.core.cycle.context import Decision, ScheduleResult
+from moorage.core.cycle.decisions import Decided, DecidedBy
+from moorage.core.framework.revisions import Revision
+from moorage.core.objects.pods import Pod
+
+
+class RecordedOutcome(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """Where a pod goes (``node``), or why nowhere; pods are named by UID, sets are sorted."""
+
+    node: str = ""
+    feasible_nodes: int = 0
+    score: int | None = None
+    code: str = ""
+    message: str = ""
+    unschedulable_plugins: tuple[str, ...] = ()
+    nominated_node: str | None = None
+    victims: tuple[str, ...] = ()
+    by_eviction: bool = False
+    held: bool = False
+    blocking_nominated_pods: tuple[str, ...] = ()
+    post_filter_actions: tuple[str, ...] = ()
+
+
+class RecordedDecision(Entry, frozen=True):
+    """A decision. ``revision``: None where it cannot be resolved here, so that nothing can be
+    decided again.
+    """
+
+    pod: Pod
+    revision: Revision | None
+    by: DecidedBy
+    sampled_from: int
+    cycle: int
+    outcome: RecordedOutcome
+
+
+def recorded(decided: Decided) -> RecordedDecision:
+    """What is kept of a decision that was just made."""
+    result = decided.outcome
+    return RecordedDecision(
+        result.pod,
+        result.revision,
+        decided.by,
+        decided.sampled_from,
+        decided.cycle,
+        outcome_of(result),
+    )
+
+
+def outcome_of(result: Decision) -> RecordedOutcome:
+    """What has to be the same when the same is decided again."""
+    if isinstance(result, ScheduleResult):
+        return RecordedOutcome(result.node, result.feasible_nodes, result.score)
+    return RecordedOutcome(
+        code=result.code.value,
+        message=result.message,
+        unschedulable_plugins=tuple(sorted(result.unschedulable_plugins)),
+        nominated_node=result.nominated_node,
+        victims=tuple(victim.metadata.uid for victim in result.victims),
+        by_eviction=result.by_eviction,
+        held=result.held,
+        blocking_nominated_pods=tuple(
+            record.pod.metadata.uid for record in result.blocking_nominated_pods
+        ),
+        post_filter_actions=tuple(result.post_filter_actions),
+    )
