@@ -7,6 +7,7 @@ a new ``FORMAT``.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
@@ -32,8 +33,19 @@ Document: TypeAlias = Mapping[str, Any]
 """What a revision is made of: the objects, as data."""
 
 
+class Header(msgspec.Struct, frozen=True):
+    """What a recording says of itself, before all else."""
+
+    moorage: str
+    """The version that wrote it."""
+    seed: int
+    identity: str = ""
+    """The replica that wrote it."""
+    format: int = FORMAT
+
+
 class Time(Entry, frozen=True, tag=0):
-    """What follows happened so many milliseconds after the begin of the recording."""
+    """What follows happened then: milliseconds since 1970."""
 
     milliseconds: int
 
@@ -239,3 +251,21 @@ def _answer(wired: _Answered) -> ExtenderAnswer:
             ExtenderFailure(one) if isinstance(one, str) else one for one in wired.priorities
         )
     return wired.victims or {}
+
+
+_LENGTH: Final = struct.Struct("<I")
+
+
+def framed(encoded: bytes) -> bytes:
+    """What one call of ``encode`` gave, to be put behind others."""
+    return _LENGTH.pack(len(encoded)) + encoded
+
+
+def frames(content: bytes) -> Iterator[bytes]:
+    """What was put behind each other by ``framed``."""
+    offset = 0
+    while offset < len(content):
+        (length,) = _LENGTH.unpack_from(content, offset)
+        offset += _LENGTH.size
+        yield content[offset : offset + length]
+        offset += length
