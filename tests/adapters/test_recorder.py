@@ -5,9 +5,8 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 
-from moorage.adapters import recorder
-from moorage.adapters.recorder import Recorder
-from moorage.adapters.recording_file import MAGIC, BlockReader, BlockWriter
+from moorage.adapters.recording import BLOCK_ENTRIES, MAX_PENDING, Recorder
+from moorage.adapters.recording.blocks import MAGIC, BlockReader, BlockWriter
 from moorage.core.columns.changes import Entry, PodRemoved, PodStuck
 from moorage.core.recording.wire import Decoder, Encoder, Gap, Time, frames
 
@@ -82,7 +81,7 @@ def test_what_a_full_queue_has_no_room_for_is_a_gap() -> None:
     file = io.BytesIO()
     recording, _, _ = a_recorder(file)
     recording.put_key_frame([PodRemoved("first")])
-    for number in range(recorder.MAX_PENDING + 2 * recorder.BLOCK_ENTRIES):
+    for number in range(MAX_PENDING + 2 * BLOCK_ENTRIES):
         recording.append(PodStuck(str(number)))
         if recording.key_frame_due:
             break

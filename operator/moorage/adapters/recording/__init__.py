@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Final
 
-from moorage.adapters.recording_file import CHANGES, KEY_FRAME, Block, BlockWriter
+from moorage.adapters.recording.blocks import CHANGES, KEY_FRAME, Block, BlockWriter
 from moorage.core.columns.changes import Entry
 from moorage.core.recording.wire import Encoder, Gap, Time, framed
 

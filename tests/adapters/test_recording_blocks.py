@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moorage.adapters.recording_file import (
+from moorage.adapters.recording.blocks import (
     CHANGES,
     HEADER,
     KEY_FRAME,
