@@ -574,6 +574,13 @@ MUTANTS: Final = (
         tests=(_SERVER,),
     ),
     Mutant(
+        name="serving: a first request is cut off when the authorities change",
+        file="adapters/https_server/__init__.py",
+        old="[each for each in self._connections if each.idle]",
+        new="[*self._connections]",
+        tests=(_SERVER,),
+    ),
+    Mutant(
         name="serving: an expired client certificate counts on a connection that is there",
         file="adapters/https_server/answering.py",
         old='if ssl.cert_time_to_seconds(certificate["notAfter"]) <= time.time():',
