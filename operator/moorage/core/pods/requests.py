@@ -229,22 +229,23 @@ def _shape(pod: Pod, counting: RequestRules) -> RequestShape:
             containers.append((SIDECAR, _lists(container, stated, infeasible)))
         else:
             containers.append((INIT, _lists(container, {}, False)))
-    pod_level = _pod_level(pod, counting) if counting.pod_level else ()
-    named = (_asked(spec.resources) or ()) if pod_level else ()
-    replaced = tuple(name for name in named if name in DEFAULTS or name.startswith("hugepages-"))
+    pod_level: tuple[Items, ...] = ()
+    replaced: tuple[str, ...] = ()
+    if counting.pod_level and spec.resources is not None and spec.resources.requests:
+        pod_level, replaced = _pod_level(pod, spec.resources.requests, counting)
     return RequestShape(tuple(containers), pod_level, replaced, _items(spec.overhead))
 
 
-def _pod_level(pod: Pod, counting: RequestRules) -> tuple[Items, ...]:
-    """As ``_lists``, of the pod as a whole."""
-    spec, status = pod.spec, pod.status
-    if spec.resources is None or not spec.resources.requests:
-        return ()
-    asked = _items(spec.resources.requests)
+def _pod_level(
+    pod: Pod, requests: ResourceList, counting: RequestRules
+) -> tuple[tuple[Items, ...], tuple[str, ...]]:
+    """As ``_lists``, of the pod as a whole; and the resources for which that counts."""
+    asked, status = _items(requests), pod.status
+    replaced = tuple(name for name in requests if name in DEFAULTS or name.startswith("hugepages-"))
     if not counting.status or status.resources is None:
-        return (asked,)
+        return (asked,), replaced
     given = (_items(status.resources.requests), _items(status.allocated_resources))
-    return given if _resize_is_infeasible(pod) else (asked, *given)
+    return given if _resize_is_infeasible(pod) else (asked, *given), replaced
 
 
 def _said(status: PodStatus) -> tuple[object, ...]:
