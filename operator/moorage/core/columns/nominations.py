@@ -245,7 +245,9 @@ class Nominator:
         gone, come = (old, new) if sign > 0 else (new, old)
         left, entered = self._groups(gone), self._groups(come)
         self.version += 1
-        before = bool(self._records)
+        others = len(self._records) - (uid in self._records)
+        if bool(self._records) != bool(others or come is not None):
+            self.presence.increment()
         self._records.pop(uid, None)
         for groups, group in left:
             del groups[group][uid]
@@ -255,8 +257,6 @@ class Nominator:
             self._records[uid] = come
         for groups, group in entered:
             groups.setdefault(group, {})[uid] = come
-        if bool(self._records) != before:
-            self.presence.increment()
 
     def _groups(self, record: PodInfo | None) -> tuple[tuple[dict[Any, Any], str | int], ...]:
         """Where a record is found beside its UID."""
