@@ -70,6 +70,7 @@ NOT_COMPARED = {
     "_shapes",
     "_next_shape",
     "_codes",
+    "_names",
     "_integers",
     "made",
     "_changes",
@@ -337,7 +338,8 @@ class World:
     def content(self) -> Any:
         """All that is to be the same."""
         seen: Seen = {}
-        return held(self.cache, seen), held(self.groups._groups, seen)
+        order = [(zone, [*names]) for zone, names in self.cache.nodes.order._zones.items()]
+        return held(self.cache, seen), held(self.groups._groups, seen), order
 
 
 def put(obj: HasMetadata) -> Callable[[World], object]:
@@ -365,6 +367,10 @@ CHANGES: dict[str, Callable[[World], object]] = {
     "put a node with a pod": lambda world: world.cache.put_node(node("n2", "b", "z.io/gpu")),
     "change a node": lambda world: world.cache.put_node(node("n1", "b", "z.io/gpu")),
     "remove a node": lambda world: world.cache.remove_node("n1"),
+    "remove the first node": lambda world: world.cache.remove_node("n0"),
+    "move the first node": lambda world: world.cache.put_node(
+        make_node("n0", labels={"topology.kubernetes.io/zone": "b"})
+    ),
     "give up": lambda world: world.cache.mark_stuck("uid-there"),
     "promise": lambda world: world.cache.nominations.nominate(pod("next"), "n0"),
     "promise another": lambda world: world.cache.nominations.nominate(world.promised, "n0"),

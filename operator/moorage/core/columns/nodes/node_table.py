@@ -153,11 +153,11 @@ class NodeTable:
         node = self.nodes[row]
         self._mark_all_changed(row)
         try:
-            self.order.remove(name)
             self.labels.put(row, {})
             self.images.put(row, name, ())
             self._put_amounts(row, {})
             self._put_taints(row, NodeSpec())
+            self.order.remove(name)  # last: a node that is put back would be at the end
         except BaseException:
             if node is not None:
                 self._write(row, node, node, allocatable_amounts(node))
@@ -252,7 +252,6 @@ class NodeTable:
 
     def _write(self, row: int, old: Node | None, node: Node, amounts: Mapping[str, int]) -> None:
         """Write all that a node says, where it differs from what is there."""
-        self.order.put(node)
         amounts_differ = self._put_amounts(row, amounts)
         differing = {
             Aspect.RESOURCES: amounts_differ,
@@ -266,6 +265,7 @@ class NodeTable:
         for aspect, differs in differing.items():
             if differs:
                 self.logs[aspect].add(row)
+        self.order.put(node)  # last, too
         self.nodes[row] = node
 
     def _put_amounts(self, row: int, amounts: Mapping[str, int]) -> bool:
