@@ -19,8 +19,15 @@ from moorage.core.devices.ledger import DeviceLedger
 from moorage.core.framework.evaluation.evaluation import Evaluation
 from moorage.core.framework.registry import build_registry
 from moorage.core.framework.revisions import RequestedProfile, resolve
-from moorage.core.objects.meta import HasMetadata, ObjectMeta
-from moorage.core.objects.pods import ClaimVolume, Pod, PodResourceClaim, Volume
+from moorage.core.objects.meta import HasMetadata, ObjectMeta, OwnerReference
+from moorage.core.objects.pods import (
+    ClaimVolume,
+    Pod,
+    PodResourceClaim,
+    PodResourceClaimStatus,
+    PodStatus,
+    Volume,
+)
 from moorage.core.objects.resource_claims import (
     ClaimMeta,
     Device,
@@ -36,6 +43,7 @@ from moorage.core.objects.resource_claims import (
     ResourceSlice,
     ResourceSliceSpec,
 )
+from moorage.core.plugins.dynamic_resources.arguments import DynamicResourcesArgs
 from moorage.core.plugins.intree import INTREE, PRESETS
 from moorage.core.plugins.volume_binding.offers import VolumeOffers
 from moorage.core.pods.requests import pod_requests
@@ -306,6 +314,41 @@ def test_a_claim_that_changes_changes_what_is_kept() -> None:
     assert passing(waiting, context) == {"n0", "n1"}
     context.cache.store.put(claim("g"))
     assert passing(waiting, context) == {"n1"}
+
+
+def test_a_claim_that_is_named_changes_what_is_kept() -> None:
+    """A claim made of a template counts once the nominated pod's status tells its name."""
+    use = PodResourceClaim("c", resource_claim_template_name="t")
+    guest = make_pod("g", priority=5, resource_claims=(use,))
+    its = msgspec.structs.replace(
+        claim("g"),
+        metadata=ClaimMeta(
+            "g",
+            "default",
+            "uid-claim",
+            owner_references=(OwnerReference(uid=guest.metadata.uid, controller=True),),
+        ),
+    )
+    context, waiting = world(*LOCAL, claim("p"), its), user("p", "p")
+    nominate(context, guest)
+    assert passing(waiting, context) == {"n0", "n1"}
+    named = PodStatus(resource_claim_statuses=(PodResourceClaimStatus("c", "g"),))
+    nominate(context, msgspec.structs.replace(guest, status=named))
+    assert passing(waiting, context) == {"n1"}
+
+
+@pytest.mark.parametrize("hasty_first", [True, False])
+def test_profiles_that_try_fewer_devices_choose_for_themselves(hasty_first: bool) -> None:
+    """Whoever asks first does not choose for the others."""
+    context, waiting = world(devices("n0", 3), claim("p"), claim("g", 3)), user("p", "p")
+    nominate(context, user("g", "g", priority=5))
+    two_devices = {"DynamicResources": DynamicResourcesArgs(filter_timeout="20us")}
+    hasty = resolve(RequestedProfile("hasty", args=two_devices), build_registry(INTREE), PRESETS)
+    found = {}
+    for revision in (hasty, REVISION) if hasty_first else (REVISION, hasty):
+        outcome = decide(waiting, revision, context)
+        found[revision.scheduler_name] = isinstance(outcome, ScheduleResult)
+    assert found == {"hasty": True, "test": False}
 
 
 def test_a_look_that_is_broken_off_is_made_anew() -> None:
