@@ -215,8 +215,9 @@ class Cache:
         """The pod is gone, has ended or cannot be placed: it occupies no node, waits for none and
         is nominated to none. Whether it occupied one.
         """
+        self.nominations.remove(uid)
         removed = self._remove(uid)
-        self._stop_waiting(uid)
+        self.waiting.pop(uid, None)
         self.journal.append(changes.PodRemoved(uid))
         return removed
 
