@@ -24,6 +24,18 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         tests=(f"{_TESTS}/columns/nodes/test_row_selection.py::test_rows_agree_with_nodes",),
     ),
     Mutant(
+        name="node table: a pod is charged with its own resources only once",
+        file="core/columns/nodes/node_table.py",
+        old="elif requests.others or requests.ports:",
+        new="elif requests.ports:",
+        tests=(
+            (
+                f"{_TESTS}/plugins/node_resources/test_fit.py"
+                "::test_refusals_agree_with_the_naive_ones"
+            ),
+        ),
+    ),
+    Mutant(
         name="rows: Gt takes its own bound",
         file="core/columns/nodes/row_selection.py",
         old="numbers > condition.bound",
@@ -57,6 +69,20 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         old="taken[resource] <= has[resource][0]",
         new="taken[resource] < has[resource][0]",
         tests=(f"{_TESTS}/columns/test_pod_info.py::test_room_beside_others",),
+    ),
+    Mutant(
+        name="snapshot: a trial within a trial",
+        file="core/columns/snapshot.py",
+        old="if self._trial is not None:",
+        new="if False:",
+        tests=(f"{_TESTS}/columns/test_snapshot.py::test_one_trial_at_a_time",),
+    ),
+    Mutant(
+        name="snapshot: pods that a trial took away are there",
+        file="core/columns/snapshot.py",
+        old=" if record.pod.metadata.uid not in self._gone)",
+        new=")",
+        tests=(f"{_TESTS}/columns/test_snapshot.py::test_pods_are_gone_from_their_rows",),
     ),
     Mutant(
         name="volume table: a claim of another owner counts",
@@ -94,6 +120,13 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         ),
     ),
     Mutant(
+        name="allocations: a device of one node can be used on all",
+        file="core/devices/allocation_results.py",
+        old="if reach.node_name is not None or one.candidate.device.binds_to_node:",
+        new="if one.candidate.device.binds_to_node:",
+        tests=(f"{_TESTS}/plugins/dynamic_resources/test_plugin.py::test_a_claim_in_flight_waits",),
+    ),
+    Mutant(
         name="capacity: what others use does not count",
         file="core/devices/capacity.py",
         old="used.get(name, 0) + amount > nanos(has.value)",
@@ -106,6 +139,43 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         old="nanos(asked) < nanos(least)",
         new="False",
         tests=(f"{_TESTS}/devices/test_capacity.py::test_what_a_request_takes",),
+    ),
+    Mutant(
+        name="claim requests: a faulty alternative is taken",
+        file="core/devices/claim_requests.py",
+        old="if len(mine) == len(request.first_available):",
+        new="if mine:",
+        tests=(f"{_TESTS}/devices/test_allocator.py::test_a_fault_excludes_its_alternative_only",),
+    ),
+    Mutant(
+        name="claims: one on its way out can be used",
+        file="core/devices/pod_claims.py",
+        old="if claim.metadata.deletion_timestamp is not None:",
+        new="if False:",
+        tests=(
+            (f"{_TESTS}/plugins/dynamic_resources/test_plugin.py::test_pods_wait_for_their_claims"),
+        ),
+    ),
+    Mutant(
+        name="claims: somebody else's generated claim can be used",
+        file="core/devices/pod_claims.py",
+        old="owner.controller and owner.uid == pod.metadata.uid",
+        new="owner.controller",
+        tests=(
+            (f"{_TESTS}/plugins/dynamic_resources/test_plugin.py::test_pods_wait_for_their_claims"),
+        ),
+    ),
+    Mutant(
+        name="claims: reserved for another too, and let go",
+        file="core/devices/pod_claims.py",
+        old="len(reserved) == 1 and reserved[0].uid",
+        new="reserved[0].uid",
+        tests=(
+            (
+                f"{_TESTS}/plugins/dynamic_resources/test_plugin.py"
+                "::test_a_claim_that_keeps_the_pod_away_gives_its_devices_back"
+            ),
+        ),
     ),
     Mutant(
         name="pools: another node's devices",
@@ -193,6 +263,27 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         tests=(f"{_TESTS}/framework/test_revisions.py::test_weights",),
     ),
     Mutant(
+        name="scalar: as many reasons as one likes",
+        file="core/framework/scalar.py",
+        old="if len(self.reasons) == MAX_REASONS:",
+        new="if False:",
+        tests=(f"{_TESTS}/framework/test_scalar.py::test_reasons_that_name_numbers_are_found_out",),
+    ),
+    Mutant(
+        name="CEL: alike nodes are scaled",
+        file="core/plugins/cel/plugin.py",
+        old="if high > low else",
+        new="if high >= low else",
+        tests=(f"{_TESTS}/plugins/cel/test_plugin.py::test_scores",),
+    ),
+    Mutant(
+        name="CEL: another pod's change wakes",
+        file="core/plugins/cel/plugin.py",
+        old=" or new.metadata.uid != pod.metadata.uid:",
+        new=":",
+        tests=(f"{_TESTS}/plugins/cel/test_plugin.py::test_what_wakes_a_refused_pod",),
+    ),
+    Mutant(
         name="budgets: one more may go than is allowed",
         file="core/plugins/default_preemption/disruption_budgets.py",
         old="spent[row, budget.name] > budget.allowed",
@@ -217,6 +308,30 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         ),
     ),
     Mutant(
+        name="preemption: Never is overlooked",
+        file="core/plugins/default_preemption/plugin.py",
+        old="if pod.spec.preemption_policy == 'Never':",
+        new="if False:",
+        tests=(
+            (
+                f"{_TESTS}/plugins/default_preemption/test_plugin.py"
+                "::test_a_pod_that_does_not_want_to_preempts_nobody"
+            ),
+        ),
+    ),
+    Mutant(
+        name="preemption: no candidate is enough",
+        file="core/plugins/default_preemption/plugin.py",
+        old="max(share, self.min_candidate_nodes_absolute)",
+        new="min(share, self.min_candidate_nodes_absolute)",
+        tests=(
+            (
+                f"{_TESTS}/plugins/default_preemption/test_plugin.py"
+                "::test_a_pod_that_a_budget_protects_stays"
+            ),
+        ),
+    ),
+    Mutant(
         name="victims: those that would not go are asked",
         file="core/plugins/default_preemption/victim_search.py",
         old=" if not record.stuck)",
@@ -225,6 +340,27 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
             (
                 f"{_TESTS}/plugins/default_preemption/test_plugin.py"
                 "::test_a_node_where_nobody_goes_is_no_candidate"
+            ),
+        ),
+    ),
+    Mutant(
+        name="victims: equals are displaced",
+        file="core/plugins/default_preemption/victim_search.py",
+        old="(record.pod.spec.priority or 0) < mine",
+        new="(record.pod.spec.priority or 0) <= mine",
+        tests=(
+            (f"{_TESTS}/plugins/default_preemption/test_plugin.py::test_equals_are_not_displaced"),
+        ),
+    ),
+    Mutant(
+        name="device search: the first alternative is no better",
+        file="core/plugins/dynamic_resources/node_search.py",
+        old="_MAX_ALTERNATIVES - wish.alternative",
+        new="_MAX_ALTERNATIVES + wish.alternative",
+        tests=(
+            (
+                f"{_TESTS}/plugins/dynamic_resources/test_plugin.py"
+                "::test_better_alternatives_score_higher_beside_an_allocated_claim"
             ),
         ),
     ),
@@ -260,6 +396,27 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         old="if not all((_has_node(one) for one in (old, new) if one is not None)):",
         new="if False:",
         tests=(f"{_TESTS}/plugins/inter_pod_affinity/test_plugin.py::test_pods_that_wake",),
+    ),
+    Mutant(
+        name="node affinity: added terms keep no node",
+        file="core/plugins/node_affinity.py",
+        old="(wanted.added is None or matches_any(wanted.added, node)) and",
+        new="True and",
+        tests=(f"{_TESTS}/plugins/test_node_affinity.py::test_nodes_that_wake",),
+    ),
+    Mutant(
+        name="node affinity: names that contradict each other",
+        file="core/plugins/node_affinity.py",
+        old="if names is not None and (not names):",
+        new="if False:",
+        tests=(f"{_TESTS}/plugins/test_node_affinity.py::test_names_narrow_the_choice",),
+    ),
+    Mutant(
+        name="node affinity: a node that matched before wakes",
+        file="core/plugins/node_affinity.py",
+        old=" and (not (isinstance(old, Node) and _matches(wanted, old)))",
+        new="",
+        tests=(f"{_TESTS}/plugins/test_node_affinity.py::test_nodes_that_wake",),
     ),
     Mutant(
         name="balance: a resource is listed twice",
@@ -307,6 +464,18 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         tests=(f"{_TESTS}/plugins/node_resources/test_fit.py::test_violations",),
     ),
     Mutant(
+        name="volume limits: a full node is not full",
+        file="core/plugins/node_volume_limits.py",
+        old="new > spare",
+        new="new > spare + 1",
+        tests=(
+            (
+                f"{_TESTS}/plugins/test_other_volume_plugins.py"
+                "::test_a_claim_that_a_pod_does_not_own"
+            ),
+        ),
+    ),
+    Mutant(
         name="spread arguments: any action",
         file="core/plugins/pod_topology_spread/arguments.py",
         old="if action not in (HARD, SOFT):",
@@ -319,6 +488,20 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         old="if self.defaulting_type == 'System' and constraints:",
         new="if False:",
         tests=(f"{_TESTS}/plugins/pod_topology_spread/test_plugin.py::test_arguments",),
+    ),
+    Mutant(
+        name="spread: node affinity is honoured unasked",
+        file="core/plugins/pod_topology_spread/constraints.py",
+        old="if constraint.honors_affinity and",
+        new="if",
+        tests=(f"{_TESTS}/plugins/pod_topology_spread/test_plugin.py::test_hard_constraints",),
+    ),
+    Mutant(
+        name="spread: an empty selector counts all pods",
+        file="core/plugins/pod_topology_spread/constraints.py",
+        old="if constraint.selector.conditions == ():",
+        new="if False:",
+        tests=(f"{_TESTS}/plugins/pod_topology_spread/test_plugin.py::test_hard_constraints",),
     ),
     Mutant(
         name="spread: the number of domains does not count",
@@ -359,6 +542,30 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         ),
     ),
     Mutant(
+        name="reach index: a thing of that size is too small",
+        file="core/plugins/volume_binding/reach_index.py",
+        old=">= least",
+        new="> least",
+        tests=(f"{_TESTS}/plugins/volume_binding/test_reach_index.py::test_things_come_and_go",),
+    ),
+    Mutant(
+        name="reach index: everything is within reach",
+        file="core/plugins/volume_binding/reach_index.py",
+        old="if terms is None or any((term.matches(labels, '') for term in terms))]",
+        new="]",
+        tests=(f"{_TESTS}/plugins/volume_binding/test_reach_index.py::test_things_come_and_go",),
+    ),
+    Mutant(
+        name="volume zones: another namespace's claim is used",
+        file="core/plugins/volume_zone.py",
+        old=(
+            "if not isinstance(claim, PersistentVolumeClaim) or "
+            "claim.metadata.namespace != pod.metadata.namespace:"
+        ),
+        new="if not isinstance(claim, PersistentVolumeClaim):",
+        tests=(f"{_TESTS}/plugins/test_other_volume_plugins.py::test_what_moves_a_volume",),
+    ),
+    Mutant(
         name="affinity terms: a namespace selector counts for nothing",
         file="core/pods/affinity_terms.py",
         old=("namespace in self.namespaces or self.namespace_selector.matches(namespace_labels)"),
@@ -371,6 +578,39 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         old="named = term.namespaces or ((namespace,)",
         new="named = ((namespace,)",
         tests=(f"{_TESTS}/pods/test_affinity_terms.py::test_whom_a_term_speaks_of",),
+    ),
+    Mutant(
+        name="ceilings: one above",
+        file="core/pods/ceilings.py",
+        old="if (found := self.count(obj)) <= self.most:",
+        new="if (found := self.count(obj)) <= self.most + 1:",
+        tests=(f"{_TESTS}/pods/test_ceilings.py::test_each_ceiling",),
+    ),
+    Mutant(
+        name="ceilings: preferred terms have room",
+        file="core/pods/ceilings.py",
+        old=" if self._takes(one.pod_affinity_term)",
+        new="",
+        tests=(
+            (
+                f"{_TESTS}/pods/test_ceilings.py"
+                "::test_what_a_pod_on_a_node_says_of_others_counts_up_to_the_ceiling"
+            ),
+        ),
+    ),
+    Mutant(
+        name="taints: an effect does not matter",
+        file="core/pods/node_selection.py",
+        old="toleration.effect not in ('', taint.effect) or toleration.key",
+        new="toleration.key",
+        tests=(f"{_TESTS}/pods/test_node_selection.py::test_toleration_covers_taint",),
+    ),
+    Mutant(
+        name="node selection: preferences without weight are read",
+        file="core/pods/node_selection.py",
+        old="if term.weight and (not _is_empty(term.preference))]",
+        new="if not _is_empty(term.preference)]",
+        tests=(f"{_TESTS}/pods/test_node_selection.py::test_preferences",),
     ),
     Mutant(
         name="requests: an infeasible resize counts",

@@ -60,6 +60,13 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         ),
     ),
     Mutant(
+        name="deployments: old sets are kept for ever",
+        file="towtank/controllers/deployment.py",
+        old="empty[:max(len(empty) - kept, 0)]",
+        new="empty[:0]",
+        tests=(f"{_TESTS}/controllers/test_deployment.py::test_early_templates_are_forgotten",),
+    ),
+    Mutant(
         name="deployments: just enough is too little",
         file="towtank/controllers/deployment_status.py",
         old="counted['availableReplicas'] >= to.min_available",
@@ -79,6 +86,24 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         ),
     ),
     Mutant(
+        name="garbage: who does not block is waited for",
+        file="towtank/controllers/garbage_collector.py",
+        old="each['uid'] == uid and each.get('blockOwnerDeletion')",
+        new="each['uid'] == uid",
+        tests=(
+            (f"{_TESTS}/controllers/test_garbage_collector.py::test_only_who_blocks_is_waited_for"),
+        ),
+    ),
+    Mutant(
+        name="kubelet: another object of that name",
+        file="towtank/controllers/kubelet.py",
+        old="if found is not None and uid in ([], [found['metadata']['uid']]):",
+        new="if found is not None:",
+        tests=(
+            (f"{_TESTS}/controllers/test_kubelet.py::test_a_later_pod_of_the_name_is_left_alone"),
+        ),
+    ),
+    Mutant(
         name="controllers: the last one is due first",
         file="towtank/controllers/manager.py",
         old="return min((when",
@@ -95,6 +120,34 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
                 f"{_TESTS}/controllers/test_garbage_collector.py"
                 "::test_a_namespace_stays_for_a_finalizer_of_others"
             ),
+        ),
+    ),
+    Mutant(
+        name="volumes of towtank: the largest that will do",
+        file="towtank/controllers/persistent_volume.py",
+        old="return min(fitting, key=_size, default=None)",
+        new="return max(fitting, key=_size, default=None)",
+        tests=(
+            (
+                f"{_TESTS}/controllers/test_persistent_volume.py"
+                "::test_the_smallest_volume_that_fits_is_taken"
+            ),
+        ),
+    ),
+    Mutant(
+        name="volumes of towtank: a claim does not wait for its pod",
+        file="towtank/controllers/persistent_volume.py",
+        old="if self._waits_for_pod(claim):",
+        new="if False:",
+        tests=(f"{_TESTS}/controllers/test_persistent_volume.py::test_what_is_set_aside_is_bound",),
+    ),
+    Mutant(
+        name="replica sets: any pod is deleted",
+        file="towtank/controllers/replica_set.py",
+        old="sorted(pods, key=rank)[:number]",
+        new="list(pods)[:number]",
+        tests=(
+            (f"{_TESTS}/controllers/test_deployment.py::test_what_cannot_be_read_is_no_hindrance"),
         ),
     ),
     Mutant(
@@ -157,6 +210,13 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
                 "::test_lists_of_built_in_kinds_say_once_what_they_are_of"
             ),
         ),
+    ),
+    Mutant(
+        name="writes: another kind's options delete",
+        file="towtank/handlers/write_handlers.py",
+        old="if (kind := body.get('kind', 'DeleteOptions')) != 'DeleteOptions':",
+        new="if False:",
+        tests=(f"{_TESTS}/test_write_handlers.py::test_options_of_another_kind_are_refused",),
     ),
     Mutant(
         name="apply: managed fields of one's own",
@@ -232,6 +292,13 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         tests=(f"{_TESTS}/test_managed_fields.py::test_a_time_or_a_version_is_no_change",),
     ),
     Mutant(
+        name="refusals: fractions as Python prints them",
+        file="towtank/model/api_errors.py",
+        old="if isinstance(value, float):",
+        new="if False:",
+        tests=(f"{_TESTS}/test_validation_rules.py::test_rules_say_what_the_api_server_says",),
+    ),
+    Mutant(
         name="metadata: two controllers",
         file="towtank/model/metadata_rules.py",
         old="if len(controllers) > 1:",
@@ -272,11 +339,54 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         tests=(f"{_TESTS}/test_patches.py::test_a_json_patch_has_a_limit",),
     ),
     Mutant(
+        name="JSON patch: what is not there is removed",
+        file="towtank/patches/json_patches.py",
+        old="if isinstance(container, dict) and token not in container:",
+        new="if False:",
+        tests=(f"{_TESTS}/test_patches.py::test_a_json_patch_does_what_an_api_server_did",),
+    ),
+    Mutant(
+        name="strategic: a list of what is to be kept lacks some",
+        file="towtank/patches/strategic.py",
+        old=(
+            "if not isinstance(retained, list) or any((name not in retained for "
+            "name in patch if not _is_directive(name))):"
+        ),
+        new="if not isinstance(retained, list):",
+        tests=(f"{_TESTS}/test_patches.py::test_a_strategic_patch_does_what_an_api_server_did",),
+    ),
+    Mutant(
+        name="strategic: what is not named goes behind",
+        file="towtank/patches/strategic.py",
+        old="while others and stood.get(_identity(others[0], key), place) < place:",
+        new="while False:",
+        tests=(f"{_TESTS}/test_patches.py::test_a_strategic_patch_does_what_an_api_server_did",),
+    ),
+    Mutant(
+        name="expressions: loops over large values",
+        file="towtank/schemas/cel_expressions.py",
+        old="if self._loops.exceeded([value, *priors]):",
+        new="if False:",
+        tests=(f"{_TESTS}/schemas/test_costs.py::test_loops_do_not_multiply_what_is_around_them",),
+    ),
+    Mutant(
         name="sizes: loops may make anything",
         file="towtank/schemas/cel_sizes.py",
         old="if not self.depth:",
         new="if True:",
         tests=(f"{_TESTS}/schemas/test_costs.py::test_loops_do_not_multiply_what_is_around_them",),
+    ),
+    Mutant(
+        name="decoding: a part of a group of four",
+        file="towtank/schemas/go_decoding.py",
+        old="end if end < len(joined) else end // 4 * 4",
+        new="end",
+        tests=(
+            (
+                f"{_TESTS}/schemas/test_recorded.py"
+                "::test_a_built_in_kind_is_decoded_as_the_api_server_does"
+            ),
+        ),
     ),
     Mutant(
         name="pruning: what the schema does not know stays in lists",
@@ -296,6 +406,80 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         old="if left[0] < 0:",
         new="if False:",
         tests=(f"{_TESTS}/schemas/test_costs.py::test_defaults_do_not_multiply",),
+    ),
+    Mutant(
+        name="schemas: null is of no type",
+        file="towtank/schemas/schema_validation.py",
+        old="if value is None and node.nullable:",
+        new="if False:",
+        tests=(
+            (
+                f"{_TESTS}/schemas/test_recorded.py"
+                "::test_a_custom_resource_becomes_what_the_api_server_makes_of_it"
+            ),
+        ),
+    ),
+    Mutant(
+        name="structural: a map list of anything",
+        file="towtank/schemas/structural.py",
+        old="if items.get('type') != 'object':",
+        new="if False:",
+        tests=(
+            (
+                f"{_TESTS}/test_crd_strategy.py"
+                "::test_definitions_are_refused_as_the_api_server_refuses_them"
+            ),
+        ),
+    ),
+    Mutant(
+        name="rules: a transition rule is asked of what is new",
+        file="towtank/schemas/validation_rules.py",
+        old="if transition and (not (priors or rule.optional_old_self)):",
+        new="if False:",
+        tests=(f"{_TESTS}/test_validation_rules.py::test_rules_say_what_the_api_server_says",),
+    ),
+    Mutant(
+        name="rules: what did not change is asked again",
+        file="towtank/schemas/validation_rules.py",
+        old="if untouched and (not transition):",
+        new="if False:",
+        tests=(
+            (
+                f"{_TESTS}/test_validation_rules.py"
+                "::test_items_without_identity_are_as_untouched_as_their_list"
+            ),
+        ),
+    ),
+    Mutant(
+        name="watches: what stops matching stays",
+        file="towtank/serving/watch_streams.py",
+        old="if not before or change.before is None:",
+        new="if True:",
+        tests=(
+            (
+                f"{_TESTS}/test_watch_streams.py"
+                "::test_what_stops_matching_goes_and_what_starts_comes"
+            ),
+        ),
+    ),
+    Mutant(
+        name="watches: what begins to match has changed",
+        file="towtank/serving/watch_streams.py",
+        old="'MODIFIED' if before else 'ADDED'",
+        new="'MODIFIED'",
+        tests=(
+            (
+                f"{_TESTS}/test_watch_streams.py"
+                "::test_what_stops_matching_goes_and_what_starts_comes"
+            ),
+        ),
+    ),
+    Mutant(
+        name="watches: the log of one that does not read grows",
+        file="towtank/serving/watch_streams.py",
+        old="len(self._changes) >= MAX_PENDING_CHANGES or",
+        new="",
+        tests=(f"{_TESTS}/test_watch_streams.py::test_a_slow_reader_is_dropped",),
     ),
     Mutant(
         name="metadata: another object of that name is meant",
@@ -319,6 +503,20 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         tests=(f"{_TESTS}/test_read_handlers.py::test_a_page_goes_on_with_its_own_list",),
     ),
     Mutant(
+        name="store: the revision of a watch comes again",
+        file="towtank/storage/store.py",
+        old="if change.revision <= revision:",
+        new="if change.revision < revision:",
+        tests=(f"{_TESTS}/test_watch_streams.py::test_it_resumes_after_a_version",),
+    ),
+    Mutant(
+        name="store: what is gone from the log is not missed",
+        file="towtank/storage/store.py",
+        old="if revision < history.compacted:",
+        new="if False:",
+        tests=(f"{_TESTS}/test_store.py::test_the_log_forgets_by_bytes",),
+    ),
+    Mutant(
         name="config maps: of any size",
         file="towtank/strategies/config_kinds.py",
         old="if size > MAX_DATA_BYTES:",
@@ -333,10 +531,29 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         tests=(_RECORDED,),
     ),
     Mutant(
+        name="definitions: no stored version",
+        file="towtank/strategies/crd_validation.py",
+        old="if not stored:",
+        new="if False:",
+        tests=(
+            (
+                f"{_TESTS}/test_crd_strategy.py"
+                "::test_definitions_are_refused_as_the_api_server_refuses_them"
+            ),
+        ),
+    ),
+    Mutant(
         name="kinds: the first kind's events",
         file="towtank/strategies/kind_registry.py",
         old="if resource.key == 'events'",
         new="",
+        tests=(_RECORDED,),
+    ),
+    Mutant(
+        name="affinity of towtank: no skew at all",
+        file="towtank/strategies/node_affinity_rules.py",
+        old="if (skew := (constraint.get('maxSkew') or 0)) <= 0:",
+        new="if (skew := (constraint.get('maxSkew') or 0)) < 0:",
         tests=(_RECORDED,),
     ),
     Mutant(
@@ -359,6 +576,27 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         old="in {'', 'latest'}",
         new="in {'latest'}",
         tests=(_RECORDED,),
+    ),
+    Mutant(
+        name="pods: a container twice",
+        file="towtank/strategies/pod_validation.py",
+        old="if name and name in seen:",
+        new="if False:",
+        tests=(_RECORDED,),
+    ),
+    Mutant(
+        name="pods: a hook that sleeps longer than the pod",
+        file="towtank/strategies/pod_validation.py",
+        old=("if seconds is not None and grace is not None and (not 0 <= seconds <= grace):"),
+        new="if False:",
+        tests=(f"{_TESTS}/strategies/test_limits.py::test_a_hook_sleeps_no_longer_than_the_grace",),
+    ),
+    Mutant(
+        name="pods: any cost of deletion",
+        file="towtank/strategies/pod_validation.py",
+        old="if _WHOLE.fullmatch(text) and int(text) in _INT32 else None",
+        new="if _WHOLE.fullmatch(text) else None",
+        tests=(f"{_TESTS}/strategies/test_limits.py::test_what_a_deletion_costs_is_a_number",),
     ),
     Mutant(
         name="budgets of towtank: a negative limit",
@@ -421,6 +659,23 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         file="towtank/strategies/services.py",
         old="if name or len(ports) > 1:",
         new="if name:",
+        tests=(_RECORDED,),
+    ),
+    Mutant(
+        name="volumes of towtank: a claim without an amount",
+        file="towtank/strategies/storage_kinds.py",
+        old="if 'storage' not in (spec['resources'].get('requests') or {}):",
+        new="if False:",
+        tests=(_RECORDED,),
+    ),
+    Mutant(
+        name="workloads: what a job does changes",
+        file="towtank/strategies/workload.py",
+        old=(
+            "if all((new['spec'].get(key) == old['spec'].get(key) for key in "
+            "{*new['spec'], *old['spec']} - self.free)):"
+        ),
+        new="if True:",
         tests=(_RECORDED,),
     ),
     Mutant(
@@ -510,6 +765,13 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         tests=(f"{_TESTS}/test_dispatcher.py::test_codes",),
     ),
     Mutant(
+        name="tables: a node has roles of other labels",
+        file="towtank/tables/core_tables.py",
+        old=" if label.startswith(_ROLE)",
+        new="",
+        tests=(f"{_TESTS}/test_tables.py::test_cells_are_those_of_kube_apiserver",),
+    ),
+    Mutant(
         name="JSON paths: an index beyond the end",
         file="towtank/tables/json_paths.py",
         old="-len(value) <= index < len(value)",
@@ -538,6 +800,20 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
             "isinstance(value, bool)) else None"
         ),
         new="return int(value) if isinstance(value, int | float) else None",
+        tests=(f"{_TESTS}/test_tables.py::test_cells_are_those_of_kube_apiserver",),
+    ),
+    Mutant(
+        name="tables: a sidecar holds up the others",
+        file="towtank/tables/pod_tables.py",
+        old="if each['name'] in sidecars and each.get('started'):",
+        new="if False:",
+        tests=(f"{_TESTS}/test_tables.py::test_cells_are_those_of_kube_apiserver",),
+    ),
+    Mutant(
+        name="tables: the first restart is the last",
+        file="towtank/tables/pod_tables.py",
+        old="last = max(last,",
+        new="last = min(last,",
         tests=(f"{_TESTS}/test_tables.py::test_cells_are_those_of_kube_apiserver",),
     ),
     Mutant(
@@ -576,10 +852,84 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         tests=(f"{_TESTS}/test_read_handlers.py::test_forms_that_are_not_served",),
     ),
     Mutant(
+        name="bodies: of any depth",
+        file="towtank/wire/bodies.py",
+        old="if text.count('{') + text.count('[') > MAX_DEPTH:",
+        new="if False:",
+        tests=(f"{_TESTS}/test_bodies.py::test_what_is_too_deep_is_refused",),
+    ),
+    Mutant(
+        name="protobuf: a text that is cut off",
+        file="towtank/wire/protobuf.py",
+        old="if at + length > len(data):",
+        new="if False:",
+        tests=(f"{_TESTS}/test_protobuf.py::test_what_is_cut_short_is_no_object",),
+    ),
+    Mutant(
+        name="protobuf: Go's zero time is a time",
+        file="towtank/wire/protobuf.py",
+        old="if not data or seconds < 0:",
+        new="if not data:",
+        tests=(f"{_TESTS}/test_protobuf.py::test_times",),
+    ),
+    Mutant(
         name="YAML: of any length",
         file="towtank/wire/yaml_codec.py",
         old="if count > MAX_YAML_EVENTS:",
         new="if False:",
         tests=(f"{_TESTS}/test_bodies.py::test_large_yaml_is_refused_soon",),
+    ),
+    Mutant(
+        name="shapes: no nodes",
+        file="towtank/node_shapes.py",
+        old="if not found:",
+        new="if False:",
+        tests=(f"{_TESTS}/test_node_shapes.py::test_what_is_wrong_is_said",),
+    ),
+    Mutant(
+        name="verbs: what changes nothing is a change",
+        file="towtank/storage/verbs.py",
+        old="if managed_fields.same(new, old):",
+        new="if False:",
+        tests=(
+            f"{_TESTS}/strategies/test_recorded_objects.py::test_writing_back_what_was_read_changes_nothing",
+        ),
+    ),
+    Mutant(
+        name="discovery: is written to",
+        file="towtank/handlers/discovery.py",
+        old="if found is not None and request.method not in ('GET', 'HEAD'):",
+        new="if False:",
+        tests=(f"{_TESTS}/test_dispatcher.py::test_codes",),
+    ),
+    Mutant(
+        name="definitions: served before it is established",
+        file="towtank/strategies/crd.py",
+        old="if not conditions.holds(definition, 'Established'):",
+        new="if False:",
+        tests=(f"{_TESTS}/test_crd_strategy.py::test_names_that_another_definition_has",),
+    ),
+    Mutant(
+        name="kubelet status: a gate is open",
+        file="towtank/controllers/kubelet_status.py",
+        old="if all((conditions.holds(pod, gate['conditionType']) for gate",
+        new="if True or all((conditions.holds(pod, gate['conditionType']) for gate",
+        tests=(f"{_TESTS}/controllers/test_kubelet.py::test_readiness_gates_are_waited_for",),
+    ),
+    Mutant(
+        name="stateful sets: nobody waits for the one before",
+        file="towtank/controllers/stateful_set.py",
+        old="if not serves and (not together):",
+        new="if False:",
+        tests=(f"{_TESTS}/controllers/test_stateful_set.py::test_pods_have_numbers",),
+    ),
+    Mutant(
+        name="pods of towtank: everybody is served at best",
+        file="towtank/strategies/pod.py",
+        old="return 'Burstable'",
+        new="return 'Guaranteed'",
+        tests=(
+            f"{_TESTS}/strategies/test_recorded_objects.py::test_answers_are_those_of_a_kube_apiserver",
+        ),
     ),
 )

@@ -166,6 +166,22 @@ def test_what_go_writes_without_saying_anything_is_left_out() -> None:
     )
 
 
+@pytest.mark.parametrize("bytes_", [1, 5, 40])
+def test_what_is_cut_short_is_no_object(bytes_: int) -> None:
+    """Though all that is there could be read."""
+    with pytest.raises(protobuf.MalformedProtobuf, match="unexpected EOF"):
+        protobuf.read(sent(DEPLOYMENT)[:-bytes_])
+
+
+@pytest.mark.parametrize(
+    ("seconds", "time"),
+    [(-62135596800, None), (0, "1970-01-01T00:00:00Z"), (1893456000, "2030-01-01T00:00:00Z")],
+)
+def test_times(seconds: int, time: str | None) -> None:
+    """Go's zero time is none."""
+    assert protobuf._time(varint(1 << 3) + varint(seconds % (1 << 64))) == time
+
+
 def refusal(data: bytes) -> int:
     """The code that bytes are refused with; 0 when they are read as something."""
     try:

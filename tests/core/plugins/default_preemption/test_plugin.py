@@ -309,6 +309,17 @@ def nominated(pod: Pod, node: str, context: CycleContext) -> CycleContext:
     return context
 
 
+@pytest.mark.parametrize(
+    ("there", "mine", "victims"),
+    [(5, 6, ["there", "low"]), (5, 5, []), (5, 4, []), (None, 0, []), (None, 1, ["there", "low"])],
+)
+def test_equals_are_not_displaced(there: int | None, mine: int, victims: list[str]) -> None:
+    """Not beside pods of lower priority either; a pod that names none has 0."""
+    pods = [a_pod("there", "2", "n1", priority=there), a_pod("low", "2", "n1", priority=-1)]
+    outcome = diagnosis(a_pod("mine", "4", priority=mine), scheduler_of(NODE, pods))
+    assert names(outcome.victims) == victims
+
+
 def test_a_pod_that_does_not_want_to_preempts_nobody() -> None:
     """Its nomination, if any, is left alone."""
     found = diagnosis(

@@ -598,15 +598,14 @@ UNNEEDED = msgspec.structs.replace(
 )
 
 
-OWNED = msgspec.structs.replace(
-    claim("p-x"),
-    metadata=ClaimMeta(
-        "p-x",
-        "default",
-        "uid-p-x",
-        owner_references=(OwnerReference(name="p", uid="uid-p", controller=True),),
-    ),
-)
+def owned(*, uid: str, controller: bool = True) -> ResourceClaim:
+    """A claim that was generated for the pod with this UID."""
+    owner = OwnerReference(name="p", uid=uid, controller=controller)
+    meta = ClaimMeta("p-x", "default", "uid-p-x", owner_references=(owner,))
+    return msgspec.structs.replace(claim("p-x"), metadata=meta)
+
+
+NOT_FOR_IT = "ResourceClaim default/p-x was not created for Pod default/p (Pod is not owner)"
 LEAVING = msgspec.structs.replace(
     claim("c"),
     metadata=ClaimMeta("c", "default", "uid-c", deletion_timestamp="2026-01-01T00:00:00Z"),
@@ -628,12 +627,10 @@ def stored(*objects: HasMetadata) -> Store:
         (user("p", "c"), claim("c"), ""),
         (user("p", "c"), None, 'could not find ResourceClaim "default/c"'),
         (user("p", "c"), LEAVING, 'resourceclaim "c" is being deleted'),
-        (GENERATED, OWNED, ""),
-        (
-            GENERATED,
-            claim("p-x"),
-            "ResourceClaim default/p-x was not created for Pod default/p (Pod is not owner)",
-        ),
+        (GENERATED, owned(uid="uid-p"), ""),
+        (GENERATED, claim("p-x"), NOT_FOR_IT),
+        (GENERATED, owned(uid="uid-of-a-pod-before"), NOT_FOR_IT),
+        (GENERATED, owned(uid="uid-p", controller=False), NOT_FOR_IT),
         (UNNEEDED, None, ""),
         (TEMPLATED, None, 'pod "default/p": ResourceClaim not created yet'),
         (
@@ -648,7 +645,9 @@ def stored(*objects: HasMetadata) -> Store:
         "missing",
         "leaving",
         "generated",
+        "nobody's",
         "another's",
+        "beside another",
         "not needed",
         "not generated",
         "neither",
@@ -695,9 +694,9 @@ def test_claims_that_wake(old: ResourceClaim | None, new: ResourceClaim, want: b
 @pytest.mark.parametrize(
     ("pod", "store", "want"),
     [
-        (GENERATED, stored(OWNED), True),
+        (GENERATED, stored(owned(uid="uid-p")), True),
         (GENERATED, Store(), False),
-        (TEMPLATED, stored(OWNED), False),
+        (TEMPLATED, stored(owned(uid="uid-p")), False),
         (user("other", "c"), stored(claim("c")), False),
     ],
     ids=["all there", "told too early", "one missing", "another pod"],
