@@ -39,24 +39,30 @@ from moorage.core.plugins.volume_binding.reach_index import _LabelIndex
 from moorage.core.pods.requests import Requests
 from moorage.core.queue.blocked_pods import BlockedPods, EquivalentPods
 from moorage.core.queue.entry_heap import EntryHeap
+from moorage.core.queue.hints import QueueingHints
 from moorage.core.queue.pending_moves import PendingMoves
 from moorage.core.queue.pod_group_members import PodGroupState, PodGroupTracker
 from moorage.core.queue.queued_pod import QueuedPodInfo
-from moorage.core.queue.sub_queues import InFlightPods
+from moorage.core.queue.scheduling_queue import SchedulingQueue
+from moorage.core.queue.sub_queues import InFlightPods, SubQueues
 from moorage.core.structures.numbering import Numbering
 from moorage.core.structures.sparse import SparseAmounts
 
 UNTOLD: dict[type[Any], tuple[str, ...]] = {
-    Cache: ("_changes", "_pod_listener"),
-    Store: ("_views", "_version_counters", "_followers"),
+    Cache: ("_changes", "_pod_listener", "journal", "waiting"),  # who waits the queue says, too
+    Store: ("_views", "_version_counters", "_followers", "journal"),
     Nominator: ("version", "_listener"),
     PodCounters: ("made",),
     VersionCounter: ("version",),
     ChangeLog: ("_rows", "_base", "version"),
     PodInfo: ("preempted", "stuck"),  # what we did, which no object says
-    DeviceLedger: ("_beside",),  # by what is nominated just then; each looks at the ledger itself
+    # by what is nominated just then; each looks at the ledger itself
+    DeviceLedger: ("_beside", "_journal"),
     PausedAllocations: ("_kept",),  # each is looked at before it is gone on with
     DeviceFacts: ("_results",),
+    SchedulingQueue: ("_listener",),
+    SubQueues: ("_listener",),
+    QueueingHints: ("listener",),
     EntryHeap: ("_numbers", "_dead"),
     InFlightPods: ("_events", "_sizes", "_total", "_event_count"),  # what happened meanwhile
     PodGroupTracker: ("changed", "dirty"),  # what is to be looked at, or told
