@@ -18,7 +18,7 @@ from moorage.core.plugins.intree import INDEXES
 from moorage.core.plugins.volume_binding.offers import VolumeOffers
 from moorage.core.recording.key_frames import key_frame
 from moorage.core.recording.replay import Replay
-from moorage.core.recording.wire import Decoder, Encoder
+from moorage.core.recording.wire import EntryDecoder, EntryEncoder
 from moorage.ports.stored_kinds import STORED_KINDS
 
 
@@ -29,8 +29,8 @@ class Twin:
         self.replay = Replay(CycleContext(Cache(Store(INDEXES)), seed))
         self.differences: list[str] = []
         self._revisions: list[Revision] = []
-        self._encoder = Encoder(self._document)
-        self._decoder = Decoder(
+        self._encoder = EntryEncoder(self._document)
+        self._decoder = EntryDecoder(
             [kind.struct for kind in STORED_KINDS],
             lambda document: self._revisions[document["number"]],
         )

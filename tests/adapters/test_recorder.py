@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from moorage.adapters.recording import BLOCK_ENTRIES, MAX_PENDING, Recorder
 from moorage.adapters.recording.blocks import MAGIC, BlockReader, BlockWriter
 from moorage.core.columns.changes import Entry, PodRemoved, PodStuck
-from moorage.core.recording.wire import Decoder, Encoder, Gap, Time, frames
+from moorage.core.recording.wire import EntryDecoder, EntryEncoder, Gap, Time, frames
 
 
 class FullDisk(io.BytesIO):
@@ -29,13 +29,15 @@ def a_recorder(file: io.BytesIO) -> tuple[Recorder, list[OSError], list[float]]:
     """With a clock, and where it says what failed."""
     failures: list[OSError] = []
     clock = [100.0]
-    made = Recorder(BlockWriter(file), Encoder(lambda _: {}), lambda: clock[0], failures.append)
+    made = Recorder(
+        BlockWriter(file), EntryEncoder(lambda _: {}), lambda: clock[0], failures.append
+    )
     return made, failures, clock
 
 
 def read(file: io.BytesIO) -> Iterator[Entry]:
     """All entries."""
-    decoder = Decoder([], lambda _: None)
+    decoder = EntryDecoder([], lambda _: None)
     for block in BlockReader(io.BytesIO(file.getvalue())).blocks():
         for frame in frames(block.content):
             yield from decoder.decode(frame)

@@ -15,7 +15,7 @@ from typing import Final
 
 from moorage.adapters.recording.blocks import CHANGES, KEY_FRAME, Block, BlockWriter
 from moorage.core.columns.changes import Entry
-from moorage.core.recording.wire import Encoder, Gap, Time, framed
+from moorage.core.recording.wire import EntryEncoder, Gap, Time, framed
 
 MAX_PENDING: Final = 200_000
 """Entries that wait to be written: some seconds of a large cluster's."""
@@ -35,7 +35,7 @@ class Recorder:
     def __init__(
         self,
         writer: BlockWriter,
-        encoder: Encoder,
+        encoder: EntryEncoder,
         now: Callable[[], float],
         failed: Callable[[OSError], None],
     ) -> None:

@@ -129,7 +129,9 @@ class Nominator:
         self._unwritten[uid] = node
         if pod.status.nominated_node_name == node:
             del self._unwritten[uid]
-        self._journal.append(self.state(uid))
+        self._journal.append(
+            Nomination(uid, pod if node else None, node, held, self._unwritten.get(uid))
+        )
 
     def observe_status(self, pod: Pod, requests: Requests) -> bool:
         """The pod waits in a new state, may ask for something else; whether its node changes."""
@@ -138,18 +140,30 @@ class Nominator:
             uid in self._records or uid in self._unwritten or uid in self._lapsed
         ):
             return False
-        before, node = self.nominated_node(uid), self._unwritten.get(uid, shown)
-        lapsed = self._lapsed.get(uid) == node
-        old = self._records.get(uid)
-        self._set(
-            pod, "" if lapsed else node, requests, old is not None and old.held and old.node == node
-        )
+        old, node = self._records.get(uid), self._unwritten.get(uid, shown)
+        held = old is not None and old.held and old.node == node
+        if self._lapsed.get(uid) == node:
+            node = ""
+        before = "" if old is None else old.node
+        if node:
+            self._add(pod, node, requests, held)
+        else:
+            self._replace(uid, None)
         if self._unwritten.get(uid) == shown:
             del self._unwritten[uid]
-        if not lapsed:
+        if node:
             self._lapsed.pop(uid, None)
-        self._journal.append(self.state(uid))
-        return self.nominated_node(uid) != before
+        self._journal.append(
+            Nomination(
+                uid,
+                pod if node else None,
+                node,
+                held and bool(node),
+                self._unwritten.get(uid),
+                self._lapsed.get(uid),
+            )
+        )
+        return node != before
 
     def lapse(self, uid: str) -> None:
         """Its node is not kept for this pod any more, whatever its status goes on to say; another
@@ -157,14 +171,19 @@ class Nominator:
         """
         if (old := self._replace(uid, None)) is not None:
             self._lapsed[uid] = old.node
-            self._journal.append(self.state(uid))
+            self._journal.append(
+                Nomination(uid, unwritten=self._unwritten.get(uid), lapsed=old.node)
+            )
 
     def add(self, pod: Pod, node: str, requests: Requests, held: bool = False) -> None:
         """The pod is nominated to this node and to no other; ``requests`` is what it will take
         there.
         """
         self._add(pod, node, requests, held)
-        self._journal.append(self.state(pod.metadata.uid))
+        uid = pod.metadata.uid
+        self._journal.append(
+            Nomination(uid, pod, node, held, self._unwritten.get(uid), self._lapsed.get(uid))
+        )
 
     def remove(self, uid: str, placed: str = "") -> None:
         """The pod waits no more: it is gone, or has its place on this node."""
@@ -216,12 +235,6 @@ class Nominator:
             old.pod = pod
             return
         self._replace(pod.metadata.uid, PodInfo(pod, node, requests, PodState.ASSUMED, held=held))
-
-    def _set(self, pod: Pod, node: str, requests: Requests, held: bool) -> None:
-        if node:
-            self._add(pod, node, requests, held)
-        else:
-            self._replace(pod.metadata.uid, None)
 
     def _replace(self, uid: str, new: PodInfo | None, placed: str = "") -> PodInfo | None:
         """The pod is nominated so now, or (None) not any more; what was before. All or nothing,

@@ -22,7 +22,12 @@ from moorage.core.framework.revisions import Revision
 from moorage.core.objects.pods import Pod
 from moorage.core.plugins.volume_binding.offers import VolumeOffers
 from moorage.core.pods.requests import pod_requests
-from moorage.core.recording.outcomes import RecordedDecision, RecordedOutcome, outcome_of, recorded
+from moorage.core.recording.recorded_decisions import (
+    RecordedDecision,
+    RecordedOutcome,
+    outcome_of,
+    recorded,
+)
 
 
 class Difference(NamedTuple):

@@ -26,7 +26,7 @@ from moorage.core.framework.extenders import (
 from moorage.core.framework.revisions import Revision
 from moorage.core.objects.meta import HasMetadata
 from moorage.core.objects.pods import Pod
-from moorage.core.recording.outcomes import RecordedDecision, RecordedOutcome, recorded
+from moorage.core.recording.recorded_decisions import RecordedDecision, RecordedOutcome, recorded
 
 FORMAT: Final = 1
 Document: TypeAlias = Mapping[str, Any]
@@ -125,7 +125,7 @@ _Wired: TypeAlias = (
 )
 
 
-class Encoder:
+class EntryEncoder:
     """Writes entries. ``document`` gives what a revision is made of; each is written once."""
 
     def __init__(self, document: Callable[[Revision], Document]) -> None:
@@ -171,7 +171,7 @@ class Encoder:
             yield _Revision(number, dict(self._document(revision)))
 
 
-class Decoder:
+class EntryDecoder:
     """Reads entries. ``kinds`` are the structs of objects that are neither pods nor nodes;
     ``resolve`` makes a revision of a document, None where it cannot be made here.
     """
@@ -187,7 +187,7 @@ class Decoder:
         self._decode = msgspec.msgpack.Decoder(list[_Wired]).decode
 
     def decode(self, encoded: bytes) -> Iterator[Entry]:
-        """What ``Encoder.encode`` was given. Raises msgspec.DecodeError."""
+        """What ``EntryEncoder.encode`` was given. Raises msgspec.DecodeError."""
         for wired in self._decode(encoded):
             entry = self._entry(wired)
             if entry is not None:
