@@ -65,19 +65,15 @@ def plugin(folder: Path, script: str) -> dict[str, Any]:
     }
 
 
+def credential(**status: str) -> str:
+    """An ExecCredential."""
+    version = "client.authentication.k8s.io/v1"
+    return json.dumps({"apiVersion": version, "kind": "ExecCredential", "status": status})
+
+
 def answer(**status: str) -> str:
     """A script that answers with an ExecCredential."""
-    return (
-        "echo '"
-        + json.dumps(
-            {
-                "apiVersion": "client.authentication.k8s.io/v1",
-                "kind": "ExecCredential",
-                "status": status,
-            }
-        )
-        + "'"
-    )
+    return f"echo '{credential(**status)}'"
 
 
 @pytest.mark.parametrize("name", ["a:b", ":", "a b", "x;y"])
@@ -154,9 +150,14 @@ def test_a_users_fault_does_not_show_the_users_token(tmp_path: Path) -> None:
         (answer(), "neither status.token"),
         (answer(clientCertificateData="c"), "neither status.token"),
         (answer(token="t", expirationTimestamp="soon"), "soon"),
+        (answer(token="t", expirationTimestamp="9999-12-31T23:59:59-01:00"), "out of range"),
         ("exit 0", "its answer of 0 bytes is no JSON"),
+        ("head -c 100000 /dev/zero | tr '\\0' [", "its answer of 100000 bytes is no JSON"),
     ],
-    ids=["cut", "text", "status", "long", "list", "version", "empty", "no-key", "date", "nothing"],
+    ids=[
+        *("cut", "text", "status", "long", "list", "version", "empty", "no-key", "date"),
+        *("late", "nothing", "deep"),
+    ],
 )
 def test_a_broken_plugin_is_an_error_with_its_name(tmp_path: Path, script: str, text: str) -> None:
     """Nobody asks as system:anonymous instead; what it wrote to stdout may be a credential, so JSON
@@ -232,6 +233,38 @@ def test_a_plugin_is_asked_again_when_its_token_ends_or_is_refused(tmp_path: Pat
         return counts
 
     assert asyncio.run(scenario()) == [1, 2]
+
+
+TOKENS = ["a\r\nX-Remote-User: b", "a\nb", "a\0b", "a\ud800b"]
+
+
+@pytest.mark.parametrize("token", TOKENS, ids=["header", "line", "nul", "surrogate"])
+def test_a_token_that_no_header_may_hold_is_not_used(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, token: str
+) -> None:
+    """It would end the header, or the request; at the start it is an error, later the old one stays
+    in use.
+    """
+    with pytest.raises(KubeconfigError, match="kubeconfig: the token holds a character"):
+        opened(kubeconfig(tmp_path, token=token))
+
+    async def scenario() -> None:
+        async with api_server() as server:
+            server.then("GET", "/x", answers({}))
+            told, clock = tmp_path / "told", ManualClock()
+            source = kubeconfig(tmp_path, server.url, exec=plugin(tmp_path, f"cat {told}"))
+            told.write_text(credential(token="t"))
+            session = await KubeSession.open(source, "moorage/0", clock)
+            told.write_text(credential(token=token))
+            clock.jump(CREDENTIALS_PERIOD_SECONDS)
+            for _ in range(2):
+                await session.call(HttpCall("GET", "/x", timeout=2))
+            sent = [request.headers["Authorization"] for request in server.requests]
+            assert sent == ["Bearer t"] * 2
+            await session.close()
+
+    asyncio.run(scenario())
+    assert "the old ones stay in use: the token holds a character" in caplog.text
 
 
 def test_requests_go_on_while_a_plugin_hangs(

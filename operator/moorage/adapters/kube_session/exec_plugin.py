@@ -61,7 +61,7 @@ async def run_exec_plugin(config: Mapping[str, Any]) -> Credential:
         if code:
             raise ValueError(f"it ended with exit status {code}")
         return _credential(stdout, str(config["apiVersion"]))
-    except (OSError, KeyError, TypeError, ValueError) as error:
+    except (OSError, KeyError, TypeError, ValueError, OverflowError) as error:
         text = _what_failed(error, str(config.get("installHint") or ""), written)
         raise ExecPluginError(f"exec plugin {command}: {text}") from error
 
@@ -166,7 +166,7 @@ def _parsed(stdout: bytes) -> dict[str, Any]:
     """An answer's JSON, {} where it is no object. Raises ValueError."""
     try:
         answer = json.loads(stdout)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         said = "" if stdout.lstrip()[:1] in (b"{", b"") else f": {_quoted(stdout)}"
         raise ValueError(f"its answer of {len(stdout)} bytes is no JSON: {error}{said}") from error
     return answer if isinstance(answer, dict) else {}

@@ -67,6 +67,8 @@ class KubeSource:
         loaded = loader.load_and_set(configuration) if loader is not None else None
         if loaded is not None:
             await loaded
+        if not str(configuration.api_key.get("BearerToken", "")).strip().isprintable():
+            raise ValueError("the token holds a character that no header may hold")
         if self.master:
             configuration.host = self.master
         _set_user_apart(configuration)
