@@ -120,3 +120,27 @@ def test_a_post_bind_plugin_that_never_returns_is_broken_off(
 
     asyncio.run(story())
     assert "postBind was not done within" in caplog.text
+
+
+def test_a_pod_that_a_watch_takes_back_is_bound_anew_while_its_post_bind_goes_on(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The first binding's end is not the second one's, which may still be broken off."""
+
+    async def story() -> None:
+        async with a_world().leading(a_body("test", plugins=STEPS)) as world:
+            first = world.steps.gates["post_bind"] = asyncio.Event()
+            pod = world.kube.put(of("test", "a"))
+            await settle()
+            second = world.steps.gates["permit"] = asyncio.Event()
+            world.kube.put(pod)  # as it was before
+            await settle()
+            first.set()
+            await settle()
+            assert len(world.engine.binder) == 1
+            second.set()
+            await settle()
+            assert (bool(world.node("a")), len(world.engine.binder)) == (True, 0)
+
+    asyncio.run(story())
+    assert "bug" not in caplog.text

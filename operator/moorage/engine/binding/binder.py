@@ -394,4 +394,6 @@ class Binder:
             if binding.outcome.bound:
                 await binding.post_bind()
         finally:
-            del self._bindings[placement.pod.metadata.uid]
+            # A watch that goes back may have had the pod decided anew before its postBind was done.
+            if self._bindings.get(placement.pod.metadata.uid) is binding:
+                del self._bindings[placement.pod.metadata.uid]
