@@ -156,7 +156,7 @@ class HttpConnection(asyncio.Protocol):
                 raise ValueError(f"it is longer than {MAX_BODY_BYTES} bytes")
             body = self._take_body() if self._head or self._take_head() else None
         except ValueError as error:
-            text = f"the answer cannot be read: {error}"
+            self._head, text = b"", f"the answer cannot be read: {error}"
             self._answer.set_exception(ConnectionFailed(text, sent=True))
             self.close()
             return
