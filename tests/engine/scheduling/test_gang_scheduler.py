@@ -372,6 +372,20 @@ def test_members_are_told_at_a_pace() -> None:
     run(scenario)
 
 
+def test_a_group_whose_members_go_before_they_are_told(caplog: pytest.LogCaptureFixture) -> None:
+    """Nobody is left to be told, and what is due for other groups is not held up by it."""
+
+    async def scenario(world: Running) -> None:
+        come(world, group(3), group(2, name="h"), member("a"), member("b", group="h"))
+        await world.clock.advance(SETTLE_SECONDS / 2)
+        world.kube.delete(world.kube.pods["uid-a"])
+        await world.clock.advance(SETTLE_SECONDS)
+        assert condition(world, "b")[1].endswith("1 of 2 members are here")
+
+    run(scenario)
+    assert not caplog.records
+
+
 def test_a_standby_says_nothing_and_a_new_leader_says_it_all() -> None:
     """The gate is the same for all replicas, the telling is the leader's."""
 

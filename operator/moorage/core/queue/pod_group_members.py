@@ -284,7 +284,9 @@ class PodGroupTracker:
 
     def _elsewhere(self, group: PodGroupState) -> str:
         parts = [
-            part for part in self._groups[group.name].values() if part is not group and part.present
+            part
+            for part in self._groups.get(group.name, {}).values()
+            if part is not group and part.present
         ]
         return "".join(
             (
