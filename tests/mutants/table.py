@@ -85,8 +85,8 @@ MUTANTS: Final = (
     Mutant(
         name="preempted: what may have been sent counts as not sent",
         file="engine/binding/binder.py",
-        old="sent = binding.stage is not BindingStage.PREPARING",
-        new="sent = False",
+        old="preparing = stage is BindingStage.PREPARING",
+        new="preparing = True",
         tests=("tests/engine/binding/test_binder.py",),
     ),
     Mutant(

@@ -121,11 +121,9 @@ class BindingCycle:
         for name, post_bind, reserved in actors_of(self.tools.actors, placement, names):
             self._begin(f'PostBind plugin "{name}"')
             extra = {"pod": key(placement.pod), "plugin": name}
-            with (
-                guard("postBind, whose pod stays bound,", **extra),
-                _AtStage(self, BindingStage.POST_BIND),
-            ):
-                await post_bind.post_bind(placement.pod, placement.node, reserved)
+            with guard("postBind, whose pod stays bound,", **extra):
+                step = post_bind.post_bind(placement.pod, placement.node, reserved)
+                await self._run_stage(BindingStage.POST_BIND, step)
             if self.interruption is not None:
                 text = "postBind was not done within %g s: broken off; the pod stays bound"
                 log.error(text, CALL_LIMIT_SECONDS, extra=extra)
@@ -138,11 +136,11 @@ class BindingCycle:
         """
         if self.withdrawn is not None:
             return self.withdrawn
-        with _AtStage(self, BindingStage.PREPARING):
-            outcome = await self._permit() or await self._timed(
-                ExtensionPoint.PRE_BIND, self._pre_bind()
-            )
+        outcome = await self._run_stage(BindingStage.PREPARING, self._prepare())
         return self.interruption or outcome
+
+    async def _prepare(self) -> BindingOutcome | None:
+        return await self._permit() or await self._timed(ExtensionPoint.PRE_BIND, self._pre_bind())
 
     async def _permit(self) -> BindingOutcome | None:
         placement, holds = self.placement, dict[str, float]()
@@ -206,10 +204,11 @@ class BindingCycle:
                 return self.withdrawn
             if why:
                 return BindingOutcome(False, error_status(why), node_changed=True)
-            with _AtStage(self, BindingStage.SENDING):
-                sending = self.tools.sender.send(self.placement, self._begin)
-                return await self._timed(ExtensionPoint.BIND, sending)
-            return await self._settle_late()
+            sending = self.tools.sender.send(self.placement, self._begin)
+            outcome = await self._run_stage(
+                BindingStage.SENDING, self._timed(ExtensionPoint.BIND, sending)
+            )
+            return await self._settle_late() if outcome is None else outcome
         finally:
             slots.end_request(name)
 
@@ -238,6 +237,25 @@ class BindingCycle:
 
     # ---- inside ----------------------------------------------------------------------------------
 
+    async def _run_stage(self, stage: BindingStage, step: Awaitable[OutcomeT]) -> OutcomeT | None:
+        """What comes of a stage. If it is cancelled from here, the cancellation ends here: None,
+        and ``interruption`` says why. Any other cancellation is passed on.
+
+        ``interruption`` is set, too, where the step caught the cancellation and went on.
+        """
+        self._begin_stage(stage)
+        try:
+            return await step
+        except asyncio.CancelledError:
+            if self.task is None or self.interruption is None or self.task.cancelling() > 1:
+                raise
+            return None
+        finally:
+            preparing = stage is BindingStage.PREPARING
+            self.stage = BindingStage.WAITING if preparing else BindingStage.ENDING
+            if self.task is not None and self.interruption is not None:
+                self.task.uncancel()
+
     async def _timed(self, point: ExtensionPoint, step: Awaitable[OutcomeT]) -> OutcomeT:
         """Go through the plugins of an extension point, and measure how long that took."""
         clock, revision = self.tools.ports.clock, self.placement.revision
@@ -251,6 +269,9 @@ class BindingCycle:
             )
         return outcome
 
+    def _begin_stage(self, stage: BindingStage) -> None:
+        self.stage, self.interruption = stage, None
+
     def _begin(self, step: str) -> None:
         self.step, self.since = step, self.tools.ports.clock.boottime()
 
@@ -258,31 +279,6 @@ class BindingCycle:
         if self.interruption is None and self.task is not None:
             self.interruption = outcome
             self.task.cancel()
-
-
-class _AtStage:
-    """Runs the block as this stage. If it is cancelled from here, the cancellation ends here and
-    ``interruption`` is the outcome; any other cancellation is passed on.
-
-    ``interruption`` is the outcome, too, where the block caught the cancellation and went on.
-    """
-
-    def __init__(self, binding: BindingCycle, stage: BindingStage) -> None:
-        self._binding = binding
-        binding.stage, binding.interruption = stage, None
-
-    def __enter__(self) -> None:
-        """It has begun already."""
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
-        """Any other end is handed on."""
-        binding, task = self._binding, asyncio.current_task()
-        sent = binding.stage is not BindingStage.PREPARING
-        binding.stage = BindingStage.ENDING if sent else BindingStage.WAITING
-        if binding.interruption is None or task is None:
-            return False
-        asked_by_others = task.uncancel() > 0
-        return isinstance(error, asyncio.CancelledError) and not asked_by_others
 
 
 def pre_bind_plugins(placement: ScheduleResult) -> list[str]:
