@@ -9,8 +9,7 @@ changed. Everything is as it was when the ``with`` block ends; nothing must catc
 from __future__ import annotations
 
 import contextlib
-import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -156,21 +155,25 @@ class FilterDryRun:
         self.add(guests, everyone)
         for i, plugin, state in self._filters:
             if i in self.far_nominated_pods and is_a(plugin, PreFilterExtensions):
-                everywhere = functools.partial(
-                    functools.reduce, functools.partial(self._with_pod, plugin)
-                )
-                self._states_with_far[i] = everywhere(self.far_nominated_pods[i], state)
+                far = self.far_nominated_pods[i]
+                self._states_with_far[i] = self._with_guests(plugin, state, far)
                 for row, own in self._adjusted[i].items():
-                    self._adjusted[i][row] = everywhere(
-                        [(pod, at) for pod, at in self.far_nominated_pods[i] if at != row], own
-                    )
-        yield
-        self._states_with_far.clear()
-        self._adjusted = before
-        self._trial.remove(guests, everyone)
+                    elsewhere = [(pod, at) for pod, at in far if at != row]
+                    self._adjusted[i][row] = self._with_guests(plugin, own, elsewhere)
+        try:
+            yield
+        finally:
+            self._states_with_far.clear()
+            self._adjusted = before
+            self._trial.remove(guests, everyone)
 
-    def _with_pod(self, plugin: PreFilterExtensions, state: Any, guest: tuple[Pod, int]) -> Any:
-        return plugin.adjust(state, *guest, 1, self._snapshot)
+    def _with_guests(
+        self, plugin: PreFilterExtensions, state: Any, guests: Iterable[tuple[Pod, int]]
+    ) -> Any:
+        """The state with these pods on these rows."""
+        for pod, row in guests:
+            state = plugin.adjust(state, pod, row, 1, self._snapshot)
+        return state
 
     def _run_filters(self, rows: IntRows) -> dict[int, NodeRejection]:
         refused: dict[int, NodeRejection] = {}
