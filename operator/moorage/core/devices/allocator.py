@@ -122,8 +122,9 @@ class Allocator:
     def _check_faults(self) -> None:
         """Raises AlternativesFailed where a fault has excluded an alternative."""
         faults = [fault for wishes in self._claim_queries for fault in wishes.faults]
-        for fault in (*faults, *self._attempt.faults):
-            raise AlternativesFailed(str(fault))
+        faults += self._attempt.faults
+        if faults:
+            raise AlternativesFailed(str(faults[0]))
 
     def assignments(self) -> tuple[ClaimAssignment, ...]:
         """What each claim gets, once a way was found."""
@@ -190,30 +191,21 @@ class _Attempt:
             yield True
         self._undo_to(before)
 
-    def _combinations(self, claim: int, wish: DeviceQuery) -> Iterator[bool]:
+    def _combinations(
+        self, claim: int, wish: DeviceQuery, taken: int = 0, first: int = 0
+    ) -> Iterator[bool]:
         """Every set of as many devices, in order; the same devices in another order are no other
-        way. False: none yet.
+        way. False: none yet. ``taken`` are given already; the others begin at ``first``.
         """
-        taken: list[int] = []
-        at = 0
-        while True:
-            if len(taken) == wish.count:
-                yield True
+        if taken == wish.count:
+            yield True
+            return
+        for i in range(first, len(self._candidates)):
+            if self._assign(claim, wish, self._candidates[i]):
+                yield from self._combinations(claim, wish, taken + 1, i + 1)
+                self._undo_to(len(self._undos) - 1)
             else:
-                for i in range(at, len(self._candidates)):
-                    if self._assign(claim, wish, self._candidates[i]):
-                        taken.append(i)
-                        break
-                    yield False
-                else:
-                    i = -1
-                if i >= 0:
-                    at = i + 1
-                    continue
-            if not taken:
-                return
-            self._undo_to(len(self._undos) - 1)
-            at = taken.pop() + 1
+                yield False
 
     def _undo_to(self, kept: int) -> None:
         """All that was given after the first ``kept`` devices."""
@@ -299,8 +291,10 @@ class _Attempt:
                 for one in self.assigned[claim]
                 if one.query.named_in(constraint.requests)
             ]
-            same = constraint.match_attribute is not None
-            if bool(others) and others[0] != value if same else value in others:
+            if constraint.match_attribute is None:
+                if value in others:
+                    return False
+            elif others and others[0] != value:
                 return False
         return True
 
