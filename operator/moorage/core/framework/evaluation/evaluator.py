@@ -143,7 +143,7 @@ class Evaluator:
     def _compile(self, pod: Pod, template: PodTemplateState, revision: Revision) -> Evaluation:
         """The template's evaluation for a revision; others go that there is no more room for."""
         before = template.array_count
-        evaluation = template.evaluations[revision] = _compile(pod, template, revision)
+        evaluation = template.evaluations[revision] = _new_evaluation(pod, template, revision)
         self._clear(template)
         self._arrays += template.array_count - before
         self._evict()
@@ -241,7 +241,7 @@ def _length(key: Key) -> int:
     return len(key[0]) + sum(len(said) for _, said in key[1])
 
 
-def _compile(pod: Pod, template: PodTemplateState, revision: Revision) -> Evaluation:
+def _new_evaluation(pod: Pod, template: PodTemplateState, revision: Revision) -> Evaluation:
     filters = {
         name: _filter_result(pod, template, plugin)
         for name, plugin in revision.at(ExtensionPoint.FILTER)
