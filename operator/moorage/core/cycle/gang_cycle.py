@@ -35,9 +35,8 @@ from moorage.core.structures.budget import OutOfTime
 NO_POST_FILTER = PostFilterOutcome(PostFilterResult(SUCCESS, ""))
 
 
-Outcome: TypeAlias = Decision
-PlaceFn: TypeAlias = Callable[[Pod], Outcome]
-PlacingSteps: TypeAlias = Generator[bool, bool | None, list[Outcome]]
+PlaceFn: TypeAlias = Callable[[Pod], Decision]
+PlacingSteps: TypeAlias = Generator[bool, bool | None, list[Decision]]
 """Yields True after each piece of work, False where its time ran out; is sent whether others have
 had a turn since. Returns the outcome of each pod.
 """
@@ -65,7 +64,7 @@ class Gang:
 
 def place_member(
     pod: Pod, revision: Revision, context: CycleContext, holds: bool = False
-) -> Outcome:
+) -> Decision:
     """Decide and commit; a pod that fits nowhere has no room made for it, but where it ``holds``
     room it is nominated.
     """
@@ -139,7 +138,7 @@ class _GangCycle:
     place: PlaceFn
     context: CycleContext
     broken: Callable[[], str]
-    outcomes: list[Outcome] = dataclasses.field(default_factory=list)
+    outcomes: list[Decision] = dataclasses.field(default_factory=list)
     node_generations: list[int] = dataclasses.field(default_factory=list)
     """Of the node of each one, when it was chosen."""
     paused: bool = False
@@ -179,7 +178,7 @@ class _GangCycle:
             self.node_generations.append(self._generation(self.outcomes[-1]))
             self.paused |= bool((yield True))
 
-    def _generation(self, outcome: Outcome) -> int:
+    def _generation(self, outcome: Decision) -> int:
         """That of the node of a pod that was placed."""
         if isinstance(outcome, Diagnosis):
             return 0
@@ -252,7 +251,7 @@ class _GangCycle:
         return seats if holds else [""] * len(seats)
 
 
-def _reason(outcome: Outcome, first: Diagnosis) -> str:
+def _reason(outcome: Decision, first: Diagnosis) -> str:
     """What is said of a member: what stands against it, or, as it fits, whom it waits for."""
     if isinstance(outcome, Diagnosis):
         return f": {outcome.message}"
@@ -260,7 +259,7 @@ def _reason(outcome: Outcome, first: Diagnosis) -> str:
     return f"; this one fits and waits for others such as {name!r}: {first.message}"
 
 
-def _rejected(outcome: Outcome, message: str, rejectors: frozenset[str]) -> Diagnosis:
+def _rejected(outcome: Decision, message: str, rejectors: frozenset[str]) -> Diagnosis:
     """A member is rejected by all of these, unless it was at fault itself."""
     if isinstance(outcome, ScheduleResult):
         return Diagnosis(
@@ -274,7 +273,7 @@ def _rejected(outcome: Outcome, message: str, rejectors: frozenset[str]) -> Diag
     return dataclasses.replace(outcome, message=message, unschedulable_plugins=blamed)
 
 
-def _without_nomination(outcome: Outcome) -> Outcome:
+def _without_nomination(outcome: Decision) -> Decision:
     """No room is held for a pod that does not fit and on which nobody depends."""
     return outcome if isinstance(outcome, ScheduleResult) else _with_nomination(outcome, "")
 

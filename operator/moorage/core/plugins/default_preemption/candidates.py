@@ -28,7 +28,7 @@ class PreemptionCandidate(NamedTuple):
     """When the first of the victims of highest priority started: the later the better."""
 
 
-Outcome = PreemptionCandidate | tuple[str, ...]
+RowOutcome = PreemptionCandidate | tuple[str, ...]
 """What came of a row: a candidate, or the reasons why it is none."""
 
 

@@ -43,8 +43,8 @@ from moorage.core.objects.meta import HasMetadata
 from moorage.core.objects.pods import Pod, priority
 from moorage.core.objects.workloads import PodDisruptionBudget
 from moorage.core.plugins.default_preemption.candidates import (
-    Outcome,
     PreemptionCandidate,
+    RowOutcome,
     candidate_of,
     choose,
 )
@@ -244,8 +244,8 @@ class DefaultPreemption:
         return harmless + violating[:enough], refused
 
     def _outcomes(
-        self, pod: Pod, attempt: FailedAttempt, rows: IntRows, memory: dict[int, Outcome]
-    ) -> tuple[list[Outcome], bool]:
+        self, pod: Pod, attempt: FailedAttempt, rows: IntRows, memory: dict[int, RowOutcome]
+    ) -> tuple[list[RowOutcome], bool]:
         """What came of each of these rows, now or in an earlier attempt, and whether any was asked.
         Where the pod itself is nominated, it is asked each time.
         """

@@ -13,7 +13,7 @@ from moorage.core.columns.snapshot import Snapshot
 from moorage.core.framework.post_filter_contract import DryRun, FailedAttempt
 from moorage.core.framework.status import texts
 from moorage.core.objects.pods import Pod, priority
-from moorage.core.plugins.default_preemption.candidates import NOT_STARTED, Outcome, candidate_of
+from moorage.core.plugins.default_preemption.candidates import NOT_STARTED, RowOutcome, candidate_of
 from moorage.core.plugins.default_preemption.disruption_budgets import (
     BudgetsByNamespace,
     budgets,
@@ -28,7 +28,7 @@ NO_VICTIMS = "No preemption victims found for incoming pod"
 
 def dry_run(
     pod: Pod, attempt: FailedAttempt, rows: IntRows, respectful: bool = False
-) -> dict[int, Outcome]:
+) -> dict[int, RowOutcome]:
     """Which of these rows would take the pod without whom, and why the others would not.
 
     ``respectful``: violations are counted as the API server would see them, victim by victim, not
@@ -41,7 +41,9 @@ def dry_run(
         hopeless = what_if.run_filters(rows)
         fitting = np.flatnonzero([row not in hopeless for row in rows.tolist()])
         victims = _reprieve(what_if, lanes, fitting)
-    came: dict[int, Outcome] = {row: tuple(texts(refusal.why)) for row, refusal in hopeless.items()}
+    came: dict[int, RowOutcome] = {
+        row: tuple(texts(refusal.why)) for row, refusal in hopeless.items()
+    }
     heeded = by_namespace if respectful else None
     return came | {int(rows[i]): lanes.outcome(i, victims, heeded) for i in fitting.tolist()}
 
@@ -76,7 +78,7 @@ class _DryRunLanes(NamedTuple):
 
     def outcome(
         self, i: int, victims: npt.NDArray[np.bool_], by_namespace: BudgetsByNamespace | None
-    ) -> Outcome:
+    ) -> RowOutcome:
         """Row i without its victims (bool[pods]); if it needs none, somebody else refuses the pod
         there.
         """
