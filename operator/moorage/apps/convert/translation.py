@@ -92,7 +92,10 @@ class _Translating:
             path = f"{self._path}.plugins.{point}"
             if point in PLACEMENT_POINTS:
                 if plugin_set.enabled:
-                    text = "has no equivalent: groups of pods are not placed together"
+                    text = (
+                        "has no equivalent: no plugin chooses where a group of pods goes; its "
+                        "members are placed one after another, all or none (docs/gangs.md)"
+                    )
                     self._remark(path, text)
             elif point != "queueSort" and (entries := self._plugin_set(path, point, plugin_set)):
                 found[point] = entries
