@@ -99,11 +99,12 @@ class Trial:
                     row = int(batch.rows[i])
                     self._nodes.ports.charge(row, batch.ports[i], sign)
                     self._ports.append((row, batch.ports[i], sign))
-        for i in which.tolist() if batch.volumes else ():
-            if i in batch.volumes:
-                row = int(batch.rows[i])
-                self._volume_table.charge(row, batch.volumes[i], sign)
-                self._volumes.append((row, batch.volumes[i], sign))
+        if batch.volumes:
+            for i in which.tolist():
+                if i in batch.volumes:
+                    row = int(batch.rows[i])
+                    self._volume_table.charge(row, batch.volumes[i], sign)
+                    self._volumes.append((row, batch.volumes[i], sign))
 
 
 class ExpressionObserver(Protocol):

@@ -235,7 +235,9 @@ class PodsOfInvalidProfiles:
 
     def _invalid_profiles(self) -> Iterator[ProfileRecord]:
         """Profiles whose pods only a better spec helps; none while another replica leads."""
-        for record in self._records.profiles.values() if self._live.leading else ():
+        if not self._live.leading:
+            return
+        for record in self._records.profiles.values():
             if record.active is None and record.errors and not record.conflicts:
                 yield record
 

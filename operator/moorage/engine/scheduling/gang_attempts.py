@@ -183,10 +183,8 @@ class GangAttempts:
 
     def _restart_later_groups(self, attempt: SchedulingAttempt) -> bool:
         """Have the groups that were begun after this one begin anew. Whether there were any."""
-        later = list(itertools.dropwhile(lambda other: other is not attempt, self.groups.values()))[
-            1:
-        ]
-        for other in later:
+        groups = list(self.groups.values())
+        for other in groups[groups.index(attempt) + 1 :]:
             with guard("taking back a group that was begun later", pod=key(other.entry.pod)):
                 attempt.others_restarted |= other.undo_placing()
         return attempt.others_restarted

@@ -57,16 +57,17 @@ class GangNominations:
         due = [
             other
             for other in self._unplaced
-            if other is group or (other.complete and other.waiting)
+            if (other is group or (other.complete and other.waiting)) and self._is_due(other, now)
         ]
-        due = [
-            other
-            for other in due
-            if now - other.complete_since >= HOLD_AFTER_SECONDS
-            and now >= self._resting.get(other, 0.0)
-        ]
-        due = [other for other in due if other.present <= MAX_GANG_SIZE]
         return group in due and group is min(due, key=self._rank)
+
+    def _is_due(self, group: PodGroupState, now: float) -> bool:
+        """Whether it has waited for long, has not held room lately, and is not too large."""
+        return (
+            now - group.complete_since >= HOLD_AFTER_SECONDS
+            and now >= self._resting.get(group, 0.0)
+            and group.present <= MAX_GANG_SIZE
+        )
 
     def attempted(self, group: PodGroupState, refusals: Sequence[Diagnosis], now: float) -> bool:
         """The attempt of a group that might hold room ended so; whether it holds some from now on

@@ -340,8 +340,11 @@ class Evaluation:
 
     def _add_up(self, totals: Scores, rows: IntRows, renormalize: bool) -> Status:
         """Write the totals of these feasible rows into ``totals``, which are ours from then on."""
+        if not rows.size:
+            self.totals = totals
+            return SUCCESS
         total = np.zeros(rows.size, np.int64)
-        for name, part in self._active_scores if rows.size else ():
+        for name, part in self._active_scores:
             if not part.normalizes:
                 scores = part.result.values[rows]
             elif renormalize or part.normalized is None:

@@ -91,8 +91,9 @@ def with_nominated_pods(plugin: PreFilterExtensions, state: T, pod: Pod, snapsho
     """The state with all these pods there: by it ``reserve`` chooses, so that it takes nothing that
     filter left to them.
     """
-    for other, node in _nominated_ahead_of(pod, snapshot) if len(snapshot.nominations) else ():
-        state = plugin.adjust(state, other, snapshot.nodes.row_of[node], 1, snapshot)
+    if len(snapshot.nominations):
+        for other, node in _nominated_ahead_of(pod, snapshot):
+            state = plugin.adjust(state, other, snapshot.nodes.row_of[node], 1, snapshot)
     return state
 
 

@@ -308,13 +308,9 @@ class InterPodAffinity:
     def _required_terms(self, pod: Pod) -> tuple[AffinityTerms, ...]:
         """The pod's required affinity terms, those together that one pod must meet."""
         terms = pod_terms(pod).affinity
-        return (
-            tuple((term,) for term in terms)
-            if self.args.terms_met_by == "AnyPod"
-            else (terms,)
-            if terms
-            else ()
-        )
+        if self.args.terms_met_by == "AnyPod":
+            return tuple((term,) for term in terms)
+        return (terms,) if terms else ()
 
     def _weight(self, kind: AffinityTermKind, term: AffinityTerm) -> int | None:
         """What a carried term adds to the score; None for terms that do not rank."""
