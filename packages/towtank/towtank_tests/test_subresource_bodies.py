@@ -239,3 +239,19 @@ def test_whatever_comes_is_answered_and_objects_stay_of_use(
             200,
             404,
         )
+
+
+@pytest.mark.parametrize("form", ["Table", "PartialObjectMetadata"])
+def test_a_status_is_answered_whole(form: str) -> None:
+    """Whatever form objects are wanted in.
+
+    Source: kube-apiserver doTransformObject.
+    """
+    asked = world()
+    assert asked.ask("POST", "/api/v1/nodes", {"metadata": {"name": "n"}}).code == 201
+    target = {"kind": "Node", "name": "n"}
+    for path, body in ((PATHS[0], {**NAMED, "target": target}), (PATHS[2], NAMED)):
+        answer = asked.ask(
+            "POST", path, body, accept=f"application/json;as={form};v=v1;g=meta.k8s.io"
+        )
+        assert (answer.code, content(answer)["kind"]) == (201, "Status")

@@ -91,7 +91,9 @@ class ReadHandlers:
         wanted: AcceptedForm,
         code: int = 200,
     ) -> ApiResponse:
-        """One object as the client wants it; writes answer so too."""
+        """One object as the client wants it; writes answer so too. A Status is always whole."""
+        if (body.get("apiVersion"), body.get("kind")) == ("v1", "Status"):
+            wanted = AcceptedForm(yaml=wanted.yaml)
         if wanted.table:
             meta = {"resourceVersion": body["metadata"].get("resourceVersion", "")}
             body = self._table(request, target.resource, [body], meta)
