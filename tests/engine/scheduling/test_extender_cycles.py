@@ -758,3 +758,20 @@ def test_a_cycle_that_is_broken_off_before_it_began(cause: str) -> None:
         assert world.node("b")
 
     run(scenario, a_profile({"filterVerb": "f"}))
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_pod_that_goes_before_its_priorities_are_asked_for() -> None:
+    """In the turn between the question and what asks it: no request is left that nobody awaits."""
+
+    async def scenario(world: Running) -> None:
+        gate = world.extenders.hold("filter")
+        world.kube.put(make_pod("a"))
+        await settle()
+        gate.set()
+        await asyncio.sleep(0)
+        delete(world)
+        await settle()
+        assert world.extenders.verbs("a") == ["filter"]
+
+    run(scenario, a_profile(DECIDES))

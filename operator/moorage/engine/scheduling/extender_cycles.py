@@ -289,14 +289,13 @@ class ExtenderCycles:
             (extender, await self._candidates(asking, extender, question.nodes))
             for extender in question.extenders
         ]
-        return tuple(
-            await asyncio.gather(
-                *(
-                    self._try(one, asking, self._extenders.prioritize(one, asking.pod, nodes))
-                    for one, nodes in asked
-                )
-            )
-        )
+
+        async def ask(
+            one: Extender, nodes: CandidateNodes
+        ) -> Sequence[tuple[str, int]] | ExtenderFailure:
+            return await self._try(one, asking, self._extenders.prioritize(one, asking.pod, nodes))
+
+        return tuple(await asyncio.gather(*itertools.starmap(ask, asked)))
 
     async def _process_preemption(
         self, asking: _RunningCycle, question: AskVictims
