@@ -75,8 +75,8 @@ def test_observe_restarts_the_clock_only_when_the_record_changed() -> None:
 
 
 class MemoryLease:
-    """``ports.leases.LeaseStore`` in memory; ``fault`` is asked before and after each deed and may
-    raise.
+    """``ports.leadership.LeaseStore`` in memory; ``fault`` is asked before and after each deed and
+    may raise.
     """
 
     def __init__(self) -> None:

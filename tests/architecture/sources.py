@@ -63,6 +63,13 @@ def sources() -> tuple[Source, ...]:
     )
 
 
+@cache
+def sources_of_tests() -> tuple[Source, ...]:
+    """Every module of the tests ("tests.fakes.kube")."""
+    tests = ROOT / "tests"
+    return tuple(_source(path, tests) for path in sorted(tests.rglob("*.py")))
+
+
 def _source(path: Path, package: Path) -> Source:
     text = path.read_text()
     module = (

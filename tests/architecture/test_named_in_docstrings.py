@@ -1,4 +1,4 @@
-"""What docstrings name in double backticks as Python has it is there: ``engine.loop`` and
+"""What docstrings name in double backticks as Python has it is there: ``engine.engine`` and
 ``Revision.points`` are not left behind when what they name moves.
 """
 
@@ -14,18 +14,20 @@ from typing import Final
 
 import pytest
 
-from tests.architecture.sources import Source, sources
+from tests.architecture.sources import Source, sources, sources_of_tests
 
 _NAME: Final = re.compile(r"``([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)(?:\(\))?``")
 _FIELD_OF_A_DOCUMENT: Final = re.compile(r"(^|\.)[a-z]+[A-Z]")
 """As in ``status.claimedBy``: a field of Kubernetes' objects, not of ours."""
+_FILE: Final = re.compile(r"\.(py|jsonl|gz)$")
+"""As in ``table.py``."""
 _CLASS: Final = re.compile(r"_?[A-Z][A-Za-z0-9]*[a-z][A-Za-z0-9]*[A-Z]\w*|_?[A-Z][a-z]+[a-z0-9]*")
 FOREIGN: Final = {
     "of Kubernetes": (
         "Allocate AssignedPodDelete DefaultSelector EventsToRegister GatherPools "
         "IsDNS1123Subdomain IsQualifiedName List NodeAdd NodeInfo NodeSchedulingPropertiesChange "
         "PodRequests PodSchedulingPropertiesChange PreEnqueue PriorityQueue System ToleratesTaint "
-        "Unknown"
+        "Unknown UpdateNodeLabel"
     ),
     "of CEL": "cel.bind cel.expr.CheckedExpr pod.requests",
     "of documents": "plugins.packages status.allocation",
@@ -35,10 +37,14 @@ FOREIGN: Final = {
 _FOREIGN: Final = frozenset(" ".join(FOREIGN.values()).split())
 
 
+def _all_sources() -> tuple[Source, ...]:
+    return (*sources(), *sources_of_tests())
+
+
 @cache
 def _modules() -> dict[str, frozenset[str]]:
     """What each defines."""
-    return {source.module: frozenset(_defined(source.tree.body)) for source in sources()}
+    return {source.module: frozenset(_defined(source.tree.body)) for source in _all_sources()}
 
 
 @cache
@@ -49,7 +55,7 @@ def _parts() -> frozenset[str]:
 @cache
 def _classes() -> dict[str, list[ast.ClassDef]]:
     found = defaultdict(list)
-    for source in sources():
+    for source in _all_sources():
         for node in ast.walk(source.tree):
             if isinstance(node, ast.ClassDef):
                 found[node.name].append(node)
@@ -115,7 +121,7 @@ def _is_below(path: str, parts: list[str]) -> bool:
 
 def _ours(name: str) -> bool:
     """Whether it looks like a name of ours."""
-    if _FIELD_OF_A_DOCUMENT.search(name):
+    if _FIELD_OF_A_DOCUMENT.search(name) or _FILE.search(name):
         return False
     first, _, rest = name.partition(".")
     if not rest:
@@ -132,7 +138,7 @@ def test_what_docstrings_name_is_there() -> None:
     """Modules, classes, functions and attributes of ours."""
     missing = [
         f"{source.module}: {name}"
-        for source in sources()
+        for source in _all_sources()
         for name in _named(source)
         if _ours(name) and not _is_there(name) and name not in _FOREIGN
     ]
@@ -141,7 +147,7 @@ def test_what_docstrings_name_is_there() -> None:
 
 def test_foreign_names_are_used() -> None:
     """And are not ours."""
-    assert {name for source in sources() for name in _named(source)} >= _FOREIGN
+    assert {name for source in _all_sources() for name in _named(source)} >= _FOREIGN
     assert not [name for name in _FOREIGN if _is_there(name)]
 
 

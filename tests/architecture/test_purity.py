@@ -66,7 +66,7 @@ def test_nothing_is_held_while_it_may_be_replaced(source: Source) -> None:
     ids=lambda source: source.module,
 )
 def test_columns_grow_in_one_way(source: Source) -> None:
-    """By ``columns.growing.grown``: no module has a way of its own."""
+    """By ``structures.growing.grown``: no module has a way of its own."""
     called = [
         node.func
         for node in ast.walk(source.tree)

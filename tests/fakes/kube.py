@@ -94,7 +94,7 @@ class Written:
 
 
 class InMemoryKube:
-    """``ports.kube.Writes`` and ``KubeReader`` over objects in memory; sinks are told of every
+    """``ports.kube.KubeWriter`` and ``KubeReader`` over objects in memory; sinks are told of every
     change, as watches tell them.
 
     A call takes a turn of the loop, as a request does. What it should do instead of succeeding is
