@@ -77,6 +77,7 @@ def known(context: CycleContext) -> dict[str, Any]:
     ledger, offers = store.index(DeviceLedger), store.index(VolumeOffers)
     return {
         "nodes": {name: nodes.nodes[row] for name, row in nodes.row_of.items()},
+        "order of nodes": nodes.order.names,
         "taken": {name: nodes.amounts_on(row) for name, row in nodes.row_of.items()},
         "pods": {
             info.pod.metadata.uid: (_counted(info), info.state, info.preempted, info.stuck)

@@ -15,7 +15,7 @@ MOST_CALLS = 1700
 
 def test_each_of_many_pods_that_preempt_costs_the_same() -> None:
     """Each has a node to itself, and all victims stay for the time being."""
-    bench = Bench()
+    bench = Bench(has_twin=False)
     for i in range(NODES):
         bench.nodes.put(versioned(make_node(f"n{i}", cpu="4")))
         for j in range(4):

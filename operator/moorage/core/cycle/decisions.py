@@ -56,6 +56,6 @@ class ExtenderAnswered(Entry, frozen=True):
 
 
 class ExtenderCycleEnded(Entry, frozen=True, tag=23):
-    """It was broken off."""
+    """It is over, decided or not."""
 
     cycle: int

@@ -8,6 +8,7 @@ from moorage.core.columns import changes
 from moorage.core.columns.cache import Cache, PodInfo, PodState
 from moorage.core.columns.changes import Entry
 from moorage.core.devices.ledger import DeviceLedger
+from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
 from moorage.core.plugins.volume_binding.offers import VolumeOffers
 
@@ -16,16 +17,30 @@ def key_frame(cache: Cache) -> list[Entry]:
     """All that decisions are made from, in an order in which it can be put into an empty cache. By
     reference: a few steps for each object.
     """
-    store, nodes, nominations = cache.store, cache.nodes, cache.nominations
+    store, nominations = cache.store, cache.nominations
     return [
-        *(changes.NodePut(node) for node in nodes.nodes if node is not None),
+        *map(changes.NodePut, _nodes(cache)),
         *(changes.ObjectPut(obj) for obj in store.all_objects()),
         *(entry for info in cache.pod_infos() for entry in _placed(info)),
         *map(changes.PodWaiting, cache.waiting.values()),
+        # their statuses have nominated them again: nobody is now, and then those who were, in order
+        *(
+            changes.Nomination(uid)
+            for uid, pod in cache.waiting.items()
+            if pod.status.nominated_node_name
+        ),
         *(nominations.state(uid) for uid in nominations.known()),
         *store.index(DeviceLedger).assumptions(),
         *store.index(VolumeOffers).assumptions(),
     ]
+
+
+def _nodes(cache: Cache) -> Iterator[Node]:
+    nodes = cache.nodes
+    for name in nodes.order.arrivals():
+        node = nodes.nodes[nodes.row_of[name]]
+        if node is not None:
+            yield node
 
 
 def _placed(info: PodInfo) -> Iterator[Entry]:

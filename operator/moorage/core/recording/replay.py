@@ -13,9 +13,15 @@ from typing import Any, NamedTuple
 
 from moorage.core.columns import changes
 from moorage.core.columns.changes import Entry
-from moorage.core.cycle import cycle, decisions, gang_cycle
+from moorage.core.cycle import cycle, gang_cycle
 from moorage.core.cycle.context import CycleContext, Decision
-from moorage.core.cycle.decisions import Decided, DecidedBy
+from moorage.core.cycle.decisions import (
+    Decided,
+    DecidedBy,
+    ExtenderAnswered,
+    ExtenderCycleBegan,
+    ExtenderCycleEnded,
+)
 from moorage.core.cycle.extender_cycle import extender_cycle
 from moorage.core.devices.ledger import DeviceLedger
 from moorage.core.framework.revisions import Revision
@@ -31,92 +37,10 @@ from moorage.core.recording.recorded_decisions import (
 
 
 class Difference(NamedTuple):
-    """A decision that came out otherwise."""
+    """A decision that came out otherwise. ``now``: None where extenders would be asked further."""
 
     recorded: RecordedDecision
     now: RecordedOutcome | None
-    """None: extenders would be asked further."""
-
-
-class Replay:
-    """Follows a journal from its begin, or from a whole state."""
-
-    def __init__(self, context: CycleContext) -> None:
-        self.context = context
-        self.decisions = 0
-        """How many were made again."""
-        self._cycles: dict[int, _ExtenderCycle] = {}
-        cache, store = context.cache, context.cache.store
-        nominations, ledger, offers = (
-            cache.nominations,
-            store.index(DeviceLedger),
-            store.index(VolumeOffers),
-        )
-        self._appliers: dict[type[Entry], Callable[[Any], object]] = {
-            changes.NodePut: lambda one: cache.put_node(one.node),
-            changes.NodeRemoved: lambda one: cache.remove_node(one.name),
-            changes.ObjectPut: lambda one: store.put(one.object),
-            changes.ObjectRemoved: lambda one: store.remove(one.kind, one.name),
-            changes.PodWaiting: lambda one: cache.observe_waiting(one.pod, pod_requests(one.pod)),
-            changes.PodObserved: lambda one: cache.observe(one.pod, pod_requests(one.pod)),
-            changes.PodUnreadable: lambda one: cache.observe_unreadable(
-                one.pod, one.node, one.requests
-            ),
-            changes.PodRemoved: lambda one: cache.remove(one.uid),
-            changes.PodStuck: lambda one: cache.mark_stuck(one.uid),
-            changes.PodPreempted: lambda one: cache.mark_preempted(one.uid),
-            changes.PodAssumed: lambda one: cache.assume(one.pod, one.node, pod_requests(one.pod)),
-            changes.PodForgotten: lambda one: cache.forget(one.uid),
-            changes.Nomination: nominations.restore,
-            changes.ClaimAssumed: lambda one: ledger.assume(one.claim),
-            changes.ClaimConfirmed: lambda one: ledger.confirm(one.claim),
-            changes.ClaimReleased: lambda one: ledger.release(
-                ledger.assumed(one.claim) or one.claim
-            ),
-            changes.VolumesAssumed: lambda one: offers.assume(one.volumes, one.claims),
-            changes.VolumesReleased: lambda one: offers.release(
-                *offers.assumed(one.volumes, one.claims)
-            ),
-            decisions.ExtenderCycleBegan: self._begin_cycle,
-            decisions.ExtenderAnswered: self._answer,
-            decisions.ExtenderCycleEnded: lambda one: self._cycles.pop(one.cycle, None),
-        }
-
-    def apply(self, entry: Entry) -> Difference | None:
-        """Have it so, or decide again; what differs if it is a decision that comes out
-        otherwise.
-        """
-        if isinstance(entry, Decided):
-            entry = recorded(entry)
-        if isinstance(entry, RecordedDecision):
-            return self._compare(entry)
-        self._appliers[type(entry)](entry)
-        return None
-
-    # ---- inside ----------------------------------------------------------------------------------
-
-    def _compare(self, decision: RecordedDecision) -> Difference | None:
-        if decision.by is DecidedBy.EXTENDER_CYCLE and decision.cycle in self._cycles:
-            result = self._cycles[decision.cycle].outcome
-        elif decision.by not in _DECIDE or decision.revision is None:
-            return None
-        else:
-            self.context.sampler.start = decision.sampled_from
-            result = _DECIDE[decision.by](decision.pod, decision.revision, self.context)
-        self.decisions += 1
-        now = None if result is None else outcome_of(result)
-        return None if now == decision.outcome else Difference(decision, now)
-
-    def _begin_cycle(self, began: decisions.ExtenderCycleBegan) -> None:
-        running = _ExtenderCycle(extender_cycle(began.pod, began.revision, self.context))
-        self._cycles[began.cycle] = running
-        self.context.sampler.start = began.sampled_from
-        running.send(None)
-
-    def _answer(self, answered: decisions.ExtenderAnswered) -> None:
-        if (running := self._cycles.get(answered.cycle)) is not None:
-            self.context.sampler.start = answered.sampled_from
-            running.send(answered.answer)
 
 
 _DECIDE: dict[DecidedBy, Callable[[Pod, Revision, CycleContext], Decision]] = {
@@ -126,16 +50,151 @@ _DECIDE: dict[DecidedBy, Callable[[Pod, Revision, CycleContext], Decision]] = {
 }
 
 
-class _ExtenderCycle:
-    """A cycle between two answers."""
+class Replay:
+    """Follows a journal from its begin, or from a whole state."""
+
+    def __init__(self, context: CycleContext) -> None:
+        self.context = context
+        self.decisions = 0
+        """How many were made again."""
+        self.not_made_again = 0
+        """How many could not be: a fault or the clock had ended the attempt, its revision cannot be
+        made here, or it began before the state that this replay began with.
+        """
+        self._cycles: dict[int, _ReplayedCycle] = {}
+
+    def apply(self, entry: Entry) -> Difference | None:
+        """Have it so, or decide again; what differs if that is a decision which comes out
+        otherwise.
+        """
+        match entry:
+            case Decided():
+                return self._compare(recorded(entry))
+            case RecordedDecision():
+                return self._compare(entry)
+            case ExtenderCycleBegan():
+                steps = extender_cycle(entry.pod, entry.revision, self.context)
+                self._cycles[entry.cycle] = _ReplayedCycle(steps)
+                self._go_on(entry.cycle, None, entry.sampled_from)
+            case ExtenderAnswered():
+                self._go_on(entry.cycle, entry.answer, entry.sampled_from)
+            case ExtenderCycleEnded():
+                self._cycles.pop(entry.cycle, None)
+            case _:
+                apply_change(entry, self.context)
+        return None
+
+    # ---- decisions -------------------------------------------------------------------------------
+
+    def _compare(self, decision: RecordedDecision) -> Difference | None:
+        if decision.by is DecidedBy.EXTENDER_CYCLE and decision.cycle in self._cycles:
+            now = self._cycles[decision.cycle].outcome
+        elif decision.by in _DECIDE and decision.revision is not None:
+            self.context.sampler.start = decision.sampled_from
+            decide = functools.partial(
+                _DECIDE[decision.by], decision.pod, decision.revision, self.context
+            )
+            now = _outcome(decide)
+        else:
+            self.not_made_again += 1
+            return None
+        self.decisions += 1
+        return None if now == decision.outcome else Difference(decision, now)
+
+    def _go_on(self, number: int, answer: Any, sampled_from: int) -> None:
+        """With an answer, None at the begin; nothing for a cycle whose begin was not seen."""
+        running = self._cycles.get(number)
+        if running is not None:
+            self.context.sampler.start = sampled_from
+            running.go_on(answer)
+
+
+class _ReplayedCycle:
+    """A cycle between two answers; ``outcome`` is None until it has ended."""
 
     def __init__(self, steps: Generator[Any, Any, Decision]) -> None:
         self._steps = steps
-        self.outcome: Decision | None = None
+        self.outcome: RecordedOutcome | None = None
 
-    def send(self, answer: Any) -> None:
-        """Go on with an answer, None at the begin."""
+    def go_on(self, answer: Any) -> None:
+        """With an answer, None at the begin."""
+        self.outcome = _outcome(lambda: self._next(answer))
+
+    def _next(self, answer: Any) -> Decision | None:
         try:
             self._steps.send(answer)
         except StopIteration as end:
-            self.outcome = end.value
+            decided: Decision = end.value
+            return decided
+        return None
+
+
+def _outcome(decide: Callable[[], Decision | None]) -> RecordedOutcome | None:
+    """What is decided now. A plugin that fails here and did not then is a difference like any
+    other.
+    """
+    try:
+        result = decide()
+    except Exception as error:  # noqa: BLE001 - as above: plugins may raise anything
+        return RecordedOutcome(code="Fault", message=repr(error))
+    return None if result is None else outcome_of(result)
+
+
+def apply_change(change: Entry, context: CycleContext) -> None:
+    """Have it so. Raises TypeError for what is no change."""
+    cache, store = context.cache, context.cache.store
+    match change:
+        case changes.NodePut():
+            cache.put_node(change.node)
+        case changes.NodeRemoved():
+            cache.remove_node(change.name)
+        case changes.ObjectPut():
+            store.put(change.object)
+        case changes.ObjectRemoved():
+            store.remove(change.kind, change.name)
+        case changes.Nomination():
+            cache.nominations.restore(change)
+        case _:
+            _apply_to_pod(change, context)
+
+
+def _apply_to_pod(change: Entry, context: CycleContext) -> None:
+    cache = context.cache
+    match change:
+        case changes.PodWaiting():
+            cache.observe_waiting(change.pod, pod_requests(change.pod))
+        case changes.PodObserved():
+            cache.observe(change.pod, pod_requests(change.pod))
+        case changes.PodUnreadable():
+            cache.observe_unreadable(change.pod, change.node, change.requests)
+        case changes.PodRemoved():
+            cache.remove(change.uid)
+        case changes.PodStuck():
+            cache.mark_stuck(change.uid)
+        case changes.PodPreempted():
+            cache.mark_preempted(change.uid)
+        case changes.PodAssumed():
+            cache.assume(change.pod, change.node, pod_requests(change.pod))
+        case changes.PodForgotten():
+            cache.forget(change.uid)
+        case _:
+            _apply_assumption(change, context)
+
+
+def _apply_assumption(change: Entry, context: CycleContext) -> None:
+    """What was decided of claims and volumes."""
+    store = context.cache.store
+    ledger, offers = store.index(DeviceLedger), store.index(VolumeOffers)
+    match change:
+        case changes.ClaimAssumed():
+            ledger.assume(change.claim)
+        case changes.ClaimConfirmed():
+            ledger.confirm(change.claim)
+        case changes.ClaimReleased():
+            ledger.release(ledger.assumed(change.claim) or change.claim)
+        case changes.VolumesAssumed():
+            offers.assume(change.volumes, change.claims)
+        case changes.VolumesReleased():
+            offers.release(*offers.assumed(change.volumes, change.claims))
+        case _:
+            raise TypeError(f"{type(change).__name__} is no change that can be applied")

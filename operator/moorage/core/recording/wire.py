@@ -1,22 +1,26 @@
-"""The wire: entries as bytes, in MessagePack, and back.
+"""The wire: entries as bytes, and back.
 
-What an entry refers to goes before it, once: the document of a revision, the time. Objects are
-written as the API server has them, so far as they are read at all. A change of what stands here is
-a new ``FORMAT``.
+JSON, as Kubernetes' numbers may be larger than what MessagePack has room for. What a revision is
+made of goes before the first entry that refers to it. Tags, and the order of fields, are what
+recordings have: neither changes.
 """
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
 from moorage.core.columns import changes
 from moorage.core.columns.changes import Entry
-from moorage.core.cycle import decisions
-from moorage.core.cycle.decisions import Decided, DecidedBy
+from moorage.core.cycle.decisions import (
+    Decided,
+    DecidedBy,
+    ExtenderAnswered,
+    ExtenderCycleBegan,
+    ExtenderCycleEnded,
+)
 from moorage.core.framework.extenders import (
     ExtenderAnswer,
     ExtenderFailure,
@@ -28,32 +32,8 @@ from moorage.core.objects.meta import HasMetadata
 from moorage.core.objects.pods import Pod
 from moorage.core.recording.recorded_decisions import RecordedDecision, RecordedOutcome, recorded
 
-FORMAT: Final = 1
 Document: TypeAlias = Mapping[str, Any]
 """What a revision is made of: the objects, as data."""
-
-
-class Header(msgspec.Struct, frozen=True):
-    """What a recording says of itself, before all else."""
-
-    moorage: str
-    """The version that wrote it."""
-    seed: int
-    identity: str = ""
-    """The replica that wrote it."""
-    format: int = FORMAT
-
-
-class Time(Entry, frozen=True, tag=0):
-    """What follows happened then: milliseconds since 1970."""
-
-    milliseconds: int
-
-
-class Gap(Entry, frozen=True, tag=30):
-    """Here so many entries are missing: until the next whole state nothing can be compared."""
-
-    missing: int
 
 
 class _Object(Entry, frozen=True, tag=3):
@@ -71,6 +51,35 @@ class _Revision(Entry, frozen=True, tag=20):
     document: dict[str, Any]
 
 
+class _CycleBegan(Entry, frozen=True, tag=21):
+    cycle: int
+    pod: Pod
+    revision: int
+    sampled_from: int
+
+
+class _Answered(Entry, frozen=True):
+    cycle: int
+    sampled_from: int
+
+
+class _Failed(_Answered, frozen=True, tag=22):
+    text: str
+
+
+class _Filtered(_Answered, frozen=True, tag=25):
+    result: ExtenderFilterResult
+
+
+class _Prioritized(_Answered, frozen=True, tag=26):
+    priorities: tuple[tuple[tuple[str, int], ...] | str, ...]
+    """Of each extender that was asked; the text of one that failed."""
+
+
+class _Victims(_Answered, frozen=True, tag=27):
+    victims: dict[str, MetaVictims]
+
+
 class _Decided(Entry, frozen=True, tag=24):
     pod: Pod
     revision: int
@@ -80,32 +89,17 @@ class _Decided(Entry, frozen=True, tag=24):
     outcome: RecordedOutcome
 
 
-class _CycleBegan(Entry, frozen=True, tag=21):
-    cycle: int
-    pod: Pod
-    revision: int
-    sampled_from: int
-
-
-class _Answered(Entry, frozen=True, tag=22):
-    cycle: int
-    sampled_from: int
-    failure: str | None = None
-    filtered: ExtenderFilterResult | None = None
-    priorities: tuple[tuple[tuple[str, int], ...] | str, ...] | None = None
-    victims: dict[str, MetaVictims] | None = None
-
-
 _Wired: TypeAlias = (
-    Time
-    | Gap
-    | _Object
+    _Object
     | _ObjectRemoved
     | _Revision
-    | _Decided
     | _CycleBegan
-    | _Answered
-    | decisions.ExtenderCycleEnded
+    | _Failed
+    | _Filtered
+    | _Prioritized
+    | _Victims
+    | _Decided
+    | ExtenderCycleEnded
     | changes.NodePut
     | changes.NodeRemoved
     | changes.PodWaiting
@@ -130,31 +124,28 @@ class EntryEncoder:
 
     def __init__(self, document: Callable[[Revision], Document]) -> None:
         self._document = document
-        self._encode = msgspec.msgpack.Encoder().encode
-        self._revisions: dict[Revision, int] = {}
+        self._encode = msgspec.json.Encoder().encode
+        self._numbers: dict[Revision, int] = {}
 
     def encode(self, entries: Iterable[Entry]) -> bytes:
         """These entries, with what they refer to and was not written yet."""
         return self._encode([wired for entry in entries for wired in self._wired(entry)])
 
-    def restart(self) -> None:
-        """What follows is to be readable by itself."""
-        self._revisions.clear()
-
     def _wired(self, entry: Entry) -> Iterator[Entry]:
         match entry:
             case Decided():
                 kept = recorded(entry)
-                yield from self._news(entry.outcome.revision)
-                number = self._revisions[entry.outcome.revision]
+                if kept.revision is not None:
+                    yield from self._announced(kept.revision)
+                number = self._numbers.get(entry.outcome.revision, -1)
                 yield _Decided(
                     kept.pod, number, kept.by, kept.sampled_from, kept.cycle, kept.outcome
                 )
-            case decisions.ExtenderCycleBegan():
-                yield from self._news(entry.revision)
-                number = self._revisions[entry.revision]
+            case ExtenderCycleBegan():
+                yield from self._announced(entry.revision)
+                number = self._numbers[entry.revision]
                 yield _CycleBegan(entry.cycle, entry.pod, number, entry.sampled_from)
-            case decisions.ExtenderAnswered():
+            case ExtenderAnswered():
                 yield _answered(entry)
             case changes.ObjectPut():
                 raw = msgspec.Raw(self._encode(entry.object))
@@ -164,10 +155,10 @@ class EntryEncoder:
             case _:
                 yield entry
 
-    def _news(self, revision: Revision) -> Iterator[Entry]:
+    def _announced(self, revision: Revision) -> Iterator[Entry]:
         """A revision's document, the first time."""
-        if revision not in self._revisions:
-            number = self._revisions[revision] = len(self._revisions)
+        if revision not in self._numbers:
+            number = self._numbers[revision] = len(self._numbers)
             yield _Revision(number, dict(self._document(revision)))
 
 
@@ -181,10 +172,10 @@ class EntryDecoder:
         kinds: Iterable[type[HasMetadata]],
         resolve: Callable[[Document], Revision | None],
     ) -> None:
-        self._kinds = {kind.__name__: (kind, msgspec.msgpack.Decoder(kind)) for kind in kinds}
+        self._kinds = {kind.__name__: (kind, msgspec.json.Decoder(kind)) for kind in kinds}
         self._resolve = resolve
         self._revisions: dict[int, Revision | None] = {}
-        self._decode = msgspec.msgpack.Decoder(list[_Wired]).decode
+        self._decode = msgspec.json.Decoder(list[_Wired]).decode
 
     def decode(self, encoded: bytes) -> Iterator[Entry]:
         """What ``EntryEncoder.encode`` was given. Raises msgspec.DecodeError."""
@@ -194,6 +185,7 @@ class EntryDecoder:
                 yield entry
 
     def _entry(self, wired: _Wired) -> Entry | None:
+        """None for what only says something about entries to come, or cannot be gone on with."""
         match wired:
             case _Revision():
                 self._revisions[wired.number] = self._resolve(wired.document)
@@ -211,11 +203,9 @@ class EntryDecoder:
                 revision = self._revisions.get(wired.revision)
                 if revision is None:
                     return None
-                return decisions.ExtenderCycleBegan(
-                    wired.cycle, wired.pod, revision, wired.sampled_from
-                )
-            case _Answered():
-                return decisions.ExtenderAnswered(wired.cycle, _answer(wired), wired.sampled_from)
+                return ExtenderCycleBegan(wired.cycle, wired.pod, revision, wired.sampled_from)
+            case _Failed() | _Filtered() | _Prioritized() | _Victims():
+                return ExtenderAnswered(wired.cycle, _answer(wired), wired.sampled_from)
             case _Object():
                 return changes.ObjectPut(self._kinds[wired.kind][1].decode(wired.object))
             case _ObjectRemoved():
@@ -224,48 +214,34 @@ class EntryDecoder:
                 return wired
 
 
-def _answered(entry: decisions.ExtenderAnswered) -> _Answered:
+def _answered(entry: ExtenderAnswered) -> _Answered:
     answer, cycle, sampled_from = entry.answer, entry.cycle, entry.sampled_from
     if isinstance(answer, ExtenderFailure):
-        return _Answered(cycle, sampled_from, failure=answer.text)
+        return _Failed(cycle, sampled_from, answer.text)
     if isinstance(answer, ExtenderFilterResult):
-        return _Answered(cycle, sampled_from, filtered=answer)
+        return _Filtered(cycle, sampled_from, answer)
     if isinstance(answer, Mapping):
-        return _Answered(cycle, sampled_from, victims=dict(answer))
+        return _Victims(cycle, sampled_from, dict(answer))
     priorities = tuple(
-        one.text
-        if isinstance(one, ExtenderFailure)
-        else tuple((node, value) for node, value in one)
-        for one in answer
+        one.text if isinstance(one, ExtenderFailure) else tuple(map(_pair, one)) for one in answer
     )
-    return _Answered(cycle, sampled_from, priorities=priorities)
+    return _Prioritized(cycle, sampled_from, priorities)
 
 
-def _answer(wired: _Answered) -> ExtenderAnswer:
-    if wired.failure is not None:
-        return ExtenderFailure(wired.failure)
-    if wired.filtered is not None:
-        return wired.filtered
-    if wired.priorities is not None:
-        return tuple(
-            ExtenderFailure(one) if isinstance(one, str) else one for one in wired.priorities
-        )
-    return wired.victims or {}
+def _pair(priority: tuple[str, int]) -> tuple[str, int]:
+    node, value = priority
+    return node, value
 
 
-_LENGTH: Final = struct.Struct("<I")
-
-
-def framed(encoded: bytes) -> bytes:
-    """What one call of ``encode`` gave, to be put behind others."""
-    return _LENGTH.pack(len(encoded)) + encoded
-
-
-def frames(content: bytes) -> Iterator[bytes]:
-    """What was put behind each other by ``framed``."""
-    offset = 0
-    while offset < len(content):
-        (length,) = _LENGTH.unpack_from(content, offset)
-        offset += _LENGTH.size
-        yield content[offset : offset + length]
-        offset += length
+def _answer(wired: _Failed | _Filtered | _Prioritized | _Victims) -> ExtenderAnswer:
+    match wired:
+        case _Failed():
+            return ExtenderFailure(wired.text)
+        case _Filtered():
+            return wired.result
+        case _Victims():
+            return wired.victims
+        case _Prioritized():
+            return tuple(
+                ExtenderFailure(one) if isinstance(one, str) else one for one in wired.priorities
+            )

@@ -224,7 +224,9 @@ class ExtenderCycles:
         except DecisionTimeout as error:
             return asking.failed(str(error))
         except FAULTS as error:  # a plugin's bug fails this pod's attempt, never the process
-            return attempt_error(asking.entry.pod, asking.revision, error)
+            fault = attempt_error(asking.entry.pod, asking.revision, error)
+            self._context.cache.journal.append(Decided(fault, DecidedBy.NOBODY))
+            return fault
         finally:
             self._context.cache.journal.append(ExtenderCycleEnded(asking.number))
 

@@ -15,6 +15,7 @@ from collections import deque
 
 from moorage.core.cycle import cycle, gang_cycle
 from moorage.core.cycle.context import CycleContext, Decision, Diagnosis, ScheduleResult
+from moorage.core.cycle.decisions import Decided, DecidedBy
 from moorage.core.cycle.extender_cycle import extenders_interested
 from moorage.core.framework.extenders import EXTENDER
 from moorage.core.framework.revisions import Revision
@@ -169,6 +170,7 @@ class GangAttempts:
                 outcome = gang_cycle.place_member(pod, revision, self._context, holds)
             except FAULTS as error:  # a plugin's bug fails this pod's attempt, never the process
                 outcome = attempt_error(pod, revision, error)
+                self._context.cache.journal.append(Decided(outcome, DecidedBy.NOBODY))
             alone, attempt.others_restarted = attempt.others_restarted, False
             if isinstance(outcome, ScheduleResult) or len(self.groups) == 1:
                 return outcome

@@ -142,7 +142,7 @@ class Preemptor:
             note += " (in kube-scheduler memory)."
         elif not await remove(victim, eviction):
             return
-        record.preempted = True
+        self._cache.mark_preempted(victim.metadata.uid)
         name, regarding, related = pod.spec.scheduler_name, pod_object(victim), pod_object(pod)
         event = Event(regarding, "Preempted", note, "Preempting", controller=name, related=related)
         self._events.record(event)

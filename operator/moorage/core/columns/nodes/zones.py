@@ -55,6 +55,13 @@ class NodeOrder:
             self._take_out(name)
             self._names = None
 
+    def arrivals(self) -> Iterator[str]:
+        """All nodes' names in an order in which they may be put to have zones, and nodes in each,
+        as they are here.
+        """
+        for zone in self._zones.values():
+            yield from zone
+
     def _take_out(self, name: str) -> None:
         zone = self._zone_of.pop(name)
         del self._zones[zone][name]

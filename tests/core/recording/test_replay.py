@@ -1,0 +1,113 @@
+"""Replays where a recording and this process do not agree. That they do is what every test of the
+engine ends with (``tests.twins``).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from moorage.core.columns import changes
+from moorage.core.columns.cache import Cache
+from moorage.core.columns.changes import Entry
+from moorage.core.columns.store import Store
+from moorage.core.cycle import cycle
+from moorage.core.cycle.context import CycleContext, ScheduleResult
+from moorage.core.cycle.decisions import Decided, DecidedBy, ExtenderAnswered
+from moorage.core.framework.extenders import ExtenderFailure
+from moorage.core.objects.meta import ObjectMeta
+from moorage.core.objects.resource_claims import (
+    Device,
+    DeviceCapacity,
+    ResourcePool,
+    ResourceSlice,
+    ResourceSliceSpec,
+)
+from moorage.core.plugins.intree import INDEXES
+from moorage.core.recording.recorded_decisions import recorded
+from moorage.core.recording.replay import Replay
+from moorage.core.recording.wire import EntryDecoder, EntryEncoder
+from tests.builders import make_node, make_pod
+from tests.engine.worlds import RESOLVER, a_body
+
+REVISION = RESOLVER(a_body("test"), {}).revision
+POD = make_pod("p")
+STATE = [changes.NodePut(make_node(name)) for name in ("n1", "n2", "n3")]
+
+
+def a_replay() -> Replay:
+    """Of three nodes."""
+    replay = Replay(CycleContext(Cache(Store(INDEXES))))
+    for entry in STATE:
+        assert replay.apply(entry) is None
+    return replay
+
+
+def decided(by: DecidedBy = DecidedBy.CYCLE) -> Decided:
+    """What these nodes lead to."""
+    return Decided(cycle.decide(POD, REVISION, a_replay().context), by)
+
+
+def test_the_same_is_no_difference() -> None:
+    replay = a_replay()
+    assert replay.apply(decided()) is None
+    assert (replay.decisions, replay.not_made_again) == (1, 0)
+
+
+def test_another_outcome_is_a_difference_and_what_was_decided_counts() -> None:
+    """The pod is where it was placed then."""
+    replay, was = a_replay(), decided()
+    assert isinstance(was.outcome, ScheduleResult)
+    other = next(name for name in ("n1", "n2") if name != was.outcome.node)
+    difference = replay.apply(Decided(dataclasses.replace(was.outcome, node=other), was.by))
+    assert difference is not None and difference.now is not None
+    assert (difference.recorded.outcome.node, difference.now.node) == (other, was.outcome.node)
+    replay.apply(changes.PodAssumed(POD, other))
+    assert [info.pod for info in replay.context.cache.pods_on(other)] == [POD]
+
+
+def test_a_plugin_that_fails_now_is_a_difference() -> None:
+    """It ends nothing."""
+
+    class Failing:
+        def __getattr__(self, name: str) -> object:
+            raise RuntimeError("broken here")
+
+    deciders = {name: Failing() for name in REVISION.deciders}
+    broken = dataclasses.replace(REVISION, deciders=deciders)  # type: ignore[arg-type]  # on purpose
+    replay, was = a_replay(), recorded(decided())
+    difference = replay.apply(
+        type(was)(was.pod, broken, was.by, was.sampled_from, was.cycle, was.outcome)
+    )
+    assert difference is not None and difference.now is not None
+    assert (difference.now.code, replay.decisions) == ("Fault", 1)
+    assert replay.apply(decided()) is None
+
+
+def test_what_cannot_be_made_again_is_counted() -> None:
+    """What the clock ended, what this process has no revision for, and cycles with extenders that
+    began before.
+    """
+    replay, was = a_replay(), recorded(decided())
+    unknown = type(was)(was.pod, None, was.by, 0, 0, was.outcome)
+    for entry in (decided(DecidedBy.NOBODY), unknown, decided(DecidedBy.EXTENDER_CYCLE)):
+        assert replay.apply(entry) is None
+    assert replay.apply(ExtenderAnswered(7, ExtenderFailure("late"), 0)) is None
+    assert (replay.decisions, replay.not_made_again) == (0, 3)
+
+
+def test_only_entries_can_be_applied() -> None:
+    """A new kind of change is not forgotten here."""
+    with pytest.raises(TypeError, match="Entry is no change"):
+        a_replay().apply(Entry())
+
+
+def test_numbers_are_as_large_as_their_authors_like() -> None:
+    device = Device(name="d", capacity={"memory": DeviceCapacity(2**70)})
+    spec = ResourceSliceSpec(
+        driver="a", pool=ResourcePool("p", 1, 1), all_nodes=True, devices=(device,)
+    )
+    put = changes.ObjectPut(ResourceSlice(ObjectMeta("s"), spec))
+    encoded = EntryEncoder(lambda _: {}).encode([put])
+    assert list(EntryDecoder([ResourceSlice], lambda _: None).decode(encoded)) == [put]
