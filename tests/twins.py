@@ -11,6 +11,7 @@ from moorage.core.columns.changes import Entry
 from moorage.core.columns.pod_info import PodInfo
 from moorage.core.columns.store import Store
 from moorage.core.cycle.context import CycleContext
+from moorage.core.cycle.decisions import Decided, DecidedBy
 from moorage.core.devices.ledger import DeviceLedger
 from moorage.core.framework.revisions import Revision
 from moorage.core.objects.pods import Pod
@@ -28,6 +29,8 @@ class Twin:
     def __init__(self, seed: int = 0) -> None:
         self.replay = Replay(CycleContext(Cache(Store(INDEXES)), seed))
         self.differences: list[str] = []
+        self.decided = 0
+        """Decisions that are to be made again."""
         self._revisions: list[Revision] = []
         self._encoder = EntryEncoder(self._document)
         self._decoder = EntryDecoder(
@@ -37,6 +40,7 @@ class Twin:
 
     def append(self, entry: Entry, /) -> None:
         """Follow it at once, as it is after a journey through bytes."""
+        self.decided += isinstance(entry, Decided) and entry.by is not DecidedBy.NOBODY
         try:
             for heard in self._decoder.decode(self._encoder.encode([entry])):
                 difference = self.replay.apply(heard)

@@ -16,5 +16,6 @@ def twins() -> Iterator[None]:
     yield
     for twin, context in worlds.TWINS:
         assert not twin.differences
+        assert twin.replay.decisions == twin.decided
         assert not twin.strays(context)
         assert not differing(context, opened(context))

@@ -675,4 +675,44 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         new="if False:",
         tests=(f"{_TESTS}/plugins/volume_binding/test_plugin.py::test_two_volumes_of_one_claim",),
     ),
+    Mutant(
+        name="replay: a plugin that fails now ends it",
+        file="core/recording/replay.py",
+        old="return RecordedOutcome(code='Fault', message=repr(error))",
+        new="raise",
+        tests=(f"{_TESTS}/recording/test_replay.py::test_a_plugin_that_fails_now_is_a_difference",),
+    ),
+    Mutant(
+        name="replay: nominations are not restored",
+        file="core/recording/replay.py",
+        old="cache.nominations.restore(change)",
+        new="pass",
+        tests=(f"{_TESTS}/recording/test_replay.py::test_a_nomination_is_as_it_was",),
+    ),
+    Mutant(
+        name="journal: what is forgotten is not journaled",
+        file="core/columns/cache.py",
+        old="self.journal.append(changes.PodForgotten(uid))",
+        new="pass",
+        tests=("tests/engine/scheduling/test_gangs_side_by_side.py",),
+    ),
+    Mutant(
+        name="key frame: statuses nominate again",
+        file="core/recording/key_frames.py",
+        old="if pod.status.nominated_node_name",
+        new="if False",
+        tests=(
+            (
+                f"{_TESTS}/recording/test_replay.py"
+                "::test_a_key_frame_nominates_nobody_that_is_not_nominated"
+            ),
+        ),
+    ),
+    Mutant(
+        name="recordings: revisions are not announced",
+        file="core/recording/wire.py",
+        old="self._revisions[wired.number] = self._resolve(wired.document)",
+        new="pass",
+        tests=("tests/engine/scheduling/test_gangs_side_by_side.py",),
+    ),
 )

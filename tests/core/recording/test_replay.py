@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 
+import msgspec
 import pytest
 
 from moorage.core.columns import changes
@@ -25,6 +26,8 @@ from moorage.core.objects.resource_claims import (
     ResourceSliceSpec,
 )
 from moorage.core.plugins.intree import INDEXES
+from moorage.core.pods.requests import pod_requests
+from moorage.core.recording.key_frames import key_frame
 from moorage.core.recording.recorded_decisions import recorded
 from moorage.core.recording.replay import Replay
 from moorage.core.recording.wire import EntryDecoder, EntryEncoder
@@ -111,3 +114,28 @@ def test_numbers_are_as_large_as_their_authors_like() -> None:
     put = changes.ObjectPut(ResourceSlice(ObjectMeta("s"), spec))
     encoded = EntryEncoder(lambda _: {}).encode([put])
     assert list(EntryDecoder([ResourceSlice], lambda _: None).decode(encoded)) == [put]
+
+
+def test_a_nomination_is_as_it_was() -> None:
+    """All that is known of it, and nobody else's."""
+    replay = a_replay()
+    state = changes.Nomination("uid-p", POD, "n2", held=True, unwritten="n2")
+    replay.apply(changes.PodWaiting(POD))
+    replay.apply(state)
+    assert replay.context.cache.nominations.state("uid-p") == state
+
+
+def test_a_key_frame_nominates_nobody_that_is_not_nominated() -> None:
+    """Whatever the status of a pod goes on to say, as after it was assumed and forgotten."""
+    cache = a_replay().context.cache
+    status = msgspec.structs.replace(POD.status, nominated_node_name="n1")
+    named = msgspec.structs.replace(POD, status=status)
+    cache.observe_waiting(named, pod_requests(named))
+    assert cache.nominations.nominated_node("uid-p") == "n1"
+    cache.assume(named, "n1", pod_requests(named))
+    cache.forget("uid-p")
+    opened = Replay(CycleContext(Cache(Store(INDEXES))))
+    for entry in key_frame(cache):
+        opened.apply(entry)
+    assert opened.context.cache.waiting == cache.waiting
+    assert not opened.context.cache.nominations.nominated_node("uid-p")
