@@ -125,9 +125,10 @@ def test_a_type_checker_lets_a_plugin_read_and_not_write(tmp_path: Path) -> None
         (
             Nominator,
             NominatorView,
-            {"nominate", "observe_status", "lapse", "add", "remove", "unwritten"},
+            {"nominate", "observe_status", "lapse", "add", "remove", "unwritten"}
+            | {"known", "state", "restore"},
         ),
-        (Store, Lister, {"put", "remove", "follow"}),
+        (Store, Lister, {"put", "remove", "follow", "all_objects"}),
     ],
 )
 def test_a_view_shows_all_but_what_writes(table: type, view: type, hidden: set[str]) -> None:
