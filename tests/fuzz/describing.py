@@ -35,6 +35,7 @@ from moorage.core.devices.device_cel import DeviceFacts
 from moorage.core.devices.device_supply import PausedAllocations
 from moorage.core.devices.ledger import DeviceLedger
 from moorage.core.devices.pools import AllocationError
+from moorage.core.plugins.volume_binding.offers import VolumeOffers
 from moorage.core.plugins.volume_binding.reach_index import _LabelIndex
 from moorage.core.pods.requests import Requests
 from moorage.core.queue.blocked_pods import BlockedPods, EquivalentPods
@@ -51,7 +52,8 @@ from moorage.core.structures.sparse import SparseAmounts
 UNTOLD: dict[type[Any], tuple[str, ...]] = {
     Cache: ("_changes", "_pod_listener", "journal", "waiting"),  # who waits the queue says, too
     Store: ("_views", "_version_counters", "_followers", "journal"),
-    Nominator: ("version", "_listener"),
+    Nominator: ("version", "_listener", "_journal"),
+    VolumeOffers: ("_journal",),
     PodCounters: ("made",),
     VersionCounter: ("version",),
     ChangeLog: ("_rows", "_base", "version"),

@@ -205,6 +205,9 @@ class LeaderElector:
         again, what begins right after a break has the best chance. But a server which refuses
         connections is not asked without a pause.
         """
+        for ended in [task for task in tries if task.done()]:
+            tries.discard(ended)
+            ended.result()  # what it was answered is no news any more
         at_once, begins = 1, collections.deque([-math.inf] * 2, 2)
         while (left := until - self._clock.boottime()) > 0:
             if (pause := begins[0] + ATTEMPT_INTERVAL_SECONDS - self._clock.boottime()) > 0:
