@@ -16,7 +16,7 @@ from tests.rig import AuditEvent, Rig
 from tests.rig.clients import Client
 from tests.rig.operators import Operator, until, wait_for
 
-RATE, SECONDS = 50, 24
+RATE, SECONDS = 50, 30
 ELECTION = {"leaseDuration": "4s", "renewDeadline": "3s", "retryPeriod": "500ms"}
 PROFILES = "/apis/moorage.dev/v1alpha1/schedulerprofiles"
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/moorage-system/leases/moorage"
