@@ -208,7 +208,8 @@ class Cache:
         """
         if node:
             self._observe(PodInfo(pod, node, requests, PodState.OBSERVED))
-        self._stop_waiting(pod.metadata.uid)
+        self.nominations.remove(pod.metadata.uid)
+        self.waiting.pop(pod.metadata.uid, None)
         self.journal.append(changes.PodUnreadable(pod, node, requests))
 
     def remove(self, uid: str) -> bool:
@@ -238,10 +239,6 @@ class Cache:
             self.journal.append(changes.PodPreempted(uid))
 
     # ---- inside ----------------------------------------------------------------------------------
-
-    def _stop_waiting(self, uid: str) -> None:
-        self.nominations.remove(uid)
-        self.waiting.pop(uid, None)
 
     def _remove(self, uid: str) -> bool:
         record = self._pod_infos.get(uid)

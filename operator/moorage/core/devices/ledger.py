@@ -200,10 +200,7 @@ class DeviceLedger:
     def assume(self, claim: ResourceClaim) -> None:
         """Take the claim to be allocated as its status says."""
         identity = _identity(claim)
-        before = self._assumed.get(identity)
-        ended = ((self._charge, device_uses_of(before), -1),) if before is not None else ()
-        all_or_none(1, *ended, (self._charge, device_uses_of(claim), 1))
-        self._assumed[identity] = claim
+        self._replace_assumption(identity, claim)
         self._written.pop(identity, None)
         self._journal.append(ClaimAssumed(claim))
 
@@ -215,7 +212,7 @@ class DeviceLedger:
         """
         identity, written = _identity(claim), version(claim.metadata)
         if identity in self._assumed:
-            self.assume(claim)
+            self._replace_assumption(identity, claim)
             self._written[identity] = written
             self._journal.append(ClaimConfirmed(claim))
 
@@ -270,6 +267,13 @@ class DeviceLedger:
             ):
                 over.append(_identity(new))
         return over
+
+    def _replace_assumption(self, identity: str, claim: ResourceClaim) -> None:
+        """The claim's devices count as its status says now, and no longer as before."""
+        before = self._assumed.get(identity)
+        ended = ((self._charge, device_uses_of(before), -1),) if before is not None else ()
+        all_or_none(1, *ended, (self._charge, device_uses_of(claim), 1))
+        self._assumed[identity] = claim
 
     def _charge(self, taken: Iterable[DeviceUse], number: int, sign: int = 1) -> None:
         """Count a claim's devices, or no longer."""
