@@ -16,6 +16,7 @@ from moorage.apps.demo.cluster_state import (
     ProfileRow,
     ReplicaRow,
 )
+from moorage.apps.printing.terminal import new_table
 
 MAX_NODES, MAX_DECISIONS = 12, 6
 FEWEST = 3
@@ -48,13 +49,6 @@ def render(state: ClusterState, now: datetime.datetime, height: int) -> Renderab
     return Group(*(each for part in parts for each in (part, Text())))
 
 
-def _table(*columns: str, numbers: Sequence[str] = ()) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim", expand=False)
-    for column in columns:
-        table.add_column(column, no_wrap=True, justify="right" if column in numbers else "left")
-    return table
-
-
 def _replicas(replicas: Sequence[ReplicaRow]) -> Text:
     line = Text("replicas  ", style="dim")
     for replica in replicas:
@@ -71,7 +65,7 @@ def _replicas(replicas: Sequence[ReplicaRow]) -> Text:
 
 def _profiles(state: ClusterState, problems: Sequence[str]) -> Group:
     numbers = ("GENERATION", "PODS", "WAITING", "REFUSED")
-    table = _table(
+    table = new_table(
         "PROFILE", "READY", "GENERATION", "REVISION", "PODS", "WAITING", "REFUSED", numbers=numbers
     )
     for profile in state.profiles:
@@ -94,7 +88,7 @@ def _waiting(profile: ProfileRow) -> Iterator[Text]:
 
 
 def _nodes(nodes: Sequence[NodeUse], most: int) -> Table:
-    table = _table("NODE", "ZONE", "CPU", "MEMORY", "PODS", numbers=("PODS",))
+    table = new_table("NODE", "ZONE", "CPU", "MEMORY", "PODS", numbers=("PODS",))
     shown, others = pick(nodes, most)
     for node in shown:
         name = Text(node.name).append(f" ({node.closed})" if node.closed else "", style="yellow")
@@ -134,7 +128,7 @@ def bar(share: float) -> Text:
 def _decisions(
     decisions: Sequence[DecisionRow], state: ClusterState, now: datetime.datetime
 ) -> Table:
-    table = _table("DECIDED", "POD", "NODE", "PROFILE", "REVISION")
+    table = new_table("DECIDED", "POD", "NODE", "PROFILE", "REVISION")
     for decision in decisions:
         node = Text(outcome(decision, state), style="" if decision.node else "yellow")
         table.add_row(

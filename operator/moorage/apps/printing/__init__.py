@@ -1,0 +1,1 @@
+"""How commands print: tables, colours, quantities, and documents for programs."""
