@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from moorage.api import yaml_documents
 from moorage.api.yaml_documents import DocumentError, dump, load_all
 
 PLAIN = st.recursive(
@@ -76,6 +77,14 @@ def test_what_has_no_one_meaning_is_refused(text: str, message: str) -> None:
         load_all(text)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_long_text_may_have_as_many_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A list of all pods is no bomb; aliases make no more of it than it has characters."""
+    monkeypatch.setattr(yaml_documents, "MAX_VALUES", 10)
+    assert load_all("\n".join(["- a"] * 100)) == [["a"] * 100]
+    with pytest.raises(DocumentError, match="more than 58 values"):
+        load_all("a: &a [x, x, x, x, x, x, x, x]\nb: [*a, *a, *a, *a, *a, *a]")
 
 
 @given(PLAIN)

@@ -17,7 +17,7 @@ class DocumentError(ValueError):
 
 
 MAX_VALUES = 100_000
-"""Of a document, its aliases written out."""
+"""Of a document, its aliases written out; one of a longer text may have as many as characters."""
 
 
 class _Loader(yaml.SafeLoader):
@@ -96,15 +96,15 @@ def _documents(text: str) -> Iterator[LoadedDocument]:
     loader = _Loader(text)
     while loader.check_data():  # type: ignore[no-untyped-call]
         document = loader.get_data()
-        _check_size(document)
+        _check_size(document, max(MAX_VALUES, len(text)))
         repeated, loader.repeated = tuple(map(_where, loader.repeated)), []
         if document is not None:
             yield LoadedDocument(document, repeated)
 
 
-def _check_size(document: Any) -> None:
+def _check_size(document: Any, most: int) -> None:
     """A small text can mean a huge document, or one without end, by aliases. Raises ValueError."""
-    left, waiting = MAX_VALUES, [document]
+    left, waiting = most, [document]
     while waiting:
         value = waiting.pop()
         waiting += (
@@ -116,7 +116,7 @@ def _check_size(document: Any) -> None:
         )
         left -= 1
         if left < len(waiting):
-            raise ValueError(f"it has more than {MAX_VALUES} values, its aliases written out")
+            raise ValueError(f"it has more than {most} values, its aliases written out")
 
 
 def _where(error: yaml.YAMLError) -> str:

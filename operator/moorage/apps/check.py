@@ -11,13 +11,13 @@ import dataclasses
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
-from moorage.api import bodies, yaml_documents
+from moorage.api import bodies
 from moorage.api.operator_config import OperatorConfiguration
 from moorage.api.resolution import Resolver
 from moorage.api.v1alpha1.common import API_VERSION, GROUP
 from moorage.api.yaml_documents import DocumentError
+from moorage.apps.documents import Document, documents_of, files_in
 from moorage.apps.run import plugin_packages
 from moorage.apps.run.watchdog import CallMarks
 from moorage.core.framework.registry import build_registry
@@ -26,36 +26,6 @@ from moorage.engine.binding.actors.intree import ACTORS
 
 PROFILE = "SchedulerProfile"
 CONFIG = "PluginConfig"
-SUFFIXES = (".yaml", ".yml", ".json")
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class CheckedDocument:
-    """One object of a file; ``number`` counts the file's documents from 1."""
-
-    file: Path
-    number: int
-    body: dict[str, Any]
-
-    @property
-    def kind(self) -> str:
-        """Its kind, "" for none."""
-        return str(self.body.get("kind") or "")
-
-    @property
-    def ours(self) -> bool:
-        """Whether it is of our API group, in whatever version."""
-        return str(self.body.get("apiVersion") or "").partition("/")[0] == GROUP
-
-    @property
-    def name(self) -> str:
-        """metadata.name, "" for none."""
-        metadata = self.body.get("metadata")
-        return str(metadata.get("name") or "") if isinstance(metadata, dict) else ""
-
-    def fault(self, text: object) -> str:
-        """A line about this document."""
-        return f"{self.file}: document {self.number} ({self.kind} {self.name}): {text}"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -76,7 +46,7 @@ def check(paths: Sequence[Path], config: OperatorConfiguration | None = None) ->
     if absent := [path for path in paths if not path.exists()]:
         return CheckReport(tuple(f"{path}: no such file" for path in absent), 2)
     found, faults = _read(paths)
-    ours = [document for document in found if document.ours]
+    ours = [document for document in found if _is_ours(document)]
     faults += _faults(ours, resolver)
     if not ours and not faults:
         text = f"there is no {PROFILE} and no {CONFIG} in {', '.join(map(str, paths))}"
@@ -87,36 +57,21 @@ def check(paths: Sequence[Path], config: OperatorConfiguration | None = None) ->
     return CheckReport((*faults, summary), 1 if faults else 0)
 
 
-def _read(paths: Iterable[Path]) -> tuple[list[CheckedDocument], list[str]]:
+def _read(paths: Iterable[Path]) -> tuple[list[Document], list[str]]:
     """All objects, and why files cannot be read."""
     faults: list[str] = []
-    found: list[CheckedDocument] = []
-    for file in _files(paths):
+    found: list[Document] = []
+    for file in files_in(paths):
         try:
-            found += _documents(file)
+            found += documents_of(file)
         except (DocumentError, OSError, UnicodeDecodeError) as error:
             faults.append(f"{file}: {error}")
     return found, faults
 
 
-def _files(paths: Iterable[Path]) -> Iterator[Path]:
-    for path in paths:
-        if path.is_dir():
-            yield from sorted(file for file in path.rglob("*") if file.suffix in SUFFIXES)
-        else:
-            yield path
-
-
-def _documents(file: Path) -> Iterator[CheckedDocument]:
-    """The objects in a file; those of a List one by one."""
-    for number, document in enumerate(
-        yaml_documents.load_all(file.read_text(encoding="utf-8")), start=1
-    ):
-        if not isinstance(document, dict):
-            raise DocumentError(f"document {number} is no object")
-        items = document.get("items") if document.get("kind") == "List" else None
-        for body in items if isinstance(items, list) else [document]:
-            yield CheckedDocument(file, number, body if isinstance(body, dict) else {})
+def _is_ours(document: Document) -> bool:
+    """Whether it is of our API group, in whatever version."""
+    return document.api_version.partition("/")[0] == GROUP
 
 
 def _resolver(config: OperatorConfiguration) -> Resolver:
@@ -131,7 +86,7 @@ def _resolver(config: OperatorConfiguration) -> Resolver:
     return Resolver(joined.registry, PRESETS, config)
 
 
-def _faults(ours: Sequence[CheckedDocument], resolver: Resolver) -> Iterator[str]:
+def _faults(ours: Sequence[Document], resolver: Resolver) -> Iterator[str]:
     """All that is wrong with our objects, in the files' order."""
     configs = {document.name: document.body for document in ours if document.kind == CONFIG}
     counted = Counter((document.kind, document.name) for document in ours)
@@ -150,7 +105,7 @@ def _faults(ours: Sequence[CheckedDocument], resolver: Resolver) -> Iterator[str
             yield from map(document.fault, _served_already(document, names))
 
 
-def _served_already(document: CheckedDocument, owners: dict[str, str]) -> Iterator[str]:
+def _served_already(document: Document, owners: dict[str, str]) -> Iterator[str]:
     """``owners``: which profile has which name for pods; adds this one."""
     owner = owners.setdefault(bodies.scheduler_name(document.body), document.name)
     if owner != document.name:
@@ -160,9 +115,9 @@ def _served_already(document: CheckedDocument, owners: dict[str, str]) -> Iterat
         )
 
 
-def _outside(document: CheckedDocument) -> str | None:
+def _outside(document: Document) -> str | None:
     """What is wrong before the spec is looked at."""
-    if document.body.get("apiVersion") != API_VERSION:
+    if document.api_version != API_VERSION:
         return f"apiVersion: {document.body.get('apiVersion')!r}: only {API_VERSION} is served"
     if document.kind not in (PROFILE, CONFIG):
         return f"kind: {document.kind!r}: {API_VERSION} has the kinds {PROFILE} and {CONFIG}"

@@ -41,11 +41,12 @@ def redacted(url: str) -> str:
 @dataclasses.dataclass(frozen=True, slots=True)
 class KubeSource:
     """Where the connection is described: a kubeconfig file, else the pod's service account;
-    ``master`` replaces the address.
+    ``master`` replaces the address. ``context`` is one of the file's; "" is its current one.
     """
 
     kubeconfig: str = ""
     master: str = ""
+    context: str = ""
 
     async def load(self) -> tuple[client.Configuration, Reload]:
         """The configuration, and what reads its credentials again. Raises KubeconfigError."""
@@ -76,7 +77,7 @@ class KubeSource:
     def _loader(self) -> Any:
         """kubernetes.aio's loader for the source; None when only an address is given."""
         if self.kubeconfig:
-            return _Kubeconfig.of(Path(self.kubeconfig))
+            return _Kubeconfig.of(Path(self.kubeconfig), self.context)
         if self.master:
             return None
         files = incluster_config.SERVICE_TOKEN_FILENAME, incluster_config.SERVICE_CERT_FILENAME
@@ -99,13 +100,16 @@ class _Kubeconfig(kube_config.KubeConfigLoader):
     """When the plugin's credential does; None: it is not known, or there is none yet."""
 
     @classmethod
-    def of(cls, file: Path) -> _Kubeconfig:
-        """The loader of a file. Raises KubeconfigError."""
+    def of(cls, file: Path, context: str = "") -> _Kubeconfig:
+        """The loader of a file, for its current context unless one is named. Raises
+        KubeconfigError.
+        """
         if not file.is_file():
             raise KubeconfigError(f"--kubeconfig {file}: no such file")
         try:
             (document,) = yaml_documents.load_all(file.read_text(encoding="utf-8"))
-            return cls(document, config_base_path=str(file.parent.absolute()))
+            base = str(file.parent.absolute())
+            return cls(document, active_context=context or None, config_base_path=base)
         except Exception as error:  # whatever the library meets in a file that a person wrote
             raise KubeconfigError(f"--kubeconfig {file}: not a kubeconfig file: {error}") from error
 

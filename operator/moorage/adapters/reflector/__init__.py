@@ -133,7 +133,7 @@ class Reflector(Generic[T]):
         while True:
             try:
                 if not self._version:
-                    await self._list()
+                    await self.list_all()
                 await self._watch()
             except EdgeError as error:
                 if await self._is_absent(error):
@@ -218,8 +218,10 @@ class Reflector(Generic[T]):
 
     # ---- listing ---------------------------------------------------------------------------------
 
-    async def _list(self) -> None:
-        """Give the sink everything, from one consistent list."""
+    async def list_all(self) -> None:
+        """Give the sink everything, from one consistent list. Raises EdgeError; ``run`` asks again
+        by itself.
+        """
         covered = self._waiters.current()
         self._list_requested = True
         pace = WorkSlice()

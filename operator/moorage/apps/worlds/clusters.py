@@ -1,0 +1,147 @@
+"""A world from the API server: every kind that plugins read, listed once, with get and list rights
+alone.
+
+What may not be listed, and what the API server does not have, is said and left out; without pods or
+nodes there is no world.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import datetime
+from collections.abc import Iterator
+from typing import Any, Final
+
+from moorage.adapters.kube_reads import HttpKubeReader
+from moorage.adapters.reflector import ListWatch, Reflector
+from moorage.adapters.system_clock import SystemClock
+from moorage.api import bodies
+from moorage.api.bodies import Body
+from moorage.api.resolution import Resolution, Resolver
+from moorage.apps.exit_status import NoAnswer
+from moorage.apps.worlds import profiles
+from moorage.apps.worlds.connections import ClusterChoice, Connection, connected
+from moorage.apps.worlds.observed import ObservedCluster
+from moorage.apps.worlds.profiles import ProfileSet
+from moorage.apps.worlds.world import World, empty_context
+from moorage.engine.intake.object_sink import ObjectSink
+from moorage.ports.errors import EdgeError, Forbidden, NotFound
+from moorage.ports.texts import MAX_NAME_CHARACTERS, shortened
+
+NEEDED: Final = ("pods", "nodes")
+"""Without these there is no world."""
+
+
+def from_cluster(choice: ClusterChoice, resolver: Resolver) -> World:
+    """The cluster as the API server has it now. Raises NoAnswer and WrongUse."""
+    return asyncio.run(look(choice, resolver))
+
+
+async def look(choice: ClusterChoice, resolver: Resolver) -> World:
+    """The same, where a loop runs already."""
+    observed = ObservedCluster(empty_context())
+    async with connected(choice) as connection:
+        unlisted = await list_all(connection, observed)
+        found = await who_decides(connection, observed, resolver)
+    return World(
+        observed.context,
+        found.revisions(),
+        f"the API server alone, {connection.name}",
+        datetime.datetime.now(datetime.UTC),
+        (*unlisted.warnings(), *found.warnings, *observed.set_aside()),
+    )
+
+
+# ---- objects -------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(slots=True)
+class Unlisted:
+    """The resources that could not be listed."""
+
+    forbidden: list[str] = dataclasses.field(default_factory=list)
+    absent: list[str] = dataclasses.field(default_factory=list)
+
+    def warnings(self) -> Iterator[str]:
+        """What is to be said of them."""
+        if self.forbidden:
+            yield f"no right to list {', '.join(self.forbidden)}: taken as if there were none"
+        if self.absent:
+            yield f"the API server does not have {', '.join(self.absent)}"
+
+
+async def list_all(connection: Connection, observed: ObservedCluster) -> Unlisted:
+    """Fill the context; what could not be had. Raises NoAnswer."""
+    unlisted = Unlisted()
+    listing = (_list(connection, what, sink, unlisted) for what, sink in observed.watched())
+    await asyncio.gather(*listing)
+    unlisted.forbidden.sort()
+    unlisted.absent.sort()
+    return unlisted
+
+
+async def _list(
+    connection: Connection, what: ListWatch[Any], sink: ObjectSink[Any], unlisted: Unlisted
+) -> None:
+    try:
+        await Reflector(connection.session, SystemClock(), what, sink).list_all()
+    except (Forbidden, NotFound) as error:
+        if what.resource in NEEDED:
+            text = f"{what.resource} cannot be listed at {connection.name}: {error.message}"
+            raise NoAnswer(text) from error
+        refused = unlisted.forbidden if isinstance(error, Forbidden) else unlisted.absent
+        refused.append(what.resource)
+    except EdgeError as error:
+        raise NoAnswer(f"{what.resource} could not be listed: {error}; try again") from error
+
+
+# ---- profiles ------------------------------------------------------------------------------------
+
+
+async def who_decides(
+    connection: Connection, observed: ObservedCluster, resolver: Resolver
+) -> ProfileSet:
+    """The profiles that decide in this cluster; without any it is preset Default, as
+    kube-scheduler has it.
+    """
+    found = ProfileSet()
+    bodies_by_name = {profiles.name_of(body): body for body in observed.profiles.bodies()}
+    configs = observed.configs.bodies()
+    for name, wanted in profiles.resolved(bodies_by_name.values(), configs, resolver).items():
+        deciding = await _deciding(connection, bodies_by_name[name], wanted, resolver)
+        if deciding is None:
+            text = f"profile {name} is left out: {profiles.refusal(wanted)}"
+            found.warnings.append(text)
+            continue
+        if deciding is not wanted:
+            text = f"profile {name}: its spec is refused, {deciding.id} goes on deciding"
+            found.warnings.append(text)
+        found.add(deciding)
+    if not found.by_scheduler:
+        found.add(profiles.default_profile(resolver))
+    return found
+
+
+async def _deciding(
+    connection: Connection, profile: Body, wanted: Resolution, resolver: Resolver
+) -> Resolution | None:
+    """What a profile's spec means; where it is refused, what the operator has stored of its last
+    good revision, None where that cannot be had.
+    """
+    if not wanted.errors:
+        return wanted
+    status = bodies.status(profile)
+    home, _, lease = str(status.get("claimedBy") or "").partition("/")
+    active = str(status.get("activeRevision") or "")
+    if not home or not active:
+        return None
+    name = profiles.name_of(profile)
+    stored_name = f"{shortened(name, MAX_NAME_CHARACTERS - len(active) - 1)}-{active}"
+    reads = HttpKubeReader(connection.session, SystemClock(), home, lease)
+    try:
+        stored = await reads.revision(stored_name)
+    except EdgeError:
+        return None  # the profile's own errors are told
+    found = None if stored is None else profiles.resolve_document(stored.data, resolver)
+    return None if found is None or found.errors else found

@@ -1,0 +1,93 @@
+"""Profiles: which revisions decide for which pods, as far as objects tell.
+
+The operator is asked for nothing: what it would make of the objects is made here by the same
+resolver. Where a spec is refused the last good revision decides, which the operator has stored.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from moorage.api.bodies import Body
+from moorage.api.operator_config import OperatorConfiguration
+from moorage.api.resolution import Resolution, Resolver
+from moorage.api.v1alpha1.common import API_VERSION
+from moorage.core.framework.registry import build_registry
+from moorage.core.framework.revisions import Revision
+from moorage.core.plugins.intree import INTREE, PRESETS
+
+DEFAULT_SCHEDULER: Final = "default-scheduler"
+PROFILE, CONFIG = "SchedulerProfile", "PluginConfig"
+_DEFAULT_PROFILE: Final[Body] = {
+    "apiVersion": API_VERSION,
+    "kind": PROFILE,
+    "metadata": {"name": DEFAULT_SCHEDULER},
+    "spec": {"preset": "Default"},
+}
+
+
+@dataclasses.dataclass(slots=True)
+class ProfileSet:
+    """Resolved profiles by schedulerName, and what is to be said of them."""
+
+    by_scheduler: dict[str, Resolution] = dataclasses.field(default_factory=dict)
+    warnings: list[str] = dataclasses.field(default_factory=list)
+
+    def revisions(self) -> dict[str, Revision]:
+        """What decides, by schedulerName."""
+        return {name: one.revision for name, one in self.by_scheduler.items()}
+
+    def add(self, resolution: Resolution) -> None:
+        """The first one of a schedulerName keeps it."""
+        self.by_scheduler.setdefault(resolution.scheduler_name, resolution)
+
+
+def in_tree_resolver() -> Resolver:
+    """Resolves profiles of plugins in the tree, with the operator's defaults."""
+    return Resolver(build_registry(INTREE), PRESETS, OperatorConfiguration())
+
+
+def default_profile(resolver: Resolver) -> Resolution:
+    """kube-scheduler's own profile: preset Default under its usual name."""
+    return resolver(_DEFAULT_PROFILE, {})
+
+
+def resolve_document(document: Mapping[str, Any], resolver: Resolver) -> Resolution | None:
+    """What a stored revision's document means here; None where it is not one."""
+    profile, configs = document.get("profile"), document.get("pluginConfigs")
+    if not isinstance(profile, Mapping) or not isinstance(configs, Mapping):
+        return None
+    if not all(isinstance(config, Mapping) for config in configs.values()):
+        return None
+    return resolver(profile, dict(configs), trusted=True)
+
+
+def resolved(
+    profiles: Iterable[Body], configs: Iterable[Body], resolver: Resolver
+) -> dict[str, Resolution]:
+    """What becomes of profiles with these PluginConfigs, by the profiles' names, the older ones
+    first, as they keep their schedulerName.
+    """
+    named = {name_of(body): body for body in configs}
+    return {name_of(body): resolver(body, named) for body in sorted(profiles, key=_age)}
+
+
+def name_of(body: Body) -> str:
+    """metadata.name, "" for none."""
+    return _text(body, "name")
+
+
+def refusal(resolution: Resolution) -> str:
+    """What is wrong with a profile, in one line."""
+    return "; ".join(map(str, resolution.errors))
+
+
+def _age(body: Body) -> tuple[str, str]:
+    return _text(body, "creationTimestamp"), name_of(body)
+
+
+def _text(body: Body, field: str) -> str:
+    metadata = body.get("metadata")
+    return str(metadata.get(field) or "") if isinstance(metadata, Mapping) else ""

@@ -1,0 +1,34 @@
+"""The world: what commands look at."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+from collections.abc import Mapping
+
+from moorage.core.columns.cache import Cache
+from moorage.core.columns.changes import NO_JOURNAL, Journal
+from moorage.core.columns.store import Store
+from moorage.core.cycle.context import CycleContext
+from moorage.core.framework.revisions import Revision
+from moorage.core.plugins.intree import INDEXES
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class World:
+    """A cluster at one moment; the context is the opener's own and may be changed."""
+
+    context: CycleContext
+    profiles: Mapping[str, Revision]
+    """The revisions that decide, by schedulerName."""
+    origin: str
+    """Where all this is from: continues a sentence after "from"."""
+    at: datetime.datetime
+    """The moment, in UTC."""
+    warnings: tuple[str, ...] = ()
+    """What could not be had or read, one sentence each."""
+
+
+def empty_context(seed: int = 0, journal: Journal = NO_JOURNAL) -> CycleContext:
+    """A context that knows of nothing yet; the journal takes what becomes of it."""
+    return CycleContext(Cache(Store(INDEXES, journal)), seed)

@@ -1,0 +1,151 @@
+"""Worlds from an API server: scripted ones that refuse, and the embedded cluster."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from moorage.apps.exit_status import NoAnswer, WrongUse
+from moorage.apps.worlds.clusters import from_cluster, look
+from moorage.apps.worlds.connections import ClusterChoice
+from moorage.apps.worlds.profiles import in_tree_resolver
+from moorage.apps.worlds.world import World
+from moorage.core.objects.meta import Namespace
+from tests.adapters.api_server import Answer, StubApiServer, answers, api_server, status
+
+PROFILES = "/apis/moorage.dev/v1alpha1/schedulerprofiles"
+STORED = "/apis/apps/v1/namespaces/home/controllerrevisions"
+NAMED = {"name": "n", "uid": "u-n"}
+NODES = {"metadata": {"resourceVersion": "1"}, "items": [{"metadata": NAMED}]}
+NONE = {"metadata": {"resourceVersion": "1"}, "items": []}
+
+
+def profile(spec: dict[str, Any], **status: Any) -> dict[str, Any]:
+    """A list of one profile."""
+    body = {"metadata": {"name": "batch", "uid": "u", "generation": 2}, "spec": spec}
+    return {**NONE, "items": [{**body, "status": status}]}
+
+
+def kubeconfig(folder: Path, url: str) -> ClusterChoice:
+    """A file with two contexts, of which the current one leads nowhere."""
+    clusters = {"there": url, "nowhere": "http://127.0.0.1:1"}
+    document = {
+        "current-context": "nowhere",
+        "clusters": [{"name": name, "cluster": {"server": at}} for name, at in clusters.items()],
+        "users": [],
+        "contexts": [{"name": name, "context": {"cluster": name}} for name in clusters],
+    }
+    (folder / "kubeconfig").write_text(json.dumps(document))
+    return ClusterChoice(str(folder / "kubeconfig"), "there")
+
+
+def seen(folder: Path, scripted: dict[str, Answer]) -> tuple[World, StubApiServer]:
+    """The world of an API server that has these answers beside one node, and no pods."""
+
+    async def scenario() -> tuple[World, StubApiServer]:
+        async with api_server() as server:
+            usual = {"/version": answers({}), "/api/v1/nodes": answers(NODES)}
+            for path, answer in {"/api/v1/pods": answers(NONE), **usual, **scripted}.items():
+                server.then("GET", path, answer)
+            return await look(kubeconfig(folder, server.url), in_tree_resolver()), server
+
+    return asyncio.run(scenario())
+
+
+def test_what_is_not_there_or_forbidden_is_said(tmp_path: Path) -> None:
+    """And the rest goes on, with kube-scheduler's own profile."""
+    made, server = seen(tmp_path, {"/api/v1/services": status(403, "Forbidden")})
+    forbidden, absent = made.warnings
+    assert forbidden == "no right to list services: taken as if there were none"
+    assert "schedulerprofiles" in absent and "resourceclaims" in absent
+    assert list(made.profiles) == ["default-scheduler"]
+    assert list(made.context.cache.nodes.row_of) == ["n"]
+    assert made.origin == f"the API server alone, {server.url} (context there)"
+
+
+def test_nothing_but_lists_is_asked_for(tmp_path: Path) -> None:
+    """No watch, no write; pods that have ended are left to the API server."""
+    _, server = seen(tmp_path, {})
+    assert {request.method for request in server.requests} == {"GET"}
+    assert not [request for request in server.requests if "watch" in request.query]
+    (query,) = server.queries("/api/v1/pods")
+    assert query["fieldSelector"] == "status.phase!=Succeeded,status.phase!=Failed"
+
+
+@pytest.mark.parametrize("resource", ["pods", "nodes"])
+def test_without_pods_or_nodes_there_is_no_world(tmp_path: Path, resource: str) -> None:
+    """An answer about nothing would look like one."""
+    with pytest.raises(NoAnswer, match=f"{resource} cannot be listed at http.*: not for you"):
+        seen(tmp_path, {f"/api/v1/{resource}": status(403, "Forbidden", "not for you")})
+
+
+def test_profiles_decide_as_the_operator_resolves_them(tmp_path: Path) -> None:
+    """Without Default, as kube-scheduler is not known to run."""
+    made, _ = seen(tmp_path, {PROFILES: answers(profile({"preset": "BinPack"}))})
+    assert list(made.profiles) == ["batch"]
+
+
+def test_where_a_spec_is_refused_the_last_good_revision_decides(tmp_path: Path) -> None:
+    """As the operator has stored it."""
+    bad = profile({"preset": "BinPak"}, activeRevision="abcd", claimedBy="home/moorage")
+    good = profile({"preset": "Spread"})["items"][0]
+    stored = {"metadata": {"name": "batch-abcd"}, "data": {"profile": good, "pluginConfigs": {}}}
+    made, server = seen(
+        tmp_path, {PROFILES: answers(bad), STORED: answers({**NONE, "items": [stored]})}
+    )
+    assert list(made.profiles) == ["batch"]
+    assert any("its spec is refused" in warning for warning in made.warnings)
+    (query,) = server.queries(STORED)
+    assert query["fieldSelector"] == "metadata.name=batch-abcd"
+
+
+@pytest.mark.parametrize("claimed", ["", "home/moorage"])
+def test_a_profile_without_a_good_revision_is_left_out(tmp_path: Path, claimed: str) -> None:
+    """And said, with its error."""
+    bad = profile({"preset": "BinPak"}, activeRevision="abcd", claimedBy=claimed)
+    made, _ = seen(tmp_path, {PROFILES: answers(bad), STORED: status(403, "Forbidden")})
+    assert list(made.profiles) == ["default-scheduler"]
+    assert any('did you mean "BinPack"' in warning for warning in made.warnings)
+
+
+def test_no_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One line says where it was looked, and what to try."""
+    choice = kubeconfig(tmp_path, "http://127.0.0.1:1")
+    with pytest.raises(NoAnswer, match=r"no answer from http://127.0.0.1:1 \(context there\) with"):
+        from_cluster(choice, in_tree_resolver())
+    with pytest.raises(NoAnswer, match="no such file"):
+        from_cluster(ClusterChoice("nowhere"), in_tree_resolver())
+    monkeypatch.setenv("KUBECONFIG", "one:two")
+    with pytest.raises(WrongUse, match="--kubeconfig"):
+        from_cluster(ClusterChoice(), in_tree_resolver())
+
+
+def test_an_unknown_user_is_told(tmp_path: Path) -> None:
+    """It is no matter of the network."""
+    with pytest.raises(NoAnswer, match="does not know us: who are you"):
+        seen(tmp_path, {"/version": status(401, "Unauthorized", "who are you")})
+
+
+def test_who_may_not_ask_for_the_version_may_still_list(tmp_path: Path) -> None:
+    """Rights to non-resources are often taken away."""
+    made, _ = seen(tmp_path, {"/version": status(403, "Forbidden")})
+    assert list(made.context.cache.nodes.row_of) == ["n"]
+
+
+def test_namespaces_and_waiting_pods_come_in(tmp_path: Path) -> None:
+    """Each where decisions look for it."""
+    pod = {"metadata": {"name": "p", "namespace": "d", "uid": "u-p"}, "spec": {}}
+    namespace = {"metadata": {"name": "d"}}
+    made, _ = seen(
+        tmp_path,
+        {
+            "/api/v1/pods": answers({**NONE, "items": [pod]}),
+            "/api/v1/namespaces": answers({**NONE, "items": [namespace]}),
+        },
+    )
+    assert list(made.context.cache.waiting) == ["u-p"]
+    assert list(made.context.cache.store.objects(Namespace)) == ["d"]
