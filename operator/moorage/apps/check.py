@@ -17,7 +17,7 @@ from moorage.api.operator_config import OperatorConfiguration
 from moorage.api.resolution import Resolver
 from moorage.api.v1alpha1.common import API_VERSION, GROUP
 from moorage.api.yaml_documents import DocumentError
-from moorage.apps.documents import Document, documents_of, files_in
+from moorage.apps.object_files import Document, documents_of, files_in
 from moorage.apps.run import plugin_packages
 from moorage.apps.run.watchdog import CallMarks
 from moorage.core.framework.registry import build_registry

@@ -1,4 +1,4 @@
-"""Documents: the objects in YAML and JSON files, those of Lists one by one."""
+"""The objects in YAML and JSON files, those of Lists one by one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Profiles: which revisions decide for which pods, as far as objects tell.
+"""Which revisions decide for which pods, as far as objects tell.
 
 The operator is asked for nothing: what it would make of the objects is made here by the same
 resolver. Where a spec is refused the last good revision decides, which the operator has stored.

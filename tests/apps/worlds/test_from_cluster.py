@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from moorage.apps.exit_status import NoAnswer, WrongUse
-from moorage.apps.worlds.clusters import from_cluster, look
-from moorage.apps.worlds.connections import ClusterChoice
-from moorage.apps.worlds.profiles import in_tree_resolver
+from moorage.apps.worlds.deciding import in_tree_resolver
+from moorage.apps.worlds.from_cluster import from_cluster, look
+from moorage.apps.worlds.reaching import ClusterChoice
 from moorage.apps.worlds.world import World
 from moorage.core.objects.meta import Namespace
 from tests.adapters.api_server import Answer, StubApiServer, answers, api_server, status

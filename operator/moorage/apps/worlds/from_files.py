@@ -18,11 +18,11 @@ import msgspec
 from moorage.api import yaml_documents
 from moorage.api.resolution import Resolver
 from moorage.api.yaml_documents import DocumentError
-from moorage.apps.documents import STDIN, Document, documents_of, files_in
 from moorage.apps.exit_status import NoAnswer, WrongUse
-from moorage.apps.worlds import manifests, profiles
+from moorage.apps.object_files import STDIN, Document, documents_of, files_in
+from moorage.apps.worlds import deciding, manifests
+from moorage.apps.worlds.deciding import ProfileSet
 from moorage.apps.worlds.observed import ObservedCluster
-from moorage.apps.worlds.profiles import ProfileSet
 from moorage.apps.worlds.world import World, empty_context
 from moorage.core.objects.meta import HasMetadata, key
 
@@ -125,10 +125,10 @@ def _who_decides(observed: ObservedCluster, resolver: Resolver) -> ProfileSet:
     """
     found = ProfileSet()
     given, configs = observed.profiles.bodies(), observed.configs.bodies()
-    for name, resolution in profiles.resolved(given, configs, resolver).items():
+    for name, resolution in deciding.resolved(given, configs, resolver).items():
         if resolution.errors:
-            raise WrongUse(f"SchedulerProfile {name}: {profiles.refusal(resolution)}")
+            raise WrongUse(f"SchedulerProfile {name}: {deciding.refusal(resolution)}")
         found.add(resolution)
     if not found.by_scheduler:
-        found.add(profiles.default_profile(resolver))
+        found.add(deciding.default_profile(resolver))
     return found

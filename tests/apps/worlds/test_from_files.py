@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from moorage.apps.exit_status import ExitStatus, NoAnswer, WrongUse
-from moorage.apps.worlds.files import from_files
-from moorage.apps.worlds.profiles import in_tree_resolver
+from moorage.apps.worlds.deciding import in_tree_resolver
+from moorage.apps.worlds.from_files import from_files
 from moorage.apps.worlds.world import World
 from moorage.core.cycle import cycle
 from moorage.core.cycle.context import ScheduleResult

@@ -20,10 +20,10 @@ from moorage.api import bodies
 from moorage.api.bodies import Body
 from moorage.api.resolution import Resolution, Resolver
 from moorage.apps.exit_status import NoAnswer
-from moorage.apps.worlds import profiles
-from moorage.apps.worlds.connections import ClusterChoice, Connection, connected
+from moorage.apps.worlds import deciding
+from moorage.apps.worlds.deciding import ProfileSet
 from moorage.apps.worlds.observed import ObservedCluster
-from moorage.apps.worlds.profiles import ProfileSet
+from moorage.apps.worlds.reaching import ClusterChoice, Connection, connected
 from moorage.apps.worlds.world import World, empty_context
 from moorage.engine.intake.object_sink import ObjectSink
 from moorage.ports.errors import EdgeError, Forbidden, NotFound
@@ -106,20 +106,20 @@ async def who_decides(
     kube-scheduler has it.
     """
     found = ProfileSet()
-    bodies_by_name = {profiles.name_of(body): body for body in observed.profiles.bodies()}
+    bodies_by_name = {deciding.name_of(body): body for body in observed.profiles.bodies()}
     configs = observed.configs.bodies()
-    for name, wanted in profiles.resolved(bodies_by_name.values(), configs, resolver).items():
-        deciding = await _deciding(connection, bodies_by_name[name], wanted, resolver)
-        if deciding is None:
-            text = f"profile {name} is left out: {profiles.refusal(wanted)}"
+    for name, wanted in deciding.resolved(bodies_by_name.values(), configs, resolver).items():
+        revision = await _deciding(connection, bodies_by_name[name], wanted, resolver)
+        if revision is None:
+            text = f"profile {name} is left out: {deciding.refusal(wanted)}"
             found.warnings.append(text)
             continue
-        if deciding is not wanted:
-            text = f"profile {name}: its spec is refused, {deciding.id} goes on deciding"
+        if revision is not wanted:
+            text = f"profile {name}: its spec is refused, {revision.id} goes on deciding"
             found.warnings.append(text)
-        found.add(deciding)
+        found.add(revision)
     if not found.by_scheduler:
-        found.add(profiles.default_profile(resolver))
+        found.add(deciding.default_profile(resolver))
     return found
 
 
@@ -136,12 +136,12 @@ async def _deciding(
     active = str(status.get("activeRevision") or "")
     if not home or not active:
         return None
-    name = profiles.name_of(profile)
+    name = deciding.name_of(profile)
     stored_name = f"{shortened(name, MAX_NAME_CHARACTERS - len(active) - 1)}-{active}"
     reads = HttpKubeReader(connection.session, SystemClock(), home, lease)
     try:
         stored = await reads.revision(stored_name)
     except EdgeError:
         return None  # the profile's own errors are told
-    found = None if stored is None else profiles.resolve_document(stored.data, resolver)
+    found = None if stored is None else deciding.resolve_document(stored.data, resolver)
     return None if found is None or found.errors else found

@@ -1,4 +1,4 @@
-"""Connections: which cluster a command looks at, and that it answers."""
+"""Which cluster a command looks at, and that it answers."""
 
 from __future__ import annotations
 
