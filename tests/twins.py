@@ -63,7 +63,7 @@ class Twin:
 def opened(context: CycleContext) -> CycleContext:
     """A context that knows what a key frame of this one says."""
     replay = Replay(CycleContext(Cache(Store(INDEXES)), context.seed))
-    for entry in key_frame(context.cache):
+    for entry in key_frame(context.cache, {}):
         replay.apply(entry)
     return replay.context
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from moorage.api.resolution import Resolution, Resolver
+from moorage.api.resolution import Resolver
+from moorage.api.resolved_profile import Resolution
 from moorage.core.framework.registry import build_registry
 from moorage.core.plugins.intree import INTREE, PRESETS
 

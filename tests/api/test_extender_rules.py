@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from moorage.api.operator_config import ExtenderPolicy, OperatorConfiguration
-from moorage.api.resolution import Resolution, Resolver
+from moorage.api.resolution import Resolver
+from moorage.api.resolved_profile import Resolution
 from moorage.core.framework.extenders import EXTENDER, Extender
 from moorage.core.framework.revisions import Revision
 from moorage.core.plugins.intree import PRESETS

@@ -32,7 +32,9 @@ DOORS: Final[dict[str, frozenset[str]]] = {
 }
 
 # An adapter stands for one library. Those that need two, and why.
-ADAPTER_LIBRARIES: Final = frozenset({"aiohttp", "cryptography", "kubernetes", "prometheus_client"})
+ADAPTER_LIBRARIES: Final = frozenset(
+    {"aiohttp", "cryptography", "kubernetes", "prometheus_client", "zstandard"}
+)
 TWO_LIBRARIES: Final[dict[str, str]] = {
     "adapters.kube_session": (
         "kubernetes.aio reads the configuration and the token, aiohttp carries the requests"

@@ -12,12 +12,14 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from moorage.api import bodies, extender_rules, plugin_args
 from moorage.api.bodies import Body
 from moorage.api.conditions import ConditionReason
 from moorage.api.decoding import DecodeError
 from moorage.api.operator_config import OperatorConfiguration
+from moorage.api.resolved_profile import Resolution, bodies_of, document_of
 from moorage.api.v1alpha1.plugin_config import PluginConfig
 from moorage.api.v1alpha1.scheduler_profile import (
     EnabledPlugin,
@@ -48,56 +50,6 @@ PLUGINS_TO_COME = frozenset({"GangScheduling"})
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Resolution:
-    """What became of a profile: a revision, or errors.
-
-    ``id`` is the desired revision's; ``profile`` and ``used`` are the objects that it is made of,
-    the PluginConfigs that it references as far as they exist.
-    """
-
-    scheduler_name: str
-    id: str
-    profile: Body
-    used: Mapping[str, Body]
-    errors: tuple[FieldError, ...] = ()
-    queue_config: ProfileQueueConfig = dataclasses.field(default_factory=ProfileQueueConfig)
-    """What the profile means to the queue."""
-    made: Revision | None = None
-
-    @property
-    def configs(self) -> dict[str, int]:
-        """The generations of the PluginConfigs that it is made of, by name."""
-        return {name: bodies.generation(body) for name, body in self.used.items()}
-
-    @property
-    def document(self) -> dict[str, Any]:
-        """The objects that it is made of, enough to resolve it again."""
-        return {
-            "profile": bodies.essence(self.profile),
-            "pluginConfigs": {name: bodies.essence(body) for name, body in self.used.items()},
-        }
-
-    @property
-    def revision(self) -> Revision:
-        """What can run. Raises ProfileErrors when there are errors."""
-        if self.made is None:
-            raise ProfileErrors(self.errors)
-        return self.made
-
-    @property
-    def initial_backoff(self) -> float:
-        """Seconds that a pod waits after it was refused for the first time."""
-        return self.queue_config.initial_backoff
-
-
-def unresolved(profile: Body, bug: BaseException) -> Resolution:
-    """What becomes of a profile that resolving failed on."""
-    text = f"cannot be looked into: {bug!r}; please report this"
-    fault = FieldError("spec", "{…}", text, ConditionReason.INVALID_SPEC)
-    return Resolution(bodies.scheduler_name(profile), "", profile, {}, (fault,))
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
 class Resolver:
     """Resolves profiles with these plugins, these presets and the operator's values for what
     profiles leave out.
@@ -108,6 +60,20 @@ class Resolver:
     config: OperatorConfiguration = dataclasses.field(default_factory=OperatorConfiguration)
     quarantined: dict[str, str] = dataclasses.field(default_factory=dict)
     """Plugins that must not be called, with the reason why."""
+    _made_of: WeakKeyDictionary[Revision, tuple[Body, Mapping[str, Body]]] = dataclasses.field(
+        default_factory=WeakKeyDictionary, init=False
+    )
+
+    def document(self, revision: Revision) -> dict[str, Any]:
+        """The objects that a revision of this resolver is made of, as its resolution has them.
+        Raises KeyError for another's.
+        """
+        return document_of(*self._made_of[revision])
+
+    def from_document(self, document: Mapping[str, Any]) -> Resolution | None:
+        """Resolve what a resolution's ``document`` was; None where it is no such thing."""
+        found = bodies_of(document)
+        return self(*found, trusted=True) if found is not None else None
 
     def __call__(
         self, profile: Body, configs: Mapping[str, Body], *, trusted: bool = False
@@ -125,7 +91,10 @@ class Resolver:
         except ProfileErrors as error:
             errors = (*error.errors, *self._others(error.errors, blank))
             return dataclasses.replace(blank, errors=errors)
-        return _Resolving(self, decoded, used, trusted).outcome(blank)
+        resolution = _Resolving(self, decoded, used, trusted).outcome(blank)
+        if resolution.made is not None:
+            self._made_of[resolution.made] = profile, used
+        return resolution
 
     def _others(self, unreadable: Sequence[FieldError], blank: Resolution) -> Iterator[FieldError]:
         """Which names and arguments are wrong beside fields that cannot be read, so that all is

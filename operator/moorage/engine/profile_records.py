@@ -14,7 +14,7 @@ from typing import Literal
 from moorage.api import bodies
 from moorage.api.bodies import Body
 from moorage.api.conditions import ConditionReason
-from moorage.api.resolution import Resolution
+from moorage.api.resolved_profile import Resolution
 from moorage.core.framework.revisions import FieldError, Revision
 from moorage.ports.event_recorder import Event, ObjectRef
 

@@ -135,7 +135,7 @@ def test_a_key_frame_nominates_nobody_that_is_not_nominated() -> None:
     cache.assume(named, "n1", pod_requests(named))
     cache.forget("uid-p")
     opened = Replay(CycleContext(Cache(Store(INDEXES))))
-    for entry in key_frame(cache):
+    for entry in key_frame(cache, {}):
         opened.apply(entry)
     assert opened.context.cache.waiting == cache.waiting
     assert not opened.context.cache.nominations.nominated_node("uid-p")

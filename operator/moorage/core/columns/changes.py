@@ -152,6 +152,22 @@ class VolumesReleased(Entry, frozen=True, tag=18):
     claims: tuple[str, ...]
 
 
+class Time(Entry, frozen=True, tag=28):
+    """What follows happened so many milliseconds after the begin of the block that this stands
+    in.
+    """
+
+    milliseconds: int
+
+
+class Gap(Entry, frozen=True, tag=29):
+    """So many entries are missing here: what is known of the state is nothing, until a key frame
+    has said it anew.
+    """
+
+    entries: int
+
+
 class Journal(Protocol):
     """Takes entries in the order in which they happened; a list is one."""
 

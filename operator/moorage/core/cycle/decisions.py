@@ -1,4 +1,5 @@
-"""Decisions as entries of the journal, beside what becomes of the state (``core.columns.changes``).
+"""Decisions as entries of the journal, and who decides, beside what becomes of the state
+(``core.columns.changes``).
 
 An entry is appended when its decision is made and before anything is done about it, so that whoever
 has the same state by then can make it again. What is done about it follows as changes.
@@ -59,3 +60,18 @@ class ExtenderCycleEnded(Entry, frozen=True, tag=23):
     """It is over, decided or not."""
 
     cycle: int
+
+
+class ProfileActivated(Entry, frozen=True):
+    """This revision decides from now on for pods with the schedulerName. ``revision``: None in a
+    replay where it cannot be made.
+    """
+
+    scheduler_name: str
+    revision: Revision | None
+
+
+class ProfileDeactivated(Entry, frozen=True, tag=31):
+    """None does."""
+
+    scheduler_name: str

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from moorage.core.columns import changes
 from moorage.core.columns.cache import Cache, PodInfo, PodState
 from moorage.core.columns.changes import Entry
+from moorage.core.cycle.decisions import ProfileActivated
 from moorage.core.devices.ledger import DeviceLedger
+from moorage.core.framework.revisions import Revision
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
 from moorage.core.plugins.volume_binding.offers import VolumeOffers
 
 
-def key_frame(cache: Cache) -> list[Entry]:
-    """All that decisions are made from, in an order in which it can be put into an empty cache. By
-    reference: a few steps for each object.
+def key_frame(cache: Cache, profiles: Mapping[str, Revision]) -> list[Entry]:
+    """All that decisions are made from, in an order in which it can be put into an empty cache;
+    ``profiles`` are the revisions that decide, by schedulerName. By reference: a few steps for each
+    object.
     """
     store, nominations = cache.store, cache.nominations
     return [
+        *(ProfileActivated(name, revision) for name, revision in profiles.items()),
         *map(changes.NodePut, _nodes(cache)),
         *(changes.ObjectPut(obj) for obj in store.all_objects()),
         *(entry for info in cache.pod_infos() for entry in _placed(info)),

@@ -12,7 +12,9 @@ from collections.abc import Callable, Generator
 from typing import Any, NamedTuple
 
 from moorage.core.columns import changes
-from moorage.core.columns.changes import Entry
+from moorage.core.columns.cache import Cache
+from moorage.core.columns.changes import Entry, Gap
+from moorage.core.columns.store import Store
 from moorage.core.cycle import cycle, gang_cycle
 from moorage.core.cycle.context import CycleContext, Decision
 from moorage.core.cycle.decisions import (
@@ -21,11 +23,14 @@ from moorage.core.cycle.decisions import (
     ExtenderAnswered,
     ExtenderCycleBegan,
     ExtenderCycleEnded,
+    ProfileActivated,
+    ProfileDeactivated,
 )
 from moorage.core.cycle.extender_cycle import extender_cycle
 from moorage.core.devices.ledger import DeviceLedger
 from moorage.core.framework.revisions import Revision
 from moorage.core.objects.pods import Pod
+from moorage.core.plugins.intree import INDEXES
 from moorage.core.plugins.volume_binding.offers import VolumeOffers
 from moorage.core.pods.requests import pod_requests
 from moorage.core.recording.recorded_decisions import (
@@ -55,6 +60,11 @@ class Replay:
 
     def __init__(self, context: CycleContext) -> None:
         self.context = context
+        """An empty one from each gap on."""
+        self.profiles: dict[str, Revision] = {}
+        """The revisions that decide, by schedulerName; those that cannot be made here are left
+        out.
+        """
         self.decisions = 0
         """How many were made again."""
         self.not_made_again = 0
@@ -81,8 +91,21 @@ class Replay:
             case ExtenderCycleEnded():
                 self._cycles.pop(entry.cycle, None)
             case _:
-                apply_change(entry, self.context)
+                self._apply_change(entry)
         return None
+
+    def _apply_change(self, entry: Entry) -> None:
+        match entry:
+            case ProfileActivated() if entry.revision is not None:
+                self.profiles[entry.scheduler_name] = entry.revision
+            case ProfileActivated() | ProfileDeactivated():
+                self.profiles.pop(entry.scheduler_name, None)
+            case Gap():
+                self.context = CycleContext(Cache(Store(INDEXES)), self.context.seed)
+                self.profiles.clear()
+                self._cycles.clear()
+            case _:
+                apply_change(entry, self.context)
 
     # ---- decisions -------------------------------------------------------------------------------
 

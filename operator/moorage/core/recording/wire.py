@@ -20,6 +20,8 @@ from moorage.core.cycle.decisions import (
     ExtenderAnswered,
     ExtenderCycleBegan,
     ExtenderCycleEnded,
+    ProfileActivated,
+    ProfileDeactivated,
 )
 from moorage.core.framework.extenders import (
     ExtenderAnswer,
@@ -89,6 +91,11 @@ class _Decided(Entry, frozen=True, tag=24):
     outcome: RecordedOutcome
 
 
+class _Activated(Entry, frozen=True, tag=30):
+    scheduler_name: str
+    revision: int
+
+
 _Wired: TypeAlias = (
     _Object
     | _ObjectRemoved
@@ -99,6 +106,8 @@ _Wired: TypeAlias = (
     | _Prioritized
     | _Victims
     | _Decided
+    | _Activated
+    | ProfileDeactivated
     | ExtenderCycleEnded
     | changes.NodePut
     | changes.NodeRemoved
@@ -116,6 +125,8 @@ _Wired: TypeAlias = (
     | changes.ClaimReleased
     | changes.VolumesAssumed
     | changes.VolumesReleased
+    | changes.Time
+    | changes.Gap
 )
 
 
@@ -126,6 +137,10 @@ class EntryEncoder:
         self._document = document
         self._encode = msgspec.json.Encoder().encode
         self._numbers: dict[Revision, int] = {}
+
+    def restart(self) -> None:
+        """What comes from now on is to be read without what was before."""
+        self._numbers.clear()
 
     def encode(self, entries: Iterable[Entry]) -> bytes:
         """These entries, with what they refer to and was not written yet."""
@@ -145,6 +160,9 @@ class EntryEncoder:
                 yield from self._announced(entry.revision)
                 number = self._numbers[entry.revision]
                 yield _CycleBegan(entry.cycle, entry.pod, number, entry.sampled_from)
+            case ProfileActivated() if entry.revision is not None:
+                yield from self._announced(entry.revision)
+                yield _Activated(entry.scheduler_name, self._numbers[entry.revision])
             case ExtenderAnswered():
                 yield _answered(entry)
             case changes.ObjectPut():
@@ -178,7 +196,9 @@ class EntryDecoder:
         self._decode = msgspec.json.Decoder(list[_Wired]).decode
 
     def decode(self, encoded: bytes) -> Iterator[Entry]:
-        """What ``EntryEncoder.encode`` was given. Raises msgspec.DecodeError."""
+        """What ``EntryEncoder.encode`` was given. Raises msgspec.DecodeError, and KeyError for an
+        object of a kind that is none of ours.
+        """
         for wired in self._decode(encoded):
             entry = self._entry(wired)
             if entry is not None:
@@ -204,6 +224,9 @@ class EntryDecoder:
                 if revision is None:
                     return None
                 return ExtenderCycleBegan(wired.cycle, wired.pod, revision, wired.sampled_from)
+            case _Activated():
+                revision = self._revisions.get(wired.revision)
+                return ProfileActivated(wired.scheduler_name, revision)
             case _Failed() | _Filtered() | _Prioritized() | _Victims():
                 return ExtenderAnswered(wired.cycle, _answer(wired), wired.sampled_from)
             case _Object():

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import logging
 
-from moorage.api.resolution import Resolution
+from moorage.api.resolved_profile import Resolution
 from moorage.core.framework.evaluation.evaluator import Evaluator
 from moorage.core.framework.revisions import Revision
 from moorage.core.queue.scheduling_queue import SchedulingQueue

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Any, Protocol
 
 from moorage.api import bodies
 from moorage.api.bodies import Body
-from moorage.api.resolution import Resolution
+from moorage.api.resolved_profile import Resolution
 from moorage.core.framework.revisions import FieldError
 
 
@@ -18,6 +18,9 @@ class ProfileResolver(Protocol):
         self, profile: Body, configs: dict[str, Body], *, trusted: bool = False
     ) -> Resolution:
         """Never raises for what the objects hold. ``trusted``: all of it was good before."""
+
+    def from_document(self, document: Mapping[str, Any]) -> Resolution | None:
+        """Resolve what a resolution's ``document`` was; None where it is no such thing."""
 
     def config_errors(self, body: Body) -> tuple[FieldError, ...]:
         """What is wrong with a PluginConfig by itself."""

@@ -10,12 +10,10 @@ from __future__ import annotations
 import dataclasses
 import json
 import logging
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from moorage.api import bodies
-from moorage.api.bodies import Body
-from moorage.api.resolution import Resolution
+from moorage.api.resolved_profile import Resolution
 from moorage.engine.profile_records import ProfileRecord
 from moorage.engine.profiles.resolving import ProfileResolver
 from moorage.ports.errors import Conflict, EdgeError
@@ -102,18 +100,11 @@ class StoredRevisions:
     async def _read(self, name: str, record: ProfileRecord) -> Resolution | None:
         """What a stored revision is made of, resolved; None where it is not as it was written."""
         stored = await self._reads.revision(name)
-        data: Mapping[str, Any] = stored.data if stored is not None else {}
-        profile, configs = data.get("profile"), data.get("pluginConfigs")
-        if (
-            isinstance(profile, Mapping)
-            and isinstance(configs, Mapping)
-            and all(isinstance(config, Mapping) for config in configs.values())
-        ):
-            kept: dict[str, Body] = {config: bodies.kept(body) for config, body in configs.items()}
-            return self._resolver(bodies.kept(profile), kept, trusted=True)
-        text = "stored revision %s is not as it was written, so it cannot be used"
-        log.error(text, name, extra={"profile": record.name})
-        return None
+        resolution = self._resolver.from_document(stored.data if stored is not None else {})
+        if resolution is None:
+            text = "stored revision %s is not as it was written, so it cannot be used"
+            log.error(text, name, extra={"profile": record.name})
+        return resolution
 
     async def _create(self, stored: StoredRevision) -> None:
         """Store it, unless it is there as it is to be, as when an answer was lost; another one of

@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 
 from moorage.api import bodies
 from moorage.api.bodies import Body
-from moorage.api.resolution import Resolution, unresolved
+from moorage.api.resolved_profile import Resolution, unresolved
 from moorage.core.framework.revisions import FieldError
 from moorage.engine.live_revisions import LiveRevisions
 from moorage.engine.profile_records import ProfileRecord, ProfileRecords, name_conflicts

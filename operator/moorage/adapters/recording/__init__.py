@@ -1,0 +1,21 @@
+"""Recording: a journal on disk, written by a thread of its own and read from any moment on.
+
+``blocks`` says how a file looks (docs/adr/0014-recording-and-replay.md).
+"""
+
+from moorage.adapters.recording.blocks import TornRecording, UnreadableRecording
+from moorage.adapters.recording.files import RecordingFiles, SingleFile
+from moorage.adapters.recording.header import RecordingHeader
+from moorage.adapters.recording.reading import Recording, read_recording
+from moorage.adapters.recording.recorder import Recorder
+
+__all__ = [
+    "Recorder",
+    "Recording",
+    "RecordingFiles",
+    "RecordingHeader",
+    "SingleFile",
+    "TornRecording",
+    "UnreadableRecording",
+    "read_recording",
+]

@@ -1,0 +1,143 @@
+"""Recordings on disk: blocks of entries, compressed, that can be read up to where a file ends.
+
+    file  = "moorage recording", format, newline, block*
+    block = head, body
+    head  = kind, bytes of the body, entries, milliseconds, CRC-32 of the body, CRC-32 of all these
+    body  = lines of JSON, a piece of one zstandard stream for each key frame and what follows it
+
+The first block is the header, then comes a key frame. Blocks are flushed, so that whatever is on
+disk can be read, and heads have a sum of their own, so that a reader that looks for a moment goes
+from head to head.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+import zlib
+from collections.abc import Iterable, Iterator
+from typing import BinaryIO, Final, NamedTuple
+
+import zstandard
+
+FORMAT: Final = 1
+"""Grows with what a reader of the one before could not read."""
+FIRST_LINE: Final = b"moorage recording %d\n" % FORMAT
+HEADER, KEY_FRAME, CHANGES = range(3)
+_LEVEL: Final = 3
+_FACTS: Final = struct.Struct("<BIIQI")
+_SUM: Final = struct.Struct("<I")
+_HEAD_BYTES: Final = _FACTS.size + _SUM.size
+
+
+class UnreadableRecording(ValueError):
+    """A file is no recording, or one that this version cannot read; says why and what to do."""
+
+
+class TornRecording(ValueError):
+    """A file cannot be read further; where, and why."""
+
+    def __init__(self, offset: int, why: str) -> None:
+        super().__init__(f"byte {offset}: {why}")
+        self.offset = offset
+        self.why = why
+
+
+class BlockHead(NamedTuple):
+    """What stands before a block. ``milliseconds`` since 1970, when it was begun."""
+
+    kind: int
+    entries: int
+    milliseconds: int
+    length: int
+    checksum: int
+    offset: int
+    """Where the body begins."""
+
+
+class BlockWriter:
+    """Writes blocks to a binary file. Not for several threads at a time; raises OSError."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._stream = _new_stream()
+        self.size = 0
+        """Bytes."""
+
+    def compress(self, kind: int, pieces: Iterable[bytes]) -> bytes:
+        """The body of the next block; a key frame begins a new stream. The interpreter is let go
+        after each piece.
+        """
+        if kind != CHANGES:
+            self._stream = _new_stream()
+        body = b"".join(map(self._stream.compress, pieces))
+        return body + self._stream.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK)
+
+    def write(self, kind: int, entries: int, milliseconds: int, body: bytes) -> None:
+        """Append a block whose body is the last one that ``compress`` gave."""
+        facts = _FACTS.pack(kind, len(body), entries, milliseconds, zlib.crc32(body))
+        block = facts + _SUM.pack(zlib.crc32(facts)) + body
+        written = block if self.size else FIRST_LINE + block
+        self._file.write(written)
+        self._file.flush()
+        self.size += len(written)
+
+    def close(self) -> None:
+        """Nothing more is written."""
+        self._file.close()
+
+
+def _new_stream() -> zstandard.ZstdCompressionObj:
+    return zstandard.ZstdCompressor(_LEVEL).compressobj()
+
+
+def read_heads(file: BinaryIO) -> tuple[list[BlockHead], TornRecording | None]:
+    """Where the blocks of a file are, and why there are no more of them; None at its end. Raises
+    UnreadableRecording.
+    """
+    _check_format(file.readline(64))
+    size = file.seek(0, 2)
+    offset, heads = len(FIRST_LINE), list[BlockHead]()
+    while offset < size:
+        file.seek(offset)
+        whole = file.read(_HEAD_BYTES)
+        if len(whole) < _HEAD_BYTES:
+            return heads, TornRecording(offset, "the file ends within a block's head")
+        facts, checksum = whole[: _FACTS.size], _SUM.unpack_from(whole, _FACTS.size)[0]
+        if zlib.crc32(facts) != checksum:
+            return heads, TornRecording(offset, "the sum of a block's head is wrong")
+        kind, length, entries, milliseconds, body_sum = _FACTS.unpack(facts)
+        body = offset + _HEAD_BYTES
+        if body + length > size:
+            return heads, TornRecording(offset, "the file ends within a block")
+        heads.append(BlockHead(kind, entries, milliseconds, length, body_sum, body))
+        offset = body + length
+    return heads, None
+
+
+def read_contents(file: BinaryIO, heads: Iterable[BlockHead]) -> Iterator[tuple[BlockHead, bytes]]:
+    """What is in these blocks, of which the first is no CHANGES. Raises TornRecording."""
+    stream = zstandard.ZstdDecompressor().decompressobj()
+    for head in heads:
+        if head.kind != CHANGES:
+            stream = zstandard.ZstdDecompressor().decompressobj()
+        file.seek(head.offset)
+        body = file.read(head.length)
+        if zlib.crc32(body) != head.checksum:
+            raise TornRecording(head.offset, "a block's sum is wrong")
+        try:
+            yield head, stream.decompress(body)
+        except zstandard.ZstdError as error:
+            raise TornRecording(head.offset, f"a block cannot be decompressed: {error}") from error
+
+
+def _check_format(line: bytes) -> None:
+    found = re.fullmatch(rb"moorage recording ([0-9]{1,9})\n", line)
+    if found is None:
+        raise UnreadableRecording("this is no recording of moorage, or its first bytes are damaged")
+    if (version := int(found[1])) != FORMAT:
+        newer = "a newer moorage" if version > FORMAT else "an older moorage"
+        raise UnreadableRecording(
+            f"this recording has format {version}, and this moorage reads format {FORMAT}: open it "
+            f"with {newer}"
+        )

@@ -1,0 +1,45 @@
+"""The state's recorder: a journal that is kept, with whole states in it at which one may begin to
+read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from moorage.core.columns.changes import Entry, Journal
+
+
+class StateRecorder(Journal, Protocol):
+    """Keeps what is appended, from the first key frame on, and says what it could not keep. For one
+    thread.
+    """
+
+    @property
+    def written(self) -> int:
+        """Bytes that were written."""
+
+    @property
+    def entries(self) -> int:
+        """Entries that were written, those of key frames included."""
+
+    @property
+    def lost(self) -> int:
+        """Entries since the first key frame that had no room in the queue or on the disk."""
+
+    @property
+    def failure(self) -> BaseException | None:
+        """Why nothing is written now; None while all is well, and while the writer is too slow."""
+
+    @property
+    def key_frame_due(self) -> bool:
+        """Whether what comes now cannot be read without a key frame, and none is on its way."""
+
+    def put_key_frame(self, entries: Sequence[Entry]) -> None:
+        """The whole state: what comes from now on can be read from here."""
+
+    def flush(self) -> None:
+        """Hand over what was appended: once a second, or more often."""
+
+    def close(self, seconds: float) -> bool:
+        """Write what is there, at most so long; whether all of it is written."""
