@@ -12,7 +12,8 @@ from typing import Any, Final
 
 from moorage.api.bodies import Body
 from moorage.api.operator_config import OperatorConfiguration
-from moorage.api.resolution import Resolution, Resolver
+from moorage.api.resolution import Resolver
+from moorage.api.resolved_profile import Resolution
 from moorage.api.v1alpha1.common import API_VERSION
 from moorage.core.framework.registry import build_registry
 from moorage.core.framework.revisions import Revision

@@ -18,7 +18,8 @@ from moorage.adapters.reflector import ListWatch, Reflector
 from moorage.adapters.system_clock import SystemClock
 from moorage.api import bodies
 from moorage.api.bodies import Body
-from moorage.api.resolution import Resolution, Resolver
+from moorage.api.resolution import Resolver
+from moorage.api.resolved_profile import Resolution
 from moorage.apps.exit_status import NoAnswer
 from moorage.apps.worlds import deciding
 from moorage.apps.worlds.deciding import ProfileSet
