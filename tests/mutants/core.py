@@ -715,4 +715,51 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         new="pass",
         tests=("tests/engine/scheduling/test_gangs_side_by_side.py",),
     ),
+    Mutant(
+        name="trials: bets win sooner than they may",
+        file="core/trials/evidence.py",
+        old="return _log_capital(against, margin) >= -math.log(FALSE_ALARMS)",
+        new="return _log_capital(against, margin) >= -math.log(FALSE_ALARMS) / 2",
+        tests=(f"{_TESTS}/trials/test_evidence.py::test_false_alarms_reckoned",),
+    ),
+    Mutant(
+        name="trials: margins are not allowed for",
+        file="core/trials/evidence.py",
+        old="_log(1 + stake * (x - margin))",
+        new="_log(1 + stake * x)",
+        tests=(f"{_TESTS}/trials/test_evidence.py::test_a_margin_allows_that_much",),
+    ),
+    Mutant(
+        name="trials: improvements do not speak against the last look",
+        file="core/trials/evidence.py",
+        old="counts.regressions >= LAST_LOOK_REGRESSIONS and counts.improvements == 0",
+        new="counts.regressions >= LAST_LOOK_REGRESSIONS",
+        tests=(f"{_TESTS}/trials/test_evidence.py::test_false_alarms_where_both_refuse_at_random",),
+    ),
+    Mutant(
+        name="trials: as many regressions as are allowed are too many",
+        file="core/trials/plans.py",
+        old="counts.regressions > most",
+        new="counts.regressions >= most",
+        tests=(
+            (
+                f"{_TESTS}/trials/test_evidence.py"
+                "::test_a_count_finds_it_where_hardly_any_pod_is_refused"
+            ),
+        ),
+    ),
+    Mutant(
+        name="trials: a regression is an improvement",
+        file="core/trials/pairs.py",
+        old="PairOutcome.REGRESSION if placed[0] else PairOutcome.IMPROVEMENT",
+        new="PairOutcome.REGRESSION if placed[1] else PairOutcome.IMPROVEMENT",
+        tests=(f"{_TESTS}/trials/test_pairs.py::test_what_a_pair_comes_to",),
+    ),
+    Mutant(
+        name="trials: an unbound decision makes room",
+        file="core/trials/unbound.py",
+        old="points={**revision.points, ExtensionPoint.POST_FILTER: ()}",
+        new="points=revision.points",
+        tests=(f"{_TESTS}/trials/test_pairs.py::test_unbound_revisions_make_no_room",),
+    ),
 )
