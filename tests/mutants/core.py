@@ -762,4 +762,44 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         new="points=revision.points",
         tests=(f"{_TESTS}/trials/test_pairs.py::test_unbound_revisions_make_no_room",),
     ),
+    Mutant(
+        name="explaining: the greatest request is one too great",
+        file="core/explaining/pod_changes.py",
+        old="while high - low > 1:",
+        new="while high - low > 2:",
+        tests=(f"{_TESTS}/explaining/test_true.py",),
+    ),
+    Mutant(
+        name="explaining: parts of a change are not tried",
+        file="core/explaining/pod_changes.py",
+        old="return not any(map(fits, itertools.chain.from_iterable(parts)))",
+        new="return True",
+        tests=(f"{_TESTS}/explaining/test_explanations.py::test_parts_of_changes_are_not_found",),
+    ),
+    Mutant(
+        name="explaining: a pod moves to where the other one goes",
+        file="core/explaining/cluster_changes.py",
+        old="with what_if.with_pod(pod, placed.node):",
+        new="if True:",
+        tests=(
+            (
+                f"{_TESTS}/explaining/test_explanations.py"
+                "::test_pods_that_belong_to_their_node_do_not_move"
+            ),
+        ),
+    ),
+    Mutant(
+        name="explaining: nodes that were added stay",
+        file="core/explaining/what_if.py",
+        old="undo.callback(cache.remove_node, node.metadata.name)",
+        new="pass",
+        tests=(f"{_TESTS}/explaining/test_true.py",),
+    ),
+    Mutant(
+        name="explaining: reasons of nominated pods are left out",
+        file="core/framework/evaluation/rejections.py",
+        old="rejected_by[rows] = PASSES\n        yield",
+        new="rejected_by[rows] = PASSES\n        continue\n        yield",
+        tests=(f"{_TESTS}/explaining/test_explanations.py::test_room_that_is_kept",),
+    ),
 )

@@ -44,7 +44,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from typing import (
     Any,
     ClassVar,
@@ -229,6 +229,25 @@ class FallibleFilterPlugin(FilterPlugin, Protocol):
     """A filter plugin that may be unable to judge a node, with codes below 0."""
 
     may_fail: ClassVar[bool]
+
+
+class Shortfall(NamedTuple):
+    """How much of a resource is asked for, and by row how much more that is than a node has left (0
+    or less: nothing is lacking), in the node table's unit.
+    """
+
+    asked: int
+    lacking: npt.NDArray[np.int64]
+
+
+@runtime_checkable
+class MeasuringFilterPlugin(FilterPlugin, Protocol):
+    """A filter plugin that can say by how much a node falls short, for whoever explains."""
+
+    def shortfalls(
+        self, state: Any, snapshot: Snapshot, rows: npt.NDArray[np.intp], /
+    ) -> Mapping[str, Shortfall]:
+        """By resource. ``filter`` rejects just the rows where something is lacking."""
 
 
 @runtime_checkable

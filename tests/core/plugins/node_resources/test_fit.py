@@ -111,6 +111,20 @@ def test_refusals_agree_with_the_naive_ones(
         assert plugin.filter(state, snapshot, one_row(row)).tolist() == [codes[row]]
 
 
+@given(clusters(), st.lists(st.sampled_from(NAMES), max_size=2))
+def test_shortfalls_are_what_is_refused_for(cluster: Cluster, ignored: list[str]) -> None:
+    """Something is lacking just where a reason names it."""
+    plugin, snapshot = NodeResourcesFit(NodeResourcesFitArgs(tuple(ignored))), cluster.snapshot()
+    state = plugin.pre_filter(cluster.pod, snapshot).state
+    rows = np.arange(snapshot.nodes.rows)
+    codes = plugin.filter(state, snapshot, rows)
+    lacking = plugin.shortfalls(state, snapshot, rows)
+    for row in rows.tolist():
+        reasons = plugin.explain(state, int(codes[row]))
+        named = {detail or "pods" for _, detail in reasons}
+        assert named == {name for name, one in lacking.items() if one.lacking[row] > 0}
+
+
 def why(
     pod: Pod, node: Node, *placed: Pod, args: NodeResourcesFitArgs | None = None
 ) -> list[tuple[Any, str]]:

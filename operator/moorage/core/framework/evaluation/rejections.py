@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,17 +15,25 @@ from moorage.core.framework.evaluation.evaluation import OUT_OF_SCOPE, PASSES, E
 from moorage.core.framework.status import Code, Status, Why, is_unresolvable, rejected_for, texts
 
 
+class RejectedRows(NamedTuple):
+    """Rows of which one filter plugin said the same."""
+
+    plugin: str
+    why: Why
+    rows: npt.NDArray[np.intp]
+
+
 def reason_counts(evaluation: Evaluation, snapshot: Snapshot) -> Iterator[tuple[str, int]]:
     """(reason text, number of nodes that gave it) over all rejected nodes, for the
     diagnosis.
     """
     counts: dict[str, int] = {}
-    for why, rows in _rejections(evaluation):
+    for _, why, rows in rejected_rows(evaluation):
         for text in texts(why):
             counts[text] = counts.get(text, 0) + rows.size
     outside = len(snapshot.nodes) - int(np.count_nonzero(evaluation.rejected_by != OUT_OF_SCOPE))
     if outside:
-        counts[_narrowed_message(evaluation.pre_filter.narrowed_by)] = outside
+        counts[narrowed_message(evaluation.pre_filter.narrowed_by)] = outside
     yield from counts.items()
 
 
@@ -35,7 +44,7 @@ def node_codes(evaluation: Evaluation, snapshot: Snapshot) -> npt.NDArray[np.int
     if evaluation.pre_filter.status.code is not Code.SUCCESS:
         return np.full(snapshot.nodes.live.size, 2)
     refusals = np.where(evaluation.rejected_by == OUT_OF_SCOPE, 2, 0)
-    for why, rows in _rejections(evaluation):
+    for _, why, rows in rejected_rows(evaluation):
         refusals[rows] = 2 if is_unresolvable(why) else 1
     return refusals
 
@@ -75,7 +84,7 @@ def rejection(evaluation: Evaluation, row: int) -> tuple[str, Status] | None:
     if i == OUT_OF_SCOPE:
         return "", Status(
             Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
-            (_narrowed_message(evaluation.pre_filter.narrowed_by),),
+            (narrowed_message(evaluation.pre_filter.narrowed_by),),
         )
     name = list(evaluation.filters)[i]
     column = evaluation.filters[name]
@@ -83,20 +92,24 @@ def rejection(evaluation: Evaluation, row: int) -> tuple[str, Status] | None:
     return name, rejected_for(crowded.why if crowded else column.explain(int(column.values[row])))
 
 
-def _rejections(evaluation: Evaluation) -> Iterator[tuple[Why, npt.NDArray[np.intp]]]:
-    """Each distinct answer of each refusing plugin with the rows that got it."""
+def rejected_rows(evaluation: Evaluation) -> Iterator[RejectedRows]:
+    """Each distinct answer of each refusing plugin with the rows that got it; rows out of scope are
+    missing.
+    """
     rejected_by = evaluation.rejected_by.copy()
     for refusal, among in evaluation.nominated_rejections.alike():
         rows = np.fromiter(among, np.intp, len(among))
         rejected_by[rows] = PASSES
-        yield refusal.why, rows
+        yield RejectedRows(refusal.plugin.name, refusal.why, rows)
     columns = list(evaluation.filters.values())
     for i in np.unique(rejected_by[rejected_by >= 0]).tolist():
         rows = (rejected_by == i).nonzero()[0]
         codes, which = np.unique(columns[i].values[rows], return_inverse=True)
         for j, code in enumerate(codes.tolist()):
-            yield columns[i].explain(code), rows[which == j]
+            name = columns[i].plugin.name
+            yield RejectedRows(name, columns[i].explain(code), rows[which == j])
 
 
-def _narrowed_message(plugins: tuple[str, ...]) -> str:
+def narrowed_message(plugins: tuple[str, ...]) -> str:
+    """What is said of the nodes that these plugins left out."""
     return f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(plugins))}]"

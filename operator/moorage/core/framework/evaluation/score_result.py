@@ -45,3 +45,8 @@ class ScoreResult:
         return NodeScores(
             raw, raw if self._normalizing is None else self._normalizing.normalize_score(state, raw)
         )
+
+    def weighted(self, rows: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:
+        """Its part of the totals of these feasible rows, after ``Evaluation.refresh_scores``."""
+        scores = self.result.values if self.normalized is None else self.normalized
+        return scores[rows] * self.weight

@@ -25,7 +25,13 @@ from moorage.core.framework.cluster_events import (
     EventResource,
     shared_hint,
 )
-from moorage.core.framework.interfaces import MAX_NODE_SCORE, Codes, PreFilterResult, Scores
+from moorage.core.framework.interfaces import (
+    MAX_NODE_SCORE,
+    Codes,
+    PreFilterResult,
+    Scores,
+    Shortfall,
+)
 from moorage.core.framework.status import SUCCESS, Code, Reason, error_status
 from moorage.core.objects.meta import HasMetadata
 from moorage.core.objects.nodes import Node
@@ -194,6 +200,21 @@ class NodeResourcesFit:
             codes |= lacks * lacking
             codes |= is_small * too_small
         return codes
+
+    def shortfalls(
+        self, state: tuple[RequestedResource, ...], snapshot: Snapshot, rows: npt.NDArray[np.intp]
+    ) -> dict[str, Shortfall]:
+        """What ``filter`` looks at, as amounts."""
+        nodes = snapshot.nodes
+        left = nodes.allocatable[PODS][rows] - nodes.requested[PODS][rows]
+        found = {"pods": Shortfall(1, ONE - left)}
+        for resource, amount, _, _, delegated in state:
+            nothing = np.zeros(rows.size, np.int64)
+            allocatable, requested = nodes.amounts(resource, rows) or (nothing, nothing)
+            lacking = amount - (allocatable - requested)
+            elsewhere = delegated & (allocatable == ZERO)
+            found[resource] = Shortfall(int(amount), np.where(elsewhere, ZERO, lacking))
+        return found
 
     def explain(
         self, state: tuple[RequestedResource, ...], code: int

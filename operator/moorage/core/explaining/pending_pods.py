@@ -1,0 +1,141 @@
+"""A pod that has no node: who refuses it where, what would change that, and what wakes it."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any, NamedTuple
+
+from kubefacts.quantities import QuantityError
+from moorage.core.cycle.context import CycleContext, Diagnosis, ScheduleResult
+from moorage.core.cycle.cycle import run_filters
+from moorage.core.cycle.post_filter import fit_error, run_post_filters
+from moorage.core.explaining.refusals import NEAREST_NODES, RefusalGroup, refusal_groups
+from moorage.core.explaining.suggestions import Suggestion, suggestions
+from moorage.core.explaining.what_if import WhatIf
+from moorage.core.framework.cluster_events import ActionType, EventResource
+from moorage.core.framework.evaluation.evaluation import Evaluation
+from moorage.core.framework.interfaces import ExtensionPoint
+from moorage.core.framework.revisions import Revision
+from moorage.core.framework.status import Code
+from moorage.core.objects.pods import Pod
+from moorage.core.pods.requests import FIT, pod_amounts
+
+
+class Preemption(NamedTuple):
+    """Whether the post-filters would make room, and whom that would hit; nobody is told to go.
+
+    ``node`` is "" where it does not help; ``message`` says why.
+    """
+
+    node: str = ""
+    victims: tuple[Pod, ...] = ()
+    by_eviction: bool = False
+    message: str = ""
+
+
+class WakingEvent(NamedTuple):
+    """Changes in the cluster for which a plugin that refused the pod has it tried again."""
+
+    plugin: str
+    resource: EventResource | str
+    actions: ActionType
+
+
+class Gate(NamedTuple):
+    """A plugin that keeps the pod out of the queue, and why."""
+
+    plugin: str
+    message: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class PendingExplanation:
+    """Why a pod is pending. Of a pod that is gated, or at which a plugin fails, no node is said
+    anything.
+
+    ``placement``: where it would go if it were tried now; then nothing refuses it. ``asked``: what
+    it asks for, in the node table's units. ``error``: the fault that ends each attempt.
+    """
+
+    pod: Pod
+    revision: Revision
+    asked: dict[str, int]
+    nodes: int
+    placement: ScheduleResult | None = None
+    gate: Gate | None = None
+    error: str = ""
+    refusals: tuple[RefusalGroup, ...] = ()
+    suggestions: tuple[Suggestion, ...] = ()
+    preemption: Preemption | None = None
+    wakes_on: tuple[WakingEvent, ...] = ()
+
+
+def explain_pending(
+    context: CycleContext, pod: Pod, revision: Revision, nearest: int = NEAREST_NODES
+) -> PendingExplanation:
+    """Why this pod has no node, and what would help. Extenders are not asked.
+
+    ``nearest``: how many nodes of each group of refusals are named.
+    """
+    explained = functools.partial(
+        PendingExplanation,
+        pod=pod,
+        revision=revision,
+        asked=_asked(pod),
+        nodes=len(context.snapshot.nodes),
+    )
+    if (gate := _gate(pod, revision, context)) is not None:
+        return explained(gate=gate)
+    evaluation = run_filters(pod, revision, context)
+    if isinstance(evaluation, Diagnosis):
+        return explained(error=evaluation.message)
+    if evaluation.fits:
+        outcome = WhatIf(context, revision).outcome(pod)
+        if isinstance(outcome, ScheduleResult):
+            return explained(placement=outcome)
+        return explained(error=outcome.message)
+    return explained(**_refused(evaluation, pod, revision, context, nearest))
+
+
+def _refused(
+    evaluation: Evaluation, pod: Pod, revision: Revision, context: CycleContext, nearest: int
+) -> dict[str, Any]:
+    """What there is to say of a pod that no node takes."""
+    refusals = refusal_groups(evaluation, pod, context.snapshot, nearest)
+    refused_by = fit_error(evaluation, context.snapshot).unschedulable_plugins
+    room = run_post_filters(pod, revision, context, evaluation).result
+    named = [node.node for group in refusals for node in group.nearest]
+    return {
+        "refusals": refusals,
+        "preemption": Preemption(
+            room.nominated_node or "", room.victims, room.by_eviction, room.status.message
+        ),
+        "wakes_on": waking_events(revision, refused_by | room.unschedulable_plugins),
+        "suggestions": suggestions(WhatIf(context, revision), pod, named),
+    }
+
+
+def _asked(pod: Pod) -> dict[str, int]:
+    """Nothing where a quantity cannot be read: the cycle names it."""
+    try:
+        return dict(pod_amounts(pod, FIT))
+    except QuantityError:
+        return {}
+
+
+def _gate(pod: Pod, revision: Revision, context: CycleContext) -> Gate | None:
+    for name, plugin in revision.at(ExtensionPoint.PRE_ENQUEUE):
+        status = plugin.pre_enqueue(pod, context.snapshot.store)
+        if status.code is not Code.SUCCESS:
+            return Gate(name, status.message)
+    return None
+
+
+def waking_events(revision: Revision, plugins: frozenset[str]) -> tuple[WakingEvent, ...]:
+    """What may free a pod that these plugins refused, in the order of their names."""
+    return tuple(
+        WakingEvent(name, event.resource, event.actions)
+        for name in sorted(plugins)
+        for event in revision.events_to_register.get(name, ())
+    )

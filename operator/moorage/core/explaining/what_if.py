@@ -1,0 +1,103 @@
+"""What if: the cycle asked again about another pod, or with other nodes or pods there."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from moorage.core.columns.cache import Cache, PodInfo, PodState
+from moorage.core.cycle.context import CycleContext, Decision, ScheduleResult
+from moorage.core.cycle.cycle import decide, run_filters
+from moorage.core.framework.evaluation.evaluation import Evaluation
+from moorage.core.framework.revisions import Revision
+from moorage.core.objects.nodes import Node
+from moorage.core.objects.pods import Pod, on_node
+from moorage.core.pods.requests import pod_requests
+
+
+class WhatIf:
+    """Asks the cycle, and takes back whatever it changed for a question."""
+
+    def __init__(self, context: CycleContext, revision: Revision) -> None:
+        self.context = context
+        self.revision = revision
+
+    def fits(self, pod: Pod) -> bool:
+        """Whether any node takes this pod."""
+        evaluation = run_filters(pod, self.revision, self.context)
+        return isinstance(evaluation, Evaluation) and evaluation.fits
+
+    def decide(self, pod: Pod) -> ScheduleResult | None:
+        """Where this pod would go; None for nowhere, without a look at whom it might displace."""
+        outcome = self.outcome(pod) if self.fits(pod) else None
+        return outcome if isinstance(outcome, ScheduleResult) else None
+
+    def outcome(self, pod: Pod) -> Decision:
+        """What the cycle decides, with the sampler left as it was."""
+        start = self.context.sampler.start
+        try:
+            return decide(pod, self.revision, self.context)
+        finally:
+            self.context.sampler.start = start
+
+    def fitting_nodes(self, pod: Pod) -> list[str]:
+        """The nodes that take this pod."""
+        evaluation = run_filters(pod, self.revision, self.context)
+        if not isinstance(evaluation, Evaluation) or not evaluation.fits:
+            return []
+        names = self.context.snapshot.nodes.names
+        return [names[row] for row in evaluation.feasible().tolist()]
+
+    @contextlib.contextmanager
+    def with_nodes(self, nodes: Iterable[Node]) -> Iterator[None]:
+        """With these nodes there too; their names must be new."""
+        cache = self.context.cache
+        with contextlib.ExitStack() as undo:
+            for node in nodes:
+                cache.put_node(node)
+                undo.callback(cache.remove_node, node.metadata.name)
+            yield
+
+    @contextlib.contextmanager
+    def without(self, info: PodInfo) -> Iterator[None]:
+        """Without a pod that is on a node."""
+        cache = self.context.cache
+        cache.remove(info.pod.metadata.uid)
+        try:
+            yield
+        finally:
+            _put_back(cache, info)
+
+    @contextlib.contextmanager
+    def with_pod(self, pod: Pod, node: str) -> Iterator[None]:
+        """With a pod on this node that is on none."""
+        cache, there = self.context.cache, on_node(pod, node)
+        nomination = cache.nominations.state(pod.metadata.uid)
+        cache.assume(there, node, pod_requests(there))
+        try:
+            yield
+        finally:
+            cache.forget(pod.metadata.uid)
+            cache.nominations.restore(nomination)
+
+
+def _put_back(cache: Cache, info: PodInfo) -> None:
+    """A pod on its node, as it was there."""
+    pod, uid = info.pod, info.pod.metadata.uid
+    if not isinstance(pod, Pod):
+        cache.observe_unreadable(pod, info.node, info.requests)
+    elif info.state is PodState.ASSUMED:
+        cache.assume(pod, info.node, info.requests)
+    else:
+        cache.observe(pod, info.requests)
+    if info.preempted:
+        cache.mark_preempted(uid)
+    if info.stuck:
+        cache.mark_stuck(uid)
+
+
+def off_node(pod: Pod) -> Pod:
+    """The pod as it was before it was bound."""
+    return msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=""))
