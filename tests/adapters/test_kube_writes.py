@@ -167,7 +167,7 @@ WRITES: dict[str, tuple[Callable[[HttpKubeWriter], Awaitable[object]], str, str,
         {"status": {"profileCount": 1}},
     ),
     "revision": (
-        lambda w: w.create_revision(StoredRevision("r-1", LONG, 4, {"uid": "u-1"})),
+        lambda w: w.create_revision(StoredRevision("r-1", LONG, 4, {"uid": "u-1"}, "me")),
         "POST",
         "/apis/apps/v1/namespaces/sys/controllerrevisions",
         "application/json",
@@ -177,7 +177,7 @@ WRITES: dict[str, tuple[Callable[[HttpKubeWriter], Awaitable[object]], str, str,
             "metadata": {
                 "name": "r-1",
                 "labels": {"moorage.dev/profile": shortened(LONG)},
-                "annotations": {"moorage.dev/profile": LONG},
+                "annotations": {"moorage.dev/profile": LONG, "moorage.dev/changed-by": "me"},
                 "ownerReferences": [
                     {
                         "apiVersion": "moorage.dev/v1alpha1",

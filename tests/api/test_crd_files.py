@@ -142,6 +142,7 @@ def test_defaults_are_the_documented_ones() -> None:
     } == {
         ".spec.controllerName": "moorage",
         ".spec.preset": "Default",
+        ".spec.paused": False,
         ".spec.suspend": False,
     }
 

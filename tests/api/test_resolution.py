@@ -477,33 +477,83 @@ def test_arguments_are_laid_over_the_presets(
 # ---- identity ------------------------------------------------------------------------------------
 
 
-def test_the_id_stands_for_generations_and_nothing_else() -> None:
-    """Eight hex digits, the same on every replica, another for each change of what the revision is
-    made of.
-    """
-    config = a_config("shared", FIT, {})
-    base = RESOLVER(
-        a_profile(by_reference("shared")), {"shared": config, "unused": a_config("unused", FIT, {})}
+def content_of(spec: dict[str, Any], *configs: dict[str, Any]) -> str:
+    """The name of what a profile with this spec comes to."""
+    resolution = resolve(spec, *configs)
+    assert resolution.errors == ()
+    return resolution.id
+
+
+SAME_CONTENT: dict[str, tuple[dict[str, Any], ...]] = {
+    "a preset, and what it means": (
+        {"preset": "NoScoring"},
+        {"plugins": {"score": {"disabled": [{"name": "*"}]}}},
+    ),
+    "a weight, wherever it is said": (
+        {"weights": {FIT: 7}},
+        {"plugins": {"multiPoint": {"enabled": [{"name": FIT, "weight": 7}]}}},
+    ),
+    "arguments that are the defaults": (
+        {},
+        {"pluginConfig": [{"name": "InterPodAffinity", "args": {"hardPodAffinityWeight": 1}}]},
+        {"pluginConfig": [{"name": FIT, "args": {"ignoredResources": []}}]},
+        {"weights": {}, "extenders": []},
+    ),
+    "the operator's values, and the same ones here": (
+        {},
+        {"percentageOfNodesToScore": 100, "podInitialBackoffSeconds": 1},
+        {"podMaxBackoffSeconds": 10},
+    ),
+    "which pods, and whether": ({}, {"schedulerName": "x"}, {"suspend": True}, {"paused": True}),
+    "inline and by reference": (
+        {"pluginConfig": [{"name": FIT, "args": {"ignoredResources": ["example.com/a"]}}]},
+        by_reference("shared"),
+    ),
+}
+
+
+@pytest.mark.parametrize("said", SAME_CONTENT)
+def test_the_same_content_has_the_same_name(said: str) -> None:
+    """Wherever it is said."""
+    shared = a_config("shared", FIT, {"ignoredResources": ["example.com/a"]})
+    assert len({content_of(spec, shared) for spec in SAME_CONTENT[said]}) == 1
+
+
+OTHER_CONTENT: tuple[dict[str, Any], ...] = (
+    {},
+    {"weights": {FIT: 7}},
+    {"preset": "BinPack"},
+    {"plugins": {"filter": {"disabled": [{"name": "NodeName"}]}}},
+    {"plugins": {"filter": {"enabled": [{"name": "TaintToleration"}]}}},
+    {"pluginConfig": [{"name": FIT, "args": {"ignoredResources": ["example.com/a"]}}]},
+    {"pluginConfig": [{"name": FIT, "args": {"ignoredResources": ["example.com/b"]}}]},
+    {"percentageOfNodesToScore": 50},
+    {"podInitialBackoffSeconds": 2},
+    {"podMaxBackoffSeconds": 11},
+)
+
+
+def test_other_content_has_another_name() -> None:
+    """In plugins, their order, weights, arguments, percentage and backoffs."""
+    assert len({content_of(spec) for spec in OTHER_CONTENT}) == len(OTHER_CONTENT)
+
+
+def test_a_name_stays_what_it_is() -> None:
+    """Eight hex digits; not of what others write into objects."""
+    config = a_config("shared", FIT, {"ignoredResources": ["example.com/a"]}, generation=7)
+    profile = a_profile(by_reference("shared"), generation=9)
+    profile["metadata"] |= {"labels": {"a": "b"}, "uid": "another"}
+    found = RESOLVER(profile, {"shared": config, "unused": a_config("unused", FIT, {})}).id
+    assert found == content_of(by_reference("shared"), config)
+    assert found == "9af4fb59", (
+        "stored revisions bear this name: another one for the same content swaps every profile at "
+        "an upgrade"
     )
-    assert base.id == "e0660fda", (
-        "stored revisions bear this id: another one for the same objects swaps every profile "
-        "at an upgrade"
-    )
-    relabelled = a_profile(by_reference("shared"))
-    relabelled["metadata"]["labels"] = {"a": "b"}
-    assert RESOLVER(relabelled, {"shared": config}).id == base.id
-    assert (
-        RESOLVER(a_profile(by_reference("shared"), generation=2), {"shared": config}).id != base.id
-    )
-    assert (
-        RESOLVER(
-            a_profile(by_reference("shared")), {"shared": a_config("shared", FIT, {}, generation=2)}
-        ).id
-        != base.id
-    )
-    remade = a_config("shared", FIT, {})
-    remade["metadata"]["uid"] = "another"
-    assert RESOLVER(a_profile(by_reference("shared")), {"shared": remade}).id != base.id
+
+
+def test_a_bad_spec_has_no_name() -> None:
+    """There is nothing that it stands for."""
+    assert resolve({"weights": {"NodeResourceFit": 1}}).id == ""
 
 
 def test_the_stored_document_resolves_to_the_same() -> None:

@@ -19,6 +19,7 @@ from moorage.ports.clock import Clock
 from moorage.ports.errors import NotFound, Retryable
 from moorage.ports.http_calls import HttpCall, HttpSession, next_page
 from moorage.ports.kube import (
+    CHANGED_BY,
     INSTALLATION_LABEL,
     LIVE_PODS,
     PROFILE_LABEL,
@@ -361,8 +362,9 @@ def _named(item: _ControllerRevision) -> StoredRevision:
 
 def _stored(item: _ControllerRevision) -> StoredRevision:
     data = item.data if isinstance(item.data, dict) else {}
-    profile = (item.metadata.annotations or {}).get(PROFILE_LABEL, "")
-    return StoredRevision(item.metadata.name, profile, item.revision, data)
+    annotations = item.metadata.annotations or {}
+    profile, changed_by = annotations.get(PROFILE_LABEL, ""), annotations.get(CHANGED_BY, "")
+    return StoredRevision(item.metadata.name, profile, item.revision, data, changed_by)
 
 
 def _without_managers(path: str, body: bytes, **more: str) -> bytes:

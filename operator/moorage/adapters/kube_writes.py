@@ -20,7 +20,7 @@ from moorage.core.objects.storage import PersistentVolume, PersistentVolumeClaim
 from moorage.core.volumes.claims import BOUND_BY_CONTROLLER, SELECTED_NODE
 from moorage.ports.errors import Conflict, Invalid, NotFound, Retryable
 from moorage.ports.http_calls import MERGE_PATCH, STRATEGIC_MERGE_PATCH, HttpCall, HttpSession
-from moorage.ports.kube import PROFILE_LABEL, PodRef, StoredRevision
+from moorage.ports.kube import CHANGED_BY, PROFILE_LABEL, PodRef, StoredRevision
 from moorage.ports.leadership import Fence
 from moorage.ports.texts import replica_lease, shortened
 
@@ -282,7 +282,7 @@ class HttpKubeWriter:
             "metadata": {
                 "name": revision.name,
                 "labels": {PROFILE_LABEL: shortened(revision.profile)},
-                "annotations": {PROFILE_LABEL: revision.profile},
+                "annotations": {PROFILE_LABEL: revision.profile, CHANGED_BY: revision.changed_by},
                 "ownerReferences": [_owner(revision)],
             },
             "revision": revision.number,

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from moorage.api.decoding import DecodeError, decoder
-from moorage.api.v1alpha1.common import API_VERSION, VERSION
+from moorage.api.v1alpha1.common import API_VERSION
 from moorage.api.v1alpha1.plugin_config import PluginConfig
 from moorage.api.v1alpha1.scheduler_profile import SchedulerProfile, SchedulerProfileSpec
 from moorage.core.framework.revisions import FieldError, ProfileErrors
@@ -43,6 +43,15 @@ them.
 """
 
 
+class SpecChange(NamedTuple):
+    """Who changed an object's spec: the time as the API server writes it, and the field manager;
+    "" where it is not known.
+    """
+
+    time: str = ""
+    manager: str = ""
+
+
 class Facts(NamedTuple):
     """What is asked of a body again and again."""
 
@@ -52,6 +61,10 @@ class Facts(NamedTuple):
     """The installation that a profile is for."""
     suspended: bool
     """Whether a profile's pods are to stay queued."""
+    paused: bool
+    """Whether the revision of a profile that decides is to go on."""
+    change: SpecChange
+    """When its spec was last changed, and by whom."""
     references: tuple[str, ...]
     """Names of the PluginConfigs that a profile references, sorted."""
     excess: tuple[FieldError, ...]
@@ -136,17 +149,6 @@ def _less(value: Any, steps: Sequence[str]) -> Any:
     return {name: kept for name, kept in value.items() if name != head}
 
 
-def revision_hash(profile: Body, configs: Iterable[Body]) -> str:
-    """8 hex digits that stand for a resolved profile: its generation, those of its PluginConfigs,
-    and the presets' version.
-    """
-    parts = [
-        VERSION,
-        *(f"{_metadata(body).get('uid', '')}/{generation(body)}" for body in (profile, *configs)),
-    ]
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:8]
-
-
 def kept(body: Body) -> Kept:
     """The body as it is kept."""
     return body if isinstance(body, Kept) else Kept(body)
@@ -192,6 +194,16 @@ def suspended(body: Body) -> bool:
     return facts(body).suspended
 
 
+def paused(body: Body) -> bool:
+    """Whether the revision of a profile that decides is to go on, whatever the spec says."""
+    return facts(body).paused
+
+
+def last_change(bodies: Iterable[Body]) -> SpecChange:
+    """The last change of any of these objects' specs."""
+    return max((facts(body).change for body in bodies), default=SpecChange())
+
+
 def status(body: Body) -> Mapping[str, Any]:
     """The status that was last written."""
     return _mapping(body.get("status"))
@@ -215,8 +227,23 @@ def facts(body: Body) -> Facts:
         if isinstance(controller, str)
         else str(SchedulerProfileSpec.model_fields["controller_name"].default),
         spec.get("suspend") is True,
+        spec.get("paused") is True,
+        _last_change(body),
         () if too_much else _references(spec),
         too_much,
+    )
+
+
+def _last_change(body: Body) -> SpecChange:
+    """By metadata.managedFields, the newest entry that owns a part of the spec."""
+    entries = _metadata(body).get("managedFields")
+    return max(
+        (
+            SpecChange(str(entry.get("time", "")), str(entry.get("manager", "")))
+            for entry in (map(_mapping, entries) if isinstance(entries, list) else ())
+            if "f:spec" in _mapping(entry.get("fieldsV1"))
+        ),
+        default=SpecChange(),
     )
 
 

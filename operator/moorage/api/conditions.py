@@ -108,6 +108,10 @@ class ConditionReason(_Explained):
     # Active
     WAITING = "Waiting", "desiredRevision is not swapped in yet."
     SUSPENDED = "Suspended", "spec.suspend is true: pods stay queued."
+    PAUSED = (
+        "Paused",
+        "spec.paused is true: the revision that decided goes on, whatever the spec says since.",
+    )
     LAST_GOOD = (
         "LastGood",
         "The spec is bad; the last good revision goes on deciding: Ready is Unknown.",

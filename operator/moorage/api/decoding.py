@@ -87,6 +87,12 @@ class Decoder(Generic[T]):
         """The document that means ``value``."""
         return self._adapter.dump_python(value, mode="json", by_alias=True)
 
+    def encode_set(self, value: T) -> Any:
+        """The same less what has its default, at every level; tuples and sets stay what they
+        are.
+        """
+        return self._adapter.dump_python(value, by_alias=True, exclude_defaults=True)
+
     @functools.cached_property
     def schema(self) -> dict[str, Any]:
         """The type's structural schema."""

@@ -45,8 +45,32 @@ def encode(args: Any) -> dict[str, Any]:
     """The document that means these arguments; what is unset, and empty lists at the top, are left
     out.
     """
-    document: dict[str, Any] = _without_unset(decoder(type(args)).encode(args))
-    return {name: value for name, value in document.items() if value != []}
+    return _without_empty(decoder(type(args)).encode(args))
+
+
+def encode_set(plugin: PluginSpec, args: Any) -> dict[str, Any]:
+    """The same less what has its default, at every level: what a later version may add to the
+    plugin's arguments does not show. Raises DecodeError for a plugin from outside the tree that
+    fails.
+    """
+    if plugin.args is None or args is None:
+        return {}
+    reader = decoder(plugin.args)
+
+    def encoded() -> dict[str, Any]:
+        return _without_empty(reader.encode_set(args))
+
+    if plugin.guard is None:
+        return encoded()
+    try:
+        return call(plugin.guard, ARGUMENTS, encoded)
+    except PluginFault as fault:
+        raise DecodeError([Violation("", "{…}", str(fault))]) from fault
+
+
+def _without_empty(document: Any) -> dict[str, Any]:
+    found: dict[str, Any] = _without_unset(document)
+    return {name: value for name, value in found.items() if value != []}
 
 
 def _read(plugin: PluginSpec, document: Mapping[str, Any], base: Any) -> Any:
@@ -115,4 +139,6 @@ def _without_unset(document: Any) -> Any:
         return {
             name: _without_unset(value) for name, value in document.items() if value is not None
         }
-    return [_without_unset(item) for item in document] if isinstance(document, list) else document
+    if isinstance(document, list | tuple):
+        return [_without_unset(item) for item in document]
+    return document

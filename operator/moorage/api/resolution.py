@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from moorage.api import bodies, extender_rules, plugin_args
+from moorage.api import bodies, extender_rules, plugin_args, queue_configs, revision_content
 from moorage.api.bodies import Body
 from moorage.api.conditions import ConditionReason
 from moorage.api.decoding import DecodeError
@@ -29,7 +29,7 @@ from moorage.api.v1alpha1.scheduler_profile import (
     SchedulerProfile,
 )
 from moorage.core.framework import revisions
-from moorage.core.framework.extenders import EVENTS_TO_REGISTER, EXTENDER, Extender
+from moorage.core.framework.extenders import Extender
 from moorage.core.framework.interfaces import ExtensionPoint
 from moorage.core.framework.presets import Preset
 from moorage.core.framework.registry import Registry
@@ -43,7 +43,6 @@ from moorage.core.framework.revisions import (
 )
 from moorage.core.plugins.node_resources.fit import NAME as FIT
 from moorage.core.plugins.node_resources.fit_arguments import NodeResourcesFitArgs
-from moorage.core.queue.hints import ProfileQueueConfig
 
 PLUGINS_TO_COME = frozenset({"GangScheduling"})
 """kube-scheduler's plugins that this version may lack: naming one is no misspelling."""
@@ -82,7 +81,7 @@ class Resolver:
         used = {name: configs[name] for name in bodies.references(profile) if name in configs}
         blank = Resolution(
             scheduler_name=bodies.scheduler_name(profile),
-            id=bodies.revision_hash(profile, used.values()),
+            id="",
             profile=profile,
             used=used,
         )
@@ -177,17 +176,33 @@ class _Resolving:
         """The resolution, ``blank`` filled in."""
         if faults := tuple(self._resolver.quarantined_in(self._profile)):
             return dataclasses.replace(blank, errors=faults)
-        initial, most = self._backoffs()
+        backoffs = queue_configs.backoffs(self._spec, self._config)
+        self._errors += queue_configs.backoff_errors(backoffs)
         requested = self._requested(blank.scheduler_name)
         try:
-            made = revisions.resolve(requested, self._registry, self._resolver.presets, blank.id)
+            made = revisions.resolve(requested, self._registry, self._resolver.presets)
+            if not self._errors:
+                return self._resolved(blank, made, {**self._preset_args, **requested.args})
         except ProfileErrors as error:
             self._errors += map(_to_come, error.errors)
-        else:
-            if not self._errors:
-                queue_config = _queue_config(made, initial, most)
-                return dataclasses.replace(blank, made=made, queue_config=queue_config)
         return dataclasses.replace(blank, errors=tuple(self._errors))
+
+    def _resolved(self, blank: Resolution, made: Revision, args: Mapping[str, Any]) -> Resolution:
+        """The resolution of what can run. Raises ProfileErrors where arguments cannot be told."""
+        backoffs = queue_configs.backoffs(self._spec, self._config)
+        try:
+            content = revision_content.content(made, args, backoffs, self._registry)
+        except DecodeError as error:
+            faults = _below("pluginConfig", error, ConditionReason.INVALID_PLUGIN_ARGS)
+            raise ProfileErrors(faults) from error
+        name = revision_content.name(content)
+        return dataclasses.replace(
+            blank,
+            id=name,
+            made=dataclasses.replace(made, id=name),
+            queue_config=queue_configs.queue_config(made, *backoffs),
+            content=content,
+        )
 
     # ---- parts of the spec -----------------------------------------------------------------------
 
@@ -206,18 +221,6 @@ class _Resolving:
             percentage_of_nodes_to_score=percentage,
             extenders=self._extenders(args) if self._spec.extenders else (),
         )
-
-    def _backoffs(self) -> tuple[float, float]:
-        """Initial and maximum, in seconds."""
-        spec, config = self._spec, self._config
-        initial = spec.pod_initial_backoff_seconds or config.pod_initial_backoff_seconds
-        most = spec.pod_max_backoff_seconds or config.pod_max_backoff_seconds
-        if initial > most:
-            text = (
-                f"must be greater than or equal to podInitialBackoffSeconds, which is {initial:g}"
-            )
-            self._errors.append(FieldError("podMaxBackoffSeconds", most, text))
-        return initial, most
 
     def _plugins(self) -> dict[str, EnabledPlugins]:
         """By "multiPoint" or extension point; queueSort is always the operator's."""
@@ -322,21 +325,6 @@ class _Resolving:
 
 
 # ---- small helpers -------------------------------------------------------------------------------
-
-
-def _queue_config(revision: Revision, initial: float, most: float) -> ProfileQueueConfig:
-    # A plugin that only acts cannot say what may change its mind.
-    events = dict.fromkeys(revision.points[ExtensionPoint.PERMIT], EVENTS_TO_REGISTER)
-    events |= revision.events_to_register
-    if revision.extenders:
-        events[EXTENDER] = EVENTS_TO_REGISTER
-    return ProfileQueueConfig(
-        tuple(plugin for _, plugin in revision.at(ExtensionPoint.PRE_ENQUEUE)),
-        events,
-        initial,
-        most,
-        revision.hint_signatures,
-    )
 
 
 def _by_point(plugins: Plugins) -> Iterator[tuple[str, PluginSet]]:

@@ -11,6 +11,7 @@ from typing import Any
 from moorage.api import bodies
 from moorage.api.bodies import Body
 from moorage.api.conditions import ConditionReason
+from moorage.api.revision_content import Content
 from moorage.core.framework.revisions import FieldError, ProfileErrors, Revision
 from moorage.core.queue.hints import ProfileQueueConfig
 
@@ -19,8 +20,8 @@ from moorage.core.queue.hints import ProfileQueueConfig
 class Resolution:
     """What became of a profile: a revision, or errors.
 
-    ``id`` is the desired revision's; ``profile`` and ``used`` are the objects that it is made of,
-    the PluginConfigs that it references as far as they exist.
+    ``id`` is the desired revision's, "" where there are errors; ``profile`` and ``used`` are the
+    objects that it is made of, the PluginConfigs that it references as far as they exist.
     """
 
     scheduler_name: str
@@ -31,6 +32,8 @@ class Resolution:
     queue_config: ProfileQueueConfig = dataclasses.field(default_factory=ProfileQueueConfig)
     """What the profile means to the queue."""
     made: Revision | None = None
+    content: Content = dataclasses.field(default_factory=dict)
+    """What ``id`` stands for."""
 
     @property
     def configs(self) -> dict[str, int]:

@@ -30,6 +30,20 @@ class ActiveRevision:
     since: datetime.datetime
     last_good: bool = False
 
+    def is_said_by(self, resolution: Resolution) -> bool:
+        """Whether it is known to be what these objects say."""
+        return (
+            not self.last_good
+            and resolution.profile is self.resolution.profile
+            and resolution.configs == self.resolution.configs
+        )
+
+    def said_by(self, resolution: Resolution) -> ActiveRevision:
+        """The same revision, which these objects say now. What was made for it stays."""
+        made = self.resolution
+        same = dataclasses.replace(resolution, made=made.made, queue_config=made.queue_config)
+        return dataclasses.replace(self, resolution=same, last_good=False)
+
 
 @dataclasses.dataclass(slots=True)
 class ProfileRecord:
@@ -90,6 +104,11 @@ class ProfileRecord:
     def suspended(self) -> bool:
         """Whether its pods are to stay queued."""
         return bodies.suspended(self.reconciled)
+
+    @property
+    def paused(self) -> bool:
+        """Whether what decides is to go on whatever its spec says."""
+        return bodies.paused(self.reconciled)
 
     @property
     def reference(self) -> ObjectRef:

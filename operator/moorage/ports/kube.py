@@ -31,6 +31,8 @@ INSTALLATION_LABEL = "moorage.dev/installation"
 """On the replicas' Leases: the name of the leader's Lease, shortened to a label's 63 characters."""
 HOME_LABEL = "moorage.dev/home"
 """On a namespace: installations are at home there, so that its Leases count as theirs."""
+CHANGED_BY = "moorage.dev/changed-by"
+"""On ControllerRevisions: the field manager of the change that led to it."""
 REVISIONS_ANNOTATION = "moorage.dev/revisions"
 """On the replicas' Leases: a JSON map of profile name to the revision that the replica has
 ready.
@@ -171,6 +173,8 @@ class StoredRevision:
     profile: str
     number: int
     data: Mapping[str, Any]
+    changed_by: str = ""
+    """The field manager of the change that led to it; "" where it is not known."""
 
 
 class VolumeWriter(Protocol):

@@ -267,7 +267,9 @@ def test_a_standby_forgets_superseded_revisions() -> None:
     engine = make_engine(InMemoryKube(), FakeEventRecorder())
     engine.live.leading = False
     for generation in range(1, 4):
-        engine.profile_changed("p", a_body("p", generation=generation))
+        engine.profile_changed(
+            "p", a_body("p", generation=generation, podMaxBackoffSeconds=9 + generation)
+        )
         asyncio.run(engine.swapper.reconcile())
     engine.swapper.tick(0)
     assert engine.records.profiles["p"].superseded == []

@@ -149,6 +149,17 @@ CONDITIONS: dict[str, tuple[list[dict[str, Any]], dict[str, tuple[str, str]], st
         {**GOOD, "Active": ("False", "Suspended"), "Ready": ("False", "Suspended")},
         "spec.suspend",
     ),
+    "paused": (
+        [a_body("p"), a_body("p", generation=2, paused=True, preset="Spread")],
+        {**GOOD, "Active": ("False", "Paused"), "Ready": ("Unknown", "Paused")},
+        "goes on deciding; revision",
+    ),
+    "paused as it is": ([a_body("p"), a_body("p", generation=2, paused=True)], GOOD, ""),
+    "paused from the start": (
+        [a_body("p", paused=True)],
+        {**GOOD, "Active": ("False", "Paused"), "Ready": ("False", "Paused")},
+        "none decided before",
+    ),
     "gone bad": (
         [a_body("p"), a_body("p", generation=2, preset="Best")],
         bad("Accepted", "InvalidSpec", "LastGood"),
@@ -289,7 +300,8 @@ def test_a_bad_change_shows_what_is_wanted_and_what_is() -> None:
     world.see(a_config("c", generation=5, x=1))
     world.round()
     status = world.status()
-    assert status["desiredRevision"] != status["activeRevision"] == before["activeRevision"]
+    assert "desiredRevision" not in status
+    assert status["activeRevision"] == before["activeRevision"] == before["desiredRevision"]
     assert status["pluginConfigs"] == [
         {"name": "c", "observedGeneration": 5, "activeGeneration": 4}
     ]

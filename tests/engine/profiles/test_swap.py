@@ -40,6 +40,12 @@ def ignoring(generation: int, *resources: str) -> dict[str, Any]:
     return a_config("fit", generation=generation, ignoredResources=list(resources))
 
 
+def edited(generation: int, content: int = 0, **spec: Any) -> dict[str, Any]:
+    """The profile ``test`` at this generation; the same ``content`` stands for the same content."""
+    spec["podMaxBackoffSeconds"] = 10 + (content or generation)
+    return a_body("test", generation=generation, **spec)
+
+
 def live(world: Running) -> Revision | None:
     """What decides for ``test``."""
     return world.engine.live.get("test")
@@ -250,7 +256,7 @@ def test_a_bad_change_leaves_the_live_revision(change: str) -> None:
             assert world.node("a")
             assert world.notes("FailedScheduling") == []
             world.engine.plugin_config_changed("fit", ignoring(10))
-            world.engine.profile_changed("test", with_ref(generation=10))
+            world.engine.profile_changed("test", with_ref(generation=10, preset="Spread"))
             await world.clock.advance(1)
             assert live(world) is not before
             assert swapped(world) == count + 1
@@ -409,7 +415,7 @@ def test_the_newest_few_are_kept(failing: bool) -> None:
     for generation in range(1, last + 1):
         if failing and generation == 7:
             kube.fail("delete_revision", Forbidden("DELETE", 403))
-        engine.profile_changed("test", a_body("test", generation=generation))
+        engine.profile_changed("test", edited(generation))
         engine.profile_changed("other", a_body("other"))
         assert asyncio.run(engine.swapper.reconcile())
         assert engine.live["test"].id == engine.records.profiles["test"].active.resolution.id  # type: ignore[union-attr]
@@ -490,11 +496,11 @@ def test_a_new_leader_goes_on_with_the_numbers_of_the_old_one() -> None:
         leader = make_engine(kube, FakeEventRecorder())
         for generation in (1, 2, 3):
             for engine in (leader, standby):
-                engine.profile_changed("test", a_body("test", generation=generation))
+                engine.profile_changed("test", edited(generation))
                 await engine.swapper.reconcile()
         await standby.restore()
         standby.lead()
-        standby.profile_changed("test", a_body("test", generation=4))
+        standby.profile_changed("test", edited(4))
         await standby.swapper.reconcile()
         assert [stored.number for stored in kube.stored.values()] == [1, 2, 3, 4]
 

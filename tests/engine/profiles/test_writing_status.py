@@ -106,7 +106,9 @@ def test_a_profile_that_changes_without_end_is_written_once_a_moment() -> None:
     times = 0
     for generation in range(2, 102):
         world.clock.jump(0.1)
-        world.engine.profile_changed("p0", a_body("p0", generation=generation))
+        world.engine.profile_changed(
+            "p0", a_body("p0", generation=generation, podMaxBackoffSeconds=9 + generation)
+        )
         asyncio.run(world.engine.swapper.reconcile())
         times += world.round().count("p0")
     assert times <= 10 / WRITE_INTERVAL_SECONDS

@@ -401,7 +401,9 @@ BETWEEN: dict[str, tuple[Deed, bool]] = {
     "another one binds it": (lambda world: world.kube.put(make_pod("a", node="n1")), False),
     "the pod changes": (lambda world: world.kube.put(labelled(world.kube.pods["uid-a"])), True),
     "the profile is swapped": (
-        lambda world: world.engine.profile_changed("test", a_profile(DECIDES, generation=2)),
+        lambda world: world.engine.profile_changed(
+            "test", a_profile(DECIDES, generation=2, preset="Spread")
+        ),
         True,
     ),
     "all nodes go": (empty, False),
@@ -555,7 +557,7 @@ def test_a_superseded_revision_counts_as_draining_while_it_is_asked_by() -> None
         gate = world.extenders.hold("filter")
         world.kube.put(make_pod("a"))
         await settle()
-        world.engine.profile_changed("test", a_profile(DECIDES, generation=2))
+        world.engine.profile_changed("test", a_profile(DECIDES, generation=2, preset="Spread"))
         await world.clock.advance(1)
         (record,) = world.engine.records.profiles.values()
         assert record.prune_superseded(world.engine.under_way.count) == 1

@@ -239,6 +239,10 @@ class SchedulerProfileSpec(SpecModel):
     """How long it waits at most; when unset, the operator's (10)."""
     suspend: bool = False
     """While true, pods stay queued and none is bound."""
+    paused: bool = False
+    """While true, the revision that decides goes on, whatever else is changed here or in
+    PluginConfigs, as a Deployment that is paused is not rolled out.
+    """
 
 
 def _ready(field: str) -> str:

@@ -99,9 +99,13 @@ class SchedulerProfileStatus(StatusModel):
     scheduler_name: str | None = None
     """The effective one."""
     desired_revision: str | None = None
-    """Stands for the spec, the PluginConfigs that it references and the preset."""
+    """The revision that the spec stands for, with the PluginConfigs that it references and the
+    preset: the same content has the same name. Unset while the spec is bad.
+    """
     active_revision: str | None = None
-    """The revision that decides now; another than the desired one while that is bad."""
+    """The revision that decides now; another than the desired one while that is bad, or
+    waits.
+    """
     active_since: Time | None = None
     """Since when it decides."""
     plugin_configs: Annotated[

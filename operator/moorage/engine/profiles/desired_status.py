@@ -55,7 +55,7 @@ class StatusBuilder:
         return {
             **accepted,
             "schedulerName": resolution.scheduler_name if resolution is not None else None,
-            "desiredRevision": resolution.id if resolution is not None else None,
+            "desiredRevision": (resolution.id or None) if resolution is not None else None,
             "activeRevision": active.revision.id if active is not None else None,
             "activeSince": timestamp(active.since) if active is not None else None,
             "pluginConfigs": self._plugin_configs(record),

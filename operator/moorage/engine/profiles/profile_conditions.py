@@ -99,6 +99,9 @@ def _activity(record: ProfileRecord) -> tuple[ConditionReason, str]:
         return ConditionReason.WAITING, "its pods are another one's to place"
     if active is None and record.errors:
         return ConditionReason.WAITING, record.lost or "no revision has been good yet"
+    if record.paused and not record.errors and (active is None or active.revision.id != desired):
+        goes_on = f"{active.revision.id} goes on deciding" if active else "none decided before"
+        return ConditionReason.PAUSED, f"spec.paused is true: {goes_on}; revision {desired} waits"
     if active is None or (active.revision.id != desired and not record.errors):
         why = f": {record.waiting_reason}" if record.waiting_reason else ""
         return ConditionReason.WAITING, f"revision {desired} is not swapped in yet{why}"

@@ -47,9 +47,11 @@ class StoredRevisions:
         self.known.pop(uid, None)
 
     async def store(self, record: ProfileRecord, resolution: Resolution) -> None:
-        """Keep the revision for restarts. Raises EdgeError when that failed for now."""
+        """Keep the revision for restarts, as the newest one. Raises EdgeError when that failed for
+        now.
+        """
         kept = self.known.setdefault(record.uid, [])
-        if any(stored.data.get("revision") == resolution.id for stored in kept):
+        if kept and kept[-1].data.get("revision") == resolution.id:
             return
         number = max((stored.number for stored in kept), default=0) + 1
         profile = shortened(record.name, MAX_NAME_CHARACTERS - len(resolution.id) - 1)
@@ -59,10 +61,18 @@ class StoredRevisions:
             record.name,
             number,
             {**resolution.document, "revision": resolution.id, "uid": record.uid},
+            bodies.last_change((resolution.profile, *resolution.used.values())).manager,
         )
+        if any(one.name == name for one in kept):  # it decided before
+            await self._writes.delete_revision(name)
         await self._create(stored)
-        kept.append(named(stored))
+        kept[:] = [one for one in kept if one.name != name] + [named(stored)]
         await self._prune(kept)
+
+    def newest(self, record: ProfileRecord) -> str:
+        """The revision that was stored last; "" where none is."""
+        kept = self.known.get(record.uid)
+        return str(kept[-1].data.get("revision", "")) if kept else ""
 
     async def last_good(self, record: ProfileRecord) -> Resolution | None:
         """The newest one that can be used, None where there is none; ``record.lost`` says why.
@@ -114,11 +124,12 @@ class StoredRevisions:
             await self._writes.create_revision(stored)
         except Conflict:
             found = await self._reads.revision(stored.name)
-            if found is not None and found.data == json.loads(json.dumps(stored.data)):
+            data = json.loads(json.dumps(stored.data))
+            if found is not None and (found.number, found.data) == (stored.number, data):
                 return
             if found is None:
                 raise  # it has gone meanwhile: later
-            # Of a profile of this name and spec that was deleted, say: it would go with that.
+            # Of a profile of this name that was deleted, say: it would go with that.
             await self._writes.delete_revision(stored.name)
             await self._writes.create_revision(stored)
 

@@ -223,6 +223,8 @@ class ProfileSwapper:
         if resolution is None or record.errors:
             return await self._reject_spec(record)
         record.last_rejection = ""
+        if record.paused and (active is None or active.revision.id != resolution.id):
+            return await self._stay(record)
         if self.activator.misses_kinds(record, resolution):
             self.activator.serve_or_hold(record)
             return True
@@ -230,11 +232,27 @@ class ProfileSwapper:
             return False
         if self.records.profiles.get(record.name) is not record:  # it went while it was stored
             return True
-        if active is None or active.last_good or active.revision.id != resolution.id:
+        if active is None or active.revision.id != resolution.id:
             self.activator.activate(record, resolution)
-        elif record.waits_for:
+        elif record.waits_for or not active.is_said_by(resolution):
+            record.active = active.said_by(resolution)
             self.activator.serve_or_hold(record)
         return True
+
+    async def _stay(self, record: ProfileRecord) -> bool:
+        """The profile is paused: what decided last goes on, whatever its spec says; False when that
+        is to be tried again.
+
+        A replica that takes over may have another one ready than the leader had.
+        """
+        record.waiting_reason, active = "", record.active
+        newest = self.stored.newest(record) if self.live.leading else ""
+        done = (active is not None and newest in ("", active.revision.id)) or (
+            await self._restore_stored(record)
+        )
+        if self.records.profiles.get(record.name) is record:
+            self.activator.serve_or_hold(record)
+        return done
 
     async def _store(self, record: ProfileRecord, resolution: Resolution) -> bool:
         """Keep the revision for restarts; False when that failed for now."""
@@ -294,11 +312,10 @@ class ProfileSwapper:
             extra = {"profile": record.name, **once_per_failure(error)}
             log.warning("profile %s: %s", record.name, record.lost, extra=extra)
             return False
-        if (
-            resolution is not None
-            and self.records.profiles.get(record.name) is record
-            and not self.activator.misses_kinds(record, resolution)
-        ):
+        if resolution is None or self.records.profiles.get(record.name) is not record:
+            return True
+        decides = record.active is not None and record.active.revision.id == resolution.id
+        if not decides and not self.activator.misses_kinds(record, resolution):
             self.activator.activate(record, resolution, last_good=True)
         return True
 
