@@ -1,4 +1,4 @@
-"""What a profile means to the queue: its gates, what wakes its pods, and how long they wait."""
+"""How long pods of a profile wait before they are tried again."""
 
 from __future__ import annotations
 
@@ -6,10 +6,7 @@ from collections.abc import Iterator
 
 from moorage.api.operator_config import OperatorConfiguration
 from moorage.api.v1alpha1.scheduler_profile import SchedulerProfileSpec
-from moorage.core.framework.extenders import EVENTS_TO_REGISTER, EXTENDER
-from moorage.core.framework.interfaces import ExtensionPoint
-from moorage.core.framework.revisions import FieldError, Revision
-from moorage.core.queue.hints import ProfileQueueConfig
+from moorage.core.framework.revisions import FieldError
 
 
 def backoffs(spec: SchedulerProfileSpec, config: OperatorConfiguration) -> tuple[float, float]:
@@ -26,19 +23,3 @@ def backoff_errors(backoffs: tuple[float, float]) -> Iterator[FieldError]:
     if initial > most:
         text = f"must be greater than or equal to podInitialBackoffSeconds, which is {initial:g}"
         yield FieldError("podMaxBackoffSeconds", most, text)
-
-
-def queue_config(revision: Revision, initial: float, most: float) -> ProfileQueueConfig:
-    """As the queue is told of it."""
-    # A plugin that only acts cannot say what may change its mind.
-    events = dict.fromkeys(revision.points[ExtensionPoint.PERMIT], EVENTS_TO_REGISTER)
-    events |= revision.events_to_register
-    if revision.extenders:
-        events[EXTENDER] = EVENTS_TO_REGISTER
-    return ProfileQueueConfig(
-        tuple(plugin for _, plugin in revision.at(ExtensionPoint.PRE_ENQUEUE)),
-        events,
-        initial,
-        most,
-        revision.hint_signatures,
-    )

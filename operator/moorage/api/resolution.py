@@ -43,6 +43,7 @@ from moorage.core.framework.revisions import (
 )
 from moorage.core.plugins.node_resources.fit import NAME as FIT
 from moorage.core.plugins.node_resources.fit_arguments import NodeResourcesFitArgs
+from moorage.core.queue.hints import queue_config_of
 
 PLUGINS_TO_COME = frozenset({"GangScheduling"})
 """kube-scheduler's plugins that this version may lack: naming one is no misspelling."""
@@ -200,7 +201,7 @@ class _Resolving:
             blank,
             id=name,
             made=dataclasses.replace(made, id=name),
-            queue_config=queue_configs.queue_config(made, *backoffs),
+            queue_config=queue_config_of(made, *backoffs),
             content=content,
         )
 

@@ -15,6 +15,9 @@ from typing import Protocol
 from kubefacts.labels import EVERYTHING
 from moorage.core.columns.store import Lister
 from moorage.core.framework.cluster_events import ClusterEvent, ClusterEventWithHint, EventResource
+from moorage.core.framework.extenders import EVENTS_TO_REGISTER, EXTENDER
+from moorage.core.framework.interfaces import ExtensionPoint
+from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import Code, Status
 from moorage.core.objects.pods import Pod
 from moorage.core.pods.signatures import waiting_signature
@@ -69,6 +72,22 @@ class ProfileQueueConfig:
         failures = entry.consecutive_errors_count or entry.unschedulable_count
         delay = self.backoff(failures) if failures else 0.0
         return math.ceil(entry.timestamp + delay) if delay > 0 else entry.timestamp
+
+
+def queue_config_of(revision: Revision, initial: float, most: float) -> ProfileQueueConfig:
+    """What a revision means to the queue; the first and the longest backoff in seconds."""
+    # A plugin that only acts cannot say what may change its mind.
+    events = dict.fromkeys(revision.points[ExtensionPoint.PERMIT], EVENTS_TO_REGISTER)
+    events |= revision.events_to_register
+    if revision.extenders:
+        events[EXTENDER] = EVENTS_TO_REGISTER
+    return ProfileQueueConfig(
+        tuple(plugin for _, plugin in revision.at(ExtensionPoint.PRE_ENQUEUE)),
+        events,
+        initial,
+        most,
+        revision.hint_signatures,
+    )
 
 
 class QueueingHints:

@@ -86,20 +86,48 @@ def violating_pods(pods: Iterable[tuple[Pod, int]], by_namespace: BudgetsByNames
     return protected
 
 
+class Evictions:
+    """Evictions that the API server is asked for, one after another: whom it lets go."""
+
+    def __init__(self, by_namespace: BudgetsByNamespace) -> None:
+        self._by_namespace = by_namespace
+        self._spent: Counter[str] = Counter()
+
+    def refusal(self, pod: Pod) -> str | None:
+        """The budget that does not let the pod go; None: it goes, and its budgets are charged."""
+        if pod.status.phase in _IDLE or pod.metadata.deletion_timestamp is not None:
+            return None
+        mine = self._budgets_of(pod)
+        if len(mine) > 1:
+            return mine[0].name
+        charging = _charging(mine, pod)
+        for budget in charging:
+            if not budget.current or self._spent[budget.name] >= budget.allowed:
+                return budget.name
+        self._spent.update(budget.name for budget in charging)
+        return None
+
+    def replaced(self, pod: Pod) -> None:
+        """Another pod is as ready as this one was that went: what was charged for it is not any
+        more.
+        """
+        if pod.status.phase not in _IDLE:
+            mine = self._budgets_of(pod)
+            self._spent.subtract(budget.name for budget in _charging(mine, pod))
+
+    def _budgets_of(self, pod: Pod) -> list[ReadableBudget]:
+        there = self._by_namespace.get(pod.metadata.namespace, ())
+        return [budget for budget in there if budget.selector.matches(pod.metadata.labels)]
+
+
+def _charging(budgets: Iterable[ReadableBudget], pod: Pod) -> list[ReadableBudget]:
+    """Those of a pod's budgets that its eviction is charged to."""
+    return [budget for budget in budgets if is_ready(pod) or not budget.spares_unready]
+
+
 def unevictable_pods(pods: Iterable[Pod], by_namespace: BudgetsByNamespace) -> int:
     """How many of these pods the API server would not evict, if it was asked for one after
     another.
     """
-    spent: Counter[str] = Counter()
-    refused = 0
-    for pod in pods:
-        if pod.status.phase in _IDLE or pod.metadata.deletion_timestamp is not None:
-            continue
-        there = by_namespace.get(pod.metadata.namespace, ())
-        mine = [one for one in there if one.selector.matches(pod.metadata.labels)]
-        charging = [budget for budget in mine if is_ready(pod) or not budget.spares_unready]
-        spent.update(budget.name for budget in charging)
-        refused += len(mine) > 1 or any(
-            not budget.current or spent[budget.name] > budget.allowed for budget in charging
-        )
-    return refused
+    evictions = Evictions(by_namespace)
+    return sum(evictions.refusal(pod) is not None for pod in pods)

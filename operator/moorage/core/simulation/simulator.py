@@ -1,0 +1,325 @@
+"""The simulator: the scheduling queue, a clock of its own and what is to come, around
+``core.cycle``.
+
+It does what the engine does with a decision, at once and without anybody's doing: a pod that is
+placed is there, victims are gone and wait again. Time passes only between what is to come. Nobody
+is asked who is outside: extenders have no say, and what an actor would do is not done.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
+
+from moorage.core.columns.pod_info import PodInfo
+from moorage.core.cycle import cycle, gang_cycle
+from moorage.core.cycle.context import CycleContext, Decision, Diagnosis, ScheduleResult
+from moorage.core.framework.cluster_events import ActionType, ClusterEvent, EventResource
+from moorage.core.framework.object_changes import node_changes, resources_freed
+from moorage.core.framework.revisions import Revision
+from moorage.core.framework.status import REJECTED, Code
+from moorage.core.objects.meta import HasMetadata
+from moorage.core.objects.nodes import Node
+from moorage.core.objects.pods import Pod, group_of, on_node, priority
+from moorage.core.plugins.priority_sort import PrioritySort
+from moorage.core.queue.hints import queue_config_of
+from moorage.core.queue.pod_group_members import PodGroupTracker
+from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
+from moorage.core.queue.scheduling_queue import SchedulingQueue
+from moorage.core.simulation.reasons import reasons
+from moorage.core.simulation.undoing import UndoLog, node_named
+
+BACKOFF_SECONDS, MAX_BACKOFF_SECONDS = 1.0, 10.0
+"""As an OperatorConfiguration has them by default."""
+MAX_FAULTS = 3
+"""Attempts in a row that may end in a fault, until a pod is given up."""
+MAX_PREEMPTIONS = 10
+"""How often room is made for a pod, until it is given up: what had to go may come back where it is
+in the way again, and so for ever.
+"""
+_CHANGED = ClusterEvent(EventResource.ANY, ActionType.UPDATE)
+
+
+class Simulator:
+    """Places pods on a context that belongs to it.
+
+    ``revisions`` decide, by schedulerName. ``now``: seconds of the simulated clock. What it does is
+    in ``log``, so that it can be undone. ``on_placed`` is called whenever a pod has its place.
+    """
+
+    def __init__(
+        self,
+        context: CycleContext,
+        revisions: Mapping[str, Revision],
+        *,
+        now: float = 0.0,
+        on_placed: Callable[[ScheduleResult], None] | None = None,
+    ) -> None:
+        self.context = context
+        self.now = now
+        self.placed: dict[str, ScheduleResult] = {}
+        """By UID: the pods that have a place by a decision made here."""
+        self.diagnoses: dict[str, Diagnosis] = {}
+        """By UID: why a pod that waits was refused the last time."""
+        self.preempted: dict[str, Pod] = {}
+        """By UID: the pods that had to go for others; they wait again, or have another place."""
+        self.faults: dict[str, str] = {}
+        """By plugin: what it failed with, the last time."""
+        self._on_placed = on_placed
+        self._given_up: dict[str, QueuedPodInfo] = {}
+        """By UID: the pods that failed too often."""
+        self._preemptions: Counter[str] = Counter()
+        """By UID: how often room was made for a pod."""
+        self._revisions = revisions
+        self._groups = PodGroupTracker(context.cache.store)
+        self.log = UndoLog(context, self._groups)
+        self.queue = SchedulingQueue(PrioritySort().sort_key, self._groups, self)
+        self._to_come: list[tuple[float, int, Callable[[], None]]] = []
+        self._numbers = itertools.count()
+        self._groups.all_listed()
+        for record in context.cache.pod_infos():
+            if isinstance(record.pod, Pod) and group_of(record.pod):
+                self._groups.placed(record.pod, 1)
+                self._groups.pod_bound(record.pod)
+        for name, revision in revisions.items():
+            config = queue_config_of(revision, BACKOFF_SECONDS, MAX_BACKOFF_SECONDS)
+            self.queue.set_profile(name, config, now)
+
+    # ---- what happens ----------------------------------------------------------------------------
+
+    def at(self, time: float, happen: Callable[[], None]) -> None:
+        """Have this happen then; of what happens at one time, in the order in which it was said."""
+        heapq.heappush(self._to_come, (time, next(self._numbers), happen))
+
+    def arrive(self, pod: Pod) -> None:
+        """A pod comes that waits for a node."""
+        self.log.wait(pod)
+        self.queue.add(pod, self.now)
+
+    def leave(self, uid: str) -> None:
+        """A pod ends, wherever it is."""
+        cache = self.context.cache
+        record, waiting = cache.pod_info(uid), cache.waiting.get(uid)
+        self.queue.remove(uid)
+        self.diagnoses.pop(uid, None)
+        self._given_up.pop(uid, None)
+        if record is not None:
+            self._take_off(record)
+        if waiting is not None:
+            self.log.remove_waiting(waiting)
+
+    def evict(self, record: PodInfo) -> None:
+        """A pod leaves its node; whoever has made it makes it again, and that one waits."""
+        self._take_off(record)
+        if isinstance(record.pod, Pod) and record.pod.metadata.deletion_timestamp is None:
+            self.arrive(made_again(record.pod))
+
+    def put_node(self, node: Node) -> None:
+        """A node comes, or is in another state."""
+        old = node_named(node.metadata.name, self.context.cache)
+        self.log.put_node(node)
+        added = ClusterEvent(EventResource.NODE, ActionType.ADD, new=node)
+        for event in [added] if old is None else node_changes(old, node):
+            self.queue.move_on_event(event, self.now)
+
+    def put_object(self, obj: HasMetadata) -> None:
+        """An object of another kind comes, or is in another state: whoever waits is tried again."""
+        self.log.put_object(obj)
+        self.queue.move_on_event(_CHANGED, self.now)
+
+    # ---- time passes -----------------------------------------------------------------------------
+
+    def run(self, until: float = math.inf) -> None:
+        """Decide about all that wait until nothing moves any more, and let time pass as long as
+        something is to come, but not beyond ``until``.
+        """
+        while True:
+            entry = self.queue.pop(self.now)
+            if entry is not None:
+                self._attempt(entry)
+            elif not self.queue.moves_pending:
+                due = self._next_time()
+                if due is None or due > until:
+                    break
+                self._pass_to(due)
+        if until < math.inf:
+            self.now = max(self.now, until)
+
+    def undo(self) -> None:
+        """Have everything as it was when this simulator was made, its clock aside."""
+        for entry in list(self.queue.entries()):
+            self.queue.remove(entry.uid)
+        self.log.undo()
+        self._to_come.clear()
+        self.placed.clear()
+        self.diagnoses.clear()
+        self.preempted.clear()
+        self._given_up.clear()
+        self._preemptions.clear()
+
+    def waiting(self) -> list[tuple[Pod, str]]:
+        """The pods that have no place, in the order in which they came, and the first reason why
+        (``reasons``).
+        """
+        entries = (*self.queue.entries(), *self._given_up.values())
+        return [(entry.pod, self._why(entry)) for entry in entries]
+
+    # ---- for the queue ---------------------------------------------------------------------------
+
+    def pod_enqueued(self, queue: str, event: str) -> None:
+        """Nobody counts here."""
+
+    def plugin_failed(self, plugin: str, pod: Pod, error: Exception) -> None:
+        """A plugin failed when the queue asked it."""
+        self.faults[plugin] = repr(error)
+
+    # ---- inside ----------------------------------------------------------------------------------
+
+    def _next_time(self) -> float | None:
+        """When something happens next; None when nothing will."""
+        coming = self._to_come[0][0] if self._to_come else None
+        if coming is None and not self.queue.totals().backoff:
+            return None
+        deadline = self.queue.next_deadline(self.now)
+        return min((time for time in (coming, deadline) if time is not None), default=None)
+
+    def _pass_to(self, time: float) -> None:
+        self.now = max(self.now, time)
+        while self._to_come and self._to_come[0][0] <= self.now:
+            heapq.heappop(self._to_come)[2]()
+
+    def _attempt(self, entry: QueuedPodInfo) -> None:
+        revision = self._revisions[entry.scheduler_name]
+        members = (entry, *entry.companions)
+        try:
+            outcomes = (
+                self._place_gang(members, revision)
+                if entry.companions
+                else [self._place(entry.pod, revision)]
+            )
+        except Exception as error:  # noqa: BLE001 - plugins may raise anything; it fails this pod
+            text = f"scheduling failed: {error!r}"
+            outcomes = [Diagnosis.error(member.pod, revision, text) for member in members]
+        for member, outcome in zip(members, outcomes, strict=True):
+            self._handle(member, outcome)
+
+    def _place(self, pod: Pod, revision: Revision) -> Decision:
+        outcome = cycle.decide(pod, revision, self.context)
+        return self.log.commit(outcome) if isinstance(outcome, ScheduleResult) else outcome
+
+    def _place_gang(
+        self, members: Sequence[QueuedPodInfo], revision: Revision
+    ) -> Sequence[Decision]:
+        """Enough members of a group, or none."""
+        group = self._groups.group_of_entry(members[0])
+        gang = gang_cycle.Gang(
+            group.name,
+            needed=self._groups.needed(group) + len(members),
+            min_member=self._groups.min_member(group) or 0,
+        )
+        steps = gang_cycle.place_gang(
+            gang,
+            [member.pod for member in members],
+            lambda pod: gang_cycle.place_member(pod, revision, self.context),
+            self.context,
+            lambda: "",
+        )
+        outcomes = _ran(steps)
+        for outcome in outcomes:
+            if isinstance(outcome, ScheduleResult):
+                self.log.note_placed(outcome)
+        return outcomes
+
+    def _handle(self, entry: QueuedPodInfo, outcome: Decision) -> None:
+        if isinstance(outcome, ScheduleResult):
+            self._bound(entry, outcome)
+            return
+        self.diagnoses[entry.uid] = outcome
+        if outcome.nominated_node is not None:
+            self.context.cache.nominations.nominate(entry.pod, outcome.nominated_node, outcome.held)
+        self._make_room(outcome)
+        rejectors = outcome.unschedulable_plugins if outcome.code in REJECTED else frozenset()
+        self.queue.requeue(entry, rejectors, self.now, outcome.code is Code.PENDING)
+        futile = self._preemptions[entry.uid] > MAX_PREEMPTIONS
+        if futile or entry.consecutive_errors_count >= MAX_FAULTS:
+            self.queue.remove(entry.uid)
+            self.context.cache.nominations.nominate(entry.pod, "")
+            self._given_up[entry.uid] = entry
+
+    def _bound(self, entry: QueuedPodInfo, placement: ScheduleResult) -> None:
+        pod = on_node(entry.pod, placement.node)
+        self.queue.done(entry.uid)
+        self.diagnoses.pop(entry.uid, None)
+        self.placed[entry.uid] = placement
+        self._groups.pod_bound(pod)
+        event = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.ADD, new=pod)
+        self.queue.move_on_event(event, self.now)
+        if self._on_placed is not None:
+            self._on_placed(placement)
+
+    def _make_room(self, diagnosis: Diagnosis) -> None:
+        """The victims go; pods of lower priority lose the node."""
+        cache, node = self.context.cache, diagnosis.nominated_node or ""
+        if diagnosis.victims:
+            self._preemptions[diagnosis.pod.metadata.uid] += 1
+            for record in list(cache.nominations.nominated_pods(node)):
+                other = record.pod
+                if isinstance(other, Pod) and priority(other) < priority(diagnosis.pod):
+                    cache.nominations.nominate(other, "")
+        for victim in diagnosis.victims:
+            occupies = cache.pod_info(victim.metadata.uid)
+            if occupies is not None:
+                self.preempted[victim.metadata.uid] = victim
+                self.evict(occupies)
+
+    def _take_off(self, record: PodInfo) -> None:
+        self.log.take_off(record)
+        self.placed.pop(record.pod.metadata.uid, None)
+        if isinstance(record.pod, Pod):
+            self.log.free_claims(record.pod)
+            self.queue.move_on_event(resources_freed(record.pod), self.now)
+
+    def _why(self, entry: QueuedPodInfo) -> str:
+        if entry.state is QueueState.UNSERVED:
+            return f"no profile {entry.scheduler_name}"
+        if entry.state is QueueState.GATED:
+            return f"gated by {entry.gate_name}"
+        diagnosis = self.diagnoses.get(entry.uid)
+        if diagnosis is None or diagnosis.code not in REJECTED or entry.group:
+            return "" if diagnosis is None else diagnosis.message
+        now = reasons(entry.pod, self._revisions[entry.scheduler_name], self.context)
+        return now[0].text if now else diagnosis.message
+
+
+def made_again(pod: Pod) -> Pod:
+    """The pod that its controller makes in the place of this one. It keeps the UID, and is as ready
+    as this one was once it has its place.
+    """
+    status = msgspec.structs.replace(
+        pod.status,
+        nominated_node_name="",
+        start_time=None,
+        container_statuses=None,
+        init_container_statuses=None,
+        allocated_resources=None,
+        resources=None,
+        extended_resource_claim_status=None,
+    )
+    spec = msgspec.structs.replace(pod.spec, node_name="")
+    return msgspec.structs.replace(pod, spec=spec, status=status)
+
+
+def _ran(steps: gang_cycle.PlacingSteps) -> list[Decision]:
+    """What a gang's cycle comes to when nobody has a turn in between."""
+    try:
+        next(steps)
+        while True:
+            steps.send(False)
+    except StopIteration as end:
+        outcomes: list[Decision] = end.value
+        return outcomes
