@@ -676,6 +676,29 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         tests=(f"{_TESTS}/plugins/volume_binding/test_plugin.py::test_two_volumes_of_one_claim",),
     ),
     Mutant(
+        name="undo: pods come back to a node in another order",
+        file="core/simulation/undoing.py",
+        old="self._reorder(node, order)",
+        new="pass",
+        tests=(f"{_TESTS}/simulation/test_draining.py::test_the_context_is_as_before",),
+    ),
+    Mutant(
+        name="drain: a pod that is placed again gives nothing back to its budget",
+        file="core/simulation/draining.py",
+        old="evictions.replaced(pod)",
+        new="pass",
+        tests=(f"{_TESTS}/simulation/test_draining.py::test_budgets_are_heeded",),
+    ),
+    Mutant(
+        name="simulator: victims do not come back",
+        file="core/simulation/simulator.py",
+        old="self.arrive(made_again(record.pod))",
+        new="pass",
+        tests=(
+            f"{_TESTS}/simulation/test_simulator.py::test_victims_go_and_look_for_another_place",
+        ),
+    ),
+    Mutant(
         name="replay: a plugin that fails now ends it",
         file="core/recording/replay.py",
         old="return RecordedOutcome(code='Fault', message=repr(error))",
