@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from towtank.model import json_values
+from towtank.storage.pages import CONTINUE_LIFETIME, MAX_CONTINUED_LISTS
 from towtank.wire import bodies
 from towtank_tests.in_memory import DEFINITION, InMemoryCluster, content, node
 
@@ -320,19 +321,81 @@ def test_what_an_object_has_to_say_of_itself(
     assert text in content(answer)["message"]
 
 
-def test_a_page_goes_on_with_its_own_list(asked: InMemoryCluster) -> None:
+MAPS = "/api/v1/namespaces/default/configmaps"
+
+
+def names(listed: Any) -> list[str]:
+    """Of a list's items."""
+    return [item["metadata"]["name"] for item in listed["items"]]
+
+
+@pytest.fixture
+def maps() -> InMemoryCluster:
+    """With five ConfigMaps."""
+    asked = InMemoryCluster()
+    for number in range(5):
+        body = {"metadata": {"name": f"m{number}", "labels": {"kept": "yes"}}}
+        assert asked.ask("POST", MAPS, body).code == 201
+    return asked
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        f"{MAPS}?labelSelector=kept",
+        f"{MAPS}?fieldSelector=metadata.name!=m0",
+        "/api/v1/configmaps?",
+        MAPS.replace("default", "other") + "?",
+        MAPS.replace("configmaps", "secrets") + "?",
+    ],
+)
+def test_a_page_goes_on_with_its_own_list(maps: InMemoryCluster, other: str) -> None:
     """A token of another resource, namespace or selector is none."""
-    for name in ("two", "three"):
-        assert asked.ask("POST", NODES, node(name, kept="yes")).code == 201
-    token = content(asked.ask("GET", f"{NODES}?limit=1&labelSelector=kept"))["metadata"]["continue"]
-    assert asked.ask("GET", f"{NODES}?limit=1&labelSelector=kept&continue={token}").code == 200
-    for other in (
-        NODES,
-        f"{NODES}?labelSelector=lost",
-        f"{NODES}?labelSelector=kept&fieldSelector=metadata.name=two",
-        "/api/v1/pods",
-        BOATS,
-    ):
-        assert (
-            asked.ask("GET", f"{other}{'&' if '?' in other else '?'}continue={token}").code == 410
-        ), other
+    token = content(maps.ask("GET", f"{MAPS}?limit=1"))["metadata"]["continue"]
+    assert maps.ask("GET", f"{other}&continue={token}").code == 410
+    assert names(content(maps.ask("GET", f"{MAPS}?continue={token}"))) == ["m1", "m2", "m3", "m4"]
+
+
+def test_pages_are_of_one_revision(maps: InMemoryCluster) -> None:
+    """What came or went after the first page changes none of the others; each may be read again."""
+    first = content(maps.ask("GET", f"{MAPS}?limit=2"))["metadata"]
+    assert (first["remainingItemCount"], maps.ask("DELETE", f"{MAPS}/m3").code) == (3, 200)
+    assert maps.ask("POST", MAPS, {"metadata": {"name": "m9"}}).code == 201
+    second, again = (
+        content(maps.ask("GET", f"{MAPS}?limit=2&continue={first['continue']}")) for _ in range(2)
+    )
+    assert names(second) == names(again) == ["m2", "m3"]
+    assert second["metadata"]["resourceVersion"] == first["resourceVersion"]
+    assert second["metadata"]["remainingItemCount"] == 1
+    last = content(maps.ask("GET", f"{MAPS}?limit=2&continue={second['metadata']['continue']}"))
+    assert (names(last), last["metadata"]) == (
+        ["m4"],
+        {"resourceVersion": first["resourceVersion"]},
+    )
+
+
+def test_a_token_grows_old(maps: InMemoryCluster) -> None:
+    """After five minutes, or when a hundred younger ones are out, it is 410."""
+    page = f"{MAPS}?limit=1"
+    old = content(maps.ask("GET", page))["metadata"]["continue"]
+    maps.wait(CONTINUE_LIFETIME.total_seconds())
+    assert maps.ask("GET", f"{page}&continue={old}").code == 200
+    maps.wait(1)
+    status = content(maps.ask("GET", f"{page}&continue={old}"))
+    assert (status["code"], status["reason"]) == (410, "Expired")
+    tokens = [
+        content(maps.ask("GET", page))["metadata"]["continue"]
+        for _ in range(MAX_CONTINUED_LISTS + 1)
+    ]
+    assert [maps.ask("GET", f"{MAPS}?continue={token}").code for token in tokens[:2]] == [410, 200]
+
+
+@pytest.mark.parametrize(("version", "code"), [("0", 200), ("1", 400)])
+def test_a_token_has_its_version(maps: InMemoryCluster, version: str, code: int) -> None:
+    """Another one is refused beside it."""
+    token = content(maps.ask("GET", f"{MAPS}?limit=1"))["metadata"]["continue"]
+    answer = maps.ask("GET", f"{MAPS}?continue={token}&resourceVersion={version}")
+    assert answer.code == code
+    if code == 400:
+        why = "specifying resource version is not allowed when using continue"
+        assert content(answer)["message"] == why

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from typing import TypeAlias
 
 from towtank.model import object_selectors
-from towtank.model.api_errors import ApiError, StatusCause, bad_request, expired, invalid
+from towtank.model.api_errors import ApiError, bad_request, expired
 from towtank.model.requests import ListOptions, RequestTarget, parsed_version
 from towtank.storage.store import RevisionStore, Stored
 
@@ -47,7 +47,6 @@ def _question(target: RequestTarget, options: ListOptions) -> _Question:
         resource.group,
         resource.plural,
         target.namespace,
-        target.name,
         options.label_selector,
         options.field_selector,
     )
@@ -105,36 +104,14 @@ class Pages:
 
 def _check_version(options: ListOptions, revision: int) -> None:
     """Whether the version that is asked for can be served: there is only the newest."""
-    version, match = options.resource_version, options.resource_version_match
-    if causes := _match_causes(version, match):
-        raise invalid("ListOptions", "meta.k8s.io", "", causes)
-    if version:
+    if version := options.resource_version:
         number = parsed_version(version, "invalid resource version: ")
         require_reached(number, revision)
-        if match == "Exact" and number != revision:
+        if options.resource_version_match == "Exact" and number != revision:
             raise expired(
                 f"The resourceVersion for the provided list is too old: {version}, current: "
                 f"{revision}"
             )
-
-
-def _match_causes(version: str, match: str) -> list[StatusCause]:
-    field = "resourceVersionMatch"
-    if match and not version:
-        return [
-            StatusCause.forbidden(
-                field, "resourceVersionMatch is forbidden unless resourceVersion is provided"
-            )
-        ]
-    if match not in ("", "Exact", "NotOlderThan"):
-        return [StatusCause.unsupported(field, match, ("Exact", "NotOlderThan", ""))]
-    if match == "Exact" and version == "0":
-        return [
-            StatusCause.forbidden(
-                field, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'
-            )
-        ]
-    return []
 
 
 def require_reached(version: int, revision: int) -> None:

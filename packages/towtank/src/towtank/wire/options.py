@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from towtank.model.api_errors import (
     StatusCause,
@@ -27,7 +28,10 @@ Query: TypeAlias = Mapping[str, str]
 
 _GROUP = "meta.k8s.io"
 _MAX_MANAGER_LENGTH = 128
-_MAX_DIGITS = 19
+"""Bytes."""
+_INTEGER: Final = re.compile("([+-]?)0*([0-9]+)")
+_MAX_DIGITS = 20
+"""Enough to be out of range."""
 _VALIDATIONS = ("", "Ignore", "Strict", "Warn")
 _PROPAGATIONS = ("", "Foreground", "Background", "Orphan")
 _MATCH = "resourceVersionMatch"
@@ -39,16 +43,17 @@ def flag(query: Query, name: str) -> bool:
 
 
 def number(query: Query, name: str) -> int | None:
-    """A whole number. Raises ApiError 400."""
-    text = query.get(name, "")
-    if not text:
+    """A whole number, None where the query has none. Raises ApiError 400."""
+    text = query.get(name)
+    if text is None:
         return None
-    digits = text[1:] if text[0] in "+-" else text
-    if not digits.isdecimal() or not digits.isascii():
+    read = _INTEGER.fullmatch(text)
+    if read is None:
         raise bad_request(f"strconv.ParseInt: parsing {quoted(text)}: invalid syntax")
-    if len(digits) > _MAX_DIGITS or abs(int(digits)) >= 1 << 63:
+    number = int(read[1] + read[2][:_MAX_DIGITS])
+    if not -(1 << 63) <= number < 1 << 63:
         raise bad_request(f"strconv.ParseInt: parsing {quoted(text)}: value out of range")
-    return int(text)
+    return number
 
 
 def _check(kind: str, causes: Sequence[StatusCause]) -> None:
@@ -95,8 +100,8 @@ def _listed(query: Query, name: str) -> list[str]:
 def _manager_causes(manager: str, *, required: bool) -> Iterator[StatusCause]:
     if required and not manager:
         yield StatusCause.required("fieldManager", "is required for apply patch")
-    if len(manager) > _MAX_MANAGER_LENGTH:
-        yield StatusCause.invalid("fieldManager", manager, "must have at most 128 bytes")
+    if len(manager.encode()) > _MAX_MANAGER_LENGTH:
+        yield StatusCause.too_long("fieldManager", _MAX_MANAGER_LENGTH)
     for place, letter in enumerate(manager):
         if not letter.isprintable():
             why = f"invalid character U+{ord(letter):04X} (at position {place})"
@@ -112,15 +117,30 @@ def _program(user_agent: str) -> str:
 
 def listing(query: Query) -> ListOptions:
     """Of list and deletecollection. Raises ApiError 400 and 422."""
-    causes: list[StatusCause] = []
+    options = _read(query)
+    causes = [*_match_causes(options)]
     if "sendInitialEvents" in query:
         causes.append(
             StatusCause.forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list")
         )
-    options = _read(query)
-    causes += _one_of(options.resource_version_match, _MATCH, ("Exact", "NotOlderThan", ""))
     _check("ListOptions", causes)
     return options
+
+
+def _match_causes(options: ListOptions) -> Iterator[StatusCause]:
+    """What is wrong with how a list's version is to be matched."""
+    match, version = options.resource_version_match, options.resource_version
+    if match and not version:
+        why = "resourceVersionMatch is forbidden unless resourceVersion is provided"
+        yield StatusCause.forbidden(_MATCH, why)
+    if match and options.continue_:
+        yield StatusCause.forbidden(
+            _MATCH, "resourceVersionMatch is forbidden when continue is provided"
+        )
+    yield from _one_of(match, _MATCH, ("Exact", "NotOlderThan", ""))
+    if match == "Exact" and version == "0":
+        why = 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'
+        yield StatusCause.forbidden(_MATCH, why)
 
 
 def _read(query: Query) -> ListOptions:
