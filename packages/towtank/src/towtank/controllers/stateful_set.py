@@ -79,11 +79,10 @@ class StatefulSetController(Controller):
             serves = self._keep_up(owner, number, pods.get(number))
             if not serves and not together:
                 return
-        for number in sorted(pods.keys() - set(wanted), reverse=True):
-            if not is_terminating(pods[number]):
-                self.client.delete(PODS, pods[number])
-            if not together:
-                return
+        too_many = sorted(pods.keys() - set(wanted), reverse=True)
+        self._remove([pods[number] for number in too_many], together=together)
+        if too_many and not together:
+            return
         self._update(owner, {number: pods[number] for number in wanted if number in pods})
 
     def _keep_up(self, owner: Body, number: int, pod: Body | None) -> bool:
@@ -96,6 +95,16 @@ class StatefulSetController(Controller):
         if is_finished(pod) and not is_terminating(pod):
             self.client.delete(PODS, pod)
         return _serves(pod)
+
+    def _remove(self, pods: Sequence[Body], *, together: bool) -> None:
+        """Delete all of these pods together, or the first; that one waits, when it does not serve,
+        for all but the last that does not.
+        """
+        unready = [pod for pod in pods if not _serves(pod)]
+        for pod in pods if together else pods[:1]:
+            waits = not together and pod in unready[:-1]
+            if not waits and not is_terminating(pod):
+                self.client.delete(PODS, pod)
 
     def _update(self, owner: Body, pods: Mapping[int, Body]) -> None:
         """Delete the last pod that has an older template; it is made anew."""
