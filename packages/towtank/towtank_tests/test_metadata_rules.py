@@ -46,9 +46,10 @@ def test_what_is_going_gets_no_new_finalizers(
     assert [cause.field for cause in found] == ["metadata.finalizers"] * refused
 
 
+@pytest.mark.parametrize("standard", ["foregroundDeletion", "orphan", "kubernetes"])
 @pytest.mark.parametrize(("free", "refused"), [(False, ["mine"]), (True, [])])
-def test_finalizers_have_a_domain(free: bool, refused: list[str]) -> None:
+def test_finalizers_have_a_domain(standard: str, free: bool, refused: list[str]) -> None:
     """But for those of Kubernetes itself, and those of custom objects."""
-    names = ["mine", "a.example/mine", "foregroundDeletion", "orphan", "kubernetes"]
+    names = ["mine", "a.example/mine", standard]
     causes = metadata_rules.finalizer_causes(names, free=free)
     assert [cause.text.split('"')[1] for cause in causes] == refused

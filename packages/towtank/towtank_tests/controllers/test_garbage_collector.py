@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from towtank.controllers.garbage_collector import GarbageCollector
 from towtank.model.requests import WriteOptions
 from towtank_tests.controllers.harness import ControllerHarness, template
 
@@ -72,7 +73,7 @@ def test_orphans_stay_and_have_no_owner() -> None:
     assert not cluster.get(MAPS, "parent")["metadata"].get("ownerReferences")
 
 
-def test_an_owner_has_the_uid_and_not_only_the_name() -> None:
+def test_an_owner_has_the_uid_and_not_only_the_name(caplog: pytest.LogCaptureFixture) -> None:
     """Nobody inherits from a namesake; an owner of a kind that is not served is left alone."""
     cluster = ControllerHarness()
     owner = cluster.create(MAPS, "owner")
@@ -91,6 +92,7 @@ def test_an_owner_has_the_uid_and_not_only_the_name() -> None:
     cluster.create(MAPS, "owner")
     cluster.settle()
     assert cluster.names(MAPS) == ["owner", "strange"]
+    assert not caplog.records
 
 
 def test_only_who_blocks_is_waited_for() -> None:
@@ -130,6 +132,122 @@ def test_a_circle_of_owners_goes(size: int, first: int) -> None:
     cluster.change(MAPS, "hanging", _let_go)
     cluster.settle()
     assert cluster.names(MAPS) == []
+
+
+KEPT = "example.com/kept"
+
+
+@pytest.mark.parametrize("hanging_first", [False, True])
+def test_a_circle_need_not_wait_for_who_hangs_on_another_of_it(hanging_first: bool) -> None:
+    """Each waits for those that hang on itself."""
+    cluster = ControllerHarness()
+    one, other = (cluster.create(MAPS, name) for name in ("one", "other"))
+    hanging = cluster.create(MAPS, "hanging", metadata=owned(other) if hanging_first else {})
+    for name, owner in (("other", one), ("one", other), ("hanging", other)):
+        cluster.change(MAPS, name, functools.partial(_owned_too, owned(owner)))
+    cluster.create(MAPS, "last", metadata={**owned(hanging), "finalizers": [KEPT]})
+    cluster.create(MAPS, "near", metadata={**owned(one), "finalizers": [KEPT]})
+    cluster.settle()
+    cluster.delete(MAPS, "one", "Foreground")
+    cluster.settle()
+    assert len(cluster.names(MAPS)) == 5
+    cluster.change(MAPS, "near", _let_go)
+    cluster.settle()
+    assert cluster.names(MAPS) == ["hanging", "last", "other"]
+    cluster.change(MAPS, "last", _let_go)
+    cluster.settle()
+    assert cluster.names(MAPS) == []
+
+
+def test_who_owns_a_circle_goes_too() -> None:
+    """All at once, none of them looked at yet."""
+    cluster = ControllerHarness()
+    elder, one, other = (cluster.create(MAPS, name) for name in ("elder", "one", "other"))
+    cluster.change(MAPS, "one", functools.partial(_owned_too, owned(elder, other)))
+    cluster.change(MAPS, "other", functools.partial(_owned_too, owned(one)))
+    cluster.settle()
+    for name in ("elder", "one", "other"):
+        cluster.delete(MAPS, name, "Foreground")
+    cluster.settle()
+    assert cluster.names(MAPS) == []
+
+
+@pytest.mark.parametrize(
+    ("propagation", "finalizers", "left"),
+    [
+        ("Background", [], ["last"]),
+        ("Background", ["foregroundDeletion"], ["child", "last"]),
+        ("Background", ["orphan"], ["grandchild", "last"]),
+        ("Foreground", [], ["child", "last", "owner"]),
+        ("Foreground", ["orphan"], ["child", "last", "owner"]),
+    ],
+)
+def test_finalizers_of_a_dependent_say_how_it_goes(
+    propagation: str, finalizers: list[str], left: list[str]
+) -> None:
+    """But where its owner waits for it: then it waits for its own."""
+    cluster = ControllerHarness()
+    owner = cluster.create(MAPS, "owner")
+    child = cluster.create(MAPS, "child", metadata={**owned(owner), "finalizers": finalizers})
+    cluster.create(MAPS, "grandchild", metadata=owned(child))
+    cluster.create(MAPS, "last", metadata={**owned(child), "finalizers": [KEPT]})
+    cluster.settle()
+    assert len(cluster.names(MAPS)) == 4
+    cluster.delete(MAPS, "owner", propagation)
+    cluster.settle()
+    assert cluster.names(MAPS) == left
+
+
+def test_who_has_no_dependents_goes_in_one_write() -> None:
+    """Also where its owner waits for it."""
+    cluster = ControllerHarness()
+    owner = cluster.create(MAPS, "owner")
+    cluster.create(MAPS, "child", metadata=owned(owner))
+    told: list[str] = []
+    cluster.store.subscribe(MAPS, lambda change: told.append(f"{change.type} {change.now.key[1]}"))
+    cluster.delete(MAPS, "owner", "Foreground")
+    cluster.settle()
+    assert told == ["MODIFIED owner", "DELETED child", "DELETED owner"]
+
+
+def test_who_is_being_deleted_goes_its_own_way() -> None:
+    """A dependent that was to go in the background does not wait for its own when its owner goes in
+    the foreground; and keeps its other owner.
+    """
+    cluster = ControllerHarness()
+    owner, other = (cluster.create(MAPS, name) for name in ("owner", "other"))
+    for name, owners in (("child", [owner]), ("shared", [owner, other])):
+        made = cluster.create(MAPS, name, metadata={**owned(*owners), "finalizers": [KEPT]})
+        cluster.create(MAPS, f"{name}-of", metadata=owned(made))
+        cluster.delete(MAPS, name)
+    cluster.settle()
+    before = cluster.get(MAPS, "shared")
+    cluster.delete(MAPS, "owner", "Foreground")
+    cluster.settle()
+    assert cluster.names(MAPS) == ["child", "child-of", "other", "owner", "shared", "shared-of"]
+    assert cluster.get(MAPS, "shared") == before
+
+
+def test_a_finalizer_alone_is_no_deletion() -> None:
+    """Its dependents stay."""
+    cluster = ControllerHarness()
+    owner = cluster.create(MAPS, "owner", metadata={"finalizers": ["foregroundDeletion"]})
+    cluster.create(MAPS, "child", metadata=owned(owner))
+    cluster.settle()
+    assert cluster.names(MAPS) == ["child", "owner"]
+
+
+def test_orphans_are_many() -> None:
+    """More than are let go at a time."""
+    cluster = ControllerHarness()
+    owner = cluster.create(MAPS, "owner")
+    for number in range(3 * GarbageCollector.keys_per_slice):
+        cluster.create(MAPS, f"m{number}", metadata=owned(owner))
+    cluster.delete(MAPS, "owner", "Orphan")
+    cluster.settle()
+    left = list(cluster.verbs.every(MAPS))
+    assert len(left) == 3 * GarbageCollector.keys_per_slice
+    assert not any(body["metadata"].get("ownerReferences") for body in left)
 
 
 def test_a_namespace_goes_with_all_that_is_in_it() -> None:

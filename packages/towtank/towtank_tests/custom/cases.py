@@ -434,6 +434,14 @@ _CHANGES: Final[dict[str, tuple[str, Any]]] = {
         ],
     ),
     "warning without deprecation": (f"{_FIRST}.deprecationWarning", "x"),
+    "longest singular": ("spec.names.singular", "s" * 63),
+    "longer singular": ("spec.names.singular", "s" * 64),
+    "longest kind with a list": ("spec.names.kind", "K" * 59),
+    "kind whose list is longer": ("spec.names.kind", "K" * 60),
+    "longer short name": ("spec.names.shortNames", ["s" * 63, "s" * 64]),
+    "longer category": ("spec.names.categories", ["c" * 63, "c" * 64]),
+    "longest version": (f"{_FIRST}.name", "v" * 63),
+    "longer version": (f"{_FIRST}.name", "v" * 64),
 }
 
 _COMPILED: Final = ruled(

@@ -116,7 +116,8 @@ class CaseCluster:
                 return 200, self.verbs.patch(target, lambda old: merged(old, body), WriteOptions())
             case _:
                 assert method == "DELETE"
-                return 200, self.verbs.delete(target, DeleteOptions())
+                propagation = (body or {}).get("propagationPolicy", "")
+                return 200, self.verbs.delete(target, DeleteOptions(propagation=propagation))
 
 
 def merged(old: Any, patch: Any) -> Any:

@@ -19,6 +19,7 @@ BATCH: Final = "/apis/batch/v1/namespaces/default"
 POLICY: Final = "/apis/policy/v1/namespaces/default"
 STORAGE: Final = "/apis/storage.k8s.io/v1"
 PODS: Final = f"{CORE}/pods"
+MAPS: Final = f"{CORE}/configmaps"
 CLAIMS: Final = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
 REQUEST: Final = {"name": "r", "exactly": {"deviceClassName": "gpu"}}
 RUNTIMES: Final = "/apis/node.k8s.io/v1/runtimeclasses"
@@ -62,6 +63,21 @@ def create(path: str, *bodies: Body) -> list[Step]:
     return [("POST", path, body) for body in bodies]
 
 
+def finalized(name: str, *finalizers: str) -> Body:
+    """An object of that name, with these."""
+    return {"metadata": {"name": name, "finalizers": list(finalizers)}}
+
+
+def deletions(path: str, body: Body, *propagations: str) -> list[Step]:
+    """Create, then delete again and again; who else holds it holds it to the end."""
+    one = f"{path}/{body['metadata']['name']}"
+    steps: list[Step] = [("POST", path, body)]
+    for propagation in propagations:
+        said = {"propagationPolicy": propagation} if propagation else None
+        steps += [("DELETE", one, said), ("GET", one, None)]
+    return steps
+
+
 def changes(path: str, body: Body, *patches: Body) -> list[Step]:
     """Create, then patch again and again."""
     return [
@@ -69,6 +85,8 @@ def changes(path: str, body: Body, *patches: Body) -> list[Step]:
         *(("MERGE", f"{path}/{body['metadata']['name']}", patch) for patch in patches),
     ]
 
+
+_JOB: Final = named("d9", spec={"template": {"spec": {**container(), "restartPolicy": "Never"}}})
 
 _PODS: Final[Mapping[str, Sequence[Step]]] = {
     "a pod": create(PODS, pod("plain")),
@@ -147,6 +165,56 @@ _PODS: Final[Mapping[str, Sequence[Step]]] = {
     ),
     "burstable": create(
         PODS, pod("burstable", **container(resources={"requests": {"cpu": "0.5"}}))
+    ),
+    "classes of service": create(
+        PODS,
+        *(
+            pod(name, **container(resources=resources))
+            for name, resources in {
+                "equal": {
+                    "requests": {"cpu": "1", "memory": "1Gi"},
+                    "limits": {"cpu": "1000m", "memory": "1024Mi"},
+                },
+                "less": {"requests": {"cpu": "500m"}, "limits": {"cpu": "1", "memory": "1Gi"}},
+                "unlimited": {"requests": {"cpu": "1", "memory": "1Gi"}},
+                "half-limited": {"limits": {"cpu": "1"}},
+                "limited-to-nothing": {"limits": {"cpu": "0", "memory": "0"}},
+                "wants-nothing": {"requests": {"cpu": "0"}, "limits": {"cpu": "1"}},
+                "others": {"limits": {"example.com/gpu": "1"}},
+            }.items()
+        ),
+        pod(
+            "one-of-two",
+            containers=[
+                {"name": "a", "image": "a", "resources": {"limits": {"cpu": "1", "memory": "1Gi"}}},
+                {"name": "b", "image": "b"},
+            ],
+        ),
+        pod(
+            "first-too",
+            initContainers=[
+                {"name": "a", "image": "a", "resources": {"requests": {"memory": "1Gi"}}}
+            ],
+            **container(resources={"limits": {"cpu": "1", "memory": "1Gi"}}),
+        ),
+    ),
+    "classes of service of whole pods": create(
+        PODS,
+        *(
+            pod(name, resources=resources, **container(resources={"requests": {"cpu": "1"}}))
+            for name, resources in {
+                "whole": {
+                    "requests": {"cpu": "2", "memory": "2Gi"},
+                    "limits": {"cpu": "2", "memory": "2Gi"},
+                },
+                "whole-less": {
+                    "requests": {"cpu": "1", "memory": "2Gi"},
+                    "limits": {"cpu": "2", "memory": "2Gi"},
+                },
+                "whole-unlimited": {"requests": {"cpu": "2"}},
+            }.items()
+        ),
+        pod("whole-nothing", resources={}),
     ),
     "no containers": create(PODS, named("none", spec={}), named("empty", spec={"containers": []})),
     "bad names": create(
@@ -515,6 +583,53 @@ _PODS: Final[Mapping[str, Sequence[Step]]] = {
         ("GET", f"{PODS}/on-node", None),
         ("GET", f"{PODS}/quick", None),
     ],
+    **{
+        f"what becomes of dependents of {name}": deletions(path, body, *policies)
+        for name, path, body, policies in (
+            (
+                "what has all finalizers",
+                MAPS,
+                finalized("d1", "example.com/b", "example.com/a", "orphan"),
+                ("Foreground", "Background", "Orphan", ""),
+            ),
+            (
+                "what others hold",
+                MAPS,
+                finalized("d2", "example.com/a"),
+                ("Background", "Foreground", "", "Orphan"),
+            ),
+            ("what waits", MAPS, finalized("d3", "foregroundDeletion", "example.com/a"), ("",)),
+            ("what orphans", MAPS, finalized("d4", "orphan", "example.com/a"), ("Orphan", "")),
+            (
+                "what owns pods",
+                f"{APPS}/replicasets",
+                {**workload("d5"), **finalized("d5", "orphan", "example.com/a")},
+                ("", "Background", "Foreground", "Foreground"),
+            ),
+            ("what runs to its end", f"{BATCH}/jobs", _JOB, ("", "Background", "Foreground")),
+            (
+                "what controls replicas",
+                f"{CORE}/replicationcontrollers",
+                {**named("d10", spec={"template": template(app="d10")})},
+                ("", ""),
+            ),
+            (
+                "what ends by and by",
+                PODS,
+                {**pod("d6", nodeName="n"), **finalized("d6", "orphan", "example.com/a")},
+                ("Foreground", "Background", "Orphan", ""),
+            ),
+            (
+                "what has ended",
+                PODS,
+                {**pod("d7"), **finalized("d7", "orphan", "example.com/a")},
+                ("Foreground", "Background", "Orphan", ""),
+            ),
+        )
+    },
+    "dependents are orphaned or waited for": create(
+        MAPS, finalized("d8", "foregroundDeletion", "orphan", "x")
+    ),
     "resize": [
         *create(
             PODS,

@@ -77,29 +77,31 @@ class GarbageCollector(Controller):
     # ---- as a dependent --------------------------------------------------------------------------
 
     def _look_at_owners(self, resource: str, body: Body) -> None:
-        """Delete it when it has no owner left, or only such as wait for it."""
+        """Delete it when it has no owner left, or only such as wait for it; what is being deleted
+        goes its own way.
+        """
         owners = [(each, self._owner(each, body)) for each in _owners(body)]
         staying = [each for each, owner in owners if _stays(owner)]
-        if len(staying) == len(owners):
+        if len(staying) == len(owners) or is_terminating(body):
             return
         if staying:
             self.client.patch(
                 resource, body, lambda copy: copy["metadata"].update(ownerReferences=staying)
             )
-        elif not is_terminating(body):
+        else:
             waited_for = any(owner is not None for _, owner in owners)
             self.client.delete(resource, body, self._propagation(body, waited_for=waited_for))
 
     def _propagation(self, body: Body, *, waited_for: bool) -> str:
         """What its deletion does with its own dependents: where an owner waits for it, it waits for
-        those.
+        those; else its finalizers say it.
         """
+        if waited_for and body["metadata"]["uid"] in self._dependents:
+            return "Foreground"
         finalizers = body["metadata"].get("finalizers", ())
         if ORPHAN in finalizers:
             return "Orphan"
-        has_dependents = body["metadata"]["uid"] in self._dependents
-        foreground = FOREGROUND in finalizers or (waited_for and has_dependents)
-        return "Foreground" if foreground else "Background"
+        return "Foreground" if FOREGROUND in finalizers else "Background"
 
     def _owner(self, reference: Body, dependent: Body) -> Body | None:
         """The owner; None when it is gone, _UNKNOWN when nobody here knows its kind."""
@@ -166,7 +168,7 @@ class GarbageCollector(Controller):
         return False
 
 
-_UNKNOWN: Body = {}
+_UNKNOWN: Body = {"metadata": {}}
 
 
 def _owners(body: Body | None) -> Sequence[Body]:
@@ -175,7 +177,7 @@ def _owners(body: Body | None) -> Sequence[Body]:
 
 
 def _stays(owner: Body | None) -> bool:
-    return owner is _UNKNOWN or (owner is not None and not _in_foreground(owner))
+    return owner is not None and not _in_foreground(owner)
 
 
 def _waits(body: Body) -> bool:

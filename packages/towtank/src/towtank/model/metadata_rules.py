@@ -48,6 +48,9 @@ def finalizer_causes(finalizers: Sequence[str], *, free: bool = False) -> Iterat
             StatusCause.invalid("metadata.finalizers", finalizer, text)
             for text in names.qualified_name(finalizer)
         )
+    if {"orphan", "foregroundDeletion"} <= set(finalizers):
+        text = "finalizer orphan and foregroundDeletion cannot be both set"
+        yield StatusCause.invalid("metadata.finalizers", list(finalizers), text)
     for index, finalizer in enumerate(finalizers):
         if not free and _has_no_domain(finalizer):
             text = "name is neither a standard finalizer name nor is it fully qualified"

@@ -240,20 +240,22 @@ class Verbs:
         old = self.get(target)
         object_meta.require_same(target, old.body, options.preconditions, going=True)
         new, strategy = copied(old), target.resource.strategy
-        metadata = new["metadata"]
-        if finalizer := _FINALIZERS.get(options.propagation or strategy.propagation):
-            metadata["finalizers"] = sorted({*metadata.get("finalizers", ()), finalizer})
+        _propagate(new["metadata"], options.propagation, strategy.propagation)
         grace = strategy.grace(new, options.grace_seconds)
         at_once = not grace and not strategy.held(new)
         if options.dry_run:
             return new
         if not at_once and _goes_within(old.body, grace):
-            return old.body
+            settled = new["metadata"].get("deletionGracePeriodSeconds") or new == old.body
+            return old.body if settled else self._stored(target, new)
         if not at_once or strategy.grace_seconds:  # a kind with a grace period shows that it was 0
             self._mark_deleted(target.resource, new, grace)
         if at_once:
             return self._remove(target, new)
-        return self.store.put(target.resource.key, target.namespace, new).body
+        return self._stored(target, new)
+
+    def _stored(self, target: RequestTarget, body: Body) -> Body:
+        return self.store.put(target.resource.key, target.namespace, body).body
 
     def _mark_deleted(self, resource: APIResource, body: Body, grace: int) -> None:
         metadata = body["metadata"]
@@ -322,6 +324,22 @@ def _ends(resource: APIResource, body: Body) -> bool:
         and not resource.strategy.held(body)
         and not metadata.get("deletionGracePeriodSeconds")
     )
+
+
+def _propagate(metadata: Body, asked: str, usual: str) -> None:
+    """Have of the two finalizers for dependents the one that is asked for; who asks for nothing
+    gets what is there, or else what is usual for the kind.
+    """
+    there = metadata.get("finalizers", [])
+    others = [each for each in there if each not in _FINALIZERS.values()]
+    if not asked and others != there:
+        return
+    finalizer = _FINALIZERS.get(asked or usual)
+    wanted = [*others, finalizer] if finalizer else others
+    if set(wanted) != set(there):
+        metadata["finalizers"] = wanted
+    if not wanted:
+        metadata.pop("finalizers", None)
 
 
 def _goes_within(body: Body, seconds: int) -> bool:

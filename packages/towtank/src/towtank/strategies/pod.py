@@ -197,8 +197,12 @@ def _tolerate_lost_nodes(spec: Body) -> None:
 
 
 def qos(spec: Body) -> str:
-    """The class of service: Guaranteed, Burstable or BestEffort."""
-    parts = [container.get("resources") or {} for container in containers_of(spec, CONTAINERS[:2])]
+    """The class of service: Guaranteed, Burstable or BestEffort. What the pod says as a whole goes
+    before what its containers say.
+    """
+    whole = spec.get("resources")
+    sayers = containers_of(spec, CONTAINERS[:2]) if whole is None else [spec]
+    parts = [each.get("resources") or {} for each in sayers]
     if all(not _counted(part.get(which)) for part in parts for which in ("limits", "requests")):
         return "BestEffort"
     for part in parts:
