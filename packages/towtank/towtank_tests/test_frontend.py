@@ -10,6 +10,7 @@ import logging
 import ssl
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -116,12 +117,11 @@ def test_the_kubeconfig_is_its_owners_alone(running: Running) -> None:
 
 def test_nobody_is_asked_to_say_who_they_are(running: Running) -> None:
     """401, but for what everybody may know."""
-    connection = running.connect(certificate=False)
-    code, status = ask(connection, "GET", NODES)
-    assert (code, status["reason"]) == (401, "Unauthorized")
-    assert ask(connection, "GET", "/readyz") == (200, b"ok")
-    assert ask(connection, "GET", NODES, Authorization="Bearer nonsense")[0] == 401
-    connection.close()
+    with closing(running.connect(certificate=False)) as connection:
+        code, status = ask(connection, "GET", NODES)
+        assert (code, status["reason"]) == (401, "Unauthorized")
+        assert ask(connection, "GET", "/readyz") == (200, b"ok")
+        assert ask(connection, "GET", NODES, Authorization="Bearer nonsense")[0] == 401
 
 
 def test_a_token_that_was_given_out_is_known(
@@ -146,15 +146,31 @@ def test_a_token_that_was_given_out_is_known(
     connection.close()
 
 
-def test_a_body_is_read_up_to_the_limit(running: Running) -> None:
+@pytest.mark.parametrize("chunked", [False, True])
+@pytest.mark.parametrize(
+    ("excess", "code", "reason"), [(0, 422, "Invalid"), (1, 413, "RequestEntityTooLarge")]
+)
+def test_a_body_is_read_up_to_the_limit(
+    running: Running, excess: int, code: int, reason: str, chunked: bool
+) -> None:
     """413 as a Status, whether the length is said or not."""
-    connection = running.connect()
-    code, status = ask(connection, "POST", NODES, b"x" * (MAX_BODY_BYTES + 1))
-    assert (code, status["reason"]) == (413, "RequestEntityTooLarge")
-    connection.close()
-    fits = running.connect()
-    assert ask(fits, "POST", NODES, b" " * (MAX_BODY_BYTES - 2) + b"{}")[0] == 422
-    fits.close()
+    body = b" " * (MAX_BODY_BYTES - 2 + excess) + b"{}"
+    how = {"Transfer-Encoding": "chunked"} if chunked else {"Content-Length": str(len(body))}
+    headers = {"Content-Type": "application/json", **how}
+    with closing(running.connect()) as connection:
+        connection.request("POST", NODES, iter([body]), headers, encode_chunked=chunked)
+        response = connection.getresponse()
+        assert (response.status, json.loads(response.read())["reason"]) == (code, reason)
+
+
+def test_a_body_that_will_be_too_long_is_not_waited_for(running: Running) -> None:
+    """It is enough to say so; the connection ends, for the body may come yet."""
+    with closing(running.connect()) as connection:
+        connection.putrequest("POST", NODES)
+        connection.putheader("Content-Length", str(MAX_BODY_BYTES + 1))
+        connection.endheaders()
+        response = connection.getresponse()
+        assert (response.status, response.getheader("Connection")) == (413, "close")
 
 
 def test_unknown_fields_are_warned_of_in_headers(admin: http.client.HTTPSConnection) -> None:
