@@ -683,6 +683,13 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         tests=(f"{_TESTS}/simulation/test_draining.py::test_the_context_is_as_before",),
     ),
     Mutant(
+        name="fit: what runs out is asked of nodes that never took a pod",
+        file="core/simulation/fitting.py",
+        old="int(np.isin(rejected.rows, before).sum())",
+        new="rejected.rows.size",
+        tests=(f"{_TESTS}/simulation/test_fitting.py::test_what_runs_out_first_is_said_first",),
+    ),
+    Mutant(
         name="drain: a pod that is placed again gives nothing back to its budget",
         file="core/simulation/draining.py",
         old="evictions.replaced(pod)",

@@ -40,6 +40,8 @@ def reasons(pod: Pod, revision: Revision, context: CycleContext) -> tuple[Weight
             counts[text] += rejected.rows.size
     if inside < nodes:
         lasting[narrowed_message(said.narrowed_by)] += nodes - inside
+    for text in passing:
+        passing[text] += lasting.pop(text, 0)
     return tuple(
         WeightedReason(text, count)
         for counts in (passing, lasting)

@@ -8,11 +8,12 @@ is asked who is outside: extenders have no say, and what an actor would do is no
 
 from __future__ import annotations
 
+import contextlib
 import heapq
 import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -61,6 +62,7 @@ class Simulator:
         on_placed: Callable[[ScheduleResult], None] | None = None,
     ) -> None:
         self.context = context
+        self.revisions = revisions
         self.now = now
         self.placed: dict[str, ScheduleResult] = {}
         """By UID: the pods that have a place by a decision made here."""
@@ -75,7 +77,6 @@ class Simulator:
         """By UID: the pods that failed too often."""
         self._preemptions: Counter[str] = Counter()
         """By UID: how often room was made for a pod."""
-        self._revisions = revisions
         self._groups = PodGroupTracker(context.cache.store)
         self.log = UndoLog(context, self._groups)
         self.queue = SchedulingQueue(PrioritySort().sort_key, self._groups, self)
@@ -162,6 +163,18 @@ class Simulator:
         self._given_up.clear()
         self._preemptions.clear()
 
+    @contextlib.contextmanager
+    def trial(self) -> Iterator[None]:
+        """Places that pods have, nodes and objects that come meanwhile are gone at the end. Nobody
+        may run in between.
+        """
+        outer, self.log = self.log, UndoLog(self.context, self._groups)
+        try:
+            yield
+        finally:
+            self.log.undo()
+            self.log = outer
+
     def waiting(self) -> list[tuple[Pod, str]]:
         """The pods that have no place, in the order in which they came, and the first reason why
         (``reasons``).
@@ -194,7 +207,7 @@ class Simulator:
             heapq.heappop(self._to_come)[2]()
 
     def _attempt(self, entry: QueuedPodInfo) -> None:
-        revision = self._revisions[entry.scheduler_name]
+        revision = self.revisions[entry.scheduler_name]
         members = (entry, *entry.companions)
         try:
             outcomes = (
@@ -292,7 +305,7 @@ class Simulator:
         diagnosis = self.diagnoses.get(entry.uid)
         if diagnosis is None or diagnosis.code not in REJECTED or entry.group:
             return "" if diagnosis is None else diagnosis.message
-        now = reasons(entry.pod, self._revisions[entry.scheduler_name], self.context)
+        now = reasons(entry.pod, self.revisions[entry.scheduler_name], self.context)
         return now[0].text if now else diagnosis.message
 
 

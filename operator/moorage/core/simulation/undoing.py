@@ -86,6 +86,11 @@ class UndoLog:
         self._groups.placed(record.pod, -1)
         self._steps.append(functools.partial(self._put_back, record, waiting))
 
+    def observe(self, pod: Pod) -> None:
+        """A new pod is on its node."""
+        self._cache.observe(pod, pod_requests(pod))
+        self._steps.append(functools.partial(self._cache.remove, pod.metadata.uid))
+
     def remove_waiting(self, pod: Pod) -> None:
         """The pod waits no more: it is gone."""
         self._cache.remove(pod.metadata.uid)
