@@ -12,14 +12,18 @@ import re
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from prometheus_client.metrics import Histogram
 
 from moorage.adapters.prometheus import PrometheusTelemetry
+from moorage.adapters.recording import Recorder, RecordingHeader, SingleFile
+from moorage.adapters.system_clock import SystemClock
 from moorage.api import conditions
 from moorage.api.decoding import decoder
-from moorage.apps.run import bootstrap
+from moorage.apps.run import bootstrap, state_recording
+from moorage.core.columns.cache import Cache
 from moorage.core.cycle import cycle, extender_cycle
 from moorage.core.framework.cluster_events import ActionType, ClusterEventWithHint
 from moorage.core.framework.extenders import EXTENDER
@@ -28,7 +32,10 @@ from moorage.core.framework.registry import PluginSpec, build_registry
 from moorage.core.framework.revisions import RequestedProfile, Revision, resolve
 from moorage.core.framework.status import Code, Reason
 from moorage.core.plugins.intree import INTREE, PRESETS
+from moorage.core.recording.wire import EntryEncoder
 from moorage.engine.binding.actors.intree import ACTORS
+from moorage.engine.live_revisions import LiveRevisions
+from moorage.engine.recording import StateRecording
 from moorage.engine.reports import pod_conditions
 from moorage.ports.leadership import Fence
 
@@ -309,6 +316,7 @@ def metrics() -> Iterator[tuple[str, str, str, str]]:
     """(name, type with the range of its buckets, labels, help text)."""
     telemetry = PrometheusTelemetry()
     bootstrap._report(telemetry, "", (), Fence(time.monotonic))
+    _report_recording(telemetry)
     for collector in telemetry._registry._collector_to_names:
         family = next(iter(collector.collect()))
         if family.name.startswith(("process_", "python_")):
@@ -321,6 +329,15 @@ def metrics() -> Iterator[tuple[str, str, str, str]]:
             ", ".join(map(code, labels)) or _NOTHING,
             family.documentation,
         )
+
+
+def _report_recording(telemetry: PrometheusTelemetry) -> None:
+    """As where something is recorded."""
+    recorder = Recorder(
+        SingleFile(Path()), RecordingHeader(), EntryEncoder(lambda _: {}), time.monotonic
+    )
+    recording = StateRecording(recorder, Cache(), LiveRevisions(), SystemClock())
+    state_recording.report(telemetry, recorder, recording)
 
 
 def _kind(collector: object, kind: str) -> str:

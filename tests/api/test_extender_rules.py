@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from moorage.api.operator_config import ExtenderPolicy, OperatorConfiguration
+from moorage.api.operator_config import OperatorConfiguration
+from moorage.api.operator_options import ExtenderPolicy
 from moorage.api.resolution import Resolver
 from moorage.api.resolved_profile import Resolution
 from moorage.core.framework.extenders import EXTENDER, Extender

@@ -71,6 +71,7 @@ def test_defaults_are_as_promised() -> None:
             "enableProfiling": False,
             "delayCacheUntilActive": False,
             "logging": {"format": "text", "verbosity": 0},
+            "recording": {"directory": "", "maxBytes": 1073741824, "maxAge": "24h0m0s"},
         }
     ]
 

@@ -12,6 +12,7 @@ from typing import Any
 from moorage.api.operator_config import OperatorConfiguration
 from moorage.api.resolution import Resolver
 from moorage.core.columns.cache import Cache
+from moorage.core.columns.changes import NO_JOURNAL, Journal
 from moorage.core.framework.interfaces import ExtensionPoint, Plugin
 from moorage.core.framework.registry import PluginSpec, build_registry
 from moorage.core.framework.status import SUCCESS, Status
@@ -111,6 +112,7 @@ class Running:
     holds: type[Plugin] | None = None
     """The half of Steps that decides."""
     config: OperatorConfiguration = dataclasses.field(default_factory=OperatorConfiguration)
+    journal: Journal = dataclasses.field(default_factory=lambda: NO_JOURNAL)
 
     def __post_init__(self) -> None:
         acts = frozenset(
@@ -133,11 +135,11 @@ class Running:
             announcer=self.kube,
             extenders=self.extenders,
             election=self.election,
+            journal=self.journal,
         )
         actors = {**ACTORS, **self.actors, "Steps": lambda writes: self.steps}
-        self.engine = Engine(
-            self.config, ports, Resolver(registry, PRESETS, self.config), registry, actors
-        )
+        self.resolver = Resolver(registry, PRESETS, self.config)
+        self.engine = Engine(self.config, ports, self.resolver, registry, actors)
         self.kube.pod_sinks.append(self.engine.pod_sink)
         self.kube.node_sinks.append(self.engine.node_sink)
         for kind, sink in self.engine.stored_object_sinks.items():

@@ -28,6 +28,12 @@ class StateRecorder(Journal, Protocol):
         """Entries since the first key frame that had no room in the queue or on the disk."""
 
     @property
+    def changes(self) -> int:
+        """Entries since the last key frame, marks of the recorder's own included; those of the last
+        second may not be counted yet.
+        """
+
+    @property
     def failure(self) -> BaseException | None:
         """Why nothing is written now; None while all is well, and while the writer is too slow."""
 
@@ -35,8 +41,18 @@ class StateRecorder(Journal, Protocol):
     def key_frame_due(self) -> bool:
         """Whether what comes now cannot be read without a key frame, and none is on its way."""
 
+    @property
+    def key_frame_waits(self) -> bool:
+        """Whether one is still to be written: another would be too much."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether what comes now is to be written."""
+
     def put_key_frame(self, entries: Sequence[Entry]) -> None:
-        """The whole state: what comes from now on can be read from here."""
+        """The whole state: what comes from now on can be read from here. Left out where one waits
+        to be written already, or nobody writes any more.
+        """
 
     def flush(self) -> None:
         """Hand over what was appended: once a second, or more often."""

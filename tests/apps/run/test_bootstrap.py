@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
 from moorage.adapters.prometheus import PrometheusTelemetry
-from moorage.api.operator_config import ClientConnectionOptions, OperatorConfiguration, load_config
+from moorage.api.operator_config import OperatorConfiguration, load_config
+from moorage.api.operator_options import ClientConnectionOptions
 from moorage.apps.run import bootstrap
 from moorage.apps.run.bootstrap import Overrides
 from moorage.apps.run.replica_state import ReplicaPhase
@@ -36,6 +38,19 @@ def test_building_needs_no_api_server() -> None:
     assert 'leader_election_master_status{name="moorage"} 0.0' in page
     assert 'moorage_watch_age_seconds{resource="pods"}' in page
     assert "moorage_fenced_writes_total 0.0" in page
+
+
+def test_what_is_to_be_recorded_is_measured(tmp_path: Path) -> None:
+    """Where nothing is, nothing is measured. Without a leader nothing is written."""
+    telemetry = PrometheusTelemetry()
+    build(Overrides(telemetry=telemetry))
+    assert "moorage_recording" not in telemetry.render().decode()
+    flags = {"clientConnection.master": NOWHERE, "recording.directory": str(tmp_path / "ring")}
+    build(Overrides(telemetry=telemetry), load_config(None, {}, flags))
+    page = telemetry.render().decode()
+    assert 'moorage_recording_state{state="Standby"} 1.0' in page
+    assert "moorage_recording_lost_entries_total 0.0" in page
+    assert not (tmp_path / "ring").exists()
 
 
 def test_a_plugin_that_lacks_its_other_half_is_a_start_error() -> None:

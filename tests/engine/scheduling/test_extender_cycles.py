@@ -12,7 +12,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from moorage.api.operator_config import ExtenderPolicy, OperatorConfiguration
+from moorage.api.operator_config import OperatorConfiguration
+from moorage.api.operator_options import ExtenderPolicy
 from moorage.core.framework.extenders import ExtenderFilterResult, MetaVictims
 from moorage.core.objects.pods import Pod
 from moorage.core.queue.queued_pod import QueueState

@@ -8,12 +8,14 @@ from moorage.adapters.recording.files import RecordingFiles, SingleFile
 from moorage.adapters.recording.header import RecordingHeader
 from moorage.adapters.recording.reading import Recording, read_recording
 from moorage.adapters.recording.recorder import Recorder
+from moorage.adapters.recording.ring import RecordingRing
 
 __all__ = [
     "Recorder",
     "Recording",
     "RecordingFiles",
     "RecordingHeader",
+    "RecordingRing",
     "SingleFile",
     "TornRecording",
     "UnreadableRecording",

@@ -64,6 +64,8 @@ class Recorder:
         self._entries: list[Entry] = []
         self._handed = self._key_frames = 0
         """Changes and key frames that the writer was given."""
+        self._handed_before = 0
+        """Changes before the last key frame."""
 
     # ---- what is counted -------------------------------------------------------------------------
 
@@ -83,6 +85,13 @@ class Recorder:
         return self._lost + self._writer.lost
 
     @property
+    def changes(self) -> int:
+        """Entries since the last key frame, marks of the recorder's own included; those of the last
+        second may not be counted yet.
+        """
+        return self._handed - self._handed_before
+
+    @property
     def failure(self) -> BaseException | None:
         """Why nothing is written now; None while all is well, and while the writer is too slow."""
         return self._writer.failure
@@ -90,13 +99,17 @@ class Recorder:
     @property
     def key_frame_due(self) -> bool:
         """Whether what comes now cannot be read without a key frame, and none is on its way."""
-        whole = self._whole and not self._writer.is_broken
-        return not whole and not self.key_frame_waits and self._writer.is_alive
+        return not (self.is_whole or self.key_frame_waits) and self._writer.is_alive
 
     @property
     def key_frame_waits(self) -> bool:
         """Whether one is still to be written: another would be too much."""
         return self._key_frames > self._writer.key_frames
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether what comes now is to be written."""
+        return self._whole and not self._writer.is_broken
 
     # ---- what is written -------------------------------------------------------------------------
 
@@ -143,6 +156,7 @@ class Recorder:
             self._handed += 1
             self._writer.take(_Block(CHANGES, self._milliseconds(), [Gap(missing)]))
         self._begun = self._whole = True
+        self._handed_before = self._handed
         self._key_frames += 1
         self._writer.take(_Block(KEY_FRAME, self._milliseconds(), entries))
 

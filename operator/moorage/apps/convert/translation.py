@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from moorage.api.extender_rules import ANY_HOST, ignored_resources
-from moorage.api.operator_config import ExtenderPolicy
+from moorage.api.operator_options import ExtenderPolicy
 from moorage.api.resolution import Resolver
 from moorage.api.v1alpha1.common import API_VERSION
 from moorage.api.v1alpha1.plugin_config import PluginConfig

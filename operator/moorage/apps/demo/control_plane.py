@@ -74,6 +74,7 @@ class OperatorProcess:
         """Of /metrics and /debug."""
         self.log = processes.folder / f"{name}.log"
         self._processes = processes
+        self._recordings = processes.folder / f"{name}-recordings"
         config = processes.folder / f"{name}.yaml"
         config.write_text(json.dumps(self._configuration()), encoding="utf-8")
         self._command = [
@@ -118,5 +119,6 @@ class OperatorProcess:
             "kind": "OperatorConfiguration",
             "leaderElection": LEASE,
             "logging": {"format": "json", "verbosity": 2},
+            "recording": {"directory": str(self._recordings)},
             "serving": {"bindAddress": "127.0.0.1", "securePort": self.port},
         }

@@ -157,6 +157,7 @@ In another terminal:
   echo '{default}' | kubectl apply -f -
 {moving}
 Logs: {folder}/moorage-*.log
+All that is decided, recorded: {folder}/moorage-*-recordings/*.rec
 /metrics, /configz and /debug: {addresses}
   curl -k --cert {pem} https://127.0.0.1:{port}/debug/queue
 Kill the leader's process (kill -9 {pid}), and the other one takes over. Ctrl-C ends all and leaves nothing.

@@ -40,12 +40,14 @@ from moorage.adapters.serving_certificates import (
 from moorage.adapters.system_clock import SystemClock
 from moorage.api.operator_config import OperatorConfiguration
 from moorage.api.resolution import Resolver
-from moorage.apps.run import health
+from moorage.apps.run import health, state_recording
 from moorage.apps.run.freed_memory import give_back
 from moorage.apps.run.pulse import GRACE_SECONDS, Pulse
 from moorage.apps.run.replica_state import ReplicaState
 from moorage.apps.run.side_loop import OneLoop, Side
+from moorage.apps.run.state_recording import RecordingParts
 from moorage.apps.run.supervisor import RETRY_SECONDS, SupervisedParts, Supervisor
+from moorage.core.columns.changes import NO_JOURNAL
 from moorage.core.framework.presets import Preset
 from moorage.core.framework.registry import Registry, build_registry
 from moorage.core.objects.nodes import Node
@@ -147,6 +149,8 @@ def _assemble(config: OperatorConfiguration, given: Overrides, sessions: _Sessio
     reads = given.reads or HttpKubeReader(session, clock, *home)
     events = EventBroadcaster(session, clock, telemetry, host_name())
     extenders = HttpExtenderClient(reads, clock, f"moorage/{moorage.__version__}")
+    resolver = Resolver(given.registry, given.presets, config)
+    recorder = state_recording.recorder_of(config, resolver, clock, given.identity)
     ports = Ports(
         clock=clock,
         writes=given.writes or HttpKubeWriter(session, fence, *home, config.bind_concurrency),
@@ -156,21 +160,18 @@ def _assemble(config: OperatorConfiguration, given: Overrides, sessions: _Sessio
         announcer=ReplicaLeases(session, clock, *home),
         extenders=extenders,
         election=elector,
+        journal=recorder or NO_JOURNAL,
     )
-    resolver = Resolver(given.registry, given.presets, config)
     engine = Engine(config, ports, resolver, given.registry, given.actors)
+    recording = state_recording.joined(recorder, engine, clock, telemetry)
     connection = KopfConnection(session.server, session.new_client_session, session, clock)
     kopf = EmbeddedKopf(engine, connection)
     feeds, comparison = _reflectors(session, clock, telemetry, engine)
     watches = health.WatchHealth(session, clock, feeds)
     pulse = Pulse(side, clock, config.leader_election.lease_duration + GRACE_SECONDS, given.abort)
     state = ReplicaState()
-    livez: health.HealthChecks = {
-        "tasks": health.tasks_check(state),
-        "loop": pulse.check,
-        "lease": health.lease_check(clock, fence, state),
-        "watches": watches.check,
-    }
+    lease = health.lease_check(clock, fence, state)
+    livez = _livez(health.tasks_check(state), pulse, lease, watches)
     readyz = _readyz(feeds, kopf, elector)
     server = _server(config, _endpoints(config, given, engine, livez, readyz), sessions.side, given)
     _report(telemetry, home[1], feeds, fence)
@@ -190,12 +191,13 @@ def _assemble(config: OperatorConfiguration, given: Overrides, sessions: _Sessio
             "pulse": lambda: side.run(pulse.run()),
             "serving": lambda: side.run(server.run()),
             "freed memory": lambda: give_back(clock),
+            **recording.tasks,
         },
         prepare=lambda: _ensure_namespace(session, clock, namespace),
         warm=lambda: _warm(session),
         sever=session.sever,
-        on_leading=lambda: _on_leading(telemetry, comparison, home[1]),
-        close=lambda: _close(sessions, extenders, side),
+        on_leading=lambda: _on_leading(telemetry, comparison, recording, home[1]),
+        close=lambda: _close(sessions, extenders, recording, side),
     )
     return Supervisor(parts, given.abort)
 
@@ -225,6 +227,12 @@ def _elector(
         session, election.resource_namespace, election.resource_name, times.renew_deadline
     )
     return LeaderElector(store, fence, given.clock, given.identity, times)
+
+
+def _livez(
+    tasks: health.HealthCheck, pulse: Pulse, lease: health.HealthCheck, watches: health.WatchHealth
+) -> health.HealthChecks:
+    return {"tasks": tasks, "loop": pulse.check, "lease": lease, "watches": watches.check}
 
 
 def _readyz(feeds: Sequence[Informer], kopf: EmbeddedKopf, elector: Elector) -> health.HealthChecks:
@@ -269,7 +277,13 @@ def _debug_pages(engine: Engine, side: Side) -> dict[str, ItemSource]:
     return {name: functools.partial(side.each, items) for name, items in looks.items()}
 
 
-def _on_leading(telemetry: PrometheusTelemetry, comparison: CacheComparison, lease: str) -> None:
+def _on_leading(
+    telemetry: PrometheusTelemetry,
+    comparison: CacheComparison,
+    recording: RecordingParts,
+    lease: str,
+) -> None:
+    recording.lead()
     telemetry.leading(lease, leader=True)
     comparison.lead()
 
@@ -353,7 +367,10 @@ async def _make_namespace(session: KubeSession, namespace: str) -> None:
         log.error(text, namespace, namespace, error)
 
 
-async def _close(sessions: _Sessions, extenders: HttpExtenderClient, side: Side) -> None:
+async def _close(
+    sessions: _Sessions, extenders: HttpExtenderClient, recording: RecordingParts, side: Side
+) -> None:
+    await recording.close()
     await extenders.close()
     await sessions.close(side)
 

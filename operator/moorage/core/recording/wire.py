@@ -8,7 +8,7 @@ recordings have: neither changes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
@@ -33,6 +33,8 @@ from moorage.core.framework.revisions import Revision
 from moorage.core.objects.meta import HasMetadata
 from moorage.core.objects.pods import Pod
 from moorage.core.recording.recorded_decisions import RecordedDecision, RecordedOutcome, recorded
+
+_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 Document: TypeAlias = Mapping[str, Any]
 """What a revision is made of: the objects, as data."""
@@ -165,13 +167,25 @@ class EntryEncoder:
                 yield _Activated(entry.scheduler_name, self._numbers[entry.revision])
             case ExtenderAnswered():
                 yield _answered(entry)
-            case changes.ObjectPut():
-                raw = msgspec.Raw(self._encode(entry.object))
-                yield _Object(type(entry.object).__name__, raw)
-            case changes.ObjectRemoved():
-                yield _ObjectRemoved(entry.kind.__name__, entry.name)
             case _:
-                yield entry
+                yield self._wired_change(entry)
+
+    def _wired_change(self, entry: Entry) -> Entry:
+        match entry:
+            case changes.NodePut():
+                return changes.NodePut(_kept(entry.node))
+            case changes.ObjectPut():
+                raw = msgspec.Raw(self._encode(_kept(entry.object)))
+                return _Object(type(entry.object).__name__, raw)
+            case changes.ObjectRemoved():
+                return _ObjectRemoved(entry.kind.__name__, entry.name)
+            case changes.ClaimAssumed() | changes.ClaimConfirmed() | changes.ClaimReleased():
+                return type(entry)(_kept(entry.claim))
+            case changes.VolumesAssumed():
+                volumes, claims = map(_kept, entry.volumes), map(_kept, entry.claims)
+                return changes.VolumesAssumed(tuple(volumes), tuple(claims))
+            case _:
+                return entry
 
     def _announced(self, revision: Revision) -> Iterator[Entry]:
         """A revision's document, the first time."""
@@ -235,6 +249,20 @@ class EntryDecoder:
                 return changes.ObjectRemoved(self._kinds[wired.kind][0], wired.name)
             case _:
                 return wired
+
+
+def _kept(obj: Any) -> Any:
+    """The object less the copy of itself that kubectl leaves in it, with all that is kept nowhere
+    else.
+    """
+    metadata = obj.metadata
+    annotations = getattr(metadata, "annotations", None)
+    if annotations is None or _LAST_APPLIED not in annotations:
+        return obj
+    others = {name: text for name, text in annotations.items() if name != _LAST_APPLIED}
+    return msgspec.structs.replace(
+        obj, metadata=msgspec.structs.replace(metadata, annotations=others)
+    )
 
 
 def _answered(entry: ExtenderAnswered) -> _Answered:

@@ -10,6 +10,7 @@ import dataclasses
 import logging
 
 from moorage.api.resolved_profile import Resolution
+from moorage.core.cycle.decisions import ProfileActivated, ProfileDeactivated
 from moorage.core.framework.evaluation.evaluator import Evaluator
 from moorage.core.framework.revisions import Revision
 from moorage.core.queue.scheduling_queue import SchedulingQueue
@@ -43,6 +44,7 @@ class RevisionActivator:
         self._under_way = targets.under_way
         self._synced = synced
         self._clock = ports.clock
+        self._journal = ports.journal
         self._events = ports.events
         self._telemetry = ports.telemetry
 
@@ -60,6 +62,7 @@ class RevisionActivator:
         old = record.active.revision if record.active is not None else None
         record.active = ActiveRevision(revision, resolution, self._clock.now(), last_good)
         self._live[revision.scheduler_name] = revision
+        self._journal.append(ProfileActivated(revision.scheduler_name, revision))
         self.serve_or_hold(record)
         if old is not None:
             record.superseded.append(old)
@@ -141,6 +144,7 @@ class RevisionActivator:
         revision = active.revision
         record.superseded.append(revision)
         del self._live[revision.scheduler_name]
+        self._journal.append(ProfileDeactivated(revision.scheduler_name))
         self._queue.set_profile(revision.scheduler_name, None, self._clock.boottime())
         self._under_way.interrupt_profile(
             revision.scheduler_name,

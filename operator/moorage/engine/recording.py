@@ -1,0 +1,112 @@
+"""Recording: when whole states are put between what the journal hears, and what is told of a
+recorder that cannot keep up.
+
+Who leads records: decisions are made there. The first state is put in the step in which this
+replica begins to lead, so that each of its decisions can be made again.
+"""
+
+from __future__ import annotations
+
+import enum
+import logging
+import math
+from typing import Final
+
+from moorage.core.columns.cache import Cache
+from moorage.core.recording.key_frames import key_frame
+from moorage.engine.live_revisions import LiveRevisions
+from moorage.ports.clock import Clock
+from moorage.ports.guards import guard
+from moorage.ports.repeated_logs import once_per_cause, once_per_failure
+from moorage.ports.state_recorder import StateRecorder
+
+log = logging.getLogger(__name__)
+
+KEY_FRAME_SECONDS: Final = 60.0
+KEY_FRAME_CHANGES: Final = 50_000
+"""After so many, or so long, a whole state: any moment is at most so far behind one."""
+FLUSH_SECONDS: Final = 1.0
+RETRY_SECONDS: Final = 10.0
+"""Between key frames, where what came after the one before could not be written."""
+
+
+class RecordingState(enum.StrEnum):
+    """What becomes of what happens now."""
+
+    STANDBY = "Standby"
+    """Nothing: another replica leads."""
+    RECORDING = "Recording"
+    """It is written."""
+    LAGGING = "Lagging"
+    """It is left out, until a key frame: the disk is too slow."""
+    FAILED = "Failed"
+    """It is left out: nothing can be written."""
+
+
+class StateRecording:
+    """Puts key frames when they are due. ``run`` it in a task of its own."""
+
+    def __init__(
+        self, recorder: StateRecorder, cache: Cache, live: LiveRevisions, clock: Clock
+    ) -> None:
+        self._recorder = recorder
+        self._cache = cache
+        self._live = live
+        self._clock = clock
+        self._put_at = -math.inf
+        self.state = RecordingState.STANDBY
+
+    def lead(self) -> None:
+        """This replica leads, and has decided nothing yet."""
+        with guard("recording"):
+            self._put_key_frame()
+            self._report()
+
+    async def run(self) -> None:
+        """Until it is cancelled."""
+        while True:
+            await self._clock.sleep(FLUSH_SECONDS)
+            with guard("recording"):
+                self._tick()
+
+    def _tick(self) -> None:
+        if not self._live.leading:
+            return
+        self._recorder.flush()
+        if self._is_due():
+            self._put_key_frame()
+        self._report()
+
+    def _is_due(self) -> bool:
+        recorder, seconds = self._recorder, self._clock.boottime() - self._put_at
+        return (
+            seconds >= KEY_FRAME_SECONDS
+            or recorder.changes >= KEY_FRAME_CHANGES
+            or (recorder.key_frame_due and seconds >= RETRY_SECONDS)
+        ) and not recorder.key_frame_waits
+
+    def _put_key_frame(self) -> None:
+        self._put_at = self._clock.boottime()
+        self._recorder.put_key_frame(key_frame(self._cache, self._live))
+
+    def _report(self) -> None:
+        """Say what has become of the recording, when that changes; a failure each time, as the next
+        may be another.
+        """
+        before, self.state = self.state, self._state()
+        failure = self._recorder.failure
+        if failure is not None:
+            text = "recording has failed, nothing else has; next attempt within %.0f s: %s"
+            log.error(text, RETRY_SECONDS, failure, extra=once_per_failure(failure, "recording"))
+        elif self.state is before:
+            return
+        elif self.state is RecordingState.LAGGING:
+            text = "the disk is too slow for the recording: %d entries are left out by now"
+            log.warning(text, self._recorder.lost, extra=once_per_cause("recording lags"))
+        else:
+            log.info("recording goes on", extra={"lost": self._recorder.lost})
+
+    def _state(self) -> RecordingState:
+        if self._recorder.failure is not None:
+            return RecordingState.FAILED
+        return RecordingState.RECORDING if self._recorder.is_whole else RecordingState.LAGGING
