@@ -1,4 +1,4 @@
-"""The command line: `moorage run | demo | check | convert | crds | version`.
+"""The command line: `moorage run | demo | explain | check | convert | crds | version`.
 
 Exit status: 0 it is so, 1 it is not (or the operator failed), 2 wrong use. Everything heavy is
 imported inside the commands, so that `moorage --help` answers at once.
@@ -7,19 +7,17 @@ imported inside the commands, so that `moorage --help` answers at once.
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import os
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any
 
 import typer
 
 import moorage
+from moorage.apps.command_line import fail, option, read, variable, with_parameters
+from moorage.apps.explain import command as explaining
 from moorage.ports.texts import printable
-
-WRONG_USE = 2
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -151,60 +149,28 @@ def _as_typer_has_it(word: str) -> str:
     return f"-{word}" if word.startswith("-v=") else word
 
 
-def _option(name: str, kind: Any, default: Any, text: str, **limits: Any) -> inspect.Parameter:
-    """A parameter of a command as Typer reads it from a signature."""
-    # With a name of its own, a truth value has no --no-... beside it.
-    option = typer.Option(name, help=text, **limits)
-    return inspect.Parameter(
-        _variable(name),
-        inspect.Parameter.KEYWORD_ONLY,
-        default=default,
-        annotation=Annotated[kind, option],
-    )
-
-
-def _with_parameters(
-    *parameters: inspect.Parameter,
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command parameters beside its own: tables of them read better than long signatures."""
-
-    def give(command: Callable[..., None]) -> Callable[..., None]:
-        own = inspect.signature(command, eval_str=True).parameters.values()
-        named = [one for one in own if one.kind is not inspect.Parameter.VAR_KEYWORD]
-        everything = [*named, *parameters]
-        command.__signature__ = inspect.Signature(everything)  # type: ignore[attr-defined]
-        command.__annotations__ = {parameter.name: parameter.annotation for parameter in everything}
-        return command
-
-    return give
-
-
-def _variable(flag: str) -> str:
-    return flag.strip("-").replace("-", "_")
-
-
 _CONFIG = "File with an OperatorConfiguration; environment and flags override it."
 
 
 @app.command()
-@_with_parameters(
-    _option("--config", Path | None, None, _CONFIG),
-    _option(
+@with_parameters(
+    option("--config", Path | None, None, _CONFIG),
+    option(
         "--write-config-to", Path | None, None, "Write the effective configuration there and exit."
     ),
-    *(_option(flag.name, str | None, None, flag.text) for flag in FLAGS),
+    *(option(flag.name, str | None, None, flag.text) for flag in FLAGS),
 )
 def run(**flags: Any) -> None:
     """Run the operator until it is told to end."""
     from moorage.api.operator_config import ConfigErrors, dump_config, load_config
 
-    values = {flag.field: flags[_variable(flag.name)] for flag in FLAGS}
+    values = {flag.field: flags[variable(flag.name)] for flag in FLAGS}
     given = {field: value for field, value in values.items() if value is not None}
-    text = None if flags["config"] is None else _read(flags["config"], "--config")
+    text = None if flags["config"] is None else read(flags["config"], "--config")
     try:
         config = load_config(text, os.environ, given)
     except ConfigErrors as errors:
-        _fail(*map(str, errors.errors))
+        fail(*map(str, errors.errors))
     if flags["write_config_to"] is not None:
         _write(flags["write_config_to"], dump_config(config))
         return
@@ -220,7 +186,7 @@ _CHECK_CONFIG = (
 
 
 @app.command()
-@_with_parameters(_option("--config", Path | None, None, _CHECK_CONFIG))
+@with_parameters(option("--config", Path | None, None, _CHECK_CONFIG))
 def check(
     files: Annotated[list[Path], typer.Argument(help="YAML files, or folders of them.")],
     **flags: Any,
@@ -232,10 +198,10 @@ def check(
 
     given = flags["config"]
     try:
-        config = None if given is None else load_config(_read(given, "--config"), {}, {})
+        config = None if given is None else load_config(read(given, "--config"), {}, {})
         report = checks.check(files, config)
     except (ConfigErrors, PackageErrors) as errors:
-        _fail(*map(str, errors.errors))
+        fail(*map(str, errors.errors))
     for line in report.lines:
         print(printable(line))
     raise SystemExit(report.status)
@@ -248,15 +214,15 @@ _DOCUMENTS = (
 
 
 @app.command()
-@_with_parameters(
-    _option("--key", str | None, None, "The only key to look at in ConfigMaps, as in policy.cfg."),
-    _option(
+@with_parameters(
+    option("--key", str | None, None, "The only key to look at in ConfigMaps, as in policy.cfg."),
+    option(
         "--algorithm-provider",
         str | None,
         None,
         "DefaultProvider or ClusterAutoscalerProvider, as it was up to 1.22.",
     ),
-    _option(
+    option(
         "--plugin-configs",
         bool,
         False,
@@ -269,11 +235,11 @@ def convert(
     """Turn kube-scheduler's configuration into SchedulerProfiles. Warnings go to stderr."""
     provider = flags["algorithm_provider"]
     if not files and provider is None:
-        _fail("convert: name files, - for stdin, or an --algorithm-provider")
+        fail("convert: name files, - for stdin, or an --algorithm-provider")
     from moorage.apps.convert import convert as conversion
 
     paths = {name: Path("/dev/stdin" if name == "-" else name) for name in files or ()}
-    sources = [(name, _read(paths[name], "convert")) for name in files or ()]
+    sources = [(name, read(paths[name], "convert")) for name in files or ()]
     report = conversion.convert(
         sources, key=flags["key"], provider=provider, share_all=flags["plugin_configs"]
     )
@@ -292,30 +258,30 @@ def crds() -> None:
 
 
 @app.command()
-@_with_parameters(
-    _option("--nodes", int | None, None, "How many nodes; else 6.", min=1, max=100_000),
-    _option("--zones", int | None, None, "In how many zones they are; else 3.", min=1, max=1000),
-    _option(
+@with_parameters(
+    option("--nodes", int | None, None, "How many nodes; else 6.", min=1, max=100_000),
+    option("--zones", int | None, None, "In how many zones they are; else 3.", min=1, max=1000),
+    option(
         "--shape",
         Path | None,
         None,
         "A YAML file of nodes instead, as `kubectl get nodes -o yaml` writes it.",
     ),
-    _option("--port", int, 0, "The API server's port; 0 takes a free one.", min=0, max=65535),
-    _option(
+    option("--port", int, 0, "The API server's port; 0 takes a free one.", min=0, max=65535),
+    option(
         "--tour",
         bool,
         False,
         "Play what the operator can do: a hot swap, a broken profile, a leader's death.",
     ),
-    _option(
+    option(
         "--pace",
         float,
         8.0,
         "Seconds to read between the tour's steps; Enter goes on at once.",
         min=0,
     ),
-    _option(
+    option(
         "--exit-after-tour",
         bool,
         False,
@@ -329,17 +295,20 @@ def demo(**flags: Any) -> None:
     from towtank import node_shapes
 
     if flags["shape"] is not None and (flags["nodes"] or flags["zones"]):
-        _fail("demo: --shape says which nodes there are: leave out --nodes and --zones")
+        fail("demo: --shape says which nodes there are: leave out --nodes and --zones")
     wanted = ClusterOptions(flags["nodes"] or 6, flags["zones"] or 3, flags["shape"], flags["port"])
     try:
         if wanted.shape is not None:
-            node_shapes.read_shape(_read(wanted.shape, "--shape"), str(wanted.shape))
+            node_shapes.read_shape(read(wanted.shape, "--shape"), str(wanted.shape))
     except node_shapes.ShapeError as error:
-        _fail(str(error))
+        fail(str(error))
     last = flags["exit_after_tour"]
     pace = 0.0 if last else flags["pace"]
     options = local.DemoOptions(wanted.command(), flags["tour"] or last, last, pace)
     raise SystemExit(local.run(options))
+
+
+app.command()(explaining.explain)
 
 
 @app.command()
@@ -348,24 +317,8 @@ def version() -> None:
     _print_version(True)
 
 
-def _read(path: Path, what: str) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        _fail(f"{what} {path}: {error.strerror}")
-    except UnicodeDecodeError as error:
-        _fail(f"{what} {path}: {error}")
-
-
 def _write(path: Path, text: str) -> None:
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
-        _fail(f"--write-config-to {path}: {error.strerror}")
-
-
-def _fail(*errors: str) -> NoReturn:
-    """Say what was wrong and end."""
-    for error in errors:
-        print(f"moorage: {printable(error)}", file=sys.stderr)
-    raise SystemExit(WRONG_USE)
+        fail(f"--write-config-to {path}: {error.strerror}")

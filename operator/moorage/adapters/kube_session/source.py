@@ -42,11 +42,16 @@ def redacted(url: str) -> str:
 class KubeSource:
     """Where the connection is described: a kubeconfig file, else the pod's service account;
     ``master`` replaces the address. ``context`` is one of the file's; "" is its current one.
+
+    ``authority`` is a file of certificates in the place of those of the source; where one is
+    ``insecure``, any certificate will do.
     """
 
     kubeconfig: str = ""
     master: str = ""
     context: str = ""
+    authority: str = ""
+    insecure: bool = False
 
     async def load(self) -> tuple[client.Configuration, Reload]:
         """The configuration, and what reads its credentials again. Raises KubeconfigError."""
@@ -72,6 +77,10 @@ class KubeSource:
             raise ValueError("the token holds a character that no header may hold")
         if self.master:
             configuration.host = self.master
+        if self.authority or self.insecure:
+            configuration.ssl_ca_cert = self.authority or None
+            configuration.verify_ssl = not self.insecure
+            configuration.tls_server_name = None
         _set_user_apart(configuration)
 
     def _loader(self) -> Any:

@@ -1,0 +1,89 @@
+"""What the commands of the command line have in common: options, files that are read, ends.
+
+Nothing heavy is imported, so that `moorage --help` answers at once.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, Final, NoReturn
+
+import typer
+
+from moorage.ports.texts import printable
+
+WRONG_USE: Final = 2
+
+
+def option(name: str, kind: Any, default: Any, text: str, **limits: Any) -> inspect.Parameter:
+    """A parameter of a command as Typer reads it from a signature; ``name`` may be followed by a
+    short one.
+    """
+    # With a name of its own, a truth value has no --no-... beside it.
+    names = name.split()
+    option = typer.Option(*names, help=text, **limits)
+    return inspect.Parameter(
+        variable(names[0]),
+        inspect.Parameter.KEYWORD_ONLY,
+        default=default,
+        annotation=Annotated[kind, option],
+    )
+
+
+def with_parameters(
+    *parameters: inspect.Parameter,
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command parameters beside its own: tables of them read better than long signatures."""
+
+    def give(command: Callable[..., None]) -> Callable[..., None]:
+        own = inspect.signature(command, eval_str=True).parameters.values()
+        named = [one for one in own if one.kind is not inspect.Parameter.VAR_KEYWORD]
+        everything = [*named, *parameters]
+        command.__signature__ = inspect.Signature(everything)  # type: ignore[attr-defined]
+        command.__annotations__ = {parameter.name: parameter.annotation for parameter in everything}
+        return command
+
+    return give
+
+
+def variable(flag: str) -> str:
+    return flag.strip("-").replace("-", "_")
+
+
+def read(path: Path, what: str) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        fail(f"{what} {path}: {error.strerror}")
+    except UnicodeDecodeError as error:
+        fail(f"{what} {path}: {error}")
+
+
+def end(command: Callable[[], int]) -> NoReturn:
+    """With the command's exit status, or saying why there is no answer."""
+    from moorage.apps.exit_status import CommandError
+
+    try:
+        status = command()
+    except CommandError as error:
+        for line in str(error).splitlines():
+            print(f"moorage: {printable(line)}", file=sys.stderr)
+        status = error.status
+    raise SystemExit(int(status))
+
+
+def fail(*errors: str) -> NoReturn:
+    """Say what was wrong and end."""
+    for error in errors:
+        print(f"moorage: {printable(error)}", file=sys.stderr)
+    raise SystemExit(WRONG_USE)
+
+
+CLUSTER_OPTIONS = (
+    option("--kubeconfig", str, "", "Kubeconfig file; else KUBECONFIG, ~/.kube/config."),
+    option("--context", str, "", "Context of the kubeconfig; else its current one."),
+)
+"""Of commands that look at a cluster."""

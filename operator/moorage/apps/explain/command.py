@@ -1,0 +1,51 @@
+"""`moorage explain`, as it is typed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from moorage.apps.command_line import CLUSTER_OPTIONS, end, fail, option, with_parameters
+
+
+@with_parameters(
+    option("--namespace -n", str, "default", "Where the pod is, unless its name says it."),
+    option("--profile", Path | None, None, "YAML file with a profile to try in its place."),
+    option("--file -f", list[Path] | None, None, "YAML files or folders to look at instead."),
+    option("--server", str, "", "Ask the operator at this address, as https://127.0.0.1:10259."),
+    option("--server-ca", str, "", "File with the authority of the operator's certificate."),
+    option("--insecure-skip-tls-verify", bool, False, "Believe whatever answers at --server."),
+    option("--nodes", str, "", "all: name every node."),
+    option("--changes", str, "", "all: show every change that would help."),
+    option("--absolute", bool, False, "Show every score in full, and no differences."),
+    option("--output -o", str, "", "json or yaml."),
+    *CLUSTER_OPTIONS,
+)
+def explain(
+    kind: Annotated[str, typer.Argument(help="pod.")],
+    name: Annotated[str, typer.Argument(help="NAMESPACE/NAME.")],
+    **flags: Any,
+) -> None:
+    """Say why a pod is pending, or where it is, and what would help."""
+    if kind not in ("pod", "pods", "po"):
+        fail(f"explain {kind}: only pods can be explained: explain pod NAMESPACE/NAME")
+    from moorage.apps.explain import explain as explaining
+    from moorage.apps.explain.asking import OperatorChoice
+    from moorage.apps.worlds.reaching import ClusterChoice
+
+    cluster = ClusterChoice(flags["kubeconfig"], flags["context"])
+    server, insecure = flags["server"], flags["insecure_skip_tls_verify"]
+    options = explaining.ExplainOptions(
+        pod=name if "/" in name else f"{flags['namespace']}/{name}",
+        cluster=cluster,
+        operator=OperatorChoice(server, cluster, flags["server_ca"], insecure) if server else None,
+        profile=flags["profile"],
+        files=tuple(flags["file"] or ()),
+        form=flags["output"],
+        all_nodes=flags["nodes"] == "all",
+        all_changes=flags["changes"] == "all",
+        absolute=flags["absolute"],
+    )
+    end(lambda: explaining.run(options))
