@@ -739,6 +739,32 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         ),
     ),
     Mutant(
+        name="others: what we have assumed is a choice of others",
+        file="core/recording/others.py",
+        old="if waiting is None or cache.pod_info(uid) is not None:",
+        new="if waiting is None:",
+        tests=(f"{_TESTS}/recording/test_others.py::test_what_is_our_own_is_no_choice_of_others",),
+    ),
+    Mutant(
+        name="others: states behind are those of now",
+        file="core/recording/others.py",
+        old="self._delayed[0][0] <= until",
+        new="True",
+        tests=(f"{_TESTS}/recording/test_others.py::test_a_choice_of_before_is_stale",),
+    ),
+    Mutant(
+        name="others: a sample hides as many nodes as one likes",
+        file="core/recording/standing.py",
+        old="self.better_nodes <= self.sampled_better_nodes",
+        new="self.sampled_better_nodes > 0",
+        tests=(
+            (
+                f"{_TESTS}/recording/test_others.py"
+                "::test_a_sampling_scheduler_may_not_have_seen_better_ones"
+            ),
+        ),
+    ),
+    Mutant(
         name="recordings: revisions are not announced",
         file="core/recording/wire.py",
         old="self._revisions[wired.number] = self._resolve(wired.document)",

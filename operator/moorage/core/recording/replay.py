@@ -55,6 +55,16 @@ _DECIDE: dict[DecidedBy, Callable[[Pod, Revision, CycleContext], Decision]] = {
 }
 
 
+DECISIONS = (
+    Decided,
+    RecordedDecision,
+    ExtenderCycleBegan,
+    ExtenderAnswered,
+    ExtenderCycleEnded,
+)
+"""Entries that change nothing."""
+
+
 class Replay:
     """Follows a journal from its begin, or from a whole state."""
 
@@ -93,6 +103,11 @@ class Replay:
             case _:
                 self._apply_change(entry)
         return None
+
+    def follow(self, entry: Entry) -> None:
+        """Have it so and decide nothing again: what follows from a decision comes as changes."""
+        if not isinstance(entry, DECISIONS):
+            self._apply_change(entry)
 
     def _apply_change(self, entry: Entry) -> None:
         match entry:
