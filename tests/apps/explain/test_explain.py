@@ -10,7 +10,7 @@ import pytest
 
 from moorage.apps.exit_status import ExitStatus, WrongUse
 from moorage.apps.explain.explain import ExplainOptions, run
-from moorage.apps.worlds.reaching import ClusterChoice
+from moorage.apps.worlds.cluster_choice import ClusterChoice
 
 WORLD = """
 apiVersion: v1

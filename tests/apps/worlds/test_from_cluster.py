@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from moorage.apps.exit_status import NoAnswer, WrongUse
+from moorage.apps.worlds.cluster_choice import ClusterChoice
 from moorage.apps.worlds.deciding import in_tree_resolver
 from moorage.apps.worlds.from_cluster import from_cluster, look
-from moorage.apps.worlds.reaching import ClusterChoice
 from moorage.apps.worlds.world import World
 from moorage.core.objects.meta import Namespace
 from tests.adapters.api_server import Answer, StubApiServer, answers, api_server, status
@@ -72,8 +72,10 @@ def test_nothing_but_lists_is_asked_for(tmp_path: Path) -> None:
     _, server = seen(tmp_path, {})
     assert {request.method for request in server.requests} == {"GET"}
     assert not [request for request in server.requests if "watch" in request.query]
-    (query,) = server.queries("/api/v1/pods")
-    assert query["fieldSelector"] == "status.phase!=Succeeded,status.phase!=Failed"
+    queries = server.queries("/api/v1/pods")
+    assert {query["fieldSelector"] for query in queries} == {
+        "status.phase!=Succeeded,status.phase!=Failed"
+    }
 
 
 @pytest.mark.parametrize("resource", ["pods", "nodes"])

@@ -13,7 +13,8 @@ import moorage
 from moorage.adapters.kube_session import KubeconfigError, KubeSession, KubeSource
 from moorage.adapters.system_clock import SystemClock
 from moorage.apps.exit_status import NoAnswer, WrongUse
-from moorage.apps.worlds.reaching import ClusterChoice
+from moorage.apps.worlds.cluster_choice import ClusterChoice
+from moorage.apps.worlds.reaching import source_of
 from moorage.ports.errors import EdgeError, Forbidden, NotFound
 from moorage.ports.http_calls import HttpCall
 
@@ -40,7 +41,7 @@ class OperatorChoice:
         if urllib.parse.urlsplit(self.server).scheme != "https":
             raise WrongUse(f"--server {self.server}: must begin with https://")
         return dataclasses.replace(
-            self.cluster.source(),
+            source_of(self.cluster),
             master=self.server.rstrip("/"),
             authority=self.authority,
             insecure=self.insecure,

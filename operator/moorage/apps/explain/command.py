@@ -33,7 +33,7 @@ def explain(
         fail(f"explain {kind}: only pods can be explained: explain pod NAMESPACE/NAME")
     from moorage.apps.explain import explain as explaining
     from moorage.apps.explain.asking import OperatorChoice
-    from moorage.apps.worlds.reaching import ClusterChoice
+    from moorage.apps.worlds.cluster_choice import ClusterChoice
 
     cluster = ClusterChoice(flags["kubeconfig"], flags["context"])
     server, insecure = flags["server"], flags["insecure_skip_tls_verify"]

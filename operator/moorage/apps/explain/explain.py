@@ -22,8 +22,8 @@ from moorage.apps.object_files import STDIN
 from moorage.apps.printing.documents import FORMATS, document
 from moorage.apps.printing.terminal import open_console, sentence, write
 from moorage.apps.worlds import deciding, from_files
+from moorage.apps.worlds.cluster_choice import ClusterChoice
 from moorage.apps.worlds.from_cluster import from_cluster
-from moorage.apps.worlds.reaching import ClusterChoice
 from moorage.apps.worlds.world import World
 from moorage.core.columns.cache import Cache
 from moorage.core.explaining.bound_pods import explain_bound

@@ -10,6 +10,7 @@ from typing import Literal
 
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi")
 _BYTES = ("memory", "ephemeral-storage")
+_THOUSAND = 1000
 _DIGITS = 4
 """Of a number that is still read at a glance."""
 _AGES = ((86_400, "d"), (3_600, "h"), (60, "m"))
@@ -54,6 +55,16 @@ def age(seconds: float) -> str:
             finer = (whole % size) // _AGES[i + 1][0] if i + 1 < len(_AGES) else 0
             return f"{whole // size}{unit}" + (f"{finer}{_AGES[i + 1][1]}" if finer else "")
     return f"{whole}s"
+
+
+def size(amount: int) -> str:
+    """Bytes of a file: ``41 KB``, ``3.1 MB``."""
+    left, unit = float(amount), "bytes"
+    for larger in ("KB", "MB", "GB"):
+        if left < _THOUSAND:
+            break
+        left, unit = left / _THOUSAND, larger
+    return f"{left:.1f} {unit}" if unit != "bytes" and left < 10 else f"{left:.0f} {unit}"
 
 
 def moment(seconds: float) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from moorage.api.bodies import Body
 from moorage.api.operator_config import OperatorConfiguration
@@ -53,16 +53,6 @@ def in_tree_resolver() -> Resolver:
 def default_profile(resolver: Resolver) -> Resolution:
     """kube-scheduler's own profile: preset Default under its usual name."""
     return resolver(_DEFAULT_PROFILE, {})
-
-
-def resolve_document(document: Mapping[str, Any], resolver: Resolver) -> Resolution | None:
-    """What a stored revision's document means here; None where it is not one."""
-    profile, configs = document.get("profile"), document.get("pluginConfigs")
-    if not isinstance(profile, Mapping) or not isinstance(configs, Mapping):
-        return None
-    if not all(isinstance(config, Mapping) for config in configs.values()):
-        return None
-    return resolver(profile, dict(configs), trusted=True)
 
 
 def resolved(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import datetime
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any, Final
 
 from moorage.adapters.kube_reads import HttpKubeReader
@@ -22,12 +22,14 @@ from moorage.api.resolution import Resolver
 from moorage.api.resolved_profile import Resolution
 from moorage.apps.exit_status import NoAnswer
 from moorage.apps.worlds import deciding
+from moorage.apps.worlds.cluster_choice import ClusterChoice
 from moorage.apps.worlds.deciding import ProfileSet
 from moorage.apps.worlds.observed import ObservedCluster
-from moorage.apps.worlds.reaching import ClusterChoice, Connection, connected
+from moorage.apps.worlds.reaching import Connection, connected
 from moorage.apps.worlds.world import World, empty_context
-from moorage.engine.intake.object_sink import ObjectSink
 from moorage.ports.errors import EdgeError, Forbidden, NotFound
+from moorage.ports.http_calls import HttpCall
+from moorage.ports.kube import ReflectorSink
 from moorage.ports.texts import MAX_NAME_CHARACTERS, shortened
 
 NEEDED: Final = ("pods", "nodes")
@@ -43,7 +45,7 @@ async def look(choice: ClusterChoice, resolver: Resolver) -> World:
     """The same, where a loop runs already."""
     observed = ObservedCluster(empty_context())
     async with connected(choice) as connection:
-        unlisted = await list_all(connection, observed)
+        unlisted = await list_whole(connection, observed)
         found = await who_decides(connection, observed, resolver)
     return World(
         observed.context,
@@ -52,6 +54,13 @@ async def look(choice: ClusterChoice, resolver: Resolver) -> World:
         datetime.datetime.now(datetime.UTC),
         (*unlisted.warnings(), *found.warnings, *observed.set_aside()),
     )
+
+
+async def list_whole(connection: Connection, observed: ObservedCluster) -> Unlisted:
+    """Fill the context with all that can be listed. Raises NoAnswer."""
+    unlisted = await probe(connection, (what for what, _ in observed.watched()))
+    await list_all(feeds_of(connection, observed.watched(), unlisted.all))
+    return unlisted
 
 
 # ---- objects -------------------------------------------------------------------------------------
@@ -64,6 +73,10 @@ class Unlisted:
     forbidden: list[str] = dataclasses.field(default_factory=list)
     absent: list[str] = dataclasses.field(default_factory=list)
 
+    @property
+    def all(self) -> list[str]:
+        return self.forbidden + self.absent
+
     def warnings(self) -> Iterator[str]:
         """What is to be said of them."""
         if self.forbidden:
@@ -72,21 +85,18 @@ class Unlisted:
             yield f"the API server does not have {', '.join(self.absent)}"
 
 
-async def list_all(connection: Connection, observed: ObservedCluster) -> Unlisted:
-    """Fill the context; what could not be had. Raises NoAnswer."""
+async def probe(connection: Connection, watched: Iterable[ListWatch[Any]]) -> Unlisted:
+    """Ask for one object of each; what cannot be had. Raises NoAnswer."""
     unlisted = Unlisted()
-    listing = (_list(connection, what, sink, unlisted) for what, sink in observed.watched())
-    await asyncio.gather(*listing)
+    await asyncio.gather(*(_probe(connection, what, unlisted) for what in watched))
     unlisted.forbidden.sort()
     unlisted.absent.sort()
     return unlisted
 
 
-async def _list(
-    connection: Connection, what: ListWatch[Any], sink: ObjectSink[Any], unlisted: Unlisted
-) -> None:
+async def _probe(connection: Connection, what: ListWatch[Any], unlisted: Unlisted) -> None:
     try:
-        await Reflector(connection.session, SystemClock(), what, sink).list_all()
+        await connection.session.call(HttpCall("GET", what.url(limit=1)))
     except (Forbidden, NotFound) as error:
         if what.resource in NEEDED:
             text = f"{what.resource} cannot be listed at {connection.name}: {error.message}"
@@ -94,7 +104,37 @@ async def _list(
         refused = unlisted.forbidden if isinstance(error, Forbidden) else unlisted.absent
         refused.append(what.resource)
     except EdgeError as error:
-        raise NoAnswer(f"{what.resource} could not be listed: {error}; try again") from error
+        raise _unanswered(what.resource, error) from error
+
+
+def feeds_of(
+    connection: Connection,
+    watched: Iterable[tuple[ListWatch[Any], ReflectorSink[Any]]],
+    without: Collection[str],
+) -> list[Reflector[Any]]:
+    """What lists, and can watch, for these sinks, but for the resources to leave out."""
+    clock = SystemClock()
+    return [
+        Reflector(connection.session, clock, what, sink)
+        for what, sink in watched
+        if what.resource not in without
+    ]
+
+
+async def list_all(feeds: Iterable[Reflector[Any]]) -> None:
+    """List everything once. Raises NoAnswer."""
+    await asyncio.gather(*map(_list, feeds))
+
+
+async def _list(feed: Reflector[Any]) -> None:
+    try:
+        await feed.list_all()
+    except EdgeError as error:
+        raise _unanswered(feed.resource, error) from error
+
+
+def _unanswered(resource: str, error: EdgeError) -> NoAnswer:
+    return NoAnswer(f"{resource} could not be listed: {error}; try again")
 
 
 # ---- profiles ------------------------------------------------------------------------------------
@@ -144,5 +184,5 @@ async def _deciding(
         stored = await reads.revision(stored_name)
     except EdgeError:
         return None  # the profile's own errors are told
-    found = None if stored is None else deciding.resolve_document(stored.data, resolver)
+    found = None if stored is None else resolver.from_document(stored.data)
     return None if found is None or found.errors else found

@@ -6,6 +6,7 @@ journal tells what came in which order.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final, TypeVar
 
@@ -38,9 +39,16 @@ class ObservedPods(ObjectSink[Pod]):
     def __init__(self, cache: Cache) -> None:
         super().__init__(LatestObjects())
         self._cache = cache
+        self.arrivals = 0
+        """Pods that came."""
+        self.bound: Counter[str] = Counter()
+        """Pods that waited and were given a node, by schedulerName."""
 
     def on_added_or_updated(self, old: Pod | None, new: Pod) -> str:
         """Where it is now."""
+        self.arrivals += old is None
+        if old is not None and new.spec.node_name and not old.spec.node_name:
+            self.bound[new.spec.scheduler_name] += 1
         if new.status.phase in _ENDED:
             self._cache.remove(new.metadata.uid)
         elif new.spec.node_name:

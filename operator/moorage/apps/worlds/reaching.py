@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import json
 import logging
 import os
 from collections.abc import AsyncIterator
@@ -14,6 +15,7 @@ import moorage
 from moorage.adapters.kube_session import KubeconfigError, KubeSession, KubeSource
 from moorage.adapters.system_clock import SystemClock
 from moorage.apps.exit_status import NoAnswer, WrongUse
+from moorage.apps.worlds.cluster_choice import ClusterChoice
 from moorage.ports.errors import EdgeError, Forbidden
 from moorage.ports.http_calls import HttpCall
 
@@ -22,30 +24,14 @@ ANSWER_SECONDS: Final = 5.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class ClusterChoice:
-    """What a command was told: a kubeconfig file and one of its contexts, "" for the usual ones."""
-
-    kubeconfig: str = ""
-    context: str = ""
-
-    def source(self) -> KubeSource:
-        """As kubectl chooses: the file named, KUBECONFIG, ~/.kube/config, else the pod's service
-        account. Raises WrongUse.
-        """
-        named = self.kubeconfig or os.environ.get("KUBECONFIG", "")
-        if os.pathsep in named:
-            raise WrongUse(f"KUBECONFIG={named}: name one of these files with --kubeconfig")
-        usual = Path.home() / ".kube" / "config"
-        file = named or (str(usual) if usual.is_file() else "")
-        return KubeSource(file, context=self.context)
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
 class Connection:
-    """An API server that has answered, and what to call it."""
+    """An API server that has answered, what to call it, and its version ("" where that is not
+    known).
+    """
 
     session: KubeSession
     name: str
+    version: str
 
 
 @contextlib.asynccontextmanager
@@ -53,30 +39,44 @@ async def connected(choice: ClusterChoice) -> AsyncIterator[Connection]:
     """The cluster's API server, once it has answered. Raises NoAnswer and WrongUse."""
     # what goes wrong is told by the command that meets it, not by a log
     logging.getLogger(moorage.__name__).addHandler(logging.NullHandler())
-    source = choice.source()
+    source = source_of(choice)
     try:
         session = await KubeSession.open(source, f"moorage/{moorage.__version__}", SystemClock())
     except KubeconfigError as error:
         raise NoAnswer(f"no cluster to look at: {error}") from error
     try:
         name = f"{session.server}{_in_context(choice)}"
-        await _answers(session, name)
-        yield Connection(session, name)
+        yield Connection(session, name, await _version(session, name))
     finally:
         await session.close()
+
+
+def source_of(choice: ClusterChoice) -> KubeSource:
+    """As kubectl chooses: the file named, KUBECONFIG, ~/.kube/config, else the pod's service
+    account. Raises WrongUse.
+    """
+    named = choice.kubeconfig or os.environ.get("KUBECONFIG", "")
+    if os.pathsep in named:
+        raise WrongUse(f"KUBECONFIG={named}: name one of these files with --kubeconfig")
+    usual = Path.home() / ".kube" / "config"
+    file = named or (str(usual) if usual.is_file() else "")
+    return KubeSource(file, context=choice.context)
 
 
 def _in_context(choice: ClusterChoice) -> str:
     return f" (context {choice.context})" if choice.context else ""
 
 
-async def _answers(session: KubeSession, name: str) -> None:
+async def _version(session: KubeSession, name: str) -> str:
     try:
-        await session.call(HttpCall("GET", "/version", timeout=ANSWER_SECONDS))
+        answer = await session.call(HttpCall("GET", "/version", timeout=ANSWER_SECONDS))
+        return str(json.loads(answer).get("gitVersion", ""))
     except Forbidden as error:
         if error.status == 401:
             raise NoAnswer(f"{name} does not know us: {error.message}") from error
-        # who may list pods need not be allowed to ask for the version
+        return ""  # who may list pods need not be allowed to ask for this
+    except (ValueError, AttributeError) as error:
+        raise NoAnswer(f"what answers at {name} is no API server") from error
     except EdgeError as error:
         raise NoAnswer(
             f"no answer from {name} within {ANSWER_SECONDS:.0f} s ({error}); is the VPN up? "

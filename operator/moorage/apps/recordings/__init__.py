@@ -1,0 +1,1 @@
+"""Recordings: the commands that write them from outside, and those that make them again."""

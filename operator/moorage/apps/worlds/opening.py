@@ -1,0 +1,45 @@
+"""Opening a world, from whatever a command was given. What reads the one source is not loaded for
+another: the Kubernetes client alone takes half a second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from moorage.api.resolution import Resolver
+from moorage.apps.exit_status import WrongUse
+from moorage.apps.recordings.moments import parse_moment
+from moorage.apps.worlds.cluster_choice import ClusterChoice
+from moorage.apps.worlds.from_recording import from_recording, is_recording, opened
+from moorage.apps.worlds.world import World
+
+
+def open_world(
+    paths: Sequence[Path],
+    resolver: Resolver,
+    *,
+    at: str | None = None,
+    choice: ClusterChoice | None = None,
+) -> World:
+    """The world of a recording or snapshot, of YAML files, or, where none is named, of the cluster.
+    ``at``: a moment of a recording, as a person types it. Raises NoAnswer and WrongUse.
+    """
+    recordings = [path for path in paths if path.is_file() and is_recording(path)]
+    if at is not None and len(recordings) != 1:
+        raise WrongUse("--at names a moment of a recording, and none is given")
+    if recordings:
+        if len(paths) > 1:
+            raise WrongUse(f"{recordings[0]} is a recording: it cannot be joined with other files")
+        return from_recording(recordings[0], None if at is None else _moment(recordings[0], at))
+    if paths:
+        from moorage.apps.worlds.from_files import from_files
+
+        return from_files(paths, resolver)
+    from moorage.apps.worlds.from_cluster import from_cluster
+
+    return from_cluster(choice or ClusterChoice(), resolver)
+
+
+def _moment(path: Path, text: str) -> float:
+    return parse_moment(text, "--at", opened(path).key_frames[0])

@@ -1,0 +1,149 @@
+"""Worlds from recordings and snapshots: the cluster as it was."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+
+import pytest
+
+from moorage.adapters.recording import RecordingHeader
+from moorage.apps.exit_status import NoAnswer, WrongUse
+from moorage.apps.recordings.moments import parse_moment
+from moorage.apps.worlds.deciding import default_profile
+from moorage.apps.worlds.from_recording import from_recording
+from moorage.apps.worlds.opening import open_world
+from moorage.core.columns import changes
+from moorage.core.cycle.decisions import ProfileActivated
+from moorage.core.objects.pods import on_node
+from tests.apps.worlds.recordings import BEGIN, RESOLVER, write_recording
+from tests.builders import make_node, make_pod
+
+REVISION = default_profile(RESOLVER).revision
+POD = make_pod("a")
+STATE = [ProfileActivated("default-scheduler", REVISION), changes.NodePut(make_node("n"))]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A pod comes after one second and is on the node after two; a node comes after three."""
+    return write_recording(
+        tmp_path / "a.rec",
+        STATE,
+        (1, changes.PodWaiting(POD)),
+        (2, changes.PodObserved(on_node(POD, "n"))),
+        (3, changes.NodePut(make_node("m"))),
+    )
+
+
+@pytest.mark.parametrize(
+    ("at", "want"),
+    [
+        (0.0, (["n"], 0, 0)),
+        (1.0, (["n"], 1, 0)),
+        (1.999, (["n"], 1, 0)),
+        (2.5, (["n"], 0, 1)),
+        (None, (["n", "m"], 0, 1)),
+    ],
+)
+def test_a_moment_is_as_it_was(
+    file: Path, at: float | None, want: tuple[list[str], int, int]
+) -> None:
+    """Nodes, waiting pods and pods on nodes; without a moment it is the end."""
+    world = from_recording(file, None if at is None else BEGIN + at)
+    cache = world.context.cache
+    assert (list(cache.nodes.row_of), len(cache.waiting), len(cache)) == want
+    assert {name: one.id for name, one in world.profiles.items()} == {
+        "default-scheduler": REVISION.id
+    }
+    assert world.at.timestamp() == BEGIN + (3 if at is None else at)
+    assert world.origin.startswith(f"{file}, as it was at 2026-11-18T11:06:4")
+    assert not world.warnings
+
+
+def test_a_moment_before_the_begin_is_wrong_use(file: Path) -> None:
+    """There is nothing to show."""
+    with pytest.raises(WrongUse, match=r"begins at 2026-11-18T11:06:40\.000Z"):
+        from_recording(file, BEGIN - 1)
+
+
+def test_a_moment_after_the_end_is_said(file: Path) -> None:
+    """The cluster may have been another by then."""
+    world = from_recording(file, BEGIN + 60)
+    assert world.warnings == ("nothing is recorded after 2026-11-18T11:06:43.000Z",)
+
+
+def test_a_torn_file_is_read_up_to_there(file: Path) -> None:
+    """And says so."""
+    file.write_bytes(file.read_bytes()[:-3])
+    (warning,) = from_recording(file).warnings
+    assert warning.startswith("Readable until 2026-11-18T11:06:40.000Z; the last ")
+
+
+def test_what_was_not_listed_is_said(tmp_path: Path) -> None:
+    """By the file, as who reads it cannot know."""
+    header = RecordingHeader(not_listed=("services",))
+    world = from_recording(write_recording(tmp_path / "a", STATE, header=header))
+    assert "no right to list services" in world.warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("content", "want"),
+    [
+        (None, "cannot be read: No such file"),
+        (b"kind: Pod", "this is no recording"),
+        (b"moorage recording 99\n", "format 99"),
+        (b"moorage recording 1\n", "ends within its header"),
+    ],
+)
+def test_what_is_no_recording_is_no_answer(
+    tmp_path: Path, content: bytes | None, want: str
+) -> None:
+    """One line says why."""
+    if content is not None:
+        (tmp_path / "x").write_bytes(content)
+    with pytest.raises(NoAnswer, match=want):
+        from_recording(tmp_path / "x")
+
+
+def test_a_world_is_opened_from_what_is_named(file: Path, tmp_path: Path) -> None:
+    """A recording by its first bytes, all else as YAML."""
+    (tmp_path / "n.yaml").write_text("{apiVersion: v1, kind: Node, metadata: {name: y}}")
+    world = open_world([file], RESOLVER, at="11:06:41")
+    assert (len(world.context.cache.waiting), world.at.timestamp()) == (1, BEGIN + 1)
+    world = open_world([tmp_path / "n.yaml"], RESOLVER)
+    assert list(world.context.cache.nodes.row_of) == ["y"]
+    with pytest.raises(WrongUse, match="cannot be joined"):
+        open_world([file, tmp_path / "n.yaml"], RESOLVER)
+    with pytest.raises(WrongUse, match="--at names a moment"):
+        open_world([tmp_path / "n.yaml"], RESOLVER, at="11:06:41")
+
+
+@pytest.mark.parametrize(
+    ("text", "want"),
+    [
+        ("2026-11-18T11:06:41Z", BEGIN + 1),
+        ("2026-11-18T12:06:41+01:00", BEGIN + 1),
+        ("2026-11-18T11:06:41", BEGIN + 1),
+        ("11:06:41.5", BEGIN + 1.5),
+        ("11:07", BEGIN + 20),
+        ("11:06:39", BEGIN + 86_399),
+    ],
+)
+def test_moments_as_people_type_them(text: str, want: float) -> None:
+    """A time of day is the first one since the recording began."""
+    assert parse_moment(text, "--at", BEGIN) == want
+
+
+@pytest.mark.parametrize("text", ["soon", "25:00", "11:06:41 Z"])
+def test_what_is_no_moment_is_wrong_use(text: str) -> None:
+    """With an example of one."""
+    with pytest.raises(WrongUse, match=f"--at {text}: no time; write it as 20"):
+        parse_moment(text, "--at", BEGIN)
+    with pytest.raises(WrongUse):
+        parse_moment("11:06:41", "--at")
+
+
+def test_times_are_utc(file: Path) -> None:
+    """Whatever the machine's zone is."""
+    assert from_recording(file).at.tzinfo is datetime.UTC
