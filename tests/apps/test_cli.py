@@ -63,7 +63,8 @@ finally:
         timeout=60,
     )
     assert (done.returncode, done.stderr) == (0, "")
-    for command in ("run", "demo", "check", "convert", "crds", "version"):
+    reading = ("snapshot", "record", "replay")
+    for command in ("run", "demo", "check", "convert", "crds", "version", *reading):
         assert f"\n  {command} " in done.stdout
     assert "..." not in done.stdout.replace("[ARGS]...", "")
 
@@ -89,6 +90,8 @@ def test_module_and_script_are_the_same() -> None:
         ["check"],
         ["convert"],
         ["convert", "none"],
+        ["record"],
+        ["replay"],
     ],
     ids=" ".join,
 )

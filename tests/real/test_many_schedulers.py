@@ -43,9 +43,9 @@ from tests.fakes.sinks import FakeEventRecorder
 from tests.rig import ControlPlane, Rig
 from tests.rig.clients import Client, many
 from tests.rig.demo import node
+from tests.rig.kube_schedulers import kube_scheduler
 from tests.rig.objects import create
 from tests.rig.operators import Operator, install, until
-from tests.rig.processes import Child
 
 PLACE = "crowd"
 PROFILES = "/apis/moorage.dev/v1alpha1/schedulerprofiles"
@@ -362,29 +362,6 @@ class Beside:
             ended = await asyncio.gather(*tasks, return_exceptions=True)
             await self.session.close()
             assert all(isinstance(end, asyncio.CancelledError) for end in ended), ended
-
-
-@contextlib.contextmanager
-def kube_scheduler(rig: Rig) -> Iterator[None]:
-    """kube-scheduler with its default profile under the name ``theirs``."""
-    config = {
-        "apiVersion": "kubescheduler.config.k8s.io/v1",
-        "kind": "KubeSchedulerConfiguration",
-        "clientConnection": {"kubeconfig": str(rig.kubeconfig), "qps": 5000, "burst": 5000},
-        "leaderElection": {"leaderElect": False},
-        "profiles": [{"schedulerName": "theirs"}],
-    }
-    file = rig.folder / "kube-scheduler.yaml"
-    file.write_text(json.dumps(config))
-    child = Child(
-        [rig.assets / "kube-scheduler", f"--config={file}", "--secure-port=0"],
-        rig.folder / "kube-scheduler.log",
-        rig.environment,
-    )
-    try:
-        yield
-    finally:
-        child.stop()
 
 
 @pytest.mark.real_only  # kube-scheduler needs protobuf, or is built by Go at least

@@ -1,7 +1,8 @@
-"""The command line: `moorage run | demo | explain | check | convert | crds | version`.
+"""The command line: `moorage run | demo | explain | check | convert | record | snapshot | replay |
+crds | version`.
 
-Exit status: 0 it is so, 1 it is not (or the operator failed), 2 wrong use. Everything heavy is
-imported inside the commands, so that `moorage --help` answers at once.
+Exit status: 0 it is so, 1 it is not (or the operator failed), 2 wrong use, 3 no answer. Everything
+heavy is imported inside the commands, so that `moorage --help` answers at once.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import typer
 import moorage
 from moorage.apps.command_line import fail, option, read, variable, with_parameters
 from moorage.apps.explain import command as explaining
+from moorage.apps.recordings import recording_commands
 from moorage.ports.texts import printable
 
 
@@ -308,7 +310,13 @@ def demo(**flags: Any) -> None:
     raise SystemExit(local.run(options))
 
 
-app.command()(explaining.explain)
+for reading in (
+    explaining.explain,
+    recording_commands.snapshot,
+    recording_commands.record,
+    recording_commands.replay,
+):
+    app.command()(reading)
 
 
 @app.command()

@@ -6,6 +6,7 @@ Nothing heavy is imported, so that `moorage --help` answers at once.
 from __future__ import annotations
 
 import inspect
+import keyword
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -50,10 +51,13 @@ def with_parameters(
 
 
 def variable(flag: str) -> str:
-    return flag.strip("-").replace("-", "_")
+    """The parameter's name in Python."""
+    name = flag.strip("-").replace("-", "_")
+    return f"{name}_" if keyword.iskeyword(name) else name
 
 
 def read(path: Path, what: str) -> str:
+    """A file that an option or argument names; ends the command where it cannot be read."""
     try:
         return path.read_text(encoding="utf-8")
     except OSError as error:

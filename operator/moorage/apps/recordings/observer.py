@@ -1,0 +1,273 @@
+"""The observer: records a cluster from outside, with get, list and watch alone, whoever schedules
+there.
+
+A pod that waited and is seen with a node is a decision of whoever bound it. Every minute, and after
+every loss, there is a whole state, so that a recording can be opened at any moment of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import signal
+import time
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from moorage.adapters.recording import Recorder
+from moorage.adapters.reflector import Reflector
+from moorage.api.resolution import Resolver
+from moorage.apps.recordings.gap_marking import GapMarkingSink
+from moorage.apps.recordings.saving import finish, new_recorder
+from moorage.apps.worlds.cluster_choice import ClusterChoice
+from moorage.apps.worlds.from_cluster import feeds_of, list_all, probe, who_decides
+from moorage.apps.worlds.observed import ObservedCluster
+from moorage.apps.worlds.reaching import Connection, connected
+from moorage.apps.worlds.world import empty_context
+from moorage.core.columns.changes import Entry, Journal
+from moorage.core.cycle.decisions import ProfileActivated, ProfileDeactivated
+from moorage.core.framework.revisions import Revision
+from moorage.core.recording.key_frames import key_frame
+
+LOOK_SECONDS: Final = 1.0
+KEY_FRAME_SECONDS: Final = 60.0
+KEY_FRAME_CHANGES: Final = 50_000
+SILENT_SECONDS: Final = 90.0
+"""After so long without a word a watch is told to be lost: bookmarks come once a minute."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Progress:
+    """What was recorded so far; ``seconds`` since it began."""
+
+    seconds: float
+    arrivals: int
+    changes: int
+    written: int
+    schedulers: tuple[str, ...]
+    lost: int
+
+
+class RecordingView(Protocol):
+    """Told how a recording goes."""
+
+    def began(self, cluster: str, path: Path, warnings: Iterable[str]) -> None:
+        """The first whole state is on its way to the disk."""
+
+    def goes_on(self, progress: Progress) -> None:
+        """Once a second."""
+
+    def lost(self, text: str) -> None:
+        """Something is missing in the recording from now on, or is complete again."""
+
+    def ended(self, path: Path, progress: Progress) -> None:
+        """The file is whole."""
+
+
+def record(
+    choice: ClusterChoice,
+    path: Path,
+    seconds: float | None,
+    resolver: Resolver,
+    view: RecordingView,
+) -> None:
+    """Record until so many seconds are over (None: no end), or SIGINT or SIGTERM comes. Raises
+    NoAnswer and WrongUse.
+    """
+    asyncio.run(observe(choice, path, seconds, resolver, view))
+
+
+async def observe(
+    choice: ClusterChoice,
+    path: Path,
+    seconds: float | None,
+    resolver: Resolver,
+    view: RecordingView,
+) -> None:
+    """The same, where a loop runs already."""
+    ended = _end_signal()
+    async with connected(choice) as connection:
+        kinds = ObservedCluster(empty_context()).watched()
+        unlisted = await probe(connection, (what for what, _ in kinds))
+        recorder = new_recorder(path, resolver, connection.version, unlisted.forbidden)
+        observer = _Observer(connection, recorder, resolver, view)
+        feeds = feeds_of(connection, observer.sinks, unlisted.forbidden)
+        await list_all(feed for feed in feeds if feed.resource not in unlisted.absent)
+        await observer.begin()
+        view.began(connection.name, path, [*unlisted.warnings(), *observer.set_aside()])
+        async with _running(feeds):
+            await observer.run(feeds, ended, seconds)
+        finish(recorder, path)
+    view.ended(path, observer.progress())
+
+
+def _end_signal() -> asyncio.Event:
+    """Set by SIGINT and SIGTERM."""
+    ended, loop = asyncio.Event(), asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, ended.set)
+    return ended
+
+
+@contextlib.asynccontextmanager
+async def _running(feeds: Iterable[Reflector[Any]]) -> AsyncIterator[None]:
+    """The watches, as long as this is open."""
+    tasks = [asyncio.create_task(feed.run(), name=feed.resource) for feed in feeds]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+
+
+class _Observer:
+    """Sees a cluster into a recorder."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        recorder: Recorder,
+        resolver: Resolver,
+        view: RecordingView,
+    ) -> None:
+        self._connection = connection
+        self._recorder = recorder
+        self._resolver = resolver
+        self._view = view
+        self._journal = _CountingJournal(recorder)
+        self._observed = ObservedCluster(empty_context(journal=self._journal))
+        self.sinks = [
+            (what, GapMarkingSink(sink, self._journal)) for what, sink in self._observed.watched()
+        ]
+        self._losses = _Losses(view)
+        self._revisions: dict[str, Revision] = {}
+        self._profiles_seen: object = None
+        self._began = self._framed = time.monotonic()
+        self._framed_gaps = self._framed_changes = self._arrived_before = 0
+
+    async def begin(self) -> None:
+        """Write the first whole state."""
+        self._arrived_before = self._observed.pods.arrivals
+        self._journal.appended = 0
+        await self._follow_profiles()
+        self._recorder.start()
+        self._put_key_frame()
+
+    def set_aside(self) -> Iterator[str]:
+        """Objects that cannot be used."""
+        return self._observed.set_aside()
+
+    async def run(
+        self, feeds: Sequence[Reflector[Any]], ended: asyncio.Event, seconds: float | None
+    ) -> None:
+        """Once a second, until the end. Raises NoAnswer when nothing can be written any more."""
+        while not ended.is_set() and (seconds is None or self._age() < seconds):
+            left = LOOK_SECONDS if seconds is None else min(LOOK_SECONDS, seconds - self._age())
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(ended.wait(), left)
+            await self._follow_profiles()
+            self._recorder.flush()
+            if self._key_frame_due():
+                self._put_key_frame()
+            self._losses.tell(feeds, self._gaps(), self._recorder.lost)
+            if self._recorder.failure is not None:
+                return  # which the end tells
+            self._view.goes_on(self.progress())
+
+    def progress(self) -> Progress:
+        """What was recorded so far."""
+        pods = self._observed.pods
+        return Progress(
+            self._age(),
+            pods.arrivals - self._arrived_before,
+            self._journal.appended,
+            self._recorder.written,
+            tuple(sorted(pods.bound)),
+            self._recorder.lost,
+        )
+
+    # ---- inside ----------------------------------------------------------------------------------
+
+    def _age(self) -> float:
+        return time.monotonic() - self._began
+
+    def _gaps(self) -> int:
+        return sum(sink.gaps for _, sink in self.sinks)
+
+    def _key_frame_due(self) -> bool:
+        """Whether one is due, and the state is whole."""
+        if any(sink.is_listing for _, sink in self.sinks):
+            return False
+        return (
+            self._recorder.key_frame_due
+            or self._gaps() > self._framed_gaps
+            or time.monotonic() - self._framed >= KEY_FRAME_SECONDS
+            or self._journal.appended - self._framed_changes >= KEY_FRAME_CHANGES
+        )
+
+    def _put_key_frame(self) -> None:
+        cache = self._observed.context.cache
+        self._recorder.put_key_frame(key_frame(cache, self._revisions))
+        self._framed, self._framed_gaps = time.monotonic(), self._gaps()
+        self._framed_changes = self._journal.appended
+
+    async def _follow_profiles(self) -> None:
+        """Write down who decides, where that has changed."""
+        objects = (self._observed.profiles.objects, self._observed.configs.objects)
+        seen = [
+            (name, one.metadata.uid, one.metadata.resource_version)
+            for kind in objects
+            for name, one in kind.items()
+        ]
+        if seen == self._profiles_seen:
+            return
+        self._profiles_seen = seen
+        found = await who_decides(self._connection, self._observed, self._resolver)
+        new = found.revisions()
+        for name in self._revisions.keys() - new.keys():
+            self._journal.append(ProfileDeactivated(name))
+        for name, revision in new.items():
+            if name not in self._revisions or self._revisions[name].id != revision.id:
+                self._journal.append(ProfileActivated(name, revision))
+        self._revisions = new
+
+
+class _CountingJournal:
+    """Counts what it hands on."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self.appended = 0
+
+    def append(self, entry: Entry, /) -> None:
+        self.appended += 1
+        self._journal.append(entry)
+
+
+class _Losses:
+    """Tells what is missing, once."""
+
+    def __init__(self, view: RecordingView) -> None:
+        self._view = view
+        self._silent: set[str] = set()
+        self._gaps = self._lost = 0
+
+    def tell(self, feeds: Iterable[Reflector[Any]], gaps: int, lost: int) -> None:
+        """What is so now, of the watches and of the disk."""
+        for feed in feeds:
+            silent = feed.age > SILENT_SECONDS
+            if silent and feed.resource not in self._silent:
+                self._view.lost(f"nothing is heard of {feed.resource} for {feed.age:.0f} s")
+                self._silent.add(feed.resource)
+            elif not silent and feed.resource in self._silent:
+                self._view.lost(f"{feed.resource} are heard again")
+                self._silent.discard(feed.resource)
+        if gaps > self._gaps:
+            text = "a watch was lost and all was listed anew: what came in between is missing"
+            self._view.lost(f"{text}, which stands in the file as a gap")
+        if lost > self._lost:
+            self._view.lost(f"{lost - self._lost} changes are missing: the disk is too slow")
+        self._gaps, self._lost = gaps, lost

@@ -1,0 +1,148 @@
+"""`moorage snapshot`, `record` and `replay`, as they are typed."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from kubefacts import durations
+from moorage.apps.command_line import CLUSTER_OPTIONS, end, option, with_parameters
+from moorage.apps.exit_status import ExitStatus, WrongUse
+from moorage.apps.worlds.cluster_choice import ClusterChoice
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+_FORM = option("--output -o", str, "", "json or yaml, for programs.")
+_NEW_FILE = "The file, which must not be there."
+
+
+@with_parameters(
+    option("--output -o", Path | None, None, f"{_NEW_FILE} Else one that is named by the time."),
+    *CLUSTER_OPTIONS,
+)
+def snapshot(**flags: Any) -> None:
+    """Write what the API server says now into a file."""
+    end(lambda: _snapshot(flags))
+
+
+@with_parameters(
+    option("--output -o", Path, inspect.Parameter.empty, _NEW_FILE),
+    option("--for", str, "", "How long, as in 1h; else until Ctrl-C."),
+    *CLUSTER_OPTIONS,
+)
+def record(**flags: Any) -> None:
+    """Record a cluster from outside, by reading alone."""
+    end(lambda: _record(flags))
+
+
+@with_parameters(
+    option("--verify", bool, False, "Make every decision of ours again."),
+    option("--keep-going", bool, False, "List all decisions that differ, not only the first."),
+    option("--others", bool, False, "Say why nodes that others chose are not among our best."),
+    option("--at", str, "", "Show the cluster as it was then, as in 14:32:08."),
+    option("--all", bool, False, "Shorten no list."),
+    _FORM,
+)
+def replay(file: Annotated[Path, typer.Argument(help="A recording.")], **flags: Any) -> None:
+    """Look into a recording, and make its decisions again."""
+    end(lambda: _moment(file, flags) if flags["at"] else _replay(file, flags))
+
+
+# ---- what they do --------------------------------------------------------------------------------
+
+
+def _snapshot(flags: Mapping[str, Any]) -> ExitStatus:
+    from moorage.apps.printing.terminal import sentence
+    from moorage.apps.recordings import snapshots
+    from moorage.apps.worlds.deciding import in_tree_resolver
+
+    lines = snapshots.snapshot(_choice(flags), flags["output"], in_tree_resolver())
+    _print(map(sentence, lines))
+    return ExitStatus.YES
+
+
+def _record(flags: Mapping[str, Any]) -> ExitStatus:
+    from moorage.apps.recordings import observer
+    from moorage.apps.recordings.observer_view import TerminalRecordingView
+    from moorage.apps.worlds.deciding import in_tree_resolver
+
+    seconds = _seconds(flags["for_"])
+    view = TerminalRecordingView(seconds)
+    observer.record(_choice(flags), flags["output"], seconds, in_tree_resolver(), view)
+    return ExitStatus.YES
+
+
+def _moment(file: Path, flags: Mapping[str, Any]) -> ExitStatus:
+    from moorage.apps.printing.documents import document
+    from moorage.apps.recordings import verification_view
+    from moorage.apps.worlds.deciding import in_tree_resolver
+    from moorage.apps.worlds.opening import open_world
+
+    form = _form(flags)
+    world = open_world([file], in_tree_resolver(), at=flags["at"])
+    if form:
+        sys.stdout.write(document("Moment", verification_view.moment_document(world), form))
+    else:
+        _print(verification_view.at_moment(world))
+    return ExitStatus.YES
+
+
+def _replay(file: Path, flags: Mapping[str, Any]) -> ExitStatus:
+    from moorage.apps.printing.documents import document
+    from moorage.apps.recordings import verification, verification_view
+    from moorage.apps.worlds.deciding import in_tree_resolver
+
+    form, everything = _form(flags), flags["all"]
+    options = verification.ReplayOptions(flags["verify"], flags["keep_going"], flags["others"])
+    found = verification.replay(file, in_tree_resolver(), options)
+    if form:
+        sys.stdout.write(document("Replay", verification_view.replay_document(found), form))
+    elif options.others:
+        _print(verification_view.others(found, everything))
+    elif options.verify:
+        _print(verification_view.verification(found, everything))
+    else:
+        _print(verification_view.contents(found, file))
+    return verification_view.status_of(found)
+
+
+# ---- what was typed ------------------------------------------------------------------------------
+
+
+def _choice(flags: Mapping[str, Any]) -> ClusterChoice:
+    return ClusterChoice(flags["kubeconfig"], flags["context"])
+
+
+def _seconds(text: str) -> float | None:
+    """Of --for. Raises WrongUse."""
+    if not text:
+        return None
+    try:
+        seconds = durations.parse(text)
+    except ValueError as error:
+        raise WrongUse(f"--for {text}: {error}") from error
+    if seconds <= 0:
+        raise WrongUse(f"--for {text}: must be more than 0, as in 1h")
+    return seconds
+
+
+def _form(flags: Mapping[str, Any]) -> str:
+    """Of --output: "" for people. Raises WrongUse."""
+    from moorage.apps.printing.documents import FORMATS
+
+    form = str(flags["output"])
+    if form and form not in FORMATS:
+        raise WrongUse(f"--output {form}: one of {', '.join(FORMATS)}")
+    return form
+
+
+def _print(parts: Iterable[RenderableType]) -> None:
+    from moorage.apps.printing.terminal import open_console, write
+
+    write(open_console(sys.stdout), *parts)

@@ -1,0 +1,41 @@
+"""Writing recordings and snapshots, by somebody who is not the operator."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import moorage
+from moorage.adapters.recording import Recorder, RecordingHeader, SingleFile
+from moorage.api.resolution import Resolver
+from moorage.apps.exit_status import NoAnswer, WrongUse
+from moorage.core.recording.wire import EntryEncoder
+
+LAST_WRITE_SECONDS: Final = 600.0
+"""For what waits to be written at the end: a key frame of a very large cluster takes a while."""
+
+
+def new_recorder(
+    path: Path, resolver: Resolver, version: str = "", not_listed: Sequence[str] = ()
+) -> Recorder:
+    """A recorder that writes to a new file; ``version`` is the API server's. Raises WrongUse."""
+    if path.exists():
+        raise WrongUse(f"-o {path}: the file is there already, and is not written over")
+    if not path.parent.is_dir():
+        raise WrongUse(f"-o {path}: there is no folder {path.parent}")
+    header = RecordingHeader(
+        versions={"moorage": moorage.__version__, **({"kubernetes": version} if version else {})},
+        not_listed=tuple(not_listed),
+    )
+    return Recorder(SingleFile(path), header, EntryEncoder(resolver.document), time.time)
+
+
+def finish(recorder: Recorder, path: Path) -> None:
+    """Wait until all is written. Raises NoAnswer where it is not."""
+    whole = recorder.close(LAST_WRITE_SECONDS)
+    if recorder.failure is not None:
+        raise NoAnswer(f"{path} could not be written: {recorder.failure}")
+    if not whole:
+        raise NoAnswer(f"{path} is not whole: the disk did not take it within 10 minutes")

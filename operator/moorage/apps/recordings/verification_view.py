@@ -1,0 +1,291 @@
+"""What `moorage replay` prints: one sentence that is the answer, then what it rests on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from rich.console import RenderableType
+
+import moorage
+from moorage.apps.exit_status import ExitStatus
+from moorage.apps.printing.amounts import age, moment
+from moorage.apps.printing.terminal import Style, new_table, sentence
+from moorage.apps.recordings.verification import ExplainedDifference, Verification
+from moorage.apps.worlds.world import World
+from moorage.core.objects.meta import key
+from moorage.core.recording.others import Choice, ChoiceVerdict
+from moorage.core.recording.recorded_decisions import RecordedOutcome
+
+FEW: Final = 20
+"""Rows of a list that is not asked for as a whole."""
+_REASONS: Final[Mapping[ChoiceVerdict, str]] = {
+    ChoiceVerdict.STALE: "it was one of the best shortly before",
+    ChoiceVerdict.SAMPLED: "maybe the best of the nodes that a sampling scheduler saw",
+    ChoiceVerdict.OTHER_PROFILE: "it is one of the best under another preset",
+    ChoiceVerdict.REFUSED: "a plugin refuses it",
+    ChoiceVerdict.WORSE: "nothing of these explains it",
+}
+
+
+def status_of(found: Verification) -> ExitStatus:
+    """No where a decision came out otherwise."""
+    return ExitStatus.NO if found.differences else ExitStatus.YES
+
+
+# ---- verification --------------------------------------------------------------------------------
+
+
+def verification(found: Verification, everything: bool) -> Iterator[RenderableType]:
+    """What verifying led to."""
+    if found.differences:
+        shown = found.differences if everything else found.differences[:FEW]
+        for one in shown:
+            yield from _difference(one, found)
+        yield from _more(len(found.differences) - len(shown))
+        yield sentence(f"  {_versions(found)} The other {found.same:,} are the same.")
+    elif found.decisions:
+        rate = found.decisions / max(found.seconds, 1e-9)
+        text = f"All {found.decisions:,} decisions of ours are the same, bit for bit."
+        yield sentence(f"{text} {age(found.seconds)} ({rate:,.0f}/s)", Style.WELL)
+    else:
+        yield sentence("There are no decisions of ours in it to make again.")
+    if found.not_made_again:
+        text = f"  {found.not_made_again:,} could not be made again: ended by the clock or a fault,"
+        yield sentence(f"{text} or by plugins that are not here")
+    yield from about(found)
+
+
+def about(found: Verification) -> Iterator[RenderableType]:
+    """What is in the recording."""
+    if found.revisions:
+        yield sentence(f"  revisions {', '.join(found.revisions)}")
+    for line in _others_in_short(found.choices):
+        yield sentence(f"  {line}")
+    if found.gaps:
+        yield sentence(f"  {_counted(found.gaps, 'gap')}: what happened there is not known")
+    for warning in found.warnings:
+        yield sentence(f"  {warning}", Style.WAITS)
+
+
+def contents(found: Verification, path: object) -> Iterator[RenderableType]:
+    """A recording that nothing was asked of."""
+    began, ended = moment(found.begin), moment(found.end)
+    decided = _counted(found.recorded_decisions, "decision")
+    yield sentence(f"{path} holds {age(found.end - found.begin)}, {began} to {ended}.")
+    entries = _counted(sum(found.entries.values()), "entry", "entries")
+    yield sentence(f"  {entries}, {decided} of ours")
+    yield from about(found)
+    yield sentence(f"Next: moorage replay {path} --verify   moorage replay {path} --at TIME")
+
+
+def _difference(one: ExplainedDifference, found: Verification) -> Iterator[RenderableType]:
+    was = one.difference.recorded
+    place = f"decision {one.number:,} of {found.recorded_decisions:,}"
+    text = f"Differs at {place}: {key(was.pod)} at {moment(one.at)}"
+    yield sentence(text, Style.REFUSED)
+    recorded = f"recorded  {_outcome(was.outcome)}"
+    yield sentence(f"  {recorded}    now  {_outcome(one.difference.now)}")
+    for name in one.verdicts:
+        yield sentence(f"  {name}: says otherwise whether a node takes the pod")
+    then = one.then_node
+    if then is not None and then.score not in (None, was.outcome.score):
+        text = f"  {was.outcome.node} had {was.outcome.score} then and has {then.score} now"
+        yield sentence(text)
+    for name, mine, other in one.plugins[:3]:
+        yield sentence(f"  {name}: {mine} for the node of then, {other} for that of now")
+
+
+def _outcome(outcome: RecordedOutcome | None) -> str:
+    if outcome is None:
+        return "extenders would be asked further"
+    if not outcome.node:
+        return f"no node ({outcome.code}: {outcome.message})"
+    score = "" if outcome.score is None else f"  {outcome.score}"
+    return f"{outcome.node}{score}  of {_counted(outcome.feasible_nodes, 'node')}"
+
+
+def _versions(found: Verification) -> str:
+    built = found.recorded_by.get("moorage", "an unknown version")
+    return f"Recorded with moorage {built}, replayed with {moorage.__version__}."
+
+
+# ---- others --------------------------------------------------------------------------------------
+
+
+def _others_in_short(choices: list[Choice]) -> Iterator[str]:
+    bound = Counter(choice.pod.spec.scheduler_name for choice in choices)
+    for name, count in bound.items():
+        best = sum(
+            choice.verdict is ChoiceVerdict.BEST
+            for choice in choices
+            if choice.pod.spec.scheduler_name == name
+        )
+        left = f", {count - best:,} not (--others)" if count > best else ""
+        text = f"not ours  {_counted(count, 'pod')} bound by {name}"
+        yield f"{text}: {best:,} on one of our best nodes{left}"
+
+
+def others(found: Verification, everything: bool) -> Iterator[RenderableType]:
+    """Why choices of others are not ours."""
+    missed = [choice for choice in found.choices if choice.verdict is not ChoiceVerdict.BEST]
+    best = len(found.choices) - len(missed)
+    share = f" ({best / len(found.choices):.1%})" if found.choices else ""
+    text = f"{best:,} of {len(found.choices):,} pods that others bound are on one of our best nodes"
+    yield sentence(f"{text}{share}.")
+    if not missed:
+        return
+    yield ""
+    yield _reasons(missed)
+    yield ""
+    shown = missed if everything else missed[:FEW]
+    yield _choices(shown)
+    yield from _more(len(missed) - len(shown))
+
+
+def _reasons(missed: list[Choice]) -> RenderableType:
+    table = new_table("PODS", "VERDICT", "MEANS", numbers=["PODS"], wide="MEANS")
+    for verdict, count in Counter(choice.verdict for choice in missed).most_common():
+        table.add_row(f"{count:,}", verdict.value, _REASONS[verdict])
+    return table
+
+
+def _choices(shown: list[Choice]) -> RenderableType:
+    numbers = ["SCORE", "BEST"]
+    table = new_table(
+        "POD", "NODE", "SCHEDULER", "SCORE", "BEST", "WHY", numbers=numbers, wide="WHY"
+    )
+    for choice in shown:
+        ours = choice.standing
+        table.add_row(
+            sentence(key(choice.pod)),
+            sentence(choice.node),
+            sentence(choice.pod.spec.scheduler_name),
+            "-" if ours.score is None else f"{ours.score:,}",
+            "-" if ours.best_score is None else f"{ours.best_score:,}",
+            sentence(_why(choice)),
+        )
+    return table
+
+
+def _why(choice: Choice) -> str:
+    match choice.verdict:
+        case ChoiceVerdict.STALE:
+            return f"stale: best {choice.seconds:.1f} s before"
+        case ChoiceVerdict.SAMPLED:
+            return f"sampled: {choice.standing.better_nodes:,} better ones may not have been seen"
+        case ChoiceVerdict.OTHER_PROFILE:
+            return f"best under {choice.profile}"
+        case ChoiceVerdict.REFUSED:
+            return f"refused: {choice.standing.refused_by or '-'}: {choice.standing.why}"
+        case _:
+            return f"worse: {choice.standing.better_nodes:,} nodes are better"
+
+
+# ---- a moment ------------------------------------------------------------------------------------
+
+
+def at_moment(world: World) -> Iterator[RenderableType]:
+    """The cluster as it was."""
+    cache = world.context.cache
+    waiting = Counter(pod.spec.scheduler_name for pod in cache.waiting.values())
+    nodes, pods = _counted(len(cache.nodes), "node"), _counted(len(cache), "pod")
+    text = f"{nodes}, {pods} on nodes, {len(cache.waiting):,} that wait"
+    yield sentence(f"At {moment(world.at.timestamp())} there were {text}.")
+    table = new_table("PROFILE", "REVISION", "WAITING", numbers=["WAITING"])
+    for name in sorted(world.profiles.keys() | waiting.keys()):
+        revision = world.profiles.get(name)
+        shown = revision.id if revision is not None else "- (not ours)"
+        table.add_row(sentence(name), shown, f"{waiting[name]:,}")
+    yield table
+    for warning in world.warnings:
+        yield sentence(f"  {warning}", Style.WAITS)
+
+
+# ---- for programs --------------------------------------------------------------------------------
+
+
+def replay_document(found: Verification) -> dict[str, Any]:
+    """What ``-o json`` has."""
+    differences = [_difference_document(one) for one in found.differences]
+    return {
+        "recordedBy": found.recorded_by,
+        "begin": moment(found.begin),
+        "end": moment(found.end),
+        "decisions": found.decisions,
+        "same": found.same,
+        "notMadeAgain": found.not_made_again,
+        "gaps": found.gaps,
+        "revisions": list(found.revisions),
+        "firstDifference": differences[0] if differences else None,
+        "differences": differences,
+        "others": [_choice_document(choice) for choice in found.choices],
+        "warnings": found.warnings,
+    }
+
+
+def moment_document(world: World) -> dict[str, Any]:
+    """The same of a moment."""
+    cache = world.context.cache
+    return {
+        "time": moment(world.at.timestamp()),
+        "nodes": len(cache.nodes),
+        "podsOnNodes": len(cache),
+        "podsWaiting": len(cache.waiting),
+        "profiles": {name: revision.id for name, revision in world.profiles.items()},
+        "warnings": list(world.warnings),
+    }
+
+
+def _difference_document(one: ExplainedDifference) -> dict[str, Any]:
+    was, now = one.difference.recorded, one.difference.now
+    return {
+        "decision": one.number,
+        "pod": key(was.pod),
+        "time": moment(one.at),
+        "recorded": _outcome_document(was.outcome),
+        "now": None if now is None else _outcome_document(now),
+        "plugins": [
+            {"name": name, "scoreOfRecordedNode": mine, "scoreOfNodeNow": other}
+            for name, mine, other in one.plugins
+        ],
+        "verdictsOf": list(one.verdicts),
+    }
+
+
+def _outcome_document(outcome: RecordedOutcome) -> dict[str, Any]:
+    return {
+        "node": outcome.node,
+        "score": outcome.score,
+        "feasibleNodes": outcome.feasible_nodes,
+        "code": outcome.code,
+        "message": outcome.message,
+    }
+
+
+def _choice_document(choice: Choice) -> dict[str, Any]:
+    ours = choice.standing
+    return {
+        "pod": key(choice.pod),
+        "node": choice.node,
+        "schedulerName": choice.pod.spec.scheduler_name,
+        "time": moment(choice.at),
+        "verdict": choice.verdict.value,
+        "score": ours.score,
+        "bestScore": ours.best_score,
+        "betterNodes": ours.better_nodes,
+        "plugin": ours.refused_by,
+        "why": ours.why,
+        "preset": choice.profile,
+        "secondsBefore": round(choice.seconds, 3),
+    }
+
+
+def _counted(number: int, one: str, more: str = "") -> str:
+    return f"{number:,} {one if number == 1 else more or one + 's'}"
+
+
+def _more(left: int) -> Iterator[RenderableType]:
+    if left > 0:
+        yield sentence(f"  and {left:,} more (--all)", Style.DIM)

@@ -1,0 +1,211 @@
+"""`moorage replay`: decisions made again, the first that differs explained, others' choices."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+import pytest
+from rich.console import RenderableType
+
+from moorage.apps.printing.terminal import open_console, write
+from moorage.apps.recordings import verification_view
+from moorage.apps.recordings.verification import ReplayOptions, Verification, replay
+from moorage.apps.worlds.deciding import default_profile
+from moorage.apps.worlds.world import empty_context
+from moorage.core.columns import changes
+from moorage.core.columns.changes import Entry
+from moorage.core.cycle import cycle
+from moorage.core.cycle.context import Diagnosis, ScheduleResult
+from moorage.core.cycle.decisions import Decided, DecidedBy
+from moorage.core.framework.status import Code
+from moorage.core.objects.pods import on_node
+from moorage.core.pods.requests import pod_requests
+from moorage.core.recording.key_frames import key_frame
+from tests.apps.worlds.recordings import RESOLVER, write_recording
+from tests.builders import make_node, make_pod
+
+REVISION = default_profile(RESOLVER).revision
+VERIFY = ReplayOptions(verify=True)
+
+
+def happened(pods: int, **outcome: object) -> tuple[list[Entry], list[tuple[float, Entry]]]:
+    """A state of three nodes, and pods that are decided and assumed one after another, one second
+    each; ``outcome`` replaces what was decided of the second one.
+    """
+    context = empty_context()
+    for name, cpu in (("large", "16"), ("middle", "8"), ("small", "2")):
+        context.cache.put_node(make_node(name, cpu=cpu))
+    state = key_frame(context.cache, {"test": REVISION})
+    journal: list[Entry] = []
+    live = empty_context(journal=journal)
+    for name, cpu in (("large", "16"), ("middle", "8"), ("small", "2")):
+        live.cache.put_node(make_node(name, cpu=cpu))
+    journal.clear()
+    ends = []
+    for number in range(pods):
+        pod = make_pod(f"p{number}", cpu="1500m")
+        live.cache.observe_waiting(pod, pod_requests(pod))
+        decision = cycle.decide(pod, REVISION, live)
+        if number == 1 and outcome:
+            decision = dataclasses.replace(decision, **outcome)  # type: ignore[arg-type]  # fields
+        journal.append(Decided(decision, DecidedBy.CYCLE))
+        if isinstance(decision, ScheduleResult):
+            live.cache.assume(on_node(pod, decision.node), decision.node, pod_requests(pod))
+        ends.append(len(journal))
+    at = [sum(i >= end for end in ends) for i in range(len(journal))]
+    return state, list(zip(map(float, at), journal, strict=True))
+
+
+def recorded(path: Path, pods: int = 5, **outcome: object) -> Path:
+    """A recording of that."""
+    state, entries = happened(pods, **outcome)
+    return write_recording(path / "a.rec", state, *entries)
+
+
+def printed(parts: Iterable[RenderableType]) -> str:
+    """As it is without a terminal."""
+    stream = io.StringIO()
+    write(open_console(stream), *parts)
+    return stream.getvalue()
+
+
+def test_all_decisions_are_the_same(tmp_path: Path) -> None:
+    """And it says how many, and how fast."""
+    found = replay(recorded(tmp_path), RESOLVER, VERIFY)
+    assert (found.decisions, found.same, found.differences) == (5, 5, [])
+    assert verification_view.status_of(found) == 0
+    text = printed(verification_view.verification(found, everything=False))
+    assert text.startswith("All 5 decisions of ours are the same, bit for bit. ")
+    assert f"revisions {REVISION.id}\n" in text
+
+
+def test_a_decision_that_differs_is_named(tmp_path: Path) -> None:
+    """With its nodes, its scores, and the plugins that tell them apart."""
+    found = replay(recorded(tmp_path, node="small"), RESOLVER, VERIFY)
+    (difference,) = found.differences
+    assert (difference.number, found.recorded_decisions, found.decisions) == (2, 5, 2)
+    assert verification_view.status_of(found) == 1
+    text = printed(verification_view.verification(found, everything=False))
+    assert text.startswith(
+        "Differs at decision 2 of 5: default/p1 at 2026-11-18T11:06:41.000Z\n  recorded  small  "
+    )
+    assert "now  large" in text
+    assert "\n  NodeResourcesFit: " in text
+    assert "\n  Recorded with moorage 0.0.1, replayed with " in text
+    # what was decided then is what counts for those that follow
+    going = ReplayOptions(keep_going=True)
+    found = replay(tmp_path / "a.rec", RESOLVER, going)
+    assert (found.decisions, len(found.differences)) == (5, 1)
+
+
+def test_a_score_that_differs_is_named(tmp_path: Path) -> None:
+    """A rule that counts otherwise shows at the node of then."""
+    found = replay(recorded(tmp_path, score=7), RESOLVER, VERIFY)
+    text = printed(verification_view.verification(found, everything=False))
+    assert "had 7 then and has " in text
+
+
+def test_a_verdict_that_differs_is_named(tmp_path: Path) -> None:
+    """A pod that found no node then, and one that went where it is refused now."""
+    state, entries = happened(2)
+    pod = make_pod("huge", cpu="99")
+    refused = Diagnosis(
+        pod=make_pod("p"),
+        revision=REVISION,
+        code=Code.UNSCHEDULABLE,
+        message="0/3 nodes",
+        unschedulable_plugins=frozenset({"NodeAffinity"}),
+    )
+    placed = ScheduleResult(pod, "small", REVISION, 3, 300)
+    more: list[tuple[float, Entry]] = [
+        (9.0, Decided(outcome, DecidedBy.CYCLE)) for outcome in (refused, placed)
+    ]
+    path = write_recording(tmp_path / "a.rec", state, *entries, *more)
+    found = replay(path, RESOLVER, ReplayOptions(keep_going=True))
+    assert [one.verdicts for one in found.differences] == [("NodeAffinity",), ("NodeResourcesFit",)]
+    text = printed(verification_view.verification(found, everything=False))
+    assert "recorded  no node (Unschedulable: 0/3 nodes)" in text
+    assert "NodeResourcesFit: says otherwise whether a node takes the pod" in text
+
+
+def test_what_cannot_be_made_again_is_counted(tmp_path: Path) -> None:
+    """It is no difference."""
+    state, entries = happened(1)
+    nobody = Decided(Diagnosis.error(make_pod("p"), REVISION, "hung"), DecidedBy.NOBODY)
+    found = replay(
+        write_recording(tmp_path / "a.rec", state, *entries, (9, nobody)), RESOLVER, VERIFY
+    )
+    assert (found.decisions, found.not_made_again, found.differences) == (1, 1, [])
+    assert "1 could not be made again" in printed(verification_view.verification(found, False))
+
+
+def of_others(path: Path) -> Verification:
+    """Two pods that another scheduler bound, one of them where we would not."""
+    state, _ = happened(0)
+    entries: list[tuple[float, Entry]] = []
+    for number, node in enumerate(("large", "small")):
+        pod = make_pod(f"o{number}", cpu="1500m")
+        pod = msgspec.structs.replace(
+            pod, spec=msgspec.structs.replace(pod.spec, scheduler_name="default-scheduler")
+        )
+        seen = changes.PodObserved(on_node(pod, node))
+        entries += [(number, changes.PodWaiting(pod)), (number + 0.1, seen)]
+    path = write_recording(path / "o.rec", state, *entries)
+    return replay(path, RESOLVER, ReplayOptions(others=True))
+
+
+def test_choices_of_others_are_a_table(tmp_path: Path) -> None:
+    """How many are ours too, why the rest is not, and which these are."""
+    found = of_others(tmp_path)
+    lines = printed(verification_view.others(found, everything=False)).splitlines()
+    assert lines[0] == "1 of 2 pods that others bound are on one of our best nodes (50.0%)."
+    assert lines[2].split() == ["PODS", "VERDICT", "MEANS"]
+    assert lines[3].split()[:3] == ["1", "other", "profile"]
+    assert lines[-1].split()[:3] == ["default/o1", "small", "default-scheduler"]
+    assert lines[-1].endswith("best under BinPack")
+    text = printed(verification_view.verification(found, everything=False))
+    assert text.startswith("There are no decisions of ours in it to make again.")
+    assert "2 pods bound by default-scheduler: 1 on one of our best nodes, 1 not (--others)" in text
+
+
+def test_a_recording_says_what_it_holds(tmp_path: Path) -> None:
+    """Where nothing else is asked."""
+    path = recorded(tmp_path)
+    found = replay(path, RESOLVER, ReplayOptions(verify=False))
+    lines = printed(verification_view.contents(found, path)).splitlines()
+    assert lines[0].endswith("2026-11-18T11:06:40.000Z to 2026-11-18T11:06:44.000Z.")
+    assert lines[1].endswith("5 decisions of ours")
+    assert found.decisions == 0
+
+
+def test_programs_get_the_same(tmp_path: Path) -> None:
+    """Empty lists are there, and it is JSON."""
+    document = verification_view.replay_document(replay(recorded(tmp_path), RESOLVER, VERIFY))
+    assert (document["decisions"], document["same"], document["differences"]) == (5, 5, [])
+    assert document["firstDifference"] is None
+    document = verification_view.replay_document(of_others(tmp_path))
+    assert [one["verdict"] for one in document["others"]] == ["best", "other profile"]
+    differs = replay(recorded_elsewhere(tmp_path), RESOLVER, VERIFY)
+    first = json.loads(json.dumps(verification_view.replay_document(differs)))["firstDifference"]
+    assert (first["pod"], first["recorded"]["node"]) == ("default/p1", "small")
+    assert first["plugins"]
+
+
+def recorded_elsewhere(folder: Path) -> Path:
+    """A recording that differs."""
+    (folder / "other").mkdir()
+    return recorded(folder / "other", node="small")
+
+
+@pytest.mark.parametrize("everything", [False, True])
+def test_long_lists_are_cut(tmp_path: Path, everything: bool) -> None:
+    """Unless all of it is asked for."""
+    found = of_others(tmp_path)
+    found.choices *= 50
+    text = printed(verification_view.others(found, everything))
+    assert ("and 30 more (--all)" in text) is not everything
