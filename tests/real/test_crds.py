@@ -204,7 +204,13 @@ def test_good_objects_are_taken(crds: ControlPlane, case: str) -> None:
     crds.kubectl("apply", "-f", "-", input=manifest(kind, name, spec))
     stored = json.loads(crds.kubectl("get", kind, name, "-o", "json"))["spec"]
     if kind == PROFILE:
-        spec = {"controllerName": "moorage", "preset": "Default", "suspend": False, **spec}
+        spec = {
+            "controllerName": "moorage",
+            "preset": "Default",
+            "paused": False,
+            "suspend": False,
+            **spec,
+        }
     if "extenders" in spec:
         (extender,) = stored.pop("extenders")
         (wanted,) = spec.pop("extenders")

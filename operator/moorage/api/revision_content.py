@@ -54,8 +54,12 @@ def content(
 
 def name(content: Content) -> str:
     """The name of what has this content."""
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"), default=_plain)
-    return hashlib.sha256(text.encode()).hexdigest()[:NAME_CHARACTERS]
+    return hashlib.sha256(canonical(content).encode()).hexdigest()[:NAME_CHARACTERS]
+
+
+def canonical(content: Content) -> str:
+    """The content as JSON, the same for the same content."""
+    return json.dumps(content, sort_keys=True, separators=(",", ":"), default=_plain)
 
 
 def _extender(extender: Extender) -> dict[str, Any]:

@@ -42,7 +42,7 @@ def check(paths: Sequence[Path], config: OperatorConfiguration | None = None) ->
     """Check files, and folders of files, as an operator of this configuration would. Raises
     PackageErrors.
     """
-    resolver = _resolver(config or OperatorConfiguration())
+    resolver = resolver_for(config or OperatorConfiguration())
     if absent := [path for path in paths if not path.exists()]:
         return CheckReport(tuple(f"{path}: no such file" for path in absent), 2)
     found, faults = _read(paths)
@@ -74,7 +74,7 @@ def _is_ours(document: Document) -> bool:
     return document.api_version.partition("/")[0] == GROUP
 
 
-def _resolver(config: OperatorConfiguration) -> Resolver:
+def resolver_for(config: OperatorConfiguration) -> Resolver:
     """With the plugins of the packages too."""
     joined = plugin_packages.load(
         config.plugins.packages,

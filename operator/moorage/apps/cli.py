@@ -1,5 +1,5 @@
 """The command line: `moorage run | demo | explain | check | convert | record | snapshot | replay |
-crds | version`.
+history | diff | rollback | crds | version`.
 
 Exit status: 0 it is so, 1 it is not (or the operator failed), 2 wrong use, 3 no answer. Everything
 heavy is imported inside the commands, so that `moorage --help` answers at once.
@@ -19,6 +19,7 @@ import moorage
 from moorage.apps.command_line import fail, option, read, variable, with_parameters
 from moorage.apps.explain import command as explaining
 from moorage.apps.recordings import recording_commands
+from moorage.apps.revisions import typed as revisions
 from moorage.ports.texts import printable
 
 
@@ -315,8 +316,11 @@ for reading in (
     recording_commands.snapshot,
     recording_commands.record,
     recording_commands.replay,
+    revisions.history,
+    revisions.diff,
 ):
     app.command()(reading)
+app.command()(revisions.rollback)
 
 
 @app.command()

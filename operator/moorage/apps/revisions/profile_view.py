@@ -1,0 +1,158 @@
+"""A profile as the API server has it, with the revisions that the operator stored of it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import urllib.parse
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from moorage.api import bodies
+from moorage.api.bodies import Body
+from moorage.api.v1alpha1.common import API_VERSION
+from moorage.apps.exit_status import NoAnswer, WrongUse
+from moorage.apps.worlds.reaching import Connection
+from moorage.ports.errors import EdgeError, NotFound
+from moorage.ports.http_calls import HttpCall
+from moorage.ports.kube import CHANGED_BY, PROFILE_LABEL
+from moorage.ports.texts import shortened
+
+PROFILES: Final = f"/apis/{API_VERSION}/schedulerprofiles"
+CONFIGS: Final = f"/apis/{API_VERSION}/pluginconfigs"
+HOME: Final = "moorage-system"
+"""Where an installation is at home that does not say."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Said:
+    """What says a revision: a profile's object and the PluginConfigs that it may refer to."""
+
+    profile: Body
+    configs: Mapping[str, Body]
+
+    @property
+    def spec(self) -> Mapping[str, Any]:
+        """The profile's."""
+        found = self.profile.get("spec")
+        return found if isinstance(found, Mapping) else {}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class KeptRevision:
+    """A stored revision; ``since`` is when it last began to decide, RFC 3339."""
+
+    revision: str
+    number: int
+    since: str
+    changed_by: str
+    said: Said
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ProfileView:
+    """A profile now, and what decided for it, the newest first."""
+
+    said: Said
+    stored: tuple[KeptRevision, ...]
+
+    @property
+    def name(self) -> str:
+        """The profile's."""
+        return str(self.said.profile["metadata"]["name"])
+
+    @property
+    def status(self) -> Mapping[str, Any]:
+        """What the operator says."""
+        return bodies.status(self.said.profile)
+
+    @property
+    def active(self) -> str:
+        """The revision that decides, "" for none."""
+        return str(self.status.get("activeRevision") or "")
+
+    @property
+    def desired(self) -> str:
+        """The revision that the spec stands for, "" while it is bad."""
+        return str(self.status.get("desiredRevision") or "")
+
+    def find(self, revision: str) -> KeptRevision:
+        """The stored revision whose name begins so. Raises WrongUse where that is not one."""
+        found = [one for one in self.stored if one.revision.startswith(revision)]
+        if len(found) == 1:
+            return found[0]
+        known = ", ".join(one.revision for one in self.stored) or "none"
+        what = "no revision" if not found else "more than one revision"
+        raise WrongUse(f"{self.name} has {what} {revision}; there are: {known}")
+
+    def revision(self, revision: str) -> tuple[str, Said]:
+        """The revision whose name begins so, and what says it: the spec as it is, where it stands
+        for that. Raises WrongUse.
+        """
+        if self.desired and self.desired.startswith(revision):
+            return self.desired, self.said
+        stored = self.find(revision)
+        return stored.revision, stored.said
+
+    def condition(self, kind: str) -> Mapping[str, Any]:
+        """The condition of this type, {} for none."""
+        found = self.status.get("conditions")
+        conditions = found if isinstance(found, list) else []
+        return next((one for one in conditions if one.get("type") == kind), {})
+
+
+async def view(connection: Connection, name: str) -> ProfileView:
+    """The profile of this name. Raises NoAnswer, and WrongUse where there is none."""
+    profile = await read(connection, f"{PROFILES}/{urllib.parse.quote(name, safe='')}")
+    if profile is None:
+        known = [item["metadata"]["name"] for item in await items(connection, PROFILES)]
+        text = f"there is no SchedulerProfile {name}"
+        raise WrongUse(f"{text}; there are: {', '.join(known) or 'none'}")
+    configs = {item["metadata"]["name"]: item for item in await items(connection, CONFIGS)}
+    return ProfileView(Said(profile, configs), await _stored(connection, profile))
+
+
+async def read(connection: Connection, path: str) -> dict[str, Any] | None:
+    """The object, None where it is not there. Raises NoAnswer."""
+    try:
+        return _object(await connection.session.call(HttpCall("GET", path)))
+    except NotFound:
+        return None
+    except EdgeError as error:
+        raise NoAnswer(f"{error}; looked at {connection.name}") from error
+
+
+async def items(connection: Connection, path: str, query: str = "") -> Sequence[dict[str, Any]]:
+    """The items of a list, none where there is no such list. Raises NoAnswer."""
+    found = await read(connection, f"{path}?{query}")
+    return (found or {}).get("items") or ()
+
+
+async def _stored(connection: Connection, profile: Body) -> tuple[KeptRevision, ...]:
+    name, uid = profile["metadata"]["name"], profile["metadata"].get("uid")
+    home = str(bodies.status(profile).get("claimedBy") or "").partition("/")[0] or HOME
+    path = f"/apis/apps/v1/namespaces/{home}/controllerrevisions"
+    selector = urllib.parse.quote(f"{PROFILE_LABEL}={shortened(name)}")
+    found = await items(connection, path, f"labelSelector={selector}")
+    mine = [item for item in found if (item.get("data") or {}).get("uid") == uid]
+    return tuple(sorted(map(_revision, mine), key=lambda one: one.number, reverse=True))
+
+
+def _revision(item: Mapping[str, Any]) -> KeptRevision:
+    data, metadata = item["data"], item["metadata"]
+    said = Said(data.get("profile") or {}, data.get("pluginConfigs") or {})
+    by = (metadata.get("annotations") or {}).get(CHANGED_BY, "")
+    created = str(metadata.get("creationTimestamp", ""))
+    return KeptRevision(
+        str(data.get("revision", "")), int(item.get("revision", 0)), created, by, said
+    )
+
+
+def _object(body: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(body)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise NoAnswer("the answer is no JSON object: is this an API server?")
+    return found

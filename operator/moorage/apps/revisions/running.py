@@ -1,0 +1,222 @@
+"""The commands history, diff and rollback: what they look at, and what they print."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from moorage.api.operator_config import ConfigErrors, OperatorConfiguration, load_config
+from moorage.api.resolution import Resolver
+from moorage.apps.check import resolver_for
+from moorage.apps.exit_status import ExitStatus, WrongUse
+from moorage.apps.printing import documents, terminal
+from moorage.apps.printing.terminal import Style
+from moorage.apps.revisions import diff as comparing
+from moorage.apps.revisions import history as past
+from moorage.apps.revisions import rollback as planning
+from moorage.apps.revisions import writing
+from moorage.apps.revisions.diff import DiffSide
+from moorage.apps.revisions.profile_view import ProfileView, view
+from moorage.apps.revisions.rollback import NotReached, Plan
+from moorage.apps.run.plugin_packages import PackageErrors
+from moorage.apps.worlds.reaching import ClusterChoice, Connection, connected
+
+Flags = Mapping[str, Any]
+
+
+def history(name: str, flags: Flags) -> int:
+    """`moorage history NAME`; its exit status. This one and the others raise CommandError."""
+    return asyncio.run(_history(name, flags))
+
+
+def diff(names: list[str], flags: Flags) -> int:
+    """`moorage diff A B`."""
+    return asyncio.run(_diff(names, flags))
+
+
+def rollback(name: str, flags: Flags) -> int:
+    """`moorage rollback NAME`."""
+    return asyncio.run(_rollback(name, flags))
+
+
+def _cluster(flags: Flags) -> ClusterChoice:
+    return ClusterChoice(flags["kubeconfig"], flags["context"])
+
+
+def _form(flags: Flags) -> str:
+    """The format that is wanted, "" for a table. Raises WrongUse."""
+    form = str(flags["output"])
+    if form and form not in documents.FORMATS:
+        raise WrongUse(f"--output {form}: one of {', '.join(documents.FORMATS)}")
+    return form
+
+
+def _resolver(flags: Flags) -> Resolver:
+    """As an operator of this configuration resolves. Raises WrongUse."""
+    file: Path | None = flags["config"]
+    if file is None:
+        return resolver_for(OperatorConfiguration())
+    try:
+        return resolver_for(load_config(file.read_text(encoding="utf-8"), {}, {}))
+    except (OSError, UnicodeDecodeError) as error:
+        raise WrongUse(f"--config {file}: {error}") from error
+    except (ConfigErrors, PackageErrors) as errors:
+        raise WrongUse("\n".join(map(str, errors.errors))) from errors
+
+
+# ---- history -------------------------------------------------------------------------------------
+
+
+async def _history(name: str, flags: Flags) -> ExitStatus:
+    form, resolver = _form(flags), _resolver(flags)
+    async with connected(_cluster(flags)) as connection:
+        found = await view(connection, name)
+    entries = past.entries(found, resolver, datetime.datetime.now(datetime.UTC))
+    if form:
+        print(documents.document("History", past.document(found, entries), form), end="")
+    elif entries:
+        past.table(entries, terminal.open_console(sys.stdout))
+    else:
+        why = found.condition("Accepted").get("message") or "the operator has not looked at it yet"
+        terminal.write(
+            terminal.open_console(sys.stdout),
+            terminal.sentence(f"{name} has no good revision yet: {why}", Style.REFUSED),
+        )
+    return ExitStatus.YES if entries else ExitStatus.NO
+
+
+# ---- diff ----------------------------------------------------------------------------------------
+
+
+async def _diff(names: list[str], flags: Flags) -> ExitStatus:
+    form, resolver = _form(flags), _resolver(flags)
+    if len(names) != (1 if flags["spec"] else 2):
+        raise WrongUse("diff: name two profiles, revisions or files; with --spec, one profile")
+    found = comparing.compared(*await _sides(names, flags), resolver)
+    if form:
+        print(documents.document("Diff", comparing.document(found), form), end="")
+    elif flags["yaml"]:
+        for line in comparing.unified(found.a, found.b):
+            print(terminal.sentence(line).plain)
+    else:
+        comparing.table(found, terminal.open_console(sys.stdout))
+    return ExitStatus.NO if found.differ else ExitStatus.YES
+
+
+async def _sides(names: list[str], flags: Flags) -> tuple[DiffSide, DiffSide]:
+    """What is to be compared; no cluster is asked about files alone."""
+    profiles = {_split(name)[0] for name in names if not comparing.is_file(name)}
+    views: dict[str, ProfileView] = {}
+    if profiles:
+        async with connected(_cluster(flags)) as connection:
+            views = {name: await view(connection, name) for name in sorted(profiles)}
+    if flags["spec"]:
+        (found,) = views.values()
+        return comparing.from_cluster(found, ""), comparing.from_spec(found)
+    a, b = (_side(name, views) for name in names)
+    return a, b if a.label != b.label else DiffSide(f"{b.label} of {names[1]}", b.said)
+
+
+def _side(name: str, views: Mapping[str, ProfileView]) -> DiffSide:
+    if not comparing.is_file(name):
+        profile, revision = _split(name)
+        return comparing.from_cluster(views[profile], revision)
+    other = next(iter(views.values()), None)
+    configs = other.said.configs if other is not None else {}
+    return comparing.from_file(name, other.name if other is not None else "", configs)
+
+
+def _split(name: str) -> tuple[str, str]:
+    profile, _, revision = name.partition("@")
+    return profile, revision
+
+
+# ---- rollback ------------------------------------------------------------------------------------
+
+
+async def _rollback(name: str, flags: Flags) -> ExitStatus:
+    form = _form(flags)
+    if flags["pause"] and flags["to"]:
+        raise WrongUse("rollback: --pause holds what decides: leave out --to")
+    async with connected(_cluster(flags)) as connection:
+        found = await view(connection, name)
+        if flags["pause"]:
+            return await _pause(connection, found, flags, form)
+        plan = planning.planned(found, flags["to"])
+        _say(form, *_lines(plan))
+        since = found.status.get("activeSince")
+        if plan.changes:
+            since = await _go_back(connection, plan, flags, form)
+    if form:
+        print(documents.document("Rollback", planning.document(plan, since), form), end="")
+    return ExitStatus.YES
+
+
+async def _go_back(connection: Connection, plan: Plan, flags: Flags, form: str) -> str | None:
+    """Write it, unless it is a dry run or nobody wants it; since when it decides. Raises
+    NotReached.
+    """
+    if flags["dry_run"]:
+        await writing.replace(connection, plan.body, dry_run=True)
+        _say(form, "Nothing was written; the API server would take it.")
+        return None
+    _confirm(flags)
+    generation, began = await writing.replace(connection, plan.body), time.monotonic()
+    reached = await writing.settled(connection, plan.profile, generation)
+    since, seconds = str(reached.status.get("activeSince")), time.monotonic() - began
+    _say(form, f"{plan.profile} decides with {reached.active} since {since} ({seconds:.1f} s).")
+    return since
+
+
+async def _pause(connection: Connection, found: ProfileView, flags: Flags, form: str) -> ExitStatus:
+    """Have what decides go on whatever the spec says."""
+    if not found.active:
+        raise NotReached(f"{found.name} has no good revision that could go on")
+    waits = f"; {found.desired} waits" if found.desired not in ("", found.active) else ""
+    _say(form, f"{found.name} goes on with {found.active} whatever its spec says{waits}.")
+    since = found.status.get("activeSince")
+    if not flags["dry_run"]:
+        _confirm(flags)
+        generation = await writing.pause(connection, found.name)
+        reached = await writing.settled(connection, found.name, generation)
+        since = reached.status.get("activeSince")
+        patch = '{"spec":{"paused":false}}'
+        _say(form, f"Next: kubectl patch sprof {found.name} --type merge -p '{patch}'")
+    if form:
+        body = {"profile": found.name, "held": found.active, "activeSince": since}
+        print(documents.document("Pause", body, form), end="")
+    return ExitStatus.YES
+
+
+def _lines(plan: Plan) -> list[str]:
+    return [
+        plan.sentence,
+        *(f"  {change.sentence}" for change in plan.changes),
+        *(
+            f"  PluginConfig {name} has changed since: its old arguments are written inline"
+            for name in plan.inlined
+        ),
+        *(f"  {owner.sentence}" for owner in plan.owners if owner.sentence),
+    ]
+
+
+def _say(form: str, *lines: str) -> None:
+    """For people: where programs read stdout, nothing."""
+    if not form:
+        terminal.write(terminal.open_console(sys.stdout), *map(terminal.sentence, lines))
+
+
+def _confirm(flags: Flags) -> None:
+    """Raises NotReached where nobody wants it, WrongUse where nobody can be asked."""
+    if flags["yes"]:
+        return
+    if not sys.stdin.isatty():
+        raise WrongUse("rollback: nobody can be asked here: --yes goes on, --dry-run only looks")
+    print("Go on? [y/N] ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise NotReached("nothing was written")

@@ -1,0 +1,94 @@
+"""The history of a profile."""
+
+from __future__ import annotations
+
+import datetime
+import io
+from typing import Any
+
+from moorage.apps.printing import terminal
+from moorage.apps.revisions.history import document, entries, table
+from moorage.apps.revisions.profile_view import KeptRevision, ProfileView, Said
+from tests.api.profiles import RESOLVER, a_profile
+
+NOW = datetime.datetime(2026, 11, 27, 14, 32, tzinfo=datetime.UTC)
+FIT = "NodeResourcesFit"
+
+
+def said(**spec: Any) -> Said:
+    """A profile with this spec."""
+    return Said(a_profile(spec), {})
+
+
+def viewed(status: dict[str, Any], spec: dict[str, Any], *stored: KeptRevision) -> ProfileView:
+    """The profile, as its status is."""
+    return ProfileView(Said({**a_profile(spec), "status": status}, {}), stored)
+
+
+STORED = (
+    KeptRevision("bb", 9, "2026-11-24T14:32:00Z", "argocd", said(weights={FIT: 4})),
+    KeptRevision("aa", 3, "2026-11-23T14:32:00Z", "", said()),
+)
+
+
+def test_newest_first_with_what_each_changed() -> None:
+    """Since when, for how long, by whom."""
+    found = entries(viewed({"activeRevision": "bb"}, {}, *STORED), RESOLVER, NOW)
+    assert [(one.revision, one.state, one.changed_by) for one in found] == [
+        ("bb", "active", "argocd"),
+        ("aa", "-", ""),
+    ]
+    assert [one.seconds for one in found] == [3 * 86400, 86400]
+    assert [one.change for one in found] == [f"weight of {FIT} 1 -> 4", "first that is kept"]
+
+
+def test_states_of_what_decides() -> None:
+    """Whether it is what the spec says."""
+    for reason, state in (("Paused", "active, paused"), ("LastGood", "active, last good")):
+        condition = {"type": "Active", "status": "False", "reason": reason}
+        status = {"activeRevision": "bb", "conditions": [condition]}
+        assert entries(viewed(status, {}, *STORED), RESOLVER, NOW)[0].state == state
+
+
+def test_a_trial_stands_above() -> None:
+    """With what it would change; one that regressed was rolled back."""
+    status = {
+        "activeRevision": "bb",
+        "desiredRevision": "cc",
+        "trial": {"revision": "cc", "since": "2026-11-27T14:22:00Z", "verdict": "SoFarNoWorse"},
+    }
+    first, *_ = entries(viewed(status, {"weights": {FIT: 5}}, *STORED), RESOLVER, NOW)
+    assert (first.revision, first.state, first.seconds) == ("cc", "trial", 600)
+    assert first.change == f"weight of {FIT} 4 -> 5"
+    status["trial"] = {**status["trial"], "verdict": "Regressed"}  # type: ignore[dict-item]
+    first, *_ = entries(viewed(status, {}, *STORED), RESOLVER, NOW)
+    assert (first.state, first.seconds) == ("rolled back", None)
+
+
+def test_what_cannot_be_resolved_here_is_told() -> None:
+    """As of a plugin that only the operator has."""
+    strange = KeptRevision("cc", 10, "2026-11-25T14:32:00Z", "", said(weights={"Rack": 1}))
+    found = entries(viewed({}, {}, strange, *STORED), RESOLVER, NOW)
+    assert found[0].change.startswith("cannot be told here: spec.weights[Rack]")
+
+
+def test_the_table() -> None:
+    """One line a revision."""
+    text = io.StringIO()
+    found = entries(viewed({"activeRevision": "bb"}, {}, *STORED), RESOLVER, NOW)
+    table(found, terminal.open_console(text))
+    assert text.getvalue().splitlines() == [
+        "REVISION  STATE   SINCE         FOR  BY      CHANGE",
+        f"bb        active  24 Nov 14:32  3d   argocd  weight of {FIT} 1 -> 4",
+        "aa        -       23 Nov 14:32  1d   -       first that is kept",
+    ]
+    listed = document(viewed({}, {}), found)["revisions"]
+    assert listed[0] == {
+        "revision": "bb",
+        "state": "active",
+        "since": "2026-11-24T14:32:00Z",
+        "seconds": 3 * 86400,
+        "changedBy": "argocd",
+        "number": 9,
+        "changes": [f"weight of {FIT} 1 -> 4"],
+    }
