@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moorage.api import bodies
+from moorage.api import bodies, revision_content
 from moorage.api.conditions import ConditionReason
 from moorage.api.operator_config import OperatorConfiguration
 from moorage.api.resolution import PLUGINS_TO_COME, Resolver
@@ -548,6 +548,14 @@ def test_a_name_stays_what_it_is() -> None:
     assert found == "9af4fb59", (
         "stored revisions bear this name: another one for the same content swaps every profile at "
         "an upgrade"
+    )
+
+
+def test_order_where_there_is_none_is_no_content() -> None:
+    """Of fields, and of sets, which come in another order in each process."""
+    some = {"args": {"P": {"x": 1.0, "names": {"a", "b", "c", "d"}}}}
+    assert revision_content.canonical(some) == (
+        '{"args":{"P":{"names":["a","b","c","d"],"x":1.0}}}'
     )
 
 

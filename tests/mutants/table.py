@@ -184,6 +184,20 @@ MUTANTS: Final = (
         tests=("tests/engine/profiles/test_same_content.py",),
     ),
     Mutant(
+        name="rollback: an older revision is put on trial",
+        file="apps/revisions/rollback.py",
+        old='spec["rollout"] = {**rollout, "strategy": "Immediate"}',
+        new="pass",
+        tests=("tests/apps/revisions/test_rollback.py",),
+    ),
+    Mutant(
+        name="rollback: arguments that have changed stay references",
+        file="apps/revisions/rollback.py",
+        old="if name and then != _config_spec(view.said.configs.get(name)):",
+        new="if False:",
+        tests=("tests/apps/revisions/test_rollback.py",),
+    ),
+    Mutant(
         name="revision names: backoffs do not count",
         file="api/revision_content.py",
         old="[float(seconds) for seconds in backoffs]",

@@ -87,6 +87,19 @@ def test_arguments_that_have_changed_are_written_inline(then: dict[str, Any]) ->
     assert spec["pluginConfig"] == [REFERENCE]
 
 
+def test_the_one_before_is_another_one() -> None:
+    """Not the present one under a name that it had once."""
+    found = (BOTH[0], stored("b0", 1, NOW), stored("aa", 0, OLD))
+    assert planned(viewed(NOW, *found), "").target == "aa"
+
+
+def test_going_back_further_gives_up_what_waits() -> None:
+    """As a trial."""
+    live = {**NOW, "preset": "Default"}
+    plan = planned(viewed(live, *BOTH, desired="cc"), "aa")
+    assert plan.sentence == "p goes back from bb to aa; cc is given up."
+
+
 def test_without_anything_before_it_is_refused() -> None:
     """And so is a name that none, or more than one, begins with."""
     with pytest.raises(NotReached, match="no revision before bb"):

@@ -17,7 +17,7 @@ from typing import Any, Final
 from moorage.api.bodies import Body
 from moorage.apps.exit_status import CommandError, ExitStatus
 from moorage.apps.revisions.owners import Owner, owners
-from moorage.apps.revisions.profile_view import ProfileView, Said
+from moorage.apps.revisions.profile_view import KeptRevision, ProfileView, Said
 
 KEPT: Final = ("controllerName", "schedulerName", "suspend", "assign", "rollout")
 """Fields of the spec that are no part of a revision's content."""
@@ -64,11 +64,13 @@ class Plan:
         """What will be, in one line."""
         if not self.changes:
             return f"{self.profile} decides with {self.target}, and its spec says so."
-        if self.target != self.active:
-            start = f" from {self.active}" if self.active else ""
-            return f"{self.profile} goes back{start} to {self.target}."
-        waiting = self.desired or "its spec, which is refused,"
-        return f"{self.profile} stays with {self.target}; {waiting} is given up."
+        if self.target == self.active:
+            waiting = self.desired or "its spec, which is refused,"
+            return f"{self.profile} stays with {self.target}; {waiting} is given up."
+        start = f" from {self.active}" if self.active else ""
+        waits = self.desired not in ("", self.active)
+        gone = f"; {self.desired} is given up" if waits else ""
+        return f"{self.profile} goes back{start} to {self.target}{gone}."
 
 
 def planned(view: ProfileView, to: str) -> Plan:
@@ -98,11 +100,18 @@ def _target(view: ProfileView, to: str) -> tuple[str, Said]:
     elif view.active and view.active != view.desired:
         stored = view.find(view.active)
     else:
-        older = [one for one in view.stored if one.revision != view.active]
-        if not older:
-            raise NotReached(f"{view.name} has no revision before {view.active or 'its spec'}")
-        stored = older[0]
+        stored = _before(view)
     return stored.revision, stored.said
+
+
+def _before(view: ProfileView) -> KeptRevision:
+    """What decided before. One whose spec is the present one is none: it may have had another
+    name then.
+    """
+    for one in view.stored:
+        if one.revision != view.active and _spec(view, one.said, stays=True)[0] != view.said.spec:
+            return one
+    raise NotReached(f"{view.name} has no revision before {view.active or 'its spec'}")
 
 
 def _spec(view: ProfileView, said: Said, *, stays: bool) -> tuple[dict[str, Any], tuple[str, ...]]:

@@ -24,7 +24,8 @@ from moorage.apps.revisions.diff import DiffSide
 from moorage.apps.revisions.profile_view import ProfileView, view
 from moorage.apps.revisions.rollback import NotReached, Plan
 from moorage.apps.run.plugin_packages import PackageErrors
-from moorage.apps.worlds.reaching import ClusterChoice, Connection, connected
+from moorage.apps.worlds.cluster_choice import ClusterChoice
+from moorage.apps.worlds.reaching import Connection, connected
 
 Flags = Mapping[str, Any]
 
