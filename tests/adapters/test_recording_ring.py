@@ -111,7 +111,11 @@ def test_what_vanished_is_an_error(tmp_path: Path) -> None:
 
 def test_a_process_goes_on_with_the_ring_of_the_one_before(tmp_path: Path) -> None:
     """Its files count, and go, as if it had written them."""
-    for life in range(20):
+
+    def lived(life: int) -> WrittenRing:
         ring = WrittenRing(tmp_path, BEGIN + life)
         ring.write(90, BEGIN + life)
+        return ring
+
+    *_, ring = map(lived, range(20))
     assert ring.sizes == [90] * (MAX_BYTES // 90)

@@ -214,9 +214,9 @@ def test_a_failing_disk_costs_recording_never_a_decision(tmp_path: Path, text: s
 
     one = asyncio.run(scenario())
     first, second = files(tmp_path)
-    for path, decisions in ((first, 1), (second, 1)):
-        again = replayed(path)
-        assert (again.differences, again.replay.decisions) == ([], decisions)
+    before, again = replayed(first), replayed(second)
+    for one_file in (before, again):
+        assert (one_file.differences, one_file.replay.decisions) == ([], 1)
     assert not differing(one.running.engine.context, again.replay.context)
 
 
