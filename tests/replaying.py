@@ -27,6 +27,11 @@ class Replayed:
     digest: str
     torn: str
 
+    @property
+    def profiles(self) -> dict[str, str]:
+        """Names of the revisions that decide at the end, by schedulerName."""
+        return {name: revision.id for name, revision in self.replay.profiles.items()}
+
     def __str__(self) -> str:
         made = f"{self.replay.decisions} {self.replay.not_made_again} {self.digest}"
         return "\n".join([made, *self.differences, self.torn])
@@ -45,6 +50,17 @@ def replayed(path: Path, at: float | None = None, seed: int = 0) -> Replayed:
             was = difference.recorded
             differences.append(f"{was.pod.metadata.name}: {was.outcome}, now {difference.now}")
     return Replayed(replay, differences, digest.hexdigest()[:16], str(recording.torn or ""))
+
+
+def opened(path: Path, at: float | None = None) -> CycleContext:
+    """What was known at the end, from the last whole state before ``at``; nothing is decided
+    again.
+    """
+    recording = read_recording(path, at)
+    replay = Replay(CycleContext(Cache(Store(INDEXES)), recording.header.seed))
+    for _, entry in recording:
+        replay.follow(entry)
+    return replay.context
 
 
 if __name__ == "__main__":

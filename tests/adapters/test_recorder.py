@@ -20,8 +20,15 @@ from moorage.adapters.recording import (
     read_recording,
 )
 from moorage.adapters.recording.recorder import BLOCK_ENTRIES, MAX_PENDING
+from moorage.api.operator_config import OperatorConfiguration
+from moorage.api.resolution import Resolver
 from moorage.core.columns.changes import Entry, Gap, PodRemoved, PodStuck
+from moorage.core.cycle.decisions import ProfileActivated, ProfileDeactivated
+from moorage.core.framework.interfaces import ExtensionPoint
+from moorage.core.framework.registry import PluginSpec, build_registry
+from moorage.core.plugins.intree import INTREE, PRESETS
 from moorage.core.recording.wire import EntryEncoder
+from tests.engine.worlds import a_body
 
 HEADER = RecordingHeader(versions={"moorage": "1"}, seed=7, replica="r", not_listed=("leases",))
 
@@ -32,13 +39,14 @@ class Disk(RecordingFiles):
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.begun: list[Path] = []
+        self.full_at = 2**20
 
     def begin(self, seconds: float) -> BinaryIO:
         self.begun.append(self.folder / f"{len(self.begun)}.rec")
         return ObservedFile(self, self.begun[-1])
 
     def is_full(self, size: int, begin: float, seconds: float) -> bool:
-        return False
+        return size > self.full_at
 
     def make_room(self, size: int, seconds: float) -> None:
         pass
@@ -71,14 +79,17 @@ class FailingDisk(Disk):
 
 
 class HeldDisk(Disk):
-    """Writes nothing until it may."""
+    """Writes nothing until it may; then this is raised, if anything."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, error: BaseException | None = None) -> None:
         super().__init__(folder)
         self.may_write = threading.Event()
+        self._error = error
 
     def on_write(self) -> None:
         assert self.may_write.wait(30)
+        if self._error is not None:
+            raise self._error
 
 
 def a_recorder(files: RecordingFiles) -> tuple[Recorder, list[float]]:
@@ -214,7 +225,8 @@ def test_one_key_frame_waits_at_a_time(tmp_path: Path) -> None:
         recorder.put_key_frame([PodRemoved(str(number))])
     disk.may_write.set()
     assert recorder.close(10)
-    assert entries(read_recording(disk.begun[0])) == [PodRemoved("0")]
+    recording = read_recording(disk.begun[0])
+    assert (entries(recording), len(recording.key_frames)) == ([PodRemoved("0")], 1)
 
 
 @pytest.mark.parametrize("error", [OSError(28, "No space left"), SystemExit(), KeyError()])
@@ -272,6 +284,98 @@ def test_a_dead_writer_is_noticed(tmp_path: Path) -> None:
     assert recorder.lost == 3 * BLOCK_ENTRIES
     assert recorder._writer._blocks.qsize() == 0
     assert not recorder.close(1)
+
+
+@pytest.mark.usefixtures("quiet_thread")
+def test_a_writer_that_dies_before_a_key_frame_is_noticed(tmp_path: Path) -> None:
+    """Nothing piles up behind it."""
+    disk = HeldDisk(tmp_path)
+    recorder, _ = a_recorder(disk)
+    recorder.start()
+    disk.may_write.set()
+    recorder.put_key_frame([PodRemoved("first")])
+    written(recorder)
+    disk.may_write.clear()
+    disk._error = GeneratorExit()
+    recorder.append(PodStuck("a"))
+    recorder.flush()
+    recorder.put_key_frame([PodRemoved("second")])
+    disk.may_write.set()
+    recorder._writer._thread.join(10)
+    assert recorder.key_frame_waits
+    for number in range(3 * BLOCK_ENTRIES):
+        recorder.append(PodStuck(str(number)))
+    assert recorder._writer._blocks.qsize() == 1
+    assert recorder.lost >= 2 * BLOCK_ENTRIES
+
+
+def test_a_full_file_is_followed_by_another_at_a_key_frame(tmp_path: Path) -> None:
+    """So that each can be read without the others."""
+    disk = Disk(tmp_path)
+    recorder, _ = a_recorder(disk)
+    recorder.start()
+    disk.full_at = 0
+    for number in range(2):
+        recorder.put_key_frame([PodRemoved(str(number))])
+        recorder.append(PodStuck("a"))
+        recorder.flush()
+        recorder.append(PodStuck("b"))
+        written(recorder)
+    assert recorder.close(10)
+    for number, path in enumerate(disk.begun):
+        read = entries(read_recording(path))
+        assert read == [PodRemoved(str(number)), PodStuck("a"), PodStuck("b")]
+    assert len(disk.begun) == 2
+
+
+def test_each_gap_tells_of_what_is_missing_there(tmp_path: Path) -> None:
+    recorder, _ = a_recorder(SingleFile(tmp_path / "a.rec"))
+    recorder.start()
+    recorder.put_key_frame([])
+    for lost in (2, 3):
+        recorder._whole = False  # as after a queue that was full
+        for _ in range(lost):
+            recorder.append(PodStuck("a"))
+        written(recorder)
+        recorder.put_key_frame([])
+    assert recorder.close(10)
+    assert entries(read_recording(tmp_path / "a.rec")) == [Gap(2), Gap(3)]
+
+
+def test_profiles_are_made_again_as_the_operator_made_them(tmp_path: Path) -> None:
+    """With its values for what they leave out, and extenders at hosts that it allowed; None where a
+    plugin is not installed.
+    """
+    settings = {"percentageOfNodesToScore": 37, "extenders": {"allowedHosts": ["asked.example"]}}
+    config = OperatorConfiguration.model_validate(settings)
+    strange = PluginSpec("Strange", None, acts_at=frozenset({ExtensionPoint.PRE_BIND}))
+    registry = build_registry(INTREE, [strange])
+    resolver = Resolver(registry, PRESETS, config)
+    extenders = [
+        {"urlPrefix": "https://asked.example/", "filterVerb": "f", "tlsConfig": {"insecure": True}}
+    ]
+    plugins = {"preBind": {"enabled": [{"name": "Strange"}]}}
+    body = a_body("test", extenders=extenders, plugins=plugins)
+    revision = resolver(body, {}).revision
+    header = RecordingHeader(percentage_of_nodes_to_score=37)
+    files = SingleFile(tmp_path / "a.rec")
+    recorder = Recorder(files, header, EntryEncoder(resolver.document), lambda: 1.0)
+    recorder.start()
+    recorder.put_key_frame([ProfileActivated("test", revision)])
+    written(recorder)
+    recorder.put_key_frame([ProfileActivated("test", revision)])
+    recorder.append(ProfileActivated("test", revision))
+    recorder.append(ProfileDeactivated("test"))
+    assert recorder.close(10)
+    first, second, last = entries(read_recording(tmp_path / "a.rec", registry=registry))
+    assert isinstance(first, ProfileActivated) and first.revision is not None
+    assert first.revision.percentage_of_nodes_to_score == 37
+    assert first.revision.extenders == revision.extenders
+    assert first.revision.id == revision.id
+    assert second == first  # the very same, though it is named anew
+    assert last == ProfileDeactivated("test")
+    without = entries(read_recording(tmp_path / "a.rec"))
+    assert without[0] == ProfileActivated("test", None)
 
 
 def test_the_end_waits_for_a_slow_disk_only_so_long(tmp_path: Path) -> None:

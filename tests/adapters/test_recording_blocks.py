@@ -17,7 +17,16 @@ from moorage.adapters.recording import (
     read_recording,
 )
 from moorage.adapters.recording.blocks import FIRST_LINE, KEY_FRAME, BlockWriter, read_heads
-from moorage.core.columns.changes import Entry, Gap, PodObserved, PodRemoved, PodStuck
+from moorage.core.columns.changes import (
+    Entry,
+    Gap,
+    ObjectPut,
+    ObjectRemoved,
+    PodObserved,
+    PodRemoved,
+    PodStuck,
+)
+from moorage.core.objects.meta import PartialObject
 from moorage.core.recording.wire import EntryEncoder
 from tests.builders import make_pod
 
@@ -75,14 +84,14 @@ def test_a_file_that_ends_anywhere_is_read_up_to_there(
     """By whole blocks, and it says where it ends. Every length is tried."""
     path, content, heard = recorded
     heads, _ = read_heads(io.BytesIO(content))
-    ends = [len(FIRST_LINE), *(head.offset + head.length for head in heads)]
+    ends = {*(head.offset for head in heads[1:]), len(content)}
     known = 0
     for length in range(len(content)):
         entries, why = read(path, content[:length])
         assert entries == heard[: len(entries)]
         assert len(entries) >= known
         known = len(entries)
-        assert bool(why) == (length not in ends[1:])
+        assert bool(why) == (length not in ends)
     assert known == len(heard) - 1
 
 
@@ -125,6 +134,20 @@ def test_entries_of_another_version_end_the_reading(tmp_path: Path) -> None:
     recording = read_recording(tmp_path / "a.rec")
     assert list(recording)[-1][1] == PodRemoved("last")
     assert "cannot read" in str(recording.torn)
+
+
+def test_objects_of_an_unknown_kind_are_left_out(tmp_path: Path) -> None:
+    """As where the package of the plugin that reads them is not installed."""
+    recorder = Recorder(
+        SingleFile(tmp_path / "a.rec"), RecordingHeader(), EntryEncoder(lambda _: {}), lambda: 1.0
+    )
+    recorder.start()
+    recorder.put_key_frame([ObjectPut(PartialObject()), PodRemoved("known")])
+    recorder.append(ObjectRemoved(PartialObject, "a"))
+    assert recorder.close(10)
+    recording = read_recording(tmp_path / "a.rec")
+    assert [entry for _, entry in recording] == [PodRemoved("known")]
+    assert recording.torn is None
 
 
 def test_after_a_gap_comes_a_whole_state(tmp_path: Path) -> None:

@@ -7,10 +7,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
+import logging
+import math
 import os
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -19,18 +21,21 @@ import pytest
 
 from moorage.adapters.recording import Recorder, RecordingHeader, RecordingRing, read_recording
 from moorage.adapters.recording.blocks import read_contents, read_heads
-from moorage.core.columns.changes import Gap
+from moorage.core.columns.cache import Cache
+from moorage.core.columns.changes import Entry, Gap
 from moorage.core.framework.revisions import Revision
 from moorage.core.objects.pods import Pod
 from moorage.core.objects.storage import PersistentVolumeClaim
 from moorage.core.recording.wire import EntryEncoder
+from moorage.engine.live_revisions import LiveRevisions
 from moorage.engine.recording import KEY_FRAME_SECONDS, RecordingState, StateRecording
+from moorage.ports.repeated_logs import RepeatedLogs
 from tests.builders import make_node, make_pod
 from tests.engine.running import Running
 from tests.engine.worlds import a_body, versioned
 from tests.fakes.clocks import ManualClock
 from tests.fakes.kube import InMemoryKube
-from tests.replaying import replayed
+from tests.replaying import opened, replayed
 from tests.twins import differing
 
 SECRET = "S3CRET"
@@ -114,6 +119,9 @@ async def a_day(running: Running, prefix: str) -> None:
     swapped = a_body("test", generation=2, weights={"NodeResourcesFit": 7}, uid=f"uid-{prefix}")
     running.engine.profile_changed("test", swapped)
     await running.clock.advance(1)
+    running.engine.profile_changed("short", a_body("short"))
+    await running.clock.advance(1)
+    running.engine.profile_changed("short", None)
     running.kube.put(make_pod(f"{prefix}-vip", cpu="1800m", priority=1000))
     running.kube.put(make_pod(f"{prefix}-big", cpu="64"))
     await running.clock.advance(KEY_FRAME_SECONDS)
@@ -147,14 +155,15 @@ def test_a_file_of_a_whole_life_replays_equal(tmp_path: Path) -> None:
         assert again.replay.decisions >= 15
         assert again.replay.not_made_again == 0
         assert not differing(engine.context, again.replay.context)
-        live = {name: revision.id for name, revision in engine.live.items()}
-        assert {name: known.id for name, known in again.replay.profiles.items()} == live
+        assert again.profiles == {name: revision.id for name, revision in engine.live.items()}
         assert one.recorder.lost == 0
         for at in read_recording(path).key_frames[1:]:
             later = replayed(path, at)
             assert not later.differences
             assert 0 < later.replay.decisions < again.replay.decisions
             assert not differing(engine.context, later.replay.context)
+            assert later.profiles == again.profiles
+        assert not differing(engine.context, opened(path, math.inf))
         for seed in ("1", "2"):
             assert in_another_process(path, seed) == str(again)
     assert one.kube.pods["uid-first-vip"].spec.node_name
@@ -228,6 +237,7 @@ def test_a_slow_disk_leaves_a_gap(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         one = Recorded(a_ring(tmp_path))
         async with one.leading(a_body("test"), nodes=3) as running:
             running.kube.put(make_pod("lost"))
+            running.kube.delete(next(iter(running.kube.nodes.values())))
             await running.clock.advance(1.5)
             await one.caught_up()
             assert one.recording.state is RecordingState.LAGGING
@@ -282,7 +292,7 @@ def test_many_changes_bring_a_key_frame_early(
 
     asyncio.run(scenario())
     (path,) = files(tmp_path)
-    assert len(read_recording(path).key_frames) > 2
+    assert 2 < len(read_recording(path).key_frames) < 6
     assert not replayed(path).differences
 
 
@@ -331,3 +341,63 @@ def test_what_no_decision_reads_is_not_recorded(tmp_path: Path) -> None:
     assert torn is None
     assert b"uid-p" in contents
     assert SECRET.encode() not in contents + path.read_bytes()
+
+
+class CountingRecorder(list[Any]):
+    """``StateRecorder`` that keeps all up to a fault."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.flushed = self.key_frames = 0
+        self.written = self.entries = self.lost = self.changes = 0
+        self.failure: BaseException | None = None
+        self.key_frame_due = self.key_frame_waits = False
+        self.is_whole = True
+
+    def put_key_frame(self, entries: Sequence[Entry]) -> None:
+        self.key_frames += 1
+
+    def flush(self) -> None:
+        self.flushed += 1
+
+    def close(self, seconds: float) -> bool:
+        return True
+
+
+def test_a_whole_state_is_taken_when_it_can_be_written(caplog: pytest.LogCaptureFixture) -> None:
+    """Not while another one waits. What was appended is handed over each second. Causes are told
+    once; each state of the recording is one.
+    """
+    recorder, clock, live = CountingRecorder(), ManualClock(), LiveRevisions()
+    recording = StateRecording(recorder, Cache(), live, clock)
+
+    async def scenario() -> None:
+        task = asyncio.create_task(recording.run())
+        live.lead()
+        recording.lead()
+        await clock.advance(KEY_FRAME_SECONDS - 1)
+        assert (recorder.key_frames, recorder.flushed) == (1, KEY_FRAME_SECONDS - 1)
+        await clock.advance(1)
+        assert recorder.key_frames == 2
+        recorder.key_frame_waits = True
+        await clock.advance(3 * KEY_FRAME_SECONDS)
+        assert recorder.key_frames == 2
+        recorder.failure = OSError(28, "No space left on device")
+        await clock.advance(2)
+        recorder.failure, recorder.is_whole = None, False
+        await clock.advance(2)
+        recorder.is_whole = True
+        await clock.advance(2)
+        task.cancel()
+        await asyncio.wait({task})
+
+    with caplog.at_level(logging.INFO):
+        asyncio.run(scenario())
+    logs = RepeatedLogs()
+    told = [record for record in caplog.records if not logs.is_repeated(record)]
+    assert [record.getMessage().split(",")[0].split(":")[0] for record in told] == [
+        "recording goes on",
+        "recording has failed",
+        "the disk is too slow for the recording",
+        "recording goes on",
+    ]

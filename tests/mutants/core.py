@@ -772,6 +772,27 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         tests=("tests/engine/scheduling/test_gangs_side_by_side.py",),
     ),
     Mutant(
+        name="recordings: a key frame does not stand alone",
+        file="core/recording/wire.py",
+        old="self._numbers.clear()",
+        new="pass",
+        tests=("tests/engine/test_recording.py",),
+    ),
+    Mutant(
+        name="recordings: kubectl's copies are kept",
+        file="core/recording/wire.py",
+        old="annotations is None or _LAST_APPLIED not in annotations",
+        new="True",
+        tests=("tests/engine/test_recording.py",),
+    ),
+    Mutant(
+        name="replay: what was known before a gap stays",
+        file="core/recording/replay.py",
+        old="self.context = CycleContext(Cache(Store(INDEXES)), self.context.seed)",
+        new="pass",
+        tests=("tests/engine/test_recording.py",),
+    ),
+    Mutant(
         name="trials: bets win sooner than they may",
         file="core/trials/evidence.py",
         old="return _log_capital(against, margin) >= -math.log(FALSE_ALARMS)",

@@ -24,7 +24,8 @@ FORMAT: Final = 1
 """Grows with what a reader of the one before could not read."""
 FIRST_LINE: Final = b"moorage recording %d\n" % FORMAT
 HEADER, KEY_FRAME, CHANGES = range(3)
-_LEVEL: Final = 3
+_LEVEL: Final = 1
+"""What repeats most is the entry before: more effort finds little more."""
 _FACTS: Final = struct.Struct("<BIIQI")
 _SUM: Final = struct.Struct("<I")
 _HEAD_BYTES: Final = _FACTS.size + _SUM.size
@@ -52,7 +53,7 @@ class BlockHead(NamedTuple):
     length: int
     checksum: int
     offset: int
-    """Where the body begins."""
+    """Where it begins."""
 
 
 class BlockWriter:
@@ -107,11 +108,11 @@ def read_heads(file: BinaryIO) -> tuple[list[BlockHead], TornRecording | None]:
         if zlib.crc32(facts) != checksum:
             return heads, TornRecording(offset, "the sum of a block's head is wrong")
         kind, length, entries, milliseconds, body_sum = _FACTS.unpack(facts)
-        body = offset + _HEAD_BYTES
-        if body + length > size:
+        end = offset + _HEAD_BYTES + length
+        if end > size:
             return heads, TornRecording(offset, "the file ends within a block")
-        heads.append(BlockHead(kind, entries, milliseconds, length, body_sum, body))
-        offset = body + length
+        heads.append(BlockHead(kind, entries, milliseconds, length, body_sum, offset))
+        offset = end
     return heads, None
 
 
@@ -121,7 +122,7 @@ def read_contents(file: BinaryIO, heads: Iterable[BlockHead]) -> Iterator[tuple[
     for head in heads:
         if head.kind != CHANGES:
             stream = zstandard.ZstdDecompressor().decompressobj()
-        file.seek(head.offset)
+        file.seek(head.offset + _HEAD_BYTES)
         body = file.read(head.length)
         if zlib.crc32(body) != head.checksum:
             raise TornRecording(head.offset, "a block's sum is wrong")

@@ -129,7 +129,7 @@ def _entries(decoder: EntryDecoder, head: BlockHead, content: bytes) -> Iterator
     try:
         for line in content.splitlines():
             yield from decoder.decode(line)
-    except (msgspec.DecodeError, KeyError) as error:
+    except msgspec.DecodeError as error:
         why = f"a block holds what this version cannot read: {error}"
         raise TornRecording(head.offset, why) from error
 

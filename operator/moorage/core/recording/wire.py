@@ -132,6 +132,19 @@ _Wired: TypeAlias = (
 )
 
 
+_AS_THEY_ARE: Final = frozenset(
+    {
+        changes.Time,
+        changes.PodWaiting,
+        changes.PodObserved,
+        changes.PodRemoved,
+        changes.PodAssumed,
+        changes.PodForgotten,
+    }
+)
+"""Those that come most often, and go on the wire unchanged."""
+
+
 class EntryEncoder:
     """Writes entries. ``document`` gives what a revision is made of; each is written once."""
 
@@ -146,7 +159,13 @@ class EntryEncoder:
 
     def encode(self, entries: Iterable[Entry]) -> bytes:
         """These entries, with what they refer to and was not written yet."""
-        return self._encode([wired for entry in entries for wired in self._wired(entry)])
+        wired = list[Entry]()
+        for entry in entries:
+            if type(entry) in _AS_THEY_ARE:
+                wired.append(entry)
+            else:
+                wired += self._wired(entry)
+        return self._encode(wired)
 
     def _wired(self, entry: Entry) -> Iterator[Entry]:
         match entry:
@@ -195,8 +214,9 @@ class EntryEncoder:
 
 
 class EntryDecoder:
-    """Reads entries. ``kinds`` are the structs of objects that are neither pods nor nodes;
-    ``resolve`` makes a revision of a document, None where it cannot be made here.
+    """Reads entries. ``kinds`` are the structs of objects that are neither pods nor nodes; objects
+    of others are left out, as only plugins that are not here read them. ``resolve`` makes a
+    revision of a document, None where it cannot be made here.
     """
 
     def __init__(
@@ -204,15 +224,16 @@ class EntryDecoder:
         kinds: Iterable[type[HasMetadata]],
         resolve: Callable[[Document], Revision | None],
     ) -> None:
-        self._kinds = {kind.__name__: (kind, msgspec.json.Decoder(kind)) for kind in kinds}
+        self._kinds = {kind.__name__: kind for kind in kinds}
+        self._decoders: dict[str, msgspec.json.Decoder[Any]] = {
+            name: msgspec.json.Decoder(kind) for name, kind in self._kinds.items()
+        }
         self._resolve = resolve
         self._revisions: dict[int, Revision | None] = {}
         self._decode = msgspec.json.Decoder(list[_Wired]).decode
 
     def decode(self, encoded: bytes) -> Iterator[Entry]:
-        """What ``EntryEncoder.encode`` was given. Raises msgspec.DecodeError, and KeyError for an
-        object of a kind that is none of ours.
-        """
+        """What ``EntryEncoder.encode`` was given. Raises msgspec.DecodeError."""
         for wired in self._decode(encoded):
             entry = self._entry(wired)
             if entry is not None:
@@ -244,9 +265,11 @@ class EntryDecoder:
             case _Failed() | _Filtered() | _Prioritized() | _Victims():
                 return ExtenderAnswered(wired.cycle, _answer(wired), wired.sampled_from)
             case _Object():
-                return changes.ObjectPut(self._kinds[wired.kind][1].decode(wired.object))
+                decoder = self._decoders.get(wired.kind)
+                return changes.ObjectPut(decoder.decode(wired.object)) if decoder else None
             case _ObjectRemoved():
-                return changes.ObjectRemoved(self._kinds[wired.kind][0], wired.name)
+                kind = self._kinds.get(wired.kind)
+                return changes.ObjectRemoved(kind, wired.name) if kind else None
             case _:
                 return wired
 
