@@ -382,8 +382,9 @@ def test_a_whole_state_is_taken_when_it_can_be_written(caplog: pytest.LogCapture
         recorder.key_frame_waits = True
         await clock.advance(3 * KEY_FRAME_SECONDS)
         assert recorder.key_frames == 2
-        recorder.failure = OSError(28, "No space left on device")
-        await clock.advance(2)
+        for name in ("one.rec", "other.rec"):
+            recorder.failure = OSError(28, "No space left on device", name)
+            await clock.advance(2)
         recorder.failure, recorder.is_whole = None, False
         await clock.advance(2)
         recorder.is_whole = True

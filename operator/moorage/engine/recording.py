@@ -17,7 +17,7 @@ from moorage.core.recording.key_frames import key_frame
 from moorage.engine.live_revisions import LiveRevisions
 from moorage.ports.clock import Clock
 from moorage.ports.guards import guard
-from moorage.ports.repeated_logs import once_per_cause, once_per_failure
+from moorage.ports.repeated_logs import once_per_cause
 from moorage.ports.state_recorder import StateRecorder
 
 log = logging.getLogger(__name__)
@@ -97,7 +97,9 @@ class StateRecording:
         failure = self._recorder.failure
         if failure is not None:
             text = "recording has failed, nothing else has; next attempt within %.0f s: %s"
-            log.error(text, RETRY_SECONDS, failure, extra=once_per_failure(failure, "recording"))
+            # not its text: that may name a file, and each attempt has another
+            cause = f"recording {type(failure).__name__} {getattr(failure, 'errno', '')}"
+            log.error(text, RETRY_SECONDS, failure, extra=once_per_cause(cause))
         elif self.state is before:
             return
         elif self.state is RecordingState.LAGGING:
