@@ -93,7 +93,7 @@ class Tenant:
     def __init__(self) -> None:
         self.kube = InMemoryKube()
         self.events = FakeEventRecorder()
-        self.engine = make_engine(self.kube, self.events)
+        self.engine = make_engine(self.kube, self.events, has_twin=False)
         self.engine.live.leading = True
         self.configs = Deliveries("pluginconfigs", self.engine.plugin_config_changed)
         self.profiles = Deliveries("schedulerprofiles", self.engine.profile_changed)

@@ -331,16 +331,19 @@ def make_engine(
     *specs: PluginSpec,
     election: FakeElection | None = None,
     unlisted: Collection[StoredKind] = (NAMESPACES,),
+    has_twin: bool = True,
 ) -> Engine:
     """A whole engine that leads, with these plugins too; none of its tasks runs. The kinds that
-    only some profiles need are listed.
+    only some profiles need are listed. Its twin follows it, and keeps all revisions that there
+    ever were.
     """
-    twin = Twin()
+    twin = Twin() if has_twin else None
     ports = make_ports(kube, clock or EagerClock(), events, CountingTelemetry(), election)
-    ports = dataclasses.replace(ports, journal=twin)
+    ports = dataclasses.replace(ports, journal=twin or NO_JOURNAL)
     registry = build_registry(INTREE, specs)
     engine = Engine(OperatorConfiguration(), ports, Resolver(registry, PRESETS), registry, ACTORS)
-    TWINS.append((twin, engine.context))
+    if twin is not None:
+        TWINS.append((twin, engine.context))
     for kind, sink in engine.stored_object_sinks.items():
         if kind not in unlisted:
             sink.list_started()
