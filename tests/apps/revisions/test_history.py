@@ -52,7 +52,7 @@ def test_states_of_what_decides() -> None:
 
 def test_a_trial_stands_above() -> None:
     """With what it would change; one that regressed was rolled back."""
-    status = {
+    status: dict[str, Any] = {
         "activeRevision": "bb",
         "desiredRevision": "cc",
         "trial": {"revision": "cc", "since": "2026-11-27T14:22:00Z", "verdict": "SoFarNoWorse"},
@@ -60,9 +60,11 @@ def test_a_trial_stands_above() -> None:
     first, *_ = entries(viewed(status, {"weights": {FIT: 5}}, *STORED), RESOLVER, NOW)
     assert (first.revision, first.state, first.seconds) == ("cc", "trial", 600)
     assert first.change == f"weight of {FIT} 4 -> 5"
-    status["trial"] = {**status["trial"], "verdict": "Regressed"}  # type: ignore[dict-item]
+    counts = {"regressions": 3, "decided": 41}
+    status["trial"] = {**status["trial"], **counts, "verdict": "Regressed"}
     first, *_ = entries(viewed(status, {}, *STORED), RESOLVER, NOW)
     assert (first.state, first.seconds) == ("rolled back", None)
+    assert first.change == "3 regressions in 41 decided pods"
 
 
 def test_what_cannot_be_resolved_here_is_told() -> None:

@@ -84,7 +84,10 @@ def _trial(view: ProfileView, resolver: Resolver, now: datetime.datetime) -> Ite
     ended = now if state == TRIAL else _moment(str(trial.get("ended") or ""))
     active = next((one.said for one in view.stored if one.revision == view.active), None)
     changes: tuple[str, ...] = ()
-    if active is not None and revision == view.desired:
+    if state != TRIAL:
+        counts = (trial.get(field, 0) for field in ("regressions", "decided"))
+        changes = ("{} regressions in {} decided pods".format(*counts),)
+    elif active is not None and revision == view.desired:
         changes = _changes(active, view.said, resolver)
     seconds = (ended - began).total_seconds() if began and ended else None
     yield HistoryEntry(revision, state, since, seconds, _manager(view.said), changes)
