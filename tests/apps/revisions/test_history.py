@@ -44,10 +44,11 @@ def test_newest_first_with_what_each_changed() -> None:
 
 def test_states_of_what_decides() -> None:
     """Whether it is what the spec says."""
-    for reason, state in (("Paused", "active, paused"), ("LastGood", "active, last good")):
-        condition = {"type": "Active", "status": "False", "reason": reason}
-        status = {"activeRevision": "bb", "conditions": [condition]}
-        assert entries(viewed(status, {}, *STORED), RESOLVER, NOW)[0].state == state
+    condition = {"type": "Active", "status": "False", "reason": "LastGood"}
+    status = {"activeRevision": "bb", "conditions": [condition]}
+    assert entries(viewed(status, {}, *STORED), RESOLVER, NOW)[0].state == "active, last good"
+    paused = viewed({"activeRevision": "bb"}, {"paused": True}, *STORED)
+    assert entries(paused, RESOLVER, NOW)[0].state == "active, paused"
 
 
 def test_a_trial_stands_above() -> None:

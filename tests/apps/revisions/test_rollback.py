@@ -156,7 +156,14 @@ OWNERS = {
         ),
     ),
     "who writes once": (managed("kubectl-edit", "weights"), ""),
-    "of other fields": (managed("argocd-controller", "preset"), None),
+    "a tool, of other fields": (
+        managed("argocd-controller", "preset"),
+        (
+            "argocd-controller keeps this profile and will undo this at its next sync; change its "
+            "source, or pause it"
+        ),
+    ),
+    "somebody, of other fields": (managed("kubectl-edit", "preset"), None),
 }
 
 

@@ -96,8 +96,9 @@ def _trial(view: ProfileView, resolver: Resolver, now: datetime.datetime) -> Ite
 def _state(view: ProfileView, stored: KeptRevision) -> str:
     if stored.revision != view.active:
         return "-"
-    reason = view.condition("Active").get("reason")
-    return {"Paused": PAUSED, "LastGood": LAST_GOOD}.get(str(reason), ACTIVE)
+    if view.condition("Active").get("reason") == "LastGood":
+        return LAST_GOOD
+    return PAUSED if bodies.paused(view.said.profile) else ACTIVE
 
 
 def _manager(said: Said) -> str:

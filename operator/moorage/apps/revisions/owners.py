@@ -58,8 +58,8 @@ def owners(profile: Body, changed: Iterable[str]) -> list[Owner]:
     advice = dict(_keepers(metadata))
     found = []
     for manager, owned in _by_manager(metadata).items():
-        if mine := sorted(owned & fields):
-            tool = _MANAGERS.get(manager, "")
+        mine, tool = sorted(owned & fields), _MANAGERS.get(manager, "")
+        if mine or (tool and owned):  # what others have changed since may be theirs by now
             named = tuple(f"spec.{field}" for field in mine)
             found.append(Owner(manager, named, tool, advice.get(tool, "")))
     told = {owner.tool for owner in found}
