@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from moorage.adapters.prometheus import MAX_SERIES, PrometheusTelemetry, exponential
+from moorage.adapters.prometheus import PrometheusTelemetry
+from moorage.adapters.prometheus.collectors import MAX_SERIES, exponential
 from moorage.ports.telemetry import Telemetry
 
 

@@ -143,6 +143,13 @@ def test_defaults_are_the_documented_ones() -> None:
         ".spec.controllerName": "moorage",
         ".spec.preset": "Default",
         ".spec.paused": False,
+        ".spec.rollout.strategy": "Immediate",
+        ".spec.rollout.canary.percent": 10,
+        ".spec.rollout.canary.pods": 400,
+        ".spec.rollout.shadow.pods": 400,
+        ".spec.rollout.marginPercent": 0,
+        ".spec.rollout.progressDeadlineSeconds": 600,
+        ".spec.rollout.stopped": "",
         ".spec.suspend": False,
     }
 

@@ -149,9 +149,9 @@ BAD: dict[str, tuple[Any, str, str]] = {
     ),
     "assign": ({"assign": {"podSelector": {}}}, "InvalidSpec", "spec.assign: '{…}': unknown field"),
     "rollout": (
-        {"rollout": {"strategy": "Immediate"}},
+        {"rollout": {"strategy": "Sometimes"}},
         "InvalidSpec",
-        "spec.rollout: '{…}': unknown field",
+        "spec.rollout.strategy: 'Sometimes'",
     ),
     "backoffs": (
         {"podInitialBackoffSeconds": 20, "podMaxBackoffSeconds": 10},

@@ -50,6 +50,7 @@ WRITES = (
     "plugin_config_status",
     "create_revision",
     "delete_revision",
+    "revision_trial",
     "delete_replica",
     "bind_volume",
     "select_node",
@@ -343,6 +344,16 @@ class InMemoryKube:
     async def delete_revision(self, name: str) -> None:
         """Forget it."""
         await self._write("delete_revision", lambda: self.stored.pop(name, None), name)
+
+    async def revision_trial(self, name: str, document: str) -> None:
+        """Keep it there."""
+
+        def deed() -> None:
+            if name not in self.stored:
+                raise NotFound("PATCH controllerrevisions", 404, "NotFound", name)
+            self.stored[name] = dataclasses.replace(self.stored[name], trial=document)
+
+        await self._write("revision_trial", deed, name, document)
 
     async def delete_replica(self, identity: str) -> None:
         """Forget it."""

@@ -81,6 +81,12 @@ class NullTelemetry:
     def swap(self, profile: str, result: str, seconds: float) -> None:
         """Nothing."""
 
+    def trial_pair(self, profile: str, outcome: str) -> None:
+        """Nothing."""
+
+    def trial_ended(self, profile: str, verdict: str) -> None:
+        """Nothing."""
+
     def leading(self, name: str, leader: bool) -> None:
         """Nothing."""
 
@@ -140,6 +146,14 @@ class CountingTelemetry(NullTelemetry):
     def expression_failed(self, plugin: str, point: str) -> None:
         """Count the point."""
         self.counts[plugin, point] += 1
+
+    def trial_pair(self, profile: str, outcome: str) -> None:
+        """Count what came of it."""
+        self.counts["trial", outcome] += 1
+
+    def trial_ended(self, profile: str, verdict: str) -> None:
+        """Count the verdict."""
+        self.counts["trial ended", verdict] += 1
 
     def swap(self, profile: str, result: str, seconds: float) -> None:
         """Count the result."""

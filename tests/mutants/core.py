@@ -879,4 +879,18 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         new="rejected_by[rows] = PASSES\n        continue\n        yield",
         tests=(f"{_TESTS}/explaining/test_explanations.py::test_room_that_is_kept",),
     ),
+    Mutant(
+        name="hints: what frees a pod in the eyes of a revision on trial does not count",
+        file="core/queue/hints.py",
+        old="hints = {**other.hints, **self.hints}",
+        new="hints = dict(self.hints)",
+        tests=("tests/core/queue/test_joined_hints.py",),
+    ),
+    Mutant(
+        name="hints: of two that look at pods otherwise one signature counts",
+        file="core/queue/hints.py",
+        old="and its.get(plugin, signature) == signature",
+        new="",
+        tests=("tests/core/queue/test_joined_hints.py",),
+    ),
 )

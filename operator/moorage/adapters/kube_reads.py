@@ -25,6 +25,7 @@ from moorage.ports.kube import (
     PROFILE_LABEL,
     REPLICA_PERIOD_SECONDS,
     REVISIONS_ANNOTATION,
+    TRIAL_ANNOTATION,
     PodNode,
     PodRef,
     ReplicaAnnouncement,
@@ -363,8 +364,10 @@ def _named(item: _ControllerRevision) -> StoredRevision:
 def _stored(item: _ControllerRevision) -> StoredRevision:
     data = item.data if isinstance(item.data, dict) else {}
     annotations = item.metadata.annotations or {}
-    profile, changed_by = annotations.get(PROFILE_LABEL, ""), annotations.get(CHANGED_BY, "")
-    return StoredRevision(item.metadata.name, profile, item.revision, data, changed_by)
+    profile, changed_by, trial = (
+        annotations.get(name, "") for name in (PROFILE_LABEL, CHANGED_BY, TRIAL_ANNOTATION)
+    )
+    return StoredRevision(item.metadata.name, profile, item.revision, data, changed_by, trial)
 
 
 def _without_managers(path: str, body: bytes, **more: str) -> bytes:

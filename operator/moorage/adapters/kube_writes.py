@@ -20,7 +20,7 @@ from moorage.core.objects.storage import PersistentVolume, PersistentVolumeClaim
 from moorage.core.volumes.claims import BOUND_BY_CONTROLLER, SELECTED_NODE
 from moorage.ports.errors import Conflict, Invalid, NotFound, Retryable
 from moorage.ports.http_calls import MERGE_PATCH, STRATEGIC_MERGE_PATCH, HttpCall, HttpSession
-from moorage.ports.kube import CHANGED_BY, PROFILE_LABEL, PodRef, StoredRevision
+from moorage.ports.kube import CHANGED_BY, PROFILE_LABEL, TRIAL_ANNOTATION, PodRef, StoredRevision
 from moorage.ports.leadership import Fence
 from moorage.ports.texts import replica_lease, shortened
 
@@ -293,6 +293,12 @@ class HttpKubeWriter:
 
     async def delete_revision(self, name: str) -> None:
         await self._delete(f"/apis/apps/v1/namespaces/{self._namespace}/controllerrevisions/{name}")
+
+    async def revision_trial(self, name: str, document: str) -> None:
+        """Merge-patch the annotation in: data of a ControllerRevision can't be changed."""
+        path = f"/apis/apps/v1/namespaces/{self._namespace}/controllerrevisions/{name}"
+        patch = {"metadata": {"annotations": {TRIAL_ANNOTATION: document}}}
+        await self._patch(path, patch, MERGE_PATCH)
 
     async def delete_replica(self, identity: str) -> None:
         """Delete a replica's Lease."""

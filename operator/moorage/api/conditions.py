@@ -44,6 +44,10 @@ class ConditionType(_Explained):
         "The operator's service account holds every right that the enabled plugins need.",
     )
     ACTIVE = "Active", "Pods are decided by desiredRevision."
+    PROGRESSING = (
+        "Progressing",
+        "A new revision is being tried; there is no such condition without a trial.",
+    )
     READY = (
         "Ready",
         (
@@ -116,6 +120,16 @@ class ConditionReason(_Explained):
         "LastGood",
         "The spec is bad; the last good revision goes on deciding: Ready is Unknown.",
     )
+    ROLLED_BACK = (
+        "RolledBack",
+        "A new revision was tried and not taken over; the former one goes on deciding.",
+    )
+    # Active and Progressing
+    TRIAL = "Trial", "A new revision is being tried; the former one goes on deciding."
+    # Progressing
+    TRIAL_PASSED = "TrialPassed", "The new revision was no worse, and decides."
+    TRIAL_FAILED = "TrialFailed", "The new revision was worse, or its trial was stopped."
+    DEADLINE = "Deadline", "No pod came for so long that the trial was given up."
 
 
 REFERENCE_REASONS = frozenset(

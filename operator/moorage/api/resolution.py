@@ -20,6 +20,7 @@ from moorage.api.conditions import ConditionReason
 from moorage.api.decoding import DecodeError
 from moorage.api.operator_config import OperatorConfiguration
 from moorage.api.resolved_profile import Resolution, bodies_of, document_of
+from moorage.api.rollouts import trial_plan
 from moorage.api.v1alpha1.plugin_config import PluginConfig
 from moorage.api.v1alpha1.scheduler_profile import (
     EnabledPlugin,
@@ -91,6 +92,8 @@ class Resolver:
         except ProfileErrors as error:
             errors = (*error.errors, *self._others(error.errors, blank))
             return dataclasses.replace(blank, errors=errors)
+        if (rollout := decoded.spec.rollout) is not None:
+            blank = dataclasses.replace(blank, plan=trial_plan(rollout), stopped=rollout.stopped)
         resolution = _Resolving(self, decoded, used, trusted).outcome(blank)
         if resolution.made is not None:
             self._made_of[resolution.made] = profile, used

@@ -14,6 +14,7 @@ from moorage.api.conditions import ConditionReason
 from moorage.api.revision_content import Content
 from moorage.core.framework.revisions import FieldError, ProfileErrors, Revision
 from moorage.core.queue.hints import ProfileQueueConfig
+from moorage.core.trials.plans import TrialPlan
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -34,6 +35,10 @@ class Resolution:
     made: Revision | None = None
     content: Content = dataclasses.field(default_factory=dict)
     """What ``id`` stands for."""
+    plan: TrialPlan | None = None
+    """How the revision is to be tried before it decides; None: not at all."""
+    stopped: str = ""
+    """The revision whose trial is to end."""
 
     @property
     def configs(self) -> dict[str, int]:

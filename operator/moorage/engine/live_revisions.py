@@ -2,7 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
+from moorage.core.cycle.context import Decision
 from moorage.core.framework.revisions import Revision
+from moorage.core.objects.pods import Pod
+
+
+class LiveTrial(Protocol):
+    """A trial under way: a second revision of a profile decides about the same pods."""
+
+    def revision_for(self, pod: Pod, /) -> Revision:
+        """The revision by which a pod is decided now."""
+
+    def compare(self, outcome: Decision, seconds: float, /) -> None:
+        """This was decided by ``revision_for``'s answer, in so much time, and nothing is done about
+        it yet: hear the other revision. Raises nothing.
+        """
 
 
 class LiveRevisions(dict[str, Revision]):
@@ -10,6 +26,8 @@ class LiveRevisions(dict[str, Revision]):
 
     def __init__(self) -> None:
         super().__init__()
+        self.trials: dict[str, LiveTrial] = {}
+        """By schedulerName. ``ProfileTrials`` writes them."""
         self.leading = False
         """Whether this replica has the lease: it writes statuses, events and revisions."""
         self.deciding = False

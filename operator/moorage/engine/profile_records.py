@@ -16,6 +16,7 @@ from moorage.api.bodies import Body
 from moorage.api.conditions import ConditionReason
 from moorage.api.resolved_profile import Resolution
 from moorage.core.framework.revisions import FieldError, Revision
+from moorage.core.trials.trial import ProfileTrial
 from moorage.ports.event_recorder import Event, ObjectRef
 
 
@@ -63,6 +64,10 @@ class ProfileRecord:
     it decides.
     """
     active: ActiveRevision | None = None
+    trial: ProfileTrial | None = None
+    """Of a revision that is to decide after ``active``, or that was not taken over."""
+    tried: Resolution | None = None
+    """What is tried, while that goes on."""
     superseded: list[Revision] = dataclasses.field(default_factory=list)
     """Revisions that may still have bindings in flight."""
     pending_requeue: frozenset[str] = frozenset()
@@ -119,7 +124,9 @@ class ProfileRecord:
 
     def event(
         self,
-        reason: Literal["Activated", "LeaderChanged", "Rejected"],
+        reason: Literal[
+            "Activated", "LeaderChanged", "Rejected", "RolledBack", "TrialPassed", "TrialStarted"
+        ],
         note: str,
         warning: bool = False,
     ) -> Event:

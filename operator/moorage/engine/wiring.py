@@ -47,6 +47,7 @@ from moorage.engine.profiles.replica_monitor import ReplicaMonitor
 from moorage.engine.profiles.resolving import PluginConfigResults, ProfileResolver
 from moorage.engine.profiles.stored_revisions import StoredRevisions
 from moorage.engine.profiles.swap import ProfileSwapper
+from moorage.engine.profiles.trials import ProfileTrials
 from moorage.engine.profiles.unmatched_pods import PodsOfInvalidProfiles, UnmatchedPods
 from moorage.engine.reports.inspection import CacheInspector
 from moorage.engine.reports.kubelet_rejections import KubeletRejections
@@ -201,7 +202,6 @@ class EngineParts:
             self.live, self.records, statuses, ports.writes, ports.clock
         )
         changed = asyncio.Event()
-        targets = SwapTargets(self.queue, self.context.evaluator, self.under_way)
         reports = ProfileReports(
             self.profile_status,
             self.pods_of_invalid_profiles,
@@ -209,13 +209,15 @@ class EngineParts:
             self.latest_pods,
             changed,
         )
+        self._wire_trials(resolver)
         self.swapper = ProfileSwapper(
             live=self.live,
             records=self.records,
             resolver=resolver,
             config_results=config_results,
-            stored=StoredRevisions(ports.reads, ports.writes, resolver),
-            activator=RevisionActivator(self.live, targets, self.synced, ports),
+            stored=self.trials.stored,
+            activator=self.trials.activator,
+            trials=self.trials,
             ownership=ownership,
             listener=guarded_port(reports),
             ports=ports,
@@ -228,6 +230,20 @@ class EngineParts:
             status=self.profile_status,
             quarantine=self.quarantine,
             changed=changed,
+            ports=ports,
+        )
+
+    def _wire_trials(self, resolver: ProfileResolver) -> None:
+        """How a revision comes to decide."""
+        ports = self.ports
+        targets = SwapTargets(self.queue, self.context.evaluator, self.under_way)
+        self.trials = ProfileTrials(
+            live=self.live,
+            records=self.records,
+            stored=StoredRevisions(ports.reads, ports.writes, resolver),
+            activator=RevisionActivator(self.live, targets, self.synced, ports),
+            bound=self.context,
+            status=self.profile_status,
             ports=ports,
         )
 

@@ -33,6 +33,8 @@ HOME_LABEL = "moorage.dev/home"
 """On a namespace: installations are at home there, so that its Leases count as theirs."""
 CHANGED_BY = "moorage.dev/changed-by"
 """On ControllerRevisions: the field manager of the change that led to it."""
+TRIAL_ANNOTATION = "moorage.dev/trial"
+"""On ControllerRevisions: the trial of another revision against this one, as JSON."""
 REVISIONS_ANNOTATION = "moorage.dev/revisions"
 """On the replicas' Leases: a JSON map of profile name to the revision that the replica has
 ready.
@@ -175,6 +177,8 @@ class StoredRevision:
     data: Mapping[str, Any]
     changed_by: str = ""
     """The field manager of the change that led to it; "" where it is not known."""
+    trial: str = ""
+    """The trial of another revision against it, as JSON; "" where there is none."""
 
 
 class VolumeWriter(Protocol):
@@ -273,6 +277,9 @@ class KubeWriter(VolumeWriter, ClaimWriter, Protocol):
 
     async def delete_revision(self, name: str) -> None:
         """Delete a stored revision; one that is gone is fine."""
+
+    async def revision_trial(self, name: str, document: str) -> None:
+        """Patch into a stored revision how the trial of another one against it stands."""
 
     async def delete_replica(self, identity: str) -> None:
         """Delete what a replica announced that died without withdrawing

@@ -77,6 +77,14 @@ class Telemetry(Protocol):
         critical section.
         """
 
+    def trial_pair(self, profile: str, outcome: str) -> None:
+        """Two revisions have decided about one pod: same (node), elsewhere, neither (finds one),
+        regression or improvement.
+        """
+
+    def trial_ended(self, profile: str, verdict: str) -> None:
+        """A trial has come to its verdict."""
+
     def leading(self, name: str, leader: bool) -> None:
         """Whether this replica leads."""
 

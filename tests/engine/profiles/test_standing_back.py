@@ -24,6 +24,7 @@ from moorage.engine.profiles.profile_status import WRITE_INTERVAL_SECONDS, Profi
 from moorage.engine.profiles.resolving import PluginConfigResults
 from moorage.engine.profiles.stored_revisions import StoredRevisions, by_profile
 from moorage.engine.profiles.swap import ProfileSwapper
+from moorage.engine.profiles.trials import ProfileTrials
 from moorage.ports.kube import HOME_LABEL, StoredRevision
 from moorage.ports.leadership import Leadership
 from moorage.ports.stored_kinds import NAMESPACES
@@ -55,22 +56,6 @@ class World(Bench):
         self.queue.set_profile("test", None, self.clock.boottime())
         self.records, self.reports = ProfileRecords(), RecordingProfileListener()
         config_results = PluginConfigResults(RESOLVER)
-        self.swapper = ProfileSwapper(
-            live=self.live,
-            records=self.records,
-            resolver=RESOLVER,
-            config_results=config_results,
-            stored=StoredRevisions(self.kube, self.kube, RESOLVER),
-            activator=RevisionActivator(
-                self.live,
-                SwapTargets(self.queue, self.context.evaluator, self.under_way),
-                SyncedKinds(()),
-                self.ports,
-            ),
-            ownership=ProfileOwnership(self.kube, OURS, {"elsewhere"}.__contains__),
-            listener=self.reports,
-            ports=self.ports,
-        )
         self.live.leading = True
         statuses = StatusBuilder(
             records=self.records,
@@ -84,6 +69,28 @@ class World(Bench):
         )
         self.reconciler = ProfileStatusWriter(
             self.live, self.records, statuses, self.kube, self.clock
+        )
+        targets = SwapTargets(self.queue, self.context.evaluator, self.under_way)
+        trials = ProfileTrials(
+            live=self.live,
+            records=self.records,
+            stored=StoredRevisions(self.kube, self.kube, RESOLVER),
+            activator=RevisionActivator(self.live, targets, SyncedKinds(()), self.ports),
+            bound=self.context,
+            status=self.reconciler,
+            ports=self.ports,
+        )
+        self.swapper = ProfileSwapper(
+            live=self.live,
+            records=self.records,
+            resolver=RESOLVER,
+            config_results=config_results,
+            stored=trials.stored,
+            activator=trials.activator,
+            trials=trials,
+            ownership=ProfileOwnership(self.kube, OURS, {"elsewhere"}.__contains__),
+            listener=self.reports,
+            ports=self.ports,
         )
         self.nodes.put(versioned(make_node("n1")))
 

@@ -181,6 +181,55 @@ class ProfileExtender(SpecModel):
     """Whether scheduling goes on without it when it fails."""
 
 
+# ---- rollout -------------------------------------------------------------------------------------
+
+PodCount = Annotated[int, Field(ge=1, le=1_000_000)]
+
+
+class CanaryRollout(SpecModel):
+    """A canary."""
+
+    percent: Annotated[int, Field(ge=1, le=100)] = 10
+    """Of the pods, which the new revision decides about. Which ones they are depends on their UIDs
+    alone.
+    """
+    pods: PodCount = 400
+    """After so many of them it takes over."""
+
+
+class ShadowRollout(SpecModel):
+    """A shadow."""
+
+    pods: PodCount = 400
+    """After so many pods the new revision takes over."""
+
+
+class RolloutSpec(SpecModel):
+    """How a new revision of the profile comes to decide."""
+
+    strategy: Literal["Immediate", "Canary", "Shadow"] = "Immediate"
+    """Immediate: at once. Canary: it decides about some pods first, and the former revision says
+    what it would have done. Shadow: it only says what it would do about each pod. In both, the
+    former one goes on until enough pods were decided by both, and stays if the new one is worse.
+    """
+    canary: CanaryRollout | None = None
+    """For strategy Canary."""
+    shadow: ShadowRollout | None = None
+    """For strategy Shadow."""
+    margin_percent: Percentage = 0
+    """By so many percentage points the share of pods without a node may grow."""
+    max_regressions: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
+    """More pods than these for which only the former revision finds a node end the trial at once.
+    When unset, only what they prove does.
+    """
+    progress_deadline_seconds: Seconds = 600
+    """A trial that no pod came for so long ends, and the former revision stays."""
+    stopped: Annotated[str, Field(max_length=63)] = ""
+    """A revision whose trial is to end, as moorage trial NAME --stop writes it; others are tried
+    all the same.
+    """
+
+
 # ---- spec ----------------------------------------------------------------------------------------
 
 
@@ -243,6 +292,8 @@ class SchedulerProfileSpec(SpecModel):
     """While true, the revision that decides goes on, whatever else is changed here or in
     PluginConfigs, as a Deployment that is paused is not rolled out.
     """
+    rollout: RolloutSpec | None = None
+    """How a new revision comes to decide."""
 
 
 def _ready(field: str) -> str:

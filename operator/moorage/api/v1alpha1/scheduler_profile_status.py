@@ -91,6 +91,50 @@ class ReplicaStatus(StatusModel):
     """The profile's revision that it has ready."""
 
 
+class TrialRegression(StatusModel):
+    """A pod for which only the former revision found a node."""
+
+    pod: str
+    """namespace/name."""
+    uid: str
+    """The pod's UID."""
+    node: str
+    """Where the former revision would have it."""
+    message: str
+    """Why the new one finds none."""
+
+
+class TrialStatus(StatusModel):
+    """The trial of a revision: the running one, or the last one that ended without it deciding."""
+
+    strategy: Literal["Canary", "Shadow"]
+    """How it is tried."""
+    revision: str
+    """The one that is tried."""
+    against: str
+    """The one that it is compared with."""
+    pods: int
+    """So many are to be decided by both."""
+    decided: int
+    """Pods that both have decided about so far."""
+    agreed: int
+    """Those for which both said the same node, or none."""
+    refused: int
+    """Those for which both said none."""
+    regressions: int
+    """Those for which only the former revision found a node."""
+    improvements: int
+    """Those for which only the new one did."""
+    worse_by_at_most: str
+    """Percentage points by which the new one refuses more, at most (95 %)."""
+    since: Time
+    """When it began."""
+    verdict: Literal["SoFarNoWorse", "Passed", "Regressed", "TooFewPods", "Stopped"]
+    """What came of it."""
+    regressed: Annotated[tuple[TrialRegression, ...], Field(json_schema_extra=ATOMIC)] = ()
+    """The first pods of those."""
+
+
 class SchedulerProfileStatus(StatusModel):
     """What the operator made of it. Written by the leader alone."""
 
@@ -117,7 +161,9 @@ class SchedulerProfileStatus(StatusModel):
     draining_cycles: int | None = None
     """Scheduling cycles that still go by an older revision."""
     conditions: Annotated[tuple[Condition, ...], Field(json_schema_extra=keyed_by("type"))] = ()
-    """Accepted, ResolvedRefs, Permitted, Active and the roll-up Ready."""
+    """Accepted, ResolvedRefs, Permitted, Active, the roll-up Ready, and Progressing where a
+    revision is tried.
+    """
     leader: LeaderStatus | None = None
     """The replica that decides."""
     queue: QueueStatus | None = None
@@ -128,5 +174,7 @@ class SchedulerProfileStatus(StatusModel):
         tuple[ReplicaStatus, ...], Field(json_schema_extra=keyed_by("identity"))
     ] = ()
     """The operator's replicas."""
+    trial: TrialStatus | None = None
+    """The trial of a new revision."""
     claimed_by: str | None = None
     """namespace/lease of the installation that serves the profile."""

@@ -57,6 +57,24 @@ class ProfileQueueConfig:
         default_factory=dict
     )
 
+    def with_hints_of(self, other: ProfileQueueConfig) -> ProfileQueueConfig:
+        """This one, where pods are refused by the plugins of the other, too: what may free them in
+        the eyes of either. Where both have a plugin, and it looks at pods otherwise, no signature
+        stands for all that it sees.
+        """
+        hints = {**other.hints, **self.hints}
+        for plugin in self.hints.keys() & other.hints.keys():
+            hints[plugin] = tuple(dict.fromkeys(self.hints[plugin] + other.hints[plugin]))
+        mine, its = self.hint_signatures, other.hint_signatures
+        signatures = {
+            plugin: signature
+            for plugin, signature in {**its, **mine}.items()
+            if (plugin in its or plugin not in other.hints)
+            and (plugin in mine or plugin not in self.hints)
+            and its.get(plugin, signature) == signature
+        }
+        return dataclasses.replace(self, hints=hints, hint_signatures=signatures)
+
     def backoff(self, failures: int) -> float:
         """Seconds after so many failures, at least one: the initial ones, twice that, … up to the
         maximum.

@@ -15,7 +15,7 @@ from moorage.core.framework.evaluation.evaluator import Evaluator
 from moorage.core.framework.revisions import Revision
 from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.engine.intake.synced_kinds import SyncedKinds
-from moorage.engine.live_revisions import LiveRevisions
+from moorage.engine.live_revisions import LiveRevisions, LiveTrial
 from moorage.engine.profile_records import ActiveRevision, ProfileRecord
 from moorage.engine.scheduling.pods_under_way import PodsUnderWay
 from moorage.ports.bundle import Ports
@@ -60,10 +60,15 @@ class RevisionActivator:
         revision = resolution.revision
         started = self._clock.boottime()
         old = record.active.revision if record.active is not None else None
+        tried, record.tried = record.tried, None
         record.active = ActiveRevision(revision, resolution, self._clock.now(), last_good)
         self._live[revision.scheduler_name] = revision
         self._journal.append(ProfileActivated(revision.scheduler_name, revision))
         self.serve_or_hold(record)
+        if tried is not None:
+            del self._live.trials[revision.scheduler_name]
+            if tried.revision is not revision:
+                record.superseded.append(tried.revision)
         if old is not None:
             record.superseded.append(old)
             record.pending_requeue |= revision.changed_since(old)
@@ -106,6 +111,24 @@ class RevisionActivator:
         record.pending_requeue = frozenset()
         record.requeued_at = now
 
+    def begin_trial(self, record: ProfileRecord, tried: Resolution, trial: LiveTrial) -> None:
+        """From the next pod on another revision decides too."""
+        record.tried = tried
+        self._live.trials[tried.scheduler_name] = trial
+        self.serve_or_hold(record)
+
+    def end_trial(self, record: ProfileRecord) -> None:
+        """It does no more; pods that it refused are tried again."""
+        active, tried, record.tried = record.active, record.tried, None
+        if tried is None or active is None:
+            return
+        del self._live.trials[tried.scheduler_name]
+        record.superseded.append(tried.revision)
+        record.pending_requeue |= active.revision.changed_since(tried.revision)
+        self.serve_or_hold(record)
+        self.requeue_due(record)
+        self._evaluator.retire(tried.revision)
+
     def serve_or_hold(self, record: ProfileRecord) -> None:
         """Have the queue take its pods as the profile wants them now, or hold them."""
         if record.active is None:
@@ -118,6 +141,8 @@ class RevisionActivator:
         elif record.waits_for:
             why = f"waits until {', '.join(record.waits_for)} are up to date"
         config = None if why else record.active.resolution.queue_config
+        if config is not None and record.tried is not None:
+            config = config.with_hints_of(record.tried.queue_config)
         self._queue.set_profile(name, config, self._clock.boottime())
         if why:
             self._under_way.interrupt_profile(name, f"SchedulerProfile {record.name!r} {why}")
@@ -138,6 +163,8 @@ class RevisionActivator:
         """It decides no more: pods of its schedulerName are held until a profile of that name
         decides.
         """
+        self.end_trial(record)
+        record.trial = None
         active, record.active = record.active, None
         if active is None:
             return

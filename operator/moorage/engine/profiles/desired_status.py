@@ -19,6 +19,7 @@ from moorage.engine.profiles.profile_conditions import (
     profile_conditions,
 )
 from moorage.engine.profiles.resolving import PluginConfigResults
+from moorage.engine.profiles.trial_reports import trial_status
 from moorage.engine.scheduling.pods_under_way import PodsUnderWay
 from moorage.ports.clock import Clock
 from moorage.ports.leadership import Election, Leadership
@@ -65,6 +66,7 @@ class StatusBuilder:
             "queue": self._queue_status(record),
             "effective": effective_plugins(record),
             "replicas": self._replicas(record),
+            "trial": trial_status(record.trial),
             "claimedBy": self.claimed_by,
         }
 

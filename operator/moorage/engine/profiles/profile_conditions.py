@@ -15,6 +15,7 @@ from moorage.core.framework.extenders import SECRETS
 from moorage.core.framework.registry import RequiredAccess
 from moorage.core.framework.revisions import FieldError, Revision
 from moorage.engine.profile_records import ProfileRecord
+from moorage.engine.profiles.trial_reports import activity, progressing
 from moorage.ports.kube import ReplicaAnnouncement
 from moorage.ports.stored_kinds import StoredKind, kinds_of
 
@@ -39,7 +40,9 @@ class StatusInputs:
 def profile_conditions(
     record: ProfileRecord, inputs: StatusInputs, old: Sequence[object], now: datetime.datetime
 ) -> list[StatusBody]:
-    """Accepted, ResolvedRefs, Permitted, Active and the roll-up Ready."""
+    """Accepted, ResolvedRefs, Permitted, Active, Progressing where something is tried, and the
+    roll-up Ready.
+    """
     references = [error for error in record.errors if error.reason in conditions.REFERENCE_REASONS]
     own = [error for error in record.errors if error.reason not in conditions.REFERENCE_REASONS]
     results = [
@@ -51,6 +54,8 @@ def profile_conditions(
     ready = conditions.summarise(
         results, decided=record.active is not None and not record.suspended
     )
+    if record.trial is not None:
+        results.append(progressing(record.trial))
     return conditions.merge(old, [*results, ready], record.generation, now)
 
 
@@ -102,7 +107,8 @@ def _activity(record: ProfileRecord) -> tuple[ConditionReason, str]:
     if record.paused and not record.errors and (active is None or active.revision.id != desired):
         goes_on = f"{active.revision.id} goes on deciding" if active else "none decided before"
         return ConditionReason.PAUSED, f"spec.paused is true: {goes_on}; revision {desired} waits"
-    if active is None or (active.revision.id != desired and not record.errors):
+    tried = active is not None and record.trial is not None and record.trial.revision == desired
+    if active is None or (active.revision.id != desired and not record.errors and not tried):
         why = f": {record.waiting_reason}" if record.waiting_reason else ""
         return ConditionReason.WAITING, f"revision {desired} is not swapped in yet{why}"
     revision = f"revision {active.revision.id}"
@@ -111,6 +117,8 @@ def _activity(record: ProfileRecord) -> tuple[ConditionReason, str]:
         return ConditionReason.WAITING, text
     if record.suspended:
         return ConditionReason.SUSPENDED, "spec.suspend is true: pods stay queued"
+    if record.trial is not None and tried and active.revision.id != desired:
+        return activity(record.trial)
     if record.errors:
         return ConditionReason.LAST_GOOD, f"{revision} goes on deciding"
     return ConditionReason.DECIDING, f"{revision} decides"

@@ -43,7 +43,7 @@ RETRY_INTERVAL_SECONDS = 5.0
 WRITES_PER_SECOND = 5.0
 REPAIR_INTERVAL_SECONDS = 30.0
 """Seconds between two writes of a status that somebody else goes on changing, at most."""
-_LAGGING = ("queue", "leader", "drainingCycles")
+_LAGGING = ("queue", "leader", "drainingCycles", "trial")
 """Fields that may lag behind: their changes alone are not written at once."""
 
 

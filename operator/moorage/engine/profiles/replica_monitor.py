@@ -66,7 +66,7 @@ _NEEDED = (
     ("get", "coordination.k8s.io", "leases", False),
     ("list watch", "apiextensions.k8s.io", "customresourcedefinitions", False),
     ("create delete get list patch update", "coordination.k8s.io", "leases", True),
-    ("create delete list", "apps", "controllerrevisions", True),
+    ("create delete list patch", "apps", "controllerrevisions", True),
 )
 RIGHTS = tuple(
     AccessRight(verb, group, resource, home)

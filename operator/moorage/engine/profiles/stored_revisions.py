@@ -74,6 +74,34 @@ class StoredRevisions:
         kept = self.known.get(record.uid)
         return str(kept[-1].data.get("revision", "")) if kept else ""
 
+    def has(self, record: ProfileRecord, revision: str) -> bool:
+        """Whether this revision is stored: then it has decided."""
+        return self._of(record, revision) is not None
+
+    def trial(self, record: ProfileRecord, against: str) -> str:
+        """The trial that was saved beside the revision that it is against, "" where none was."""
+        stored = self._of(record, against)
+        return stored.trial if stored is not None else ""
+
+    async def save_trial(self, record: ProfileRecord, against: str, document: str) -> None:
+        """Keep a trial beside the revision that it is against, in the place of another one. Raises
+        EdgeError when that failed for now.
+        """
+        stored = self._of(record, against)
+        if stored is None:
+            text = "revision %s is not stored, so its trial is lost with this leader"
+            log.warning(text, against, extra={"profile": record.name})
+            return
+        await self._writes.revision_trial(stored.name, document)
+        self.known[record.uid] = [
+            dataclasses.replace(one, trial=document) if one.name == stored.name else one
+            for one in self.known.get(record.uid, [])
+        ]
+
+    def _of(self, record: ProfileRecord, revision: str) -> StoredRevision | None:
+        known = self.known.get(record.uid, [])
+        return next((one for one in known if one.data.get("revision") == revision), None)
+
     async def last_good(self, record: ProfileRecord) -> Resolution | None:
         """The newest one that can be used, None where there is none; ``record.lost`` says why.
         Raises EdgeError when it is not known.

@@ -27,6 +27,7 @@ from moorage.engine.profiles.ownership import ProfileOwnership
 from moorage.engine.profiles.profile_listeners import ProfileListener
 from moorage.engine.profiles.resolving import PluginConfigResults, ProfileResolver
 from moorage.engine.profiles.stored_revisions import StoredRevisions
+from moorage.engine.profiles.trials import ProfileTrials
 from moorage.ports.bundle import Ports
 from moorage.ports.errors import EdgeError
 from moorage.ports.guards import FAULTS, guard, log_bug
@@ -50,6 +51,7 @@ class ProfileSwapper:
     config_results: PluginConfigResults
     stored: StoredRevisions
     activator: RevisionActivator
+    trials: ProfileTrials
     ownership: ProfileOwnership
     listener: ProfileListener
     ports: Ports
@@ -137,6 +139,7 @@ class ProfileSwapper:
         self.config_results.forget()
         for record in self.records.profiles.values():
             record.stale = True
+            self.trials.end(record)
             if record.active is not None and any(
                 name in plugins
                 for names in record.active.revision.points.values()
@@ -150,6 +153,8 @@ class ProfileSwapper:
         for record in self.records.profiles.values():
             with guard("moving pods whose profile was swapped", profile=record.name):
                 self.activator.tick(record)
+        if self.live.trials and any(map(self.trials.has_passed, self.records.profiles.values())):
+            self._dirty.set()
         if now >= self._ownership_due:
             self._ownership_due = now + OWNERSHIP_INTERVAL_SECONDS
             self.recheck_ownership()
@@ -228,10 +233,15 @@ class ProfileSwapper:
         if self.activator.misses_kinds(record, resolution):
             self.activator.serve_or_hold(record)
             return True
+        if resolution.plan is not None or record.trial is not None:
+            held = await self._held(record, resolution)
+            if held is not None:
+                return held
         if self.live.leading and not await self._store(record, resolution):
             return False
         if self.records.profiles.get(record.name) is not record:  # it went while it was stored
             return True
+        active = record.active
         if active is None or active.revision.id != resolution.id:
             self.activator.activate(record, resolution)
         elif record.waits_for or not active.is_said_by(resolution):
@@ -239,12 +249,28 @@ class ProfileSwapper:
             self.activator.serve_or_hold(record)
         return True
 
+    async def _held(self, record: ProfileRecord, resolution: Resolution) -> bool | None:
+        """Have what decided before go on while the revision is tried; None: it may be swapped in,
+        False: something is to be tried again. In a new process that is read first.
+        """
+        if (
+            record.active is None
+            and not self.stored.has(record, resolution.id)
+            and not await self._restore_stored(record)
+        ):
+            return False
+        if record.missing_kinds or self.trials.holds(record, resolution):
+            self.activator.serve_or_hold(record)
+            return True
+        return None
+
     async def _stay(self, record: ProfileRecord) -> bool:
         """The profile is paused: what decided last goes on, whatever its spec says; False when that
         is to be tried again.
 
         A replica that takes over may have another one ready than the leader had.
         """
+        self.trials.end(record)
         record.waiting_reason, active = "", record.active
         newest = self.stored.newest(record) if self.live.leading else ""
         done = (active is not None and newest in ("", active.revision.id)) or (
@@ -278,6 +304,7 @@ class ProfileSwapper:
 
         Where somebody else serves the pods, nothing of it goes on.
         """
+        self.trials.end(record)
         known = (
             record.active is not None
             or bool(record.conflicts)

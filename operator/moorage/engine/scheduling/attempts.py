@@ -15,7 +15,7 @@ from moorage.core.objects.meta import key
 from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
 from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.core.structures.budget import OutOfTime
-from moorage.engine.live_revisions import LiveRevisions
+from moorage.engine.live_revisions import LiveRevisions, LiveTrial
 from moorage.engine.reports.pod_conditions import attempt_error, pod_object
 from moorage.engine.scheduling.attempt import SchedulingAttempt, give_back
 from moorage.engine.scheduling.gang_attempts import GangAttempts
@@ -77,19 +77,25 @@ class SchedulingAttempts:
         for ever.
         """
         pod, journal = attempt.entry.pod, self._context.cache.journal
+        trial = self._live.trials.get(revision.scheduler_name)
+        if trial is not None:
+            revision = trial.revision_for(pod)
         sampled_from = self._context.sampler.start
         try:
             outcome = cycle.decide(pod, revision, self._context)
             journal.append(Decided(outcome, DecidedBy.CYCLE, sampled_from))
+            self._compare(trial, outcome, attempt)
             outcome = self._commit(outcome)
         except OutOfTime:
             if attempt.spent < MAX_DECISION_SECONDS:
                 raise
             outcome = Diagnosis.error(pod, revision, TOO_LONG_MESSAGE)
             journal.append(Decided(outcome, DecidedBy.NOBODY))
+            self._compare(trial, outcome, attempt)
         except FAULTS as error:  # a plugin's bug fails this pod's attempt, never the process
             outcome = attempt_error(pod, revision, error)
             journal.append(Decided(outcome, DecidedBy.NOBODY))
+            self._compare(trial, outcome, attempt)
         self._handle(attempt.entry, outcome, attempt.started)
 
     def extender_cycle_ended(
@@ -105,6 +111,13 @@ class SchedulingAttempts:
                 self._handle(entry, self._commit(outcome), started)
 
     # ---- inside ----------------------------------------------------------------------------------
+
+    def _compare(
+        self, trial: LiveTrial | None, outcome: Decision, attempt: SchedulingAttempt
+    ) -> None:
+        """Where a trial runs, hear what the other revision says, before anything is done."""
+        if trial is not None:
+            trial.compare(outcome, self._clock.boottime() - attempt.started)
 
     def _commit(self, outcome: Decision) -> Decision:
         if isinstance(outcome, Diagnosis):

@@ -8,15 +8,12 @@ gate names.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Generic, TypeVar
+from collections.abc import Callable, Iterable, Mapping
 
 import prometheus_client
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
-from prometheus_client.registry import Collector
 
-M = TypeVar("M", Counter, Gauge, Histogram)
+from moorage.adapters.prometheus.collectors import Children, Pulled, exponential
 
 REQUEST_BUCKETS = (0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60)
 """client-go's, for rest_client_request_duration_seconds."""
@@ -24,55 +21,6 @@ SWAP_BUCKETS = (0.0001, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.05, 0.1)
 """Around the 5 ms that a swap may hold the loop."""
 LAG_BUCKETS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5)
 """Around the 50 ms that a step of the loop may take."""
-MAX_SERIES = 5000
-"""Label sets of one metric: those of profiles that come and go must not grow for ever."""
-
-
-def exponential(start: float, factor: float, count: int) -> tuple[float, ...]:
-    """Upper bounds of buckets, each ``factor`` times the one before."""
-    return tuple(start * factor**i for i in range(count))
-
-
-class _Children(Generic[M]):
-    """Looks the children of a metric up once; of more than MAX_SERIES the one made first goes."""
-
-    def __init__(self, metric: M) -> None:
-        self._metric: M = metric
-        self._known: dict[tuple[str, ...], M] = {}
-
-    def __call__(self, *values: str) -> M:
-        child = self._known.get(values)
-        if child is None:
-            if len(self._known) == MAX_SERIES:
-                oldest = next(iter(self._known))
-                del self._known[oldest]
-                self._metric.remove(*oldest)
-            child = self._known[values] = self._metric.labels(*values) if values else self._metric
-        return child
-
-    def clear(self) -> None:
-        self._known.clear()
-        self._metric.clear()
-
-
-class _Pulled(Collector):
-    """A gauge, or a counter when its name says so, whose samples are read when they are asked
-    for.
-    """
-
-    def __init__(
-        self, name: str, text: str, label: str, read: Callable[[], Mapping[str, float]]
-    ) -> None:
-        self._describe = (name, text, label)
-        self._read = read
-
-    def collect(self) -> Iterator[GaugeMetricFamily | CounterMetricFamily]:
-        name, text, label = self._describe
-        kind = CounterMetricFamily if name.endswith("_total") else GaugeMetricFamily
-        family = kind(name, text, labels=[label] if label else [])
-        for value, number in self._read().items():
-            family.add_metric([value] if label else [], number)
-        yield family
 
 
 class PrometheusTelemetry:
@@ -220,6 +168,21 @@ class PrometheusTelemetry:
             "profile",
             "result",
         )
+        self._trial_pairs = self._counter(
+            "moorage_trial_pairs_total",
+            (
+                "Pods that two revisions have decided about, by profile and outcome (same node, "
+                "elsewhere, neither, regression, improvement)."
+            ),
+            "profile",
+            "outcome",
+        )
+        self._trials_ended = self._counter(
+            "moorage_trial_verdicts_total",
+            "Trials of revisions that have ended, by profile and verdict.",
+            "profile",
+            "verdict",
+        )
         self._swap_seconds = self._histogram(
             "moorage_swap_duration_seconds", "Critical section of a swap.", SWAP_BUCKETS
         )()
@@ -281,7 +244,7 @@ class PrometheusTelemetry:
 
         ``read`` gives label value -> number; with label "" its one key is ignored.
         """
-        self._registry.register(_Pulled(name, text, label, read))
+        self._registry.register(Pulled(name, text, label, read))
 
     def connection_refused(self, reason: str) -> None:
         """Our own server ended a connection."""
@@ -308,6 +271,12 @@ class PrometheusTelemetry:
 
     def preempted(self, victims: int) -> None:
         self._preemption_victims.observe(victims)
+
+    def trial_pair(self, profile: str, outcome: str) -> None:
+        self._trial_pairs(profile, outcome).inc()
+
+    def trial_ended(self, profile: str, verdict: str) -> None:
+        self._trials_ended(profile, verdict).inc()
 
     def node_changed(self, profile: str) -> None:
         self._stale_bindings(profile).inc()
@@ -387,13 +356,13 @@ class PrometheusTelemetry:
 
     # ---- declarations ----------------------------------------------------------------------------
 
-    def _counter(self, name: str, text: str, *labels: str) -> _Children[Counter]:
-        return _Children(Counter(name, text, labels, registry=self._registry))
+    def _counter(self, name: str, text: str, *labels: str) -> Children[Counter]:
+        return Children(Counter(name, text, labels, registry=self._registry))
 
-    def _gauge(self, name: str, text: str, *labels: str) -> _Children[Gauge]:
-        return _Children(Gauge(name, text, labels, registry=self._registry))
+    def _gauge(self, name: str, text: str, *labels: str) -> Children[Gauge]:
+        return Children(Gauge(name, text, labels, registry=self._registry))
 
     def _histogram(
         self, name: str, text: str, buckets: tuple[float, ...], *labels: str
-    ) -> _Children[Histogram]:
-        return _Children(Histogram(name, text, labels, registry=self._registry, buckets=buckets))
+    ) -> Children[Histogram]:
+        return Children(Histogram(name, text, labels, registry=self._registry, buckets=buckets))
