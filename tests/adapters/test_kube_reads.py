@@ -126,7 +126,11 @@ def test_revisions_are_sorted_and_name_their_profile_in_full() -> None:
         metadata = {
             "name": name,
             "labels": {"moorage.dev/profile": "cut"},
-            "annotations": {"moorage.dev/profile": profile, "moorage.dev/changed-by": "me"},
+            "annotations": {
+                "moorage.dev/profile": profile,
+                "moorage.dev/changed-by": "me",
+                "moorage.dev/trial": "{}",
+            },
         }
         return {
             "metadata": metadata,
@@ -138,9 +142,9 @@ def test_revisions_are_sorted_and_name_their_profile_in_full() -> None:
     items = [stored("b-2", "b", 2), stored("a-9", "a", 9), stored("b-1", "b", 1)]
     http.answers.append(json.dumps({"items": items}).encode())
     assert asyncio.run(kube.revisions()) == [
-        StoredRevision("a-9", "a", 9, {"uid": "u9"}, "me"),
-        StoredRevision("b-1", "b", 1, {"uid": "u1"}, "me"),
-        StoredRevision("b-2", "b", 2, {"uid": "u2"}, "me"),
+        StoredRevision("a-9", "a", 9, {"uid": "u9"}, "me", "{}"),
+        StoredRevision("b-1", "b", 1, {"uid": "u1"}, "me", "{}"),
+        StoredRevision("b-2", "b", 2, {"uid": "u2"}, "me", "{}"),
     ]
     assert (
         http.calls[0].path == "/apis/apps/v1/namespaces/sys/controllerrevisions"

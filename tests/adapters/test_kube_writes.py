@@ -314,6 +314,13 @@ WRITES: dict[str, tuple[Callable[[HttpKubeWriter], Awaitable[object]], str, str,
             },
         },
     ),
+    "trial": (
+        lambda w: w.revision_trial("r-1", "{}"),
+        "PATCH",
+        "/apis/apps/v1/namespaces/sys/controllerrevisions/r-1",
+        MERGE,
+        {"metadata": {"annotations": {"moorage.dev/trial": "{}"}}},
+    ),
     "no-revision": (
         lambda w: w.delete_revision("r-1"),
         "DELETE",

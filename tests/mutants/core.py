@@ -889,8 +889,8 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         name="hints: of two that look at pods otherwise one signature counts",
         file="core/queue/hints.py",
-        old="and its.get(plugin, signature) == signature",
-        new="",
+        old="its.get(plugin, signature) == signature",
+        new="True",
         tests=("tests/core/queue/test_joined_hints.py",),
     ),
 )

@@ -20,6 +20,7 @@ from moorage.apps.command_line import fail, option, read, variable, with_paramet
 from moorage.apps.explain import command as explaining
 from moorage.apps.recordings import recording_commands
 from moorage.apps.revisions import typed as revisions
+from moorage.apps.trial import trial_command
 from moorage.ports.texts import printable
 
 
@@ -318,6 +319,7 @@ for reading in (
     recording_commands.replay,
     revisions.history,
     revisions.diff,
+    trial_command.trial,
 ):
     app.command()(reading)
 app.command()(revisions.rollback)

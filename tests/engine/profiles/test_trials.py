@@ -180,8 +180,9 @@ async def test_what_is_proved_rolls_back_too() -> None:
         await edit(world, body(2, rollout))
         await create(world, *(wanting(f"g{i}") for i in range(7)))
         assert trial(world).verdict is Verdict.SO_FAR_NO_WORSE
-        await create(world, wanting("g7"))
+        await create(world, *(wanting(f"h{i}") for i in range(4)))
         assert trial(world).verdict is Verdict.REGRESSED
+        assert trial(world).counts.regressions == 8
 
 
 @in_a_loop
@@ -480,6 +481,32 @@ async def test_a_standby_tries_nothing_and_swaps_nothing() -> None:
             await standby.clock.advance(1)
             assert standby.engine.live["test"].id == leader.engine.live["test"].id
             assert standby.notes("TrialStarted") == []
+
+
+@pytest.mark.parametrize("told", ["while it stands by", "too late"])
+@in_a_loop
+async def test_a_standby_that_hears_of_the_second_spec_only(told: str) -> None:
+    """It does not take that for the first one; where it has to, it goes back when it leads."""
+    kube = InMemoryKube()
+    edited = body(2, CANARY, **OTHER)
+    async with followed(kube).leading(body(1)) as leader:
+        old = leader.engine.live["test"].id
+        await edit(leader, edited)
+        await create(leader, make_pod("a"))
+        await leader.clock.advance(6)
+        standby = Running(InMemoryKube())
+        if told != "too late":
+            standby.kube.stored = kube.stored
+        async with standby.leading(edited, lead=False):
+            await standby.clock.advance(1)
+            assert (standby.engine.live["test"].id == old) is (told != "too late")
+            standby.kube.stored = kube.stored
+            await standby.engine.restore()
+            standby.engine.lead()
+            await standby.clock.advance(2)
+            assert standby.engine.live["test"].id == old
+            assert trial(standby).counts.decided == 1
+            assert reasons(standby)["Active"] == ("False", "Trial")
 
 
 @in_a_loop

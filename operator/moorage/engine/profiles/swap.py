@@ -251,10 +251,16 @@ class ProfileSwapper:
 
     async def _held(self, record: ProfileRecord, resolution: Resolution) -> bool | None:
         """Have what decided before go on while the revision is tried; None: it may be swapped in,
-        False: something is to be tried again. In a new process that is read first.
+        False: something is to be tried again.
+
+        A process that has only heard of the newest spec reads what decided before. One that begins
+        to lead goes back to that, where it took the newest for the profile's first one.
         """
+        active = record.active
+        if active is None and not self.live.leading and not await self._reread_stored(record):
+            return False
         if (
-            record.active is None
+            (active is None or active.revision.id == resolution.id)
             and not self.stored.has(record, resolution.id)
             and not await self._restore_stored(record)
         ):
@@ -263,6 +269,18 @@ class ProfileSwapper:
             self.activator.serve_or_hold(record)
             return True
         return None
+
+    async def _reread_stored(self, record: ProfileRecord) -> bool:
+        """Whoever leads may have stored revisions since our start; False when they could not be
+        read for now.
+        """
+        try:
+            await self.stored.restore()
+        except EdgeError as error:
+            extra = {"profile": record.name, **once_per_failure(error)}
+            log.warning("stored revisions could not be read: %s", error, extra=extra)
+            return False
+        return True
 
     async def _stay(self, record: ProfileRecord) -> bool:
         """The profile is paused: what decided last goes on, whatever its spec says; False when that

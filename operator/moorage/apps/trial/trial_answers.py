@@ -1,0 +1,101 @@
+"""The command: a profile's trial, read from its status and printed, or stopped.
+
+It needs the right to get the profile, and to patch it to stop its trial.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import datetime
+import json
+import sys
+import urllib.parse
+from collections.abc import Mapping
+from typing import Any, Final, TextIO
+
+from moorage.api import bodies
+from moorage.api.bodies import Body
+from moorage.api.v1alpha1.common import API_VERSION
+from moorage.apps.exit_status import ExitStatus, NoAnswer
+from moorage.apps.printing.documents import document
+from moorage.apps.printing.terminal import open_console, write
+from moorage.apps.trial.trial_texts import no_trial, stopped, trial_parts
+from moorage.apps.worlds.cluster_choice import ClusterChoice
+from moorage.apps.worlds.reaching import Connection, connected
+from moorage.ports.errors import EdgeError, NotFound
+from moorage.ports.http_calls import MERGE_PATCH, HttpCall
+
+FIELD_MANAGER: Final = "moorage-trial"
+_PATH: Final = f"/apis/{API_VERSION}/schedulerprofiles"
+_NOT_WELL: Final = ("Regressed", "TooFewPods", "Stopped")
+"""Verdicts that are a no."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TrialOptions:
+    """What was typed. ``form`` is one of FORMATS, "" for people."""
+
+    name: str
+    cluster: ClusterChoice
+    form: str = ""
+    pods: bool = False
+    stop: bool = False
+
+
+def run(options: TrialOptions, out: TextIO = sys.stdout) -> int:
+    """Look, stop it if that is asked for, and print; the exit status. Raises CommandError."""
+    return asyncio.run(_run(options, out))
+
+
+async def _run(options: TrialOptions, out: TextIO) -> int:
+    async with connected(options.cluster) as connection:
+        profile = await _call(connection, HttpCall("GET", _path(options.name)), options.name)
+        trial = bodies.status(profile).get("trial")
+        found: Mapping[str, Any] = trial if isinstance(trial, Mapping) else {}
+        if options.stop and found.get("verdict") == "SoFarNoWorse":
+            patch = json.dumps({"spec": {"rollout": {"stopped": found["revision"]}}}).encode()
+            call = HttpCall("PATCH", _path(options.name, FIELD_MANAGER), patch, MERGE_PATCH)
+            profile = await _call(connection, call, options.name)
+            write(open_console(out), stopped(options.name, found))
+            return ExitStatus.YES
+    return _print(options, profile, found, out)
+
+
+def _print(
+    options: TrialOptions, profile: Body, trial: Mapping[str, Any], out: TextIO
+) -> ExitStatus:
+    well = bool(trial) and trial.get("verdict") not in _NOT_WELL and not options.stop
+    status = ExitStatus.YES if well or not (trial or options.stop) else ExitStatus.NO
+    if options.form:
+        body = {"profile": options.name, "trial": trial or None, "pairs": _pairs(trial)}
+        out.write(document("Trial", body, options.form))
+    elif not trial or options.stop:
+        write(open_console(out), no_trial(options.name, stop=options.stop))
+    else:
+        now = datetime.datetime.now(datetime.UTC)
+        write(open_console(out), *trial_parts(profile, trial, now, pods=options.pods))
+    return status
+
+
+def _pairs(trial: Mapping[str, Any]) -> list[Any]:
+    """The pods that are named: those that regressed."""
+    return list(trial.get("regressed") or ())
+
+
+def _path(name: str, manager: str = "") -> str:
+    query = f"?{urllib.parse.urlencode({'fieldManager': manager})}" if manager else ""
+    return f"{_PATH}/{urllib.parse.quote(name, safe='')}{query}"
+
+
+async def _call(connection: Connection, call: HttpCall, name: str) -> Body:
+    """Raises NoAnswer."""
+    try:
+        answer = json.loads(await connection.session.call(call))
+    except NotFound as error:
+        raise NoAnswer(f"no SchedulerProfile {name} at {connection.name}: {error}") from error
+    except (EdgeError, ValueError) as error:
+        raise NoAnswer(f"SchedulerProfile {name} at {connection.name}: {error}") from error
+    if not isinstance(answer, dict):
+        raise NoAnswer(f"SchedulerProfile {name} at {connection.name}: the answer is no object")
+    return answer
