@@ -8,7 +8,7 @@ import asyncio
 import collections
 import contextlib
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -18,7 +18,7 @@ from moorage.adapters.https_server import HttpEndpoints, HttpsServer, ServerTrus
 from moorage.adapters.serving_certificates import SelfSignedCertificate, ServingCertificates
 from moorage.adapters.system_clock import SystemClock
 from moorage.ports.errors import EdgeError, Retryable
-from moorage.ports.requesters import Caller, Denied
+from moorage.ports.requesters import Caller, CallerRight, Denied
 
 LOOPS: Mapping[str, Callable[[], asyncio.AbstractEventLoop]] = {
     "asyncio": asyncio.new_event_loop,
@@ -32,15 +32,17 @@ class Gate:
     """
 
     def __init__(self) -> None:
-        self.asked: list[tuple[str, Caller | None, str, str]] = []
+        self.asked: list[tuple[str, Caller | None, str]] = []
         self.broken: Exception | None = None
         self.authorities = ""
         self.held = asyncio.Event()
         self.held.set()
 
-    async def admit(self, token: str, certified: Caller | None, verb: str, path: str) -> None:
+    async def admit(
+        self, token: str, certified: Caller | None, rights: Sequence[CallerRight]
+    ) -> None:
         """Who has the token or a certificate may do everything, but for the user nobody."""
-        self.asked.append((token, certified, verb, path))
+        self.asked.append((token, certified, " and ".join(map(str, rights))))
         await self.held.wait()
         if self.broken is not None:
             raise self.broken
@@ -54,6 +56,11 @@ class Gate:
         if isinstance(self.broken, EdgeError):
             raise self.broken
         return self.authorities
+
+
+async def explained(pod: str) -> Mapping[str, object] | None:
+    """Of one pod."""
+    return {"pod": pod} if pod == "shop/web" else None
 
 
 class Serving:
@@ -80,6 +87,7 @@ class Serving:
             lambda: self.metrics,
             lambda: {"kind": "OperatorConfiguration"},
             debug,
+            explained,
         )
         self.certificates = ServingCertificates(
             SelfSignedCertificate(("localhost", "127.0.0.1"), clock), clock

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -15,7 +15,7 @@ from moorage.adapters import authorization
 from moorage.adapters.authorization import ApiReviews
 from moorage.ports.errors import EdgeError, Forbidden, NotFound, Retryable
 from moorage.ports.http_calls import HttpCall
-from moorage.ports.requesters import Caller, Denied
+from moorage.ports.requesters import Caller, CallerRight, Denied
 from tests.fakes.clocks import ManualClock, settle
 
 TOKENS, RIGHTS = (
@@ -38,7 +38,11 @@ class Server:
     def __init__(self) -> None:
         self.clock = ManualClock()
         self.users: dict[str, Mapping[str, Any]] = {"good": PROMETHEUS}
-        self.allowed = {("prometheus", "get", "/metrics")}
+        self.allowed = {
+            ("prometheus", "get", "/metrics"),
+            ("prometheus", "get", "pods"),
+            ("prometheus", "list", "nodes"),
+        }
         self.asked: list[tuple[str, Any]] = []
         self.fails: EdgeError | None = None
         self.body: bytes | None = None
@@ -64,17 +68,22 @@ class Server:
                     else {"user": {}, "error": "invalid"}
                 }
             ).encode()
-        what = spec["nonResourceAttributes"]
+        what = spec.get("nonResourceAttributes") or spec["resourceAttributes"]
+        named = what.get("path") or what["resource"]
         return json.dumps(
-            {"status": {"allowed": (spec["user"], what["verb"], what["path"]) in self.allowed}}
+            {"status": {"allowed": (spec["user"], what["verb"], named) in self.allowed}}
         ).encode()
 
     async def verdict(
-        self, token: str = "good", certified: Caller | None = None, path: str = "/metrics"
+        self,
+        token: str = "good",
+        certified: Caller | None = None,
+        path: str = "/metrics",
+        rights: Sequence[CallerRight] = (),
     ) -> int:
         """200, or the code of the refusal."""
         try:
-            await self.reviews.admit(token, certified, "get", path)
+            await self.reviews.admit(token, certified, rights or [CallerRight("get", path)])
         except Denied as denied:
             return denied.status
         return 200
@@ -108,6 +117,26 @@ def test_a_token_with_the_right() -> None:
         await server.clock.advance(0.2)
         assert await server.verdict() == 200
         assert len(server.asked) == 4
+
+    run(scenario)
+
+
+def test_rights_to_resources() -> None:
+    """All of them have to be had, and the first that is not ends it."""
+
+    async def scenario(server: Server) -> None:
+        get_pods = CallerRight("get", resource="pods", namespace="shop")
+        rights = (get_pods, CallerRight("list", resource="nodes"))
+        assert await server.verdict(rights=rights) == 200
+        asked = [spec["resourceAttributes"] for path, spec in server.asked if path == RIGHTS]
+        assert asked == [
+            {"verb": "get", "resource": "pods", "namespace": "shop"},
+            {"verb": "list", "resource": "nodes"},
+        ]
+        server.allowed = set()
+        await server.clock.advance(10)
+        assert await server.verdict(rights=rights) == 403
+        assert len([path for path, _ in server.asked if path == RIGHTS]) == 3
 
     run(scenario)
 

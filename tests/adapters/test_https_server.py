@@ -109,16 +109,33 @@ def test_the_rest_is_for_those_who_may(path: str, loop: str) -> None:
         assert await served.ask(path, "Authorization: Bearer bad") == (401, "who are you\n")
         assert await served.ask(path, "Authorization: Basic good") == (401, "who are you\n")
         assert served.gate.asked == [
-            ("", None, "get", path),
-            ("bad", None, "get", path),
-            ("", None, "get", path),
+            ("", None, f"get {path}"),
+            ("bad", None, f"get {path}"),
+            ("", None, f"get {path}"),
         ]
         assert await served.good(path) == (200, PAGES[path].decode())
         assert await served.ask(path, "Authorization: Bearer good", method="HEAD") == (200, "")
-        assert served.gate.asked[-1] == ("good", None, "head", path)
+        assert served.gate.asked[-1] == ("good", None, f"head {path}")
         served.gate.broken = Denied(503, "who knows")
         assert await served.good(path) == (503, "who knows\n")
         assert await served.ask("/livez") == (200, "ok")
+
+    run(scenario, loop)
+
+
+@both_loops
+def test_an_explanation_is_for_those_who_may_see_what_it_tells(loop: str) -> None:
+    """The pod, and all nodes; a pod that is not there is told to no one else."""
+
+    async def scenario(served: Serving) -> None:
+        path = "/explain?pod=shop/web"
+        assert await served.ask(path) == (401, "who are you\n")
+        rights = "get pods in namespace shop and list nodes"
+        assert served.gate.asked == [("", None, rights)]
+        assert await served.good(path) == (200, '{"pod": "shop/web"}')
+        assert await served.good("/explain?pod=shop/none") == (404, "there is no pod shop/none\n")
+        for wrong in ("", "?pod=web", "?pod=/web", "?pod=shop/"):
+            assert (await served.good(f"/explain{wrong}"))[0] == 400
 
     run(scenario, loop)
 
@@ -568,8 +585,7 @@ def test_a_client_certificate_says_who_asks(loop: str, authority: Authority) -> 
         assert served.gate.asked[-1] == (
             "",
             Caller("admin", ("system:masters", "b", "system:authenticated")),
-            "get",
-            "/metrics",
+            "get /metrics",
         )
         assert (await served.ask("/metrics", client=nobody))[0] == 403
         assert (await served.good("/metrics"))[0] == 200

@@ -12,7 +12,7 @@ import dataclasses
 import hashlib
 import json
 import logging
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Awaitable, Callable, Hashable, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
@@ -22,7 +22,7 @@ from moorage.ports.clock import Clock
 from moorage.ports.errors import EdgeError, Forbidden, NotFound
 from moorage.ports.http_calls import HttpCall
 from moorage.ports.repeated_logs import once_per_cause
-from moorage.ports.requesters import Caller, Denied
+from moorage.ports.requesters import Caller, CallerRight, Denied
 
 log = logging.getLogger(__name__)
 K = TypeVar("K", bound=Hashable)
@@ -119,6 +119,14 @@ class _ReviewCache(Generic[K, V]):
             del self._known[question]
 
 
+def _attributes(right: CallerRight) -> dict[str, dict[str, str]]:
+    """The right as a review's spec has it."""
+    if right.path:
+        return {"nonResourceAttributes": {"verb": right.verb, "path": right.path}}
+    asked = {"verb": right.verb, "resource": right.resource, "namespace": right.namespace}
+    return {"resourceAttributes": {key: value for key, value in asked.items() if value}}
+
+
 def _good(task: asyncio.Task[Any]) -> bool:
     """Whether it has an answer, or may get one."""
     return not task.cancelling() and not (
@@ -136,8 +144,7 @@ class _Right(NamedTuple):
     """
 
     caller: str
-    verb: str
-    path: str
+    right: CallerRight
 
 
 class ApiReviews:
@@ -151,19 +158,21 @@ class ApiReviews:
         self._rights: _ReviewCache[_Right, bool] = _ReviewCache(clock)
         self._slots = asyncio.Semaphore(MAX_CONCURRENT_REVIEWS)
 
-    async def admit(self, token: str, certified: Caller | None, verb: str, path: str) -> None:
-        """Return when the caller may do this. Raises Denied."""
+    async def admit(
+        self, token: str, certified: Caller | None, rights: Sequence[CallerRight]
+    ) -> None:
+        """Return when the caller may do all of this. Raises Denied."""
         try:
             caller = certified or await self._caller(token)
             if caller is None:
                 raise Denied(401, _UNKNOWN_CALLER if token else _NO_CALLER)
-            master = MASTERS_GROUP in caller.groups
-            if not master and not await self._is_allowed(caller, verb, path):
-                raise Denied(403, f"user {caller.name!r} may not {verb} {path}")
+            for right in () if MASTERS_GROUP in caller.groups else rights:
+                if not await self._is_allowed(caller, right):
+                    raise Denied(403, f"user {caller.name!r} may not {right}")
         except EdgeError as error:
             extra = once_per_cause(f"reviews {type(error).__name__}")
             text = "who may see %s cannot be found out, so nobody may: %s"
-            log.warning(text, path, error, extra=extra)
+            log.warning(text, " and ".join(map(str, rights)), error, extra=extra)
             text = "who may see this cannot be found out now: the API server does not say"
             raise Denied(503, text) from error
 
@@ -193,15 +202,15 @@ class ApiReviews:
             hashlib.sha256(token.encode()).digest(), lambda: self._review_token(token)
         )
 
-    async def _is_allowed(self, caller: Caller, verb: str, path: str) -> bool:
+    async def _is_allowed(self, caller: Caller, right: CallerRight) -> bool:
         user = {
             "user": caller.name,
             "uid": caller.uid,
             "groups": [*caller.groups],
             "extra": {**caller.extra},
         }
-        right = _Right(json.dumps(user, sort_keys=True), verb, path)
-        return await self._rights.get(right, lambda: self._review_access(user, verb, path))
+        asked = _Right(json.dumps(user, sort_keys=True), right)
+        return await self._rights.get(asked, lambda: self._review_access(user, right))
 
     # ---- what the API server is asked ------------------------------------------------------------
 
@@ -216,8 +225,8 @@ class ApiReviews:
         user = status.user
         return Caller(user.username, user.groups or (), user.uid, user.extra or {})
 
-    async def _review_access(self, user: dict[str, Any], verb: str, path: str) -> bool:
-        spec = {**user, "nonResourceAttributes": {"verb": verb, "path": path}}
+    async def _review_access(self, user: dict[str, Any], right: CallerRight) -> bool:
+        spec = {**user, **_attributes(right)}
         status = (
             await self._review("authorization.k8s.io", "SubjectAccessReview", spec, _AccessReview)
         ).status

@@ -18,6 +18,22 @@ class Caller:
     extra: Mapping[str, Sequence[str]] = dataclasses.field(default_factory=dict)
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class CallerRight:
+    """A right as Kubernetes has them: to do this with a ``path`` of ours, or with a ``resource`` of
+    the core group, in a namespace or ("") anywhere.
+    """
+
+    verb: str
+    path: str = ""
+    resource: str = ""
+    namespace: str = ""
+
+    def __str__(self) -> str:
+        where = f" in namespace {self.namespace}" if self.namespace else ""
+        return f"{self.verb} {self.path or self.resource}{where}"
+
+
 class Denied(Exception):
     """Not to be answered: ``status`` is the HTTP code, ``text`` what the caller is told."""
 
@@ -30,9 +46,11 @@ class Denied(Exception):
 class Gatekeeper(Protocol):
     """Says who may see what. Where that cannot be found out, nobody may."""
 
-    async def admit(self, token: str, certified: Caller | None, verb: str, path: str) -> None:
-        """Return when the caller may do this: by his client certificate, else by his bearer token.
-        Raises Denied.
+    async def admit(
+        self, token: str, certified: Caller | None, rights: Sequence[CallerRight]
+    ) -> None:
+        """Return when the caller has all of these rights: by his client certificate, else by his
+        bearer token. Raises Denied.
         """
 
     async def client_authorities(self) -> str:

@@ -10,7 +10,12 @@ import pytest
 
 from moorage.apps.exit_status import ExitStatus, WrongUse
 from moorage.apps.explain.explain import ExplainOptions, run
+from moorage.apps.printing.amounts import moment
 from moorage.apps.worlds.cluster_choice import ClusterChoice
+from moorage.core.columns import changes
+from moorage.core.objects.pods import on_node
+from tests.apps.worlds.recordings import BEGIN, write_recording
+from tests.builders import make_node, make_pod
 
 WORLD = """
 apiVersion: v1
@@ -172,6 +177,27 @@ def test_under_a_candidate(
         explained(options, capsys, profile=candidate)
 
 
+def test_from_a_recording(
+    options: ExplainOptions, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """A moment of it: the pod was pending then, and is bound at the end."""
+    pod, node = (
+        make_pod("a", scheduler_name="default-scheduler"),
+        make_node("n", unschedulable=True),
+    )
+    file = write_recording(
+        tmp_path / "a.rec",
+        [changes.NodePut(node), changes.PodWaiting(pod)],
+        (2, changes.PodObserved(on_node(pod, "n"))),
+    )
+    told = {"files": (file,), "pod": "default/a"}
+    status, output = explained(options, capsys, **told, at=moment(BEGIN + 1))
+    assert status == ExitStatus.NO
+    assert output.startswith("None of 1 nodes takes default/a.")
+    assert f"from a.rec, as it was at {moment(BEGIN + 1)}" in output
+    assert explained(options, capsys, **told)[0] == ExitStatus.YES
+
+
 @pytest.mark.parametrize(
     ("pod", "status", "text"),
     [
@@ -190,6 +216,7 @@ def test_other_answers(
     """Line 1, and the exit status."""
     ended, output = explained(options, capsys, pod=f"shop/{pod}")
     assert (ended, output.splitlines()[0]) == (status, text)
+    assert ("volcano is not ours: as preset Default has it" in output) == (pod == "foreign")
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from moorage.core.structures.remembering import MAX_BYTES, byte_size, memoized, text_size
@@ -24,6 +28,34 @@ def test_answers_are_kept_within_bounds() -> None:
     assert len(double) == 1
     double.cache_clear()
     assert len(double) == 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Asked:
+    """Compared by code of Python's, between whose steps another thread may go on."""
+
+    number: int
+
+
+def test_two_threads_may_ask() -> None:
+    """Each gets its answers, and what is kept stays within bounds."""
+
+    @memoized(lambda *_: 1, most=2)
+    def double(asked: Asked) -> int:
+        return asked.number * 2
+
+    def ask(step: int) -> int:
+        numbers = [(step * i) % 5 for i in range(20_000)]
+        return sum(double(Asked(number)) == number * 2 for number in numbers)
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(2) as threads:
+            assert list(threads.map(ask, (1, 3))) == [20_000] * 2
+    finally:
+        sys.setswitchinterval(before)
+    assert len(double) <= 3
 
 
 def test_errors_are_not_remembered() -> None:

@@ -21,7 +21,7 @@ from aiohttp import web
 
 from moorage.ports.errors import EdgeError
 from moorage.ports.repeated_logs import once_per_cause
-from moorage.ports.requesters import Caller, Denied, Gatekeeper
+from moorage.ports.requesters import Caller, CallerRight, Denied, Gatekeeper
 
 log = logging.getLogger(__name__)
 
@@ -29,11 +29,14 @@ HealthCheck = Callable[[], str | None]
 """None when all is well, else what is wrong. Called on the server's event loop: it reads values and
 is quick.
 """
+Explain = Callable[[str], Awaitable[Mapping[str, object] | None]]
+"""The explanation of a pod (``namespace/name``); None where there is no such pod."""
 ItemSource = Callable[[], AsyncGenerator[Mapping[str, object], None]]
 """Items of JSON, from whatever loop they are on."""
 
 MAX_ADMITTED = 16
 """Requests under way that are no health checks."""
+_EXPLAIN = "/explain"
 CHUNK_BYTES = 32 * 1024
 JSON = "application/json"
 METRICS = "text/plain; version=0.0.4; charset=utf-8"
@@ -47,7 +50,8 @@ HEADERS = {
 @dataclasses.dataclass(frozen=True, slots=True)
 class HttpEndpoints:
     """What is served: checks by name for each health path, the metrics page, the configuration, and
-    under /debug what gives items.
+    under /debug what gives items. ``explain``: for /explain?pod=NAMESPACE/NAME, None where nobody
+    explains.
     """
 
     healthz: Mapping[str, HealthCheck]
@@ -56,6 +60,7 @@ class HttpEndpoints:
     metrics: Callable[[], bytes]
     configz: Callable[[], Mapping[str, object]]
     debug: Mapping[str, ItemSource] = dataclasses.field(default_factory=dict)
+    explain: Explain | None = None
 
 
 class EndpointHandler:
@@ -78,6 +83,8 @@ class EndpointHandler:
                 for name, items in endpoints.debug.items()
             },
         }
+        if endpoints.explain is not None:
+            self._pages[_EXPLAIN] = functools.partial(_send_explanation, endpoints.explain)
         self.admitted: set[object] = set()
 
     async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -92,9 +99,7 @@ class EndpointHandler:
                 return await _sent(request, health.answer(check, request))
             if (page := self._pages.get(request.path)) is None:
                 raise Denied(404, "there is nothing here")
-            await self._gatekeeper.admit(
-                _token(request), _certified(request), request.method.lower(), request.path
-            )
+            await self._gatekeeper.admit(_token(request), _certified(request), _rights(request))
             return await self._admitted(request, page)
         except Denied as denied:
             return await _sent(request, _refusal(denied))
@@ -175,6 +180,17 @@ def _certified(request: web.BaseRequest) -> Caller | None:
     return Caller(user, (*groups, "system:authenticated")) if user else None
 
 
+def _rights(request: web.BaseRequest) -> tuple[CallerRight, ...]:
+    """What it takes to be answered: an explanation tells of a pod, and of all nodes."""
+    if request.path != _EXPLAIN:
+        return (CallerRight(request.method.lower(), request.path),)
+    namespace, _, name = request.query.get("pod", "").partition("/")
+    if not namespace or not name:
+        raise Denied(400, "say which pod is to be explained: ?pod=NAMESPACE/NAME")
+    get_pods = CallerRight("get", resource="pods", namespace=namespace)
+    return get_pods, CallerRight("list", resource="nodes")
+
+
 # ---- what goes out -------------------------------------------------------------------------------
 
 
@@ -196,6 +212,14 @@ def _refusal(denied: Denied) -> web.Response:
         429: {"Retry-After": "1"},
     }.get(denied.status, {})
     return web.Response(status=denied.status, text=f"{denied.text}\n", headers={**HEADERS, **more})
+
+
+async def _send_explanation(explain: Explain, request: web.BaseRequest) -> web.StreamResponse:
+    pod = request.query["pod"]
+    explanation = await explain(pod)
+    if explanation is None:
+        raise Denied(404, f"there is no pod {pod}")
+    return await _sent(request, _page(_json(explanation), JSON))
 
 
 async def _send_array(items: ItemSource, request: web.BaseRequest) -> web.StreamResponse:

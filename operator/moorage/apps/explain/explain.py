@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -15,7 +14,8 @@ from moorage.api.resolution import Resolver
 from moorage.apps.exit_status import ExitStatus, WrongUse
 from moorage.apps.explain import asking
 from moorage.apps.explain.asking import OperatorChoice
-from moorage.apps.explain.explanation_documents import KIND, Document, document_of, unasked
+from moorage.apps.explain.explanation_documents import KIND, Document, document_of
+from moorage.apps.explain.one_pod import default_revision, explain, find_pod
 from moorage.apps.explain.pending_texts import pending_parts
 from moorage.apps.explain.placed_texts import bound_parts, candidate_parts
 from moorage.apps.object_files import STDIN
@@ -23,14 +23,10 @@ from moorage.apps.printing.documents import FORMATS, document
 from moorage.apps.printing.terminal import open_console, sentence, write
 from moorage.apps.worlds import deciding, from_files
 from moorage.apps.worlds.cluster_choice import ClusterChoice
-from moorage.apps.worlds.from_cluster import from_cluster
-from moorage.apps.worlds.world import World
-from moorage.core.columns.cache import Cache
-from moorage.core.explaining.bound_pods import explain_bound
+from moorage.apps.worlds.opening import open_world
 from moorage.core.explaining.candidate_revisions import explain_candidate
-from moorage.core.explaining.pending_pods import explain_pending
 from moorage.core.explaining.refusals import NEAREST_NODES
-from moorage.core.framework.revisions import Revision, suggest
+from moorage.core.framework.revisions import Revision
 from moorage.core.objects.pods import Pod
 from moorage.ports.texts import printable
 
@@ -41,13 +37,16 @@ _EVERY_NODE: Final = 10**6
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainOptions:
-    """What was typed. ``pod`` is ``namespace/name``; ``form`` one of FORMATS, "" for people."""
+    """What was typed. ``pod`` is ``namespace/name``; ``at`` a moment of a recording, which is among
+    ``files``; ``form`` one of FORMATS, "" for people.
+    """
 
     pod: str
     cluster: ClusterChoice
     operator: OperatorChoice | None = None
     profile: Path | None = None
     files: tuple[Path, ...] = ()
+    at: str | None = None
     form: str = ""
     all_nodes: bool = False
     all_changes: bool = False
@@ -73,7 +72,7 @@ def _explained(options: ExplainOptions) -> Document:
             raise WrongUse("--server: leave out --profile and -f, which need a state of our own")
         return asking.ask(options.operator, options.pod)
     resolver = deciding.in_tree_resolver()
-    world = _world(options, resolver)
+    world = open_world(options.files, resolver, at=options.at, choice=options.cluster)
     for warning in world.warnings:
         print(f"moorage: {printable(warning)}", file=sys.stderr)
     nearest = _EVERY_NODE if options.all_nodes else NEAREST_NODES
@@ -89,46 +88,7 @@ def _explained(options: ExplainOptions) -> Document:
     return {**document_of(explained), "candidateFile": str(options.profile), **told}
 
 
-def _world(options: ExplainOptions, resolver: Resolver) -> World:
-    if options.files:
-        return from_files.from_files(options.files, resolver)
-    return from_cluster(options.cluster, resolver)
-
-
-# ---- one pod of a world --------------------------------------------------------------------------
-
-
-def explain(world: World, pod: Pod, resolver: Resolver, nearest: int = NEAREST_NODES) -> Document:
-    """What there is to say of a pod. One of another scheduler is explained under preset Default, as
-    kube-scheduler would have it.
-    """
-    name = pod.spec.scheduler_name
-    revision = world.profiles.get(name)
-    if revision is None and (alike := _meant(name, world.profiles)):
-        return unasked(pod, "NoProfile", f"no SchedulerProfile decides for {name!r}{alike}")
-    revision = revision or default_revision(resolver)
-    if world.context.cache.pod_info(pod.metadata.uid) is not None:
-        return document_of(explain_bound(world.context, pod, revision))
-    return document_of(explain_pending(world.context, pod, revision, nearest))
-
-
-def find_pod(cache: Cache, name: str) -> Pod | None:
-    """The pod of this ``namespace/name``, on a node or waiting."""
-    on_nodes = (info.pod for info in cache.pod_infos() if isinstance(info.pod, Pod))
-    for pod in (*cache.waiting.values(), *on_nodes):
-        if name == f"{pod.metadata.namespace}/{pod.metadata.name}":
-            return pod
-    return None
-
-
-def default_revision(resolver: Resolver) -> Revision:
-    """Preset Default."""
-    return deciding.default_profile(resolver).revision
-
-
-def _meant(name: str, profiles: Mapping[str, Revision]) -> str:
-    """A profile whose name this one is nearly; "" where it may well be another scheduler's."""
-    return "" if name == deciding.DEFAULT_SCHEDULER else suggest(name, profiles)
+# ---- a candidate ---------------------------------------------------------------------------------
 
 
 def _candidate(file: Path, pod: Pod, resolver: Resolver) -> Revision:

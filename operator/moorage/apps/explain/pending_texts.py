@@ -47,6 +47,8 @@ def pending_parts(
     if document["changes"]:
         yield Text()
         yield from _changes(document["changes"], all_changes)
+    if document["verdict"] == "Gated" and document["wait"] is not None:
+        yield _wait(document, now)
     if document["verdict"] == "Pending":
         yield Text()
         if not document["changes"]:
@@ -56,9 +58,13 @@ def pending_parts(
 
 
 def about_source(document: Document) -> str:
-    """Which revision, and from where the state is."""
-    revision = f"{document['schedulerName'] or 'no profile'} {document['revision'][:8]}".rstrip()
-    return f"profile {revision}; from {document['source']}"
+    """Which revision, from where the state is, and who had no say."""
+    profile = f"profile {document['schedulerName']} {document['revision'][:8]}".rstrip()
+    if document.get("foreign"):
+        profile = f"{document['schedulerName']} is not ours: as preset Default has it"
+    strange = ", ".join(document.get("notAsked", ()))
+    unasked = f"; not asked: {strange}" if strange else ""
+    return f"{profile}; from {document['source']}{unasked}"
 
 
 def _headline(document: Document, now: datetime.datetime) -> Text:
@@ -212,6 +218,8 @@ def _wait(document: Document, now: datetime.datetime) -> Text:
         return sentence(f"Would be tried again when {events}." if events else "")
     until = _clock(wait.get("until"), now)
     text = _QUEUES.get(wait["queue"], f"Is in queue {wait['queue']}")
+    if wait["queue"] == "gated":
+        return sentence(f"{text} by {wait['gatingPlugin']}.")
     if wait["queue"] == "unschedulable" and events:
         latest = f", or {until} at the latest" if until else ""
         return sentence(f"{text} until {events}{latest}.")

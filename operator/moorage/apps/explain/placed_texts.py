@@ -35,17 +35,19 @@ def bound_parts(document: Document, width: int, absolute: bool) -> Iterator[Rend
 
 
 def _headline(document: Document) -> Text:
-    name, node, best = document["pod"], document["node"], document["best"]
+    node, best = document["node"], document["best"]
+    binding = (document["wait"] or {}).get("queue") == "inFlight"
+    name = f"{document['pod']} {'is being bound to' if binding else 'is on'}"
     if document["verdict"] == "Error":
-        return sentence(f"{name} is on {node}; {document['message']}", Style.REFUSED)
+        return sentence(f"{name} {node}; {document['message']}", Style.REFUSED)
     if (refusal := document["refusal"]) is not None:
         why = f"{refusal['plugin']}: {', '.join(refusal['reasons'])}".removeprefix(": ")
-        text = f"{name} is on {node}, which would not take it now: {why}."
+        text = f"{name} {node}, which would not take it now: {why}."
         return sentence(text, Style.WAITS)
     if node in best:
         one_of = f"one of {len(best)} nodes with" if len(best) > 1 else "the node with"
-        return sentence(f"{name} is on {node}, {one_of} the highest score now.", Style.WELL)
-    return sentence(f"{name} is on {node}; now it would go to {document['choice']}.", Style.WAITS)
+        return sentence(f"{name} {node}, {one_of} the highest score now.", Style.WELL)
+    return sentence(f"{name} {node}; now it would go to {document['choice']}.", Style.WAITS)
 
 
 def _scored(document: Document, plugin: str) -> bool:

@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import json
 import logging
 import os
 import secrets
 import socket
-import urllib.parse
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -42,11 +40,13 @@ from moorage.api.operator_config import OperatorConfiguration
 from moorage.api.resolution import Resolver
 from moorage.apps.run import health, state_recording
 from moorage.apps.run.freed_memory import give_back
+from moorage.apps.run.home_namespace import ensure_namespace
+from moorage.apps.run.live_explanations import LiveExplanations
 from moorage.apps.run.pulse import GRACE_SECONDS, Pulse
 from moorage.apps.run.replica_state import ReplicaState
 from moorage.apps.run.side_loop import OneLoop, Side
 from moorage.apps.run.state_recording import RecordingParts
-from moorage.apps.run.supervisor import RETRY_SECONDS, SupervisedParts, Supervisor
+from moorage.apps.run.supervisor import SupervisedParts, Supervisor
 from moorage.core.columns.changes import NO_JOURNAL
 from moorage.core.framework.presets import Preset
 from moorage.core.framework.registry import Registry, build_registry
@@ -62,11 +62,9 @@ from moorage.engine.reports.kubelet_rejections import FailedPod
 from moorage.handlers.kopf_operator import EmbeddedKopf, KopfConnection
 from moorage.ports.bundle import Ports
 from moorage.ports.clock import Clock
-from moorage.ports.errors import Conflict, EdgeError, Retryable
-from moorage.ports.http_calls import HttpCall
+from moorage.ports.errors import EdgeError
 from moorage.ports.kube import (
     FAILED_PODS,
-    HOME_LABEL,
     LIVE_PODS,
     Informer,
     KubeReader,
@@ -74,8 +72,6 @@ from moorage.ports.kube import (
     ReflectorSink,
 )
 from moorage.ports.leadership import Elector, Fence, late_seconds
-from moorage.ports.repeated_logs import once_per_failure
-from moorage.ports.retrying import Backoff, retrying
 from moorage.ports.stored_kinds import NAMESPACES
 
 log = logging.getLogger(__name__)
@@ -193,7 +189,7 @@ def _assemble(config: OperatorConfiguration, given: Overrides, sessions: _Sessio
             "freed memory": lambda: give_back(clock),
             **recording.tasks,
         },
-        prepare=lambda: _ensure_namespace(session, clock, namespace),
+        prepare=lambda: ensure_namespace(session, clock, namespace),
         warm=lambda: _warm(session),
         sever=session.sever,
         on_leading=lambda: _on_leading(telemetry, comparison, recording, home[1]),
@@ -252,7 +248,8 @@ def _endpoints(
 ) -> HttpEndpoints:
     pages = _debug_pages(engine, given.side)
     shown = functools.partial(configz, config)
-    return HttpEndpoints(livez, livez, readyz, given.telemetry.render, shown, pages)
+    explain = LiveExplanations(engine, given.side, given.identity).explain
+    return HttpEndpoints(livez, livez, readyz, given.telemetry.render, shown, pages, explain)
 
 
 def _server(
@@ -332,39 +329,6 @@ def _report(
     )
     text = "Writes that were not sent since the lease may have run out."
     telemetry.pull("moorage_fenced_writes_total", text, "", lambda: {"": fence.stopped_writes})
-
-
-async def _ensure_namespace(session: KubeSession, clock: Clock, namespace: str) -> None:
-    """Make the namespace of Lease and revisions where it is missing: the manifests bring it, CRDs
-    alone do not.
-    """
-
-    def unanswered(error: EdgeError, seconds: float) -> None:
-        text = "whether namespace %s is there could not be asked, next attempt in %.0f s: %s"
-        log.warning(text, namespace, seconds, error, extra=once_per_failure(error))
-
-    pause = Backoff(RETRY_SECONDS, RETRY_SECONDS)
-    await retrying(lambda: _make_namespace(session, namespace), pause, clock, unanswered)
-
-
-async def _make_namespace(session: KubeSession, namespace: str) -> None:
-    # whoever may list may ask this
-    query = urllib.parse.urlencode({"fieldSelector": f"metadata.name={namespace}"})
-    home = {"metadata": {"name": namespace, "labels": {HOME_LABEL: "true"}}}
-    try:
-        found = await session.call(HttpCall("GET", f"/api/v1/namespaces?{query}"))
-        if not json.loads(found)["items"]:
-            await session.call(HttpCall("POST", "/api/v1/namespaces", json.dumps(home).encode()))
-    except Conflict:
-        pass  # another replica was faster
-    except Retryable:
-        raise
-    except EdgeError as error:
-        text = (
-            "namespace %s is missing, and without it there is no Lease: kubectl create namespace "
-            "%s: %s"
-        )
-        log.error(text, namespace, namespace, error)
 
 
 async def _close(

@@ -37,6 +37,9 @@ class _Answer(Generic[R]):
 class MemoizedFunction(Generic[P, R]):
     """A function that remembers. ``size`` of the result and the arguments, which must be positional
     and hashable.
+
+    Decisions ask on one thread, explanations on another: what is kept changes by steps that the
+    interpreter does not divide, and may be found changed between any two.
     """
 
     def __init__(
@@ -60,16 +63,19 @@ class MemoizedFunction(Generic[P, R]):
         size = self._size(result, *args)
         while self._kept and (self._total + size > self._budget or len(self._kept) >= self._most):
             self._make_room()
+        meanwhile = self._kept.pop(args, None)
         self._kept[args] = _Answer(result, size)
-        self._total += size
+        self._total += size - (0 if meanwhile is None else meanwhile.size)
         return result
 
     def _make_room(self) -> None:
         """Forget the oldest answer, or let it be the newest if it was given again: to note that
         costs less than to keep an order.
         """
-        asked, oldest = next(iter(self._kept.items()))
-        del self._kept[asked]
+        try:
+            asked, oldest = self._kept.popitem(last=False)
+        except KeyError:
+            return  # the other thread has taken the last one
         if oldest.used:
             oldest.used = False
             self._kept[asked] = oldest

@@ -107,6 +107,13 @@ class CacheInspector:
             if entry.state is not None:
                 yield self._waiting(entry, entry.state)
 
+    def waiting(self, uid: str) -> Mapping[str, Any] | None:
+        """One of these; None where it does not wait."""
+        entry = self._queue.get(uid)
+        if entry is None or entry.state is None:
+            return None
+        return self._waiting(entry, entry.state)
+
     async def differences(self) -> AsyncGenerator[Mapping[str, str], None]:
         """What ``compare`` finds, one mapping a difference."""
         for difference in await self.compare():

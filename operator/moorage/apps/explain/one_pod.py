@@ -1,0 +1,75 @@
+"""One pod of a world, explained: by whom it is decided about, and what is not asked."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+
+from moorage.api.resolution import Resolver
+from moorage.apps.explain.explanation_documents import Document, document_of, unasked
+from moorage.apps.worlds import deciding
+from moorage.apps.worlds.world import World
+from moorage.core.columns.cache import Cache
+from moorage.core.explaining.bound_pods import explain_bound
+from moorage.core.explaining.pending_pods import explain_pending
+from moorage.core.explaining.refusals import NEAREST_NODES
+from moorage.core.framework.revisions import Revision, suggest
+from moorage.core.objects.pods import Pod
+
+
+def explain(world: World, pod: Pod, resolver: Resolver, nearest: int = NEAREST_NODES) -> Document:
+    """What there is to say of a pod. One of another scheduler is explained under preset Default, as
+    kube-scheduler would have it.
+
+    Plugins from outside the tree and extenders are not asked: the document names them.
+    """
+    name = pod.spec.scheduler_name
+    revision = world.profiles.get(name)
+    if revision is None and (alike := _meant(name, world.profiles)):
+        return unasked(pod, "NoProfile", f"no SchedulerProfile decides for {name!r}{alike}")
+    revision, unasked_names = askable(revision or default_revision(resolver))
+    if world.context.cache.pod_info(pod.metadata.uid) is not None:
+        found = document_of(explain_bound(world.context, pod, revision))
+    else:
+        found = document_of(explain_pending(world.context, pod, revision, nearest))
+    return {**found, "notAsked": unasked_names, "foreign": name not in world.profiles}
+
+
+def askable(revision: Revision) -> tuple[Revision, list[str]]:
+    """The revision without what cannot be asked here, and the names of that.
+
+    A plugin of a package may be asked by one thread at a time, which is the operator's; an extender
+    is asked by the one that decides.
+    """
+    strange = {name for name, one in revision.deciders.items() if hasattr(type(one), "guard")}
+    names = sorted(strange) + [extender.url for extender in revision.extenders]
+    if not names:
+        return revision, []
+    points = {
+        point: tuple(name for name in plugins if name not in strange)
+        for point, plugins in revision.points.items()
+    }
+    weights = {name: one for name, one in revision.weights.items() if name not in strange}
+    deciders = {name: one for name, one in revision.deciders.items() if name not in strange}
+    return dataclasses.replace(
+        revision, points=points, weights=weights, deciders=deciders, extenders=()
+    ), names
+
+
+def find_pod(cache: Cache, name: str) -> Pod | None:
+    """The pod of this ``namespace/name``, on a node or waiting."""
+    on_nodes = (info.pod for info in cache.pod_infos() if isinstance(info.pod, Pod))
+    for pod in (*cache.waiting.values(), *on_nodes):
+        if name == f"{pod.metadata.namespace}/{pod.metadata.name}":
+            return pod
+    return None
+
+
+def default_revision(resolver: Resolver) -> Revision:
+    """Preset Default."""
+    return deciding.default_profile(resolver).revision
+
+
+def _meant(name: str, profiles: Mapping[str, Revision]) -> str:
+    """A profile whose name this one is nearly; "" where it may well be another scheduler's."""
+    return "" if name == deciding.DEFAULT_SCHEDULER else suggest(name, profiles)

@@ -1,0 +1,117 @@
+"""Explanations of the operator's own state, for whoever asks at /explain.
+
+What is known is taken by reference in one step of the main loop (a key frame), and put into columns
+of their own on a thread of its own, one pod at a time: no decision waits for more than that step.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import datetime
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from moorage.apps.explain.explanation_documents import KIND, Document
+from moorage.apps.explain.one_pod import explain, find_pod
+from moorage.apps.printing.documents import API_VERSION
+from moorage.apps.run.side_loop import Side
+from moorage.apps.worlds.deciding import in_tree_resolver
+from moorage.apps.worlds.world import World, empty_context
+from moorage.core.columns.changes import Entry
+from moorage.core.framework.revisions import Revision
+from moorage.core.objects.pods import Pod
+from moorage.core.queue.queued_pod import QueueState
+from moorage.core.recording.key_frames import key_frame
+from moorage.core.recording.replay import apply_change
+from moorage.engine.engine import Engine
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Taken:
+    """What one step takes."""
+
+    entries: list[Entry]
+    pod: Pod
+    profiles: Mapping[str, Revision]
+    seed: int
+    wait: Document | None
+    at: datetime.datetime
+
+
+class LiveExplanations:
+    """Explains pods; ``identity`` is this replica's."""
+
+    def __init__(self, engine: Engine, side: Side, identity: str) -> None:
+        self._engine = engine
+        self._side = side
+        self._resolver = in_tree_resolver()
+        self._identity = identity
+        self._turn = asyncio.Lock()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="explaining")
+
+    async def explain(self, name: str) -> Document | None:
+        """The explanation of the pod ``namespace/name``, None where there is none. On the side;
+        raises MainLoopBusy.
+        """
+
+        async def take() -> _Taken | None:
+            return self._take(name)
+
+        async with self._turn:
+            taken = await self._side.ask(take)
+            if taken is None:
+                return None
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(self._thread, self._explained, taken)
+
+    def _take(self, name: str) -> _Taken | None:
+        """On the main loop."""
+        engine, clock = self._engine, self._engine.ports.clock
+        pod = find_pod(engine.cache, name)
+        if pod is None:
+            return None
+        return _Taken(
+            key_frame(engine.cache, {}),
+            pod,
+            dict(engine.live),
+            engine.context.seed,
+            self._wait(pod.metadata.uid),
+            clock.now(),
+        )
+
+    def _wait(self, uid: str) -> Document | None:
+        """Where it waits and until when, as far as the queue knows."""
+        waiting = self._engine.inspector.waiting(uid)
+        if waiting is None:
+            return None
+        return {
+            "queue": waiting["state"],
+            "attempts": waiting["attempts"],
+            "since": waiting["timestamp"],
+            "until": self._until(waiting),
+            "gatingPlugin": waiting["gatingPlugin"],
+        }
+
+    def _until(self, waiting: Mapping[str, Any]) -> str | None:
+        if waiting["state"] != QueueState.UNSCHEDULABLE.value:
+            return waiting["backoffExpiration"] or None
+        longest = self._engine.config.pod_max_in_unschedulable_pods_duration
+        since = datetime.datetime.fromisoformat(waiting["timestamp"])
+        return (since + datetime.timedelta(seconds=longest)).isoformat(timespec="milliseconds")
+
+    def _explained(self, taken: _Taken) -> Document:
+        """On a thread of its own, which alone has this context."""
+        context = empty_context(taken.seed)
+        for entry in taken.entries:
+            apply_change(entry, context)
+        world = World(context, taken.profiles, self._identity, taken.at)
+        return {
+            "apiVersion": API_VERSION,
+            "kind": KIND,
+            **explain(world, taken.pod, self._resolver),
+            "source": f"the operator, {self._identity}",
+            "at": taken.at.isoformat(timespec="milliseconds"),
+            "wait": taken.wait,
+        }

@@ -1,0 +1,58 @@
+"""Explanations of a running engine's own state."""
+
+from __future__ import annotations
+
+import asyncio
+
+from moorage.apps.run.live_explanations import LiveExplanations
+from moorage.apps.run.side_loop import OneLoop
+from moorage.core.objects.pods import SchedulingGate
+from tests.builders import make_pod
+from tests.engine.running import Running
+from tests.engine.test_out_of_tree import in_a_loop
+from tests.engine.worlds import versioned
+
+
+def explanations(world: Running) -> LiveExplanations:
+    """Of this engine."""
+    return LiveExplanations(world.engine, OneLoop(), "moorage-1")
+
+
+@in_a_loop
+async def test_a_pending_pod_with_what_the_queue_knows() -> None:
+    """Attempts, and until when it waits; the engine's own state stays as it is."""
+    async with Running().leading() as world:
+        world.kube.put(versioned(make_pod("big", cpu="9")))
+        await world.clock.advance(2)
+        before = world.engine.cache.nodes.order.names
+        found = await explanations(world).explain("default/big")
+        assert found is not None
+        assert (found["kind"], found["verdict"]) == ("PodExplanation", "Pending")
+        assert found["source"] == "the operator, moorage-1"
+        assert found["revision"] == world.engine.live["test"].id
+        assert [group["nodes"] for group in found["refusals"]] == [2]
+        assert found["changes"][0]["changes"][0]["text"] == "cpu 9 -> 4"
+        wait = found["wait"]
+        assert (wait["queue"], wait["attempts"]) == ("unschedulable", 1)
+        assert wait["until"] > wait["since"]
+        assert world.engine.cache.nodes.order.names == before
+        assert found["notAsked"] == []
+
+
+@in_a_loop
+async def test_other_pods() -> None:
+    """One that is bound, one that is gated, none; and several at once, one after another."""
+    async with Running().leading() as world:
+        world.kube.put(versioned(make_pod("web")))
+        gates = (SchedulingGate("example.com/a"),)
+        world.kube.put(versioned(make_pod("gated", scheduling_gates=gates)))
+        await world.clock.advance(2)
+        explain = explanations(world).explain
+        names = ("default/web", "default/gated", "default/none")
+        bound, gated, none = await asyncio.gather(*map(explain, names))
+        assert none is None
+        assert bound is not None
+        assert (bound["verdict"], bound["wait"]) == ("Bound", None)
+        assert bound["node"] == world.node("web")
+        assert gated is not None
+        assert (gated["verdict"], gated["wait"]["queue"]) == ("Gated", "gated")
