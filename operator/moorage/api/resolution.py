@@ -20,6 +20,7 @@ from moorage.api.conditions import ConditionReason
 from moorage.api.decoding import DecodeError
 from moorage.api.operator_config import OperatorConfiguration
 from moorage.api.resolved_profile import Resolution, bodies_of, document_of
+from moorage.api.revision_content import Content
 from moorage.api.rollouts import trial_plan
 from moorage.api.v1alpha1.plugin_config import PluginConfig
 from moorage.api.v1alpha1.scheduler_profile import (
@@ -98,6 +99,13 @@ class Resolver:
         if resolution.made is not None:
             self._made_of[resolution.made] = profile, used
         return resolution
+
+    def content(self, resolution: Resolution) -> Content:
+        """What the id of one of its resolutions without errors stands for: made anew, as it may be
+        large and is seldom asked for.
+        """
+        decoded = bodies.decode(SchedulerProfile, resolution.profile)
+        return _Resolving(self, decoded, resolution.used, trusted=True).content(resolution.revision)
 
     def _others(self, unreadable: Sequence[FieldError], blank: Resolution) -> Iterator[FieldError]:
         """Which names and arguments are wrong beside fields that cannot be read, so that all is
@@ -186,27 +194,26 @@ class _Resolving:
         try:
             made = revisions.resolve(requested, self._registry, self._resolver.presets)
             if not self._errors:
-                return self._resolved(blank, made, {**self._preset_args, **requested.args})
+                name = revision_content.name(self.content(made, requested.args))
+                return dataclasses.replace(
+                    blank,
+                    id=name,
+                    made=dataclasses.replace(made, id=name),
+                    queue_config=queue_config_of(made, *backoffs),
+                )
         except ProfileErrors as error:
             self._errors += map(_to_come, error.errors)
+        except DecodeError as error:
+            self._errors += _below("pluginConfig", error, ConditionReason.INVALID_PLUGIN_ARGS)
         return dataclasses.replace(blank, errors=tuple(self._errors))
 
-    def _resolved(self, blank: Resolution, made: Revision, args: Mapping[str, Any]) -> Resolution:
-        """The resolution of what can run. Raises ProfileErrors where arguments cannot be told."""
+    def content(self, made: Revision, args: Mapping[str, Any] | None = None) -> Content:
+        """The content of this profile's revision; ``args``: those that its spec gives, where they
+        have been read. Raises DecodeError.
+        """
+        given = {**self._preset_args, **(self._args() if args is None else args)}
         backoffs = queue_configs.backoffs(self._spec, self._config)
-        try:
-            content = revision_content.content(made, args, backoffs, self._registry)
-        except DecodeError as error:
-            faults = _below("pluginConfig", error, ConditionReason.INVALID_PLUGIN_ARGS)
-            raise ProfileErrors(faults) from error
-        name = revision_content.name(content)
-        return dataclasses.replace(
-            blank,
-            id=name,
-            made=dataclasses.replace(made, id=name),
-            queue_config=queue_config_of(made, *backoffs),
-            content=content,
-        )
+        return revision_content.content(made, given, backoffs, self._registry)
 
     # ---- parts of the spec -----------------------------------------------------------------------
 

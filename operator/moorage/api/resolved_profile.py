@@ -11,7 +11,6 @@ from typing import Any
 from moorage.api import bodies
 from moorage.api.bodies import Body
 from moorage.api.conditions import ConditionReason
-from moorage.api.revision_content import Content
 from moorage.core.framework.revisions import FieldError, ProfileErrors, Revision
 from moorage.core.queue.hints import ProfileQueueConfig
 from moorage.core.trials.plans import TrialPlan
@@ -33,8 +32,6 @@ class Resolution:
     queue_config: ProfileQueueConfig = dataclasses.field(default_factory=ProfileQueueConfig)
     """What the profile means to the queue."""
     made: Revision | None = None
-    content: Content = dataclasses.field(default_factory=dict)
-    """What ``id`` stands for."""
     plan: TrialPlan | None = None
     """How the revision is to be tried before it decides; None: not at all."""
     stopped: str = ""

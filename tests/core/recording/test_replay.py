@@ -5,6 +5,8 @@ engine ends with (``tests.twins``).
 from __future__ import annotations
 
 import dataclasses
+import gc
+import weakref
 
 import msgspec
 import pytest
@@ -15,7 +17,12 @@ from moorage.core.columns.changes import Entry
 from moorage.core.columns.store import Store
 from moorage.core.cycle import cycle
 from moorage.core.cycle.context import CycleContext, ScheduleResult
-from moorage.core.cycle.decisions import Decided, DecidedBy, ExtenderAnswered
+from moorage.core.cycle.decisions import (
+    Decided,
+    DecidedBy,
+    ExtenderAnswered,
+    ProfileActivated,
+)
 from moorage.core.framework.extenders import ExtenderFailure
 from moorage.core.objects.meta import ObjectMeta
 from moorage.core.objects.resource_claims import (
@@ -114,6 +121,22 @@ def test_numbers_are_as_large_as_their_authors_like() -> None:
     put = changes.ObjectPut(ResourceSlice(ObjectMeta("s"), spec))
     encoded = EntryEncoder(lambda _: {}).encode([put])
     assert list(EntryDecoder([ResourceSlice], lambda _: None).decode(encoded)) == [put]
+
+
+def test_an_encoder_keeps_no_revision() -> None:
+    """Whoever edits a profile again and again fills nothing; numbers stay different."""
+    encoder = EntryEncoder(lambda revision: {"id": revision.id})
+    resolved = []
+    decoder = EntryDecoder([], lambda document: resolved.append(document["id"]))
+    for i in range(3):
+        revision = dataclasses.replace(REVISION, id=f"r{i}")
+        encoded = encoder.encode([ProfileActivated("test", revision)])
+        list(decoder.decode(encoded))
+        alive = weakref.ref(revision)
+        del revision
+        gc.collect()
+        assert alive() is None
+    assert resolved == ["r0", "r1", "r2"]
 
 
 def test_a_nomination_is_as_it_was() -> None:

@@ -86,7 +86,7 @@ class _Reading:
         self._spec = spec
         self._preset = str(spec.get("preset", "Default"))
         self._preset_args = resolver.presets[self._preset].args
-        self._args = json.loads(revision_content.canonical(resolution.content))["args"]
+        self._args = json.loads(revision_content.canonical(resolver.content(resolution)))["args"]
         self._entries = {entry["name"]: entry for entry in spec.get("pluginConfig") or ()}
         self._used = resolution.used
 

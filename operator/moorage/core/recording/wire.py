@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
+from weakref import WeakKeyDictionary
 
 import msgspec
 
@@ -151,11 +152,13 @@ class EntryEncoder:
     def __init__(self, document: Callable[[Revision], Document]) -> None:
         self._document = document
         self._encode = msgspec.json.Encoder().encode
-        self._numbers: dict[Revision, int] = {}
+        self._numbers = WeakKeyDictionary[Revision, int]()
+        self._announced_count = 0
 
     def restart(self) -> None:
         """What comes from now on is to be read without what was before."""
         self._numbers.clear()
+        self._announced_count = 0
 
     def encode(self, entries: Iterable[Entry]) -> bytes:
         """These entries, with what they refer to and was not written yet."""
@@ -209,7 +212,8 @@ class EntryEncoder:
     def _announced(self, revision: Revision) -> Iterator[Entry]:
         """A revision's document, the first time."""
         if revision not in self._numbers:
-            number = self._numbers[revision] = len(self._numbers)
+            number = self._numbers[revision] = self._announced_count
+            self._announced_count += 1
             yield _Revision(number, dict(self._document(revision)))
 
 
