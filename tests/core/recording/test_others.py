@@ -78,6 +78,13 @@ def test_what_was_long_before_explains_nothing(filled: float, want: ChoiceVerdic
     assert choice.verdict is want
 
 
+def test_choices_are_told_in_the_order_in_which_they_were_seen() -> None:
+    """However long it takes to know what to say of them."""
+    choices = judged(*bound("a", "tiny", 10, cpu="2"), *bound("b", "large", 10))
+    assert [choice.pod.metadata.name for choice in choices] == ["a", "b"]
+    assert [choice.number for choice in choices] == [1, 2]
+
+
 def test_without_a_replay_behind_nothing_is_stale() -> None:
     """Who only counts need not pay for it."""
     filler = make_pod("filler", cpu="15", memory="7Gi", node="large")

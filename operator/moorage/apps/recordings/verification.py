@@ -132,7 +132,7 @@ class _Run:
     def end(self) -> Verification:
         self._others.end()
         found = self._found
-        found.choices = sorted(self._others.choices, key=lambda choice: choice.at)
+        found.choices = self._others.choices
         found.decisions, found.not_made_again = self._replay.decisions, self._replay.not_made_again
         return found
 

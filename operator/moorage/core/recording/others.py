@@ -44,7 +44,8 @@ class ChoiceVerdict(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Choice:
-    """A pod that another scheduler put on ``node``, seen ``at`` (seconds since 1970).
+    """A pod that another scheduler put on ``node``, seen ``at`` (seconds since 1970) as the
+    ``number``-th.
 
     ``standing`` is that in the state in which it was seen; ``seconds``: how long before it was one
     of the best nodes, where STALE; ``profile``: under which it is one, where OTHER_PROFILE.
@@ -53,6 +54,7 @@ class Choice:
     pod: Pod
     node: str
     at: float
+    number: int
     standing: Standing
     verdict: ChoiceVerdict
     seconds: float = 0.0
@@ -87,7 +89,10 @@ class OthersChoices:
         self, behind: Replay | None, yardsticks: Yardsticks, window: float = WINDOW_SECONDS
     ) -> None:
         self.choices: list[Choice] = []
-        """In the order in which it is known what to say of them."""
+        """In the order in which it is known what to say of them; after the end in that in which
+        they were seen.
+        """
+        self._seen = 0
         self._behind = behind
         self._yardsticks = yardsticks
         self._window = window
@@ -105,6 +110,7 @@ class OthersChoices:
     def end(self) -> None:
         """No entry comes any more."""
         self._follow(math.inf)
+        self.choices.sort(key=lambda choice: choice.number)
 
     # ---- now -------------------------------------------------------------------------------------
 
@@ -117,7 +123,8 @@ class OthersChoices:
         revision = replay.profiles.get(name, self._yardsticks.default)
         node = bound.spec.node_name
         now = standing(waiting, node, revision, replay.context)
-        choice = Choice(waiting, node, at, now, ChoiceVerdict.BEST)
+        self._seen += 1
+        choice = Choice(waiting, node, at, self._seen, now, ChoiceVerdict.BEST)
         if now.is_best:
             self.choices.append(choice)
             return
