@@ -91,3 +91,10 @@ CLUSTER_OPTIONS = (
     option("--context", str, "", "Context of the kubeconfig; else its current one."),
 )
 """Of commands that look at a cluster."""
+CONFIG_OPTION = option(
+    "--config",
+    Path | None,
+    None,
+    "The operator's OperatorConfiguration, for its plugins and defaults.",
+)
+"""Of commands that resolve profiles (``plugin_resolver``)."""

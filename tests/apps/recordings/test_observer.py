@@ -255,7 +255,7 @@ def status_of(command: Callable[..., None], *arguments: Any, **flags: Any) -> in
     return int(ended.value.code or 0)
 
 
-NOWHERE = {"kubeconfig": "/nowhere", "context": ""}
+NOWHERE = {"kubeconfig": "/nowhere", "context": "", "config": None}
 
 
 @pytest.mark.parametrize(
@@ -293,6 +293,7 @@ def test_a_replay_has_three_ways_to_end(tmp_path: Path, capsys: pytest.CaptureFi
     """Yes, wrong use, no answer; a difference is the fourth (test_verification)."""
     path, replay = write_recording(tmp_path / "a.rec", [NodePut(ONE)]), recording_commands.replay
     usual = {"verify": True, "keep_going": False, "others": False, "at": "", "all": False}
+    usual["config"] = None
     begin = {**usual, "at": "2026-11-18T11:06:40Z"}
     assert status_of(replay, path, **usual, output="") == ExitStatus.YES
     assert status_of(replay, path, **begin, output="") == ExitStatus.YES

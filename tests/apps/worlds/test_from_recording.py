@@ -50,7 +50,7 @@ def test_a_moment_is_as_it_was(
     file: Path, at: float | None, want: tuple[list[str], int, int]
 ) -> None:
     """Nodes, waiting pods and pods on nodes; without a moment it is the end."""
-    world = from_recording(file, None if at is None else BEGIN + at)
+    world = from_recording(file, RESOLVER.registry, None if at is None else BEGIN + at)
     cache = world.context.cache
     assert (list(cache.nodes.row_of), len(cache.waiting), len(cache)) == want
     assert {name: one.id for name, one in world.profiles.items()} == {
@@ -64,26 +64,26 @@ def test_a_moment_is_as_it_was(
 def test_a_moment_before_the_begin_is_wrong_use(file: Path) -> None:
     """There is nothing to show."""
     with pytest.raises(WrongUse, match=r"begins at 2026-11-18T11:06:40\.000Z"):
-        from_recording(file, BEGIN - 1)
+        from_recording(file, RESOLVER.registry, BEGIN - 1)
 
 
 def test_a_moment_after_the_end_is_said(file: Path) -> None:
     """The cluster may have been another by then."""
-    world = from_recording(file, BEGIN + 60)
+    world = from_recording(file, RESOLVER.registry, BEGIN + 60)
     assert world.warnings == ("nothing is recorded after 2026-11-18T11:06:43.000Z",)
 
 
 def test_a_torn_file_is_read_up_to_there(file: Path) -> None:
     """And says so."""
     file.write_bytes(file.read_bytes()[:-3])
-    (warning,) = from_recording(file).warnings
+    (warning,) = from_recording(file, RESOLVER.registry).warnings
     assert warning.startswith("Readable until 2026-11-18T11:06:40.000Z; the last ")
 
 
 def test_what_was_not_listed_is_said(tmp_path: Path) -> None:
     """By the file, as who reads it cannot know."""
     header = RecordingHeader(not_listed=("services",))
-    world = from_recording(write_recording(tmp_path / "a", STATE, header=header))
+    world = from_recording(write_recording(tmp_path / "a", STATE, header=header), RESOLVER.registry)
     assert "no right to list services" in world.warnings[0]
 
 
@@ -103,7 +103,7 @@ def test_what_is_no_recording_is_no_answer(
     if content is not None:
         (tmp_path / "x").write_bytes(content)
     with pytest.raises(NoAnswer, match=want):
-        from_recording(tmp_path / "x")
+        from_recording(tmp_path / "x", RESOLVER.registry)
 
 
 def test_a_world_is_opened_from_what_is_named(file: Path, tmp_path: Path) -> None:
@@ -146,4 +146,4 @@ def test_what_is_no_moment_is_wrong_use(text: str) -> None:
 
 def test_times_are_utc(file: Path) -> None:
     """Whatever the machine's zone is."""
-    assert from_recording(file).at.tzinfo is datetime.UTC
+    assert from_recording(file, RESOLVER.registry).at.tzinfo is datetime.UTC

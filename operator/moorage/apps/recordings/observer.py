@@ -30,6 +30,7 @@ from moorage.core.columns.changes import Entry, Journal
 from moorage.core.cycle.decisions import ProfileActivated, ProfileDeactivated
 from moorage.core.framework.revisions import Revision
 from moorage.core.recording.key_frames import key_frame
+from moorage.ports.stored_kinds import kinds_in
 
 LOOK_SECONDS: Final = 1.0
 KEY_FRAME_SECONDS: Final = 60.0
@@ -89,8 +90,8 @@ async def observe(
     """The same, where a loop runs already."""
     ended = _end_signal()
     async with connected(choice) as connection:
-        kinds = ObservedCluster(empty_context()).watched()
-        unlisted = await probe(connection, (what for what, _ in kinds))
+        watched = ObservedCluster(empty_context(), kinds_in(resolver.registry)).watched()
+        unlisted = await probe(connection, (what for what, _ in watched))
         recorder = new_recorder(path, resolver, connection.version, unlisted.forbidden)
         observer = _Observer(connection, recorder, resolver, view)
         feeds = feeds_of(connection, observer.sinks, unlisted.forbidden)
@@ -138,7 +139,8 @@ class _Observer:
         self._resolver = resolver
         self._view = view
         self._journal = _CountingJournal(recorder)
-        self._observed = ObservedCluster(empty_context(journal=self._journal))
+        kinds = kinds_in(resolver.registry)
+        self._observed = ObservedCluster(empty_context(journal=self._journal), kinds)
         self.sinks = [
             (what, GapMarkingSink(sink, self._journal)) for what, sink in self._observed.watched()
         ]

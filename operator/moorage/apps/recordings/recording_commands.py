@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kubefacts import durations
-from moorage.apps.command_line import CLUSTER_OPTIONS, end, option, with_parameters
+from moorage.apps.command_line import CLUSTER_OPTIONS, CONFIG_OPTION, end, option, with_parameters
 from moorage.apps.exit_status import ExitStatus, WrongUse
 from moorage.apps.worlds.cluster_choice import ClusterChoice
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+
+    from moorage.api.resolution import Resolver
 
 _FORM = option("--output -o", str, "", "json or yaml, for programs.")
 _NEW_FILE = "The file, which must not be there."
@@ -25,6 +27,7 @@ _NEW_FILE = "The file, which must not be there."
 @with_parameters(
     option("--output -o", Path | None, None, f"{_NEW_FILE} Else one that is named by the time."),
     *CLUSTER_OPTIONS,
+    CONFIG_OPTION,
 )
 def snapshot(**flags: Any) -> None:
     """Write what the API server says now into a file."""
@@ -35,6 +38,7 @@ def snapshot(**flags: Any) -> None:
     option("--output -o", Path, inspect.Parameter.empty, _NEW_FILE),
     option("--for", str, "", "How long, as in 1h; else until Ctrl-C."),
     *CLUSTER_OPTIONS,
+    CONFIG_OPTION,
 )
 def record(**flags: Any) -> None:
     """Record a cluster from outside, by reading alone."""
@@ -47,6 +51,7 @@ def record(**flags: Any) -> None:
     option("--others", bool, False, "Say why nodes that others chose are not among our best."),
     option("--at", str, "", "Show the cluster as it was then, as in 14:32:08."),
     option("--all", bool, False, "Shorten no list."),
+    CONFIG_OPTION,
     _FORM,
 )
 def replay(file: Annotated[Path, typer.Argument(help="A recording.")], **flags: Any) -> None:
@@ -60,9 +65,8 @@ def replay(file: Annotated[Path, typer.Argument(help="A recording.")], **flags: 
 def _snapshot(flags: Mapping[str, Any]) -> ExitStatus:
     from moorage.apps.printing.terminal import sentence
     from moorage.apps.recordings import snapshots
-    from moorage.apps.worlds.deciding import in_tree_resolver
 
-    lines = snapshots.snapshot(_choice(flags), flags["output"], in_tree_resolver())
+    lines = snapshots.snapshot(_choice(flags), flags["output"], _resolver(flags))
     _print(map(sentence, lines))
     return ExitStatus.YES
 
@@ -70,22 +74,20 @@ def _snapshot(flags: Mapping[str, Any]) -> ExitStatus:
 def _record(flags: Mapping[str, Any]) -> ExitStatus:
     from moorage.apps.recordings import observer
     from moorage.apps.recordings.observer_view import TerminalRecordingView
-    from moorage.apps.worlds.deciding import in_tree_resolver
 
     seconds = _seconds(flags["for_"])
     view = TerminalRecordingView(seconds)
-    observer.record(_choice(flags), flags["output"], seconds, in_tree_resolver(), view)
+    observer.record(_choice(flags), flags["output"], seconds, _resolver(flags), view)
     return ExitStatus.YES
 
 
 def _moment(file: Path, flags: Mapping[str, Any]) -> ExitStatus:
     from moorage.apps.printing.documents import document
     from moorage.apps.recordings import verification_view
-    from moorage.apps.worlds.deciding import in_tree_resolver
     from moorage.apps.worlds.opening import open_world
 
     form = _form(flags)
-    world = open_world([file], in_tree_resolver(), at=flags["at"])
+    world = open_world([file], _resolver(flags), at=flags["at"])
     if form:
         sys.stdout.write(document("Moment", verification_view.moment_document(world), form))
     else:
@@ -96,11 +98,10 @@ def _moment(file: Path, flags: Mapping[str, Any]) -> ExitStatus:
 def _replay(file: Path, flags: Mapping[str, Any]) -> ExitStatus:
     from moorage.apps.printing.documents import document
     from moorage.apps.recordings import verification, verification_view
-    from moorage.apps.worlds.deciding import in_tree_resolver
 
     form, everything = _form(flags), flags["all"]
     options = verification.ReplayOptions(flags["verify"], flags["keep_going"], flags["others"])
-    found = verification.replay(file, in_tree_resolver(), options)
+    found = verification.replay(file, _resolver(flags), options)
     if form:
         sys.stdout.write(document("Replay", verification_view.replay_document(found), form))
     elif options.others:
@@ -113,6 +114,12 @@ def _replay(file: Path, flags: Mapping[str, Any]) -> ExitStatus:
 
 
 # ---- what was typed ------------------------------------------------------------------------------
+
+
+def _resolver(flags: Mapping[str, Any]) -> Resolver:
+    from moorage.apps.plugin_resolver import resolver_of
+
+    return resolver_of(flags["config"])
 
 
 def _choice(flags: Mapping[str, Any]) -> ClusterChoice:

@@ -18,6 +18,7 @@ from moorage.apps.worlds.observed import ObservedCluster
 from moorage.apps.worlds.reaching import Connection, connected
 from moorage.apps.worlds.world import empty_context
 from moorage.core.recording.key_frames import key_frame
+from moorage.ports.stored_kinds import kinds_in
 
 
 def snapshot(choice: ClusterChoice, path: Path | None, resolver: Resolver) -> list[str]:
@@ -28,7 +29,7 @@ def snapshot(choice: ClusterChoice, path: Path | None, resolver: Resolver) -> li
 
 
 async def _snapshot(choice: ClusterChoice, path: Path | None, resolver: Resolver) -> list[str]:
-    observed = ObservedCluster(empty_context())
+    observed = ObservedCluster(empty_context(), kinds_in(resolver.registry))
     async with connected(choice) as connection:
         file = path or Path(f"{_short_name(choice, connection)}-{_now()}.snap")
         unlisted = await list_whole(connection, observed)

@@ -90,7 +90,7 @@ class ReplayOptions:
 
 def replay(path: Path, resolver: Resolver, options: ReplayOptions) -> Verification:
     """Go through a recording. Raises NoAnswer."""
-    recording = opened(path)
+    recording = opened(path, resolver.registry)
     run = _Run(recording, resolver, options)
     began = time.monotonic()
     for at, entry in recording:

@@ -30,6 +30,7 @@ from moorage.apps.worlds.world import World, empty_context
 from moorage.ports.errors import EdgeError, Forbidden, NotFound
 from moorage.ports.http_calls import HttpCall
 from moorage.ports.kube import ReflectorSink
+from moorage.ports.stored_kinds import kinds_in
 from moorage.ports.texts import MAX_NAME_CHARACTERS, shortened
 
 NEEDED: Final = ("pods", "nodes")
@@ -43,7 +44,7 @@ def from_cluster(choice: ClusterChoice, resolver: Resolver) -> World:
 
 async def look(choice: ClusterChoice, resolver: Resolver) -> World:
     """The same, where a loop runs already."""
-    observed = ObservedCluster(empty_context())
+    observed = ObservedCluster(empty_context(), kinds_in(resolver.registry))
     async with connected(choice) as connection:
         unlisted = await list_whole(connection, observed)
         found = await who_decides(connection, observed, resolver)

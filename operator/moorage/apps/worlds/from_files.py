@@ -25,6 +25,7 @@ from moorage.apps.worlds.deciding import ProfileSet
 from moorage.apps.worlds.observed import ObservedCluster
 from moorage.apps.worlds.world import World, empty_context
 from moorage.core.objects.meta import HasMetadata, key
+from moorage.ports.stored_kinds import kinds_in
 
 MAX_FAULTS: Final = 20
 """Lines about documents that mean nothing."""
@@ -35,7 +36,7 @@ def from_files(paths: Sequence[Path], resolver: Resolver) -> World:
     read, WrongUse for documents that mean nothing.
     """
     found = list(read(paths))
-    observed = ObservedCluster(empty_context())
+    observed = ObservedCluster(empty_context(), kinds_in(resolver.registry))
     warnings = put_all(found, observed)
     decides = _who_decides(observed, resolver)
     return World(

@@ -10,6 +10,7 @@ from moorage.adapters.recording import Recording, UnreadableRecording, read_reco
 from moorage.apps.exit_status import NoAnswer, WrongUse
 from moorage.apps.printing.amounts import moment, size
 from moorage.apps.worlds.world import World, empty_context
+from moorage.core.framework.registry import Registry
 from moorage.core.recording.replay import Replay
 
 FIRST_BYTES = b"moorage recording "
@@ -24,12 +25,12 @@ def is_recording(path: Path) -> bool:
         raise NoAnswer(f"{path} cannot be read: {error.strerror}") from error
 
 
-def opened(path: Path, at: float | None = None) -> Recording:
+def opened(path: Path, registry: Registry, at: float | None = None) -> Recording:
     """The recording, to be read from its begin, or from the last whole state before ``at`` (seconds
     since 1970; infinity: the last one of all). Raises NoAnswer.
     """
     try:
-        recording = read_recording(path, at)
+        recording = read_recording(path, at, registry=registry)
     except OSError as error:
         raise NoAnswer(f"{path} cannot be read: {error.strerror}") from error
     except UnreadableRecording as error:
@@ -39,11 +40,12 @@ def opened(path: Path, at: float | None = None) -> Recording:
     return recording
 
 
-def from_recording(path: Path, at: float | None = None) -> World:
-    """The cluster at this moment (seconds since 1970), or at the end of what can be read. Raises
+def from_recording(path: Path, registry: Registry, at: float | None = None) -> World:
+    """The cluster at this moment (seconds since 1970), or at the end of what can be read; revisions
+    are made of the plugins of this registry. Raises
     NoAnswer, and WrongUse for a moment before all that was recorded.
     """
-    recording = opened(path, math.inf if at is None else at)
+    recording = opened(path, registry, math.inf if at is None else at)
     if at is not None and at < recording.key_frames[0]:
         text = f"{path} begins at {moment(recording.key_frames[0])}, after {moment(at)}"
         raise WrongUse(text)

@@ -7,7 +7,7 @@ journal tells what came in which order.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -25,7 +25,7 @@ from moorage.core.pods.requests import pod_requests, unreadable_requests
 from moorage.engine.intake.latest import LatestObjects
 from moorage.engine.intake.object_sink import ObjectSink
 from moorage.ports.kube import LIVE_PODS, UnreadableObject
-from moorage.ports.stored_kinds import STORED_KINDS, StoredKind
+from moorage.ports.stored_kinds import StoredKind
 
 T = TypeVar("T", bound=HasMetadata)
 _ENDED: Final = ("Succeeded", "Failed")
@@ -139,12 +139,13 @@ class ObservedCustomObjects(_Named[CustomObject]):
 class ObservedCluster:
     """A context and the sinks that fill it; beside it the profiles, which only say who decides."""
 
-    def __init__(self, context: CycleContext) -> None:
+    def __init__(self, context: CycleContext, kinds: Iterable[StoredKind]) -> None:
+        """``kinds`` are those beside pods and nodes (``kinds_in`` of a registry)."""
         cache = context.cache
         self.context = context
         self.pods = ObservedPods(cache)
         self.nodes = ObservedNodes(cache)
-        self.others = {kind: ObservedObjects(kind, cache) for kind in STORED_KINDS}
+        self.others = {kind: ObservedObjects(kind, cache) for kind in kinds}
         self.profiles = ObservedCustomObjects("schedulerprofiles", "SchedulerProfile")
         self.configs = ObservedCustomObjects("pluginconfigs", "PluginConfig")
 

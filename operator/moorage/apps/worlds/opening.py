@@ -31,7 +31,10 @@ def open_world(
     if recordings:
         if len(paths) > 1:
             raise WrongUse(f"{recordings[0]} is a recording: it cannot be joined with other files")
-        return from_recording(recordings[0], None if at is None else _moment(recordings[0], at))
+        path, registry = recordings[0], resolver.registry
+        begin = opened(path, registry).key_frames[0]
+        moment = None if at is None else parse_moment(at, "--at", begin)
+        return from_recording(path, registry, moment)
     if paths:
         from moorage.apps.worlds.from_files import from_files
 
@@ -39,7 +42,3 @@ def open_world(
     from moorage.apps.worlds.from_cluster import from_cluster
 
     return from_cluster(choice or ClusterChoice(), resolver)
-
-
-def _moment(path: Path, text: str) -> float:
-    return parse_moment(text, "--at", opened(path).key_frames[0])

@@ -1,0 +1,27 @@
+"""The resolver of a command that was told an OperatorConfiguration: with its packages' plugins, and
+its values for what profiles leave out.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from moorage.api.resolution import Resolver
+from moorage.apps.exit_status import WrongUse
+from moorage.apps.worlds.deciding import in_tree_resolver
+
+
+def resolver_of(config: Path | None) -> Resolver:
+    """None: plugins in the tree, and the defaults. Raises WrongUse."""
+    if config is None:
+        return in_tree_resolver()
+    from moorage.api.operator_config import ConfigErrors, load_config
+    from moorage.apps.check import resolver_for
+    from moorage.apps.run.plugin_packages import PackageErrors
+
+    try:
+        return resolver_for(load_config(config.read_text(encoding="utf-8"), {}, {}))
+    except (ConfigErrors, PackageErrors) as errors:
+        raise WrongUse("\n".join(map(str, errors.errors))) from errors
+    except (OSError, UnicodeDecodeError) as error:
+        raise WrongUse(f"--config {config}: {error}") from error
