@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,46 @@ def plugin(folder: Path, script: str) -> dict[str, Any]:
         "command": str(program),
         "env": [{"name": "GIVEN", "value": "abc"}],
     }
+
+
+def test_several_files_are_joined_as_kubectl_does(tmp_path: Path) -> None:
+    """The first current-context counts, whoever is named first keeps the name, relative paths are
+    those of their file, and what is not there is passed over.
+    """
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "token").write_text("of-b")
+    one, two = tmp_path / "a.yaml", tmp_path / "b" / "b.yaml"
+    one.write_text(
+        json.dumps(
+            {
+                "current-context": "far",
+                "clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:1"}}],
+            }
+        )
+    )
+    two.write_text(
+        json.dumps(
+            {
+                "current-context": "near",
+                "clusters": [
+                    {"name": "c", "cluster": {"server": "https://127.0.0.1:2"}},
+                    {"name": "d", "cluster": {"server": "https://127.0.0.1:3"}},
+                ],
+                "users": [{"name": "u", "user": {"tokenFile": "token"}}],
+                "contexts": [
+                    {"name": "far", "context": {"cluster": "c", "user": "u"}},
+                    {"name": "near", "context": {"cluster": "d", "user": "u"}},
+                ],
+            }
+        )
+    )
+    files = os.pathsep.join(map(str, (tmp_path / "none", one, two)))
+    assert opened(KubeSource(kubeconfigs=files)) == ("https://127.0.0.1:1", "Bearer of-b")
+    assert opened(KubeSource(kubeconfigs=files, context="near"))[0] == "https://127.0.0.1:3"
+    with pytest.raises(KubeconfigError, match="Expected object with name nowhere"):
+        opened(KubeSource(kubeconfigs=files, context="nowhere"))
+    with pytest.raises(KubeconfigError, match="none of these files is there"):
+        opened(KubeSource(kubeconfigs=os.pathsep.join(("x", "y"))))
 
 
 def credential(**status: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from moorage.apps.exit_status import NoAnswer, WrongUse
+from moorage.apps.exit_status import NoAnswer
 from moorage.apps.worlds.cluster_choice import ClusterChoice
 from moorage.apps.worlds.deciding import in_tree_resolver
 from moorage.apps.worlds.from_cluster import from_cluster, look
@@ -122,7 +122,7 @@ def test_no_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(NoAnswer, match="no such file"):
         from_cluster(ClusterChoice("nowhere"), in_tree_resolver())
     monkeypatch.setenv("KUBECONFIG", "one:two")
-    with pytest.raises(WrongUse, match="--kubeconfig"):
+    with pytest.raises(NoAnswer, match="none of these files is there"):
         from_cluster(ClusterChoice(), in_tree_resolver())
 
 

@@ -8,6 +8,7 @@ import base64
 import dataclasses
 import datetime
 import functools
+import os
 import re
 import urllib.parse
 from collections.abc import Awaitable, Callable
@@ -42,6 +43,7 @@ def redacted(url: str) -> str:
 class KubeSource:
     """Where the connection is described: a kubeconfig file, else the pod's service account;
     ``master`` replaces the address. ``context`` is one of the file's; "" is its current one.
+    ``kubeconfigs`` are several files instead, as the variable KUBECONFIG names them.
 
     ``authority`` is a file of certificates in the place of those of the source; where one is
     ``insecure``, any certificate will do.
@@ -50,6 +52,7 @@ class KubeSource:
     kubeconfig: str = ""
     master: str = ""
     context: str = ""
+    kubeconfigs: str = ""
     authority: str = ""
     insecure: bool = False
 
@@ -87,6 +90,8 @@ class KubeSource:
         """kubernetes.aio's loader for the source; None when only an address is given."""
         if self.kubeconfig:
             return _Kubeconfig.of(Path(self.kubeconfig), self.context)
+        if self.kubeconfigs:
+            return _Kubeconfig.joined(self.kubeconfigs, self.context)
         if self.master:
             return None
         files = incluster_config.SERVICE_TOKEN_FILENAME, incluster_config.SERVICE_CERT_FILENAME
@@ -95,6 +100,8 @@ class KubeSource:
     def __str__(self) -> str:
         if self.kubeconfig:
             return f"--kubeconfig {self.kubeconfig}"
+        if self.kubeconfigs:
+            return f"KUBECONFIG={self.kubeconfigs}"
         return (
             f"--master {redacted(self.master)}"
             if self.master
@@ -121,6 +128,24 @@ class _Kubeconfig(kube_config.KubeConfigLoader):
             return cls(document, active_context=context or None, config_base_path=base)
         except Exception as error:  # whatever the library meets in a file that a person wrote
             raise KubeconfigError(f"--kubeconfig {file}: not a kubeconfig file: {error}") from error
+
+    @classmethod
+    def joined(cls, files: str, context: str = "") -> _Kubeconfig:
+        """The loader of several files, as kubectl joins them: who is named first keeps the name,
+        and what is not there is passed over. Raises KubeconfigError.
+        """
+        there = [file for file in files.split(os.pathsep) if Path(file).is_file()]
+        if not there:
+            raise KubeconfigError(f"KUBECONFIG={files}: none of these files is there")
+        try:
+            joined = kube_config.KubeConfigMerger(os.pathsep.join(there))  # type: ignore[no-untyped-call]
+            # the library takes the last file's
+            current = [(one or {}).get("current-context") for one in joined.config_files.values()]
+            named = context or next(filter(None, current))
+            return cls(joined.config, active_context=named, config_base_path=None)
+        except Exception as error:  # whatever the library meets in a file that a person wrote
+            text = f"KUBECONFIG={files}: not kubeconfig files: {error!r}"
+            raise KubeconfigError(text) from error
 
     async def load_from_exec_plugin(self) -> bool:
         """Ask the plugin, unless its last credential is good for some time. Raises

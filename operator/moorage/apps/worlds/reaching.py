@@ -14,7 +14,7 @@ from typing import Final
 import moorage
 from moorage.adapters.kube_session import KubeconfigError, KubeSession, KubeSource
 from moorage.adapters.system_clock import SystemClock
-from moorage.apps.exit_status import NoAnswer, WrongUse
+from moorage.apps.exit_status import NoAnswer
 from moorage.apps.worlds.cluster_choice import ClusterChoice
 from moorage.ports.errors import EdgeError, Forbidden
 from moorage.ports.http_calls import HttpCall
@@ -36,7 +36,7 @@ class Connection:
 
 @contextlib.asynccontextmanager
 async def connected(choice: ClusterChoice) -> AsyncIterator[Connection]:
-    """The cluster's API server, once it has answered. Raises NoAnswer and WrongUse."""
+    """The cluster's API server, once it has answered. Raises NoAnswer."""
     # what goes wrong is told by the command that meets it, not by a log
     logging.getLogger(moorage.__name__).addHandler(logging.NullHandler())
     source = source_of(choice)
@@ -53,11 +53,12 @@ async def connected(choice: ClusterChoice) -> AsyncIterator[Connection]:
 
 def source_of(choice: ClusterChoice) -> KubeSource:
     """As kubectl chooses: the file named, KUBECONFIG, ~/.kube/config, else the pod's service
-    account. Raises WrongUse.
+    account.
     """
-    named = choice.kubeconfig or os.environ.get("KUBECONFIG", "")
-    if os.pathsep in named:
-        raise WrongUse(f"KUBECONFIG={named}: name one of these files with --kubeconfig")
+    variable = os.environ.get("KUBECONFIG", "")
+    if not choice.kubeconfig and os.pathsep in variable:
+        return KubeSource(kubeconfigs=variable, context=choice.context)
+    named = choice.kubeconfig or variable
     usual = Path.home() / ".kube" / "config"
     file = named or (str(usual) if usual.is_file() else "")
     return KubeSource(file, context=choice.context)
