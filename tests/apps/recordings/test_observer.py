@@ -12,7 +12,7 @@ import io
 import json
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from aiohttp import web
@@ -21,7 +21,7 @@ from moorage.adapters.recording import read_recording
 from moorage.apps.exit_status import ExitStatus, NoAnswer, WrongUse
 from moorage.apps.recordings import recording_commands
 from moorage.apps.recordings.gap_marking import GapMarkingSink
-from moorage.apps.recordings.observer import Progress, observe
+from moorage.apps.recordings.observer import Losses, Progress, observe
 from moorage.apps.recordings.observer_view import TerminalRecordingView
 from moorage.apps.recordings.saving import finish, new_recorder
 from moorage.apps.recordings.verification import ReplayOptions, replay
@@ -30,7 +30,7 @@ from moorage.apps.worlds.deciding import in_tree_resolver
 from moorage.apps.worlds.observed import ObservedNodes
 from moorage.apps.worlds.world import empty_context
 from moorage.core.columns.changes import Entry, Gap, NodePut, NodeRemoved, PodObserved, PodWaiting
-from moorage.core.cycle.decisions import ProfileActivated
+from moorage.core.cycle.decisions import ProfileActivated, ProfileDeactivated
 from moorage.core.objects.meta import PartialObject
 from moorage.core.objects.nodes import Node
 from moorage.ports.kube import UnreadableObject
@@ -116,6 +116,29 @@ def test_what_a_watch_brings_is_no_gap() -> None:
     assert journal == [NodePut(TWO), NodeRemoved("two")]
 
 
+@dataclasses.dataclass
+class Feed:
+    """An informer as far as is looked at it."""
+
+    resource: str
+    age: float = 0.0
+
+
+def test_losses_are_told_once() -> None:
+    """And that they are over; what the disk did not take, each time."""
+    view, pods, nodes = Silence(), Feed("pods"), Feed("nodes")
+    losses, feeds = Losses(view), cast(Any, [pods, nodes])
+    for pods.age in (1.0, 89.0, 91.0, 200.0, 1.0, 2.0):
+        losses.tell(feeds, 0, 0)
+    assert view.told == ["nothing is heard of pods for 91 s", "pods are heard again"]
+    for lost in (0, 5, 5, 12):
+        losses.tell(feeds, 0, lost)
+    assert view.told[2:] == [
+        "5 changes are missing: the disk is too slow",
+        "7 changes are missing: the disk is too slow",
+    ]
+
+
 def by_query(lists: list[Answer], watches: list[Answer]) -> Answer:
     """Gives the next list or the next watch, the last of each for ever."""
 
@@ -146,7 +169,7 @@ def script(server: StubApiServer) -> None:
 
 
 @contextlib.asynccontextmanager
-async def scripted(folder: Path) -> AsyncIterator[ClusterChoice]:
+async def scripted(folder: Path) -> AsyncIterator[tuple[StubApiServer, ClusterChoice]]:
     """A cluster of this script."""
     async with api_server() as server:
         script(server)
@@ -156,7 +179,7 @@ async def scripted(folder: Path) -> AsyncIterator[ClusterChoice]:
             "contexts": [{"name": "c", "context": {"cluster": "c"}}],
         }
         (folder / "kubeconfig").write_text(json.dumps(document))
-        yield ClusterChoice(str(folder / "kubeconfig"))
+        yield server, ClusterChoice(str(folder / "kubeconfig"))
 
 
 def test_a_watch_that_is_lost_stands_in_the_file(tmp_path: Path) -> None:
@@ -164,7 +187,7 @@ def test_a_watch_that_is_lost_stands_in_the_file(tmp_path: Path) -> None:
     view, path = Silence(), tmp_path / "a.rec"
 
     async def scenario() -> None:
-        async with scripted(tmp_path) as choice:
+        async with scripted(tmp_path) as (_, choice):
             await observe(choice, path, 2.5, in_tree_resolver(), view)
 
     asyncio.run(scenario())
@@ -178,6 +201,38 @@ def test_a_watch_that_is_lost_stands_in_the_file(tmp_path: Path) -> None:
     assert [type(entry) for entry in after[-3:]] == [ProfileActivated, NodePut, PodObserved]
     others = replay(path, in_tree_resolver(), ReplayOptions(others=True))
     assert (others.gaps, others.choices) == (1, [])
+
+
+def test_profiles_that_change_are_followed(tmp_path: Path) -> None:
+    """Who decides from when on, as the profiles' objects say it."""
+    path = tmp_path / "a.rec"
+    kind = "/apis/moorage.dev/v1alpha1/schedulerprofiles"
+
+    def profile(version: int, preset: str) -> dict[str, Any]:
+        meta = {"name": "batch", "uid": "u", "resourceVersion": str(version)}
+        return {"metadata": {**meta, "generation": version}, "spec": {"preset": preset}}
+
+    changed, gone = line("MODIFIED", profile(6, "Spread")), line("DELETED", profile(7, "Spread"))
+
+    async def scenario() -> None:
+        async with scripted(tmp_path) as (server, choice):
+            watch = streams(0.2, changed, 1.2, gone, 30.0)
+            server.then("GET", kind, by_query([listed(5, profile(5, "BinPack"))], [watch]))
+            await observe(choice, path, 3.0, in_tree_resolver(), Silence())
+
+    asyncio.run(scenario())
+    told = [
+        (entry.scheduler_name, entry.revision.id if entry.revision else "")
+        if isinstance(entry, ProfileActivated)
+        else (entry.scheduler_name, "-")
+        for _, entry in read_recording(path)
+        if isinstance(entry, ProfileActivated | ProfileDeactivated)
+    ]
+    # each whole state says it again
+    changes = [one for one, before in zip(told, [None, *told], strict=False) if one != before]
+    assert [name for name, _ in changes] == ["batch", "batch", "batch", "default-scheduler"]
+    assert len({revision for _, revision in changes}) == 4
+    assert changes[2][1] == "-"
 
 
 # ---- files ---------------------------------------------------------------------------------------

@@ -30,6 +30,7 @@ from moorage.core.columns.changes import Entry, Journal
 from moorage.core.cycle.decisions import ProfileActivated, ProfileDeactivated
 from moorage.core.framework.revisions import Revision
 from moorage.core.recording.key_frames import key_frame
+from moorage.ports.kube import Informer
 from moorage.ports.stored_kinds import kinds_in
 
 LOOK_SECONDS: Final = 1.0
@@ -144,7 +145,7 @@ class _Observer:
         self.sinks = [
             (what, GapMarkingSink(sink, self._journal)) for what, sink in self._observed.watched()
         ]
-        self._losses = _Losses(view)
+        self._losses = Losses(view)
         self._revisions: dict[str, Revision] = {}
         self._profiles_seen: object = None
         self._began = self._framed = time.monotonic()
@@ -249,7 +250,7 @@ class _CountingJournal:
         self._journal.append(entry)
 
 
-class _Losses:
+class Losses:
     """Tells what is missing, once."""
 
     def __init__(self, view: RecordingView) -> None:
@@ -257,7 +258,7 @@ class _Losses:
         self._silent: set[str] = set()
         self._gaps = self._lost = 0
 
-    def tell(self, feeds: Iterable[Reflector[Any]], gaps: int, lost: int) -> None:
+    def tell(self, feeds: Iterable[Informer], gaps: int, lost: int) -> None:
         """What is so now, of the watches and of the disk."""
         for feed in feeds:
             silent = feed.age > SILENT_SECONDS
