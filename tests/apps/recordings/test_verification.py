@@ -181,6 +181,8 @@ def test_a_recording_says_what_it_holds(tmp_path: Path) -> None:
     assert lines[0].endswith("2026-11-18T11:06:40.000Z to 2026-11-18T11:06:44.000Z.")
     assert lines[1].endswith("5 decisions of ours")
     assert found.decisions == 0
+    lines = printed(verification_view.others(found, everything=False)).splitlines()
+    assert lines == ["Nobody else bound a pod in it."]
 
 
 def test_programs_get_the_same(tmp_path: Path) -> None:

@@ -106,6 +106,12 @@ def test_what_is_no_recording_is_no_answer(
         from_recording(tmp_path / "x", RESOLVER.registry)
 
 
+def test_a_folder_of_recordings_is_wrong_use(file: Path) -> None:
+    """An operator's ring has many files: which one is meant?"""
+    with pytest.raises(WrongUse, match=f"name one of the recordings in it, the newest is {file}"):
+        from_recording(file.parent, RESOLVER.registry)
+
+
 def test_a_world_is_opened_from_what_is_named(file: Path, tmp_path: Path) -> None:
     """A recording by its first bytes, all else as YAML."""
     (tmp_path / "n.yaml").write_text("{apiVersion: v1, kind: Node, metadata: {name: y}}")

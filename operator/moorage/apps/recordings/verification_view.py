@@ -129,11 +129,13 @@ def _others_in_short(choices: list[Choice]) -> Iterator[str]:
 
 def others(found: Verification, everything: bool) -> Iterator[RenderableType]:
     """Why choices of others are not ours."""
+    if not found.choices:
+        yield sentence("Nobody else bound a pod in it.")
+        return
     missed = [choice for choice in found.choices if choice.verdict is not ChoiceVerdict.BEST]
     best = len(found.choices) - len(missed)
-    share = f" ({best / len(found.choices):.1%})" if found.choices else ""
     text = f"{best:,} of {len(found.choices):,} pods that others bound are on one of our best nodes"
-    yield sentence(f"{text}{share}.")
+    yield sentence(f"{text} ({best / len(found.choices):.1%}).")
     if not missed:
         return
     yield ""

@@ -27,8 +27,10 @@ def is_recording(path: Path) -> bool:
 
 def opened(path: Path, registry: Registry, at: float | None = None) -> Recording:
     """The recording, to be read from its begin, or from the last whole state before ``at`` (seconds
-    since 1970; infinity: the last one of all). Raises NoAnswer.
+    since 1970; infinity: the last one of all). Raises NoAnswer, and WrongUse for a folder.
     """
+    if path.is_dir():
+        raise WrongUse(f"{path} is a folder: name one of the recordings in it{_newest(path)}")
     try:
         recording = read_recording(path, at, registry=registry)
     except OSError as error:
@@ -38,6 +40,12 @@ def opened(path: Path, registry: Registry, at: float | None = None) -> Recording
     if not recording.key_frames:
         raise NoAnswer(f"{path}: it holds no whole state yet, so there is nothing to look at")
     return recording
+
+
+def _newest(folder: Path) -> str:
+    """As the ring of an operator names its files: by when they begin."""
+    found = sorted(folder.glob("*.rec"))
+    return f", the newest is {found[-1]}" if found else ""
 
 
 def from_recording(path: Path, registry: Registry, at: float | None = None) -> World:
