@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from kubefacts.quantities import milli_value, value
 from moorage.apps.printing import amounts, documents
+from moorage.apps.printing.progress_line import ProgressLine
 from moorage.apps.printing.terminal import Style, new_table, open_console, sentence, write
 
 
@@ -104,3 +105,42 @@ def test_documents() -> None:
     wanted = {"apiVersion": "output.moorage.dev/v1alpha1", "kind": "Explanation", **body}
     assert json.loads(documents.document("Explanation", body, "json")) == wanted
     assert yaml.safe_load(documents.document("Explanation", body, "yaml")) == wanted
+
+
+def test_a_progress_line_comes_late_and_goes() -> None:
+    """What is quick says nothing, and nothing is left of it."""
+    clock, stream = [0.0], Terminal()
+    with ProgressLine("Working", stream, lambda: clock[0]) as line:
+        for clock[0], share in ((0.9, 0.1), (1.0, 0.25), (1.1, 0.26), (1.3, 2.0)):
+            line.tell(share)
+    assert stream.getvalue() == "\r\x1b[KWorking 25%\r\x1b[KWorking 100%\r\x1b[K"
+    quick = Terminal()
+    with ProgressLine("Working", quick, lambda: 0.0) as line:
+        line.tell(0.5)
+    assert quick.getvalue() == ""
+
+
+def test_elsewhere_there_is_no_progress_line() -> None:
+    """A log is not renewed."""
+    clock, stream = [0.0], io.StringIO()
+    with ProgressLine("Working", stream, lambda: clock[0]) as line:
+        clock[0] = 9.0
+        line.tell(0.5)
+    assert stream.getvalue() == ""
+
+
+@pytest.mark.parametrize(
+    ("amount", "want"),
+    [
+        (0, "0 bytes"),
+        (999, "999 bytes"),
+        (1_000, "1.0 KB"),
+        (41_234, "41 KB"),
+        (3_141_592, "3.1 MB"),
+        (151_000_000, "151 MB"),
+        (4_200_000_000_000, "4200 GB"),
+    ],
+)
+def test_sizes_of_files(amount: int, want: str) -> None:
+    """By thousands, as disks have them."""
+    assert amounts.size(amount) == want

@@ -173,6 +173,14 @@ def test_choices_of_others_are_a_table(tmp_path: Path) -> None:
     assert "2 pods bound by default-scheduler: 1 on one of our best nodes, 1 not (--others)" in text
 
 
+def test_it_is_told_how_far_a_replay_has_come(tmp_path: Path) -> None:
+    """Now and then, as a share of the whole."""
+    told: list[float] = []
+    replay(recorded(tmp_path, pods=200), RESOLVER, VERIFY, told.append)
+    assert told == sorted(told)
+    assert len(told) > 3
+
+
 def test_a_recording_says_what_it_holds(tmp_path: Path) -> None:
     """Where nothing else is asked."""
     path = recorded(tmp_path)

@@ -35,7 +35,8 @@ from moorage.ports.stored_kinds import kinds_in
 
 LOOK_SECONDS: Final = 1.0
 KEY_FRAME_SECONDS: Final = 60.0
-KEY_FRAME_CHANGES: Final = 50_000
+KEY_FRAME_CHANGES: Final = 20_000
+"""Changes between two whole states at most: a second to go through for who opens a moment."""
 SILENT_SECONDS: Final = 90.0
 """After so long without a word a watch is told to be lost: bookmarks come once a minute."""
 

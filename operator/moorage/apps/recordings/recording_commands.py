@@ -97,11 +97,13 @@ def _moment(file: Path, flags: Mapping[str, Any]) -> ExitStatus:
 
 def _replay(file: Path, flags: Mapping[str, Any]) -> ExitStatus:
     from moorage.apps.printing.documents import document
+    from moorage.apps.printing.progress_line import ProgressLine
     from moorage.apps.recordings import verification, verification_view
 
     form, everything = _form(flags), flags["all"]
     options = verification.ReplayOptions(flags["verify"], flags["keep_going"], flags["others"])
-    found = verification.replay(file, _resolver(flags), options)
+    with ProgressLine(f"Replaying {file}", sys.stderr) as line:
+        found = verification.replay(file, _resolver(flags), options, line.tell)
     if form:
         sys.stdout.write(document("Replay", verification_view.replay_document(found), form))
     elif options.others:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -28,6 +28,8 @@ from moorage.core.recording.recorded_decisions import RecordedDecision
 from moorage.core.recording.replay import Difference, Replay
 from moorage.core.recording.standing import Standing, plugin_scores, standing
 
+_TOLD_EACH: Final = 100
+"""Entries."""
 _NO_REASON: Final = ("Default", "NoScoring")
 """Presets that explain no choice: the one that choices are judged by, and one to which all nodes
 are the same.
@@ -88,13 +90,23 @@ class ReplayOptions:
     others: bool = False
 
 
-def replay(path: Path, resolver: Resolver, options: ReplayOptions) -> Verification:
-    """Go through a recording. Raises NoAnswer."""
+def replay(
+    path: Path,
+    resolver: Resolver,
+    options: ReplayOptions,
+    tell: Callable[[float], None] = lambda share: None,
+) -> Verification:
+    """Go through a recording; ``tell`` is told now and then how much of it is done. Raises
+    NoAnswer.
+    """
     recording = opened(path, resolver.registry)
     run = _Run(recording, resolver, options)
-    began = time.monotonic()
-    for at, entry in recording:
+    began, first = time.monotonic(), recording.key_frames[0]
+    span = max(recording.key_frames[-1] - first, 1.0)  # when it ends is known at its end
+    for number, (at, entry) in enumerate(recording):
         run.take(at, entry)
+        if number % _TOLD_EACH == 0:
+            tell((at - first) / span)
     found = run.end()
     found.seconds = time.monotonic() - began
     found.warnings = warnings_of(recording, path, found.end)
