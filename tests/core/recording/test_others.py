@@ -81,7 +81,7 @@ def test_what_was_long_before_explains_nothing(filled: float, want: ChoiceVerdic
 def test_choices_are_told_in_the_order_in_which_they_were_seen() -> None:
     """However long it takes to know what to say of them."""
     choices = judged(*bound("a", "tiny", 10, cpu="2"), *bound("b", "large", 10))
-    assert [choice.pod.metadata.name for choice in choices] == ["a", "b"]
+    assert [choice.pod for choice in choices] == ["default/a", "default/b"]
     assert [choice.number for choice in choices] == [1, 2]
 
 

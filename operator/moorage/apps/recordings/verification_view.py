@@ -115,12 +115,12 @@ def _versions(found: Verification) -> str:
 
 
 def _others_in_short(choices: list[Choice]) -> Iterator[str]:
-    bound = Counter(choice.pod.spec.scheduler_name for choice in choices)
+    bound = Counter(choice.scheduler_name for choice in choices)
     for name, count in bound.items():
         best = sum(
             choice.verdict is ChoiceVerdict.BEST
             for choice in choices
-            if choice.pod.spec.scheduler_name == name
+            if choice.scheduler_name == name
         )
         left = f", {count - best:,} not (--others)" if count > best else ""
         text = f"not ours  {_counted(count, 'pod')} bound by {name}"
@@ -161,9 +161,9 @@ def _choices(shown: list[Choice]) -> RenderableType:
     for choice in shown:
         ours = choice.standing
         table.add_row(
-            sentence(key(choice.pod)),
+            sentence(choice.pod),
             sentence(choice.node),
-            sentence(choice.pod.spec.scheduler_name),
+            sentence(choice.scheduler_name),
             "-" if ours.score is None else f"{ours.score:,}",
             "-" if ours.best_score is None else f"{ours.best_score:,}",
             sentence(_why(choice)),
@@ -269,9 +269,9 @@ def _outcome_document(outcome: RecordedOutcome) -> dict[str, Any]:
 def _choice_document(choice: Choice) -> dict[str, Any]:
     ours = choice.standing
     return {
-        "pod": key(choice.pod),
+        "pod": choice.pod,
         "node": choice.node,
-        "schedulerName": choice.pod.spec.scheduler_name,
+        "schedulerName": choice.scheduler_name,
         "time": moment(choice.at),
         "verdict": choice.verdict.value,
         "score": ours.score,

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 
 from moorage.core.columns.changes import Entry, PodObserved
 from moorage.core.framework.revisions import Revision
+from moorage.core.objects.meta import key
 from moorage.core.objects.pods import Pod
 from moorage.core.recording.replay import DECISIONS, Replay
 from moorage.core.recording.standing import Standing, standing
@@ -44,14 +45,15 @@ class ChoiceVerdict(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Choice:
-    """A pod that another scheduler put on ``node``, seen ``at`` (seconds since 1970) as the
-    ``number``-th.
+    """A pod (``namespace/name``) that another scheduler put on ``node``, seen ``at`` (seconds since
+    1970) as the ``number``-th.
 
     ``standing`` is that in the state in which it was seen; ``seconds``: how long before it was one
     of the best nodes, where STALE; ``profile``: under which it is one, where OTHER_PROFILE.
     """
 
-    pod: Pod
+    pod: str
+    scheduler_name: str
     node: str
     at: float
     number: int
@@ -76,6 +78,7 @@ class _OpenChoice:
     """A choice that is not one of the best, while earlier states are looked at."""
 
     choice: Choice
+    pod: Pod
     revision: Revision
     looked: float
 
@@ -119,31 +122,29 @@ class OthersChoices:
         waiting = cache.waiting.get(uid)
         if waiting is None or cache.pod_info(uid) is not None:
             return  # it came with a node, or its place is our own doing
-        name = waiting.spec.scheduler_name
+        name, node = waiting.spec.scheduler_name, bound.spec.node_name
         revision = replay.profiles.get(name, self._yardsticks.default)
-        node = bound.spec.node_name
         now = standing(waiting, node, revision, replay.context)
         self._seen += 1
-        choice = Choice(waiting, node, at, self._seen, now, ChoiceVerdict.BEST)
+        choice = Choice(key(waiting), name, node, at, self._seen, now, ChoiceVerdict.BEST)
         if now.is_best:
             self.choices.append(choice)
             return
-        explained = self._explained(choice, replay)
+        explained = self._explained(choice, waiting, replay)
         if self._behind is None:
             self.choices.append(explained)
         else:
-            self._open.append(_OpenChoice(explained, revision, -math.inf))
+            self._open.append(_OpenChoice(explained, waiting, revision, -math.inf))
             self._reconsider(at - self._window, self._behind)
 
-    def _explained(self, choice: Choice, replay: Replay) -> Choice:
+    def _explained(self, choice: Choice, pod: Pod, replay: Replay) -> Choice:
         """What else than a state of before may be the reason."""
         if choice.standing.is_best_of_a_sample:
             return dataclasses.replace(choice, verdict=ChoiceVerdict.SAMPLED)
         for name, revision in self._yardsticks.others.items():
-            if standing(choice.pod, choice.node, revision, replay.context).is_best:
-                return dataclasses.replace(
-                    choice, verdict=ChoiceVerdict.OTHER_PROFILE, profile=name
-                )
+            if standing(pod, choice.node, revision, replay.context).is_best:
+                verdict = ChoiceVerdict.OTHER_PROFILE
+                return dataclasses.replace(choice, verdict=verdict, profile=name)
         refused = choice.standing.is_refused
         verdict = ChoiceVerdict.REFUSED if refused else ChoiceVerdict.WORSE
         return dataclasses.replace(choice, verdict=verdict)
@@ -169,7 +170,7 @@ class OthersChoices:
         for one in self._open:
             choice, due = one.choice, at - one.looked >= self._window / _LOOKS
             one.looked = at if due else one.looked
-            if due and standing(choice.pod, choice.node, one.revision, behind.context).is_best:
+            if due and standing(one.pod, choice.node, one.revision, behind.context).is_best:
                 ago = min(choice.at - at, self._window)
                 self.choices.append(
                     dataclasses.replace(
