@@ -107,7 +107,10 @@ def recording(rig: ControlPlane, file: Path) -> Iterator[list[str]]:
     access = rig.user_kubeconfig(USER)
     command = [*MOORAGE, "record", "-o", str(file), "--kubeconfig", str(access)]
     printed: list[str] = []
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+    both = subprocess.STDOUT
+    with subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=both, text=True
+    ) as process:
         try:
             assert process.stdout is not None
             printed.append(process.stdout.readline())
@@ -250,3 +253,27 @@ def test_what_kube_scheduler_chooses_is_best_or_stale(
     verdicts = [one["verdict"] for one in replayed(file, "--others")["others"]]
     assert len(verdicts) == 40
     assert set(verdicts) <= {"best", "stale"}
+
+
+@pytest.mark.real_only  # what is in memory does not outlive its process
+def test_a_restarted_api_server_is_recorded_on(plain: Rig, tmp_path: Path) -> None:
+    """It has forgotten what happened before, so there is a gap, which is told; what comes then is
+    seen again.
+    """
+    file = tmp_path / "a.rec"
+    with recording(plain, file) as printed:
+        with contextlib.closing(Client(plain)) as client:
+            client.post(PODS, pod("early"))
+            bind(client, "early", "watched-1")
+        until(lambda: seen(file, "early"), "what came before is on disk")
+        plain.restart_apiserver()
+        with contextlib.closing(Client(plain)) as client:
+            until(lambda: replayed(file)["gaps"], "the gap is on disk")
+            client.post(PODS, pod("late"))
+            bind(client, "late", "watched-2")
+            until(lambda: seen(file, "late"), "what came after is on disk")
+            for name in ("early", "late"):
+                client.delete(f"{PODS}/{name}")
+    assert any("which stands in the file as a gap" in text for text in printed)
+    shown = run("replay", file, "--at", replayed(file)["end"])
+    assert shown.stdout.startswith("At ") and " 4 nodes, " in shown.stdout
