@@ -566,6 +566,193 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         tests=(f"{_TESTS}/plugins/test_other_volume_plugins.py::test_what_moves_a_volume",),
     ),
     Mutant(
+        name="volume zones: one underscore is between zones",
+        file="core/plugins/volume_zone.py",
+        old=".split('__')",
+        new=".split('_')",
+        tests=(
+            f"{_TESTS}/plugins/test_other_volume_plugins.py::test_a_volume_may_be_in_several_zones",
+        ),
+    ),
+    Mutant(
+        name="volume zones: blanks are of a zone",
+        file="core/plugins/volume_zone.py",
+        old="part.strip()",
+        new="part",
+        tests=(
+            f"{_TESTS}/plugins/test_other_volume_plugins.py::test_a_volume_may_be_in_several_zones",
+        ),
+    ),
+    Mutant(
+        name="volume zones: a list with an empty part counts",
+        file="core/plugins/volume_zone.py",
+        old="if '' not in values:",
+        new="if values != {''}:",
+        tests=(
+            f"{_TESTS}/plugins/test_other_volume_plugins.py::test_a_volume_may_be_in_several_zones",
+        ),
+    ),
+    Mutant(
+        name="volume zones: a node with a region alone is anywhere",
+        file="core/plugins/volume_zone.py",
+        old="for key in _SUCCESSOR:\n            placed |=",
+        new="for key in (ZONE,):\n            placed |=",
+        tests=(
+            f"{_TESTS}/plugins/test_other_volume_plugins.py::test_a_volume_may_be_in_several_zones",
+        ),
+    ),
+    Mutant(
+        name="volume zones: an unbound claim waits for its pod",
+        file="core/plugins/volume_zone.py",
+        old="return () if storage_class.volume_binding_mode == WAIT else ((UNBOUND, ''),)",
+        new="return ()",
+        tests=(
+            f"{_TESTS}/plugins/test_other_volume_plugins.py::test_a_claim_without_volume_waits_for_its_pod_or_the_pod_for_it",
+        ),
+    ),
+    Mutant(
+        name="default selectors: any owner has a say",
+        file="core/plugins/pod_topology_spread/default_selectors.py",
+        old="if owner.controller:",
+        new="if True:",
+        tests=(
+            f"{_TESTS}/plugins/pod_topology_spread/test_default_selectors.py::test_default_selector",
+        ),
+    ),
+    Mutant(
+        name="default selectors: Services go before the controller",
+        file="core/plugins/pod_topology_spread/default_selectors.py",
+        old="{**labels, **more}",
+        new="{**more, **labels}",
+        tests=(
+            f"{_TESTS}/plugins/pod_topology_spread/test_default_selectors.py::test_default_selector",
+        ),
+    ),
+    Mutant(
+        name="default selectors: a controller of any namespace",
+        file="core/plugins/pod_topology_spread/default_selectors.py",
+        old="get(f'{namespace}/{owner.name}')",
+        new="get(f'default/{owner.name}')",
+        tests=(
+            f"{_TESTS}/plugins/pod_topology_spread/test_default_selectors.py::test_a_controller_is_of_the_pods_namespace",
+        ),
+    ),
+    Mutant(
+        name="default selectors: kinds of owners that do not control",
+        file="core/plugins/pod_topology_spread/default_selectors.py",
+        old="if owner.controller and kind is not None:",
+        new="if kind is not None:",
+        tests=(
+            f"{_TESTS}/plugins/pod_topology_spread/test_default_selectors.py::test_kinds_of_controllers",
+        ),
+    ),
+    Mutant(
+        name="extended resources: anybody's claim",
+        file="core/devices/extended_resources.py",
+        old="get(ANNOTATION) == 'true' and owner_of(claim) != ''",
+        new="get(ANNOTATION) == 'true'",
+        tests=(
+            f"{_TESTS}/devices/test_extended_resources.py::test_a_claim_for_extended_resources_is_its_pods",
+        ),
+    ),
+    Mutant(
+        name="extended resources: any owner's claim",
+        file="core/devices/extended_resources.py",
+        old=" if owner.controller)",
+        new=")",
+        tests=(
+            f"{_TESTS}/devices/test_extended_resources.py::test_a_claim_for_extended_resources_is_its_pods",
+        ),
+    ),
+    Mutant(
+        name="extended resources: the age of a class is nothing",
+        file="core/devices/extended_resources.py",
+        old="sorted(by_name, key=lambda one: one.metadata.creation_timestamp or '')",
+        new="by_name",
+        tests=(
+            f"{_TESTS}/devices/test_extended_resources.py::test_of_two_classes_the_younger_counts",
+        ),
+    ),
+    Mutant(
+        name="extended resources: the last class by name",
+        file="core/devices/extended_resources.py",
+        old="key=lambda one: one.metadata.name, reverse=True)",
+        new="key=lambda one: one.metadata.name)",
+        tests=(
+            f"{_TESTS}/devices/test_extended_resources.py::test_of_two_classes_the_younger_counts",
+        ),
+    ),
+    Mutant(
+        name="rejections: who leaves nodes out is not blamed",
+        file="core/framework/evaluation/rejections.py",
+        old=" | set(evaluation.pre_filter.narrowed_by)",
+        new="",
+        tests=(
+            f"{_TESTS}/framework/evaluation/test_rejections.py::test_nodes_out_of_scope_are_counted_and_blamed_on_who_left_them_out",
+        ),
+    ),
+    Mutant(
+        name="rejections: nodes out of scope are not counted",
+        file="core/framework/evaluation/rejections.py",
+        old="if outside:",
+        new="if False:",
+        tests=(
+            f"{_TESTS}/framework/evaluation/test_rejections.py::test_nodes_out_of_scope_are_counted_and_blamed_on_who_left_them_out",
+        ),
+    ),
+    Mutant(
+        name="rejections: removing pods helps out of scope",
+        file="core/framework/evaluation/rejections.py",
+        old="OUT_OF_SCOPE, 2, 0)",
+        new="OUT_OF_SCOPE, 1, 0)",
+        tests=(
+            f"{_TESTS}/framework/evaluation/test_rejections.py::test_nodes_out_of_scope_are_counted_and_blamed_on_who_left_them_out",
+        ),
+    ),
+    Mutant(
+        name="rejections: plugins are named as they came",
+        file="core/framework/evaluation/rejections.py",
+        old="sorted(plugins)",
+        new="plugins",
+        tests=(
+            f"{_TESTS}/framework/evaluation/test_rejections.py::test_several_are_named_in_order",
+        ),
+    ),
+    Mutant(
+        name="expression facts: variables as they are read",
+        file="core/plugins/cel/variables.py",
+        old="tuple((name for name in variables if name in reads))",
+        new="tuple((name for name in reads if name in variables))",
+        tests=(
+            f"{_TESTS}/plugins/cel/test_variables.py::test_variables_come_in_an_order_of_their_own",
+        ),
+    ),
+    Mutant(
+        name="expression facts: entries as an object has them",
+        file="core/plugins/cel/variables.py",
+        old="(sorted(value) if keys is None else keys)",
+        new="(value if keys is None else keys)",
+        tests=(f"{_TESTS}/plugins/cel/test_variables.py::test_equal_entries_have_equal_encodings",),
+    ),
+    Mutant(
+        name="expression facts: keys in any order",
+        file="core/plugins/cel/variables.py",
+        old="tuple(sorted(keys))",
+        new="tuple(keys)",
+        tests=(
+            f"{_TESTS}/plugins/cel/test_variables.py::test_variables_come_in_an_order_of_their_own",
+        ),
+    ),
+    Mutant(
+        name="expression facts: texts of any length",
+        file="core/plugins/cel/variables.py",
+        old="return value[:MAX_ANNOTATION_CHARACTERS] if",
+        new="return value if",
+        tests=(
+            f"{_TESTS}/plugins/cel/test_variables.py::test_only_entries_that_are_read_are_shown",
+        ),
+    ),
+    Mutant(
         name="affinity terms: a namespace selector counts for nothing",
         file="core/pods/affinity_terms.py",
         old=("namespace in self.namespaces or self.namespace_selector.matches(namespace_labels)"),

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from moorage.core.framework.cluster_events import ActionType, ClusterEvent, EventResource
+from moorage.core.framework.status import Code
 from moorage.core.objects.meta import HasMetadata
 from moorage.core.objects.storage import CSINode, PersistentVolume, StorageClass
 from moorage.core.plugins.node_volume_limits import NodeVolumeLimits
@@ -303,6 +304,63 @@ def test_a_nodes_newer_label_stands_for_a_volumes_older_one() -> None:
     }.items():
         storage.context.cache.put_node(make_node(name, labels=labels))
     assert set(storage.refused(with_claims("p", "c"))) == {"both", "other"}
+
+
+ZONE, REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
+
+
+@pytest.mark.parametrize(
+    ("labels", "refused"),
+    [
+        ({ZONE: "a"}, {"b", "a_b", "a__b", "region"}),
+        ({ZONE: "a__b"}, {"a_b", "a__b", "region"}),
+        ({ZONE: "b__c__a"}, {"a_b", "a__b", "region"}),
+        ({ZONE: "a_b"}, {"a", "b", "a__b", "region"}),
+        ({ZONE: ""}, set()),
+        ({ZONE: "a____b"}, set()),
+        ({ZONE: "a__ __b"}, set()),
+        ({ZONE: " a __ b"}, {"a_b", "a__b", "region"}),
+        ({REGION: "r__s"}, {"a", "b", "a_b", "a__b"}),
+        ({ZONE: "a__b", REGION: "r"}, {"a", "b", "a_b", "a__b", "region"}),
+        ({ZONE: "a____b", REGION: "s"}, {"a", "b", "a_b", "a__b", "region"}),
+        ({}, set()),
+    ],
+)
+def test_a_volume_may_be_in_several_zones(labels: dict[str, str], refused: set[str]) -> None:
+    """With two underscores between, and blanks, which kube-scheduler leaves out; a list with an
+    empty part says nothing, and a node without any zone or region takes all.
+    """
+    storage = Storage(make_class(), make_claim("c", "v"), make_volume("v", labels=labels), nodes=())
+    for zone in ("a", "b", "a_b", "a__b"):
+        storage.context.cache.put_node(make_node(zone, labels={ZONE: zone}))
+    storage.context.cache.put_node(make_node("region", labels={REGION: "r"}))
+    storage.context.cache.put_node(make_node("anywhere"))
+    assert set(storage.refused(with_claims("p", "c"))) == refused
+
+
+@pytest.mark.parametrize(
+    ("objects", "class_", "reasons"),
+    [
+        ([make_class()], "static", ()),
+        ([make_class(mode="Immediate")], "static", ("PersistentVolume had no name",)),
+        (
+            [make_class(mode=None)],
+            "static",
+            ('VolumeBindingMode not set for StorageClass "static"',),
+        ),
+        ([], "static", ('storageclass.storage.k8s.io "static" not found',)),
+        ([make_class()], "", ("PersistentVolumeClaim had no pv name and storageClass name",)),
+    ],
+)
+def test_a_claim_without_volume_waits_for_its_pod_or_the_pod_for_it(
+    objects: list[HasMetadata], class_: str, reasons: tuple[str, ...]
+) -> None:
+    """In kube-scheduler's words."""
+    annotations = {"volume.beta.kubernetes.io/storage-class": class_}
+    storage = Storage(make_claim("c", annotations=annotations), *objects)
+    prepared = VolumeZone().pre_filter(with_claims("p", "c"), storage.context.snapshot)
+    assert prepared.status.reasons == reasons
+    assert (prepared.status.code is Code.SKIP) is (not reasons)
 
 
 def test_a_volume_that_moves_is_seen() -> None:

@@ -21,6 +21,7 @@ from moorage.core.objects.workloads import (
 from moorage.core.plugins.pod_topology_spread.default_selectors import (
     NO_SELECTOR,
     compiled,
+    controller_kinds,
     default_selector,
 )
 from tests.core.plugins.companions import pod
@@ -53,6 +54,7 @@ EQUAL, SET = (
     LabelSelector({"app": "x"}),
     LabelSelector(None, (Requirement("tier", "In", ("1", "2")),)),
 )
+BOTH = service("s", {"app": "x", "tier": "1"})
 CONTROLLER = ReplicationController(meta("owner"), ReplicationControllerSpec({"app": "x"}))
 
 
@@ -74,6 +76,16 @@ CONTROLLER = ReplicationController(meta("owner"), ReplicationControllerSpec({"ap
             owned("v1", "ReplicationController"),
             [CONTROLLER, service("s", {"tier": "1"})],
             ["app=x", "tier=1"],
+        ),
+        (
+            owned("v1", "ReplicationController"),
+            [CONTROLLER, service("s", {"app": "x"}), service("t", {"tier": "1"})],
+            ["app=x", "tier=1"],
+        ),
+        (
+            owned("v1", "ReplicationController"),
+            [ReplicationController(meta("owner"), ReplicationControllerSpec({"app": "y"})), BOTH],
+            ["app=y", "tier=1"],
         ),
         (owned("v1", "ReplicationController", controller=None), [CONTROLLER], []),
         (owned("apps/v1", "ReplicationController"), [CONTROLLER], []),
@@ -112,6 +124,8 @@ CONTROLLER = ReplicationController(meta("owner"), ReplicationControllerSpec({"ap
         "a service elsewhere",
         "a replication controller",
         "a replication controller and a service",
+        "a replication controller and a service that say the same",
+        "a replication controller goes before a service",
         "an owner that does not control",
         "not the kind of that version",
         "a replica set",
@@ -134,6 +148,37 @@ def test_default_selector(one: Pod, there: list[HasMetadata], want: list[str]) -
     found = compiled(content).conditions or () if content else ()
     assert [f"{condition.key}={','.join(sorted(condition.values))}" for condition in found] == want
     assert (content == NO_SELECTOR) is (not want)
+
+
+def test_a_controller_is_of_the_pods_namespace() -> None:
+    """One of that name elsewhere is another."""
+    store = Store()
+    store.put(ReplicaSet(meta("owner"), SetSpec(EQUAL)))
+    elsewhere = owned("apps/v1", "ReplicaSet")
+    elsewhere = msgspec.structs.replace(
+        elsewhere, metadata=msgspec.structs.replace(elsewhere.metadata, namespace="other")
+    )
+    assert default_selector(elsewhere, store) == NO_SELECTOR
+    store.put(ReplicaSet(meta("owner", "other"), SetSpec(SET)))
+    (condition,) = compiled(default_selector(elsewhere, store)).conditions or ()
+    assert condition.key == "tier"
+
+
+@pytest.mark.parametrize(
+    ("one", "kinds"),
+    [
+        (PLAIN, []),
+        (owned("v1", "ReplicationController"), [ReplicationController]),
+        (owned("apps/v1", "ReplicaSet"), [ReplicaSet]),
+        (owned("apps/v1", "StatefulSet"), [StatefulSet]),
+        (owned("apps/v1", "StatefulSet", controller=None), []),
+        (owned("apps/v1", "DaemonSet"), []),
+        (owned("example.com/v1", "ReplicaSet"), []),
+    ],
+)
+def test_kinds_of_controllers(one: Pod, kinds: list[type[HasMetadata]]) -> None:
+    """Those that have a say, of the owner that controls the pod."""
+    assert list(controller_kinds(one.metadata)) == kinds
 
 
 def test_services_come_and_go() -> None:

@@ -31,7 +31,6 @@ MAX_ANNOTATION_CHARACTERS = 4096
 """Characters that are shown of an annotation's value, so that no evaluation takes long."""
 REQUESTED = "node.requested"
 """The one variable that changes when pods come and go."""
-_ALWAYS = ("cpu", "memory", "ephemeral-storage", "pods")
 
 encode = msgspec.msgpack.Encoder().encode
 """Values as a key."""
@@ -109,14 +108,11 @@ POD: Mapping[str, PodVariable] = {
 # ---- nodes ---------------------------------------------------------------------------------------
 
 
-def _requested(node: Node, table: NodeColumns | None, row: int) -> dict[str, int]:
+def _requested(_node: Node, table: NodeColumns | None, row: int) -> dict[str, int]:
     """What pods take of the node; 0 stands only for what every node has, or this one."""
     if table is None:
         raise ValueError(f"{REQUESTED} of a node that is in no table")
-    names = {*_ALWAYS, *(node.status.allocatable or ())}
-    return {
-        name: taken for name, (_, taken) in table.amounts_on(row).items() if taken or name in names
-    }
+    return {name: taken for name, (_, taken) in table.amounts_on(row).items()}
 
 
 def _taints(node: Node) -> list[dict[str, str]]:

@@ -87,10 +87,8 @@ class ServiceSelectors:
         all_or_none(1, *((self._enter, service, come) for service, come in services))
 
     def _enter(self, service: Service, come: int, sign: int) -> None:
-        namespace, selector = (
-            service.metadata.namespace,
-            Selector(equality(dict(sorted((service.spec.selector or {}).items())))),
-        )
+        namespace = service.metadata.namespace
+        selector = Selector(equality(service.spec.selector or {}))
         index = (
             self._in[namespace] if namespace in self._in else SelectorIndex[tuple[str, Selector]]()
         )
