@@ -159,7 +159,7 @@ def test_a_binding_that_is_cancelled(where: str) -> None:
             world.kube.put(make_pod("a"))
             await settle()
             assert len(world.engine.binder) == 1
-            for binding in list(world.engine.binder._bindings.values()):
+            for binding in list(world.engine.binder._bindings):
                 assert binding.task is not None
                 binding.task.cancel()
             await settle()
@@ -196,7 +196,7 @@ def test_a_plugin_that_goes_on_although_it_is_broken_off() -> None:
             gate = world.steps.gates.setdefault("pre_bind", asyncio.Event())
             world.kube.put(make_pod("a"))
             await settle()
-            (binding,) = world.engine.binder._bindings.values()
+            (binding,) = world.engine.binder._bindings
             assert binding.task is not None
             world.engine.profile_changed(
                 "test", a_body("test", plugins=STEPS, suspend=True, generation=2)
@@ -220,7 +220,7 @@ def test_a_cancellation_at_the_moment_of_another_cause() -> None:
             world.steps.gates["pre_bind"] = asyncio.Event()
             world.kube.put(make_pod("a"))
             await settle()
-            (binding,) = world.engine.binder._bindings.values()
+            (binding,) = world.engine.binder._bindings
             assert binding.task is not None
             world.engine.binder.interrupt_all("this replica stops")
             binding.task.cancel()
@@ -286,6 +286,26 @@ def test_what_may_have_been_sent_is_not_preempted() -> None:
     asyncio.run(scenario())
 
 
+def test_a_post_bind_that_a_newer_binding_overtakes(caplog: pytest.LogCaptureFixture) -> None:
+    """It is under way as before, its revision in use, and broken off when its time is over."""
+
+    async def scenario() -> None:
+        async with Running().leading(nodes=1) as world:
+            world.steps.gates["post_bind"] = asyncio.Event()
+            for number in (1, 2):
+                pod = world.kube.put(make_pod("a"))
+                await settle()
+                assert len(world.engine.binder) == number
+                world.kube.delete(pod)
+                await settle()
+            assert world.engine.binder.count(world.engine.live["test"]) == 2
+            await world.clock.advance(CALL_LIMIT_SECONDS + 2)
+            assert len(world.engine.binder) == 0
+            assert caplog.text.count("postBind was not done within 120 s") == 2
+
+    asyncio.run(scenario())
+
+
 @pytest.mark.parametrize("first", ["watch", "answer"])
 def test_a_pod_that_somebody_else_binds(first: str) -> None:
     """It is theirs: counted where it is, not tried again, and no failure is told."""
@@ -295,7 +315,7 @@ def test_a_pod_that_somebody_else_binds(first: str) -> None:
             gate = world.kube.hold("bind")
             pod: Pod = world.kube.put(make_pod("a"))
             await settle()
-            ours = world.engine.binder._bindings["uid-a"].placement.node
+            ours = world.engine.binder._newest["uid-a"].placement.node
             theirs = {"n1": "n2", "n2": "n1"}[ours]
             world.kube.silent = first == "answer"
             world.kube._change(on_node(pod, theirs))

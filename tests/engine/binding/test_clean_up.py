@@ -35,7 +35,7 @@ def _pod_goes(world: Running) -> None:
 
 
 def _is_cancelled(world: Running) -> None:
-    for binding in list(world.engine.binder._bindings.values()):
+    for binding in list(world.engine.binder._bindings):
         assert binding.task is not None
         binding.task.cancel()
 

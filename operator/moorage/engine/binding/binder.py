@@ -316,7 +316,10 @@ class Binder:
             slices=SliceRunner(context.budget, ports.clock.boottime),
             ports=ports,
         )
-        self._bindings: dict[str, BindingCycle] = {}
+        self._bindings: dict[BindingCycle, None] = {}
+        self._newest: dict[str, BindingCycle] = {}
+        """By pod: a watch that goes back may have had it decided anew before an earlier one ended.
+        """
 
     def __len__(self) -> int:
         """How many bindings are under way."""
@@ -324,7 +327,7 @@ class Binder:
 
     def count(self, revision: Revision) -> int:
         """How many of them were decided by this revision."""
-        return sum(binding.placement.revision is revision for binding in self._bindings.values())
+        return sum(binding.placement.revision is revision for binding in self._bindings)
 
     def start(
         self, entry: QueuedPodInfo, placement: ScheduleResult, on_done: BindingCallback
@@ -332,34 +335,36 @@ class Binder:
         """Bind this in the background."""
         tools = self._tools
         node_generation = tools.context.cache.node_generation(placement.node)
-        binding = self._bindings[placement.pod.metadata.uid] = BindingCycle(
+        binding = BindingCycle(
             entry, placement, tools, node_generation, tools.ports.clock.boottime()
         )
+        self._bindings[binding] = None
+        self._newest[placement.pod.metadata.uid] = binding
         tools.slots.take(placement.revision.scheduler_name)
         binding.task = self.tasks.start(self._run(binding, on_done))
 
     def interrupt_all(self, why: str) -> None:
         """Break off what is prepared for any pod, without a word to the pods."""
         outcome = BindingOutcome(False, error_status(why), fenced=True)
-        for binding in list(self._bindings.values()):
+        for binding in list(self._bindings):
             binding.interrupt(outcome)
 
     def interrupt_pod(self, uid: str) -> None:
         """The pod is gone, is going, or has a node: what is prepared for it is broken off."""
-        binding = self._bindings.get(uid)
+        binding = self._newest.get(uid)
         if binding is not None:
             binding.interrupt(GONE)
 
     def interrupt_node(self, node: str) -> None:
         """What is prepared for pods on this node is in vain."""
         why = f"node {node!r} has been deleted since it was chosen"
-        for binding in list(self._bindings.values()):
+        for binding in list(self._bindings):
             if binding.placement.node == node:
                 binding.interrupt(BindingOutcome(False, error_status(why)))
 
     def interrupt_profile(self, scheduler_name: str, why: str) -> None:
         """Break off what is prepared for this profile's pods: they go back to the queue."""
-        for binding in list(self._bindings.values()):
+        for binding in list(self._bindings):
             if binding.placement.revision.scheduler_name == scheduler_name:
                 binding.interrupt(BindingOutcome(False, error_status(why)))
 
@@ -367,7 +372,7 @@ class Binder:
         """Break off the binding of a pod whose room another one needs: it goes back to the queue.
         False where it may have been sent.
         """
-        binding = self._bindings.get(uid)
+        binding = self._newest.get(uid)
         if binding is None or binding.may_have_been_sent:
             return False
         binding.interrupt(BindingOutcome(False, error_status(why)))
@@ -376,7 +381,7 @@ class Binder:
     def check_timeouts(self) -> None:
         """Break off what takes too long."""
         now = self._tools.ports.clock.boottime()
-        for binding in list(self._bindings.values()):
+        for binding in list(self._bindings):
             binding.check_timeout(now)
 
     async def _run(self, binding: BindingCycle, on_done: BindingCallback) -> None:
@@ -390,6 +395,6 @@ class Binder:
             if binding.outcome.bound:
                 await binding.post_bind()
         finally:
-            # A watch that goes back may have had the pod decided anew before its postBind was done.
-            if self._bindings.get(placement.pod.metadata.uid) is binding:
-                del self._bindings[placement.pod.metadata.uid]
+            del self._bindings[binding]
+            if self._newest.get(placement.pod.metadata.uid) is binding:
+                del self._newest[placement.pod.metadata.uid]
