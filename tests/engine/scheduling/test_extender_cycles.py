@@ -763,6 +763,30 @@ def test_a_cycle_that_is_broken_off_before_it_began(cause: str) -> None:
     run(scenario, a_profile({"filterVerb": "f"}))
 
 
+@pytest.mark.parametrize("gone_first", [True, False])
+@pytest.mark.parametrize("how", ["the pod is deleted", "the pod is being deleted"])
+def test_a_pod_that_is_gone_stays_gone(how: str, gone_first: bool) -> None:
+    """Whatever else breaks its cycle off at the same moment: that is told of no pod that waits no
+    more.
+    """
+    causes: list[Deed] = [
+        BETWEEN[how][0],
+        lambda world: world.engine.under_way.interrupt_profile("test", "suspended"),
+    ]
+
+    async def scenario(world: Running) -> None:
+        world.extenders.hold("filter")
+        world.kube.put(make_pod("a"))
+        await settle()
+        for cause in causes if gone_first else reversed(causes):
+            cause(world)
+        await settle()
+        assert (world.notes("FailedScheduling"), world.engine.queue.get("uid-a")) == ([], None)
+        assert not world.telemetry.counts["attempt", "error"]
+
+    run(scenario, a_profile({"filterVerb": "f"}))
+
+
 @pytest.mark.filterwarnings("error")
 def test_a_pod_that_goes_before_its_priorities_are_asked_for() -> None:
     """In the turn between the question and what asks it: no request is left that nobody awaits."""

@@ -91,10 +91,11 @@ class _RunningCycle:
         return Diagnosis.error(self.entry.pod, self.revision, why)
 
     def end(self, outcome: Diagnosis | None) -> None:
-        """End it with this outcome; None: the pod is gone. A task that has not begun must not be
-        cancelled: it would not even end its cycle.
+        """End it with this outcome; None: the pod is gone, which is the last word. A task that has
+        not begun must not be cancelled: it would not even end its cycle.
         """
-        self.interruption, self.ended = outcome, True
+        if not self.ended or self.interruption is not None:
+            self.interruption, self.ended = outcome, True
         if self.running and self.task is not None:
             self.task.cancel()
 
