@@ -382,6 +382,42 @@ MUTANTS: Final = (
         tests=("tests/engine/scheduling/test_gangs_side_by_side.py",),
     ),
     Mutant(
+        name="bindings: a newer one hides an older one",
+        file="engine/binding/binder.py",
+        old="self._bindings[binding] = None",
+        new="self._bindings = {binding: None}",
+        tests=(
+            "tests/engine/binding/test_binder.py::test_a_post_bind_that_a_newer_binding_overtakes",
+        ),
+    ),
+    Mutant(
+        name="extenders: something else overrules that a pod is gone",
+        file="engine/scheduling/extender_cycles.py",
+        old="if not self.ended or self.interruption is not None:",
+        new="if True:",
+        tests=(
+            "tests/engine/scheduling/test_extender_cycles.py::test_a_pod_that_is_gone_stays_gone",
+        ),
+    ),
+    Mutant(
+        name="gangs: who is taken back loses its room",
+        file="core/cycle/gang_cycle.py",
+        old="stack.callback(self._nominate_again, placement)",
+        new="pass",
+        tests=(
+            "tests/core/cycle/test_gang_cycle.py::test_what_is_taken_back_in_between_keeps_its_nomination",
+        ),
+    ),
+    Mutant(
+        name="gangs: who goes has its room again",
+        file="core/cycle/gang_cycle.py",
+        old=" and (pod.metadata.deletion_timestamp is None)",
+        new="",
+        tests=(
+            "tests/core/cycle/test_gang_cycle.py::test_what_is_taken_back_in_between_keeps_its_nomination",
+        ),
+    ),
+    Mutant(
         name="gangs: who did not fit beside another one waits on",
         file="engine/scheduling/gang_attempts.py",
         old="            self.kept_out.append(pod.metadata.uid)\n",

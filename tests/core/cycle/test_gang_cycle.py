@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -24,7 +25,7 @@ from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
 from moorage.core.plugins.intree import INTREE, PRESETS
 from moorage.core.pods.requests import pod_requests
-from tests.builders import make_pod
+from tests.builders import make_node, make_pod
 from tests.core import companion_strategies as companions
 
 REVISION = resolve(RequestedProfile("test"), build_registry(INTREE), PRESETS)
@@ -167,6 +168,44 @@ def test_what_breaks_in_between_leaves_nothing_behind() -> None:
     with pytest.raises(ZeroDivisionError):
         place_together(TRIO, pods("abc"), place)
     assert undone == ["b", "a"]
+
+
+@pytest.mark.parametrize("shown", ["", "n1", "n2"])
+@pytest.mark.parametrize("held", [True, False])
+def test_what_is_taken_back_in_between_keeps_its_nomination(held: bool, shown: str) -> None:
+    """Whatever its status says by then; one that is gone meanwhile, or going, has none."""
+    tried = CycleContext(Cache())
+    cache = tried.cache
+    for name in ("n1", "n2"):
+        cache.put_node(make_node(name))
+    waiting = pods("abc")
+    for pod in waiting:
+        cache.observe_waiting(pod, pod_requests(pod))
+    for pod in waiting:
+        cache.nominations.nominate(pod, "n1", held)
+    placing = place_gang(
+        TRIO,
+        waiting,
+        lambda pod: gang_cycle.place_member(pod, REVISION, tried),
+        tried,
+        lambda: "",
+    )
+    assert [next(placing) for _ in waiting] == [True] * 3
+    assert len(cache.nominations) == 0
+    status = msgspec.structs.replace(waiting[0].status, nominated_node_name=shown)
+    cache.observe_waiting(
+        msgspec.structs.replace(waiting[0], status=status), pod_requests(waiting[0])
+    )
+    cache.waiting.pop("uid-b")
+    going = msgspec.structs.replace(waiting[2].metadata, deletion_timestamp="2026-01-01T00:00:00Z")
+    cache.observe_waiting(
+        msgspec.structs.replace(waiting[2], metadata=going), pod_requests(waiting[2])
+    )
+    placing.close()
+    (record,) = cache.nominations
+    assert (record.pod.metadata.name, record.node, record.held) == ("a", "n1", held)
+    assert cache.assumed == 0
+    assert list(cache.nominations.unwritten) == ([] if shown == "n1" else ["uid-a"])
 
 
 # ---- against one after another -------------------------------------------------------------------

@@ -19,6 +19,7 @@ import dataclasses
 from collections.abc import Callable, Generator, Sequence
 from typing import TypeAlias
 
+from moorage.core.columns.pod_info import PodInfo
 from moorage.core.cycle import cycle
 from moorage.core.cycle.context import CycleContext, Decision, Diagnosis, ScheduleResult
 from moorage.core.cycle.decisions import Decided, DecidedBy
@@ -141,6 +142,8 @@ class _GangCycle:
     outcomes: list[Decision] = dataclasses.field(default_factory=list)
     node_generations: list[int] = dataclasses.field(default_factory=list)
     """Of the node of each one, when it was chosen."""
+    nominated: dict[str, PodInfo] = dataclasses.field(default_factory=dict)
+    """By UID, the members that were nominated until they were placed, with their nodes."""
     paused: bool = False
     """Whether others have had a turn since the nodes were looked at."""
 
@@ -160,8 +163,16 @@ class _GangCycle:
             # each is taken back, in reverse order, whatever another one raises
             with contextlib.ExitStack() as stack:
                 for placement in self._placements():
+                    stack.callback(self._nominate_again, placement)
                     stack.callback(cycle.unreserve_and_forget, placement, self.context.cache)
             raise
+
+    def _nominate_again(self, placement: ScheduleResult) -> None:
+        """A member is not placed any more: room is kept for it where it was before."""
+        cache, uid = self.context.cache, placement.pod.metadata.uid
+        before, pod = self.nominated.get(uid), cache.waiting.get(uid)
+        if before is not None and pod is not None and pod.metadata.deletion_timestamp is None:
+            cache.nominations.nominate(pod, before.node, before.held)
 
     def _placements(self) -> list[ScheduleResult]:
         return [outcome for outcome in self.outcomes if isinstance(outcome, ScheduleResult)]
@@ -169,6 +180,8 @@ class _GangCycle:
     def _place_all(self) -> Generator[bool, bool | None, None]:
         """Place one after another."""
         for pod in self.pods:
+            if (before := self.context.cache.nominations.get(pod.metadata.uid)) is not None:
+                self.nominated[pod.metadata.uid] = before
             while len(self.outcomes) == len(self.node_generations):
                 try:
                     self.outcomes.append(self.place(pod))
