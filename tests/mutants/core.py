@@ -926,6 +926,13 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         ),
     ),
     Mutant(
+        name="key frame: nodes are looked at in the order to come",
+        file="core/recording/key_frames.py",
+        old="(names := cache.nodes.order.standing)",
+        new="(names := ())",
+        tests=(f"{_TESTS}/recording/test_replay.py::test_a_key_frame_has_the_order_of_nodes",),
+    ),
+    Mutant(
         name="others: what we have assumed is a choice of others",
         file="core/recording/others.py",
         old="if waiting is None or cache.pod_info(uid) is not None:",

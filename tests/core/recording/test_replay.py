@@ -10,6 +10,8 @@ import weakref
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from moorage.core.columns import changes
 from moorage.core.columns.cache import Cache
@@ -40,6 +42,7 @@ from moorage.core.recording.replay import Replay
 from moorage.core.recording.wire import EntryDecoder, EntryEncoder
 from tests.builders import make_node, make_pod
 from tests.engine.worlds import RESOLVER, a_body
+from tests.twins import differing, opened
 
 REVISION = RESOLVER(a_body("test"), {}).revision
 POD = make_pod("p")
@@ -146,6 +149,41 @@ def test_a_nomination_is_as_it_was() -> None:
     replay.apply(changes.PodWaiting(POD))
     replay.apply(state)
     assert replay.context.cache.nominations.state("uid-p") == state
+
+
+ZONE = "topology.kubernetes.io/zone"
+NODE_EVENTS = st.tuples(st.sampled_from("abcdef"), st.sampled_from(["", "z1", "z2", "z3", "gone"]))
+
+
+def see(context: CycleContext, event: tuple[str, str]) -> None:
+    """A node comes, goes, or is in this zone now."""
+    name, zone = event
+    if zone == "gone":
+        context.cache.remove_node(name)
+    else:
+        context.cache.put_node(make_node(name, labels={ZONE: zone} if zone else None))
+
+
+@given(st.lists(NODE_EVENTS, max_size=20), st.lists(NODE_EVENTS, max_size=10))
+def test_a_key_frame_has_the_order_of_nodes(
+    before: list[tuple[str, str]], after: list[tuple[str, str]]
+) -> None:
+    """Also where a zone has changed since nodes came or went, and whatever comes then."""
+    live = CycleContext(Cache(Store(INDEXES)))
+    for event in before:
+        see(live, event)
+    late = opened(opened(live))
+    assert not differing(live, late)
+    for event in after:
+        see(live, event)
+        see(late, event)
+        assert not differing(live, late)
+
+
+def test_an_order_of_nodes_is_read_as_it_was_written() -> None:
+    ordered = changes.NodesOrdered(("b", "a"))
+    encoded = EntryEncoder(lambda _: {}).encode([ordered])
+    assert list(EntryDecoder([], lambda _: None).decode(encoded)) == [ordered]
 
 
 def test_a_key_frame_nominates_nobody_that_is_not_nominated() -> None:

@@ -134,6 +134,11 @@ class Cache:
         self._node_generations[name] = self._changes
         self.journal.append(changes.NodePut(node))
 
+    def keep_node_order(self, names: tuple[str, ...]) -> None:
+        """Look at nodes in this order until one comes or goes."""
+        self.nodes.order.keep(names)
+        self.journal.append(changes.NodesOrdered(names))
+
     def remove_node(self, name: str) -> None:
         """Remove a node; its pods stay known until they are removed themselves. Unknown names are
         ignored.

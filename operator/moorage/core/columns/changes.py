@@ -39,6 +39,14 @@ class NodeRemoved(Entry, frozen=True, tag=2):
     name: str
 
 
+class NodesOrdered(Entry, frozen=True, tag=19):
+    """Nodes are looked at in this order until one comes or goes (``zones.NodeOrder``). Said by key
+    frames alone, as it follows from what came before.
+    """
+
+    names: tuple[str, ...]
+
+
 class ObjectPut(Entry, frozen=True):
     """An object that is neither pod nor node came, or is in another state."""
 

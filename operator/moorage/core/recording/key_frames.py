@@ -24,6 +24,7 @@ def key_frame(cache: Cache, profiles: Mapping[str, Revision]) -> list[Entry]:
     return [
         *(ProfileActivated(name, revision) for name, revision in profiles.items()),
         *map(changes.NodePut, _nodes(cache)),
+        *([changes.NodesOrdered(names)] if (names := cache.nodes.order.standing) else ()),
         *(changes.ObjectPut(obj) for obj in store.all_objects()),
         *(entry for info in cache.pod_infos() for entry in _placed(info)),
         *map(changes.PodWaiting, cache.waiting.values()),

@@ -186,6 +186,8 @@ def apply_change(change: Entry, context: CycleContext) -> None:
             cache.put_node(change.node)
         case changes.NodeRemoved():
             cache.remove_node(change.name)
+        case changes.NodesOrdered():
+            cache.keep_node_order(change.names)
         case changes.ObjectPut():
             store.put(change.object)
         case changes.ObjectRemoved():

@@ -114,6 +114,7 @@ _Wired: TypeAlias = (
     | ExtenderCycleEnded
     | changes.NodePut
     | changes.NodeRemoved
+    | changes.NodesOrdered
     | changes.PodWaiting
     | changes.PodObserved
     | changes.PodUnreadable

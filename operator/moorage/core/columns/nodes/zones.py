@@ -62,6 +62,16 @@ class NodeOrder:
         for zone in self._zones.values():
             yield from zone
 
+    @property
+    def standing(self) -> tuple[str, ...]:
+        """The list that stands until nodes come or go although a zone has changed; () for none."""
+        stands = self._names is not None and self._names != tuple(self._interleaved())
+        return self.names if stands else ()
+
+    def keep(self, names: tuple[str, ...]) -> None:
+        """Have this list stand until nodes come or go."""
+        self._names = names
+
     def _take_out(self, name: str) -> None:
         zone = self._zone_of.pop(name)
         del self._zones[zone][name]
