@@ -877,6 +877,20 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         tests=(f"{_TESTS}/simulation/test_fitting.py::test_what_runs_out_first_is_said_first",),
     ),
     Mutant(
+        name="rerun: pods end when they ended, not when they have run for as long",
+        file="core/simulation/rerun.py",
+        old="if self._recorded.duration(uid) is None:",
+        new="if True:",
+        tests=(f"{_TESTS}/simulation/test_comparison.py::test_a_pod_that_waits_longer_ends_later",),
+    ),
+    Mutant(
+        name="intervals: few windows are as good as many",
+        file="core/simulation/intervals.py",
+        old="_T_QUANTILES[len(differences) - 2]",
+        new="_T_QUANTILES[-1]",
+        tests=(f"{_TESTS}/simulation/test_intervals.py::test_intervals",),
+    ),
+    Mutant(
         name="drain: a pod that is placed again gives nothing back to its budget",
         file="core/simulation/draining.py",
         old="evictions.replaced(pod)",

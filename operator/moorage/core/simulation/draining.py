@@ -20,12 +20,9 @@ from moorage.core.cycle.context import CycleContext
 from moorage.core.framework.revisions import Revision
 from moorage.core.objects.pods import Pod, priority
 from moorage.core.plugins.default_preemption.disruption_budgets import Evictions, budgets
+from moorage.core.simulation.replacements import stays
 from moorage.core.simulation.simulator import Simulator
 from moorage.core.simulation.undoing import node_named
-
-_STAYING_KINDS = ("DaemonSet", "Node")
-"""Controllers whose pods a drain leaves alone: they are bound to their node."""
-
 
 UNREADABLE = "its spec cannot be read"
 HeldUp: TypeAlias = tuple[AnyPod, str]
@@ -55,12 +52,6 @@ class Drain:
     def done(self) -> bool:
         """Whether the node is empty and every pod has found a place."""
         return not self.pending and not self.held_up
-
-
-def stays(pod: AnyPod) -> bool:
-    """Whether a drain leaves a pod on its node."""
-    owners = pod.metadata.owner_references or ()
-    return any(owner.controller and owner.kind in _STAYING_KINDS for owner in owners)
 
 
 def drain(simulator: Simulator, node: str) -> Drain:

@@ -10,7 +10,7 @@ from moorage.core.columns.cache import Cache
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod
 from moorage.core.objects.storage import CSINode
-from moorage.core.simulation.draining import stays
+from moorage.core.simulation.replacements import stays
 from moorage.core.simulation.simulator import Simulator
 from moorage.core.simulation.undoing import node_named
 

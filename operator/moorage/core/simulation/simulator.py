@@ -15,8 +15,6 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-import msgspec
-
 from moorage.core.columns.pod_info import PodInfo
 from moorage.core.cycle import cycle, gang_cycle
 from moorage.core.cycle.context import CycleContext, Decision, Diagnosis, ScheduleResult
@@ -24,15 +22,16 @@ from moorage.core.framework.cluster_events import ActionType, ClusterEvent, Even
 from moorage.core.framework.object_changes import node_changes, resources_freed
 from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import REJECTED, Code
-from moorage.core.objects.meta import HasMetadata
+from moorage.core.objects.meta import HasMetadata, key
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod, group_of, on_node, priority
 from moorage.core.plugins.priority_sort import PrioritySort
-from moorage.core.queue.hints import queue_config_of
+from moorage.core.queue.hints import ProfileQueueConfig, queue_config_of
 from moorage.core.queue.pod_group_members import PodGroupTracker
 from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
 from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.core.simulation.reasons import reasons
+from moorage.core.simulation.replacements import made_again, stays
 from moorage.core.simulation.undoing import UndoLog, node_named
 
 BACKOFF_SECONDS, MAX_BACKOFF_SECONDS = 1.0, 10.0
@@ -43,7 +42,7 @@ MAX_PREEMPTIONS = 10
 """How often room is made for a pod, until it is given up: what had to go may come back where it is
 in the way again, and so for ever.
 """
-_CHANGED = ClusterEvent(EventResource.ANY, ActionType.UPDATE)
+_RESOURCES = {resource.value: resource for resource in EventResource}
 
 
 class Simulator:
@@ -68,8 +67,9 @@ class Simulator:
         """By UID: the pods that have a place by a decision made here."""
         self.diagnoses: dict[str, Diagnosis] = {}
         """By UID: why a pod that waits was refused the last time."""
-        self.preempted: dict[str, Pod] = {}
-        """By UID: the pods that had to go for others; they wait again, or have another place."""
+        self.preempted: dict[str, float] = {}
+        """By UID: when a pod had to go for another one first; it waits again, or has another place.
+        """
         self.faults: dict[str, str] = {}
         """By plugin: what it failed with, the last time."""
         self._on_placed = on_placed
@@ -88,8 +88,7 @@ class Simulator:
                 self._groups.placed(record.pod, 1)
                 self._groups.pod_bound(record.pod)
         for name, revision in revisions.items():
-            config = queue_config_of(revision, BACKOFF_SECONDS, MAX_BACKOFF_SECONDS)
-            self.queue.set_profile(name, config, now)
+            self.queue.set_profile(name, _queue_config(revision), now)
 
     # ---- what happens ----------------------------------------------------------------------------
 
@@ -128,10 +127,50 @@ class Simulator:
         for event in [added] if old is None else node_changes(old, node):
             self.queue.move_on_event(event, self.now)
 
+    def remove_node(self, name: str) -> None:
+        """A node is gone; pods that are not bound to it are made again."""
+        old = node_named(name, self.context.cache)
+        if old is None:
+            return
+        for record in list(self.context.cache.pods_on(name)):
+            if not stays(record.pod):
+                self.evict(record)
+        self.log.remove_node(old)
+        gone = ClusterEvent(EventResource.NODE, ActionType.DELETE, old=old)
+        self.queue.move_on_event(gone, self.now)
+
+    def update(self, pod: Pod) -> None:
+        """A pod that waits is in another state."""
+        if self.queue.get(pod.metadata.uid) is not None:
+            self.log.wait(pod)
+            self.queue.update(pod, self.now)
+
+    def occupy(self, pod: Pod) -> None:
+        """A pod is on its node without having waited for it."""
+        self.log.observe(pod)
+        self._tell_of(pod)
+
+    def set_revision(self, name: str, revision: Revision) -> None:
+        """This one decides for the schedulerName from now on."""
+        old, self.revisions = self.revisions.get(name), {**self.revisions, name: revision}
+        self.queue.set_profile(name, _queue_config(revision), self.now)
+        if old is not None:
+            self.queue.move_rejected_by(name, revision.changed_since(old), self.now)
+
     def put_object(self, obj: HasMetadata) -> None:
-        """An object of another kind comes, or is in another state: whoever waits is tried again."""
+        """An object of another kind comes, or is in another state."""
+        old = self.context.cache.store.objects(type(obj)).get(key(obj))
         self.log.put_object(obj)
-        self.queue.move_on_event(_CHANGED, self.now)
+        action = ActionType.ADD if old is None else ActionType.UPDATE
+        self.queue.move_on_event(ClusterEvent(_resource(type(obj)), action, old, obj), self.now)
+
+    def remove_object(self, kind: type[HasMetadata], name: str) -> None:
+        """An object is gone; ``name`` is its ``namespace/name``."""
+        old = self.context.cache.store.objects(kind).get(name)
+        if old is not None:
+            self.log.remove_object(old)
+            event = ClusterEvent(_resource(kind), ActionType.DELETE, old)
+            self.queue.move_on_event(event, self.now)
 
     # ---- time passes -----------------------------------------------------------------------------
 
@@ -174,6 +213,13 @@ class Simulator:
         finally:
             self.log.undo()
             self.log = outer
+
+    @property
+    def waits(self) -> int:
+        """How many pods have no place."""
+        counts = self.queue.totals()
+        queued = counts.active + counts.backoff + counts.unschedulable + counts.gated
+        return queued + counts.unserved + len(self._given_up)
 
     def waiting(self) -> list[tuple[Pod, str]]:
         """The pods that have no place, in the order in which they came, and the first reason why
@@ -270,10 +316,14 @@ class Simulator:
         self.diagnoses.pop(entry.uid, None)
         self.placed[entry.uid] = placement
         self._groups.pod_bound(pod)
-        event = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.ADD, new=pod)
-        self.queue.move_on_event(event, self.now)
+        self._tell_of(pod)
         if self._on_placed is not None:
             self._on_placed(placement)
+
+    def _tell_of(self, pod: Pod) -> None:
+        """A pod has come to its node."""
+        event = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.ADD, new=pod)
+        self.queue.move_on_event(event, self.now)
 
     def _make_room(self, diagnosis: Diagnosis) -> None:
         """The victims go; pods of lower priority lose the node."""
@@ -287,7 +337,7 @@ class Simulator:
         for victim in diagnosis.victims:
             occupies = cache.pod_info(victim.metadata.uid)
             if occupies is not None:
-                self.preempted[victim.metadata.uid] = victim
+                self.preempted.setdefault(victim.metadata.uid, self.now)
                 self.evict(occupies)
 
     def _take_off(self, record: PodInfo) -> None:
@@ -309,22 +359,13 @@ class Simulator:
         return now[0].text if now else diagnosis.message
 
 
-def made_again(pod: Pod) -> Pod:
-    """The pod that its controller makes in the place of this one. It keeps the UID, and is as ready
-    as this one was once it has its place.
-    """
-    status = msgspec.structs.replace(
-        pod.status,
-        nominated_node_name="",
-        start_time=None,
-        container_statuses=None,
-        init_container_statuses=None,
-        allocated_resources=None,
-        resources=None,
-        extended_resource_claim_status=None,
-    )
-    spec = msgspec.structs.replace(pod.spec, node_name="")
-    return msgspec.structs.replace(pod, spec=spec, status=status)
+def _queue_config(revision: Revision) -> ProfileQueueConfig:
+    return queue_config_of(revision, BACKOFF_SECONDS, MAX_BACKOFF_SECONDS)
+
+
+def _resource(kind: type[HasMetadata]) -> EventResource:
+    """What changes of a kind are to the queue; the kinds that it does not know wake everybody."""
+    return _RESOURCES.get(kind.__name__, EventResource.ANY)
 
 
 def _ran(steps: gang_cycle.PlacingSteps) -> list[Decision]:

@@ -13,12 +13,13 @@ import msgspec
 
 from moorage.core.columns.cache import Cache, PodState
 from moorage.core.columns.changes import Nomination
+from moorage.core.columns.pod_counters import AnyPod
 from moorage.core.columns.pod_info import PodInfo
 from moorage.core.cycle import cycle
 from moorage.core.cycle.context import CycleContext, Decision, ScheduleResult
 from moorage.core.objects.meta import HasMetadata, key
 from moorage.core.objects.nodes import Node
-from moorage.core.objects.pods import Pod
+from moorage.core.objects.pods import Pod, group_of
 from moorage.core.objects.resource_claims import ResourceClaim, ResourceClaimStatus
 from moorage.core.pods.requests import pod_requests
 from moorage.core.queue.pod_group_members import PodGroupTracker
@@ -67,7 +68,7 @@ class UndoLog:
     def note_placed(self, placement: ScheduleResult) -> None:
         """The pod has its place already: note how to take it back."""
         uid = placement.pod.metadata.uid
-        self._groups.placed(placement.pod, 1)
+        self._count(placement.pod, 1)
         self._placed[uid] = len(self._steps), placement
         self._steps.append(functools.partial(self._displace, placement))
 
@@ -83,13 +84,14 @@ class UndoLog:
         self._orders.setdefault(record.node, [one.pod.metadata.uid for one in there])
         waiting = self._cache.waiting.get(uid)
         self._cache.remove(uid)
-        self._groups.placed(record.pod, -1)
+        self._count(record.pod, -1)
         self._steps.append(functools.partial(self._put_back, record, waiting))
 
     def observe(self, pod: Pod) -> None:
         """A new pod is on its node."""
         self._cache.observe(pod, pod_requests(pod))
-        self._steps.append(functools.partial(self._cache.remove, pod.metadata.uid))
+        self._count(pod, 1)
+        self._steps.append(functools.partial(self._vanish, pod))
 
     def remove_waiting(self, pod: Pod) -> None:
         """The pod waits no more: it is gone."""
@@ -121,6 +123,11 @@ class UndoLog:
             else functools.partial(self._cache.put_node, old)
         )
 
+    def remove_node(self, node: Node) -> None:
+        """This node is gone."""
+        self._cache.remove_node(node.metadata.name)
+        self._steps.append(functools.partial(self._cache.put_node, node))
+
     def put_object(self, obj: HasMetadata) -> None:
         """An object that is neither pod nor node comes, or is in another state."""
         store = self._cache.store
@@ -131,6 +138,12 @@ class UndoLog:
             if old is None
             else functools.partial(store.put, old)
         )
+
+    def remove_object(self, obj: HasMetadata) -> None:
+        """This object is gone."""
+        store = self._cache.store
+        store.remove(type(obj), key(obj))
+        self._steps.append(functools.partial(store.put, obj))
 
     def undo(self) -> None:
         """Take back all of it; the log begins anew."""
@@ -145,12 +158,21 @@ class UndoLog:
 
     # ---- inside ----------------------------------------------------------------------------------
 
+    def _count(self, pod: AnyPod, sign: int) -> None:
+        """A member of a group occupies a node from now on (1), or does not any more (-1)."""
+        if group_of(pod):
+            self._groups.placed(pod, sign)
+
     def _displace(self, placement: ScheduleResult) -> None:
-        self._groups.placed(placement.pod, -1)
+        self._count(placement.pod, -1)
         cycle.unreserve_and_forget(placement, self._cache)
 
+    def _vanish(self, pod: Pod) -> None:
+        self._count(pod, -1)
+        self._cache.remove(pod.metadata.uid)
+
     def _put_back(self, record: PodInfo, waiting: Pod | None) -> None:
-        self._groups.placed(record.pod, 1)
+        self._count(record.pod, 1)
         self._put(record, waiting)
 
     def _put(self, record: PodInfo, waiting: Pod | None) -> None:
