@@ -1,5 +1,4 @@
-"""The command line: `moorage run | demo | explain | check | convert | record | snapshot | replay |
-history | diff | rollback | crds | version`.
+"""The command line: what may be typed after `moorage`.
 
 Exit status: 0 it is so, 1 it is not (or the operator failed), 2 wrong use, 3 no answer. Everything
 heavy is imported inside the commands, so that `moorage --help` answers at once.
@@ -18,8 +17,10 @@ import typer
 import moorage
 from moorage.apps.command_line import fail, option, read, variable, with_parameters
 from moorage.apps.explain import command as explaining
+from moorage.apps.fit import fit_command as fitting
 from moorage.apps.recordings import recording_commands
 from moorage.apps.revisions import typed as revisions
+from moorage.apps.simulate import simulate_command as simulating
 from moorage.apps.trial import trial_command
 from moorage.ports.texts import printable
 
@@ -314,6 +315,8 @@ def demo(**flags: Any) -> None:
 
 for reading in (
     explaining.explain,
+    fitting.fit,
+    simulating.simulate,
     recording_commands.snapshot,
     recording_commands.record,
     recording_commands.replay,

@@ -13,7 +13,7 @@ from moorage.core.cycle.context import CycleContext, ScheduleResult
 from moorage.core.framework.revisions import Revision
 from moorage.core.objects.pods import Pod, on_node
 from moorage.core.recording.key_frames import key_frame
-from moorage.core.simulation.recorded import Timed
+from moorage.core.simulation.recorded_times import Timed
 from moorage.core.simulation.simulator import Simulator
 from tests.core.simulation.clusters import REVISIONS, a_pod
 

@@ -10,10 +10,10 @@ from moorage.core.columns.changes import Gap, NodePut, PodAssumed, PodForgotten,
 from moorage.core.cycle.context import CycleContext
 from moorage.core.objects.pods import on_node
 from moorage.core.recording.key_frames import key_frame
-from moorage.core.simulation.comparison import Comparison, compare
 from moorage.core.simulation.measures import EMPTY_NODES, WAITING, Measure
-from moorage.core.simulation.recorded import Binding, Follower, Timed, recorded_time
+from moorage.core.simulation.recorded_times import Binding, Follower, Timed, recorded_time
 from moorage.core.simulation.rerun import Rerun
+from moorage.core.simulation.world_comparisons import WorldComparison, compare
 from tests.builders import make_node
 from tests.core.simulation.clusters import REVISIONS, a_context, a_pod, contexts
 from tests.core.simulation.recordings import Visit, recorded, visits
@@ -84,7 +84,7 @@ def test_nodes_that_come_and_go() -> None:
     """Pods of a node that goes are made again."""
     entries = recorded(a_context([make_node("n", cpu="1")]), [Visit(1.0, a_pod("a", cpu="1"))], 9.0)
     later = [(10.0, NodePut(make_node("m", cpu="1"))), (11.0, changes.NodeRemoved("n"))]
-    found: Comparison = compare([*entries, *later, (12.0, changes.NodeRemoved("n"))], 0, {})
+    found: WorldComparison = compare([*entries, *later, (12.0, changes.NodeRemoved("n"))], 0, {})
     assert (found.moved, found.waiting_b) == ((1, 1), ())
 
 

@@ -66,14 +66,13 @@ def test_measures() -> None:
     daemon = a_pod("d", "b", cpu="1", memory="1Gi", owner="DaemonSet")
     context = a_context(nodes, [*pods, daemon])
     classes = pod_classes(pods_of(context))
-    assert [(one.requests["cpu"], one.count) for one in classes] == [(1000, 2)]
+    assert [(one.requests["cpu"], one.pods) for one in classes] == [(1000, 2)]
     assert measured(context, classes, 1) == {
         EMPTY_NODES: 2.0,
         WAITING: 1.0,
         ZONES: 1.0,
         Measure("cpu requested, of nodes used", "%"): 25.0,
         Measure("memory requested, of nodes used", "%"): 100.0,
-        Measure("pods requested, of nodes used", "%"): 100 / 110,
         Measure("stranded cpu", "cpu"): 3000.0,
         Measure("stranded memory", "memory"): 0.0,
     }

@@ -55,6 +55,13 @@ def default_profile(resolver: Resolver) -> Resolution:
     return resolver(_DEFAULT_PROFILE, {})
 
 
+def with_default(revisions: Mapping[str, Revision], resolver: Resolver) -> dict[str, Revision]:
+    """These, by schedulerName, and preset Default for kube-scheduler's pods where nobody decides
+    for these.
+    """
+    return {DEFAULT_SCHEDULER: default_profile(resolver).revision, **revisions}
+
+
 def resolved(
     profiles: Iterable[Body], configs: Iterable[Body], resolver: Resolver
 ) -> dict[str, Resolution]:

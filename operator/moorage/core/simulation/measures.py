@@ -45,7 +45,7 @@ class PodClass(NamedTuple):
     """Pods that ask for the same, and how many there are."""
 
     requests: Mapping[str, int]
-    count: int
+    pods: int
 
 
 def pod_classes(pods: Iterable[AnyPod]) -> tuple[PodClass, ...]:
@@ -87,9 +87,10 @@ def measured(
             continue
         has, taken = amounts
         free[resource] = np.where(live, has - taken, 0)
-        had = int(has[used].sum())
-        share = 100 * int(taken[used].sum()) / had if had else 0.0
-        found[Measure(f"{resource} requested, of nodes used", "%")] = share
+        if resource not in _LEFT_OUT:
+            had = int(has[used].sum())
+            share = 100 * int(taken[used].sum()) / had if had else 0.0
+            found[Measure(f"{resource} requested, of nodes used", "%")] = share
     for resource, amount in _stranded(free, classes).items():
         found[Measure(f"stranded {resource}", resource)] = amount
     return found | _zones(context, pods)
@@ -128,8 +129,8 @@ def _stranded(
         short = np.logical_or.reduce([free[resource] < amount for resource, amount in known])
         for resource, _ in known:
             if resource not in _LEFT_OUT:
-                sums[resource] += one.count * int(np.maximum(free[resource][short], 0).sum())
-                weights[resource] += one.count
+                sums[resource] += one.pods * int(np.maximum(free[resource][short], 0).sum())
+                weights[resource] += one.pods
     return {resource: sums[resource] / weights[resource] for resource in sums}
 
 

@@ -20,7 +20,7 @@ from moorage.core.framework.revisions import Revision
 from moorage.core.objects.meta import HasMetadata
 from moorage.core.objects.pods import Pod
 from moorage.core.objects.resource_claims import ResourceClaim, ResourceClaimStatus
-from moorage.core.simulation.recorded import Binding, RecordedTime
+from moorage.core.simulation.recorded_times import Binding, RecordedTime
 from moorage.core.simulation.replacements import made_again, stays
 from moorage.core.simulation.simulator import Simulator
 

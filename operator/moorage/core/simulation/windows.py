@@ -8,7 +8,7 @@ from typing import TypeAlias
 from moorage.core.cycle.context import CycleContext
 from moorage.core.simulation.intervals import WINDOWS
 from moorage.core.simulation.measures import Measure, PodClass, measured, wait_measures
-from moorage.core.simulation.recorded import RecordedTime
+from moorage.core.simulation.recorded_times import RecordedTime
 
 LOOKS = 6
 """Into each window."""

@@ -19,7 +19,13 @@ from moorage.core.framework.revisions import Revision
 from moorage.core.objects.pods import Pod
 from moorage.core.simulation.intervals import Interval, paired
 from moorage.core.simulation.measures import Measure, pod_classes, unplaced
-from moorage.core.simulation.recorded import Binding, Follower, RecordedTime, Timed, recorded_time
+from moorage.core.simulation.recorded_times import (
+    Binding,
+    Follower,
+    RecordedTime,
+    Timed,
+    recorded_time,
+)
 from moorage.core.simulation.rerun import Rerun
 from moorage.core.simulation.windows import PREEMPTED, Looks, Windows
 
@@ -43,7 +49,7 @@ class Moved(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Comparison:
+class WorldComparison:
     """Two worlds side by side."""
 
     seconds: float
@@ -64,7 +70,9 @@ class Comparison:
     windows_b: Windows
 
 
-def compare(entries: Iterable[Timed], seed: int, candidates: Mapping[str, Revision]) -> Comparison:
+def compare(
+    entries: Iterable[Timed], seed: int, candidates: Mapping[str, Revision]
+) -> WorldComparison:
     """Compare what was recorded with what would have been under these revisions, by schedulerName.
     ``entries`` are gone through twice. Raises ValueError where nothing is recorded.
     """
@@ -81,7 +89,7 @@ def compare(entries: Iterable[Timed], seed: int, candidates: Mapping[str, Revisi
     windows_b = looks_b.windows(_waits(recorded, other.bound), other.simulator.preempted)
     waiting = {pod.metadata.uid for pod in unplaced(a.replay.context)}
     waiting_b = tuple(other.simulator.waiting())
-    return Comparison(
+    return WorldComparison(
         seconds=recorded.end - recorded.begin,
         arrivals=sum(time > recorded.begin for time in recorded.arrived.values()),
         measures=tuple(_compared(windows_a, windows_b)),

@@ -1,0 +1,123 @@
+"""What `moorage fit` prints, for people and for programs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from rich.console import RenderableType
+
+from moorage.apps.printing.amounts import exact_quantity
+from moorage.apps.printing.terminal import Style, sentence
+from moorage.apps.worlds.world import World
+from moorage.core.framework.revisions import Revision
+from moorage.core.pods.requests import pod_requests
+from moorage.core.simulation.fitting import Fit
+from moorage.core.simulation.reasons import WeightedReason
+
+NAMED_NODES = 3
+_INSUFFICIENT = "Insufficient "
+
+
+class FittedTemplate(NamedTuple):
+    """A workload, the revision that decides for it, and what comes of it."""
+
+    name: str
+    revision: Revision
+    fit: Fit
+
+
+def parts(fitted: Sequence[FittedTemplate], world: World) -> Iterator[RenderableType]:
+    """The answer for people."""
+    alone = len(fitted) == 1
+    if not alone:
+        fits = sum(len(one.fit.nodes) for one in fitted)
+        asked = sum(one.fit.requested for one in fitted)
+        yield sentence(f"{fits} of {asked} pods fit now.", _verdict(fits == asked))
+    for one in fitted:
+        head = _headline(one.fit)
+        whole = head if alone else f"{one.name}: {head}"
+        yield sentence(whole, _verdict(one.fit.fits) if alone else "")
+        for line in _facts(one):
+            yield sentence(f"  {line}")
+    yield sentence(f"  from    {world.origin}", Style.DIM)
+
+
+def limiting_resource(limits: Sequence[WeightedReason]) -> str:
+    """The resource that runs out first, "" where what runs out is none."""
+    first = limits[0].text if limits else ""
+    return first.removeprefix(_INSUFFICIENT) if first.startswith(_INSUFFICIENT) else ""
+
+
+def document_of(fitted: Sequence[FittedTemplate], world: World) -> dict[str, Any]:
+    """The answer for programs."""
+    return {
+        "source": world.origin,
+        "at": world.at.isoformat(),
+        "requested": sum(one.fit.requested for one in fitted),
+        "fits": sum(len(one.fit.nodes) for one in fitted),
+        "workloads": [_workload(one) for one in fitted],
+    }
+
+
+def _verdict(fits: bool) -> Style:
+    return Style.WELL if fits else Style.REFUSED
+
+
+def _headline(fit: Fit) -> str:
+    fits = f"{len(fit.nodes)} of {fit.requested} fit"
+    if fit.fits:
+        least = "" if fit.counted_out else "at least "
+        return f"{fits}; there is room for {least}{fit.room} in all."
+    first, *others = [one.text.removeprefix(_INSUFFICIENT) for one in fit.limits] or ["-"]
+    runs_out = "What runs out first: " if fit.nodes else "What stands against it: "
+    following = f" (next: {others[0]})" if others else ""
+    return f"{fits} now. {runs_out}{first}{following}."
+
+
+def _facts(one: FittedTemplate) -> Iterator[str]:
+    fit, revision = one.fit, one.revision
+    asks = pod_requests(fit.pod)
+    amounts = [("cpu", asks.cpu), ("memory", asks.memory), *asks.others]
+    said = ", ".join(f"{name} {exact_quantity(name, amount)}" for name, amount in amounts if amount)
+    decides = " ".join(filter(None, (revision.scheduler_name, revision.id)))
+    yield f"asks    {said or 'nothing'} each; {decides}; nobody would be preempted"
+    if fit.nodes:
+        names = list(dict.fromkeys(fit.nodes))
+        more = len(names) - NAMED_NODES
+        yield f"placed  {', '.join(names[:NAMED_NODES])}" + (
+            f" and {more} more" if more > 0 else ""
+        )
+    if not fit.fits:
+        yield f"short   {_short(fit)}"
+
+
+def _short(fit: Fit) -> str:
+    lacking = fit.requested - len(fit.nodes)
+    why = fit.limits[0].text if fit.limits else "no reason"
+    pods = f"{lacking} {'pod' if lacking == 1 else 'pods'}: {why}"
+    if fit.more_nodes is None:
+        return f"{pods}; more nodes of the kinds that there are would not do"
+    needed, like = fit.more_nodes
+    return f"{pods}; {needed} more {'node' if needed == 1 else 'nodes'} like {like} would do"
+
+
+def _workload(one: FittedTemplate) -> dict[str, Any]:
+    fit = one.fit
+    return {
+        "name": one.name,
+        "schedulerName": one.revision.scheduler_name,
+        "revision": one.revision.id,
+        "requested": fit.requested,
+        "fits": len(fit.nodes),
+        "room": fit.room,
+        "roomIsExact": fit.counted_out,
+        "placements": [{"node": node, "pods": pods} for node, pods in Counter(fit.nodes).items()],
+        "limitingResource": limiting_resource(fit.limits),
+        "limits": [{"reason": one.text, "nodes": one.nodes} for one in fit.limits],
+        "refusals": [{"reason": one.text, "nodes": one.nodes} for one in fit.refusals],
+        "moreNodes": None
+        if fit.more_nodes is None
+        else {"needed": fit.more_nodes.needed, "like": fit.more_nodes.like},
+    }

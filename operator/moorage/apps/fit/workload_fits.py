@@ -1,0 +1,100 @@
+"""The command: pods of files, fitted into a world."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from moorage.api.resolution import Resolver
+from moorage.apps.exit_status import ExitStatus, WrongUse
+from moorage.apps.fit.fit_texts import FittedTemplate, document_of, parts
+from moorage.apps.pod_templates import PodTemplate, read_templates
+from moorage.apps.printing.documents import FORMATS, document
+from moorage.apps.printing.terminal import open_console, write
+from moorage.apps.worlds import deciding
+from moorage.apps.worlds.cluster_choice import ClusterChoice
+from moorage.apps.worlds.opening import open_world
+from moorage.apps.worlds.world import World
+from moorage.core.framework.revisions import Revision, suggest
+from moorage.core.objects.pods import priority
+from moorage.core.simulation.fitting import fit
+from moorage.core.simulation.measures import unplaced
+from moorage.core.simulation.simulator import Simulator
+from moorage.ports.texts import printable
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class FitOptions:
+    """What was typed. ``world``: files to look at, none for the cluster; ``form`` one of FORMATS,
+    "" for people.
+    """
+
+    files: tuple[Path, ...]
+    replicas: int | None = None
+    empty_queue: bool = False
+    world: tuple[Path, ...] = ()
+    at: str | None = None
+    cluster: ClusterChoice = dataclasses.field(default_factory=ClusterChoice)
+    form: str = ""
+
+
+def run(options: FitOptions) -> int:
+    """Fit and print; the exit status. Raises CommandError."""
+    if options.form not in ("", *FORMATS):
+        raise WrongUse(f"-o {options.form}: use one of {', '.join(FORMATS)}")
+    templates = read_templates(options.files)
+    if options.replicas is not None:
+        templates = [dataclasses.replace(one, replicas=options.replicas) for one in templates]
+    resolver = deciding.in_tree_resolver()
+    world = open_world(options.world, resolver, at=options.at, choice=options.cluster)
+    for warning in world.warnings:
+        print(f"moorage: {printable(warning)}", file=sys.stderr)
+    fitted = fitted_into(world, templates, resolver, empty_queue=options.empty_queue)
+    if options.form:
+        print(document("Fit", document_of(fitted, world), options.form), end="")
+    else:
+        write(open_console(sys.stdout), *parts(fitted, world))
+    return ExitStatus.YES if all(one.fit.fits for one in fitted) else ExitStatus.NO
+
+
+def fitted_into(
+    world: World, templates: Sequence[PodTemplate], resolver: Resolver, *, empty_queue: bool
+) -> list[FittedTemplate]:
+    """What comes of each template, after those before it. Pods that wait already go first, unless
+    their priority is lower than everybody's. Raises WrongUse.
+    """
+    revisions = who_decides(world, templates, resolver)
+    simulator = Simulator(world.context, revisions)
+    least = min(priority(template.pod) for template in templates)
+    waiting = [] if empty_queue else list(unplaced(world.context))
+    for pod in waiting:
+        if priority(pod) >= least and pod.metadata.deletion_timestamp is None:
+            simulator.arrive(pod)
+    simulator.run()
+    fitted = []
+    for template in templates:
+        if template.owner is not None:
+            simulator.put_object(template.owner)
+        revision = revisions[template.pod.spec.scheduler_name]
+        found = fit(simulator, template.pod, template.replicas)
+        fitted.append(FittedTemplate(template.name, revision, found))
+    return fitted
+
+
+def who_decides(
+    world: World, templates: Sequence[PodTemplate], resolver: Resolver
+) -> Mapping[str, Revision]:
+    """The world's revisions, and preset Default for kube-scheduler's pods where nobody decides for
+    these. Raises WrongUse where nobody decides for a template's pods.
+    """
+    revisions = deciding.with_default(world.profiles, resolver)
+    for template in templates:
+        name = template.pod.spec.scheduler_name
+        if name not in revisions:
+            close = suggest(name, revisions)
+            raise WrongUse(
+                f"{template.name}: spec.schedulerName: {name!r}: no profile decides for it{close}"
+            )
+    return revisions

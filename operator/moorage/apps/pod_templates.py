@@ -1,0 +1,146 @@
+"""Pod templates: the pods that workloads in YAML files stand for, as their controllers would make
+them and an API server would store them.
+
+Limits and quotas of namespaces, admission webhooks and the overhead of RuntimeClasses are nobody's
+here.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from moorage.apps.exit_status import WrongUse
+from moorage.apps.object_files import Document
+from moorage.apps.worlds import from_files, manifests
+from moorage.core.objects.meta import HasMetadata, OwnerReference
+from moorage.core.objects.pods import Pod
+from moorage.core.objects.workloads import ReplicaSet, StatefulSet
+
+WORKLOADS: Final = ("Deployment", "ReplicaSet", "StatefulSet", "Job")
+_OWNERS: Final[Mapping[str, type[ReplicaSet | StatefulSet]]] = {
+    "Deployment": ReplicaSet,
+    "ReplicaSet": ReplicaSet,
+    "StatefulSet": StatefulSet,
+}
+"""Who makes the pods, where placement asks for it: pods of one owner spread by default."""
+
+_KEPT: Final = ("name", "namespace", "labels", "annotations")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PodTemplate:
+    """One workload: its pods are like ``pod``, and there are to be ``replicas``."""
+
+    name: str
+    """``Kind namespace/name``."""
+    pod: Pod
+    replicas: int
+    owner: HasMetadata | None = None
+    """Whoever makes the pods, where placement asks for it."""
+
+
+def read_templates(files: Sequence[Path]) -> list[PodTemplate]:
+    """The workloads in files; other objects are passed over. Raises NoAnswer where a file cannot be
+    read, and WrongUse for what means nothing, or where there is no workload.
+    """
+    documents = list(from_files.read(files))
+    known = manifests.priorities(document.body for document in documents)
+    found, faults = list[PodTemplate](), list[str]()
+    for document in documents:
+        if document.kind not in ("Pod", *WORKLOADS):
+            continue
+        try:
+            found.append(_template(document, known))
+        except (msgspec.MsgspecError, manifests.ManifestError) as error:
+            faults.append(document.fault(error))
+    if faults:
+        raise WrongUse("\n".join(faults))
+    if not found:
+        kinds = ", ".join(("Pod", *WORKLOADS))
+        raise WrongUse(f"{', '.join(map(str, files))}: there is none of {kinds}")
+    return found
+
+
+def pods_of(templates: Sequence[PodTemplate]) -> Iterator[Pod]:
+    """All pods of all templates."""
+    for template in templates:
+        meta = template.pod.metadata
+        for i in range(template.replicas):
+            named = msgspec.structs.replace(meta, name=f"{meta.name}-{i}", uid=f"{meta.uid}-{i}")
+            yield msgspec.structs.replace(template.pod, metadata=named)
+
+
+def _template(document: Document, known: Mapping[str, int]) -> PodTemplate:
+    """Raises ManifestError and MsgspecError."""
+    kind, body = document.kind, document.body
+    metadata, spec = _object(body, "metadata"), _object(body, "spec")
+    if not isinstance(metadata.get("name"), str):
+        raise manifests.ManifestError("metadata.name: Required value")
+    names = {"name": metadata["name"], "namespace": str(metadata.get("namespace") or "default")}
+    name = f"{kind} {names['namespace']}/{names['name']}"
+    uid = f"new {name} {document.number}"  # others in the world and the files may have its name
+    if kind == "Pod":
+        return PodTemplate(name, _pod({**metadata, **names}, spec, known, uid), 1)
+    template = _object(spec, "template", "spec.template")
+    inner = template.get("metadata") or {}
+    if not isinstance(inner, dict):
+        raise manifests.ManifestError("spec.template.metadata: must be an object")
+    owner = _owner(kind, names, spec)
+    pod_spec = _object(template, "spec", "spec.template.spec")
+    pod = _pod({**inner, **names}, pod_spec, known, uid, owner)
+    return PodTemplate(name, pod, _replicas(kind, spec), owner)
+
+
+def _pod(
+    metadata: Mapping[str, Any],
+    spec: Mapping[str, Any],
+    known: Mapping[str, int],
+    uid: str,
+    owner: HasMetadata | None = None,
+) -> Pod:
+    """A new pod, on no node. Raises ManifestError and MsgspecError."""
+    body = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {key: value for key, value in metadata.items() if key in _KEPT},
+        "spec": {key: value for key, value in spec.items() if key != "nodeName"},
+    }
+    pod = msgspec.convert(manifests.completed(body, known), Pod)
+    owners = None if owner is None else (_owned_by(owner),)
+    meta = msgspec.structs.replace(pod.metadata, uid=uid, owner_references=owners)
+    return msgspec.structs.replace(pod, metadata=meta)
+
+
+def _owned_by(owner: HasMetadata) -> OwnerReference:
+    meta = owner.metadata
+    return OwnerReference("apps/v1", type(owner).__name__, meta.name, meta.uid, controller=True)
+
+
+def _owner(kind: str, names: Mapping[str, str], spec: Mapping[str, Any]) -> HasMetadata | None:
+    if kind not in _OWNERS:
+        return None
+    metadata = {**names, "uid": f"{kind}/{names['namespace']}/{names['name']}"}
+    body = {"metadata": metadata, "spec": {"selector": spec.get("selector")}}
+    return msgspec.convert(body, _OWNERS[kind])
+
+
+def _replicas(kind: str, spec: Mapping[str, Any]) -> int:
+    """How many pods there are at a time."""
+    field = "parallelism" if kind == "Job" else "replicas"
+    wanted, whole = spec.get(field), spec.get("completions") if kind == "Job" else None
+    found = 1 if wanted is None else wanted
+    if not isinstance(found, int) or isinstance(found, bool) or found < 0:
+        raise manifests.ManifestError(f"spec.{field}: {found!r}: must be a whole number, 0 or more")
+    return min(found, whole) if isinstance(whole, int) else found
+
+
+def _object(body: Mapping[str, Any], field: str, path: str = "") -> dict[str, Any]:
+    value = body.get(field)
+    if not isinstance(value, dict):
+        raise manifests.ManifestError(f"{path or field}: Required value")
+    return value

@@ -1,0 +1,1 @@
+"""`moorage simulate`: what would become of a cluster, or of a recorded time, otherwise."""

@@ -1,0 +1,155 @@
+"""The command: a world and what is to happen in it, or a recorded time under candidates."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import track
+
+from moorage.apps.exit_status import ExitStatus, NoAnswer, WrongUse
+from moorage.apps.pod_templates import pods_of, read_templates
+from moorage.apps.printing.documents import FORMATS, document
+from moorage.apps.printing.terminal import open_console, write
+from moorage.apps.simulate.candidate_profiles import read_candidates
+from moorage.apps.simulate.comparison_answers import two_recorded_worlds
+from moorage.apps.simulate.drain_answers import each_drained
+from moorage.apps.simulate.page import page
+from moorage.apps.simulate.scenario_answers import one_world, two_worlds
+from moorage.apps.simulate.simulation_answers import Answer, terminal_parts
+from moorage.apps.worlds import deciding
+from moorage.apps.worlds.cluster_choice import ClusterChoice
+from moorage.apps.worlds.from_recording import is_recording, opened
+from moorage.apps.worlds.opening import open_world
+from moorage.apps.worlds.world import World
+from moorage.core.framework.registry import Registry
+from moorage.core.framework.revisions import Revision
+from moorage.core.simulation.draining import drain_each
+from moorage.core.simulation.scenarios import Scenario, place_waiting, play
+from moorage.core.simulation.world_comparisons import compare
+from moorage.ports.texts import printable
+
+KIND = "Simulation"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class SimulateOptions:
+    """What was typed. ``world``: files to look at, none for the cluster; ``form`` one of FORMATS,
+    "" for people.
+    """
+
+    world: tuple[Path, ...] = ()
+    candidates: tuple[str, ...] = ()
+    drains: tuple[str, ...] = ()
+    each_node_drained: bool = False
+    more_nodes: int = 0
+    like: str = ""
+    pods: tuple[Path, ...] = ()
+    at: str | None = None
+    report: Path | None = None
+    cluster: ClusterChoice = dataclasses.field(default_factory=ClusterChoice)
+    form: str = ""
+
+    @property
+    def is_of_a_moment(self) -> bool:
+        """Whether something is to happen at one moment."""
+        happens = self.drains or self.more_nodes or self.pods or self.each_node_drained
+        return bool(happens) or self.at is not None
+
+
+def run(options: SimulateOptions) -> int:
+    """Simulate and print; the exit status. Raises CommandError."""
+    _check(options)
+    answer = _answer(options)
+    if options.report is not None:
+        _write(options.report, page(answer, "moorage simulate"))
+    if options.form:
+        print(document(KIND, answer.body, options.form), end="")
+    else:
+        write(open_console(sys.stdout), *terminal_parts(answer))
+    return ExitStatus.YES if answer.yes else ExitStatus.NO
+
+
+def _check(options: SimulateOptions) -> None:
+    """Raises WrongUse."""
+    if options.form not in ("", *FORMATS):
+        raise WrongUse(f"-o {options.form}: use one of {', '.join(FORMATS)}")
+    if bool(options.more_nodes) != bool(options.like):
+        raise WrongUse("--add-nodes and --like belong together: --add-nodes 3 --like NODE")
+    if options.each_node_drained and (options.drains or options.more_nodes or options.pods):
+        raise WrongUse("--each-node-drained goes alone: leave out --drain, --add-nodes and --pods")
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise NoAnswer(f"--report {path} cannot be written: {error.strerror}") from error
+
+
+def _answer(options: SimulateOptions) -> Answer:
+    """Of one of the three questions."""
+    resolver = deciding.in_tree_resolver()
+    candidates = read_candidates(options.candidates, resolver)
+    if candidates and not options.is_of_a_moment and _lasts(options.world, resolver.registry):
+        (path,) = options.world
+        recording = opened(path, resolver.registry)
+        found = compare(recording, recording.header.seed, candidates)
+        return two_recorded_worlds(found, str(path))
+    world = open_world(options.world, resolver, at=options.at, choice=options.cluster)
+    for warning in world.warnings:
+        print(f"moorage: {printable(warning)}", file=sys.stderr)
+    revisions = deciding.with_default(world.profiles, resolver)
+    if options.each_node_drained:
+        return _each_drained(world, {**revisions, **candidates})
+    return _scenario(world, revisions, candidates, options)
+
+
+def _lasts(paths: tuple[Path, ...], registry: Registry) -> bool:
+    """Whether this is a recording of more than one moment; a snapshot is not."""
+    if len(paths) != 1 or not paths[0].is_file() or not is_recording(paths[0]):
+        return False
+    recording = opened(paths[0], registry)
+    return any(time > recording.key_frames[0] for time, _ in recording)
+
+
+def _each_drained(world: World, revisions: Mapping[str, Revision]) -> Answer:
+    """Each node drained alone, once what waits is placed."""
+    waiting = place_waiting(world.context, revisions).waits
+    nodes, stderr = list(world.context.cache.nodes.row_of), Console(stderr=True)
+    drains = track(
+        drain_each(world.context, revisions, nodes),
+        "draining each node",
+        total=len(nodes),
+        console=stderr,
+        transient=True,
+        disable=not stderr.is_terminal,
+    )
+    return each_drained(list(drains), world, waiting)
+
+
+def _scenario(
+    world: World,
+    revisions: Mapping[str, Revision],
+    candidates: Mapping[str, Revision],
+    options: SimulateOptions,
+) -> Answer:
+    """What happens at once, in one world or two."""
+    templates = read_templates(options.pods) if options.pods else []
+    for name in filter(None, (options.like, *options.drains)):
+        if name not in world.context.cache.nodes.row_of:
+            raise WrongUse(f"there is no node {name}; from {world.origin}")
+    scenario = Scenario(
+        more_nodes=options.more_nodes,
+        like=options.like,
+        objects=tuple(one.owner for one in templates if one.owner is not None),
+        pods=tuple(pods_of(templates)),
+        drains=options.drains,
+    )
+    a = play(world.context, revisions, scenario)
+    if not candidates:
+        return one_world(a, world)
+    return two_worlds(a, play(world.context, {**revisions, **candidates}, scenario), world)

@@ -1,0 +1,48 @@
+"""`moorage simulate`, as it is typed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from moorage.apps.command_line import CLUSTER_OPTIONS, end, option, with_parameters
+
+
+@with_parameters(
+    option("--profile", list[str] | None, None, "FILE or NAME=FILE: a candidate beside what is."),
+    option("--drain", list[str] | None, None, "A node to drain; several one after another."),
+    option("--each-node-drained", bool, False, "Drain each node alone."),
+    option("--add-nodes", int, 0, "So many nodes more, like the one of --like.", min=0),
+    option("--like", str, "", "The node that they are like."),
+    option("--pods", list[Path] | None, None, "YAML files of pods or workloads that come."),
+    option("--at", str | None, None, "A moment of the recording, as in 14:32:08."),
+    option("--report", Path | None, None, "Write a page of HTML there, too."),
+    option("--output -o", str, "", "json or yaml."),
+    *CLUSTER_OPTIONS,
+)
+def simulate(
+    files: Annotated[
+        list[Path] | None, typer.Argument(help="A snapshot, a recording or YAML files; or nothing.")
+    ] = None,
+    **flags: Any,
+) -> None:
+    """Say what other nodes, pods or profiles would do."""
+    from moorage.apps.simulate import simulate as simulating
+    from moorage.apps.worlds.cluster_choice import ClusterChoice
+
+    options = simulating.SimulateOptions(
+        world=tuple(files or ()),
+        candidates=tuple(flags["profile"] or ()),
+        drains=tuple(flags["drain"] or ()),
+        each_node_drained=flags["each_node_drained"],
+        more_nodes=flags["add_nodes"],
+        like=flags["like"],
+        pods=tuple(flags["pods"] or ()),
+        at=flags["at"],
+        report=flags["report"],
+        cluster=ClusterChoice(flags["kubeconfig"], flags["context"]),
+        form=flags["output"],
+    )
+    end(lambda: simulating.run(options))
