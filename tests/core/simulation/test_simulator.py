@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import msgspec
 from hypothesis import given
 
 from moorage.core.cycle.context import CycleContext
-from moorage.core.objects.pods import POD_GROUP_LABEL, Pod, PodAnnotations
+from moorage.core.objects.pods import POD_GROUP_LABEL, Pod, PodAnnotations, PodSpec
+from moorage.core.objects.resource_claims import ResourceClaim
 from moorage.core.simulation.simulator import Simulator
 from tests.builders import make_node
 from tests.core.simulation.clusters import REVISIONS, a_context, a_pod, contexts
@@ -136,3 +138,35 @@ def test_what_is_undone_was_never_there(context: CycleContext) -> None:
     simulator.undo()
     assert not differing(before, context)
     assert {uid: one.node for uid, one in simulated(context).placed.items()} == first
+
+
+def test_devices_of_a_pod_that_goes_are_free() -> None:
+    """Of a claim that is this pod's alone; one that others use too stays allocated."""
+    claims = [
+        msgspec.convert(
+            {
+                "metadata": {"name": name, "namespace": "default", "uid": name},
+                "status": {
+                    "allocation": {"devices": {}},
+                    "reservedFor": [{"resource": "pods", "uid": uid} for uid in users],
+                },
+            },
+            ResourceClaim,
+        )
+        for name, users in (("own", ["uid-p"]), ("shared", ["uid-p", "uid-q"]))
+    ]
+    uses = [{"name": name, "resourceClaimName": name} for name in ("own", "shared")]
+    spec = msgspec.convert({"resourceClaims": uses}, PodSpec)
+    pod = a_pod("p", "n", resource_claims=spec.resource_claims)
+    context = a_context([make_node("n")], [pod], claims)
+    before, simulator = opened(context), Simulator(context, REVISIONS)
+    record = context.cache.pod_info("uid-p")
+    assert record is not None
+    simulator.evict(record)
+    left = context.cache.store.objects(ResourceClaim)
+    assert {name: claim.status.allocation is None for name, claim in left.items()} == {
+        "default/own": True,
+        "default/shared": False,
+    }
+    simulator.undo()
+    assert not differing(before, context)
