@@ -88,6 +88,15 @@ def test_nodes_that_come_and_go() -> None:
     assert (found.moved, found.waiting_b) == ((1, 1), ())
 
 
+def test_pods_of_the_begin_did_not_come() -> None:
+    """How long they have waited nobody knows."""
+    context = a_context([make_node("n", cpu="1")], [a_pod("big", cpu="2")])
+    found = compare(recorded(context, [Visit(50.0, a_pod("a", cpu="1"))], 100.0), 0, {})
+    assert (found.arrivals, found.waiting_a, len(found.waiting_b)) == (1, 1, 1)
+    longest = next(one for one in found.measures if one.measure == Measure("wait, p99", "s"))
+    assert longest.a == longest.b == 0.0
+
+
 def test_what_is_recorded_after_a_gap_is_left_out() -> None:
     entries = recorded(a_context(NODES), [Visit(1.0, a_pod("a"))], 9.0)
     found = compare([*entries, (10.0, Gap(3)), *entries], 0, {})

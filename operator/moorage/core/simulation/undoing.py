@@ -39,8 +39,10 @@ class UndoLog:
         self._steps: list[Step] = []
         self._placed: dict[str, tuple[int, ScheduleResult]] = {}
         """By UID: the pods that were placed since the begin, and the step that takes that back."""
+        self._observed: set[str] = set()
+        """UIDs of the pods that came to a node without being placed."""
         self._orders: dict[str, list[str]] = {}
-        """Of each node that a pod was taken off: the UIDs of its pods before."""
+        """Of each node that a pod was taken off: the UIDs of those that were there at the begin."""
         self._nominations = _nominations(self._cache)
         self._sampled_from = context.sampler.start
 
@@ -80,8 +82,11 @@ class UndoLog:
             self._displace(placement)
             self._steps[step] = _nothing
             return
-        there = self._cache.pods_on(record.node)
-        self._orders.setdefault(record.node, [one.pod.metadata.uid for one in there])
+        if record.node not in self._orders:
+            there = (one.pod.metadata.uid for one in self._cache.pods_on(record.node))
+            self._orders[record.node] = [
+                one for one in there if one not in self._placed and one not in self._observed
+            ]
         waiting = self._cache.waiting.get(uid)
         self._cache.remove(uid)
         self._count(record.pod, -1)
@@ -91,6 +96,7 @@ class UndoLog:
         """A new pod is on its node."""
         self._cache.observe(pod, pod_requests(pod))
         self._count(pod, 1)
+        self._observed.add(pod.metadata.uid)
         self._steps.append(functools.partial(self._vanish, pod))
 
     def remove_waiting(self, pod: Pod) -> None:
@@ -154,6 +160,7 @@ class UndoLog:
         self._restore_nominations()
         self._context.sampler.start = self._sampled_from
         self._placed.clear()
+        self._observed.clear()
         self._orders.clear()
 
     # ---- inside ----------------------------------------------------------------------------------
