@@ -60,16 +60,18 @@ def unschedulable_plugins(evaluation: Evaluation) -> frozenset[str]:
 
 def blocking_nominated_pods(evaluation: Evaluation, snapshot: Snapshot) -> list[PodInfo]:
     """The pods nominated to nodes that would take this pod but for them."""
-    what_if = evaluation.dry_run(snapshot)
-    rows = np.array(sorted(evaluation.nominated_rejections.rows), np.intp)
+    rows = np.fromiter(evaluation.nominated_rejections.rows, np.intp)
     for column in evaluation.filters.values():
         if column.applies:
             rows = rows[column.values[rows] == 0]
-    by_row = [what_if.nominated_pods(row) for row in rows.tolist()]
-    blocking = {record.pod.metadata.uid: record for near in by_row for record in near}
-    if not all(by_row):
-        for pod, _ in itertools.chain(*what_if.far_nominated_pods.values()):
-            if (record := snapshot.nominations.get(pod.metadata.uid)) is not None:
+    nodes, nominations = snapshot.nodes, snapshot.nominations
+    wanted = {nodes.names[row] for row in rows.tolist()}
+    near = [record for record in nominations.ahead_of(evaluation.pod) if record.node in wanted]
+    blocking = {record.pod.metadata.uid: record for record in near}
+    if len({record.node for record in near}) < len(wanted):
+        far = evaluation.dry_run(snapshot).far_nominated_pods
+        for pod, _ in itertools.chain(*far.values()):
+            if (record := nominations.get(pod.metadata.uid)) is not None:
                 blocking[pod.metadata.uid] = record
     return list(blocking.values())
 
