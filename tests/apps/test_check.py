@@ -64,8 +64,8 @@ def test_the_example_of_expressions_is_right(tmp_path: Path) -> None:
         pytest.param("spec: {wieghts: {}}", "spec.wieghts: ", id="unknown field"),
         pytest.param("spec: {assign: {}}", "spec.assign: '{…}': unknown field", id="assign"),
         pytest.param(
-            "spec: {rollout: {strategy: Immediate}}",
-            "spec.rollout: '{…}': unknown field",
+            "spec: {rollout: {strategy: Sometimes}}",
+            "spec.rollout.strategy: 'Sometimes': supported values",
             id="rollout",
         ),
         pytest.param(

@@ -167,7 +167,11 @@ REFUSED: dict[str, tuple[str, Any, str]] = {
         "spec.extenders[0].httpTimeout in body should match",
     ),
     "assign": (PROFILE, {"assign": {}}, 'unknown field "spec.assign"'),
-    "rollout": (PROFILE, {"rollout": {"strategy": "Immediate"}}, 'unknown field "spec.rollout"'),
+    "rollout": (
+        PROFILE,
+        {"rollout": {"strategy": "Sometimes"}},
+        'spec.rollout.strategy: Unsupported value: "Sometimes"',
+    ),
     "no-plugin": (CONFIG, {"args": {}}, "spec.plugin: Required value"),
     "args-no-object": (CONFIG, {"plugin": "A", "args": []}, "spec.args: Invalid value"),
 }
