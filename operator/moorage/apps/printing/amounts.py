@@ -45,6 +45,11 @@ def granularity(resource: str, amount: int) -> int:
     return step
 
 
+def counted(number: int, one: str, more: str = "") -> str:
+    """``1 pod``, ``3,000 pods``; ``more`` where the plural is no mere ``s``."""
+    return f"{number:,} {one if number == 1 else more or f'{one}s'}"
+
+
 def age(seconds: float) -> str:
     """How long: ``3s``, ``47m``, ``2h11m``, ``3d5h``; tenths below ten seconds."""
     if seconds < 10:

@@ -10,7 +10,7 @@ from rich.console import RenderableType
 
 import moorage
 from moorage.apps.exit_status import ExitStatus
-from moorage.apps.printing.amounts import age, moment
+from moorage.apps.printing.amounts import age, counted, moment
 from moorage.apps.printing.terminal import Style, new_table, sentence
 from moorage.apps.recordings.verification import ExplainedDifference, Verification
 from moorage.apps.worlds.world import World
@@ -64,7 +64,7 @@ def about(found: Verification) -> Iterator[RenderableType]:
     for line in _others_in_short(found.choices):
         yield sentence(f"  {line}")
     if found.gaps:
-        yield sentence(f"  {_counted(found.gaps, 'gap')}: what happened there is not known")
+        yield sentence(f"  {counted(found.gaps, 'gap')}: what happened there is not known")
     for warning in found.warnings:
         yield sentence(f"  {warning}", Style.WAITS)
 
@@ -72,9 +72,9 @@ def about(found: Verification) -> Iterator[RenderableType]:
 def contents(found: Verification, path: object) -> Iterator[RenderableType]:
     """A recording that nothing was asked of."""
     began, ended = moment(found.begin), moment(found.end)
-    decided = _counted(found.recorded_decisions, "decision")
+    decided = counted(found.recorded_decisions, "decision")
     yield sentence(f"{path} holds {age(found.end - found.begin)}, {began} to {ended}.")
-    entries = _counted(sum(found.entries.values()), "entry", "entries")
+    entries = counted(sum(found.entries.values()), "entry", "entries")
     yield sentence(f"  {entries}, {decided} of ours")
     yield from about(found)
     yield sentence(f"Next: moorage replay {path} --verify   moorage replay {path} --at TIME")
@@ -103,7 +103,7 @@ def _outcome(outcome: RecordedOutcome | None) -> str:
     if not outcome.node:
         return f"no node ({outcome.code}: {outcome.message})"
     score = "" if outcome.score is None else f"  {outcome.score}"
-    return f"{outcome.node}{score}  of {_counted(outcome.feasible_nodes, 'node')}"
+    return f"{outcome.node}{score}  of {counted(outcome.feasible_nodes, 'node')}"
 
 
 def _versions(found: Verification) -> str:
@@ -123,7 +123,7 @@ def _others_in_short(choices: list[Choice]) -> Iterator[str]:
             if choice.scheduler_name == name
         )
         left = f", {count - best:,} not (--others)" if count > best else ""
-        text = f"not ours  {_counted(count, 'pod')} bound by {name}"
+        text = f"not ours  {counted(count, 'pod')} bound by {name}"
         yield f"{text}: {best:,} on one of our best nodes{left}"
 
 
@@ -192,7 +192,7 @@ def at_moment(world: World) -> Iterator[RenderableType]:
     """The cluster as it was."""
     cache = world.context.cache
     waiting = Counter(pod.spec.scheduler_name for pod in cache.waiting.values())
-    nodes, pods = _counted(len(cache.nodes), "node"), _counted(len(cache), "pod")
+    nodes, pods = counted(len(cache.nodes), "node"), counted(len(cache), "pod")
     text = f"{nodes}, {pods} on nodes, {len(cache.waiting):,} that wait"
     yield sentence(f"At {moment(world.at.timestamp())} there were {text}.")
     table = new_table("PROFILE", "REVISION", "WAITING", numbers=["WAITING"])
@@ -282,10 +282,6 @@ def _choice_document(choice: Choice) -> dict[str, Any]:
         "preset": choice.profile,
         "secondsBefore": round(choice.seconds, 3),
     }
-
-
-def _counted(number: int, one: str, more: str = "") -> str:
-    return f"{number:,} {one if number == 1 else more or one + 's'}"
 
 
 def _more(left: int) -> Iterator[RenderableType]:

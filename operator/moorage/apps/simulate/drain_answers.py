@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from moorage.apps.simulate.simulation_answers import Answer, AnswerTable, counted, waiting_documents
+from moorage.apps.printing.amounts import counted
+from moorage.apps.simulate.simulation_answers import Answer, AnswerTable, waiting_documents
 from moorage.apps.worlds.world import World
 from moorage.core.objects.meta import key
 from moorage.core.simulation.draining import Drain

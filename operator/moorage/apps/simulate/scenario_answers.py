@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from moorage.apps.printing.amounts import counted
 from moorage.apps.simulate.drain_answers import drain_document, held_up_notes
 from moorage.apps.simulate.simulation_answers import (
     Answer,
     AnswerTable,
     amount,
-    counted,
     waiting_documents,
     waiting_table,
 )

@@ -75,11 +75,6 @@ def amount(value: float | None, unit: str, signed: bool = False) -> str:
     return f"{sign}{value:,.1f}" if abs(value) < _LARGE and value % 1 else f"{sign}{value:,.0f}"
 
 
-def counted(number: int, noun: str) -> str:
-    """``1 pod``, ``3 pods``."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
 def waiting_table(waiting: Sequence[tuple[Pod, str]]) -> AnswerTable:
     """Pods that have no place, by the reason why."""
     by_reason: dict[str, list[str]] = {}
