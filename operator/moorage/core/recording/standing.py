@@ -72,9 +72,6 @@ def standing(pod: Pod, node: str, revision: Revision, context: CycleContext) -> 
 
 
 def _refusal(evaluation: Evaluation, row: int) -> Standing | None:
-    said = evaluation.pre_filter
-    if said.status.code is not Code.SUCCESS:
-        return Standing(refused_by=said.plugin, why=said.status.message)
     refused = rejection(evaluation, row)
     return None if refused is None else Standing(refused_by=refused[0], why=refused[1].message)
 

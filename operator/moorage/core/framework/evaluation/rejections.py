@@ -76,10 +76,14 @@ def blocking_nominated_pods(evaluation: Evaluation, snapshot: Snapshot) -> list[
     return list(blocking.values())
 
 
-def rejection(evaluation: Evaluation, row: int) -> tuple[str, Status] | None:
-    """Who rejected this row and why; None when nobody did. A node out of scope has no plugin's
-    name.
+def rejection(evaluation: Evaluation, row: int | None) -> tuple[str, Status] | None:
+    """Who rejected this row (None: a node that is not there) and why; None when nobody did. What
+    preFilter rejects is rejected everywhere. A node out of scope has no plugin's name.
     """
+    if evaluation.pre_filter.status.code is not Code.SUCCESS:
+        return evaluation.pre_filter.plugin, evaluation.pre_filter.status
+    if row is None:
+        return None
     i = int(evaluation.rejected_by[row])
     if i == PASSES:
         return None
