@@ -26,12 +26,12 @@ from moorage.core.explaining.pod_changes import (
     TolerationChange,
 )
 from moorage.core.explaining.suggestions import Change, Suggestion
-from moorage.core.explaining.what_if import WhatIf, off_node
+from moorage.core.explaining.what_if import WhatIf
 from moorage.core.framework.evaluation.evaluation import Evaluation
 from moorage.core.framework.evaluation.rejections import rejection
 from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import Code
-from moorage.core.objects.pods import Pod, on_node
+from moorage.core.objects.pods import Pod, off_node, on_node
 from moorage.core.pods.requests import FIT, pod_amounts, pod_requests
 from tests.core.explaining.pending_strategies import (
     PendingCase,

@@ -243,6 +243,20 @@ class Cache:
             record.preempted = True
             self.journal.append(changes.PodPreempted(uid))
 
+    def put_back(self, info: PodInfo) -> None:
+        """A pod that was removed is on its node again, as this says."""
+        pod, uid = info.pod, info.pod.metadata.uid
+        if not isinstance(pod, Pod):
+            self.observe_unreadable(pod, info.node, info.requests)
+        elif info.state is PodState.ASSUMED:
+            self.assume(pod, info.node, info.requests)
+        else:
+            self.observe(pod, info.requests)
+        if info.preempted:
+            self.mark_preempted(uid)
+        if info.stuck:
+            self.mark_stuck(uid)
+
     # ---- inside ----------------------------------------------------------------------------------
 
     def _remove(self, uid: str) -> bool:

@@ -16,12 +16,12 @@ import numpy.typing as npt
 from moorage.core.cycle.context import CycleContext, Diagnosis
 from moorage.core.cycle.cycle import run_filters, run_scores
 from moorage.core.explaining.refusals import RefusalGroup, refusal_groups
-from moorage.core.explaining.what_if import WhatIf, off_node
+from moorage.core.explaining.what_if import WhatIf
 from moorage.core.framework.evaluation.evaluation import Evaluation
 from moorage.core.framework.evaluation.rejections import rejection
 from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import Code
-from moorage.core.objects.pods import Pod
+from moorage.core.objects.pods import Pod, off_node
 
 OTHER_NODES = 4
 """Nodes beside its own whose scores are shown."""
@@ -124,8 +124,5 @@ def _scores_of(
 
 def _refusal(evaluation: Evaluation, row: int | None) -> tuple[str, tuple[str, ...]] | None:
     """Who refuses this row; None for nobody, or where the node is gone."""
-    said = evaluation.pre_filter
-    if said.status.code is not Code.SUCCESS:
-        return said.plugin, said.status.reasons
-    found = None if row is None else rejection(evaluation, row)
+    found = rejection(evaluation, row)
     return None if found is None else (found[0], found[1].reasons)

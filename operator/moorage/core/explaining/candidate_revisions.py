@@ -9,9 +9,9 @@ from typing import NamedTuple
 from moorage.core.cycle.context import CycleContext, Diagnosis, ScheduleResult
 from moorage.core.cycle.cycle import run_filters
 from moorage.core.explaining.refusals import RefusalGroup, refusal_groups
-from moorage.core.explaining.what_if import WhatIf, off_node
+from moorage.core.explaining.what_if import WhatIf
 from moorage.core.framework.revisions import Revision
-from moorage.core.objects.pods import Pod
+from moorage.core.objects.pods import Pod, off_node
 
 
 class RefusalChange(NamedTuple):

@@ -15,12 +15,12 @@ from moorage.core.columns.nodes.node_columns import NodeColumns
 from moorage.core.columns.pod_info import PodBatch
 from moorage.core.cycle.cycle import run_filters
 from moorage.core.explaining.pod_changes import LIFECYCLE_TAINTS
-from moorage.core.explaining.what_if import WhatIf, off_node
+from moorage.core.explaining.what_if import WhatIf
 from moorage.core.framework.evaluation.evaluation import Evaluation
 from moorage.core.framework.evaluation.rejections import node_codes
 from moorage.core.framework.interfaces import MeasuringFilterPlugin, is_a
 from moorage.core.objects.nodes import Node
-from moorage.core.objects.pods import Pod
+from moorage.core.objects.pods import Pod, off_node
 from moorage.core.pods.requests import basic_amounts
 
 MAX_NODES_SEARCHED = 100

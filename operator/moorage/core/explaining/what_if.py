@@ -5,9 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Iterator
 
-import msgspec
-
-from moorage.core.columns.cache import Cache, PodInfo, PodState
+from moorage.core.columns.cache import PodInfo
 from moorage.core.cycle.context import CycleContext, Decision, ScheduleResult
 from moorage.core.cycle.cycle import decide, run_filters
 from moorage.core.framework.evaluation.evaluation import Evaluation
@@ -68,7 +66,7 @@ class WhatIf:
         try:
             yield
         finally:
-            _put_back(cache, info)
+            cache.put_back(info)
 
     @contextlib.contextmanager
     def with_pod(self, pod: Pod, node: str) -> Iterator[None]:
@@ -81,23 +79,3 @@ class WhatIf:
         finally:
             cache.forget(pod.metadata.uid)
             cache.nominations.restore(nomination)
-
-
-def _put_back(cache: Cache, info: PodInfo) -> None:
-    """A pod on its node, as it was there."""
-    pod, uid = info.pod, info.pod.metadata.uid
-    if not isinstance(pod, Pod):
-        cache.observe_unreadable(pod, info.node, info.requests)
-    elif info.state is PodState.ASSUMED:
-        cache.assume(pod, info.node, info.requests)
-    else:
-        cache.observe(pod, info.requests)
-    if info.preempted:
-        cache.mark_preempted(uid)
-    if info.stuck:
-        cache.mark_stuck(uid)
-
-
-def off_node(pod: Pod) -> Pod:
-    """The pod as it was before it was bound."""
-    return msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=""))

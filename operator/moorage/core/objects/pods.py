@@ -332,6 +332,11 @@ def on_node(pod: Pod, node: str) -> Pod:
     return msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=node))
 
 
+def off_node(pod: Pod) -> Pod:
+    """The pod as it was before it was bound."""
+    return on_node(pod, "")
+
+
 def priority(pod: Pod) -> int:
     """The pod's priority; unset counts as 0."""
     return pod.spec.priority or 0

@@ -7,7 +7,7 @@ from __future__ import annotations
 import msgspec
 
 from moorage.core.columns.pod_counters import AnyPod
-from moorage.core.objects.pods import Pod
+from moorage.core.objects.pods import Pod, off_node
 
 _STAYING_KINDS = ("DaemonSet", "Node")
 """Controllers whose pods a drain leaves alone: they are bound to their node."""
@@ -33,5 +33,4 @@ def made_again(pod: Pod) -> Pod:
         resources=None,
         extended_resource_claim_status=None,
     )
-    spec = msgspec.structs.replace(pod.spec, node_name="")
-    return msgspec.structs.replace(pod, spec=spec, status=status)
+    return msgspec.structs.replace(off_node(pod), status=status)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from moorage.core.columns.cache import Cache, PodState
+from moorage.core.columns.cache import Cache
 from moorage.core.columns.changes import Nomination
 from moorage.core.columns.pod_counters import AnyPod
 from moorage.core.columns.pod_info import PodInfo
@@ -183,19 +183,9 @@ class UndoLog:
         self._put(record, waiting)
 
     def _put(self, record: PodInfo, waiting: Pod | None) -> None:
-        pod, uid, cache = record.pod, record.pod.metadata.uid, self._cache
         if waiting is not None:
-            cache.observe_waiting(waiting, pod_requests(waiting))
-        if not isinstance(pod, Pod):
-            cache.observe_unreadable(pod, record.node, record.requests)
-        elif record.state is PodState.ASSUMED:
-            cache.assume(pod, record.node, record.requests)
-        else:
-            cache.observe(pod, record.requests)
-        if record.preempted:
-            cache.mark_preempted(uid)
-        if record.stuck:
-            cache.mark_stuck(uid)
+            self._wait_again(waiting)
+        self._cache.put_back(record)
 
     def _wait_again(self, pod: Pod) -> None:
         self._cache.observe_waiting(pod, pod_requests(pod))
