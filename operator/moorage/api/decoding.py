@@ -17,7 +17,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from moorage.api.structural_schema import structural
 from moorage.core.framework.arguments import FieldErrorType, Validated, Violation
-from moorage.core.framework.revisions import suggest
+from moorage.core.structures.likeness import suggest
 
 T = TypeVar("T")
 Schema: TypeAlias = Mapping[str, Any]

@@ -29,7 +29,7 @@ from moorage.api.operator_options import (
 )
 from moorage.api.v1alpha1.common import QualifiedName
 from moorage.core.framework.arguments import Violation
-from moorage.core.framework.revisions import suggest
+from moorage.core.structures.likeness import suggest
 
 ENVIRONMENT_PREFIX = "MOORAGE_CFG_"
 """Not MOORAGE_: Kubernetes itself sets MOORAGE_SERVICE_HOST and the like in pods beside a Service

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 
 import moorage
-from moorage.apps.command_line import fail, option, read, variable, with_parameters
+from moorage.apps.commands.command_line import fail, option, read, variable, with_parameters
 from moorage.apps.explain import command as explaining
 from moorage.apps.fit import fit_command as fitting
 from moorage.apps.recordings import recording_commands
@@ -106,6 +106,7 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     help="A Kubernetes scheduler whose profiles and plugins are custom resources.",
 )
 
@@ -129,10 +130,16 @@ def _program(
     """What goes for all commands; its help is the application's."""
 
 
+PROGRAMS = {"kubectl-moorage": "kubectl moorage"}
+"""What usage lines call the program by another name of it."""
+
+
 def main() -> None:
     """The program; raises SystemExit."""
     _open_standard_streams()
-    app(args=[_as_typer_has_it(word) for word in sys.argv[1:]], prog_name="moorage")
+    called, words = Path(sys.argv[0]).name, sys.argv[1:]
+    name = PROGRAMS.get(called, "moorage")
+    app(args=[_as_typer_has_it(word) for word in words], prog_name=name)
 
 
 def _open_standard_streams() -> None:

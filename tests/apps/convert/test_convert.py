@@ -12,7 +12,7 @@ from moorage.api import yaml_documents
 from moorage.apps.convert.convert import ConversionReport, convert
 from moorage.apps.convert.kube_plugins import KUBE_PLUGINS, REMOVED
 from moorage.core.framework.replaced_plugins import REPLACEMENTS
-from moorage.core.framework.revisions import suggest
+from moorage.core.structures.likeness import suggest
 
 V1 = "kubescheduler.config.k8s.io/v1"
 CONFIG: dict[str, Any] = {

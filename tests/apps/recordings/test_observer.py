@@ -357,5 +357,4 @@ def test_a_replay_has_three_ways_to_end(tmp_path: Path, capsys: pytest.CaptureFi
     assert json.loads(capsys.readouterr().out)["kind"] == "Replay"
     assert status_of(replay, path, **begin, output="yaml") == ExitStatus.YES
     assert "kind: Moment\n" in capsys.readouterr().out
-    assert status_of(replay, path, **usual, output="xml") == ExitStatus.WRONG_USE
     assert status_of(replay, tmp_path / "no", **usual, output="") == ExitStatus.NO_ANSWER

@@ -120,7 +120,6 @@ def test_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for wrong, more in (
         ([files["a"]], {}),
         ([files["a"], f"{tmp_path}/gone.yaml"], {}),
-        ([files["a"], files["b"]], {"output": "xml"}),
         ([files["a"], files["b"]], {"config": tmp_path / "gone.yaml"}),
     ):
         with pytest.raises(WrongUse):

@@ -205,7 +205,6 @@ def test_pages_escape_what_objects_are_called(files: Any, tmp_path: Path) -> Non
             "--each-node-drained goes alone",
             id="two",
         ),
-        pytest.param({"form": "xml"}, "-o xml: use one of json, yaml", id="format"),
     ],
 )
 def test_what_means_nothing(files: Any, options: dict[str, Any], why: str) -> None:

@@ -23,7 +23,8 @@ from moorage.apps.convert.kube_plugins import (
 from moorage.core.framework import revisions
 from moorage.core.framework.arguments import Violation
 from moorage.core.framework.interfaces import MAX_NODE_SCORE
-from moorage.core.framework.revisions import PluginRef, replacement_hint, suggest
+from moorage.core.framework.revisions import PluginRef, replacement_hint
+from moorage.core.structures.likeness import suggest
 
 FIT = "NodeResourcesFit"
 _INT64 = 2**63

@@ -7,7 +7,14 @@ from typing import Annotated, Any
 
 import typer
 
-from moorage.apps.command_line import CLUSTER_OPTIONS, end, fail, option, with_parameters
+from moorage.apps.commands.command_line import (
+    CLUSTER_OPTIONS,
+    end,
+    fail,
+    option,
+    output_option,
+    with_parameters,
+)
 
 
 @with_parameters(
@@ -22,7 +29,7 @@ from moorage.apps.command_line import CLUSTER_OPTIONS, end, fail, option, with_p
     option("--nodes", str, "", "all: name every node."),
     option("--changes", str, "", "all: show every change that would help."),
     option("--absolute", bool, False, "Show every score in full, and no differences."),
-    option("--output -o", str, "", "json or yaml."),
+    output_option(),
     *CLUSTER_OPTIONS,
 )
 def explain(
@@ -38,6 +45,7 @@ def explain(
     from moorage.apps.worlds.cluster_choice import ClusterChoice
 
     cluster = ClusterChoice(flags["kubeconfig"], flags["context"])
+    wide = "all" if flags["output"] == "wide" else ""
     server, insecure = flags["server"], flags["insecure_skip_tls_verify"]
     options = explaining.ExplainOptions(
         pod=name if "/" in name else f"{flags['namespace']}/{name}",
@@ -47,8 +55,8 @@ def explain(
         files=tuple(filter(None, (*(flags["file"] or ()), flags["recording"]))),
         at=flags["at"],
         form=flags["output"],
-        all_nodes=flags["nodes"] == "all",
-        all_changes=flags["changes"] == "all",
+        all_nodes="all" in (flags["nodes"], wide),
+        all_changes="all" in (flags["changes"], wide),
         absolute=flags["absolute"],
     )
     end(lambda: explaining.run(options))

@@ -19,7 +19,7 @@ from moorage.apps.explain.one_pod import default_revision, explain, find_pod
 from moorage.apps.explain.pending_texts import pending_parts
 from moorage.apps.explain.placed_texts import bound_parts, candidate_parts
 from moorage.apps.object_files import STDIN
-from moorage.apps.printing.documents import FORMATS, document
+from moorage.apps.printing.documents import document, is_for_people
 from moorage.apps.printing.terminal import open_console, sentence, write
 from moorage.apps.worlds import deciding, from_files
 from moorage.apps.worlds.cluster_choice import ClusterChoice
@@ -38,7 +38,7 @@ _EVERY_NODE: Final = 10**6
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainOptions:
     """What was typed. ``pod`` is ``namespace/name``; ``at`` a moment of a recording, which is among
-    ``files``; ``form`` one of FORMATS, "" for people.
+    ``files``; ``form`` one of ``command_line.FORMATS``, "" for people.
     """
 
     pod: str
@@ -55,10 +55,8 @@ class ExplainOptions:
 
 def run(options: ExplainOptions) -> int:
     """Explain and print; the exit status. Raises CommandError."""
-    if options.form not in ("", *FORMATS):
-        raise WrongUse(f"-o {options.form}: use one of {', '.join(FORMATS)}")
     found = _explained(options)
-    if options.form:
+    if not is_for_people(options.form):
         print(document(KIND, found, options.form), end="")
     else:
         console = open_console(sys.stdout)

@@ -13,8 +13,9 @@ from moorage.core.columns.cache import Cache
 from moorage.core.explaining.bound_pods import explain_bound
 from moorage.core.explaining.pending_pods import explain_pending
 from moorage.core.explaining.refusals import NEAREST_NODES
-from moorage.core.framework.revisions import Revision, suggest
+from moorage.core.framework.revisions import Revision
 from moorage.core.objects.pods import Pod
+from moorage.core.structures.likeness import suggest
 
 
 def explain(world: World, pod: Pod, resolver: Resolver, nearest: int = NEAREST_NODES) -> Document:

@@ -5,7 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from moorage.apps.command_line import CLUSTER_OPTIONS, end, fail, option, with_parameters
+from moorage.apps.commands.command_line import (
+    CLUSTER_OPTIONS,
+    end,
+    fail,
+    option,
+    output_option,
+    with_parameters,
+)
 
 
 @with_parameters(
@@ -16,7 +23,7 @@ from moorage.apps.command_line import CLUSTER_OPTIONS, end, fail, option, with_p
         "--from", list[Path] | None, None, "A snapshot, a recording or YAML files, not the cluster."
     ),
     option("--at", str | None, None, "A moment of the recording, as in 14:32:08."),
-    option("--output -o", str, "", "json or yaml."),
+    output_option(),
     *CLUSTER_OPTIONS,
 )
 def fit(**flags: Any) -> None:

@@ -28,8 +28,10 @@ class FittedTemplate(NamedTuple):
     fit: Fit
 
 
-def parts(fitted: Sequence[FittedTemplate], world: World) -> Iterator[RenderableType]:
-    """The answer for people."""
+def parts(
+    fitted: Sequence[FittedTemplate], world: World, *, wide: bool = False
+) -> Iterator[RenderableType]:
+    """The answer for people, with all nodes when ``wide``."""
     alone = len(fitted) == 1
     if not alone:
         fits = sum(len(one.fit.nodes) for one in fitted)
@@ -39,7 +41,7 @@ def parts(fitted: Sequence[FittedTemplate], world: World) -> Iterator[Renderable
         head = _headline(one.fit)
         whole = head if alone else f"{one.name}: {head}"
         yield sentence(whole, _verdict(one.fit.fits) if alone else "")
-        for line in _facts(one):
+        for line in _facts(one, None if wide else NAMED_NODES):
             yield sentence(f"  {line}")
     yield sentence(f"  from    {world.origin}", Style.DIM)
 
@@ -76,7 +78,7 @@ def _headline(fit: Fit) -> str:
     return f"{fits} now. {runs_out}{first}{following}."
 
 
-def _facts(one: FittedTemplate) -> Iterator[str]:
+def _facts(one: FittedTemplate, limit: int | None) -> Iterator[str]:
     fit, revision = one.fit, one.revision
     asks = pod_requests(fit.pod)
     amounts = [("cpu", asks.cpu), ("memory", asks.memory), *asks.others]
@@ -85,10 +87,8 @@ def _facts(one: FittedTemplate) -> Iterator[str]:
     yield f"asks    {said or 'nothing'} each; {decides}; nobody would be preempted"
     if fit.nodes:
         names = list(dict.fromkeys(fit.nodes))
-        more = len(names) - NAMED_NODES
-        yield f"placed  {', '.join(names[:NAMED_NODES])}" + (
-            f" and {more} more" if more > 0 else ""
-        )
+        more = 0 if limit is None else len(names) - limit
+        yield f"placed  {', '.join(names[:limit])}" + (f" and {more} more" if more > 0 else "")
     if not fit.fits:
         yield f"short   {_short(fit)}"
 

@@ -11,24 +11,25 @@ from moorage.api.resolution import Resolver
 from moorage.apps.exit_status import ExitStatus, WrongUse
 from moorage.apps.fit.fit_texts import FittedTemplate, document_of, parts
 from moorage.apps.pod_templates import PodTemplate, read_templates
-from moorage.apps.printing.documents import FORMATS, document
+from moorage.apps.printing.documents import document, is_for_people
 from moorage.apps.printing.terminal import open_console, write
 from moorage.apps.worlds import deciding
 from moorage.apps.worlds.cluster_choice import ClusterChoice
 from moorage.apps.worlds.opening import open_world
 from moorage.apps.worlds.world import World
-from moorage.core.framework.revisions import Revision, suggest
+from moorage.core.framework.revisions import Revision
 from moorage.core.objects.pods import priority
 from moorage.core.simulation.fitting import fit
 from moorage.core.simulation.measures import unplaced
 from moorage.core.simulation.simulator import Simulator
+from moorage.core.structures.likeness import suggest
 from moorage.ports.texts import printable
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class FitOptions:
-    """What was typed. ``world``: files to look at, none for the cluster; ``form`` one of FORMATS,
-    "" for people.
+    """What was typed. ``world``: files to look at, none for the cluster; ``form`` one of
+    ``command_line.FORMATS``, "" for people.
     """
 
     files: tuple[Path, ...]
@@ -42,8 +43,6 @@ class FitOptions:
 
 def run(options: FitOptions) -> int:
     """Fit and print; the exit status. Raises CommandError."""
-    if options.form not in ("", *FORMATS):
-        raise WrongUse(f"-o {options.form}: use one of {', '.join(FORMATS)}")
     templates = read_templates(options.files)
     if options.replicas is not None:
         templates = [dataclasses.replace(one, replicas=options.replicas) for one in templates]
@@ -52,10 +51,10 @@ def run(options: FitOptions) -> int:
     for warning in world.warnings:
         print(f"moorage: {printable(warning)}", file=sys.stderr)
     fitted = fitted_into(world, templates, resolver, empty_queue=options.empty_queue)
-    if options.form:
+    if not is_for_people(options.form):
         print(document("Fit", document_of(fitted, world), options.form), end="")
     else:
-        write(open_console(sys.stdout), *parts(fitted, world))
+        write(open_console(sys.stdout), *parts(fitted, world, wide=options.form == "wide"))
     return ExitStatus.YES if all(one.fit.fits for one in fitted) else ExitStatus.NO
 
 

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kubefacts import durations
-from moorage.apps.command_line import CLUSTER_OPTIONS, CONFIG_OPTION, end, option, with_parameters
+from moorage.apps.commands.command_line import (
+    CLUSTER_OPTIONS,
+    CONFIG_OPTION,
+    end,
+    option,
+    output_option,
+    with_parameters,
+)
 from moorage.apps.exit_status import ExitStatus, WrongUse
 from moorage.apps.worlds.cluster_choice import ClusterChoice
 
@@ -20,7 +27,6 @@ if TYPE_CHECKING:
 
     from moorage.api.resolution import Resolver
 
-_FORM = option("--output -o", str, "", "json or yaml, for programs.")
 _NEW_FILE = "The file, which must not be there."
 
 
@@ -52,7 +58,7 @@ def record(**flags: Any) -> None:
     option("--at", str, "", "Show the cluster as it was then, as in 14:32:08."),
     option("--all", bool, False, "Shorten no list."),
     CONFIG_OPTION,
-    _FORM,
+    output_option(),
 )
 def replay(file: Annotated[Path, typer.Argument(help="A recording.")], **flags: Any) -> None:
     """Look into a recording, and make its decisions again."""
@@ -82,13 +88,13 @@ def _record(flags: Mapping[str, Any]) -> ExitStatus:
 
 
 def _moment(file: Path, flags: Mapping[str, Any]) -> ExitStatus:
-    from moorage.apps.printing.documents import document
+    from moorage.apps.printing.documents import document, is_for_people
     from moorage.apps.recordings import verification_view
     from moorage.apps.worlds.opening import open_world
 
-    form = _form(flags)
+    form = flags["output"]
     world = open_world([file], _resolver(flags), at=flags["at"])
-    if form:
+    if not is_for_people(form):
         sys.stdout.write(document("Moment", verification_view.moment_document(world), form))
     else:
         _print(verification_view.at_moment(world))
@@ -96,15 +102,16 @@ def _moment(file: Path, flags: Mapping[str, Any]) -> ExitStatus:
 
 
 def _replay(file: Path, flags: Mapping[str, Any]) -> ExitStatus:
-    from moorage.apps.printing.documents import document
+    from moorage.apps.printing.documents import document, is_for_people
     from moorage.apps.printing.progress_line import ProgressLine
     from moorage.apps.recordings import verification, verification_view
 
-    form, everything = _form(flags), flags["all"]
+    form = flags["output"]
+    everything = flags["all"] or form == "wide"
     options = verification.ReplayOptions(flags["verify"], flags["keep_going"], flags["others"])
     with ProgressLine(f"Replaying {file}", sys.stderr) as line:
         found = verification.replay(file, _resolver(flags), options, line.tell)
-    if form:
+    if not is_for_people(form):
         sys.stdout.write(document("Replay", verification_view.replay_document(found), form))
     elif options.others:
         _print(verification_view.others(found, everything))
@@ -139,16 +146,6 @@ def _seconds(text: str) -> float | None:
     if seconds <= 0:
         raise WrongUse(f"--for {text}: must be more than 0, as in 1h")
     return seconds
-
-
-def _form(flags: Mapping[str, Any]) -> str:
-    """Of --output: "" for people. Raises WrongUse."""
-    from moorage.apps.printing.documents import FORMATS
-
-    form = str(flags["output"])
-    if form and form not in FORMATS:
-        raise WrongUse(f"--output {form}: one of {', '.join(FORMATS)}")
-    return form
 
 
 def _print(parts: Iterable[RenderableType]) -> None:

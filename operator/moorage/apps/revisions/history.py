@@ -127,8 +127,8 @@ def _moment(text: str) -> datetime.datetime | None:
 # ---- printing ------------------------------------------------------------------------------------
 
 
-def table(found: Sequence[HistoryEntry], console: Console) -> None:
-    """The revisions as a table."""
+def table(found: Sequence[HistoryEntry], console: Console, *, wide: bool = False) -> None:
+    """The revisions as a table, with all their changes when ``wide``."""
     table = terminal.new_table("REVISION", "STATE", "SINCE", "FOR", "BY", "CHANGE", wide="CHANGE")
     for entry in found:
         began = _moment(entry.since)
@@ -138,7 +138,7 @@ def table(found: Sequence[HistoryEntry], console: Console) -> None:
             f"{began:%d %b %H:%M}" if began else "-",
             "-" if entry.seconds is None else amounts.age(entry.seconds),
             terminal.sentence(entry.changed_by or "-"),
-            terminal.sentence(entry.change),
+            terminal.sentence(", ".join(entry.changes) if wide else entry.change),
         )
     terminal.write(console, table)
 

@@ -49,14 +49,6 @@ def _cluster(flags: Flags) -> ClusterChoice:
     return ClusterChoice(flags["kubeconfig"], flags["context"])
 
 
-def _form(flags: Flags) -> str:
-    """The format that is wanted, "" for a table. Raises WrongUse."""
-    form = str(flags["output"])
-    if form and form not in documents.FORMATS:
-        raise WrongUse(f"--output {form}: one of {', '.join(documents.FORMATS)}")
-    return form
-
-
 def _resolver(flags: Flags) -> Resolver:
     """As an operator of this configuration resolves. Raises WrongUse."""
     file: Path | None = flags["config"]
@@ -74,14 +66,14 @@ def _resolver(flags: Flags) -> Resolver:
 
 
 async def _history(name: str, flags: Flags) -> ExitStatus:
-    form, resolver = _form(flags), _resolver(flags)
+    form, resolver = flags["output"], _resolver(flags)
     async with connected(_cluster(flags)) as connection:
         found = await view(connection, name)
     entries = past.entries(found, resolver, datetime.datetime.now(datetime.UTC))
-    if form:
+    if not documents.is_for_people(form):
         print(documents.document("History", past.document(found, entries), form), end="")
     elif entries:
-        past.table(entries, terminal.open_console(sys.stdout))
+        past.table(entries, terminal.open_console(sys.stdout), wide=form == "wide")
     else:
         why = found.condition("Accepted").get("message") or "the operator has not looked at it yet"
         terminal.write(
@@ -95,11 +87,11 @@ async def _history(name: str, flags: Flags) -> ExitStatus:
 
 
 async def _diff(names: list[str], flags: Flags) -> ExitStatus:
-    form, resolver = _form(flags), _resolver(flags)
+    form, resolver = flags["output"], _resolver(flags)
     if len(names) != (1 if flags["spec"] else 2):
         raise WrongUse("diff: name two profiles, revisions or files; with --spec, one profile")
     found = comparing.compared(*await _sides(names, flags), resolver)
-    if form:
+    if not documents.is_for_people(form):
         print(documents.document("Diff", comparing.document(found), form), end="")
     elif flags["yaml"]:
         for line in comparing.unified(found.a, found.b):
@@ -141,7 +133,7 @@ def _split(name: str) -> tuple[str, str]:
 
 
 async def _rollback(name: str, flags: Flags) -> ExitStatus:
-    form = _form(flags)
+    form = flags["output"]
     if flags["pause"] and flags["to"]:
         raise WrongUse("rollback: --pause holds what decides: leave out --to")
     async with connected(_cluster(flags)) as connection:
@@ -153,7 +145,7 @@ async def _rollback(name: str, flags: Flags) -> ExitStatus:
         since = found.status.get("activeSince")
         if plan.changes:
             since = await _go_back(connection, plan, flags, form)
-    if form:
+    if not documents.is_for_people(form):
         print(documents.document("Rollback", planning.document(plan, since), form), end="")
     return ExitStatus.YES
 
@@ -188,7 +180,7 @@ async def _pause(connection: Connection, found: ProfileView, flags: Flags, form:
         since = reached.status.get("activeSince")
         patch = '{"spec":{"paused":false}}'
         _say(form, f"Next: kubectl patch sprof {found.name} --type merge -p '{patch}'")
-    if form:
+    if not documents.is_for_people(form):
         body = {"profile": found.name, "held": found.active, "activeSince": since}
         print(documents.document("Pause", body, form), end="")
     return ExitStatus.YES
@@ -208,7 +200,7 @@ def _lines(plan: Plan) -> list[str]:
 
 def _say(form: str, *lines: str) -> None:
     """For people: where programs read stdout, nothing."""
-    if not form:
+    if documents.is_for_people(form):
         terminal.write(terminal.open_console(sys.stdout), *map(terminal.sentence, lines))
 
 

@@ -7,12 +7,18 @@ from typing import Annotated, Any
 
 import typer
 
-from moorage.apps.command_line import CLUSTER_OPTIONS, end, option, with_parameters
+from moorage.apps.commands.command_line import (
+    CLUSTER_OPTIONS,
+    end,
+    option,
+    output_option,
+    with_parameters,
+)
 
 _CONFIG = option(
     "--config", Path | None, None, "The operator's OperatorConfiguration: its plugins, its values."
 )
-_FORMAT = option("--output -o", str, "", "json or yaml.")
+_FORMAT = output_option()
 _Profile = Annotated[str, typer.Argument(metavar="NAME", help="A SchedulerProfile.")]
 _Sides = Annotated[
     list[str],

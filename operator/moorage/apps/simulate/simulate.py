@@ -12,7 +12,7 @@ from rich.progress import track
 
 from moorage.apps.exit_status import ExitStatus, NoAnswer, WrongUse
 from moorage.apps.pod_templates import pods_of, read_templates
-from moorage.apps.printing.documents import FORMATS, document
+from moorage.apps.printing.documents import document, is_for_people
 from moorage.apps.printing.terminal import open_console, write
 from moorage.apps.simulate.candidate_profiles import read_candidates
 from moorage.apps.simulate.comparison_answers import two_recorded_worlds
@@ -37,8 +37,8 @@ KIND = "Simulation"
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class SimulateOptions:
-    """What was typed. ``world``: files to look at, none for the cluster; ``form`` one of FORMATS,
-    "" for people.
+    """What was typed. ``world``: files to look at, none for the cluster; ``form`` one of
+    ``command_line.FORMATS``, "" for people.
     """
 
     world: tuple[Path, ...] = ()
@@ -66,7 +66,7 @@ def run(options: SimulateOptions) -> int:
     answer = _answer(options)
     if options.report is not None:
         _write(options.report, page(answer, "moorage simulate"))
-    if options.form:
+    if not is_for_people(options.form):
         print(document(KIND, answer.body, options.form), end="")
     else:
         write(open_console(sys.stdout), *terminal_parts(answer))
@@ -75,8 +75,6 @@ def run(options: SimulateOptions) -> int:
 
 def _check(options: SimulateOptions) -> None:
     """Raises WrongUse."""
-    if options.form not in ("", *FORMATS):
-        raise WrongUse(f"-o {options.form}: use one of {', '.join(FORMATS)}")
     if bool(options.more_nodes) != bool(options.like):
         raise WrongUse("--add-nodes and --like belong together: --add-nodes 3 --like NODE")
     if options.each_node_drained and (options.drains or options.more_nodes or options.pods):

@@ -7,7 +7,13 @@ from typing import Annotated, Any
 
 import typer
 
-from moorage.apps.command_line import CLUSTER_OPTIONS, end, option, with_parameters
+from moorage.apps.commands.command_line import (
+    CLUSTER_OPTIONS,
+    end,
+    option,
+    output_option,
+    with_parameters,
+)
 
 
 @with_parameters(
@@ -19,7 +25,7 @@ from moorage.apps.command_line import CLUSTER_OPTIONS, end, option, with_paramet
     option("--pods", list[Path] | None, None, "YAML files of pods or workloads that come."),
     option("--at", str | None, None, "A moment of the recording, as in 14:32:08."),
     option("--report", Path | None, None, "Write a page of HTML there, too."),
-    option("--output -o", str, "", "json or yaml."),
+    output_option(),
     *CLUSTER_OPTIONS,
 )
 def simulate(

@@ -18,7 +18,7 @@ from moorage.api import bodies
 from moorage.api.bodies import Body
 from moorage.api.v1alpha1.common import API_VERSION
 from moorage.apps.exit_status import ExitStatus, NoAnswer
-from moorage.apps.printing.documents import document
+from moorage.apps.printing.documents import document, is_for_people
 from moorage.apps.printing.terminal import open_console, write
 from moorage.apps.trial.trial_texts import no_trial, stopped, trial_parts
 from moorage.apps.worlds.cluster_choice import ClusterChoice
@@ -34,7 +34,7 @@ _NOT_WELL: Final = ("Regressed", "TooFewPods", "Stopped")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TrialOptions:
-    """What was typed. ``form`` is one of FORMATS, "" for people."""
+    """What was typed. ``form`` is one of ``command_line.FORMATS``, "" for people."""
 
     name: str
     cluster: ClusterChoice
@@ -67,7 +67,7 @@ def _print(
 ) -> ExitStatus:
     well = bool(trial) and trial.get("verdict") not in _NOT_WELL and not options.stop
     status = ExitStatus.YES if well or not (trial or options.stop) else ExitStatus.NO
-    if options.form:
+    if not is_for_people(options.form):
         body = {"profile": options.name, "trial": trial or None, "pairs": _pairs(trial)}
         out.write(document("Trial", body, options.form))
     elif not trial or options.stop:

@@ -6,13 +6,19 @@ from typing import Annotated, Any
 
 import typer
 
-from moorage.apps.command_line import CLUSTER_OPTIONS, end, fail, option, with_parameters
+from moorage.apps.commands.command_line import (
+    CLUSTER_OPTIONS,
+    end,
+    option,
+    output_option,
+    with_parameters,
+)
 
 
 @with_parameters(
     option("--pods", bool, False, "List the pods for which only the former revision found a node."),
     option("--stop", bool, False, "End the trial; the former revision goes on deciding."),
-    option("--output -o", str, "", "json or yaml."),
+    output_option(),
     *CLUSTER_OPTIONS,
 )
 def trial(
@@ -20,14 +26,11 @@ def trial(
     **flags: Any,
 ) -> None:
     """Say how the trial of a new revision stands, or stop it."""
-    from moorage.apps.printing.documents import FORMATS
     from moorage.apps.trial import trial_answers
     from moorage.apps.worlds.cluster_choice import ClusterChoice
 
-    if flags["output"] not in ("", *FORMATS):
-        fail(f"-o {flags['output']}: use one of {', '.join(FORMATS)}")
     cluster = ClusterChoice(flags["kubeconfig"], flags["context"])
     options = trial_answers.TrialOptions(
-        name, cluster, flags["output"], flags["pods"], flags["stop"]
+        name, cluster, flags["output"], flags["pods"] or flags["output"] == "wide", flags["stop"]
     )
     end(lambda: trial_answers.run(options))

@@ -10,7 +10,6 @@ Source: kube-scheduler's defaulting and multiPoint expansion (v1.36), in words o
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import functools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -30,6 +29,7 @@ from moorage.core.framework.presets import Preset
 from moorage.core.framework.registry import PluginSpec, Registry, RequiredAccess
 from moorage.core.framework.replaced_plugins import REPLACEMENTS
 from moorage.core.objects.meta import HasMetadata
+from moorage.core.structures.likeness import suggest
 from moorage.core.structures.remembering import memoized, text_size
 
 MULTI_POINT = "multiPoint"
@@ -226,21 +226,9 @@ def in_order(
     )
 
 
-MIN_SIMILARITY = 0.7
-"""Of names that are likely to be meant for each other: GangScheduling is no misspelt Coscheduling
-(0.69).
-"""
-
-
 def replacement_hint(name: str) -> str:
     """``; X does that`` for a plugin that people have elsewhere, else nothing."""
     return f"; {REPLACEMENTS[name]}" if name in REPLACEMENTS else ""
-
-
-def suggest(name: str, known: Iterable[str]) -> str:
-    """``; did you mean "X"?`` for a name that is nearly a known one, else nothing."""
-    close = difflib.get_close_matches(name, list(known), n=1, cutoff=MIN_SIMILARITY)
-    return f'; did you mean "{close[0]}"?' if close else ""
 
 
 # ---- the steps of resolve ------------------------------------------------------------------------

@@ -41,7 +41,8 @@ from moorage.apps.convert.legacy.policy_tables import (
 from moorage.apps.convert.legacy.v1beta import WEIGHTS_BEFORE_V1BETA3
 from moorage.apps.convert.remarks import ConversionRemark
 from moorage.core.framework.arguments import Violation
-from moorage.core.framework.revisions import MAX_WEIGHT, suggest
+from moorage.core.framework.revisions import MAX_WEIGHT
+from moorage.core.structures.likeness import suggest
 
 _DEFAULT_PREDICATES = [PredicatePolicy(name=name) for name in DEFAULT_PREDICATES]
 _DEFAULT_PRIORITIES = [

@@ -11,9 +11,9 @@ from annotated_types import Interval, Len
 
 from kubefacts.cel import CELExpressionError
 from moorage.core.framework.arguments import ARGUMENTS, TimedTrial, Violation
-from moorage.core.framework.revisions import suggest
 from moorage.core.plugins.cel.program import CELProgram, compile_program
 from moorage.core.plugins.cel.variables import VARIABLES, samples
+from moorage.core.structures.likeness import suggest
 
 NAME = "CEL"
 

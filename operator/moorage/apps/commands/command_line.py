@@ -86,6 +86,26 @@ def fail(*errors: str) -> NoReturn:
     raise SystemExit(WRONG_USE)
 
 
+FORMATS: Final = ("json", "yaml", "name", "wide")
+"""Of answers: documents, their names alone, and tables in which nothing is folded."""
+
+
+def _known_format(form: str) -> str:
+    if form not in ("", *FORMATS):
+        from moorage.core.structures.likeness import suggest
+
+        fail(f"--output {form}: use one of {', '.join(FORMATS)}{suggest(form, FORMATS)}")
+    return form
+
+
+def output_option() -> inspect.Parameter:
+    """How the answer is printed: "" for people, or one of FORMATS."""
+    text = "json or yaml: a document; name: names alone; wide: nothing folded."
+    return option(
+        "--output -o", str, "", text, callback=_known_format, autocompletion=lambda: list(FORMATS)
+    )
+
+
 CLUSTER_OPTIONS = (
     option("--kubeconfig", str, "", "Kubeconfig file; else KUBECONFIG, ~/.kube/config."),
     option("--context", str, "", "Context of the kubeconfig; else its current one."),

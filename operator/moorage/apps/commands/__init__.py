@@ -1,0 +1,1 @@
+"""How words become calls: the options that commands share, files and ``-``, completion."""
