@@ -1104,9 +1104,23 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         name="explaining: nodes that were added stay",
         file="core/explaining/what_if.py",
-        old="undo.callback(cache.remove_node, node.metadata.name)",
+        old="undo.callback(cache.remove_node, name)",
         new="pass",
         tests=(f"{_TESTS}/explaining/test_true.py",),
+    ),
+    Mutant(
+        name="explaining: a kind of change is searched to its end before the next one's turn",
+        file="core/explaining/searches.py",
+        old="going = [one for one in going if one.step()]",
+        new="going = going if going[0].step() else going[1:]",
+        tests=(f"{_TESTS}/explaining/test_limits.py::test_each_search_has_its_turn",),
+    ),
+    Mutant(
+        name="explaining: pods of DaemonSets do not come with new nodes",
+        file="core/explaining/what_if.py",
+        old="for pod in new.pods:",
+        new="for pod in ():",
+        tests=(f"{_TESTS}/explaining/test_explanations.py::test_new_nodes_have_daemons",),
     ),
     Mutant(
         name="explaining: reasons of nominated pods are left out",

@@ -67,6 +67,13 @@ def lines(document: dict[str, Any], **flags: bool) -> list[str]:
     return stream.getvalue().splitlines()
 
 
+def test_a_search_that_was_ended() -> None:
+    """What was not tried is said; an operator that does not say it ends none."""
+    ended = {**PENDING, "changesNotTried": 1200, "searchedSeconds": 5.0}
+    assert "Stopped after 5 s; 1,200 changes were not tried." in lines(ended)
+    assert not any("Stopped" in line for line in lines(PENDING))
+
+
 def test_what_the_operator_knows() -> None:
     """Attempts, until when it waits, and what wakes it."""
     said = lines(PENDING)

@@ -14,7 +14,7 @@ from moorage.core.cycle.context import CycleContext
 from moorage.core.cycle.cycle import decide
 from moorage.core.explaining.bound_pods import explain_bound
 from moorage.core.explaining.candidate_revisions import RefusalChange, explain_candidate
-from moorage.core.explaining.cluster_changes import AddedNodes, MovedPod
+from moorage.core.explaining.cluster_changes import AddedNodes, MovedPod, NodesForAll
 from moorage.core.explaining.pending_pods import Gate, explain_pending
 from moorage.core.explaining.pod_changes import (
     NodeRequirement,
@@ -29,7 +29,13 @@ from moorage.core.framework.registry import build_registry
 from moorage.core.framework.revisions import RequestedProfile, resolve
 from moorage.core.objects.meta import OwnerReference
 from moorage.core.objects.nodes import Node, Taint
-from moorage.core.objects.pods import Affinity, NodeAffinity, Pod, SchedulingGate
+from moorage.core.objects.pods import (
+    Affinity,
+    NodeAffinity,
+    Pod,
+    SchedulingGate,
+    belongs_to_node,
+)
 from moorage.core.objects.selector_terms import NodeSelector, NodeSelectorTerm, Requirement
 from moorage.core.plugins.intree import INDEXES, INTREE, PRESETS
 from moorage.core.plugins.node_affinity import (
@@ -207,6 +213,40 @@ def test_pods_that_belong_to_their_node_do_not_move(kind: str) -> None:
 
     assert moves(there) == [MovedPod(there, "n", "m")]
     assert moves(owned(there, kind)) == []
+
+
+def test_an_owner_that_is_no_controller_binds_nobody_to_a_node() -> None:
+    """As kubectl drain has it: it only says when the pod is collected."""
+    there = owned(make_pod("q", cpu="1", node="n"), "DaemonSet")
+    (owner,) = there.metadata.owner_references or ()
+    lax = msgspec.structs.replace(owner, controller=None)
+    meta = msgspec.structs.replace(there.metadata, owner_references=(lax,))
+    assert belongs_to_node(there)
+    assert not belongs_to_node(msgspec.structs.replace(there, metadata=meta))
+
+
+def added(*objects: Node | Pod, pod: Pod) -> AddedNodes | None:
+    """The nodes that are suggested."""
+    explained = explain_pending(cluster(*objects, pod), pod, DEFAULT)
+    changes = [one for suggestion in explained.suggestions for one in suggestion.changes]
+    return next((one for one in changes if isinstance(one, AddedNodes)), None)
+
+
+def test_new_nodes_have_daemons() -> None:
+    """A pod for which there is room beside them alone does not fit on more of them."""
+    daemon = owned(make_pod("d", cpu="1", node="n"), "DaemonSet")
+    pod = make_pod("p", cpu="4")
+    assert added(make_node("n"), make_pod("q", cpu="1", node="n"), pod=pod) == AddedNodes(1, "n")
+    assert added(make_node("n"), daemon, pod=pod) is None
+
+
+def test_how_many_nodes_all_need_that_wait_for_the_same() -> None:
+    """Five pods, two on a node; others ask for something else, or are there already."""
+    pods = [make_pod(f"p{i}", cpu="2") for i in range(5)]
+    others = make_pod("small", cpu="1"), make_pod("full", cpu="4", node="n")
+    found = added(make_node("n"), *others, *pods[1:], pod=pods[0])
+    assert found == AddedNodes(1, "n", NodesForAll(3, 5))
+    assert added(make_node("n"), *others, pod=pods[0]) == AddedNodes(1, "n")
 
 
 def test_whom_preemption_would_hit() -> None:

@@ -87,13 +87,13 @@ def test_templates_see_each_other() -> None:
 def test_a_new_node_is_open_and_has_its_own_name() -> None:
     taints = (Toleration(key="a"), Toleration(key="node.kubernetes.io/not-ready"))
     model = make_node("n", labels={HOST: "n", "pool": "a"}, unschedulable=True, taints=taints)
-    context = a_context([model, make_node("n-more-1")])
+    context = a_context([model, make_node("n-new-1")])
     simulator = Simulator(context, REVISIONS)
-    assert add_nodes(simulator, "n", 2) == ("n-more-2", "n-more-3")
-    row = context.cache.nodes.row_of["n-more-2"]
+    assert add_nodes(simulator, "n", 2) == ("n-new-2", "n-new-3")
+    row = context.cache.nodes.row_of["n-new-2"]
     made = context.cache.nodes.nodes[row]
     assert made is not None and not made.spec.unschedulable
-    assert made.metadata.labels == {HOST: "n-more-2", "pool": "a"}
+    assert made.metadata.labels == {HOST: "n-new-2", "pool": "a"}
     assert [taint.key for taint in made.spec.taints or ()] == ["a"]
     with pytest.raises(KeyError):
         add_nodes(simulator, "absent", 1)

@@ -60,7 +60,9 @@ def _change_text(change: Change, pod: Pod) -> ChangeText:
         case MovedPod():
             return ChangeText("move a pod", key(change.pod), f"{change.node} -> {change.to}")
         case AddedNodes():
-            return ChangeText("add nodes", f"{change.number} like {change.like}")
+            all_of = change.for_all
+            effect = all_of and f"{all_of.nodes} for all {all_of.pods} pods that wait for the same"
+            return ChangeText("add nodes", f"{change.number} like {change.like}", effect or "")
 
 
 def _request_text(change: RequestChange, pod: Pod) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import math
 import sys
 from pathlib import Path
 from typing import Final
@@ -25,6 +26,7 @@ from moorage.apps.worlds import deciding, from_files
 from moorage.apps.worlds.cluster_choice import ClusterChoice
 from moorage.apps.worlds.opening import open_world
 from moorage.core.explaining.candidate_revisions import explain_candidate
+from moorage.core.explaining.pending_pods import Limits
 from moorage.core.explaining.refusals import NEAREST_NODES
 from moorage.core.framework.revisions import Revision
 from moorage.core.objects.pods import Pod
@@ -33,6 +35,8 @@ from moorage.ports.texts import printable
 _WELL: Final = ("Bound", "WouldBePlaced")
 """Verdicts that are a yes."""
 _EVERY_NODE: Final = 10**6
+SEARCH_SECONDS: Final = 20.0
+"""For changes that would help, unless all are asked for: then there is no end to it."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,13 +77,16 @@ def _explained(options: ExplainOptions) -> Document:
     world = open_world(options.files, resolver, at=options.at, choice=options.cluster)
     for warning in world.warnings:
         print(f"moorage: {printable(warning)}", file=sys.stderr)
-    nearest = _EVERY_NODE if options.all_nodes else NEAREST_NODES
+    limits = Limits(
+        nearest=_EVERY_NODE if options.all_nodes else NEAREST_NODES,
+        seconds=math.inf if options.all_changes else SEARCH_SECONDS,
+    )
     pod = find_pod(world.context.cache, options.pod)
     if pod is None:
         raise WrongUse(f"there is no pod {options.pod}; from {world.origin}")
     told = {"source": world.origin, "at": world.at.isoformat(), "wait": None}
     if options.profile is None:
-        return {**explain(world, pod, resolver, nearest), **told}
+        return {**explain(world, pod, resolver, limits), **told}
     revision = world.profiles.get(pod.spec.scheduler_name) or default_revision(resolver)
     candidate = _candidate(options.profile, pod, resolver)
     explained = explain_candidate(world.context, pod, revision, candidate)

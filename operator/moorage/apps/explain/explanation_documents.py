@@ -66,6 +66,7 @@ def _pending(explained: PendingExplanation) -> Document:
         "placement": _placement(explained.placement),
         "refusals": [_refusals(group) for group in explained.refusals],
         "changes": [changes_document(one, explained.pod) for one in explained.suggestions],
+        "changesNotTried": explained.untried,
         "preemption": _preemption(explained.preemption),
         "wakesOn": list(_events(explained.wakes_on)),
     }

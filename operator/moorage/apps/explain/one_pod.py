@@ -11,14 +11,13 @@ from moorage.apps.worlds import deciding
 from moorage.apps.worlds.world import World
 from moorage.core.columns.cache import Cache
 from moorage.core.explaining.bound_pods import explain_bound
-from moorage.core.explaining.pending_pods import explain_pending
-from moorage.core.explaining.refusals import NEAREST_NODES
+from moorage.core.explaining.pending_pods import Limits, explain_pending
 from moorage.core.framework.revisions import Revision
 from moorage.core.objects.pods import Pod
 from moorage.core.structures.likeness import suggest
 
 
-def explain(world: World, pod: Pod, resolver: Resolver, nearest: int = NEAREST_NODES) -> Document:
+def explain(world: World, pod: Pod, resolver: Resolver, limits: Limits) -> Document:
     """What there is to say of a pod. One of another scheduler is explained under preset Default, as
     kube-scheduler would have it.
 
@@ -32,7 +31,8 @@ def explain(world: World, pod: Pod, resolver: Resolver, nearest: int = NEAREST_N
     if world.context.cache.pod_info(pod.metadata.uid) is not None:
         found = document_of(explain_bound(world.context, pod, revision))
     else:
-        found = document_of(explain_pending(world.context, pod, revision, nearest))
+        found = document_of(explain_pending(world.context, pod, revision, limits))
+        found["searchedSeconds"] = limits.seconds if found["changesNotTried"] else None
     return {**found, "notAsked": unasked_names, "foreign": name not in world.profiles}
 
 

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from kubefacts.quantities import milli_value, value
 from moorage.apps.explain.explanation_documents import Document
-from moorage.apps.printing.amounts import age, rounded_quantity
+from moorage.apps.printing.amounts import age, counted, rounded_quantity
 from moorage.apps.printing.terminal import Style, new_table, sentence
 
 MOST_CHANGES = 5
@@ -53,6 +53,8 @@ def pending_parts(
         yield Text()
         if not document["changes"]:
             yield sentence("No change of one kind, nor two together, of those tried would help.")
+        if document.get("changesNotTried"):
+            yield sentence(_untried(document))
         yield _preemption(document["preemption"])
         yield _wait(document, now)
 
@@ -188,6 +190,11 @@ def _changes(changes: Sequence[Document], all_changes: bool) -> Iterator[Rendera
     yield table
     if len(shown) < len(changes):
         yield Text(f"  and {len(changes) - len(shown)} more (--changes all)", style="dim")
+
+
+def _untried(document: Document) -> str:
+    changes = counted(document["changesNotTried"], "change was", "changes were")
+    return f"Stopped after {document['searchedSeconds']:g} s; {changes} not tried."
 
 
 def _effect(suggestion: Document) -> str:

@@ -11,7 +11,7 @@ import dataclasses
 import datetime
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, Final
 
 from moorage.apps.explain.explanation_documents import KIND, Document
 from moorage.apps.explain.one_pod import explain, find_pod
@@ -20,12 +20,16 @@ from moorage.apps.run.side_loop import Side
 from moorage.apps.worlds.deciding import in_tree_resolver
 from moorage.apps.worlds.world import World, empty_context
 from moorage.core.columns.changes import Entry
+from moorage.core.explaining.pending_pods import Limits
 from moorage.core.framework.revisions import Revision
 from moorage.core.objects.pods import Pod
 from moorage.core.queue.queued_pod import QueueState
 from moorage.core.recording.key_frames import key_frame
 from moorage.core.recording.replay import apply_change
 from moorage.engine.engine import Engine
+
+LIMITS: Final = Limits(seconds=5.0)
+"""The thread takes turns with the one that decides, so that its search has an end."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -110,7 +114,7 @@ class LiveExplanations:
         return {
             "apiVersion": API_VERSION,
             "kind": KIND,
-            **explain(world, taken.pod, self._resolver),
+            **explain(world, taken.pod, self._resolver, LIMITS),
             "source": f"the operator, {self._identity}",
             "at": taken.at.isoformat(timespec="milliseconds"),
             "wait": taken.wait,

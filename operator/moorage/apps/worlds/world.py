@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import time
 from collections.abc import Mapping
 
 from moorage.core.columns.cache import Cache
@@ -12,6 +13,7 @@ from moorage.core.columns.store import Store
 from moorage.core.cycle.context import CycleContext
 from moorage.core.framework.revisions import Revision
 from moorage.core.plugins.intree import INDEXES
+from moorage.core.structures.budget import TimeBudget
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -30,5 +32,8 @@ class World:
 
 
 def empty_context(seed: int = 0, journal: Journal = NO_JOURNAL) -> CycleContext:
-    """A context that knows of nothing yet; the journal takes what becomes of it."""
-    return CycleContext(Cache(Store(INDEXES, journal)), seed)
+    """A context that knows of nothing yet; the journal takes what becomes of it. Its budget has a
+    clock, so a search that sets itself an end has one.
+    """
+    budget = TimeBudget(time.monotonic)
+    return CycleContext(Cache(Store(INDEXES, journal)), seed, budget=budget)

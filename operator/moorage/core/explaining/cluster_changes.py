@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-import msgspec
 import numpy as np
 
 from moorage.core.columns.cache import PodInfo
+from moorage.core.columns.new_nodes import new_nodes
 from moorage.core.columns.nodes.node_columns import NodeColumns
 from moorage.core.columns.pod_info import PodBatch
 from moorage.core.cycle.cycle import run_filters
-from moorage.core.explaining.pod_changes import LIFECYCLE_TAINTS
+from moorage.core.explaining.searches import Search
 from moorage.core.explaining.what_if import WhatIf
 from moorage.core.framework.evaluation.evaluation import Evaluation
 from moorage.core.framework.evaluation.rejections import node_codes
 from moorage.core.framework.interfaces import MeasuringFilterPlugin, is_a
-from moorage.core.objects.nodes import Node
-from moorage.core.objects.pods import Pod, off_node
+from moorage.core.objects.nodes import Node, kind_of_node
+from moorage.core.objects.pods import Pod, belongs_to_node, off_node
 from moorage.core.pods.requests import basic_amounts
+from moorage.core.pods.signatures import pod_signature
 
 MAX_NODES_SEARCHED = 100
 """Nodes from which a pod may have to move, the nearest first."""
@@ -29,10 +31,11 @@ MAX_PODS_TRIED = 24
 """Pods that would make room, of which is asked whether they can be elsewhere."""
 MAX_KINDS_OF_NODES = 16
 """Of which one more is tried."""
+MAX_PODS_ALIKE = 100
+"""Pods that wait for the same, of which is asked how many nodes all of them need."""
 MAX_NODES_ADDED = 4
-HOSTNAME, TOPOLOGY = "kubernetes.io/hostname", "topology.kubernetes.io/"
+TOPOLOGY = "topology.kubernetes.io/"
 _UNSCHEDULABLE = 1
-_REPLACE = msgspec.structs.replace
 
 
 class MovedPod(NamedTuple):
@@ -43,28 +46,41 @@ class MovedPod(NamedTuple):
     to: str
 
 
+class NodesForAll(NamedTuple):
+    """So many nodes take all of so many pods that wait for the same."""
+
+    nodes: int
+    pods: int
+
+
 class AddedNodes(NamedTuple):
-    """So many new nodes like this one, empty, uncordoned and well."""
+    """So many new nodes like this one, uncordoned and well, with their DaemonSets' pods alone.
+    ``for_all``: how many it takes for the others that wait for the same, too.
+    """
 
     number: int
     like: str
+    for_all: NodesForAll | None = None
 
 
 # ---- one pod moves -------------------------------------------------------------------------------
 
 
-def helpful_moves(what_if: WhatIf, pod: Pod, most: int) -> Iterator[MovedPod]:
+def helpful_moves(what_if: WhatIf, pod: Pod, most: int) -> Search[MovedPod]:
     """Pods of which one has to be elsewhere for the pod to fit, and can be; the small ones first.
 
     Others' pods are asked about under the same revision, as nobody else's rules are known here.
     """
-    found = 0
-    for info in sorted(_in_the_way(what_if, pod), key=_size)[:MAX_PODS_TRIED]:
-        if (to := _elsewhere(what_if, pod, info)) and isinstance(info.pod, Pod):
-            yield MovedPod(info.pod, info.node, to)
-            found += 1
-        if found == most:
-            return
+
+    def attempt(info: PodInfo) -> MovedPod | None:
+        to = _elsewhere(what_if, pod, info)
+        return MovedPod(info.pod, info.node, to) if to and isinstance(info.pod, Pod) else None
+
+    def in_the_way() -> Iterator[PodInfo]:
+        yield from sorted(_in_the_way(what_if, pod), key=_size)[:MAX_PODS_TRIED]
+
+    near = sum(map(len, _movable_pods(what_if, pod).values()))
+    return Search(in_the_way(), attempt, most=most, expected=min(near, MAX_PODS_TRIED))
 
 
 @contextlib.contextmanager
@@ -100,19 +116,35 @@ def _in_the_way(what_if: WhatIf, pod: Pod) -> list[PodInfo]:
     evaluation = run_filters(pod, what_if.revision, what_if.context)
     if not isinstance(evaluation, Evaluation):
         return []
-    snapshot, found = what_if.context.snapshot, []
-    rows = _nearest_rows(evaluation, what_if)
+    snapshot, movable = what_if.context.snapshot, _movable_pods(what_if, pod)
+    found = set[str]()
     with evaluation.dry_run(snapshot) as dry_run:
-        for row in rows:
-            for info in list(snapshot.pods_on(snapshot.nodes.names[row])):
-                if not _is_movable(info):
-                    continue
-                one = PodBatch([info], snapshot.nodes)
-                dry_run.remove(one, np.array([0]))
-                if not dry_run.run_filters(np.array([row], np.intp)):
-                    found.append(info)
-                dry_run.add(one, np.array([0]))
-    return found
+        for one_each in itertools.zip_longest(*movable.values()):
+            batch = PodBatch([info for info in one_each if info is not None], snapshot.nodes)
+            everyone = np.arange(len(batch.records))
+            dry_run.remove(batch, everyone)
+            refused = dry_run.run_filters(batch.rows)
+            found |= {
+                info.pod.metadata.uid
+                for info, row in zip(batch.records, batch.rows.tolist(), strict=True)
+                if row not in refused
+            }
+            dry_run.add(batch, everyone)
+            snapshot.budget.check()
+    every = itertools.chain.from_iterable(movable.values())
+    return [info for info in every if info.pod.metadata.uid in found]
+
+
+def _movable_pods(what_if: WhatIf, pod: Pod) -> dict[int, list[PodInfo]]:
+    """By row, the nearest first: the pods that could run elsewhere, where that may help."""
+    evaluation = run_filters(pod, what_if.revision, what_if.context)
+    if not isinstance(evaluation, Evaluation):
+        return {}
+    snapshot = what_if.context.snapshot
+    return {
+        row: [info for info in snapshot.pods_on(snapshot.nodes.names[row]) if _is_movable(info)]
+        for row in _nearest_rows(evaluation, what_if)
+    }
 
 
 def _nearest_rows(evaluation: Evaluation, what_if: WhatIf) -> list[int]:
@@ -131,9 +163,7 @@ def _nearest_rows(evaluation: Evaluation, what_if: WhatIf) -> list[int]:
 
 def _is_movable(info: PodInfo) -> bool:
     """Whether a pod could run elsewhere: not one that leaves, or that belongs to its node."""
-    owners = info.pod.metadata.owner_references or ()
-    bound_to_node = any(owner.kind in ("DaemonSet", "Node") for owner in owners)
-    return isinstance(info.pod, Pod) and not info.is_leaving and not bound_to_node
+    return isinstance(info.pod, Pod) and not info.is_leaving and not belongs_to_node(info.pod)
 
 
 def _size(info: PodInfo) -> tuple[int, ...]:
@@ -148,19 +178,26 @@ def _size(info: PodInfo) -> tuple[int, ...]:
 
 def helpful_nodes(
     what_if: WhatIf, pod: Pod, nearest: Sequence[str], most: int
-) -> Iterator[AddedNodes]:
+) -> Search[AddedNodes]:
     """The fewest nodes of a kind with which the pod fits, for each kind; nodes that are named in
     ``nearest`` stand for their kind first. Where one of a size helps, no other zone of it is tried.
     """
     helped: set[bytes] = set()
-    kinds = _kinds_of_nodes(what_if.context.snapshot.nodes, nearest)
-    for node in itertools.islice(kinds, MAX_KINDS_OF_NODES):
-        size = _kind(node, without=TOPOLOGY)
-        if len(helped) < most and size not in helped:
-            number = _fewest(what_if, pod, node.metadata.name)
-            if number:
-                helped.add(size)
-                yield AddedNodes(number, node.metadata.name)
+
+    def attempt(node: Node) -> AddedNodes | None:
+        size = kind_of_node(node, without=TOPOLOGY)
+        number = 0 if size in helped else _fewest(what_if, pod, node.metadata.name)
+        if not number:
+            return None
+        helped.add(size)
+        return AddedNodes(number, node.metadata.name)
+
+    kinds = list(
+        itertools.islice(
+            _kinds_of_nodes(what_if.context.snapshot.nodes, nearest), MAX_KINDS_OF_NODES
+        )
+    )
+    return Search(kinds, attempt, most=most, expected=len(kinds))
 
 
 def _fewest(what_if: WhatIf, pod: Pod, like: str) -> int:
@@ -177,32 +214,39 @@ def _fewest(what_if: WhatIf, pod: Pod, like: str) -> int:
 
 
 def with_added(what_if: WhatIf, change: AddedNodes) -> contextlib.AbstractContextManager[None]:
-    """With the nodes there."""
-    nodes = what_if.context.snapshot.nodes
-    like = nodes.nodes[nodes.row_of[change.like]]
-    if like is None:
-        raise KeyError(f"there is no node {change.like}")
-    return what_if.with_nodes(_copies(like, change.number, nodes.row_of.keys()))
+    """With the nodes there, and what comes with them. Raises KeyError where there is none like
+    them.
+    """
+    return what_if.with_nodes(new_nodes(what_if.context.cache, change.like, change.number))
 
 
-def _copies(like: Node, count: int, taken: Iterable[str]) -> list[Node]:
-    names = (f"{like.metadata.name}-new-{i}" for i in itertools.count(1))
-    free = (name for name in names if name not in taken)
-    return [_copy(like, name) for name in itertools.islice(free, count)]
+def nodes_for_all(what_if: WhatIf, pod: Pod, change: AddedNodes) -> NodesForAll | None:
+    """How many such nodes it takes for the pod and those that wait and are like it; None where
+    there are no others, or too many, or where they do not fit with as many as each alone takes.
+    """
+    pods = collections.deque([pod, *_pods_like(what_if, pod)])
+    count = len(pods)
+    if not 1 < count <= MAX_PODS_ALIKE:
+        return None
+    with contextlib.ExitStack() as undo:
+        for number in range(1, count * change.number + 1):
+            undo.enter_context(with_added(what_if, AddedNodes(1, change.like)))
+            while pods and (placed := what_if.decide(pods[0])) is not None:
+                undo.enter_context(what_if.with_pod(pods.popleft(), placed.node))
+            if not pods:
+                return NodesForAll(number, count)
+    return None
 
 
-def _copy(like: Node, name: str) -> Node:
-    labels = dict(like.metadata.labels or {})
-    if HOSTNAME in labels:
-        labels[HOSTNAME] = name
-    taints = tuple(
-        taint for taint in like.spec.taints or () if not taint.key.startswith(LIFECYCLE_TAINTS)
-    )
-    return _REPLACE(
-        like,
-        metadata=_REPLACE(like.metadata, name=name, uid=name, labels=labels or None),
-        spec=_REPLACE(like.spec, unschedulable=None, taints=taints or None),
-    )
+def _pods_like(what_if: WhatIf, pod: Pod) -> Iterator[Pod]:
+    """Others that wait and ask for the same."""
+    cache, signature = what_if.context.cache, pod_signature(pod)
+    for uid, other in cache.waiting.items():
+        leaves = other.metadata.deletion_timestamp is not None
+        if uid == pod.metadata.uid or leaves or cache.pod_info(uid) is not None:
+            continue
+        if pod_signature(other) == signature:
+            yield other
 
 
 def _kinds_of_nodes(nodes: NodeColumns, nearest: Sequence[str]) -> Iterator[Node]:
@@ -210,19 +254,6 @@ def _kinds_of_nodes(nodes: NodeColumns, nearest: Sequence[str]) -> Iterator[Node
     known: set[bytes] = set()
     for name in dict.fromkeys((*nearest, *sorted(nodes.row_of))):
         node = nodes.nodes[nodes.row_of[name]]
-        if node is not None and (kind := _kind(node)) not in known:
+        if node is not None and (kind := kind_of_node(node)) not in known:
             known.add(kind)
             yield node
-
-
-def _kind(node: Node, without: str = HOSTNAME) -> bytes:
-    """Equal for nodes of the same labels (but for the host's name and those that begin with
-    ``without``), taints and size.
-    """
-    plain = _copy(node, "")
-    labels = {
-        key: value
-        for key, value in (plain.metadata.labels or {}).items()
-        if not key.startswith(without)
-    }
-    return msgspec.msgpack.encode((labels, plain.spec, plain.status.allocatable), order="sorted")

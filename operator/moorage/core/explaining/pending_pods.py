@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 from typing import Any, NamedTuple
 
 from kubefacts.quantities import QuantityError
@@ -56,6 +57,7 @@ class PendingExplanation:
 
     ``placement``: where it would go if it were tried now; then nothing refuses it. ``asked``: what
     it asks for, in the node table's units. ``error``: the fault that ends each attempt.
+    ``untried``: changes for which there was no time.
     """
 
     pod: Pod
@@ -67,17 +69,27 @@ class PendingExplanation:
     error: str = ""
     refusals: tuple[RefusalGroup, ...] = ()
     suggestions: tuple[Suggestion, ...] = ()
+    untried: int = 0
     preemption: Preemption | None = None
     wakes_on: tuple[WakingEvent, ...] = ()
 
 
-def explain_pending(
-    context: CycleContext, pod: Pod, revision: Revision, nearest: int = NEAREST_NODES
-) -> PendingExplanation:
-    """Why this pod has no node, and what would help. Extenders are not asked.
-
-    ``nearest``: how many nodes of each group of refusals are named.
+class Limits(NamedTuple):
+    """How far an explanation goes: how many nodes of each group of refusals are named, and for how
+    many seconds is searched for what would help, by the clock of the context's budget.
     """
+
+    nearest: int = NEAREST_NODES
+    seconds: float = math.inf
+
+
+NO_LIMIT = Limits()
+
+
+def explain_pending(
+    context: CycleContext, pod: Pod, revision: Revision, limits: Limits = NO_LIMIT
+) -> PendingExplanation:
+    """Why this pod has no node, and what would help. Extenders are not asked."""
     explained = functools.partial(
         PendingExplanation,
         pod=pod,
@@ -95,24 +107,26 @@ def explain_pending(
         if isinstance(outcome, ScheduleResult):
             return explained(placement=outcome)
         return explained(error=outcome.message)
-    return explained(**_refused(evaluation, pod, revision, context, nearest))
+    return explained(**_refused(evaluation, pod, revision, context, limits))
 
 
 def _refused(
-    evaluation: Evaluation, pod: Pod, revision: Revision, context: CycleContext, nearest: int
+    evaluation: Evaluation, pod: Pod, revision: Revision, context: CycleContext, limits: Limits
 ) -> dict[str, Any]:
     """What there is to say of a pod that no node takes."""
-    refusals = refusal_groups(evaluation, pod, context.snapshot, nearest)
+    refusals = refusal_groups(evaluation, pod, context.snapshot, limits.nearest)
     refused_by = fit_error(evaluation, context.snapshot).unschedulable_plugins
     room = run_post_filters(pod, revision, context, evaluation).result
-    named = [node.node for group in refusals for node in group.nearest]
+    near = [node.node for group in refusals for node in group.nearest]
+    would_help = suggestions(WhatIf(context, revision), pod, near, limits.seconds)
     return {
         "refusals": refusals,
         "preemption": Preemption(
             room.nominated_node or "", room.victims, room.by_eviction, room.status.message
         ),
         "wakes_on": waking_events(revision, refused_by | room.unschedulable_plugins),
-        "suggestions": suggestions(WhatIf(context, revision), pod, named),
+        "suggestions": would_help.found,
+        "untried": would_help.untried,
     }
 
 

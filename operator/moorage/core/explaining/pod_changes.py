@@ -8,6 +8,7 @@ request which fits still fits when it is smaller.
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
@@ -15,8 +16,9 @@ import msgspec
 
 from kubefacts.quantities import NANO, nanos
 from moorage.core.columns.snapshot import Snapshot
+from moorage.core.explaining.searches import Search
 from moorage.core.objects.meta import ResourceList
-from moorage.core.objects.nodes import Taint
+from moorage.core.objects.nodes import LIFECYCLE_TAINTS, Taint
 from moorage.core.objects.pods import Container, Pod, ResourceRequirements, Toleration
 from moorage.core.objects.selector_terms import NodeSelector, NodeSelectorTerm, Requirement
 from moorage.core.pods.node_selection import required_node_selector, untolerated_taints
@@ -30,8 +32,6 @@ MAX_FOUND = 3
 """Changes of one family that are found: more would be no help."""
 MAX_AT_ONCE = 3
 """Tolerations, or requirements, in one change."""
-LIFECYCLE_TAINTS = "node.kubernetes.io/"
-"""What taints begin with that say how a node is: to tolerate these helps nobody."""
 _REPLACE = msgspec.structs.replace
 
 
@@ -61,20 +61,23 @@ class RequestFamily(NamedTuple):
     def most(self, pod: Pod) -> Pod:
         return _limited(pod, self.resource, 0)
 
-    def smallest(self, pod: Pod, fits: Fits) -> Iterator[RequestChange]:
+    def smallest(self, pod: Pod, fits: Fits) -> Search[PodChange]:
         """The greatest limit that will do; for one more, the pod does not fit."""
+        return Search([self.resource], lambda _: self._greatest(pod, fits), most=1, expected=1)
+
+    def _greatest(self, pod: Pod, fits: Fits) -> RequestChange | None:
         low, high = 0, _largest(pod, self.resource)
         if not high or not fits(self.most(pod)):
-            return
+            return None
         while high - low > 1:
             middle = (low + high) // 2
             if fits(_limited(pod, self.resource, middle)):
                 low = middle
             else:
                 high = middle
-        yield self.change(pod, low)
+        return self._change(pod, low)
 
-    def change(self, pod: Pod, limit: int) -> RequestChange:
+    def _change(self, pod: Pod, limit: int) -> RequestChange:
         """This limit, and what comes of it."""
         before, after = (
             pod_amounts(one, FIT).get(self.resource, 0)
@@ -175,32 +178,30 @@ class TolerationFamily(NamedTuple):
     def most(self, pod: Pod) -> Pod:
         return TolerationChange(tuple(itertools.chain.from_iterable(self._sets(pod)))).apply(pod)
 
-    def smallest(self, pod: Pod, fits: Fits) -> Iterator[TolerationChange]:
-        """Sets of taints as nodes have them, small ones first."""
-        helpful = (
-            TolerationChange(taints)
-            for taints in self._sets(pod)[:MAX_TRIED]
-            if _is_minimal(taints, lambda some: fits(TolerationChange(some).apply(pod)))
-        )
-        yield from itertools.islice(helpful, MAX_FOUND)
+    def smallest(self, pod: Pod, fits: Fits) -> Search[PodChange]:
+        """Sets of taints as nodes have them; of those of one size first what most nodes have."""
+
+        def attempt(taints: tuple[Taint, ...]) -> TolerationChange | None:
+            helps = _is_minimal(taints, lambda some: fits(TolerationChange(some).apply(pod)))
+            return TolerationChange(taints) if helps else None
+
+        some = self._sets(pod)[:MAX_TRIED]
+        return Search(some, attempt, most=MAX_FOUND, expected=len(some))
 
     def _sets(self, pod: Pod) -> list[tuple[Taint, ...]]:
-        """What nodes have that the pod does not tolerate, in the order of number and text."""
+        """What nodes have that the pod does not tolerate, those that are tried first in front."""
         nodes, tolerations = self.snapshot.nodes, pod.spec.tolerations or ()
-        codes = {int(nodes.taint_set[row]) for row in nodes.row_of.values()}
-        untolerated = {
-            tuple(
-                sorted(set(untolerated_taints(nodes.taint_sets[code], tolerations)), key=_by_text)
-            )
-            for code in codes
-        }
+        untolerated = Counter[tuple[Taint, ...]]()
+        for code, count in Counter(nodes.taint_set[[*nodes.row_of.values()]].tolist()).items():
+            taints = set(untolerated_taints(nodes.taint_sets[code], tolerations))
+            untolerated[tuple(sorted(taints, key=_by_text))] += count
         wanted = (
             taints
             for taints in untolerated
             if 0 < len(taints) <= MAX_AT_ONCE
             and not any(taint.key.startswith(LIFECYCLE_TAINTS) for taint in taints)
         )
-        return sorted(wanted, key=lambda taints: (len(taints), list(map(_by_text, taints))))
+        return sorted(wanted, key=lambda one: (len(one), -untolerated[one], [*map(_by_text, one)]))
 
 
 def _by_text(taint: Taint) -> tuple[str, str, str]:
@@ -243,18 +244,19 @@ class RequirementFamily:
     def most(self, pod: Pod) -> Pod:
         return RequirementChange(tuple(node_requirements(pod))).apply(pod)
 
-    def smallest(self, pod: Pod, fits: Fits) -> Iterator[RequirementChange]:
+    def smallest(self, pod: Pod, fits: Fits) -> Search[PodChange]:
         """One requirement less, or two, or three."""
+
+        def attempt(dropped: tuple[NodeRequirement, ...]) -> RequirementChange | None:
+            helps = _is_minimal(dropped, lambda some: fits(RequirementChange(some).apply(pod)))
+            return RequirementChange(dropped) if helps else None
+
         every = list(node_requirements(pod))
-        some = itertools.chain.from_iterable(
+        sets = itertools.chain.from_iterable(
             itertools.combinations(every, size) for size in range(1, MAX_AT_ONCE + 1)
         )
-        helpful = (
-            RequirementChange(dropped)
-            for dropped in itertools.islice(some, MAX_TRIED)
-            if _is_minimal(dropped, lambda some: fits(RequirementChange(some).apply(pod)))
-        )
-        yield from itertools.islice(helpful, MAX_FOUND)
+        some = list(itertools.islice(sets, MAX_TRIED))
+        return Search(some, attempt, most=MAX_FOUND, expected=len(some))
 
 
 def node_requirements(pod: Pod) -> Iterator[NodeRequirement]:
@@ -319,10 +321,8 @@ class PodChangeFamily(Protocol):
     def most(self, pod: Pod) -> Pod:
         """The pod without anything that changes of this kind can take from it."""
 
-    def smallest(self, pod: Pod, fits: Fits) -> Iterator[PodChange]:
-        """The smallest changes with which the pod fits, of which no part would do; they may be
-        none.
-        """
+    def smallest(self, pod: Pod, fits: Fits) -> Search[PodChange]:
+        """The smallest changes with which the pod fits, of which no part would do."""
 
 
 def families_of(pod: Pod, snapshot: Snapshot) -> tuple[PodChangeFamily, ...]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple, TypeAlias
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 from moorage.core.cycle.context import ScheduleResult
 from moorage.core.explaining.cluster_changes import (
@@ -14,6 +15,7 @@ from moorage.core.explaining.cluster_changes import (
     helpful_moves,
     helpful_nodes,
     moved,
+    nodes_for_all,
     with_added,
 )
 from moorage.core.explaining.pod_changes import (
@@ -22,8 +24,10 @@ from moorage.core.explaining.pod_changes import (
     PodChangeFamily,
     families_of,
 )
+from moorage.core.explaining.searches import Search, take_turns
 from moorage.core.explaining.what_if import WhatIf
 from moorage.core.objects.pods import Pod
+from moorage.core.structures.budget import OutOfTime
 
 Change: TypeAlias = PodChange | MovedPod | AddedNodes
 MAX_PAIRS = 5
@@ -41,46 +45,80 @@ class Suggestion(NamedTuple):
     placement: ScheduleResult
 
 
-def suggestions(what_if: WhatIf, pod: Pod, nearest: Sequence[str]) -> tuple[Suggestion, ...]:
-    """Single changes, or if none helps, pairs. ``nearest``: nodes whose like is tried first."""
-    families = families_of(pod, what_if.context.snapshot)
-    found = [(change,) for change in _single(what_if, pod, families, nearest)]
-    changes: Iterable[tuple[Change, ...]] = found or itertools.islice(
-        _pairs(what_if, pod, families, nearest), MAX_PAIRS
+class Suggestions(NamedTuple):
+    """What was found. ``untried``: changes for which there was no time."""
+
+    found: tuple[Suggestion, ...]
+    untried: int
+
+
+def suggestions(
+    what_if: WhatIf, pod: Pod, nearest: Sequence[str], seconds: float = math.inf
+) -> Suggestions:
+    """Single changes, or if none helps, pairs. ``nearest``: nodes whose like is tried first.
+    ``seconds``: how long is searched, by the clock of the context's budget.
+    """
+    families, budget = families_of(pod, what_if.context.snapshot), what_if.context.budget
+    nodes = helpful_nodes(what_if, pod, nearest, MAX_FOUND)
+    single: list[Search[Any]] = [
+        *(family.smallest(pod, what_if.fits) for family in families),
+        helpful_moves(what_if, pod, MAX_FOUND),
+        nodes,
+    ]
+    pairs = _pairs(what_if, pod, families, nearest)
+    budget.slice = seconds
+    with contextlib.suppress(OutOfTime), budget:
+        take_turns(single)
+        if not _found(single):
+            take_turns([pairs])
+        for i, change in enumerate(nodes.found):
+            nodes.found[i] = change._replace(for_all=nodes_for_all(what_if, pod, change))
+    changes = [(change,) for change in _found(single)] or pairs.found
+    tried = [_tried(what_if, pod, each) for each in changes]
+    return Suggestions(
+        tuple(one for one in tried if one is not None),
+        sum(one.left for one in (*single, *(() if _found(single) else (pairs,)))),
     )
-    tried = (_tried(what_if, pod, each) for each in changes)
-    return tuple(one for one in tried if one is not None)
 
 
-def _single(
-    what_if: WhatIf, pod: Pod, families: Sequence[PodChangeFamily], nearest: Sequence[str]
-) -> Iterator[Change]:
-    for family in families:
-        yield from family.smallest(pod, what_if.fits)
-    yield from helpful_moves(what_if, pod, MAX_FOUND)
-    yield from helpful_nodes(what_if, pod, nearest, MAX_FOUND)
+def _found(searches: Iterable[Search[Any]]) -> list[Change]:
+    return [change for one in searches for change in one.found]
 
 
 def _pairs(
     what_if: WhatIf, pod: Pod, families: Sequence[PodChangeFamily], nearest: Sequence[str]
-) -> Iterator[tuple[Change, ...]]:
+) -> Search[tuple[Change, ...]]:
     """Of two families the smallest change of the one, given all of the other; then the smallest of
-    the other that goes with it. Or a change with a node.
+    the other that goes with it. Or a change with a node (the other family is None).
     """
-    for one, other in itertools.combinations(families, 2):
+
+    def attempt(
+        pair: tuple[PodChangeFamily, PodChangeFamily | None],
+    ) -> tuple[Change, ...] | None:
+        one, other = pair
+        if other is None:
+            return _with_a_node(what_if, pod, one, nearest)
         if not what_if.fits(one.most(other.most(pod))):
-            continue
-        first = next(one.smallest(other.most(pod), what_if.fits), None)
-        if first is not None:
-            second = next(other.smallest(first.apply(pod), what_if.fits), None)
-            if second is not None:
-                yield first, second
-    for family in families:
-        for added in helpful_nodes(what_if, family.most(pod), nearest, 1):
-            with with_added(what_if, added):
-                smallest = next(family.smallest(pod, what_if.fits), None)
-            if smallest is not None:
-                yield smallest, added
+            return None
+        first = one.smallest(other.most(pod), what_if.fits).first()
+        if first is None:
+            return None
+        second = other.smallest(first.apply(pod), what_if.fits).first()
+        return None if second is None else (first, second)
+
+    every = [*itertools.combinations(families, 2), *((one, None) for one in families)]
+    return Search(every, attempt, most=MAX_PAIRS, expected=len(every))
+
+
+def _with_a_node(
+    what_if: WhatIf, pod: Pod, family: PodChangeFamily, nearest: Sequence[str]
+) -> tuple[Change, ...] | None:
+    added = helpful_nodes(what_if, family.most(pod), nearest, 1).first()
+    if added is None:
+        return None
+    with with_added(what_if, added):
+        smallest = family.smallest(pod, what_if.fits).first()
+    return None if smallest is None else (smallest, added)
 
 
 def _tried(what_if: WhatIf, pod: Pod, changes: tuple[Change, ...]) -> Suggestion | None:

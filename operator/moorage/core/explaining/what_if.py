@@ -6,12 +6,13 @@ import contextlib
 from collections.abc import Iterable, Iterator
 
 from moorage.core.columns.cache import PodInfo
+from moorage.core.columns.new_nodes import NewNode
 from moorage.core.cycle.context import CycleContext, Decision, ScheduleResult
 from moorage.core.cycle.cycle import decide, run_filters
 from moorage.core.framework.evaluation.evaluation import Evaluation
 from moorage.core.framework.revisions import Revision
-from moorage.core.objects.nodes import Node
 from moorage.core.objects.pods import Pod, on_node
+from moorage.core.objects.storage import CSINode
 from moorage.core.pods.requests import pod_requests
 
 
@@ -23,7 +24,8 @@ class WhatIf:
         self.revision = revision
 
     def fits(self, pod: Pod) -> bool:
-        """Whether any node takes this pod."""
+        """Whether any node takes this pod. Raises OutOfTime where there is no time left to ask."""
+        self.context.budget.check()
         evaluation = run_filters(pod, self.revision, self.context)
         return isinstance(evaluation, Evaluation) and evaluation.fits
 
@@ -49,13 +51,20 @@ class WhatIf:
         return [names[row] for row in evaluation.feasible().tolist()]
 
     @contextlib.contextmanager
-    def with_nodes(self, nodes: Iterable[Node]) -> Iterator[None]:
-        """With these nodes there too; their names must be new."""
+    def with_nodes(self, nodes: Iterable[NewNode]) -> Iterator[None]:
+        """With these nodes there too, and what comes with each; their names must be new."""
         cache = self.context.cache
         with contextlib.ExitStack() as undo:
-            for node in nodes:
-                cache.put_node(node)
-                undo.callback(cache.remove_node, node.metadata.name)
+            for new in nodes:
+                name = new.node.metadata.name
+                cache.put_node(new.node)
+                undo.callback(cache.remove_node, name)
+                if new.drivers is not None:
+                    cache.store.put(new.drivers)
+                    undo.callback(cache.store.remove, CSINode, name)
+                for pod in new.pods:
+                    cache.observe(pod, pod_requests(pod))
+                    undo.callback(cache.remove, pod.metadata.uid)
             yield
 
     @contextlib.contextmanager

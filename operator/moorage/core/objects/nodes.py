@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from moorage.core.objects.meta import Labels, ObjectMeta, ResourceList, Struct
+
+HOSTNAME = "kubernetes.io/hostname"
+"""The label that tells nodes apart."""
+LIFECYCLE_TAINTS = "node.kubernetes.io/"
+"""What taints begin with that say how a node is, and not whom it is for."""
 
 # ---- nodes and namespaces ------------------------------------------------------------------------
 
@@ -57,3 +64,30 @@ class Node(Struct, frozen=True):
     metadata: NodeMeta
     spec: NodeSpec = NodeSpec()
     status: NodeStatus = NodeStatus()
+
+
+def node_like(model: Node, name: str) -> Node:
+    """A new node of the same kind: open and well, with its own name, and without images."""
+    labels = dict(model.metadata.labels or {})
+    if HOSTNAME in labels:
+        labels[HOSTNAME] = name
+    taints = (one for one in model.spec.taints or () if not one.key.startswith(LIFECYCLE_TAINTS))
+    replace = msgspec.structs.replace
+    return Node(
+        replace(model.metadata, name=name, uid=f"uid-{name}", labels=labels or None),
+        replace(model.spec, unschedulable=None, taints=tuple(taints) or None),
+        replace(model.status, images=None),
+    )
+
+
+def kind_of_node(node: Node, without: str = HOSTNAME) -> bytes:
+    """Equal for nodes of one kind: the same labels, but for the host's name and those that begin
+    with ``without``, the same taints and the same size.
+    """
+    plain = node_like(node, "")
+    labels = {
+        name: value
+        for name, value in (plain.metadata.labels or {}).items()
+        if name != HOSTNAME and not name.startswith(without)
+    }
+    return msgspec.msgpack.encode((labels, plain.spec, plain.status.allocatable), order="sorted")

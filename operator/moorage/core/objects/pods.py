@@ -322,6 +322,9 @@ class Pod(Struct, frozen=True):
     status: PodStatus = PodStatus()
 
 
+_CONTROLLERS_ON_NODES = ("DaemonSet", "Node")
+
+
 def pod_meta(partial: PartialObject) -> PodMeta:
     """The metadata of a pod of which no more could be read."""
     return PodMeta(**msgspec.structs.asdict(partial.metadata))
@@ -354,3 +357,13 @@ def group_of(pod: Pod | PartialObject) -> str:
     meta = pod.metadata
     name = (meta.labels or {}).get(POD_GROUP_LABEL)
     return f"{meta.namespace}/{name}" if name and meta.deletion_timestamp is None else ""
+
+
+def belongs_to_node(pod: Pod | PartialObject) -> bool:
+    """Whether a pod is there for its node's sake: its controller is a DaemonSet, or the node, as
+    with a kubelet's own pods. A drain leaves it, and it runs nowhere else.
+
+    Like kubectl drain: an owner that is no controller only says when the pod is collected.
+    """
+    owners = pod.metadata.owner_references or ()
+    return any(owner.controller and owner.kind in _CONTROLLERS_ON_NODES for owner in owners)

@@ -18,9 +18,8 @@ from moorage.core.columns.pod_counters import AnyPod
 from moorage.core.columns.pod_info import PodInfo
 from moorage.core.cycle.context import CycleContext
 from moorage.core.framework.revisions import Revision
-from moorage.core.objects.pods import Pod, priority
+from moorage.core.objects.pods import Pod, belongs_to_node, priority
 from moorage.core.plugins.default_preemption.disruption_budgets import Evictions, budgets
-from moorage.core.simulation.replacements import stays
 from moorage.core.simulation.simulator import Simulator
 from moorage.core.simulation.undoing import node_named
 
@@ -118,7 +117,7 @@ def _divided(
     held_up: list[HeldUp] = []
     for record in sorted(simulator.context.cache.pods_on(node), key=_rank):
         pod = record.pod
-        if stays(pod):
+        if belongs_to_node(pod):
             continue
         refusal = evictions.refusal(pod) if isinstance(pod, Pod) else UNREADABLE
         if refusal is None and isinstance(pod, Pod):

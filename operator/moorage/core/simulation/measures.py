@@ -18,9 +18,8 @@ import numpy.typing as npt
 
 from moorage.core.columns.pod_counters import AnyPod
 from moorage.core.cycle.context import CycleContext
-from moorage.core.objects.pods import Pod
+from moorage.core.objects.pods import Pod, belongs_to_node
 from moorage.core.pods.requests import Requests, pod_requests
-from moorage.core.simulation.replacements import stays
 
 ZONE = "topology.kubernetes.io/zone"
 MAX_CLASSES = 30
@@ -50,7 +49,9 @@ class PodClass(NamedTuple):
 
 def pod_classes(pods: Iterable[AnyPod]) -> tuple[PodClass, ...]:
     """What pods ask for, the most common first; those that are bound to their node are left out."""
-    counts = Counter(pod_requests(pod) for pod in pods if isinstance(pod, Pod) and not stays(pod))
+    counts = Counter(
+        pod_requests(pod) for pod in pods if isinstance(pod, Pod) and not belongs_to_node(pod)
+    )
     return tuple(
         PodClass({name: amount for name, amount in _amounts(requests) if amount}, count)
         for requests, count in counts.most_common(MAX_CLASSES)
@@ -113,7 +114,7 @@ def _movable_pods(context: CycleContext) -> npt.NDArray[np.int64]:
     for node in cache.occupied:
         row = nodes.row_of.get(node)
         if row is not None:
-            pods[row] = sum(not stays(record.pod) for record in cache.pods_on(node))
+            pods[row] = sum(not belongs_to_node(record.pod) for record in cache.pods_on(node))
     return pods
 
 

@@ -1,22 +1,10 @@
-"""Replacements: which pods stay on their node whatever happens, and what controllers make in the
-place of one that went.
-"""
+"""Replacements: what controllers make in the place of a pod that went."""
 
 from __future__ import annotations
 
 import msgspec
 
-from moorage.core.columns.pod_counters import AnyPod
 from moorage.core.objects.pods import Pod, off_node
-
-_STAYING_KINDS = ("DaemonSet", "Node")
-"""Controllers whose pods a drain leaves alone: they are bound to their node."""
-
-
-def stays(pod: AnyPod) -> bool:
-    """Whether a drain leaves a pod on its node."""
-    owners = pod.metadata.owner_references or ()
-    return any(owner.controller and owner.kind in _STAYING_KINDS for owner in owners)
 
 
 def made_again(pod: Pod) -> Pod:

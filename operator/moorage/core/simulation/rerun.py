@@ -18,10 +18,10 @@ from moorage.core.cycle.context import CycleContext, ScheduleResult
 from moorage.core.cycle.decisions import ProfileActivated
 from moorage.core.framework.revisions import Revision
 from moorage.core.objects.meta import HasMetadata
-from moorage.core.objects.pods import Pod
+from moorage.core.objects.pods import Pod, belongs_to_node
 from moorage.core.objects.resource_claims import ResourceClaim, ResourceClaimStatus
 from moorage.core.simulation.recorded_times import Binding, RecordedTime
-from moorage.core.simulation.replacements import made_again, stays
+from moorage.core.simulation.replacements import made_again
 from moorage.core.simulation.simulator import Simulator
 
 
@@ -113,7 +113,7 @@ class Rerun:
         """One that was not seen waiting: its scheduler was too quick, unless it has none."""
         if pod.metadata.uid in self._known:
             return
-        if stays(pod) or pod.spec.scheduler_name not in self.simulator.revisions:
+        if belongs_to_node(pod) or pod.spec.scheduler_name not in self.simulator.revisions:
             self._known.add(pod.metadata.uid)
             self.simulator.occupy(pod)
         else:

@@ -24,14 +24,14 @@ from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import REJECTED, Code
 from moorage.core.objects.meta import HasMetadata, key
 from moorage.core.objects.nodes import Node
-from moorage.core.objects.pods import Pod, group_of, on_node, priority
+from moorage.core.objects.pods import Pod, belongs_to_node, group_of, on_node, priority
 from moorage.core.plugins.priority_sort import PrioritySort
 from moorage.core.queue.hints import ProfileQueueConfig, queue_config_of
 from moorage.core.queue.pod_group_members import PodGroupTracker
 from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
 from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.core.simulation.reasons import reasons
-from moorage.core.simulation.replacements import made_again, stays
+from moorage.core.simulation.replacements import made_again
 from moorage.core.simulation.undoing import UndoLog, node_named
 
 BACKOFF_SECONDS, MAX_BACKOFF_SECONDS = 1.0, 10.0
@@ -133,7 +133,7 @@ class Simulator:
         if old is None:
             return
         for record in list(self.context.cache.pods_on(name)):
-            if not stays(record.pod):
+            if not belongs_to_node(record.pod):
                 self.evict(record)
         self.log.remove_node(old)
         gone = ClusterEvent(EventResource.NODE, ActionType.DELETE, old=old)

@@ -10,8 +10,9 @@ from annotated_types import Gt, Interval
 
 from kubefacts.names import qualified_name
 from moorage.core.framework.arguments import ARGUMENTS, FieldErrorType, Violation
+from moorage.core.objects.nodes import HOSTNAME
 from moorage.core.objects.pods import TopologySpreadConstraint
-from moorage.core.plugins.pod_topology_spread.constraints import HARD, HOSTNAME, SOFT
+from moorage.core.plugins.pod_topology_spread.constraints import HARD, SOFT
 from moorage.core.structures.remembering import memoized, text_size
 
 

@@ -30,7 +30,6 @@ from moorage.core.pods.node_selection import NodeTerms, required_node_terms, unt
 from moorage.core.structures.remembering import byte_size, memoized
 
 HARD, SOFT = "DoNotSchedule", "ScheduleAnyway"
-HOSTNAME = "kubernetes.io/hostname"
 Mask = npt.NDArray[np.bool_]
 
 _encode = msgspec.msgpack.Encoder().encode

@@ -20,9 +20,9 @@ from moorage.core.columns.nodes.label_columns import ABSENT
 from moorage.core.columns.pod_counters import Counts
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.framework.interfaces import MAX_NODE_SCORE, NodeScores
+from moorage.core.objects.nodes import HOSTNAME
 from moorage.core.objects.pods import Pod
 from moorage.core.plugins.pod_topology_spread.constraints import (
-    HOSTNAME,
     Constraint,
     Constraints,
     Included,
