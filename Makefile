@@ -83,3 +83,7 @@ demo-real: setup assets ## the same on a real kube-apiserver
 clean: ## remove what was made here; the cache of assets stays
 	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find operator tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.PHONY: docs
+docs: setup ## write the documentation as a site to site/, without any network
+	@NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict --quiet && echo "site/index.html"

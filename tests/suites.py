@@ -82,6 +82,14 @@ SUITES: Final = (
     Suite("real", 400, tests=("tests/real",), options=REAL),
     Suite("conformance", 120, tests=("tests/conformance",), measures=False),
     Suite("scenarios", 120, tests=("tests/scenarios",), options=REAL),
+    Suite("stories", 240, tests=("tests/stories",), options=REAL, measures=False),
+    Suite(
+        "stories-embedded",
+        240,
+        tests=("tests/stories",),
+        options=("-m", "embedded"),
+        measures=False,
+    ),
     Suite("load", 90, tests=("tests/load/test_hot_swap.py",)),
     Suite("failover", 60, tests=("tests/load/test_failover.py",)),
     Suite("install", 120, tests=("tests/install",)),
@@ -103,7 +111,19 @@ LONGER: Final = (
 
 
 # These need a control plane that Go builds: `--without-go` leaves them out.
-GO: Final = frozenset({"real", "conformance", "scenarios", "load", "failover", "memory", "faults"})
+GO: Final = frozenset(
+    {
+        "real",
+        "conformance",
+        "scenarios",
+        "stories",
+        "stories-embedded",
+        "load",
+        "failover",
+        "memory",
+        "faults",
+    }
+)
 
 
 @dataclass

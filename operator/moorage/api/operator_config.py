@@ -162,7 +162,7 @@ class _GivenSettings:
         flags: Mapping[str, str],
     ) -> None:
         self.document, self.errors = _read_file(file_text) if file_text is not None else ({}, [])
-        self._fields = dict(_fields(schema))
+        self._fields = dict(fields_of(schema))
         self._sources: dict[str, str] = {}
         self._take_environment(environ)
         for path, text in flags.items():
@@ -178,7 +178,7 @@ class _GivenSettings:
         return ConfigError(violation.path, violation.value, violation.message, source)
 
     def _take_environment(self, environ: Mapping[str, str]) -> None:
-        by_variable = {_variable(path): path for path in self._fields}
+        by_variable = {environment_variable(path): path for path in self._fields}
         for name in sorted(environ):
             if name in by_variable:
                 self._put(by_variable[name], environ[name], name)
@@ -217,16 +217,18 @@ def _read_file(text: str) -> tuple[dict[str, Any], list[ConfigError]]:
     return found[0], missing
 
 
-def _fields(schema: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
+def fields_of(
+    schema: Mapping[str, Any], prefix: str = ""
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Every field that has a value of its own, by path, with its schema."""
     for name, node in schema.get("properties", {}).items():
         if "properties" in node:
-            yield from _fields(node, f"{prefix}{name}.")
+            yield from fields_of(node, f"{prefix}{name}.")
         elif prefix + name not in ("apiVersion", "kind"):
             yield prefix + name, node
 
 
-def _variable(path: str) -> str:
+def environment_variable(path: str) -> str:
     """The environment variable of a field: MOORAGE_CFG_LEADER_ELECTION__LEASE_DURATION."""
     return ENVIRONMENT_PREFIX + re.sub(r"(?<=[a-z])(?=[A-Z])", "_", path).replace(".", "__").upper()
 

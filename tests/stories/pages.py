@@ -1,0 +1,101 @@
+"""A page of documentation as what its reader does: files that are written, commands that are
+typed, and what they print.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterator, Sequence
+
+_FENCE = re.compile(r"^( *)```(.*)$")
+_TITLE = re.compile(r'title="([^"]+)"')
+_NOT_RUN = re.compile(r"<!-- not run: .+ -->")
+_HARMLESS = ("text", "python", "json", "lua", "mermaid")
+"""Languages of blocks that nobody types."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class File:
+    """The reader writes this; ``line`` is where the page says so, from 1."""
+
+    line: int
+    name: str
+    text: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Command:
+    """The reader types this, and finds these lines in what it prints, in their order."""
+
+    line: int
+    text: str
+    printed: tuple[str, ...]
+
+
+Step = File | Command
+
+
+class PageError(ValueError):
+    """A block that is neither run nor said not to be: names its line."""
+
+
+def steps(page: str) -> Iterator[Step]:
+    """What the page has its reader do, in order. Raises PageError."""
+    lines = page.splitlines()
+    position, before = 0, ""
+    while position < len(lines):
+        opened = _FENCE.match(lines[position])
+        if opened is None:
+            before = lines[position].strip() or before
+            position += 1
+            continue
+        end = next(i for i in range(position + 1, len(lines)) if lines[i].strip() == "```")
+        indent = len(opened[1])
+        block = [line[indent:] for line in lines[position + 1 : end]]
+        yield from _block(opened[2].strip(), block, position + 1, before)
+        position, before = end + 1, ""
+
+
+def _block(head: str, block: Sequence[str], line: int, before: str) -> Iterator[Step]:
+    language = head.split(" ")[0]
+    if language in _HARMLESS or _NOT_RUN.fullmatch(before):
+        return
+    title = _TITLE.search(head)
+    if title is not None:
+        yield File(line, title[1], "\n".join(block) + "\n")
+    elif language == "console":
+        yield from _commands(block, line)
+    else:
+        raise PageError(f"line {line}: a block {head!r} that is not run; say why before it")
+
+
+def _commands(block: Sequence[str], line: int) -> Iterator[Command]:
+    """Each ``$ …`` with the lines below it."""
+    starts = [number for number, text in enumerate(block) if text.startswith("$ ")]
+    for start, end in zip(starts, [*starts[1:], len(block)], strict=True):
+        last = next(i for i in range(start, end) if not block[i].endswith("\\"))
+        typed = "\n".join(block[start : last + 1]).removeprefix("$ ")
+        printed = tuple(text for text in block[last + 1 : end] if text.strip())
+        yield Command(line + 1 + start, typed, printed)
+
+
+def missing(expected: Sequence[str], printed: str) -> str | None:
+    """The first of the expected lines that is not found after those before it; None if all are.
+    ``…`` stands for anything, and blanks for any number of them.
+    """
+    left = iter(printed.splitlines())
+    for line in expected:
+        pattern = re.compile(_pattern(line))
+        if not any(pattern.fullmatch(text.strip()) for text in left):
+            return line
+    return None
+
+
+def _pattern(line: str) -> str:
+    parts = [r"\s+".join(map(re.escape, part.split(" "))) for part in _single(line).split("…")]
+    return ".*".join(parts)
+
+
+def _single(line: str) -> str:
+    return " ".join(line.split())

@@ -1,0 +1,64 @@
+"""How a page is read, and what counts as printed."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.stories.pages import Command, File, PageError, missing, steps
+
+PAGE = """
+Write a file:
+
+```yaml title="a.yaml"
+kind: A
+```
+
+1. In a list:
+
+    ```console
+    $ kubectl apply \\
+        -f a.yaml
+    a created
+    $ true
+    ```
+
+<!-- not run: needs an image -->
+
+```sh
+docker build .
+```
+"""
+
+
+def test_steps() -> None:
+    """Files and commands, with the lines on which they are."""
+    assert list(steps(PAGE)) == [
+        File(4, "a.yaml", "kind: A\n"),
+        Command(11, "kubectl apply \\\n    -f a.yaml", ("a created",)),
+        Command(14, "true", ()),
+    ]
+
+
+@pytest.mark.parametrize("head", ["sh", "yaml", "", "bash"])
+def test_what_is_not_run_says_why(head: str) -> None:
+    """Nothing is left out in silence; a comment of another block does not count."""
+    with pytest.raises(PageError, match="line 1"):
+        list(steps(f"```{head}\nls\n```"))
+    with pytest.raises(PageError, match="line 8"):
+        list(steps(f"<!-- not run: x -->\n\n```sh\nls\n```\n\n\n```{head}\nls\n```"))
+
+
+@pytest.mark.parametrize(
+    ("expected", "printed", "lacking"),
+    [
+        (["NAME  READY", "a … True"], "NAME   READY\na    5s   True\n", None),
+        (["b", "a"], "a\nb\n", "a"),
+        (["a"], "ab", "a"),
+        (["a…"], "ab", None),
+        (["…(x)"], "y(x)", None),
+        ([], "", None),
+    ],
+)
+def test_missing(expected: list[str], printed: str, lacking: str | None) -> None:
+    """Whole lines, in order."""
+    assert missing(expected, printed) == lacking
