@@ -12,6 +12,7 @@ from moorage.adapters.kube_reads import DEAD_SECONDS, LIVE_SECONDS, HttpKubeRead
 from moorage.adapters.replica_leases import ReplicaLeases
 from moorage.ports.errors import Conflict, EdgeError, NotFound, Retryable
 from moorage.ports.kube import PodNode, PodRef, ReplicaAnnouncement, StoredRevision
+from moorage.ports.serving import ServedAt
 from moorage.ports.texts import replica_lease
 from tests.fakes.clocks import ManualClock
 from tests.fakes.kube import ScriptedHttp
@@ -297,7 +298,7 @@ def test_an_answer_that_cannot_be_read_is_retryable() -> None:
 def announcer() -> tuple[ScriptedHttp, ReplicaLeases]:
     """An announcer over a script."""
     http = ScriptedHttp()
-    return http, ReplicaLeases(http, ManualClock(), "sys", "moorage")
+    return http, ReplicaLeases(http, ManualClock(), ("sys", "moorage"))
 
 
 def test_announcing_patches_or_creates() -> None:
@@ -326,6 +327,25 @@ def test_announcing_patches_or_creates() -> None:
         "leaseDurationSeconds": 60,
         "renewTime": "2026-01-02T03:04:05.000000Z",
     }
+
+
+def test_announcing_says_where_it_answers() -> None:
+    """As it is at that moment: the port is had late, and certificates are renewed."""
+    http, served = ScriptedHttp(), iter([ServedAt("https://a:1", "one"), None])
+    http.answers.extend([b"{}", b"{}"])
+    leases_ = ReplicaLeases(http, ManualClock(), ("sys", "moorage"), lambda: next(served))
+    said = []
+    for _ in range(2):
+        asyncio.run(leases_.announce("host_1", {}))
+        said.append(json.loads(http.calls[-1].body)["metadata"]["annotations"])
+    assert said == [
+        {
+            "moorage.dev/revisions": "{}",
+            "moorage.dev/serving": "https://a:1",
+            "moorage.dev/serving-certificate": "one",
+        },
+        {"moorage.dev/revisions": "{}"},
+    ]
 
 
 @pytest.mark.parametrize(

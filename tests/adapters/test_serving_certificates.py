@@ -70,9 +70,11 @@ def test_a_changed_pair_is_taken(pair: Pair) -> None:
     assert not certificates.refresh("")
     assert certificates.context is context
     pair.write()
+    shown = certificates.certificate
     assert certificates.refresh("")
     assert serial(certificates) != first
     assert certificates.context is not context
+    assert certificates.certificate != shown
     assert not certificates.refresh("")
 
 

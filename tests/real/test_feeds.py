@@ -332,7 +332,7 @@ def test_revisions_and_replicas(rig: ControlPlane, run: Run) -> None:
         for revision in revisions:
             await writes.delete_revision(revision.name)
             await writes.delete_revision(revision.name)
-        announcer = ReplicaLeases(edge.session, clock, NAMESPACE, "feeds")
+        announcer = ReplicaLeases(edge.session, clock, (NAMESPACE, "feeds"))
         for found in ({"p": "r1"}, {"p": "r2", "q": "r1"}):
             await announcer.announce("host_1", found)
             assert await reads.replicas() == [ReplicaAnnouncement("host_1", found)]

@@ -1,10 +1,10 @@
-"""Replica leases: each replica says what it has ready in a Lease of its own, which the leader reads
-for the profiles' status.
+"""Replica leases: each replica says what it has ready, and where it answers, in a Lease of its own.
+The leader reads them for the profiles' status, commands to find the leader.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import msgspec
 
@@ -12,18 +12,28 @@ from moorage.ports.clock import Clock
 from moorage.ports.errors import Conflict, NotFound
 from moorage.ports.http_calls import MERGE_PATCH, HttpCall, HttpSession
 from moorage.ports.kube import INSTALLATION_LABEL, REPLICA_PERIOD_SECONDS, REVISIONS_ANNOTATION
+from moorage.ports.serving import SERVING_ANNOTATION, SERVING_CERTIFICATE_ANNOTATION, ServedAt
 from moorage.ports.texts import replica_lease, shortened
+
+_SERVED_ANNOTATIONS = (SERVING_ANNOTATION, SERVING_CERTIFICATE_ANNOTATION)
 
 
 class ReplicaLeases:
-    """``ports.kube.ReplicaAnnouncer``. ``namespace`` and ``lease`` are those of the leader's
-    Lease.
+    """``ports.kube.ReplicaAnnouncer``. ``home`` is namespace and name of the leader's Lease;
+    ``served`` says where the replica answers, None while it does not.
     """
 
-    def __init__(self, session: HttpSession, clock: Clock, namespace: str, lease: str) -> None:
+    def __init__(
+        self,
+        session: HttpSession,
+        clock: Clock,
+        home: tuple[str, str],
+        served: Callable[[], ServedAt | None] = lambda: None,
+    ) -> None:
         self._session = session
         self._clock = clock
-        self._lease = lease
+        self._served = served
+        namespace, self._lease = home
         self._path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
 
     async def announce(self, identity: str, revisions: Mapping[str, str]) -> None:
@@ -45,13 +55,15 @@ class ReplicaLeases:
 
     def _body(self, name: str, identity: str, revisions: Mapping[str, str]) -> dict[str, object]:
         announced = msgspec.json.encode(dict(sorted(revisions.items()))).decode()
+        served = self._served()
+        at = dict(zip(_SERVED_ANNOTATIONS, served, strict=True)) if served is not None else {}
         return {
             "apiVersion": "coordination.k8s.io/v1",
             "kind": "Lease",
             "metadata": {
                 "name": name,
                 "labels": {INSTALLATION_LABEL: shortened(self._lease)},
-                "annotations": {REVISIONS_ANNOTATION: announced},
+                "annotations": {REVISIONS_ANNOTATION: announced, **at},
             },
             "spec": {
                 "holderIdentity": identity,

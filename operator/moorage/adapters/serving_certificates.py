@@ -98,6 +98,12 @@ class ServingCertificates:
         self.context = self._built(self._pem, "")
         self._warn_of_expiry()
 
+    @property
+    def certificate(self) -> str:
+        """The one that is shown, in PEM, without those that vouch for it."""
+        shown = x509.load_pem_x509_certificate(self._pem)
+        return shown.public_bytes(Encoding.PEM).decode()
+
     def refresh(self, authorities: str) -> bool:
         """Take what has changed; whether there is another ``context`` now. ``authorities``: of
         clients, in PEM, "" for none.

@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 
 from moorage.adapters.prometheus import PrometheusTelemetry
+from moorage.adapters.serving_certificates import SelfSignedCertificate, ServingCertificates
+from moorage.adapters.system_clock import SystemClock
 from moorage.api.operator_config import OperatorConfiguration, load_config
 from moorage.api.operator_options import ClientConnectionOptions
 from moorage.apps.run import bootstrap
 from moorage.apps.run.bootstrap import Overrides
-from moorage.apps.run.replica_state import ReplicaPhase
+from moorage.apps.run.replica_state import ReplicaPhase, ReplicaState
 
 NOWHERE = "http://127.0.0.1:9"
 """Nobody listens at the discard port."""
@@ -68,6 +70,24 @@ def test_an_actor_without_a_plugin_is_a_start_error() -> None:
 def test_identities_differ() -> None:
     """Two replicas on one machine are two."""
     assert Overrides().identity != Overrides().identity
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [("127.0.0.1", "127.0.0.1"), ("::1", "[::1]"), ("0.0.0.0", "here"), ("::", "here")],
+)
+def test_where_it_answers(address: str, shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the port that it has, once it has one; the certificate is the one that is shown then."""
+    monkeypatch.setenv("HOSTNAME", "here")
+    serving = CONFIG.serving.model_copy(update={"bind_address": address, "secure_port": 0})
+    config = CONFIG.model_copy(update={"serving": serving})
+    state, clock = ReplicaState(), SystemClock()
+    certificates = ServingCertificates(SelfSignedCertificate(["localhost"], clock), clock)
+    assert bootstrap.served_at(config, state, certificates) is None
+    state.port = 4711
+    served = bootstrap.served_at(config, state, certificates)
+    assert served == (f"https://{shown}:4711", certificates.certificate)
+    assert "PRIVATE KEY" not in certificates.certificate
 
 
 def test_configz_is_what_was_given() -> None:

@@ -72,6 +72,7 @@ from moorage.ports.kube import (
     ReflectorSink,
 )
 from moorage.ports.leadership import Elector, Fence, late_seconds
+from moorage.ports.serving import ServedAt
 from moorage.ports.stored_kinds import NAMESPACES
 
 log = logging.getLogger(__name__)
@@ -80,6 +81,7 @@ WARM_CONNECTIONS = 16
 """Opened before the first decision, so that the first bindings of a new leader do not wait for TLS
 handshakes.
 """
+_ALL_ADDRESSES = ("", "0.0.0.0", "::")  # noqa: S104 - compared with, not bound to
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -138,14 +140,15 @@ class _Sessions:
 
 def _assemble(config: OperatorConfiguration, given: Overrides, sessions: _Sessions) -> Supervisor:
     clock, telemetry, side, session = given.clock, given.telemetry, given.side, sessions.main
-    namespace = config.leader_election.resource_namespace
-    home = (namespace, config.leader_election.resource_name)
+    home = (config.leader_election.resource_namespace, config.leader_election.resource_name)
     fence = given.fence or Fence(clock.boottime)
     elector = given.elector or _elector(config, sessions.side, fence, given)
     reads = given.reads or HttpKubeReader(session, clock, *home)
     events = EventBroadcaster(session, clock, telemetry, host_name())
     extenders = HttpExtenderClient(reads, clock, f"moorage/{moorage.__version__}")
     resolver = Resolver(given.registry, given.presets, config)
+    state, certificates = ReplicaState(), _certificates(config, clock)
+    served = functools.partial(served_at, config, state, certificates)
     recorder = state_recording.recorder_of(config, resolver, clock, given.identity)
     ports = Ports(
         clock=clock,
@@ -153,7 +156,7 @@ def _assemble(config: OperatorConfiguration, given: Overrides, sessions: _Sessio
         reads=reads,
         events=events,
         telemetry=telemetry,
-        announcer=ReplicaLeases(session, clock, *home),
+        announcer=ReplicaLeases(session, clock, home, served),
         extenders=extenders,
         election=elector,
         journal=recorder or NO_JOURNAL,
@@ -165,11 +168,10 @@ def _assemble(config: OperatorConfiguration, given: Overrides, sessions: _Sessio
     feeds, comparison = _reflectors(session, clock, telemetry, engine)
     watches = health.WatchHealth(session, clock, feeds)
     pulse = Pulse(side, clock, config.leader_election.lease_duration + GRACE_SECONDS, given.abort)
-    state = ReplicaState()
-    lease = health.lease_check(clock, fence, state)
-    livez = _livez(health.tasks_check(state), pulse, lease, watches)
+    livez = _livez(state, pulse, health.lease_check(clock, fence, state), watches)
     readyz = _readyz(feeds, kopf, elector)
-    server = _server(config, _endpoints(config, given, engine, livez, readyz), sessions.side, given)
+    trust = ServerTrust(certificates, ApiReviews(sessions.side.call, clock))
+    server = _server(config, _endpoints(config, given, engine, livez, readyz), trust, given)
     _report(telemetry, home[1], feeds, fence)
     parts = SupervisedParts(
         state=state,
@@ -189,7 +191,7 @@ def _assemble(config: OperatorConfiguration, given: Overrides, sessions: _Sessio
             "freed memory": lambda: give_back(clock),
             **recording.tasks,
         },
-        prepare=lambda: ensure_namespace(session, clock, namespace),
+        prepare=lambda: ensure_namespace(session, clock, home[0]),
         warm=lambda: _warm(session),
         sever=session.sever,
         on_leading=lambda: _on_leading(telemetry, comparison, recording, home[1]),
@@ -226,9 +228,14 @@ def _elector(
 
 
 def _livez(
-    tasks: health.HealthCheck, pulse: Pulse, lease: health.HealthCheck, watches: health.WatchHealth
+    state: ReplicaState, pulse: Pulse, lease: health.HealthCheck, watches: health.WatchHealth
 ) -> health.HealthChecks:
-    return {"tasks": tasks, "loop": pulse.check, "lease": lease, "watches": watches.check}
+    return {
+        "tasks": health.tasks_check(state),
+        "loop": pulse.check,
+        "lease": lease,
+        "watches": watches.check,
+    }
 
 
 def _readyz(feeds: Sequence[Informer], kopf: EmbeddedKopf, elector: Elector) -> health.HealthChecks:
@@ -252,19 +259,22 @@ def _endpoints(
     return HttpEndpoints(livez, livez, readyz, given.telemetry.render, shown, pages, explain)
 
 
-def _server(
-    config: OperatorConfiguration, endpoints: HttpEndpoints, session: KubeSession, given: Overrides
-) -> HttpsServer:
-    clock, serving = given.clock, config.serving
-    names = ("localhost", "127.0.0.1", "::1", host_name())
+def _certificates(config: OperatorConfiguration, clock: Clock) -> ServingCertificates:
+    serving, names = config.serving, ("localhost", "127.0.0.1", "::1", host_name())
     source = (
         CertificateFiles(serving.cert_file, serving.key_file)
         if serving.cert_file
         else SelfSignedCertificate(names, clock)
     )
-    trust = ServerTrust(ServingCertificates(source, clock), ApiReviews(session.call, clock))
-    address = (serving.bind_address, serving.secure_port)
-    return HttpsServer(endpoints, address, trust, clock, given.telemetry.connection_refused)
+    return ServingCertificates(source, clock)
+
+
+def _server(
+    config: OperatorConfiguration, endpoints: HttpEndpoints, trust: ServerTrust, given: Overrides
+) -> HttpsServer:
+    address = (config.serving.bind_address, config.serving.secure_port)
+    refused = given.telemetry.connection_refused
+    return HttpsServer(endpoints, address, trust, given.clock, refused)
 
 
 def _debug_pages(engine: Engine, side: Side) -> dict[str, ItemSource]:
@@ -352,6 +362,18 @@ async def _warm(session: KubeSession) -> None:
 def host_name() -> str:
     """This machine's name; in a pod HOSTNAME is the pod's."""
     return os.environ.get("HOSTNAME") or socket.gethostname()
+
+
+def served_at(
+    config: OperatorConfiguration, state: ReplicaState, certificates: ServingCertificates
+) -> ServedAt | None:
+    """Where this replica answers; one that listens at all addresses has the machine's name."""
+    if not state.port:
+        return None
+    address = config.serving.bind_address
+    host = host_name() if address in _ALL_ADDRESSES else address
+    shown = f"[{host}]" if ":" in host else host
+    return ServedAt(f"https://{shown}:{state.port}", certificates.certificate)
 
 
 def configz(config: OperatorConfiguration) -> Mapping[str, object]:

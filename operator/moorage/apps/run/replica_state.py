@@ -1,5 +1,5 @@
 """The replica state, which says how far a replica is: the supervisor writes it, health checks read
-it, on the side.
+it, on the side, and announcements.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ class ReplicaPhase(enum.Enum):
 
 
 class ReplicaState:
-    """One replica's phase, and its tasks that should run for ever. Both values are replaced
-    whole.
+    """One replica's phase, its tasks that should run for ever, and the port at which it answers (0:
+    none yet). Values are replaced whole.
     """
 
     def __init__(self) -> None:
         self.phase = ReplicaPhase.STARTING
+        self.port = 0
         self.tasks: Mapping[str, asyncio.Task[Any]] = {}
 
     def dead(self) -> list[str]:

@@ -120,8 +120,8 @@ class Supervisor:
         try:
             await self._parts.kopf.start()
             with self._signals():
-                port = await self._parts.side.run(self._parts.server.start())
-                log.info("health and metrics are served", extra={"port": port})
+                self._state.port = await self._parts.side.run(self._parts.server.start())
+                log.info("health and metrics are served", extra={"port": self._state.port})
                 self._spawn()
                 return await self._watch()
         finally:
