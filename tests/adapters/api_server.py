@@ -129,3 +129,35 @@ def streams(*chunks: bytes | float | asyncio.Event, abort: bool = False) -> Answ
 def line(kind: str, obj: Any) -> bytes:
     """A watch line as the API server writes it: compact, type first."""
     return json.dumps({"type": kind, "object": obj}, separators=(",", ":")).encode() + b"\n"
+
+
+def forwards(port: int, fault: str = "") -> Answer:
+    """A pod's port, forwarded as a kubelet does over WebSocket; ``fault`` is what it says of the
+    connection instead.
+    """
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        socket = web.WebSocketResponse(protocols=("v4.channel.k8s.io",))
+        await socket.prepare(request)
+        begin = int(request.query["ports"]).to_bytes(2, "little")
+        for channel in (b"\0", b"\1"):
+            await socket.send_bytes(channel + begin)
+        if fault:
+            await socket.send_bytes(b"\1" + fault.encode())
+            return socket
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+
+        async def back() -> None:
+            while data := await reader.read(1000):
+                await socket.send_bytes(b"\0" + data)
+            await socket.close()
+
+        sending = asyncio.create_task(back())
+        async for message in socket:
+            assert message.data[:1] == b"\0"
+            writer.write(message.data[1:])
+        sending.cancel()
+        writer.close()
+        return socket
+
+    return answer

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
 import logging
 import socket
 import time
@@ -23,7 +22,6 @@ from kubernetes.aio import client
 from moorage.adapters.kube_session.connections import (
     CONNECT_TIMEOUT_SECONDS,
     IDLE_SECONDS,
-    MAX_BODY_BYTES,
     MAX_HEAD_BYTES,
     UNACKNOWLEDGED_SECONDS,
     ConnectionFailed,
@@ -32,8 +30,16 @@ from moorage.adapters.kube_session.connections import (
     set_user_timeout,
 )
 from moorage.adapters.kube_session.parseable import ParseableResponse
-from moorage.adapters.kube_session.source import KubeconfigError, KubeSource, Reload, redacted
-from moorage.adapters.kube_session.trust import ClientTrust, distrusted
+from moorage.adapters.kube_session.requests import (
+    abandon,
+    own_headers,
+    request_error,
+    timeout_of,
+    trusting,
+    whole_body,
+)
+from moorage.adapters.kube_session.source import KubeconfigError, KubeSource, Reload
+from moorage.adapters.kube_session.trust import ClientTrust, distrusted, pinned
 from moorage.ports.clock import Clock
 from moorage.ports.errors import EdgeError, Retryable
 from moorage.ports.http_calls import HttpCall, error_from_response
@@ -131,6 +137,21 @@ class KubeSession:
         await session._authorize()
         return session
 
+    async def beside(self, server: str, certificate: str) -> KubeSession:
+        """A session with another server as the same user. That server is known by this certificate
+        (PEM) alone, whatever names are in it. Raises KubeconfigError.
+        """
+        configuration, reload = pinned(self._configuration, self._reload, server, certificate)
+        try:
+            api = client.ApiClient(configuration)
+        except (OSError, ValueError) as error:
+            text = f"{server}: its certificate cannot be used: {error}"
+            raise KubeconfigError(text) from error
+        api.user_agent = self._api.user_agent
+        session = KubeSession(api, reload, self._clock, self._observe)
+        await session._authorize()
+        return session
+
     @property
     def server(self) -> str:
         """The API server's address, without a slash at its end."""
@@ -194,7 +215,7 @@ class KubeSession:
                     yield chunk
         except (aiohttp.ClientError, TimeoutError) as error:
             self._reread_soon(error)
-            raise _error(f"GET {path}", error) from error
+            raise request_error(f"GET {path}", error) from error
 
     @contextlib.asynccontextmanager
     async def _opened(self, path: str) -> AsyncIterator[aiohttp.ClientResponse]:
@@ -208,7 +229,7 @@ class KubeSession:
             try:
                 yield response
             finally:
-                _abandon(response)
+                abandon(response)
 
     async def _refused_stream(self, path: str, response: aiohttp.ClientResponse) -> EdgeError:
         if response.status == 401:
@@ -216,6 +237,23 @@ class KubeSession:
         body = await response.content.read(MAX_HEAD_BYTES)
         after = response.headers.get("Retry-After", "")
         return error_from_response(f"GET {path}", response.status, body, after)
+
+    @contextlib.asynccontextmanager
+    async def websocket(
+        self, path: str, protocol: str
+    ) -> AsyncIterator[aiohttp.ClientWebSocketResponse]:
+        """A WebSocket that the API server has granted. Raises EdgeError where it refuses."""
+        name = self._configuration.tls_server_name
+        try:
+            opened = await self._http.ws_connect(
+                self.server + path, protocols=(protocol,), server_hostname=name, max_msg_size=0
+            )
+        except aiohttp.WSServerHandshakeError as error:
+            raise error_from_response(f"GET {path}", error.status, b"") from error
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise request_error(f"GET {path}", error) from error
+        async with opened:
+            yield opened
 
     def _reread_soon(self, error: BaseException) -> None:
         """An API server with a certificate that is not believed may be one whose authority was
@@ -238,7 +276,7 @@ class KubeSession:
         return answered
 
     async def _directly(self, call: HttpCall) -> tuple[int, bytes, str]:
-        own = "".join(f"{name}: {value}\r\n" for name, value in _headers(call).items())
+        own = "".join(f"{name}: {value}\r\n" for name, value in own_headers(call).items())
         options = RequestOptions(call.timeout, call.guard, call.fresh)
         try:
             answer = await self._connections.request(
@@ -257,14 +295,18 @@ class KubeSession:
         if call.guard is not None:
             call.guard()
         url = self.server + call.path
-        options = {**self._options(), "headers": _headers(call), "timeout": _timeout(call.timeout)}
+        options = {
+            **self._options(),
+            "headers": own_headers(call),
+            "timeout": timeout_of(call.timeout),
+        }
         try:
             async with self._http.request(call.method, url, data=call.body, **options) as response:
                 after = response.headers.get("Retry-After", "")
-                return response.status, await _body(response), after
+                return response.status, await whole_body(response), after
         except (aiohttp.ClientError, TimeoutError) as error:
             self._reread_soon(error)
-            raise _error(f"{call.method} {call.path}", error) from error
+            raise request_error(f"{call.method} {call.path}", error) from error
 
     async def _refresh(self, patience: float, *, refused: bool = False) -> None:
         """Have the credentials read again, once for all who ask meanwhile; after ``patience``
@@ -307,7 +349,7 @@ class KubeSession:
         self, owner: bool, response_class: type[aiohttp.ClientResponse] = aiohttp.ClientResponse
     ) -> aiohttp.ClientSession:
         return aiohttp.ClientSession(
-            request_class=_trusting(self._trust),
+            request_class=trusting(self._trust),
             response_class=response_class,
             connector=self._connector,
             connector_owner=owner,
@@ -341,54 +383,3 @@ class KubeSession:
             if name
             else {"allow_redirects": False}
         )
-
-
-def _headers(call: HttpCall) -> dict[str, str]:
-    """What this request alone has."""
-    headers = {"Accept": call.accept} if call.accept else {}
-    return headers | {"Content-Type": call.content_type} if call.body is not None else headers
-
-
-def _trusting(trust: ClientTrust) -> type[aiohttp.ClientRequest]:
-    """Requests over connections that were made with the present context: also for libraries that
-    know of no context.
-    """
-
-    class Trusting(aiohttp.ClientRequest):
-        def __init__(self, *args: Any, **kwargs: Any) -> None:
-            super().__init__(*args, **{**kwargs, "ssl": trust.context})
-
-    return Trusting
-
-
-@functools.lru_cache(maxsize=64)
-def _timeout(seconds: float) -> aiohttp.ClientTimeout:
-    return aiohttp.ClientTimeout(total=seconds, sock_connect=min(seconds, CONNECT_TIMEOUT_SECONDS))
-
-
-def _error(request: str, error: aiohttp.ClientError | TimeoutError) -> EdgeError:
-    """The error for a request that has no answer."""
-    unsent = isinstance(
-        error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError | aiohttp.InvalidURL
-    )
-    text = redacted(str(error)) or type(error).__name__  # a proxy's address may hold a password
-    return Retryable(f"{request}: {text}", outcome_unknown=not unsent)
-
-
-async def _body(response: aiohttp.ClientResponse) -> bytes:
-    """All of it. Raises ClientPayloadError where that is too much."""
-    parts, room = [], MAX_BODY_BYTES
-    async for part in response.content.iter_any():
-        parts.append(part)
-        if (room := room - len(part)) < 0:
-            raise aiohttp.ClientPayloadError(f"the answer is longer than {MAX_BODY_BYTES} bytes")
-    return b"".join(parts)
-
-
-def _abandon(response: aiohttp.ClientResponse) -> None:
-    """End the connection of a stream that is cut: a TLS goodbye would wait for the other side, for
-    up to half a minute.
-    """
-    # An answer that came to its end has given its connection back.
-    if response.connection is not None and response.connection.transport is not None:
-        response.connection.transport.abort()

@@ -4,6 +4,7 @@ they change.
 
 from __future__ import annotations
 
+import copy
 import logging
 import ssl
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 from kubernetes.aio import client
 from kubernetes.aio.client import rest
 
+from moorage.adapters.kube_session.source import Reload
 from moorage.ports.repeated_logs import once_per_cause
 
 log = logging.getLogger(__name__)
@@ -22,7 +24,7 @@ class ClientTrust:
     """
 
     def __init__(self, configuration: client.Configuration, context: ssl.SSLContext) -> None:
-        self.context = context
+        self.context = _as_pinned(configuration, context)
         self._configuration = configuration
         self._seen = self._read()
 
@@ -51,7 +53,7 @@ class ClientTrust:
                 self._configuration.cert_file, self._configuration.key_file, password=""
             )
         context: ssl.SSLContext = rest.RESTClientObject(self._configuration).ssl_context
-        return context
+        return _as_pinned(self._configuration, context)
 
     def _read(self) -> list[bytes]:
         files = (
@@ -60,6 +62,35 @@ class ClientTrust:
             self._configuration.key_file,
         )
         return [Path(file).read_bytes() if file and Path(file).is_file() else b"" for file in files]
+
+
+def pinned(
+    configuration: client.Configuration, reload: Reload, server: str, certificate: str
+) -> tuple[client.Configuration, Reload]:
+    """The same credentials for another server, which is known by this certificate (PEM) alone; no
+    proxy is on the way.
+    """
+    found = copy.copy(configuration)
+    found.host, found.proxy, found.tls_server_name = server, None, None
+    found.ssl_ca_cert, found.ca_cert_data, found.verify_ssl = None, certificate, True
+    found.assert_hostname = False
+
+    async def reload_both(refused: bool) -> None:
+        await reload(refused)  # the token is in a mapping that both share
+        found.cert_file, found.key_file = configuration.cert_file, configuration.key_file
+
+    return found, reload_both
+
+
+def _as_pinned(configuration: client.Configuration, context: ssl.SSLContext) -> ssl.SSLContext:
+    """The context; for a pinned certificate names do not count, and it need not be an
+    authority's.
+    """
+    if configuration.assert_hostname is False:
+        context.check_hostname = False
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+        context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    return context
 
 
 def distrusted(error: BaseException | None) -> bool:
