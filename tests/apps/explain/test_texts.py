@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from moorage.apps.exit_status import NoAnswer, WrongUse
-from moorage.apps.explain.asking import OperatorChoice, ask
+from moorage.apps.explain.asking import ask
 from moorage.apps.explain.pending_texts import pending_parts
 from moorage.apps.explain.placed_texts import bound_parts
 from moorage.apps.printing.terminal import open_console, write
+from moorage.apps.reach.operator_choice import OperatorChoice
 from moorage.apps.worlds.cluster_choice import ClusterChoice
 
 NOW = datetime.datetime(2026, 11, 27, 14, 32, 8, tzinfo=datetime.UTC)
@@ -175,4 +176,4 @@ def test_an_operator_that_cannot_be_asked(
         "contexts: [{name: c, context: {cluster: c, user: u}}], current-context: c}"
     )
     with pytest.raises(error, match=text):
-        ask(OperatorChoice(server, ClusterChoice(str(file))), "a/b")
+        ask(OperatorChoice(server), ClusterChoice(str(file)), "a/b")

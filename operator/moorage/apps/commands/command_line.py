@@ -111,6 +111,18 @@ CLUSTER_OPTIONS = (
     option("--context", str, "", "Context of the kubeconfig; else its current one."),
 )
 """Of commands that look at a cluster."""
+OPERATOR_OPTIONS = (
+    option(
+        "--server",
+        str,
+        "",
+        "Ask the operator at this address, as https://127.0.0.1:10259; none: ask no operator. "
+        "Else the one that leads is found.",
+    ),
+    option("--server-ca", str, "", "File with the authority of the certificate at --server."),
+    option("--insecure-skip-tls-verify", bool, False, "Believe whatever answers at --server."),
+)
+"""Of commands that ask an operator."""
 CONFIG_OPTION = option(
     "--config",
     Path | None,

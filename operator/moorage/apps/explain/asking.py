@@ -3,72 +3,71 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import urllib.parse
-from typing import Any
+from typing import Any, Final
 
-import msgspec
-
-import moorage
-from moorage.adapters.kube_session import KubeconfigError, KubeSession, KubeSource
-from moorage.adapters.system_clock import SystemClock
 from moorage.apps.exit_status import NoAnswer, WrongUse
+from moorage.apps.reach.operator_choice import NOBODY, OperatorChoice
+from moorage.apps.reach.operators import ReachedOperator, named, reached
+from moorage.apps.reach.surroundings import NotInstalled, surroundings
 from moorage.apps.worlds.cluster_choice import ClusterChoice
-from moorage.apps.worlds.reaching import source_of
+from moorage.apps.worlds.reaching import connected
 from moorage.ports.errors import EdgeError, Forbidden, NotFound
-from moorage.ports.http_calls import HttpCall
 
-PATH = "/explain"
-SECONDS = 60.0
+PATH: Final = "/explain"
+SECONDS: Final = 60.0
 """An operator explains one pod at a time."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class OperatorChoice:
-    """Which operator to ask, and by whose certificate it is known; ``cluster`` says as whom.
+class NotAsked(Exception):
+    """The leader could not be asked; the text says why, "" where there is nothing to say."""
 
-    ``authority``: a file of certificates, "" for those of the kubeconfig. ``insecure``: any
-    certificate will do.
+
+def ask(choice: OperatorChoice, cluster: ClusterChoice, pod: str) -> dict[str, Any]:
+    """The document that the operator gives. Raises CommandError for one that was named, NotAsked
+    where the leader was to be found, NoAnswer where the cluster does not answer.
     """
-
-    server: str
-    cluster: ClusterChoice
-    authority: str = ""
-    insecure: bool = False
-
-    def source(self) -> KubeSource:
-        """How to reach it. Raises WrongUse."""
-        if urllib.parse.urlsplit(self.server).scheme != "https":
-            raise WrongUse(f"--server {self.server}: must begin with https://")
-        return dataclasses.replace(
-            source_of(self.cluster),
-            master=self.server.rstrip("/"),
-            authority=self.authority,
-            insecure=self.insecure,
-        )
+    if choice.server == NOBODY:
+        raise NotAsked
+    if choice.server:
+        return asyncio.run(_ask_named(choice, cluster, pod))
+    return asyncio.run(_ask_leader(choice, cluster, pod))
 
 
-def ask(choice: OperatorChoice, pod: str) -> dict[str, Any]:
-    """The document that the operator gives. Raises CommandError."""
-    return asyncio.run(_ask(choice.source(), choice.server, pod))
+async def _ask_leader(choice: OperatorChoice, cluster: ClusterChoice, pod: str) -> dict[str, Any]:
+    async with connected(cluster) as connection:
+        try:
+            around = await surroundings(connection)
+            if around.installation is None:
+                raise NotAsked(around.why)
+            api = connection.session
+            async with reached(api, cluster, choice, around.installation) as operator:
+                if isinstance(operator, ReachedOperator):
+                    return await _explanation(operator, pod)
+                raise NotAsked(operator.why)
+        except NotInstalled as error:
+            raise NotAsked from error
+        except (EdgeError, NoAnswer) as error:
+            raise NotAsked(str(error)) from error
 
 
-async def _ask(source: KubeSource, server: str, pod: str) -> dict[str, Any]:
-    try:
-        session = await KubeSession.open(source, f"moorage/{moorage.__version__}", SystemClock())
-    except KubeconfigError as error:
-        raise NoAnswer(f"no credentials to show to {server}: {error}") from error
+async def _ask_named(choice: OperatorChoice, cluster: ClusterChoice, pod: str) -> dict[str, Any]:
+    server = choice.server
+    async with named(cluster, choice) as operator:
+        if not isinstance(operator, ReachedOperator):
+            raise NoAnswer(operator.why)
+        try:
+            return await _explanation(operator, pod)
+        except NotFound as error:
+            raise WrongUse(f"{server}: {error.message.strip()}") from error
+        except Forbidden as error:
+            text = f"{server} refuses: {error.message.strip()}; it takes get pods and list nodes"
+            raise NoAnswer(text) from error
+        except EdgeError as error:
+            raise NoAnswer(f"no answer from {server}: {error}; is its port forwarded?") from error
+
+
+async def _explanation(operator: ReachedOperator, pod: str) -> dict[str, Any]:
     query = urllib.parse.urlencode({"pod": pod})
-    try:
-        answer = await session.call(HttpCall("GET", f"{PATH}?{query}", timeout=SECONDS))
-    except NotFound as error:
-        raise WrongUse(f"{server}: {error.message.strip()}") from error
-    except Forbidden as error:
-        text = f"{server} refuses: {error.message.strip()}; it takes get pods and list nodes"
-        raise NoAnswer(text) from error
-    except EdgeError as error:
-        raise NoAnswer(f"no answer from {server}: {error}; is its port forwarded?") from error
-    finally:
-        await session.close()
-    document: dict[str, Any] = msgspec.json.decode(answer)
+    document: dict[str, Any] = await operator.get(f"{PATH}?{query}", SECONDS)
     return document

@@ -9,6 +9,7 @@ import typer
 
 from moorage.apps.commands.command_line import (
     CLUSTER_OPTIONS,
+    OPERATOR_OPTIONS,
     end,
     fail,
     option,
@@ -23,13 +24,11 @@ from moorage.apps.commands.command_line import (
     option("--file -f", list[Path] | None, None, "YAML files or folders to look at instead."),
     option("--recording", Path | None, None, "A recording or snapshot to look at instead."),
     option("--at", str | None, None, "The moment of the recording, as in 14:32:08."),
-    option("--server", str, "", "Ask the operator at this address, as https://127.0.0.1:10259."),
-    option("--server-ca", str, "", "File with the authority of the operator's certificate."),
-    option("--insecure-skip-tls-verify", bool, False, "Believe whatever answers at --server."),
     option("--nodes", str, "", "all: name every node."),
     option("--changes", str, "", "all: show every change that would help."),
     option("--absolute", bool, False, "Show every score in full, and no differences."),
     output_option(),
+    *OPERATOR_OPTIONS,
     *CLUSTER_OPTIONS,
 )
 def explain(
@@ -41,7 +40,7 @@ def explain(
     if kind not in ("pod", "pods", "po"):
         fail(f"explain {kind}: only pods can be explained: explain pod NAMESPACE/NAME")
     from moorage.apps.explain import explain as explaining
-    from moorage.apps.explain.asking import OperatorChoice
+    from moorage.apps.reach.operator_choice import OperatorChoice
     from moorage.apps.worlds.cluster_choice import ClusterChoice
 
     cluster = ClusterChoice(flags["kubeconfig"], flags["context"])
@@ -50,7 +49,7 @@ def explain(
     options = explaining.ExplainOptions(
         pod=name if "/" in name else f"{flags['namespace']}/{name}",
         cluster=cluster,
-        operator=OperatorChoice(server, cluster, flags["server_ca"], insecure) if server else None,
+        operator=OperatorChoice(server, flags["server_ca"], insecure),
         profile=flags["profile"],
         files=tuple(filter(None, (*(flags["file"] or ()), flags["recording"]))),
         at=flags["at"],

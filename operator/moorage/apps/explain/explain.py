@@ -14,7 +14,7 @@ from rich.console import Console, RenderableType
 from moorage.api.resolution import Resolver
 from moorage.apps.exit_status import ExitStatus, WrongUse
 from moorage.apps.explain import asking
-from moorage.apps.explain.asking import OperatorChoice
+from moorage.apps.explain.asking import NotAsked
 from moorage.apps.explain.explanation_documents import KIND, Document, document_of
 from moorage.apps.explain.one_pod import default_revision, explain, find_pod
 from moorage.apps.explain.pending_texts import pending_parts
@@ -22,6 +22,7 @@ from moorage.apps.explain.placed_texts import bound_parts, candidate_parts
 from moorage.apps.object_files import STDIN
 from moorage.apps.printing.documents import document, is_for_people
 from moorage.apps.printing.terminal import open_console, sentence, write
+from moorage.apps.reach.operator_choice import NOBODY, OperatorChoice
 from moorage.apps.worlds import deciding, from_files
 from moorage.apps.worlds.cluster_choice import ClusterChoice
 from moorage.apps.worlds.opening import open_world
@@ -47,7 +48,7 @@ class ExplainOptions:
 
     pod: str
     cluster: ClusterChoice
-    operator: OperatorChoice | None = None
+    operator: OperatorChoice = dataclasses.field(default_factory=OperatorChoice)
     profile: Path | None = None
     files: tuple[Path, ...] = ()
     at: str | None = None
@@ -69,10 +70,21 @@ def run(options: ExplainOptions) -> int:
 
 
 def _explained(options: ExplainOptions) -> Document:
-    if options.operator is not None:
-        if options.profile is not None or options.files:
-            raise WrongUse("--server: leave out --profile and -f, which need a state of our own")
-        return asking.ask(options.operator, options.pod)
+    own_state = options.profile is not None or options.files
+    if own_state and options.operator.server not in ("", NOBODY):
+        raise WrongUse("--server: leave out --profile and -f, which need a state of our own")
+    # an operator shows the nearest nodes alone
+    if not own_state and not (options.all_nodes and not options.operator.server):
+        try:
+            return asking.ask(options.operator, options.cluster, options.pod)
+        except NotAsked as reason:
+            if str(reason):
+                text = f"the operator is not asked, so nothing of its queue is known: {reason}"
+                print(f"moorage: {printable(text)}", file=sys.stderr)
+    return _from_a_world(options)
+
+
+def _from_a_world(options: ExplainOptions) -> Document:
     resolver = deciding.in_tree_resolver()
     world = open_world(options.files, resolver, at=options.at, choice=options.cluster)
     for warning in world.warnings:

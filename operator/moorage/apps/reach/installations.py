@@ -1,0 +1,159 @@
+"""Installations: who serves the profiles of a cluster, as the Leases say.
+
+A profile's status says which installation serves it, but tenants may write Leases in their own
+namespaces: so a Lease counts where installations are at home (``HOME_LABEL``), and in the namespace
+that the manifests use.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+import dataclasses
+import datetime
+import json
+import urllib.parse
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from moorage.api import bodies
+from moorage.api.bodies import Body
+from moorage.api.operator_options import LeaderElectionOptions
+from moorage.ports.errors import EdgeError, NotFound
+from moorage.ports.http_calls import HttpCall, HttpSession
+from moorage.ports.kube import HOME_LABEL, INSTALLATION_LABEL, REVISIONS_ANNOTATION
+from moorage.ports.serving import SERVING_ANNOTATION, SERVING_CERTIFICATE_ANNOTATION, ServedAt
+from moorage.ports.texts import shortened
+
+LATE_SECONDS: Final = 5.0
+"""So much later than its duration a Lease has run out: our clock may be ahead."""
+_USUAL = LeaderElectionOptions()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Replica:
+    """A process of the operator, by its own Lease. ``revisions``: profile name to the revision
+    that it has ready.
+    """
+
+    identity: str
+    revisions: Mapping[str, str]
+    served: ServedAt | None
+    seen: datetime.datetime | None
+    """When it last said so."""
+
+    @property
+    def pod(self) -> str:
+        """The pod that it is, where it is one."""
+        return self.identity.rpartition("_")[0]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Installation:
+    """An installation of the operator, by the Lease of its leader; ``leader`` is "" where nobody
+    holds it.
+    """
+
+    namespace: str
+    lease: str
+    leader: str = ""
+    since: datetime.datetime | None = None
+    """When the leader took the lead."""
+    renewed: datetime.datetime | None = None
+    seconds: float = 0.0
+    """For which a renewal counts."""
+    replicas: tuple[Replica, ...] = ()
+
+    @property
+    def leading(self) -> Replica | None:
+        """The replica that leads, where it has said something of itself."""
+        return next((one for one in self.replicas if one.identity == self.leader), None)
+
+    def seems_led(self, now: datetime.datetime) -> bool:
+        """Whether somebody holds the Lease and has renewed it, if the clocks agree."""
+        if not self.leader or self.renewed is None:
+            return False
+        return (now - self.renewed).total_seconds() < self.seconds + LATE_SECONDS
+
+
+async def installation_of(session: HttpSession, profiles: Iterable[Body]) -> Installation:
+    """The installation that serves most of these, or the usual one. Raises EdgeError."""
+    claims = collections.Counter(str(bodies.status(one).get("claimedBy") or "") for one in profiles)
+    del claims[""]
+    for claim, _ in claims.most_common():
+        namespace, _, lease = claim.partition("/")
+        if lease and await _at_home(session, namespace):
+            return await look(session, namespace, lease)
+    return await look(session, _USUAL.resource_namespace, _USUAL.resource_name)
+
+
+async def look(session: HttpSession, namespace: str, lease: str) -> Installation:
+    """The installation as it is now. Raises EdgeError, but not where there is no Lease yet."""
+    path = f"/apis/coordination.k8s.io/v1/namespaces/{_quoted(namespace)}/leases"
+    selector = f"{INSTALLATION_LABEL}={shortened(lease)}"
+    query = urllib.parse.urlencode({"labelSelector": selector})
+    found = Installation(namespace, lease)
+    try:
+        leader, replicas = await asyncio.gather(
+            session.call(HttpCall("GET", f"{path}/{_quoted(lease)}")),
+            session.call(HttpCall("GET", f"{path}?{query}")),
+        )
+    except NotFound:
+        return found
+    spec = json.loads(leader).get("spec") or {}
+    return dataclasses.replace(
+        found,
+        leader=str(spec.get("holderIdentity") or ""),
+        since=_time(spec.get("acquireTime")),
+        renewed=_time(spec.get("renewTime")),
+        seconds=float(spec.get("leaseDurationSeconds") or 0),
+        replicas=_replicas(json.loads(replicas).get("items") or ()),
+    )
+
+
+async def _at_home(session: HttpSession, namespace: str) -> bool:
+    if namespace == _USUAL.resource_namespace:
+        return True
+    try:
+        call = HttpCall("GET", f"/api/v1/namespaces/{_quoted(namespace)}")
+        found = json.loads(await session.call(call))
+    except EdgeError:
+        return False  # who may not see it cannot know
+    return HOME_LABEL in (found["metadata"].get("labels") or {})
+
+
+def _replicas(leases: Sequence[Mapping[str, Any]]) -> tuple[Replica, ...]:
+    found = []
+    for lease in leases:
+        spec, annotations = lease.get("spec") or {}, lease["metadata"].get("annotations") or {}
+        url, certificate = map(
+            annotations.get, (SERVING_ANNOTATION, SERVING_CERTIFICATE_ANNOTATION)
+        )
+        found.append(
+            Replica(
+                identity=str(spec.get("holderIdentity") or ""),
+                revisions=_revisions(annotations.get(REVISIONS_ANNOTATION)),
+                served=ServedAt(url, certificate) if url and certificate else None,
+                seen=_time(spec.get("renewTime")),
+            )
+        )
+    return tuple(sorted(found, key=lambda one: one.identity))
+
+
+def _revisions(text: str | None) -> Mapping[str, str]:
+    try:
+        found = json.loads(text or "{}")
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _time(text: object) -> datetime.datetime | None:
+    try:
+        return datetime.datetime.fromisoformat(str(text))
+    except ValueError:
+        return None
+
+
+def _quoted(name: str) -> str:
+    return urllib.parse.quote(name, safe="")
