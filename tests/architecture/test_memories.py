@@ -8,7 +8,7 @@ from typing import Final
 from tests.architecture.sources import sources
 
 SMALL: Final = {
-    "adapters.kube_session:_timeout": "by our own time-outs",
+    "adapters.kube_session.requests:timeout_of": "by our own time-outs",
     "api.decoding:_decoder": "one for each type of ours",
     "apps.run.plugin_packages:_distributions": "the packages that are installed",
     "core.pods.resource_names:is_extended": (

@@ -828,6 +828,13 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         tests=(f"{_TESTS}/queue/test_scheduling_queue.py::test_removal_from_anywhere",),
     ),
     Mutant(
+        name="queue: who backs off has his turn before who is ready",
+        file="core/queue/outlook.py",
+        old="return (1, *self._queues.backoff.key(entry))",
+        new="return (-1, *self._queues.backoff.key(entry))",
+        tests=(f"{_TESTS}/queue/test_outlook.py",),
+    ),
+    Mutant(
         name="queue: a pod that is there is added again",
         file="core/queue/scheduling_queue.py",
         old="if pod.metadata.uid in self._index.entries:",

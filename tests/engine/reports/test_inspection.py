@@ -298,7 +298,10 @@ def test_nodes_and_pods_as_data() -> None:
         )
         assert waiting["unschedulablePlugins"] == ["NodeResourcesFit"]
         assert waiting["message"] == "0/1 nodes are available"
-        assert waiting["timestamp"] == "2026-01-02T03:04:05.000+00:00"
+        assert waiting["timestamp"] == waiting["since"] == "2026-01-02T03:04:05.000+00:00"
+        assert waiting["until"] == "2026-01-02T03:09:05.000+00:00"
+        assert "NodeAdd" in waiting["wakesOn"]
+        assert (waiting["turn"], waiting["owner"], waiting["priority"]) == (None, "", 0)
 
     asyncio.run(story())
 

@@ -11,7 +11,7 @@ import dataclasses
 import datetime
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Final
+from typing import Final
 
 from moorage.apps.explain.explanation_documents import KIND, Document
 from moorage.apps.explain.one_pod import explain, find_pod
@@ -23,7 +23,6 @@ from moorage.core.columns.changes import Entry
 from moorage.core.explaining.pending_pods import Limits
 from moorage.core.framework.revisions import Revision
 from moorage.core.objects.pods import Pod
-from moorage.core.queue.queued_pod import QueueState
 from moorage.core.recording.key_frames import key_frame
 from moorage.core.recording.replay import apply_change
 from moorage.engine.engine import Engine
@@ -94,16 +93,9 @@ class LiveExplanations:
             "queue": waiting["state"],
             "attempts": waiting["attempts"],
             "since": waiting["timestamp"],
-            "until": self._until(waiting),
+            "until": waiting["until"] or None,
             "gatingPlugin": waiting["gatingPlugin"],
         }
-
-    def _until(self, waiting: Mapping[str, Any]) -> str | None:
-        if waiting["state"] != QueueState.UNSCHEDULABLE.value:
-            return waiting["backoffExpiration"] or None
-        longest = self._engine.config.pod_max_in_unschedulable_pods_duration
-        since = datetime.datetime.fromisoformat(waiting["timestamp"])
-        return (since + datetime.timedelta(seconds=longest)).isoformat(timespec="milliseconds")
 
     def _explained(self, taken: _Taken) -> Document:
         """On a thread of its own, which alone has this context."""

@@ -148,6 +148,17 @@ class ClusterEventWithHint:
     pod_selectors: Callable[[Pod], Iterable[Selector]] | None = None
     event_selectors: Callable[[ClusterEvent], Iterable[Selector]] | None = None
 
+    @property
+    def labels(self) -> list[str]:
+        """The labels of the events that are registered for; all updates together are one."""
+        update = ActionType.UPDATE
+        whole = update in self.actions
+        actions = [
+            *(self.actions & ~update if whole else self.actions),
+            *([update] if whole else ()),
+        ]
+        return [ClusterEvent(self.resource, action).label for action in actions]
+
     def matches(self, event: ClusterEvent) -> bool:
         """Whether the event is one that was registered for; the hint is not asked.
 

@@ -29,7 +29,7 @@ class EntryHeap:
     """
 
     def __init__(self, key: Callable[[QueuedPodInfo], SortKey]) -> None:
-        self._key = key
+        self.key = key
         self._live: dict[str, HeapItem] = {}
         self._heaps: dict[str, list[HeapItem]] = {}
         self._dead = 0
@@ -37,7 +37,7 @@ class EntryHeap:
 
     def add(self, entry: QueuedPodInfo) -> None:
         """Put an entry in its place, or in the one that its newest state gives it."""
-        key, old = self._key(entry), self._live.get(entry.uid)
+        key, old = self.key(entry), self._live.get(entry.uid)
         if old is not None and old[0] == key:
             return
         self.discard(entry)

@@ -150,6 +150,15 @@ class QueueingHints:
             one for one in self.configs[scheduler_name].hints.get(plugin, ()) if one.matches(event)
         ]
 
+    def event_labels(self, entry: QueuedPodInfo) -> list[str]:
+        """The labels of all events that the plugins which block a pod have registered for, in
+        alphabetical order.
+        """
+        config = self.configs.get(entry.scheduler_name)
+        hints = {} if config is None else config.hints
+        registered = (one for plugin in entry.blocking_plugins for one in hints.get(plugin, ()))
+        return sorted({label for one in registered for label in one.labels})
+
     def run_hints(
         self,
         registrations: Iterable[ClusterEventWithHint],

@@ -32,7 +32,7 @@ class PendingMoves:
     """
 
     def __init__(self, max_unschedulable: float) -> None:
-        self.deadlines = EntryHeap(self._deadline)
+        self.deadlines = EntryHeap(self.deadline)
         self.moves_per_slice = MOVES_PER_SLICE
         self.left = False
         """Whether there are more than the last slice had."""
@@ -69,7 +69,7 @@ class PendingMoves:
         if self.left:
             return now
         entry = self.deadlines.first()
-        deadline = self._deadline(entry)[0] if entry is not None else math.inf
+        deadline = self.deadline(entry)[0] if entry is not None else math.inf
         return max(now, deadline) if deadline < math.inf else None
 
     def _due(self, now: float | None) -> Iterator[tuple[QueuedPodInfo, str]]:
@@ -81,12 +81,12 @@ class PendingMoves:
             else:
                 self._freed.popleft()
         while now is not None and (entry := self.deadlines.first()) is not None:
-            if self._deadline(entry)[0] > now:
+            if self.deadline(entry)[0] > now:
                 break
             rejected = entry.state is QueueState.UNSCHEDULABLE
             yield entry, UNSCHEDULABLE_TIMEOUT if rejected else BACKOFF_COMPLETE
 
-    def _deadline(self, entry: QueuedPodInfo) -> SortKey:
+    def deadline(self, entry: QueuedPodInfo) -> SortKey:
         """When time alone may move the pod: its backoff ends, it was rejected too long ago, or the
         plugin that gates it, and failed, is asked again.
         """

@@ -42,6 +42,7 @@ from moorage.core.queue.moves import (
     UNSCHEDULED_POD_ADDED,
     IllegalTransition,
 )
+from moorage.core.queue.outlook import Outlook
 from moorage.core.queue.pending_moves import PendingMoves
 from moorage.core.queue.pod_group_members import AVAILABLE_STATES, PodGroupTracker
 from moorage.core.queue.queued_pod import (
@@ -81,6 +82,7 @@ class SchedulingQueue:
         self._profiles = QueueingHints(groups.store, listener)
         self._pending = PendingMoves(max_unschedulable)
         self._queues = SubQueues(sort, self._profiles, groups, self._pending, listener)
+        self.outlook = Outlook(self._queues, self._profiles, self._pending, groups)
         self._index, self._in_flight = self._queues.index, self._queues.in_flight
 
     # ---- pods come, change and go ----------------------------------------------------------------

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, TypeVar
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.pod_info import PodInfo, PodState
 from moorage.core.objects.meta import key
+from moorage.core.objects.pods import Pod, priority
 from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
 from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.core.structures.sparse import HAS, TAKEN
@@ -217,26 +218,41 @@ class CacheInspector:
     # ---- inside ----------------------------------------------------------------------------------
 
     def _waiting(self, entry: QueuedPodInfo, place: QueueState) -> dict[str, Any]:
-        conditions = entry.pod.status.conditions or ()
+        pod, outlook, status = entry.pod, self._queue.outlook, entry.pod.status
+        began = min(entry.initial_attempt_timestamp, entry.timestamp)
+        deadline, turn = outlook.deadline(entry), outlook.turn(entry)
         return {
-            "pod": key(entry.pod),
+            "pod": key(pod),
             "uid": entry.uid,
+            "owner": _owner(pod),
             "state": place.value,
+            "turn": None if turn is None else [float(part) for part in turn],
             "profile": entry.scheduler_name,
+            "priority": priority(pod),
             "attempts": entry.attempts,
+            "since": self._time(began),
             "unschedulablePlugins": sorted(entry.unschedulable_plugins),
             "gatingPlugin": entry.gate_name,
+            "group": entry.group,
+            "groupMessage": outlook.group_message(entry),
             "timestamp": self._time(entry.timestamp),
-            "backoffExpiration": self._time(entry.backoff_expiration)
-            if place is QueueState.BACKOFF
-            else "",
-            "nominatedNodeName": entry.pod.status.nominated_node_name,
-            "message": next((c.message for c in conditions if c.type == "PodScheduled"), ""),
+            "until": "" if deadline is None else self._time(deadline),
+            "wakesOn": outlook.wakes_on(entry),
+            "nominatedNodeName": status.nominated_node_name,
+            "message": next(
+                (c.message for c in status.conditions or () if c.type == "PodScheduled"), ""
+            ),
         }
 
     def _time(self, boottime: float) -> str:
         moment = self._clock.now() + datetime.timedelta(seconds=boottime - self._clock.boottime())
         return moment.isoformat(timespec="milliseconds")
+
+
+def _owner(pod: Pod) -> str:
+    """Its controller, as ``Kind/name``; "" for none."""
+    owners = pod.metadata.owner_references or ()
+    return next((f"{one.kind}/{one.name}" for one in owners if one.controller), "")
 
 
 def _quantities(amounts: Mapping[str, tuple[int, int]], which: int) -> dict[str, str]:
