@@ -237,6 +237,17 @@ class PrometheusTelemetry:
         """Everything, in Prometheus' text format."""
         return prometheus_client.generate_latest(self._registry)
 
+    def attempt_durations(self) -> Mapping[str, list[tuple[float, float]]]:
+        """Of each profile the attempts that found a node: seconds, rising, and how many took no
+        longer.
+        """
+        found: dict[str, list[tuple[float, float]]] = {}
+        for sample in self._attempt_seconds.samples():
+            if sample.name.endswith("_bucket") and sample.labels["result"] == "scheduled":
+                buckets = found.setdefault(sample.labels["profile"], [])
+                buckets.append((float(sample.labels["le"]), sample.value))
+        return found
+
     def pull(
         self, name: str, text: str, label: str, read: Callable[[], Mapping[str, float]]
     ) -> None:

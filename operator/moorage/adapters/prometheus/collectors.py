@@ -8,6 +8,7 @@ from typing import Generic, TypeVar
 from prometheus_client import Counter, Gauge, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
+from prometheus_client.samples import Sample
 
 M = TypeVar("M", Counter, Gauge, Histogram)
 
@@ -36,6 +37,10 @@ class Children(Generic[M]):
                 self._metric.remove(*oldest)
             child = self._known[values] = self._metric.labels(*values) if values else self._metric
         return child
+
+    def samples(self) -> Iterator[Sample]:
+        """All that is counted now."""
+        return (sample for family in self._metric.collect() for sample in family.samples)
 
     def clear(self) -> None:
         self._known.clear()

@@ -13,7 +13,7 @@ import logging
 import os
 import secrets
 import socket
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
 import moorage
@@ -43,6 +43,7 @@ from moorage.apps.run.freed_memory import give_back
 from moorage.apps.run.home_namespace import ensure_namespace
 from moorage.apps.run.live_explanations import LiveExplanations
 from moorage.apps.run.pulse import GRACE_SECONDS, Pulse
+from moorage.apps.run.recent_rates import RecentRates
 from moorage.apps.run.replica_state import ReplicaState
 from moorage.apps.run.side_loop import OneLoop, Side
 from moorage.apps.run.state_recording import RecordingParts
@@ -168,10 +169,11 @@ def _assemble(config: OperatorConfiguration, given: Overrides, sessions: _Sessio
     feeds, comparison = _reflectors(session, clock, telemetry, engine)
     watches = health.WatchHealth(session, clock, feeds)
     pulse = Pulse(side, clock, config.leader_election.lease_duration + GRACE_SECONDS, given.abort)
-    livez = _livez(state, pulse, health.lease_check(clock, fence, state), watches)
-    readyz = _readyz(feeds, kopf, elector)
+    lease = health.lease_check(clock, fence, state)
+    checks = _livez(state, pulse, lease, watches), _readyz(feeds, kopf, elector)
     trust = ServerTrust(certificates, ApiReviews(sessions.side.call, clock))
-    server = _server(config, _endpoints(config, given, engine, livez, readyz), trust, given)
+    rates = RecentRates(telemetry.attempt_durations, clock)
+    server = _server(config, _endpoints(config, given, engine, checks, rates), trust, given)
     _report(telemetry, home[1], feeds, fence)
     parts = SupervisedParts(
         state=state,
@@ -186,9 +188,8 @@ def _assemble(config: OperatorConfiguration, given: Overrides, sessions: _Sessio
         background={
             "broken watches": watches.run,
             "comparison": comparison.run,
-            "pulse": lambda: side.run(pulse.run()),
-            "serving": lambda: side.run(server.run()),
             "freed memory": lambda: give_back(clock),
+            **_on_the_side(side, pulse=pulse.run, serving=server.run, rates=rates.run),
             **recording.tasks,
         },
         prepare=lambda: ensure_namespace(session, clock, home[0]),
@@ -250,10 +251,11 @@ def _endpoints(
     config: OperatorConfiguration,
     given: Overrides,
     engine: Engine,
-    livez: health.HealthChecks,
-    readyz: health.HealthChecks,
+    checks: tuple[health.HealthChecks, health.HealthChecks],
+    rates: RecentRates,
 ) -> HttpEndpoints:
-    pages = _debug_pages(engine, given.side)
+    livez, readyz = checks
+    pages = {**_debug_pages(engine, given.side), "rates": rates.items}
     shown = functools.partial(configz, config)
     explain = LiveExplanations(engine, given.side, given.identity).explain
     return HttpEndpoints(livez, livez, readyz, given.telemetry.render, shown, pages, explain)
@@ -275,6 +277,17 @@ def _server(
     address = (config.serving.bind_address, config.serving.secure_port)
     refused = given.telemetry.connection_refused
     return HttpsServer(endpoints, address, trust, given.clock, refused)
+
+
+def _on_the_side(
+    side: Side, **runs: Callable[[], Coroutine[Any, Any, None]]
+) -> Mapping[str, Callable[[], Coroutine[Any, Any, None]]]:
+    """Tasks of the main loop that wait for these, which run on the side."""
+
+    async def run(name: str) -> None:
+        await side.run(runs[name]())
+
+    return {name: functools.partial(run, name) for name in runs}
 
 
 def _debug_pages(engine: Engine, side: Side) -> dict[str, ItemSource]:
