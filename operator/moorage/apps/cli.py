@@ -21,6 +21,7 @@ from moorage.apps.fit import fit_command as fitting
 from moorage.apps.recordings import recording_commands
 from moorage.apps.revisions import typed as revisions
 from moorage.apps.simulate import simulate_command as simulating
+from moorage.apps.status import status_command
 from moorage.apps.trial import trial_command
 from moorage.ports.texts import printable
 
@@ -321,6 +322,7 @@ def demo(**flags: Any) -> None:
 
 
 for reading in (
+    status_command.status,
     explaining.explain,
     fitting.fit,
     simulating.simulate,

@@ -8,12 +8,13 @@ from __future__ import annotations
 import inspect
 import keyword
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, NoReturn
 
 import typer
 
+from moorage.apps.reach.operator_choice import OperatorChoice
 from moorage.ports.texts import printable
 
 WRONG_USE: Final = 2
@@ -54,6 +55,12 @@ def variable(flag: str) -> str:
     """The parameter's name in Python."""
     name = flag.strip("-").replace("-", "_")
     return f"{name}_" if keyword.iskeyword(name) else name
+
+
+def operator_choice(flags: Mapping[str, Any]) -> OperatorChoice:
+    """What OPERATOR_OPTIONS say."""
+    insecure = flags["insecure_skip_tls_verify"]
+    return OperatorChoice(flags["server"], flags["server_ca"], insecure)
 
 
 def read(path: Path, what: str) -> str:
@@ -123,6 +130,7 @@ OPERATOR_OPTIONS = (
     option("--insecure-skip-tls-verify", bool, False, "Believe whatever answers at --server."),
 )
 """Of commands that ask an operator."""
+WATCH_OPTION = option("--watch -w", bool, False, "Look again every two seconds, until Ctrl-C.")
 CONFIG_OPTION = option(
     "--config",
     Path | None,

@@ -12,6 +12,7 @@ from moorage.apps.commands.command_line import (
     OPERATOR_OPTIONS,
     end,
     fail,
+    operator_choice,
     option,
     output_option,
     with_parameters,
@@ -40,16 +41,14 @@ def explain(
     if kind not in ("pod", "pods", "po"):
         fail(f"explain {kind}: only pods can be explained: explain pod NAMESPACE/NAME")
     from moorage.apps.explain import explain as explaining
-    from moorage.apps.reach.operator_choice import OperatorChoice
     from moorage.apps.worlds.cluster_choice import ClusterChoice
 
     cluster = ClusterChoice(flags["kubeconfig"], flags["context"])
     wide = "all" if flags["output"] == "wide" else ""
-    server, insecure = flags["server"], flags["insecure_skip_tls_verify"]
     options = explaining.ExplainOptions(
         pod=name if "/" in name else f"{flags['namespace']}/{name}",
         cluster=cluster,
-        operator=OperatorChoice(server, flags["server_ca"], insecure),
+        operator=operator_choice(flags),
         profile=flags["profile"],
         files=tuple(filter(None, (*(flags["file"] or ()), flags["recording"]))),
         at=flags["at"],

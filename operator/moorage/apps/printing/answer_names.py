@@ -45,5 +45,6 @@ NAMES: Final[Mapping[str, Callable[[Body], Iterable[str]]]] = {
     "Replay": lambda body: [one["pod"] for one in body["differences"]],
     "Rollback": lambda body: [f"{body['profile']}@{body['to']}"],
     "Simulation": _simulated,
+    "Status": lambda body: [one["name"] for one in body["profiles"]],
     "Trial": lambda body: [one["pod"] for one in body["pairs"]],
 }

@@ -13,7 +13,7 @@ import dataclasses
 import datetime
 import json
 import urllib.parse
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from moorage.api import bodies
@@ -92,23 +92,33 @@ async def look(session: HttpSession, namespace: str, lease: str) -> Installation
     path = f"/apis/coordination.k8s.io/v1/namespaces/{_quoted(namespace)}/leases"
     selector = f"{INSTALLATION_LABEL}={shortened(lease)}"
     query = urllib.parse.urlencode({"labelSelector": selector})
-    found = Installation(namespace, lease)
     try:
-        leader, replicas = await asyncio.gather(
+        leader, replicas = await _both(
             session.call(HttpCall("GET", f"{path}/{_quoted(lease)}")),
             session.call(HttpCall("GET", f"{path}?{query}")),
         )
     except NotFound:
-        return found
+        return Installation(namespace, lease)
     spec = json.loads(leader).get("spec") or {}
-    return dataclasses.replace(
-        found,
+    return Installation(
+        namespace,
+        lease,
         leader=str(spec.get("holderIdentity") or ""),
         since=_time(spec.get("acquireTime")),
         renewed=_time(spec.get("renewTime")),
         seconds=float(spec.get("leaseDurationSeconds") or 0),
         replicas=_replicas(json.loads(replicas).get("items") or ()),
     )
+
+
+async def _both(one: Awaitable[bytes], other: Awaitable[bytes]) -> tuple[bytes, bytes]:
+    """The outcome of both, at once; none is left under way when one fails."""
+    first, second = await asyncio.gather(one, other, return_exceptions=True)
+    if isinstance(first, BaseException):
+        raise first
+    if isinstance(second, BaseException):
+        raise second
+    return first, second
 
 
 async def _at_home(session: HttpSession, namespace: str) -> bool:

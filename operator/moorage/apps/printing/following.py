@@ -1,0 +1,26 @@
+"""Answers that are printed again and again: ``-w``."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Final, TextIO
+
+PERIOD_SECONDS: Final = 2.0
+_CLEAR: Final = "\x1b[H\x1b[2J\x1b[3J"
+
+
+async def follow(
+    look: Callable[[], Awaitable[int]], out: TextIO, *, again: bool, period: float = PERIOD_SECONDS
+) -> int:
+    """Call ``look``, which prints and gives the exit status, once, or ``again`` and again until it
+    is interrupted; each answer takes the place of the one before on a terminal.
+    """
+    status = await look()
+    while again:
+        await asyncio.sleep(period)
+        if out.isatty():
+            out.write(_CLEAR)
+        status = await look()
+        out.flush()
+    return status

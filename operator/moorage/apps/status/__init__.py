@@ -1,0 +1,1 @@
+"""`moorage status`: whether all is well with the profiles and who serves them, on one screen."""

@@ -1,0 +1,80 @@
+"""The command: look, print, and say by the exit status whether all is well."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import datetime
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any, TextIO
+
+from moorage.apps.exit_status import ExitStatus
+from moorage.apps.printing.documents import document, is_for_people
+from moorage.apps.printing.following import follow
+from moorage.apps.printing.terminal import open_console, write
+from moorage.apps.reach.operator_choice import OperatorChoice
+from moorage.apps.reach.operators import Operator, ReachedOperator, reached
+from moorage.apps.reach.surroundings import Surroundings, surroundings
+from moorage.apps.status.status_documents import KIND, Document, Source, status_document
+from moorage.apps.status.status_texts import status_parts
+from moorage.apps.worlds.cluster_choice import ClusterChoice
+from moorage.apps.worlds.reaching import Connection, connected
+from moorage.ports.errors import EdgeError
+
+RATES = "/debug/rates"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class StatusOptions:
+    """What was typed. ``form`` is one of FORMATS, "" for people; ``watch``: again and again."""
+
+    cluster: ClusterChoice
+    operator: OperatorChoice
+    form: str = ""
+    watch: bool = False
+
+
+def run(options: StatusOptions, out: TextIO = sys.stdout) -> int:
+    """Look and print; the exit status. Raises CommandError."""
+    return asyncio.run(_run(options, out))
+
+
+async def _run(options: StatusOptions, out: TextIO) -> int:
+    async with connected(options.cluster) as connection:
+
+        async def look() -> int:
+            return _print(await _status(connection, options), options, out)
+
+        return await follow(look, out, again=options.watch)
+
+
+async def _status(connection: Connection, options: StatusOptions) -> Document:
+    around = await surroundings(connection)
+    choice, installation = options.operator, around.installation
+    async with reached(connection.session, options.cluster, choice, installation) as operator:
+        return await status_of(connection.name, around, operator)
+
+
+async def status_of(cluster: str, around: Surroundings, operator: Operator) -> Document:
+    """The document of what was found, with the rates of the operator where one was reached."""
+    rates: Sequence[Mapping[str, Any]] = ()
+    name, missing = "", [around.why] if around.why else []
+    if isinstance(operator, ReachedOperator):
+        try:
+            rates, name = await operator.get(RATES), operator.name
+        except EdgeError as error:
+            missing.append(f"rates of {operator.name}: {str(error).strip()}")
+    elif around.installation is not None:
+        missing.append(f"rates, as the operator is not asked: {operator.why}")
+    at = datetime.datetime.now(datetime.UTC)
+    source = Source(cluster=cluster, at=at, operator=name, left_out=tuple(missing))
+    return status_document(around, rates, source)
+
+
+def _print(status: Document, options: StatusOptions, out: TextIO) -> ExitStatus:
+    if is_for_people(options.form):
+        write(open_console(out), *status_parts(status, wide=options.form == "wide"))
+    else:
+        out.write(document(KIND, status, options.form))
+    return ExitStatus.YES if status["well"] else ExitStatus.NO

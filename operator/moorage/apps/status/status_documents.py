@@ -1,0 +1,199 @@
+"""The Status document: profiles, replicas and problems, from what the API server and, where it is
+reached, the operator say.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from moorage.api import bodies
+from moorage.api.bodies import Body
+from moorage.apps.printing.amounts import counted
+from moorage.apps.reach.installations import Replica
+from moorage.apps.reach.surroundings import Surroundings
+from moorage.apps.status.profile_problems import (
+    ProfileProblem,
+    conditions_of,
+    problem_of,
+    running_trial,
+)
+
+KIND: Final = "Status"
+Document = dict[str, Any]
+WAITING: Final = ("active", "backoff", "unschedulable", "gated")
+"""The places of pods that have no node and are not being tried."""
+_SUGGESTED: Final = 3
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """What is looked at: the cluster's name, the moment, the operator that was reached ("": none),
+    and what is left out for want of one, or of a right.
+    """
+
+    cluster: str
+    at: datetime.datetime
+    operator: str = ""
+    left_out: tuple[str, ...] = ()
+
+
+def status_document(
+    around: Surroundings, rates: Iterable[Mapping[str, Any]], source: Source
+) -> Document:
+    """The document. ``rates`` are those of /debug/rates, by schedulerName."""
+    by_scheduler = {str(one["profile"]): one for one in rates}
+    problems = [found for one in around.profiles if (found := problem_of(one)) is not None]
+    profiles = [_profile(one, by_scheduler) for one in around.profiles]
+    installation = around.installation
+    return {
+        "answer": _answer(around, problems, profiles, rated=bool(source.operator)),
+        "well": around.led is not False and all(one.well for one in problems),
+        "at": _time(source.at),
+        "cluster": source.cluster,
+        "operator": source.operator or None,
+        "leftOut": [*source.left_out],
+        "led": around.led,
+        "leader": (installation.leader if installation is not None else "") or None,
+        "problems": [{"profile": one.profile, "message": one.text} for one in problems],
+        "profiles": profiles,
+        "replicas": _replicas(around),
+        "next": _next(problems, profiles),
+    }
+
+
+# ---- the answer ----------------------------------------------------------------------------------
+
+
+def _answer(
+    around: Surroundings,
+    problems: Sequence[ProfileProblem],
+    profiles: Sequence[Document],
+    *,
+    rated: bool,
+) -> str:
+    if around.led is False:
+        return _unled(around)
+    if not profiles:
+        return "No SchedulerProfile yet."
+    total = sum(one["podsPerSecond"] or 0.0 for one in profiles)
+    waiting = sum(one["queue"][place] for one in profiles for place in WAITING)
+    found = f"{number(total)} pods/s find a node, " if rated else ""
+    verdict = _verdict(len(problems), len(profiles), str(profiles[0]["name"]))
+    return f"{verdict} {found}{counted(waiting, 'pod waits', 'pods wait')}."
+
+
+def _verdict(problems: int, profiles: int, first: str) -> str:
+    if not problems:
+        if profiles == 1:
+            return f"Profile {first} runs what its spec says."
+        return f"All {profiles} profiles run what their specs say."
+    if profiles == 1:
+        return f"Profile {first} needs a look."
+    return f"{problems} of {profiles} profiles {'needs' if problems == 1 else 'need'} a look."
+
+
+def _unled(around: Surroundings) -> str:
+    installation = around.installation
+    renewed = installation.renewed if installation is not None else None
+    if renewed is None:
+        return "Nobody leads; no pod is placed."
+    return f"Nobody leads since {renewed.astimezone():%H:%M:%S}; no pod is placed."
+
+
+def number(value: float) -> str:
+    """A rate: tenths below a hundred."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
+
+
+# ---- rows ----------------------------------------------------------------------------------------
+
+
+def _profile(profile: Body, rates: Mapping[str, Mapping[str, Any]]) -> Document:
+    status = bodies.status(profile)
+    ready = conditions_of(profile).get("Ready", {})
+    trial, queue = running_trial(profile), status.get("queue") or {}
+    rate = rates.get(bodies.scheduler_name(profile), {})
+    return {
+        "name": profile["metadata"]["name"],
+        "schedulerName": bodies.scheduler_name(profile),
+        "ready": ready.get("status", "Unknown"),
+        "reason": ready.get("reason", "Waiting"),
+        "revision": status.get("activeRevision"),
+        "desiredRevision": status.get("desiredRevision"),
+        "activeSince": status.get("activeSince"),
+        "trial": None if trial is None else dict(trial),
+        "podsPerSecond": rate.get("podsPerSecond"),
+        "p99Seconds": rate.get("p99Seconds"),
+        "queue": {place: int(queue.get(place) or 0) for place in (*WAITING, "inFlight")},
+        "oldestPendingSince": queue.get("oldestPendingSince"),
+    }
+
+
+def _replicas(around: Surroundings) -> list[Document]:
+    if around.installation is None:
+        return _replicas_by_status(around.profiles)
+    installation, served = around.installation, _active_revisions(around.profiles)
+    return [
+        {
+            "identity": one.identity,
+            "role": "Leader" if one.identity == installation.leader else "Standby",
+            "revisionsReady": _ready(one, served),
+            "revisions": len(served),
+            "seen": _time(one.seen),
+            "since": _time(installation.since) if one.identity == installation.leader else None,
+        }
+        for one in sorted(
+            installation.replicas, key=lambda one: one.identity != installation.leader
+        )
+    ]
+
+
+def _active_revisions(profiles: Iterable[Body]) -> Mapping[str, str]:
+    """By profile."""
+    pairs = ((str(one["metadata"]["name"]), bodies.status(one)) for one in profiles)
+    return {name: str(it["activeRevision"]) for name, it in pairs if it.get("activeRevision")}
+
+
+def _ready(replica: Replica, served: Mapping[str, str]) -> int:
+    return sum(replica.revisions.get(name) == revision for name, revision in served.items())
+
+
+def _replicas_by_status(profiles: Iterable[Body]) -> list[Document]:
+    """As the leader wrote them last; its own Lease may not be seen."""
+    found: dict[str, Document] = {}
+    served = _active_revisions(profiles)
+    for profile in profiles:
+        active = served.get(str(profile["metadata"]["name"]))
+        leader = bodies.status(profile).get("leader") or {}
+        for one in bodies.status(profile).get("replicas") or ():
+            leads = one.get("role") == "Leader"
+            row = found.setdefault(
+                one["identity"],
+                {
+                    "identity": one["identity"],
+                    "role": one.get("role"),
+                    "revisionsReady": 0,
+                    "revisions": len(served),
+                    "seen": leader.get("renewTime") if leads else None,
+                    "since": leader.get("since") if leads else None,
+                },
+            )
+            row["revisionsReady"] += one.get("revision") == active
+    return sorted(found.values(), key=lambda one: one["role"] != "Leader")
+
+
+def _next(problems: Iterable[ProfileProblem], profiles: Iterable[Document]) -> list[str]:
+    """Commands that show more, a few."""
+    stuck = (one for one in profiles if one["queue"]["unschedulable"] or one["queue"]["gated"])
+    commands = itertools.chain(
+        (one.command for one in problems), (f"moorage queue {one['name']}" for one in stuck)
+    )
+    return list(itertools.islice(dict.fromkeys(commands), _SUGGESTED))
+
+
+def _time(moment: datetime.datetime | None) -> str | None:
+    return None if moment is None else moment.astimezone(datetime.UTC).isoformat(timespec="seconds")

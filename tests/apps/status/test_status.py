@@ -1,0 +1,285 @@
+"""`moorage status`: what it says of profiles and replicas, and how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import io
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from moorage.apps.exit_status import NoAnswer
+from moorage.apps.printing.terminal import open_console, write
+from moorage.apps.reach.operator_choice import OperatorChoice
+from moorage.apps.reach.surroundings import Surroundings
+from moorage.apps.status.status import StatusOptions, run
+from moorage.apps.status.status_documents import Source, status_document
+from moorage.apps.status.status_texts import status_parts
+from tests.adapters.api_server import StubApiServer, answers, api_server, status
+from tests.apps.reach.surroundings import (
+    LEADER,
+    PROFILES,
+    a_lease,
+    a_profile,
+    a_replica,
+    a_time,
+    script,
+)
+from tests.apps.worlds.test_from_cluster import kubeconfig
+
+NEAR = 'spec.weights[Fitt]: no plugin has this name; did you mean "Fit"?'
+HEAD = "PROFILE READY REVISION TRIAL PODS/S P99 ACTIVE BACKOFF UNSCHED GATED"
+TRIAL = {
+    "strategy": "Canary",
+    "revision": "3f9c1b2a",
+    "pods": 400,
+    "decided": 312,
+    "agreed": 290,
+    "refused": 3,
+    "regressions": 0,
+    "verdict": "SoFarNoWorse",
+}
+
+
+def conditions(**found: tuple[str, str, str]) -> list[dict[str, str]]:
+    """All True but those that are given."""
+    usual = dict.fromkeys(
+        ("Accepted", "ResolvedRefs", "Permitted", "Active", "Ready"), ("True", "Fine", "")
+    )
+    rows = (usual | found).items()
+    return [
+        {"type": kind, "status": is_, "reason": why, "message": text}
+        for kind, (is_, why, text) in rows
+    ]
+
+
+def profile(name: str, **status_: Any) -> Any:
+    """One that is well, but for what is given."""
+    usual = {
+        "conditions": conditions(),
+        "activeRevision": "9d02aa71",
+        "activeSince": "2026-11-24T09:12:00Z",
+        "queue": {"active": 1, "backoff": 0, "unschedulable": 0, "gated": 0, "inFlight": 0},
+    }
+    return a_profile(name, **{**usual, **status_})
+
+
+REFUSED = profile(
+    "batch",
+    conditions=conditions(
+        Accepted=("False", "UnknownPlugin", NEAR),
+        Active=("False", "LastGood", "revision 9d02aa71 goes on deciding"),
+        Ready=("Unknown", "LastGood", "it goes on"),
+    ),
+)
+TRIED = profile(
+    "binpack",
+    conditions=conditions(
+        Active=("False", "Trial", "canary"), Ready=("Unknown", "Trial", "canary")
+    ),
+    trial=TRIAL,
+)
+
+
+def asked(
+    folder: Path, profiles: Sequence[Any], lease: Mapping[str, Any] | None = None, form: str = ""
+) -> tuple[int, str]:
+    """Exit status and what is printed, where no operator is asked."""
+
+    async def scenario() -> tuple[int, str]:
+        out = io.StringIO()
+        async with api_server() as server:
+            ready = {"moorage.dev/revisions": '{"spread":"9d02aa71"}'}
+            replicas = [a_replica("moorage-1_1c2d", {}), a_replica(LEADER, ready)]
+            script(server, a_lease() if lease is None else lease, replicas, profiles)
+            cluster = kubeconfig(folder, server.url)
+            options = StatusOptions(cluster, OperatorChoice("none"), form)
+            return await asyncio.to_thread(run, options, out), out.getvalue()
+
+    return asyncio.run(scenario())
+
+
+def test_all_is_well(tmp_path: Path) -> None:
+    """One line says so; then profiles, replicas with the leader first, and what was left out."""
+    code, text = asked(tmp_path, [profile("spread"), profile("gpu", queue={"gated": 2})])
+    first, _, head, gpu, spread, _, replicas, leader, standby, left, following = text.splitlines()
+    assert first.startswith("All 2 profiles run what their specs say. 3 pods wait.  http://")
+    assert " ".join(head.split()) == HEAD
+    assert gpu.split() == ["gpu", "True", "9d02aa71", "-", "-", "-", "0", "0", "0", "2"]
+    assert spread.split() == ["spread", "True", "9d02aa71", "-", "-", "-", "1", "0", "0", "0"]
+    assert replicas.split()[:3] == ["REPLICA", "ROLE", "REVISIONS"]
+    assert leader.split()[:5] == [LEADER, "Leader", "1", "of", "2"]
+    assert standby.split()[:5] == ["moorage-1_1c2d", "Standby", "0", "of", "2"]
+    assert left == "Left out: rates, as the operator is not asked: --server none"
+    assert (following, code) == ("Next: moorage queue gpu", 0)
+
+
+@pytest.mark.parametrize(
+    ("one", "text", "command", "code"),
+    [
+        (
+            REFUSED,
+            f"spec refused: {NEAR} 9d02aa71, which decides since 24 Nov ",
+            "moorage diff batch --spec",
+            1,
+        ),
+        (
+            TRIED,
+            "canary of 3f9c1b2a: 312 decided twice, 287 same node, 0 regressions; 88 to go.",
+            "moorage trial binpack",
+            0,
+        ),
+        (
+            profile(
+                "new",
+                activeRevision=None,
+                conditions=conditions(
+                    ResolvedRefs=("False", "PluginConfigNotFound", "no PluginConfig x"),
+                    Active=("False", "Waiting", "no revision has been good yet"),
+                    Ready=("False", "PluginConfigNotFound", "no PluginConfig x"),
+                ),
+            ),
+            "a reference does not hold: no PluginConfig x No revision of it has been good yet",
+            "kubectl get pcfg",
+            1,
+        ),
+        (
+            profile(
+                "poor",
+                conditions=conditions(
+                    Permitted=("False", "RBACMissing", "list secrets"),
+                    Ready=("False", "RBACMissing", "list secrets"),
+                ),
+            ),
+            "the operator lacks a right: list secrets",
+            "kubectl describe sprof poor",
+            1,
+        ),
+        (
+            profile(
+                "idle",
+                conditions=conditions(
+                    Active=("False", "Suspended", "spec.suspend is true"),
+                    Ready=("False", "Suspended", "spec.suspend is true"),
+                ),
+            ),
+            "spec.suspend is true",
+            "kubectl describe sprof idle",
+            1,
+        ),
+        (
+            {"metadata": {"name": "lost"}, "spec": {"controllerName": "other"}},
+            "no operator with controllerName 'other' leads",
+            "kubectl describe sprof lost",
+            1,
+        ),
+    ],
+    ids=["refused", "tried", "no reference", "no right", "suspended", "not seen"],
+)
+def test_what_needs_a_look(one: Any, text: str, command: str, code: int, tmp_path: Path) -> None:
+    """With the whole reason. A trial that runs is as somebody wanted it."""
+    found, printed = asked(tmp_path, [one, profile("other")])
+    lines = printed.splitlines()
+    assert lines[0].startswith("1 of 2 profiles needs a look. ")
+    assert one["metadata"]["name"] in lines[1]
+    assert text in lines[1]
+    assert lines[-1] == f"Next: {command}"
+    assert found == code
+
+
+def test_rates_of_the_operator() -> None:
+    """By schedulerName, and their sum in the answer."""
+    rates = [
+        {"profile": "spread", "podsPerSecond": 9.81, "p99Seconds": 0.171},
+        {"profile": "gpu", "podsPerSecond": 0.0, "p99Seconds": None},
+        {"profile": "gone", "podsPerSecond": 7.0, "p99Seconds": 1.0},
+    ]
+    around = Surroundings([profile("gpu"), profile("spread")], None, led=True)
+    at = datetime.datetime(2026, 11, 27, 14, 32, 8, tzinfo=datetime.UTC)
+    found = status_document(around, rates, Source(cluster="harbor", at=at, operator=LEADER))
+    assert found["answer"].endswith("9.8 pods/s find a node, 2 pods wait.")
+    write(open_console(out := io.StringIO()), *status_parts(found))
+    gpu, spread = out.getvalue().splitlines()[3:5]
+    assert (gpu.split()[4:6], spread.split()[4:6]) == (["0.0", "-"], ["9.8", "0.17s"])
+
+
+def test_nobody_leads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """This comes before all else."""
+    monkeypatch.setattr("moorage.apps.reach.surroundings.LEASE_AGAIN_SECONDS", 0.0)
+    code, text = asked(tmp_path, [profile("a")], a_lease(renewed=a_time(3600)))
+    assert text.startswith("Nobody leads since ")
+    assert "; no pod is placed.  " in text.splitlines()[0]
+    assert code == 1
+
+
+def test_there_is_no_profile_yet(tmp_path: Path) -> None:
+    """How to begin is told."""
+    code, text = asked(tmp_path, [])
+    assert text.startswith("No SchedulerProfile yet.")
+    assert "kind: SchedulerProfile" in text
+    assert code == 0
+
+
+def test_many_profiles_fold(tmp_path: Path) -> None:
+    """Those that need a look stay."""
+    many = [REFUSED, *(profile(f"p{i:02}") for i in range(12))]
+    _, text = asked(tmp_path, many)
+    assert "and 12 more, all well (-o wide)" in text
+    assert "p03" not in text
+    _, text = asked(tmp_path, many, form="wide")
+    assert "p03" in text
+    assert "LastGood" in text
+
+
+def test_for_programs(tmp_path: Path) -> None:
+    """The answer is in the document; names alone are those of profiles."""
+    code, text = asked(tmp_path, [REFUSED, TRIED], form="json")
+    document = json.loads(text)
+    assert (code, document["kind"], document["well"]) == (1, "Status", False)
+    assert document["answer"] == "2 of 2 profiles need a look. 2 pods wait."
+    assert [one["trial"] for one in document["profiles"]] == [None, TRIAL]
+    assert [one["profile"] for one in document["problems"]] == ["batch", "binpack"]
+    assert asked(tmp_path, [REFUSED, TRIED], form="name")[1] == "batch\nbinpack\n"
+
+
+def test_where_leases_may_not_be_seen(tmp_path: Path) -> None:
+    """Replicas are those that the leader wrote down; whether somebody leads is not known."""
+    leader = {"identity": LEADER, "since": a_time(60), "renewTime": a_time()}
+    replicas = [{"identity": LEADER, "role": "Leader", "revision": "9d02aa71"}]
+
+    async def scenario() -> None:
+        out = io.StringIO()
+        async with api_server() as server:
+            server.then("GET", "/version", answers({}))
+            one = profile("a", leader=leader, replicas=replicas)
+            server.then("GET", PROFILES, answers({"items": [one]}))
+            forbidden(server)
+            options = StatusOptions(kubeconfig(tmp_path, server.url), OperatorChoice())
+            assert await asyncio.to_thread(run, options, out) == 0
+            assert f"{LEADER}  Leader  1 of 1" in out.getvalue()
+            assert "Left out: the operator's Leases: " in out.getvalue()
+
+    asyncio.run(scenario())
+
+
+def forbidden(server: StubApiServer) -> None:
+    """No right to see the Lease."""
+    path = "/apis/coordination.k8s.io/v1/namespaces/moorage-system/leases/moorage"
+    server.then("GET", path, status(403))
+
+
+def test_no_answer(tmp_path: Path) -> None:
+    """A cluster without our kinds is none."""
+
+    async def scenario() -> None:
+        async with api_server() as server:
+            server.then("GET", "/version", answers({}))
+            options = StatusOptions(kubeconfig(tmp_path, server.url), OperatorChoice())
+            with pytest.raises(NoAnswer, match="Moorage is not installed there"):
+                await asyncio.to_thread(run, options, io.StringIO())
+
+    asyncio.run(scenario())
