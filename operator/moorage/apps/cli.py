@@ -23,6 +23,7 @@ from moorage.apps.revisions import typed as revisions
 from moorage.apps.simulate import simulate_command as simulating
 from moorage.apps.status import status_command
 from moorage.apps.trial import trial_command
+from moorage.apps.waiting import queue_command
 from moorage.ports.texts import printable
 
 
@@ -323,6 +324,7 @@ def demo(**flags: Any) -> None:
 
 for reading in (
     status_command.status,
+    queue_command.queue,
     explaining.explain,
     fitting.fit,
     simulating.simulate,

@@ -16,7 +16,7 @@ from moorage.apps.exit_status import NoAnswer
 from moorage.apps.printing.terminal import open_console, write
 from moorage.apps.reach.operator_choice import OperatorChoice
 from moorage.apps.reach.surroundings import Surroundings
-from moorage.apps.status.status import StatusOptions, run
+from moorage.apps.status.status_answers import StatusOptions, run
 from moorage.apps.status.status_documents import Source, status_document
 from moorage.apps.status.status_texts import status_parts
 from tests.adapters.api_server import StubApiServer, answers, api_server, status

@@ -42,6 +42,7 @@ NAMES: Final[Mapping[str, Callable[[Body], Iterable[str]]]] = {
     "Moment": lambda body: body["profiles"],
     "Pause": lambda body: [f"{body['profile']}@{body['held']}"],
     "PodExplanation": _explained,
+    "Queue": lambda body: [one["pod"] for one in body["pods"]],
     "Replay": lambda body: [one["pod"] for one in body["differences"]],
     "Rollback": lambda body: [f"{body['profile']}@{body['to']}"],
     "Simulation": _simulated,

@@ -18,11 +18,11 @@ from moorage.apps.commands.command_line import (
 @with_parameters(output_option(), WATCH_OPTION, *OPERATOR_OPTIONS, *CLUSTER_OPTIONS)
 def status(**flags: Any) -> None:
     """Say whether all is well: profiles, replicas, problems."""
-    from moorage.apps.status import status as statuses
+    from moorage.apps.status import status_answers
     from moorage.apps.worlds.cluster_choice import ClusterChoice
 
     cluster = ClusterChoice(flags["kubeconfig"], flags["context"])
-    options = statuses.StatusOptions(
+    options = status_answers.StatusOptions(
         cluster, operator_choice(flags), flags["output"], flags["watch"]
     )
-    end(lambda: statuses.run(options))
+    end(lambda: status_answers.run(options))

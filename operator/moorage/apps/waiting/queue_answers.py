@@ -1,0 +1,132 @@
+"""The command: ask the operator that leads, else the API server, and print."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import datetime
+import json
+import sys
+import urllib.parse
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any, Final, TextIO
+
+from moorage.api import bodies
+from moorage.api.bodies import Body
+from moorage.apps.exit_status import ExitStatus, NoAnswer, WrongUse
+from moorage.apps.printing.documents import document, is_for_people
+from moorage.apps.printing.following import follow
+from moorage.apps.printing.terminal import open_console, write
+from moorage.apps.reach.operator_choice import OperatorChoice
+from moorage.apps.reach.operators import Operator, ReachedOperator, reached
+from moorage.apps.reach.surroundings import Surroundings, surroundings
+from moorage.apps.waiting.queue_documents import (
+    KIND,
+    Document,
+    from_operator,
+    from_pods,
+    queue_document,
+)
+from moorage.apps.waiting.queue_texts import queue_parts
+from moorage.apps.worlds.cluster_choice import ClusterChoice
+from moorage.apps.worlds.reaching import Connection, connected
+from moorage.core.structures.likeness import suggest
+from moorage.ports.errors import EdgeError
+from moorage.ports.http_calls import HttpCall
+
+QUEUE: Final = "/debug/queue"
+SECONDS: Final = 60.0
+"""A long queue takes a while to be written."""
+_PENDING: Final = "spec.nodeName=,status.phase=Pending"
+_PAGE: Final = "500"
+_UNORDERED: Final = "the order of the queue, attempts and times, as the operator is not asked"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class QueueOptions:
+    """What was typed. ``form`` is one of FORMATS, "" for people; ``watch``: again and again."""
+
+    cluster: ClusterChoice
+    operator: OperatorChoice
+    profile: str = ""
+    form: str = ""
+    watch: bool = False
+
+
+def run(options: QueueOptions, out: TextIO = sys.stdout) -> int:
+    """Look and print; the exit status. Raises CommandError."""
+    return asyncio.run(_run(options, out))
+
+
+async def _run(options: QueueOptions, out: TextIO) -> int:
+    async with connected(options.cluster) as connection:
+
+        async def look() -> int:
+            around = await surroundings(connection)
+            api, installation = connection.session, around.installation
+            choice, cluster = options.operator, options.cluster
+            async with reached(api, cluster, choice, installation) as operator:
+                queue = await queue_of(connection, around, operator, options.profile)
+            return _print(queue, options, out)
+
+        return await follow(look, out, again=options.watch)
+
+
+async def queue_of(
+    connection: Connection, around: Surroundings, operator: Operator, profile: str = ""
+) -> Document:
+    """The document. Raises NoAnswer, and WrongUse for a profile that is not there."""
+    scheduler = _scheduler_of(profile, around.profiles) if profile else ""
+    about: dict[str, Any] = {
+        "at": datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds"),
+        "cluster": connection.name,
+        "operator": None,
+        "leftOut": [],
+    }
+    if isinstance(operator, ReachedOperator):
+        try:
+            pods = from_operator(await operator.get(QUEUE, SECONDS))
+            return queue_document(pods, {**about, "operator": operator.name}, profile, scheduler)
+        except EdgeError as error:
+            why = f"{operator.name}: {str(error).strip()}"
+    else:
+        why = around.why or operator.why
+    schedulers = frozenset(map(bodies.scheduler_name, around.profiles))
+    pods = from_pods([one async for one in _pending(connection)], schedulers)
+    return queue_document(pods, {**about, "leftOut": [f"{_UNORDERED}: {why}"]}, profile, scheduler)
+
+
+def _scheduler_of(name: str, profiles: Sequence[Body]) -> str:
+    names = {str(one["metadata"]["name"]): one for one in profiles}
+    if name not in names:
+        raise WrongUse(f"there is no SchedulerProfile {name}{suggest(name, names)}")
+    return bodies.scheduler_name(names[name])
+
+
+async def _pending(connection: Connection) -> AsyncIterator[Mapping[str, Any]]:
+    """The pods without a node. Raises NoAnswer."""
+    token = ""
+    while True:
+        query = {
+            "fieldSelector": _PENDING,
+            "limit": _PAGE,
+            **({"continue": token} if token else {}),
+        }
+        try:
+            path = f"/api/v1/pods?{urllib.parse.urlencode(query)}"
+            page = json.loads(await connection.session.call(HttpCall("GET", path)))
+        except EdgeError as error:
+            raise NoAnswer(f"pods could not be listed: {error}; try again") from error
+        for pod in page.get("items") or ():
+            yield pod
+        query["continue"] = str((page.get("metadata") or {}).get("continue") or "")
+        if not query["continue"]:
+            return
+
+
+def _print(queue: Document, options: QueueOptions, out: TextIO) -> ExitStatus:
+    if is_for_people(options.form):
+        write(open_console(out), *queue_parts(queue, wide=options.form == "wide"))
+    else:
+        out.write(document(KIND, queue, options.form))
+    return ExitStatus.YES
