@@ -893,9 +893,40 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         name="intervals: few windows are as good as many",
         file="core/simulation/intervals.py",
-        old="_T_QUANTILES[len(differences) - 2]",
-        new="_T_QUANTILES[-1]",
+        old="_t_quantile(confidence, len(differences) - 1)",
+        new="_t_quantile(confidence, WINDOWS - 1)",
         tests=(f"{_TESTS}/simulation/test_intervals.py::test_intervals",),
+    ),
+    Mutant(
+        name="judgements: one that is judged among many is judged as if alone",
+        file="core/simulation/judgements.py",
+        old="max(1, len(candidates) * len(goals.gains))",
+        new="1",
+        tests=(f"{_TESTS}/simulation/test_judgements.py::test_chance_is_seldom_taken_for_a_gain",),
+    ),
+    Mutant(
+        name="judgements: windows tell all",
+        file="core/simulation/judgements.py",
+        old="if luck is None or one.interval is None:",
+        new="if True:",
+        tests=(
+            (
+                f"{_TESTS}/simulation/test_judgements.py"
+                "::test_luck_that_lasts_is_seldom_taken_for_a_gain"
+            ),
+        ),
+    ),
+    Mutant(
+        name="parts: the first part sees the rest",
+        file="core/simulation/recorded_parts.py",
+        old="RecordedPart(whole[:place], cut, seed)",
+        new="RecordedPart(whole, cut, seed)",
+        tests=(
+            (
+                f"{_TESTS}/simulation/test_recorded_parts.py"
+                "::test_the_first_part_knows_nothing_of_the_rest"
+            ),
+        ),
     ),
     Mutant(
         name="measures: what is free is stranded wherever it is",

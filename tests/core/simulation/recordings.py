@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import random
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
@@ -57,6 +58,22 @@ def recorded(
     simulator.run(end)
     entries.append((end, changes.NodeRemoved("nobody")))
     return entries
+
+
+def crowds(seed: int, seconds: float, end: float) -> list[Visit]:
+    """About twenty pods of many sizes at a time, each of which runs for this long on average."""
+    rng = random.Random(seed)
+
+    def visit(name: str, at: float) -> Visit:
+        size = {"cpu": rng.choice(["1", "2", "3"]), "memory": rng.choice(["1Gi", "4Gi"])}
+        return Visit(at, a_pod(name, **size), rng.expovariate(1 / seconds))
+
+    found = [visit(f"b{i}", 0.01 * (i + 1)) for i in range(20)]
+    at = 0.5 + rng.expovariate(20 / seconds)
+    while at < end:
+        found.append(visit(f"p{len(found)}", at))
+        at += rng.expovariate(20 / seconds)
+    return found
 
 
 @st.composite

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 
 import pytest
@@ -19,20 +20,48 @@ from moorage.core.simulation.measures import (
 from tests.builders import make_node
 from tests.core.simulation.clusters import ZONE, a_context, a_pod
 
+T_OF_ONE = 12.7062047
+"""Student's t at 0.975, with one degree of freedom."""
+
 
 @pytest.mark.parametrize(
     ("a", "b", "want"),
     [
         pytest.param([1.0] * 9, [1.0] * 9, (0.0, 0.0, 0.0), id="the same"),
         pytest.param([1.0] * 9, [3.0] * 9, (2.0, 2.0, 2.0), id="always as much more"),
-        pytest.param([0.0, 0.0], [1.0, 3.0], (2.0, 2 - 12.706, 2 + 12.706), id="two windows"),
-        pytest.param([0.0, None, 0.0], [1.0, 9.0, 3.0], (2.0, -10.706, 14.706), id="one is out"),
+        pytest.param(
+            [0.0, 0.0], [1.0, 3.0], (2.0, 2 - 12.7062047, 2 + 12.7062047), id="two windows"
+        ),
+        pytest.param(
+            [0.0, None, 0.0], [1.0, 9.0, 3.0], (2.0, -10.7062047, 14.7062047), id="one is out"
+        ),
         pytest.param([0.0, None], [1.0, 1.0], None, id="one window says nothing"),
     ],
 )
 def test_intervals(a: list[float | None], b: list[float | None], want: Interval | None) -> None:
     found = paired(a, b)
     assert found == want if want is None else found == pytest.approx(want)
+
+
+@pytest.mark.parametrize(
+    ("confidence", "windows", "reach"),
+    [
+        (0.95, 2, 12.706),
+        (0.95, 3, 4.303),
+        (0.95, 20, 2.093),
+        (0.99, 20, 2.861),
+        (0.99, 3, 9.925),
+        (0.999, 8, 5.408),
+        (0.999, 2, 636.619),
+    ],
+)
+def test_students_t(confidence: float, windows: int, reach: float) -> None:
+    """As tables have it, for the mean of differences that are as often 1 as -1."""
+    half = windows // 2
+    differences = [1.0] * half + [0.0] * (windows % 2) + [-1.0] * half
+    error = math.sqrt(2 * half / (windows - 1) / windows)
+    found = paired([0.0] * windows, differences, confidence)
+    assert found is not None and found.high / error == pytest.approx(reach, abs=6e-4)
 
 
 def test_an_interval_holds_the_truth_as_often_as_it_says() -> None:

@@ -18,17 +18,12 @@ from typing import Final, NamedTuple
 
 WINDOWS: Final = 20
 CONFIDENCE: Final = 0.95
-# fmt: off
-_T_QUANTILES: Final = (
-    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
-    2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093,
-)
-# fmt: on
-"""Of Student's t at 0.975, for 1, 2, … 19 degrees of freedom."""
+_HALVINGS: Final = 60
+"""Of a right angle: as exact as a float."""
 
 
 class Interval(NamedTuple):
-    """The mean difference of two worlds (B - A), and where it lies with 95 % confidence."""
+    """The mean difference of two worlds (B - A), and where it lies with that confidence."""
 
     difference: float
     low: float
@@ -40,9 +35,11 @@ class Interval(NamedTuple):
         return self.low > 0 or self.high < 0
 
 
-def paired(a: Sequence[float | None], b: Sequence[float | None]) -> Interval | None:
-    """Of the same windows of two worlds, ``WINDOWS`` at most; None where a world says nothing of a
-    window, which is left out then. None for fewer than two.
+def paired(
+    a: Sequence[float | None], b: Sequence[float | None], confidence: float = CONFIDENCE
+) -> Interval | None:
+    """Of the same windows of two worlds; None where a world says nothing of a window, which is left
+    out then. None for fewer than two.
     """
     differences = [
         theirs - ours
@@ -53,5 +50,27 @@ def paired(a: Sequence[float | None], b: Sequence[float | None]) -> Interval | N
         return None
     mean = statistics.fmean(differences)
     spread = statistics.stdev(differences) / math.sqrt(len(differences))
-    reach = _T_QUANTILES[len(differences) - 2] * spread
+    reach = _t_quantile(confidence, len(differences) - 1) * spread
     return Interval(mean, mean - reach, mean + reach)
+
+
+def _t_quantile(confidence: float, freedom: int) -> float:
+    """What Student's t stays within, either way, with this probability."""
+    low, high = 0.0, math.pi / 2
+    for _ in range(_HALVINGS):
+        angle = (low + high) / 2
+        low, high = (angle, high) if _within(angle, freedom) < confidence else (low, angle)
+    return math.sqrt(freedom) * math.tan(low)
+
+
+def _within(angle: float, freedom: int) -> float:
+    """The probability that t / sqrt(freedom) is within the tangent of the angle, either way.
+    Source: Abramowitz and Stegun, "Handbook of Mathematical Functions", 26.7.3 and 26.7.4.
+    """
+    cosine, odd = math.cos(angle), freedom % 2
+    term = cosine if odd else 1.0
+    total = term if freedom > 1 else 0.0
+    for i in range(2 + odd, freedom, 2):
+        term *= cosine**2 * (i - 1) / i
+        total += term
+    return 2 / math.pi * (angle + math.sin(angle) * total) if odd else math.sin(angle) * total

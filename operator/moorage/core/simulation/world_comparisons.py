@@ -17,7 +17,7 @@ from typing import NamedTuple
 from moorage.core.columns.changes import Gap
 from moorage.core.framework.revisions import Revision
 from moorage.core.objects.pods import Pod
-from moorage.core.simulation.intervals import Interval, paired
+from moorage.core.simulation.intervals import CONFIDENCE, Interval, paired
 from moorage.core.simulation.measures import Measure, pod_classes, unplaced
 from moorage.core.simulation.recorded_times import (
     Binding,
@@ -85,16 +85,16 @@ def compare(
     same.run((), lambda _: None)
     other = Rerun(recorded, b.replay.context, b.replay.profiles, candidates)
     other.run(looks_b.instants(), lambda one: looks_b.add(one.now, one.context, one.waits))
-    windows_a = looks_a.windows(_waits(recorded, same.bound), recorded.preempted)
-    windows_b = looks_b.windows(_waits(recorded, other.bound), other.simulator.preempted)
+    windows_a = looks_a.windows(waits(recorded, same.bound), recorded.preempted)
+    windows_b = looks_b.windows(waits(recorded, other.bound), other.simulator.preempted)
     waiting = {pod.metadata.uid for pod in unplaced(a.replay.context)}
     waiting_b = tuple(other.simulator.waiting())
     return WorldComparison(
         seconds=recorded.end - recorded.begin,
         arrivals=sum(time > recorded.begin for time in recorded.arrived.values()),
-        measures=tuple(_compared(windows_a, windows_b)),
-        moved=_moved(recorded.bound, other.bound),
-        moved_again=_moved(recorded.bound, same.bound),
+        measures=tuple(compared(windows_a, windows_b)),
+        moved=moved(recorded.bound, other.bound),
+        moved_again=moved(recorded.bound, same.bound),
         waiting_a=len(waiting),
         waiting_b=waiting_b,
         only_b=tuple(one for one in waiting_b if one[0].metadata.uid not in waiting),
@@ -126,7 +126,7 @@ def _follow(
     look_until(recorded.end)
 
 
-def _waits(recorded: RecordedTime, bound: Mapping[str, Binding]) -> list[tuple[float, float]]:
+def waits(recorded: RecordedTime, bound: Mapping[str, Binding]) -> list[tuple[float, float]]:
     """When pods came, and how long they waited; up to the end for those that wait still."""
     return [
         (came, (bound[uid].time if uid in bound else recorded.end) - came)
@@ -135,23 +135,26 @@ def _waits(recorded: RecordedTime, bound: Mapping[str, Binding]) -> list[tuple[f
     ]
 
 
-def _moved(a: Mapping[str, Binding], b: Mapping[str, Binding]) -> Moved:
+def moved(a: Mapping[str, Binding], b: Mapping[str, Binding]) -> Moved:
+    """Of pods that are bound in both worlds, by UID."""
     both = a.keys() & b.keys()
     return Moved(len(both), sum(a[uid].node != b[uid].node for uid in both))
 
 
-def _compared(a: Windows, b: Windows) -> Iterable[ComparedMeasure]:
+def compared(a: Windows, b: Windows, confidence: float = CONFIDENCE) -> Iterable[ComparedMeasure]:
+    """The measures that both worlds have, with intervals of this confidence."""
     for measure in dict.fromkeys((*a, *b)):
         mine, its = a.get(measure, ()), b.get(measure, ())
         if not mine or not its:
             continue
-        interval = paired(mine, its)
+        interval = paired(mine, its, confidence)
         if measure == PREEMPTED and interval is not None:
             interval = Interval(*(len(mine) * value for value in interval))
-        yield ComparedMeasure(measure, _whole(measure, mine), _whole(measure, its), interval)
+        yield ComparedMeasure(measure, whole(measure, mine), whole(measure, its), interval)
 
 
-def _whole(measure: Measure, values: Sequence[float | None]) -> float | None:
+def whole(measure: Measure, values: Sequence[float | None]) -> float | None:
+    """Of a measure in windows: the mean, or the sum of what is counted; None where all are."""
     known = [value for value in values if value is not None]
     if not known:
         return None
