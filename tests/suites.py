@@ -30,6 +30,13 @@ BUDGET_FACTOR: Final = "MOORAGE_TEST_BUDGET_FACTOR"
 # A suite that takes this many times its budget hangs: it is ended instead of waited for.
 _HANGS: Final = 2
 _SECONDS_TO_CLEAN_UP: Final = 30
+# nohup and a shell's background jobs have SIGINT ignored, and whoever they start inherits that.
+_INTERRUPTIBLE: Final = (
+    sys.executable,
+    "-c",
+    "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); "
+    "os.execv(sys.argv[1], sys.argv[1:])",
+)
 
 
 @dataclass(frozen=True)
@@ -282,7 +289,8 @@ def exit_code(command: list[str], budget: float, outcome: Outcome, output: TextI
     """The command's exit code. One that hangs is interrupted, so that its fixtures can clean up,
     then killed; the outcome says so.
     """
-    with subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=output) as process:
+    full = [*_INTERRUPTIBLE, *command]
+    with subprocess.Popen(full, cwd=ROOT, stdout=output, stderr=output) as process:
         try:
             return process.wait(_HANGS * budget)
         except subprocess.TimeoutExpired:

@@ -1,7 +1,10 @@
 """The runner of the suites: what it must never call passed."""
 
+import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 
 import pytest
 
@@ -75,10 +78,21 @@ def test_a_suite_over_its_budget_fails(root: Path) -> None:
     assert not outcome.good
 
 
-def test_a_suite_that_hangs_is_interrupted(root: Path) -> None:
-    """Fixtures of a hanging test run their clean-up, and the suite is not good."""
+@pytest.mark.parametrize(
+    "disposition", [signal.default_int_handler, signal.SIG_IGN], ids=["usual", "as nohup has it"]
+)
+def test_a_suite_that_hangs_is_interrupted(
+    root: Path, disposition: signal.Handlers | Callable[[int, FrameType | None], None]
+) -> None:
+    """Fixtures of a hanging test run their clean-up, and the suite is not good; be SIGINT ignored
+    where the runner was started.
+    """
     for budget in (1.5, 6.0, 24.0):  # a machine that is busy begins late
-        outcome = outcome_of(root, HANGS, budget)
+        before = signal.signal(signal.SIGINT, disposition)
+        try:
+            outcome = outcome_of(root, HANGS, budget)
+        finally:
+            signal.signal(signal.SIGINT, before)
         assert outcome.problem == f"interrupted after {2 * budget:.0f} s"
         assert not outcome.good
         if (root / "begun").exists():

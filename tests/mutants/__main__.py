@@ -4,6 +4,7 @@ could not be tried.
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 import time
@@ -14,11 +15,19 @@ from tests.mutants.table import MUTANTS
 from tests.mutants.trial import fault_unchanged, killed
 
 
-def main(words: list[str]) -> int:
+def main(arguments: list[str]) -> int:
     """The command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.mutants",
+        description="Try mutants. Exit status 1 when one lives, 2 when one could not be tried.",
+    )
+    parser.add_argument("words", nargs="*", metavar="WORD", help="part of a mutant's name")
+    words: list[str] = parser.parse_args(arguments).words
     chosen = [
         mutant for mutant in MUTANTS if not words or any(word in mutant.name for word in words)
     ]
+    if not chosen:
+        parser.error(f"no mutant's name has {' or '.join(words)} in it")
     if said := fault_unchanged(chosen):
         print(f"These tests fail without any change, so they prove nothing:\n{said}")
         return 2
