@@ -70,7 +70,7 @@ def conditions_page() -> str:
         "Conditions",
         "What the status of a SchedulerProfile or PluginConfig says, and why a pod waits.",
         "## Condition types",
-        "A PluginConfig has Accepted only.",
+        "A PluginConfig has Accepted and Active.",
         table(
             ("type", "what True means"),
             ((code(kind), kind.meaning) for kind in conditions.ConditionType),

@@ -34,8 +34,10 @@ _SECONDS_TO_CLEAN_UP: Final = 30
 _INTERRUPTIBLE: Final = (
     sys.executable,
     "-c",
-    "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); "
-    "os.execv(sys.argv[1], sys.argv[1:])",
+    (
+        "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); "
+        "os.execv(sys.argv[1], sys.argv[1:])"
+    ),
 )
 
 

@@ -117,7 +117,7 @@ def test_rules_name_fields_that_exist() -> None:
         for kind, _, node in ALL
         for rule in node.get("x-kubernetes-validations", ())
     ]
-    assert len(found) == 6
+    assert len(found) > 20
     for kind, node, rule in found:
         assert rule["message"]
         for name in re.findall(r"[sS]elf\.(\w+)", rule["rule"]):
@@ -177,10 +177,11 @@ def test_columns_and_names_are_as_promised() -> None:
                 "Age",
             )
         ),
-        *((name, 1) for name in ("Preset", "Desired")),
+        *((name, 1) for name in ("Preset", "Desired", "Message")),
     ]
     assert columns["PluginConfig"] == [
-        (name, 0) for name in ("Plugin", "Accepted", "Reason", "Profiles", "Age")
+        *((name, 0) for name in ("Plugin", "Accepted", "Active", "Reason", "Profiles", "Age")),
+        ("Message", 1),
     ]
     assert [crd["spec"]["names"]["shortNames"] for crd in CRDS.values()] == [["sprof"], ["pcfg"]]
     assert {crd["spec"]["names"]["categories"][0] for crd in CRDS.values()} == {"moorage"}

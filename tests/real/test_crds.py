@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.api import refused_specs
 from tests.generate import ROOT
 from tests.rig import ControlPlane, RigError
 
@@ -57,6 +58,7 @@ TAKEN: dict[str, tuple[str, Any]] = {
                 "score": {
                     "enabled": [
                         {"name": "NodeAffinity", "weight": 3},
+                        {"name": "NodeResourcesFit"},
                         {"name": "ImageLocality", "weight": 1},
                     ]
                 },
@@ -117,23 +119,10 @@ REFUSED: dict[str, tuple[str, Any, str]] = {
         {"schedulerName": "no spaces"},
         "spec.schedulerName in body should match",
     ),
-    "backoffs": (
-        PROFILE,
-        {"podInitialBackoffSeconds": 11, "podMaxBackoffSeconds": 10},
-        (
-            "spec.podMaxBackoffSeconds: Invalid value: must be greater than or equal to "
-            "podInitialBackoffSeconds"
-        ),
-    ),
     "zero-backoff": (
         PROFILE,
         {"podInitialBackoffSeconds": 0},
         "should be greater than or equal to 1",
-    ),
-    "args-and-reference": (
-        PROFILE,
-        {"pluginConfig": [{"name": "A", "args": {}, "configRef": {"name": "shared"}}]},
-        "spec.pluginConfig[0]: Invalid value: exactly one of args and configRef has to be set",
     ),
     "neither": (
         PROFILE,
@@ -233,6 +222,15 @@ def test_bad_objects_are_refused(crds: ControlPlane, case: str) -> None:
     assert text in refusal(crds, manifest(kind, f"refused-{case}", spec))
 
 
+@pytest.mark.parametrize("case", refused_specs.REFUSED)
+def test_what_contradicts_itself_is_refused_at_once(crds: ControlPlane, case: str) -> None:
+    """By the definition's rules, before the operator has seen it."""
+    spec, path, sentence = refused_specs.REFUSED[case]
+    said = refusal(crds, manifest(PROFILE, f"refused-{case}", spec))
+    assert f"spec.{path}: Invalid value: " in said
+    assert sentence in said
+
+
 @pytest.mark.parametrize("case", BECOMES)
 def test_identity_is_immutable(crds: ControlPlane, case: str) -> None:
     """Changed, added or removed; all else may change."""
@@ -270,7 +268,10 @@ def test_the_printed_columns(crds: ControlPlane) -> None:
         crds,
         CONFIG,
         {
-            "conditions": [condition("Accepted", "True", "Valid")],
+            "conditions": [
+                condition("Accepted", "True", "Valid"),
+                condition("Active", "False", "Paused"),
+            ],
             "profileCount": 1,
             "hash": "x",
             "profiles": ["a"],
@@ -305,11 +306,11 @@ def test_the_printed_columns(crds: ControlPlane) -> None:
     head, row = (
         line.split() for line in crds.kubectl("get", "sprof", "columns", "-o", "wide").splitlines()
     )
-    assert head[11:] == ["PRESET", "DESIRED"]
-    assert row[11:] == ["Spread", "3f9c1b2a"]
+    assert head[11:] == ["PRESET", "DESIRED", "MESSAGE"]
+    assert row[11:] == ["Spread", "3f9c1b2a", "because", "of", "this"]
     head, row = (line.split() for line in crds.kubectl("get", "pcfg", "columns").splitlines())
-    assert head == ["NAME", "PLUGIN", "ACCEPTED", "REASON", "PROFILES", "AGE"]
-    assert row[:5] == ["columns", "NodeName", "True", "Valid", "1"]
+    assert head == ["NAME", "PLUGIN", "ACCEPTED", "ACTIVE", "REASON", "PROFILES", "AGE"]
+    assert row[:6] == ["columns", "NodeName", "True", "False", "Paused", "1"]
     stored = json.loads(crds.kubectl("get", "sprof", "columns", "-o", "json"))
     assert stored["status"] == {
         **PROFILE_STATUS,
@@ -325,7 +326,7 @@ def condition(kind: str, status: str, reason: str) -> dict[str, Any]:
         "type": kind,
         "status": status,
         "reason": reason,
-        "message": "",
+        "message": "because of this",
         "observedGeneration": 1,
         "lastTransitionTime": time,
     }

@@ -43,7 +43,13 @@ class ConditionType(_Explained):
         "Permitted",
         "The operator's service account holds every right that the enabled plugins need.",
     )
-    ACTIVE = "Active", "Pods are decided by desiredRevision."
+    ACTIVE = (
+        "Active",
+        (
+            "Pods are decided by desiredRevision. Of a PluginConfig: every profile that "
+            "references it runs its newest generation."
+        ),
+    )
     PROGRESSING = (
         "Progressing",
         "A new revision is being tried; there is no such condition without a trial.",
@@ -66,6 +72,9 @@ class ConditionReason(_Explained):
     RIGHTS_HELD = "Permitted", "Nothing is missing."
     DECIDING = "Deciding", "desiredRevision decides."
     READY = "Ready", "Pods are scheduled as the spec says."
+    RUNNING = "Running", "Every profile that references the PluginConfig runs this generation."
+    # Unknown
+    UNUSED = "Unused", "No profile references the PluginConfig: Active is Unknown."
     # Accepted
     INVALID_SPEC = (
         "InvalidSpec",

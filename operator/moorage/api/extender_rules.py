@@ -13,7 +13,7 @@ from typing import Protocol
 from urllib.parse import SplitResult, urlsplit
 
 from kubefacts.names import qualified_name
-from moorage.api.v1alpha1 import scheduler_profile as model
+from moorage.api.v1alpha1 import profile_extender as model
 from moorage.core.framework.arguments import Violation
 from moorage.core.framework.extenders import DEFAULT_TIMEOUT_SECONDS, Extender
 from moorage.core.pods.resource_names import is_extended

@@ -21,7 +21,7 @@ from moorage.api.decoding import DecodeError
 from moorage.api.operator_config import OperatorConfiguration
 from moorage.api.resolved_profile import Resolution, bodies_of, document_of
 from moorage.api.revision_content import Content
-from moorage.api.rollouts import trial_plan
+from moorage.api.rollouts import rollout_errors, trial_plan
 from moorage.api.v1alpha1.plugin_config import PluginConfig
 from moorage.api.v1alpha1.scheduler_profile import (
     EnabledPlugin,
@@ -190,6 +190,8 @@ class _Resolving:
             return dataclasses.replace(blank, errors=faults)
         backoffs = queue_configs.backoffs(self._spec, self._config)
         self._errors += queue_configs.backoff_errors(backoffs)
+        if self._spec.rollout is not None and not self._trusted:
+            self._errors += rollout_errors(self._spec.rollout)
         requested = self._requested(blank.scheduler_name)
         try:
             made = revisions.resolve(requested, self._registry, self._resolver.presets)
@@ -259,9 +261,11 @@ class _Resolving:
             sorts = point == ExtensionPoint.QUEUE_SORT.value or (
                 known is not None and ExtensionPoint.QUEUE_SORT in known.points
             )
+            path = f"plugins.{point}.enabled[{i}].name"
             if sorts and ref.name != mine:
-                path = f"plugins.{point}.enabled[{i}].name"
                 yield FieldError(path, ref.name, text, ConditionReason.QUEUE_SORT_CONFLICT)
+            elif point == ExtensionPoint.QUEUE_SORT.value and i:  # core gets another list here
+                yield FieldError(path, ref.name, "is enabled twice here")
 
     def _args(self) -> dict[str, Any]:
         """Arguments by plugin, those that can be read."""

@@ -62,9 +62,9 @@ def test_what_is_written_is_the_old_spec_whole() -> None:
 def test_what_is_no_content_stays() -> None:
     """Names and whether it is suspended; a pause and a trial end, as the old one is to decide."""
     kept = {"controllerName": "x", "schedulerName": "s", "suspend": True}
-    rollout = {"strategy": "Canary", "canary": {"percent": 10}}
+    rollout = {"strategy": "Canary", "canary": {"percent": 10}, "maxRegressions": 3}
     plan = planned(viewed({**NOW, **kept, "rollout": rollout, "paused": True}, *BOTH), "aa")
-    immediate = {**rollout, "strategy": "Immediate"}
+    immediate = {"strategy": "Immediate", "maxRegressions": 3}  # canary is for Canary alone
     assert plan.body["spec"] == {**OLD, **kept, "rollout": immediate, "paused": False}
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
+
+import pytest
 
 from moorage.engine.profiles.swap import RETRY_SECONDS
 from moorage.ports.errors import Retryable
@@ -130,13 +133,42 @@ def test_a_lost_answer_to_renumbering_delays_the_swap_only() -> None:
     asyncio.run(scenario())
 
 
-def test_revisions_with_names_of_old_are_read_and_pruned() -> None:
-    """Former versions named them otherwise: one decides again after a restart, by its new name."""
+def with_old_names() -> InMemoryKube:
+    """An API server with the five revisions of a former version, which named them otherwise."""
     kube = InMemoryKube()
     good = RESOLVER(edited(1), {})
     for number in range(1, 6):
         data = {**good.document, "revision": f"old{number}", "uid": "uid-test"}
         kube.stored[f"test-old{number}"] = StoredRevision(f"test-old{number}", "test", number, data)
+    return kube
+
+
+@pytest.mark.parametrize(
+    "spec", [{"preset": "Best"}, {"preset": "Spread", "paused": True}], ids=["bad", "paused"]
+)
+def test_what_goes_on_after_an_upgrade_is_stored_by_its_new_name(spec: dict[str, Any]) -> None:
+    """So that a rollback finds it; once, and by the leader alone."""
+    kube = with_old_names()
+    engine = make_engine(kube, FakeEventRecorder())
+    engine.live.leading = False
+    asyncio.run(engine.restore())
+    engine.profile_changed("test", a_body("test", generation=2, **spec))
+    assert asyncio.run(engine.swapper.reconcile())
+    if "paused" not in spec:  # then a standby reads it only when it takes over
+        assert engine.live["test"].id == RESOLVER(edited(1), {}).id
+    assert len(kube.stored) == 5
+    engine.lead()
+    assert asyncio.run(engine.swapper.reconcile())
+    newest = max(kube.stored.values(), key=lambda stored: stored.number)
+    assert (newest.number, newest.data["revision"]) == (6, engine.live["test"].id)
+    before = dict(kube.stored)
+    assert asyncio.run(engine.swapper.reconcile())
+    assert kube.stored == before
+
+
+def test_revisions_with_names_of_old_are_read_and_pruned() -> None:
+    """One decides again after a restart, by its new name."""
+    kube, good = with_old_names(), RESOLVER(edited(1), {})
     engine = make_engine(kube, FakeEventRecorder())
     asyncio.run(engine.restore())
     engine.profile_changed("test", edited(2, preset="Best"))
@@ -144,7 +176,7 @@ def test_revisions_with_names_of_old_are_read_and_pruned() -> None:
     assert engine.live["test"].id == good.id
     engine.profile_changed("test", edited(3))
     assert asyncio.run(engine.swapper.reconcile())
-    assert sorted(stored.number for stored in kube.stored.values()) == [2, 3, 4, 5, 6]
+    assert sorted(stored.number for stored in kube.stored.values()) == [3, 4, 5, 6, 7]
     assert f"test-{engine.live['test'].id}" in kube.stored
 
 

@@ -35,6 +35,10 @@ OTHER: dict[str, Any] = {"weights": {FIT: 3}}
 """Decides as the Default preset does, where all nodes are empty."""
 SHADOW = {"strategy": "Shadow", "shadow": {"pods": 5}}
 CANARY = {"strategy": "Canary", "canary": {"percent": 100, "pods": 5}}
+EVERY_POD: dict[str, dict[str, Any]] = {
+    "Canary": {"strategy": "Canary", "canary": {"percent": 100}},
+    "Shadow": {"strategy": "Shadow"},
+}
 
 
 def body(generation: int, rollout: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
@@ -343,7 +347,7 @@ async def test_a_pod_that_waits_for_the_new_one_is_woken_by_what_it_wants() -> N
 async def test_the_unbound_side_evicts_nobody() -> None:
     """It says that there is no node, and that is all."""
     for strategy in ("Canary", "Shadow"):
-        rollout = {"strategy": strategy, "canary": {"percent": 100}}
+        rollout = EVERY_POD[strategy]
         async with followed().leading(body(1), nodes=1) as world:
             await create(world, make_pod("low", cpu="3", priority=1))
             await edit(world, body(2, rollout, **OTHER))
@@ -370,7 +374,7 @@ async def test_extenders_are_asked_once(strategy: str) -> None:
     asks: dict[str, Any] = {"extenders": [extender]}
     for former, new in (({}, asks), (asks, {**asks, **OTHER})):
         async with followed(config=config).leading(body(1, **former)) as world:
-            rollout = {"strategy": strategy, "canary": {"percent": 100}}
+            rollout = EVERY_POD[strategy]
             await edit(world, body(2, rollout, **new))
             assert not trial(world).final
             await create(world, make_pod("a"))

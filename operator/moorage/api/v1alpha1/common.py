@@ -8,6 +8,8 @@ from typing import Annotated, Any, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
+from moorage.core.framework.revisions import MAX_WEIGHT
+
 GROUP = "moorage.dev"
 VERSION = "v1alpha1"
 API_VERSION = f"{GROUP}/{VERSION}"
@@ -82,6 +84,7 @@ QualifiedName: TypeAlias = Annotated[
     str, Field(min_length=1, max_length=63, pattern=rf"^({_SUBDOMAIN}/)?{_LABEL}$")
 ]
 PluginName: TypeAlias = Annotated[str, Field(min_length=1, max_length=63)]
+Weight: TypeAlias = Annotated[int, Field(ge=0, le=MAX_WEIGHT)]
 Arguments: TypeAlias = dict[str, Any]
 """Free in the CRD, read strictly by the operator (``resolution``): only it knows the plugins."""
 Time: TypeAlias = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
@@ -102,6 +105,11 @@ class PrinterColumn:
     path: str
     type: str = "string"
     priority: int = 0
+
+
+def condition_path(kind: str, field: str) -> str:
+    """Where a field of the condition of this type is."""
+    return f'.status.conditions[?(@.type=="{kind}")].{field}'
 
 
 AGE = PrinterColumn("Age", ".metadata.creationTimestamp", "date")

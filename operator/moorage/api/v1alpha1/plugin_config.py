@@ -17,6 +17,7 @@ from moorage.api.v1alpha1.common import (
     ResourceMeta,
     SpecModel,
     StatusModel,
+    condition_path,
     immutable,
     keyed_by,
     rules,
@@ -44,7 +45,9 @@ class PluginConfigStatus(StatusModel):
     hash: str | None = None
     """Of the spec: equal hashes, equal arguments."""
     conditions: Annotated[tuple[Condition, ...], Field(json_schema_extra=keyed_by("type"))] = ()
-    """Accepted: whether the arguments are valid."""
+    """Accepted: whether the arguments are valid. Active: whether all profiles that reference it
+    run this generation.
+    """
     profiles: Annotated[tuple[str, ...], Field(json_schema_extra=SET)] = ()
     """The SchedulerProfiles that reference it."""
     profile_count: int | None = None
@@ -60,10 +63,12 @@ class PluginConfig(BaseModel):
         short_name="pcfg",
         columns=(
             PrinterColumn("Plugin", ".spec.plugin"),
-            PrinterColumn("Accepted", '.status.conditions[?(@.type=="Accepted")].status'),
-            PrinterColumn("Reason", '.status.conditions[?(@.type=="Accepted")].reason'),
+            PrinterColumn("Accepted", condition_path("Accepted", "status")),
+            PrinterColumn("Active", condition_path("Active", "status")),
+            PrinterColumn("Reason", condition_path("Active", "reason")),
             PrinterColumn("Profiles", ".status.profileCount", "integer"),
             AGE,
+            PrinterColumn("Message", condition_path("Active", "message"), priority=1),
         ),
         selectable=(".spec.plugin",),
     )

@@ -6,7 +6,6 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from moorage.api.duration_field import Duration
 from moorage.api.v1alpha1.common import (
     AGE,
     ATOMIC,
@@ -18,22 +17,22 @@ from moorage.api.v1alpha1.common import (
     QualifiedName,
     ResourceMeta,
     SpecModel,
+    Weight,
+    condition_path,
     immutable,
     keyed_by,
     rule,
     rules,
 )
+from moorage.api.v1alpha1.profile_extender import ProfileExtender
 from moorage.api.v1alpha1.scheduler_profile_status import SchedulerProfileStatus
-from moorage.core.framework.revisions import MAX_WEIGHT
 
 MAX_PLUGINS = 100
 """At one extension point."""
 MAX_SECONDS = 86400
 
-Weight = Annotated[int, Field(ge=0, le=MAX_WEIGHT)]
 Percentage = Annotated[int, Field(ge=0, le=100)]
 Seconds = Annotated[int, Field(ge=1, le=MAX_SECONDS)]
-Verb = Annotated[str, Field(max_length=253)]
 
 
 # ---- plugins -------------------------------------------------------------------------------------
@@ -55,8 +54,19 @@ class DisabledPlugin(SpecModel):
     """The plugin's name; '*' stands for all that are not enabled here."""
 
 
+_NAMED_ONCE = rule(
+    "!has(self.enabled)"
+    " || self.enabled.all(one, self.enabled.exists_one(other, other.name == one.name))",
+    "a plugin is enabled twice here: name each of them once",
+    "enabled",
+)
+"""That a plugin is both disabled and enabled is no fault: so its place is another."""
+
+
 class PluginSet(SpecModel):
     """What to add to, and to take away from, the plugins of the preset."""
+
+    model_config = ConfigDict(json_schema_extra=rules(_NAMED_ONCE))
 
     enabled: Annotated[
         tuple[EnabledPlugin, ...], Field(max_length=MAX_PLUGINS, json_schema_extra=ATOMIC)
@@ -72,6 +82,18 @@ class PluginSet(SpecModel):
 
 class Plugins(SpecModel):
     """Plugins by extension point, as in a KubeSchedulerProfile."""
+
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            rule(
+                "!has(self.bind) || !has(self.bind.disabled)"
+                " || !self.bind.disabled.exists(one, one.name == '*')"
+                " || (has(self.bind.enabled) && size(self.bind.enabled) > 0)",
+                "at least one bind plugin has to be enabled",
+                "bind",
+            )
+        )
+    )
 
     multi_point: PluginSet | None = None
     """For every extension point that a plugin has."""
@@ -125,62 +147,6 @@ class ProfilePluginConfig(SpecModel):
     """A PluginConfig with the arguments."""
 
 
-# ---- extenders -----------------------------------------------------------------------------------
-
-
-class ExtenderTLS(SpecModel):
-    """How to talk HTTPS to an extender."""
-
-    insecure: bool = False
-    """Allow HTTP, and HTTPS whose certificate nobody checks."""
-    server_name: Annotated[str, Field(max_length=253)] | None = None
-    """The name in the certificate, where it is not the URL's."""
-    secret_ref: NamedReference | None = None
-    """A Secret in the operator's namespace: ca.crt, and tls.crt with tls.key for a client
-    certificate.
-    """
-
-
-class ManagedResource(SpecModel):
-    """An extended resource that the extender looks after."""
-
-    name: Annotated[str, Field(min_length=1, max_length=317)]
-    """The resource's name."""
-    ignored_by_scheduler: bool = False
-    """Whether NodeResourcesFit is to ignore it."""
-
-
-class ProfileExtender(SpecModel):
-    """An HTTP service to ask, as in KubeSchedulerConfiguration."""
-
-    url_prefix: Annotated[str, Field(min_length=1, max_length=2048)]
-    """Where it is; verbs are appended."""
-    filter_verb: Verb = ""
-    """Empty: it does not filter."""
-    prioritize_verb: Verb = ""
-    """Empty: it does not score."""
-    preempt_verb: Verb = ""
-    """Empty: it has no say in preemption."""
-    bind_verb: Verb = ""
-    """Empty: it does not bind. One extender of a profile may."""
-    weight: Weight = 0
-    """Of its scores; needed with prioritizeVerb."""
-    enable_https: bool = Field(default=False, alias="enableHTTPS")
-    """Whether to use HTTPS."""
-    tls_config: ExtenderTLS | None = None
-    """Certificates."""
-    http_timeout: Duration | None = Field(default=None, alias="httpTimeout")
-    """How long to wait for an answer; 5s when unset."""
-    node_cache_capable: bool = False
-    """Whether to send it names of nodes instead of whole nodes."""
-    managed_resources: Annotated[
-        tuple[ManagedResource, ...], Field(max_length=64, json_schema_extra=ATOMIC)
-    ] = ()
-    """When set, it is asked only about pods that want one of them."""
-    ignorable: bool = False
-    """Whether scheduling goes on without it when it fails."""
-
-
 # ---- rollout -------------------------------------------------------------------------------------
 
 PodCount = Annotated[int, Field(ge=1, le=1_000_000)]
@@ -204,8 +170,20 @@ class ShadowRollout(SpecModel):
     """After so many pods the new revision takes over."""
 
 
+def _only_with(field: str, strategy: str) -> dict[str, Any]:
+    return rule(
+        f"!has(self.{field}) || self.strategy == '{strategy}'",
+        f"{field} is for strategy {strategy}: set that, or leave {field} out",
+        field,
+    )
+
+
 class RolloutSpec(SpecModel):
     """How a new revision of the profile comes to decide."""
+
+    model_config = ConfigDict(
+        json_schema_extra=rules(_only_with("canary", "Canary"), _only_with("shadow", "Shadow"))
+    )
 
     strategy: Literal["Immediate", "Canary", "Shadow"] = "Immediate"
     """Immediate: at once. Canary: it decides about some pods first, and the former revision says
@@ -233,6 +211,27 @@ class RolloutSpec(SpecModel):
 # ---- spec ----------------------------------------------------------------------------------------
 
 
+def _names(field: str, name: str) -> str:
+    """Whether a list of plugins below ``plugins`` has this name."""
+    point, _, _ = field.partition(".")
+    there = f"has(self.plugins) && has(self.plugins.{point}) && has(self.plugins.{field})"
+    return f"({there} && self.plugins.{field}.exists(one, one.name == {name}))"
+
+
+def _taken_away(point: str) -> str:
+    return f"({_names(f'{point}.disabled', 'name')} || {_names(f'{point}.disabled', _ALL)})"
+
+
+_ALL = "'*'"
+_SCORES_WHAT_IS_WEIGHED = (
+    "!has(self.weights) || self.weights.all(name, self.weights[name] == 0"
+    f" || {_names('score.enabled', 'name')}"
+    f" || !(self.preset == 'NoScoring' || {_taken_away('score')}"
+    f" || ({_taken_away('multiPoint')} && !{_names('multiPoint.enabled', 'name')})))"
+)
+"""As far as it can be told without knowing which plugins there are, and what presets have."""
+
+
 class SchedulerProfileSpec(SpecModel):
     """What the profile is to be like."""
 
@@ -245,6 +244,18 @@ class SchedulerProfileSpec(SpecModel):
                 " || self.podInitialBackoffSeconds <= self.podMaxBackoffSeconds",
                 "must be greater than or equal to podInitialBackoffSeconds",
                 "podMaxBackoffSeconds",
+            ),
+            rule(
+                _SCORES_WHAT_IS_WEIGHED,
+                "a plugin that is not enabled at score has a weight:"
+                " enable it there, or leave its weight out",
+                "weights",
+            ),
+            rule(
+                "!has(self.extenders) || self.extenders.filter(one,"
+                " has(one.bindVerb) && one.bindVerb != '').size() <= 1",
+                "only one extender can have a bindVerb",
+                "extenders",
             ),
         )
     )
@@ -296,10 +307,6 @@ class SchedulerProfileSpec(SpecModel):
     """How a new revision comes to decide."""
 
 
-def _ready(field: str) -> str:
-    return f'.status.conditions[?(@.type=="Ready")].{field}'
-
-
 _NAME_FITS: dict[str, Any] = rule(
     "has(self.spec.schedulerName) || size(self.metadata.name) <= 63",
     "a profile whose name has more than 63 characters needs a schedulerName",
@@ -316,8 +323,8 @@ class SchedulerProfile(BaseModel):
         short_name="sprof",
         columns=(
             PrinterColumn("Scheduler", ".status.schedulerName"),
-            PrinterColumn("Ready", _ready("status")),
-            PrinterColumn("Reason", _ready("reason")),
+            PrinterColumn("Ready", condition_path("Ready", "status")),
+            PrinterColumn("Reason", condition_path("Ready", "reason")),
             PrinterColumn("Revision", ".status.activeRevision"),
             PrinterColumn("Active", ".status.queue.active", "integer"),
             PrinterColumn("Backoff", ".status.queue.backoff", "integer"),
@@ -327,6 +334,7 @@ class SchedulerProfile(BaseModel):
             AGE,
             PrinterColumn("Preset", ".spec.preset", priority=1),
             PrinterColumn("Desired", ".status.desiredRevision", priority=1),
+            PrinterColumn("Message", condition_path("Ready", "message"), priority=1),
         ),
         selectable=(".spec.schedulerName", ".spec.controllerName"),
         rules=(_NAME_FITS,),

@@ -124,7 +124,8 @@ def _spec(view: ProfileView, said: Said, *, stays: bool) -> tuple[dict[str, Any]
         spec["paused"] = False
     rollout = live.get("rollout")
     if isinstance(rollout, Mapping) and not stays and rollout.get("strategy", "") != "Immediate":
-        spec["rollout"] = {**rollout, "strategy": "Immediate"}
+        kept = {name: value for name, value in rollout.items() if name not in ("canary", "shadow")}
+        spec["rollout"] = {**kept, "strategy": "Immediate"}
     inlined = []
     for entry in spec.get("pluginConfig") or ():
         name = str((entry.get("configRef") or {}).get("name") or "")

@@ -12,10 +12,10 @@ from moorage.api.conditions import timestamp
 from moorage.core.framework.interfaces import ExtensionPoint
 from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.engine.profile_records import ProfileRecord, ProfileRecords
+from moorage.engine.profiles.config_conditions import config_conditions
 from moorage.engine.profiles.profile_conditions import (
     StatusBody,
     StatusInputs,
-    condition_for,
     profile_conditions,
 )
 from moorage.engine.profiles.resolving import PluginConfigResults
@@ -72,19 +72,23 @@ class StatusBuilder:
 
     def of_config(self, name: str, body: Body, old: Sequence[object]) -> StatusBody:
         """The whole status of a PluginConfig."""
-        resolutions = [(r.name, r.resolution) for r in self.records.profiles.values()]
-        users = sorted(user for user, made in resolutions if made and name in made.configs)
-        errors, text = self.config_results.of(name, body)
-        accepted = condition_for(
-            conditions.ConditionType.ACCEPTED, errors, conditions.ConditionReason.VALID
+        users = sorted(
+            (
+                record
+                for record in self.records.profiles.values()
+                if record.resolution is not None and name in record.resolution.used
+            ),
+            key=lambda record: record.name,
         )
-        generation = bodies.generation(body)
+        errors, text = self.config_results.of(name, body)
+        generation, now = bodies.generation(body), self.clock.now()
+        results = config_conditions(name, body, errors, users)
         return {
             "observedGeneration": generation,
             "hash": text,
-            "profiles": users,
+            "profiles": [record.name for record in users],
             "profileCount": len(users),
-            "conditions": conditions.merge(old, [accepted], generation, self.clock.now()),
+            "conditions": conditions.merge(old, results, generation, now),
         }
 
     def _plugin_configs(self, record: ProfileRecord) -> list[StatusBody]:

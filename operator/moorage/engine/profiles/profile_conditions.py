@@ -92,12 +92,12 @@ def _permitted(record: ProfileRecord, inputs: StatusInputs) -> ConditionResult:
 
 def _active(record: ProfileRecord) -> ConditionResult:
     """Whether the revision that the spec asks for decides."""
-    reason, message = _activity(record)
+    reason, message = activity_of(record)
     deciding = reason is ConditionReason.DECIDING
     return ConditionResult(ConditionType.ACTIVE, deciding, reason, message)
 
 
-def _activity(record: ProfileRecord) -> tuple[ConditionReason, str]:
+def activity_of(record: ProfileRecord) -> tuple[ConditionReason, str]:
     """What the profile does, and about which revision that is."""
     active, desired = record.active, record.resolution.id if record.resolution is not None else ""
     if record.conflicts:

@@ -17,10 +17,11 @@ import enum
 import functools
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from moorage.api import bodies
 from moorage.api.bodies import Body
+from moorage.api.conditions import ConditionType
 from moorage.core.structures.catching import Catching
 from moorage.engine.live_revisions import LiveRevisions
 from moorage.engine.profile_records import ProfileRecord, ProfileRecords
@@ -158,7 +159,15 @@ class ProfileStatusWriter:
                     functools.partial(self._of_profile, record),
                 )
         for name, body in list(self._records.configs.items()):
-            yield _identity("PluginConfig", body), functools.partial(self._of_config, name, body)
+            if name not in self._referenced_by_unresolved():
+                make = functools.partial(self._of_config, name, body)
+                yield _identity("PluginConfig", body), make
+
+    def _referenced_by_unresolved(self) -> set[str]:
+        """PluginConfigs of which it is not known yet who uses them, as just after a start."""
+        records = self._records.profiles.values()
+        unresolved = (record.body for record in records if record.resolution is None)
+        return {name for body in unresolved for name in bodies.references(body)}
 
     def _of_profile(self, record: ProfileRecord) -> DesiredStatus:
         identity = _identity("SchedulerProfile", record.body)
@@ -211,8 +220,10 @@ class ProfileStatusWriter:
             or self._clock.boottime() < self._not_before.get(desired.identity, 0.0)
         ):
             return False
-        ours = desired.identity.kind != "SchedulerProfile" or "claimedBy" in desired.status
-        return ours and not _contains(bodies.status(desired.body), written.status)
+        kind = desired.identity.kind
+        ours = kind != "SchedulerProfile" or "claimedBy" in desired.status
+        now = bodies.status(desired.body)
+        return ours and not _contains(_compared(kind, now), _compared(kind, written.status))
 
     def _quota(self) -> int:
         """How many writes that are not urgent may go out now."""
@@ -270,15 +281,30 @@ def _version(body: Body) -> str:
     return str(body["metadata"].get("resourceVersion") or "")
 
 
+def _compared(kind: str, status: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The status less what other installations may write into it: who uses a PluginConfig, and
+    whether these run it.
+    """
+    if kind != "PluginConfig":
+        return status
+    found = status.get("conditions")
+    kept = {name: status[name] for name in status if name not in ("profiles", "profileCount")}
+    if isinstance(found, list):
+        active = ConditionType.ACTIVE
+        kept["conditions"] = [
+            one for one in found if not (isinstance(one, Mapping) and one.get("type") == active)
+        ]
+    return kept
+
+
 def _contains(status: object, ours: object) -> bool:
     """Whether a status holds all of ours, and no more at any place that is ours. None stands for
     what is not there.
 
-    When a condition last changed, and who uses a PluginConfig, is not compared: of these other
-    installations may write their own.
+    When a condition last changed is not compared: another installation may have seen it change.
     """
     if isinstance(ours, Mapping) and isinstance(status, Mapping):
-        names = {*status, *ours} - {"lastTransitionTime", "profiles", "profileCount"}
+        names = {*status, *ours} - {"lastTransitionTime"}
         return all(_contains(status.get(name), ours.get(name)) for name in names)
     if isinstance(ours, (list, tuple)) and isinstance(status, (list, tuple)):
         return len(ours) == len(status) and all(map(_contains, status, ours))

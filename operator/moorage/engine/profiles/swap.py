@@ -296,7 +296,7 @@ class ProfileSwapper:
         )
         if self.records.profiles.get(record.name) is record:
             self.activator.serve_or_hold(record)
-        return done
+        return done and await self._store_what_decides(record)
 
     async def _store(self, record: ProfileRecord, resolution: Resolution) -> bool:
         """Keep the revision for restarts; False when that failed for now."""
@@ -332,7 +332,16 @@ class ProfileSwapper:
             return True
         self.activator.serve_or_hold(record)
         self._report_rejection(record)
-        return known
+        return known and await self._store_what_decides(record)
+
+    async def _store_what_decides(self, record: ProfileRecord) -> bool:
+        """An upgrade may have given it another name than it was stored by: have it stored by that
+        too, so that whoever goes back finds it; False when that failed for now.
+        """
+        active = record.active
+        if not self.live.leading or active is None or self.stored.has(record, active.revision.id):
+            return True
+        return await self._store(record, active.resolution)
 
     def _report_rejection(self, record: ProfileRecord) -> None:
         """Once for each generation and what is wrong with it; only a leader does."""
