@@ -186,7 +186,7 @@ MUTANTS: Final = (
     Mutant(
         name="rollback: an older revision is put on trial",
         file="apps/revisions/rollback.py",
-        old='spec["rollout"] = {**rollout, "strategy": "Immediate"}',
+        old='spec["rollout"] = {**kept, "strategy": "Immediate"}',
         new="pass",
         tests=("tests/apps/revisions/test_rollback.py",),
     ),
