@@ -160,6 +160,30 @@ def test_notes_are_cut_between_characters(note: str) -> None:
     )
 
 
+def test_what_is_to_be_told_once_has_one_name() -> None:
+    """Whichever replica tells it, and whenever: the API server refuses the second, which is no
+    fault. Another text, or another object, is another event.
+    """
+    once = dataclasses.replace(EVENT, once=True)
+
+    async def names(*events: Event, hours: float = 0, **sender: Any) -> list[str]:
+        async with sending(**sender) as bench:
+            bench.clock.jump(3600 * hours)
+            for event in events:
+                bench.http.answers.append(Conflict("POST", 409))
+                bench.sender.record(event)
+                await bench.sender.flush(1)
+            assert bench.telemetry.counts["event", "failed"] == 0
+            return [body["metadata"]["name"] for _, _, body in bench.sent()]
+
+    other = dataclasses.replace(once, note="another")
+    elsewhere = dataclasses.replace(once, regarding=dataclasses.replace(POD, uid="uid-2"))
+    first = asyncio.run(names(once, other, elsewhere))
+    assert len({*first}) == 3
+    assert all(name.startswith("web-1.") for name in first)
+    assert asyncio.run(names(once, hours=1, host="another")) == first[:1]
+
+
 def test_repetitions_become_a_series() -> None:
     """The same event within six minutes: created once, then counted from two on; another note is
     another event.

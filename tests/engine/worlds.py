@@ -38,7 +38,9 @@ from moorage.engine.intake.node_sink import NodeSink
 from moorage.engine.intake.object_sink import IntakeTargets
 from moorage.engine.intake.pod_sink import PodAdmission, PodSink
 from moorage.engine.live_revisions import LiveRevisions
+from moorage.engine.reports.held_pods import HeldPods
 from moorage.engine.reports.pod_conditions import PodConditionWriter
+from moorage.engine.reports.queue_reports import QueueReports
 from moorage.engine.scheduling.attempt import SchedulingAttempt
 from moorage.engine.scheduling.attempts import SchedulingAttempts
 from moorage.engine.scheduling.extender_cycles import ExtenderCycles
@@ -245,7 +247,9 @@ class Bench:
         self.binder = HeldBinder(self.context, ports)
         self.preemptor = HeldPreemptor(ports, self.cache, self.pod_conditions, self.binder)
         self.actions = HeldActions()
-        gangs = GangScheduler(self.context, self.queue, self.pod_conditions, ports)
+        reports = QueueReports(self.telemetry, self.work)
+        held = HeldPods(self.live, self.queue, reports, ports)
+        gangs = GangScheduler(self.context, self.queue, self.pod_conditions, held, ports)
         promises = NominationController(
             self.cache,
             self.queue,
@@ -302,6 +306,9 @@ class Bench:
     def pod_enqueued(self, queue: str, event: str) -> None:
         """A pod came into the queue."""
         self.telemetry.pod_queued(queue, event)
+
+    def pod_held(self, uid: str) -> None:
+        """Nobody is told here."""
 
     def plugin_failed(self, plugin: str, pod: Pod, error: Exception) -> None:
         """Keep it."""

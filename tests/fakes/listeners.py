@@ -31,10 +31,15 @@ class FakeQueueListener:
     def __init__(self) -> None:
         self.failures: list[tuple[str, str, str]] = []
         self.enqueued: list[tuple[str, str]] = []
+        self.held: list[str] = []
 
     def pod_enqueued(self, queue: str, event: str) -> None:
         """Keep it."""
         self.enqueued.append((queue, event))
+
+    def pod_held(self, uid: str) -> None:
+        """Keep it."""
+        self.held.append(uid)
 
     def plugin_failed(self, plugin: str, pod: Pod, error: Exception) -> None:
         """Keep it."""

@@ -3,6 +3,7 @@ ever holding up who emits them.
 
 * What repeats within ``SERIES_SECONDS`` becomes a series: the first is created, later ones only
   raise its count.
+* One that is to be told once has a name made of what it says, so the API server takes no second.
 * An object has ``BURST`` events at once and one more each ``REFILL_SECONDS`` (client-go's spam
   filter); what is over that is counted, not sent. A count that could not be sent goes out with the
   next event of its series. The rule holds for every reason.
@@ -18,6 +19,7 @@ import collections
 import contextlib
 import dataclasses
 import datetime
+import hashlib
 import logging
 from typing import Any
 
@@ -162,9 +164,7 @@ class EventBroadcaster:
             self._series.popitem(last=False)
         series = self._series.get(event)
         if series is None:
-            series = self._series[event] = _Series(
-                event, self._name(event.regarding.name, now), now, now, boot
-            )
+            series = self._series[event] = _Series(event, self._name(event, now), now, now, boot)
         else:
             series.count += 1
             series.last, series.last_boot = now, boot
@@ -204,12 +204,15 @@ class EventBroadcaster:
             series.busy = True
             self._unsent += 1
 
-    def _name(self, regarding: str, now: datetime.datetime) -> str:
-        """``<object>.<hex nanoseconds>``, never the same twice."""
-        stamp = int(now.timestamp() * 1_000_000) * 1000
-        self._last_stamp = max(stamp, self._last_stamp + 1)
-        suffix = f".{self._last_stamp:x}"
-        return regarding[: MAX_NAME_CHARACTERS - len(suffix)].rstrip("-.") + suffix
+    def _name(self, event: Event, now: datetime.datetime) -> str:
+        """``<object>.<hex nanoseconds>``, never the same twice; or the hash of what it says."""
+        if event.once:
+            suffix = f".{_digest(event)}"
+        else:
+            stamp = int(now.timestamp() * 1_000_000) * 1000
+            self._last_stamp = max(stamp, self._last_stamp + 1)
+            suffix = f".{self._last_stamp:x}"
+        return event.regarding.name[: MAX_NAME_CHARACTERS - len(suffix)].rstrip("-.") + suffix
 
     # ---- sending ---------------------------------------------------------------------------------
 
@@ -274,7 +277,7 @@ class EventBroadcaster:
             except NotFound:
                 # It has expired, or somebody deleted it: begin anew.
                 series.sent = 0
-                series.name = self._name(series.event.regarding.name, self._clock.now())
+                series.name = self._name(series.event, self._clock.now())
         # Conflict: an attempt whose answer did not come has created it after all.
         with contextlib.suppress(Conflict):
             await self._session.call(HttpCall("POST", series.path, _encode(self._body(series))))
@@ -308,6 +311,12 @@ def shortened_note(note: str) -> str:
         if len(raw) <= MAX_NOTE_BYTES
         else raw[: MAX_NOTE_BYTES - 4].decode(errors="ignore") + " ..."
     )
+
+
+def _digest(event: Event) -> str:
+    """Of what an event says, and of which object."""
+    said = (event.regarding.uid, event.controller, event.reason, event.note)
+    return hashlib.sha256("\0".join(said).encode()).hexdigest()[:16]
 
 
 def _counted(series: _Series) -> dict[str, Any]:

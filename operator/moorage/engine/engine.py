@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterator
 
 from moorage.api import bodies
 from moorage.api.bodies import Body
+from moorage.engine.profiles.held_profiles import held_texts
 from moorage.engine.wiring import EngineParts
 from moorage.ports.guards import guard, run_restarting
 
@@ -57,6 +58,7 @@ class Engine(EngineParts):
         self.live.lead()
         self.swapper.lead()
         self.unmatched_pods.lead()
+        self.held_pods.lead()
         self.work.wake_up()
 
     def caught_up(self, resource: str) -> None:
@@ -110,11 +112,18 @@ class Engine(EngineParts):
             yield "checking nominations", lambda: self.nomination_controller.check_due(now)
             yield "reporting gangs", lambda: self.gang_scheduler.report_due(now)
             yield "reporting what is set aside", self.set_aside.report_due
+        yield "telling pods that are held", lambda: self._tell_held(now)
         failures = self.queue_reports
         yield "reporting what plugins failed at", lambda: failures.report_due(pod_conditions, live)
         yield "reporting pods of unknown schedulers", self.unmatched_pods.tick
         yield "looking after profiles", lambda: self.swapper.tick(now)
         yield "measuring", self._measure
+
+    def _tell_held(self, now: float) -> None:
+        if self.live.deciding:
+            self.held_pods.tick(now, held_texts(self.records, self.queue, self.status_inputs))
+        else:
+            self.held_pods.forget()
 
     def _measure(self) -> None:
         records, set_aside = self.records.profiles.values(), self.set_aside.counts

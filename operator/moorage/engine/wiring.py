@@ -49,6 +49,7 @@ from moorage.engine.profiles.stored_revisions import StoredRevisions
 from moorage.engine.profiles.swap import ProfileSwapper
 from moorage.engine.profiles.trials import ProfileTrials
 from moorage.engine.profiles.unmatched_pods import PodsOfInvalidProfiles, UnmatchedPods
+from moorage.engine.reports.held_pods import HeldPods
 from moorage.engine.reports.inspection import CacheInspector
 from moorage.engine.reports.kubelet_rejections import KubeletRejections
 from moorage.engine.reports.metrics import MetricsReporter
@@ -132,6 +133,7 @@ class EngineParts:
             self.config.foreign_schedulers,
             self.pods_of_invalid_profiles.report,
         )
+        self.held_pods = HeldPods(self.live, self.queue, self.queue_reports, ports)
         self.targets = IntakeTargets(self.cache, self.queue, clock.boottime)
         self.admission = PodAdmission(
             self.latest_pods, self.targets, (self.unmatched_pods, self.pods_of_invalid_profiles)
@@ -147,7 +149,9 @@ class EngineParts:
         waiting_pods, objects = WaitingPods(clock), ObjectWaiter(self.cache)
         tools = ActorTools(ports.writes, ports.reads, clock, objects, waiting_pods)
         actors = join(registry, factories, tools)
-        self.gang_scheduler = GangScheduler(self.context, self.queue, self.pod_conditions, ports)
+        self.gang_scheduler = GangScheduler(
+            self.context, self.queue, self.pod_conditions, self.held_pods, ports
+        )
         self.nomination_controller = NominationController(
             self.cache, self.queue, self.pod_conditions, clock, self.live
         )
@@ -187,7 +191,8 @@ class EngineParts:
             f"{lease.resource_namespace}/{lease.resource_name}",
             functools.partial(may_hold_leases, self.store, lease.resource_namespace),
         )
-        config_results, inputs = PluginConfigResults(resolver), StatusInputs()
+        config_results = PluginConfigResults(resolver)
+        inputs = self.status_inputs = StatusInputs()
         statuses = StatusBuilder(
             records=self.records,
             config_results=config_results,

@@ -31,6 +31,10 @@ class Event:
     """reportingController: the pod's schedulerName, or moorage for profiles."""
     warning: bool = False
     related: ObjectRef | None = None
+    once: bool = False
+    """Whether its name is made of what it says: as long as the API server keeps it, nobody makes a
+    second one, not even another replica.
+    """
 
 
 class EventRecorder(Protocol):

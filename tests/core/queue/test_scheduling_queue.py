@@ -506,6 +506,9 @@ def test_one_gate_after_the_other() -> None:
     assert (rig.place("a"), rig.entry("a").gating_plugin) == (QueueState.GATED, "latch")
     rig.queue.update(relabelled(pod), rig.now)
     assert rig.place("a") is QueueState.ACTIVE
+    assert rig.held == ["uid-a"] * 2  # once for each gate that it came to wait for
+    rig.add("b", scheduler="nobody")
+    assert rig.held[2:] == ["uid-b"]
 
 
 def test_the_gate_that_is_shut_is_asked_first() -> None:

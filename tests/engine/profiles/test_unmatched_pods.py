@@ -19,6 +19,7 @@ from moorage.engine.live_revisions import LiveRevisions
 from moorage.engine.profiles.unmatched_pods import (
     MAX_REMEMBERED,
     REPORT_AFTER_SECONDS,
+    REPORT_NEAR_AFTER_SECONDS,
     UnmatchedPods,
 )
 from moorage.engine.slices import LOOP_SLICE_SECONDS
@@ -71,8 +72,8 @@ async def later(world: Running, seconds: float = 0.0) -> None:
     ],
 )
 def test_unknown_schedulers(scheduler_name: str, notes: list[str]) -> None:
-    """After a minute without a node, by one event and no condition: another scheduler may write
-    that.
+    """Within seconds where it is nearly a profile's, else after a minute without a node; by one
+    event and no condition: another scheduler may write that.
     """
 
     async def story() -> None:
@@ -89,9 +90,13 @@ def test_unknown_schedulers(scheduler_name: str, notes: list[str]) -> None:
             world.engine.profile_changed("gone", None)
             await later(world)
             world.kube.put(make_pod("a", scheduler_name=scheduler_name))
-            await later(world, REPORT_AFTER_SECONDS - 1)
+            await later(world, REPORT_NEAR_AFTER_SECONDS - 1)
             assert told(world) == []
             await later(world, 1)
+            assert told(world, "a") == (notes if notes == [MISSPELT] else [])
+            await later(world, REPORT_AFTER_SECONDS - REPORT_NEAR_AFTER_SECONDS - 2)
+            assert told(world, "a") == (notes if notes == [MISSPELT] else [])
+            await later(world, 2)
             assert told(world, "a") == notes
             await later(world, 10 * REPORT_AFTER_SECONDS)
             assert told(world) == notes
@@ -146,14 +151,14 @@ def test_a_standby_tells_nobody_until_it_leads() -> None:
     async def story() -> None:
         async with Running().leading(a_body("testing"), lead=False) as world:
             world.kube.put(make_pod("early", scheduler_name="testin"))
-            await later(world, REPORT_AFTER_SECONDS / 2)
+            await later(world, REPORT_NEAR_AFTER_SECONDS / 2)
             world.kube.put(make_pod("late", scheduler_name="testin"))
-            await later(world, REPORT_AFTER_SECONDS / 2)
+            await later(world, REPORT_NEAR_AFTER_SECONDS / 2)
             assert told(world) == []
             world.engine.lead()
             await later(world)
             assert (len(told(world, "early")), len(told(world, "late"))) == (1, 0)
-            await later(world, REPORT_AFTER_SECONDS / 2)
+            await later(world, REPORT_NEAR_AFTER_SECONDS / 2)
             assert (len(told(world, "early")), len(told(world, "late"))) == (1, 1)
 
     asyncio.run(story())

@@ -21,6 +21,9 @@ class QueueListener(Protocol):
     def pod_enqueued(self, queue: str, event: str) -> None:
         """A pod came into this sub-queue, by an event of this label."""
 
+    def pod_held(self, uid: str) -> None:
+        """A pod is not to be tried for now: it is gated or unserved, or gated by another plugin."""
+
     def plugin_failed(self, plugin: str, pod: Pod, error: Exception) -> None:
         """The plugin failed when it was asked about the pod."""
 
@@ -103,7 +106,9 @@ class QueuedPodInfo:
     attempt_started: float = 0.0
     """When its attempt began; kept here for the engine."""
     last_reported: object = None
-    """What kind of rejection was last reported for it; kept here for the engine."""
+    """What kind of rejection was last reported for it, or the text on why it is not tried; kept
+    here for the engine.
+    """
     report_suppressed_until: float = -math.inf
     """Until then nothing of the same kind is reported again."""
     uid: str = dataclasses.field(init=False)

@@ -179,6 +179,8 @@ class SubQueues:
         self.place(entry)
         if to is not None and to is not QueueState.IN_FLIGHT:
             self._listener.pod_enqueued(to.value, event)
+        if to in (QueueState.GATED, QueueState.UNSERVED):
+            self._listener.pod_held(entry.uid)
 
     def place(self, entry: QueuedPodInfo) -> None:
         """Put a pod where its state and its newest data say; the index and its group record it."""

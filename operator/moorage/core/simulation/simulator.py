@@ -233,6 +233,9 @@ class Simulator:
     def pod_enqueued(self, queue: str, event: str) -> None:
         """Nobody counts here."""
 
+    def pod_held(self, uid: str) -> None:
+        """Nobody is told here."""
+
     def plugin_failed(self, plugin: str, pod: Pod, error: Exception) -> None:
         """A plugin failed when the queue asked it."""
         self.faults[plugin] = repr(error)

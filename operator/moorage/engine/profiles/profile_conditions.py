@@ -74,14 +74,18 @@ def rights_required_by(revision: Revision) -> list[RequiredRight]:
     return [*kinds_of(revision), *revision.writes, *secrets]
 
 
-def _permitted(record: ProfileRecord, inputs: StatusInputs) -> ConditionResult:
-    """Whether the service account may do all that this profile needs."""
+def rights_missing(record: ProfileRecord, inputs: StatusInputs) -> list[str]:
+    """What the service account may not do of all that this profile needs."""
     made = record.resolution.made if record.resolution is not None else None
     needs = rights_required_by(made) if made is not None else []
-    missing = [
+    return [
         *inputs.missing_rights,
         *(right for need in needs for right in inputs.missing_for.get(need, ())),
     ]
+
+
+def _permitted(record: ProfileRecord, inputs: StatusInputs) -> ConditionResult:
+    missing = rights_missing(record, inputs)
     return ConditionResult(
         ConditionType.PERMITTED,
         not missing,

@@ -5,6 +5,7 @@ been valid.
 from __future__ import annotations
 
 import difflib
+import heapq
 from collections import deque
 from collections.abc import Callable, Collection, Iterator
 from typing import NamedTuple
@@ -27,8 +28,10 @@ from moorage.engine.slices import LOOP_SLICE_SECONDS
 from moorage.ports.bundle import Ports
 from moorage.ports.event_recorder import Event
 
+REPORT_NEAR_AFTER_SECONDS = 4.0
+"""Seconds without a node after which a pod is told that its schedulerName is nearly a profile's."""
 REPORT_AFTER_SECONDS = 60.0
-"""Seconds without a node after which a pod's schedulerName is checked."""
+"""The same where a profile that was deleted had it: it may come back."""
 MIN_SIMILARITY = 0.8
 """How alike two names are (difflib's ratio) that are taken for one and its misspelling: schedulers'
 names have endings in common.
@@ -42,6 +45,15 @@ class DeletedProfile(NamedTuple):
 
     profile: str
     at: float
+
+
+class Explanation(NamedTuple):
+    """What is wrong with a schedulerName, "" for nothing that we know of, and after how many
+    seconds without a node a pod is told.
+    """
+
+    text: str = ""
+    after: float = REPORT_AFTER_SECONDS
 
 
 class UnmatchedPods:
@@ -71,10 +83,10 @@ class UnmatchedPods:
         """By schedulerName, the latest last."""
         self._orphans: deque[str] = deque()
         """UIDs of pods that are to hear of their profile's end."""
-        self._waiting: deque[tuple[float, str]] = deque()
-        """(When to check it, UID), the earliest first."""
-        self._explanations: dict[str, str] = {}
-        """What is wrong with a schedulerName; "": nothing that we know of."""
+        self._waiting: list[tuple[float, str]] = []
+        """A heap: (when to check it, UID)."""
+        self._explanations: dict[str, Explanation] = {}
+        """By schedulerName."""
 
     # ---- what happens ----------------------------------------------------------------------------
 
@@ -102,7 +114,7 @@ class UnmatchedPods:
     def pod_queued(self, pod: Pod) -> None:
         """A pod came into the queue."""
         if self._is_unmatched(pod.spec.scheduler_name):
-            self._waiting.append((self._clock.boottime() + REPORT_AFTER_SECONDS, pod.metadata.uid))
+            self._check_after(REPORT_NEAR_AFTER_SECONDS, pod.metadata.uid)
 
     def lead(self) -> None:
         """From now on this replica reports; the leader before it may have left some out."""
@@ -110,14 +122,12 @@ class UnmatchedPods:
             self._orphans.extend(
                 entry.uid for entry in self._queue.entries(name) if self._is_orphan(entry)
             )
-        others = (
-            entry
+        self._waiting = [
+            (entry.timestamp + REPORT_NEAR_AFTER_SECONDS, entry.uid)
             for entry in self._queue.entries()
             if self._is_unmatched(entry.scheduler_name) and not self._is_orphan(entry)
-        )
-        self._waiting = deque(
-            sorted((entry.timestamp + REPORT_AFTER_SECONDS, entry.uid) for entry in others)
-        )
+        ]
+        heapq.heapify(self._waiting)
 
     def tick(self) -> None:
         """Report those whose time has come, for as long as a slice."""
@@ -127,9 +137,12 @@ class UnmatchedPods:
             if self._clock.boottime() >= until:
                 return
         while self._waiting and self._waiting[0][0] <= self._clock.boottime() < until:
-            self._check(self._waiting.popleft()[1])
+            self._check(heapq.heappop(self._waiting)[1])
 
     # ---- inside ----------------------------------------------------------------------------------
+
+    def _check_after(self, seconds: float, uid: str) -> None:
+        heapq.heappush(self._waiting, (self._clock.boottime() + seconds, uid))
 
     def _is_unmatched(self, scheduler_name: str) -> bool:
         return scheduler_name not in self._served and scheduler_name not in self._foreign
@@ -162,11 +175,16 @@ class UnmatchedPods:
         ):
             return
         if entry.pod.spec.scheduling_gates:  # it has the API server's own word on why it waits
-            self._waiting.append((self._clock.boottime() + REPORT_AFTER_SECONDS, uid))
-        elif text := self._explanation(entry):
+            self._check_after(REPORT_AFTER_SECONDS, uid)
+            return
+        text, after = self._explanation(entry)
+        left = entry.timestamp + after - self._clock.boottime()
+        if left > 0:
+            self._check_after(left, uid)
+        elif text:
             self._events.record(_unknown_scheduler(entry.pod, text))
 
-    def _explanation(self, entry: QueuedPodInfo) -> str:
+    def _explanation(self, entry: QueuedPodInfo) -> Explanation:
         name = entry.scheduler_name
         if name not in self._explanations:
             if len(self._explanations) >= MAX_REMEMBERED:
@@ -174,24 +192,28 @@ class UnmatchedPods:
             self._explanations[name] = self._explain(name)
         return self._explanations[name]
 
-    def _explain(self, name: str) -> str:
+    def _explain(self, name: str) -> Explanation:
+        nobody = f"no SchedulerProfile has the schedulerName {name!r}"
         if (gone := self._deleted.get(name)) is not None:
-            return (
-                f"no SchedulerProfile has the schedulerName {name!r}: "
-                f"{_deleted_profile_text(gone.profile)}"
-            )
+            return Explanation(f"{nobody}: {_deleted_profile_text(gone.profile)}")
         alike = {served.lower(): served for served in sorted(self._served)}
         close = difflib.get_close_matches(name.lower(), alike, n=1, cutoff=MIN_SIMILARITY)
-        return (
-            f"no SchedulerProfile has the schedulerName {name!r}; did you mean {alike[close[0]]!r}?"
-            if close
-            else ""
-        )
+        if not close:
+            return Explanation()
+        meant = alike[close[0]]
+        return Explanation(f"{nobody}; did you mean {meant!r}?", REPORT_NEAR_AFTER_SECONDS)
 
 
 def _unknown_scheduler(pod: Pod, text: str) -> Event:
-    regarding, action = pod_object(pod), "Scheduling"
-    return Event(regarding, "UnknownScheduler", text, action, controller="moorage", warning=True)
+    return Event(
+        pod_object(pod),
+        "UnknownScheduler",
+        text,
+        "Scheduling",
+        controller="moorage",
+        warning=True,
+        once=True,
+    )
 
 
 def _deleted_profile_text(profile: str) -> str:

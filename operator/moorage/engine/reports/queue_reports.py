@@ -50,11 +50,17 @@ class QueueReports:
         self._work = work
         self._failures: dict[str, PluginFailure] = {}
         """By UID, the newest of each pod: no more than there are pods."""
+        self.held: dict[str, None] = {}
+        """UIDs of pods that came to be held; whoever tells them takes them out."""
 
     def pod_enqueued(self, queue: str, event: str) -> None:
         """A pod came into a queue: there may be something to decide."""
         self._telemetry.pod_queued(queue, event)
         self._work.wake_up()
+
+    def pod_held(self, uid: str) -> None:
+        """It is told why, before long."""
+        self.held[uid] = None
 
     def plugin_failed(self, plugin: str, pod: Pod, error: Exception) -> None:
         """A plugin that the queue asked about a pod failed: a preEnqueue plugin keeps it gated, a

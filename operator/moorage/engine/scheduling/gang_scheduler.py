@@ -18,6 +18,7 @@ from moorage.core.objects.pods import Pod
 from moorage.core.queue.pod_group_members import PodGroupState
 from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
 from moorage.core.queue.scheduling_queue import SchedulingQueue
+from moorage.engine.reports.held_pods import HeldPods
 from moorage.engine.reports.pod_conditions import (
     GATED,
     UNSCHEDULABLE,
@@ -56,12 +57,14 @@ class GangScheduler:
         context: CycleContext,
         queue: SchedulingQueue,
         pod_conditions: PodConditionWriter,
+        held_pods: HeldPods,
         ports: Ports,
     ) -> None:
         self._context = context
         self._queue = queue
         self._groups = queue.groups
         self._pod_conditions = pod_conditions
+        self._held_pods = held_pods
         self._clock = ports.clock
         self._events = ports.events
         self._due: dict[PodGroupState, float] = {}
@@ -161,6 +164,7 @@ class GangScheduler:
             message = self._groups.gating_message(group)
             for entry in group.gated:
                 self._pod_conditions.write(PodConditionUpdate(entry.pod, GATED, message))
+                self._held_pods.look_at(entry)
 
     def _report_overdue(self, now: float) -> None:
         for group, diagnoses in list(self._unplaced.items()):
