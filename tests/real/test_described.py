@@ -1,4 +1,4 @@
-"""What `kubectl describe pod` shows of pods that are held: why, by one event each, whoever leads."""
+"""What `kubectl describe pod` says of pods that are held: why, by one event, whoever leads."""
 
 from __future__ import annotations
 
