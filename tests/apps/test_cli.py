@@ -284,6 +284,8 @@ def test_what_is_converted_can_be_checked(tmp_path: Path) -> None:
     file = tmp_path / "profiles.yaml"
     file.write_text(done.stdout)
     assert call("check", file).stdout == "2 objects checked: no errors\n"
+    again = call("check", "-", stdin=file.read_text())
+    assert again.stdout == "2 objects checked: no errors\n"
 
 
 def test_what_kube_scheduler_refuses_is_not_converted(

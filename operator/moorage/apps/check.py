@@ -17,7 +17,9 @@ from moorage.api.operator_config import OperatorConfiguration
 from moorage.api.resolution import Resolver
 from moorage.api.v1alpha1.common import API_VERSION, GROUP
 from moorage.api.yaml_documents import DocumentError
+from moorage.apps.commands.input_files import STDIN
 from moorage.apps.object_files import Document, documents_of, files_in
+from moorage.apps.printing.amounts import counted
 from moorage.apps.run import plugin_packages
 from moorage.apps.run.watchdog import CallMarks
 from moorage.core.framework.registry import build_registry
@@ -43,7 +45,7 @@ def check(paths: Sequence[Path], config: OperatorConfiguration | None = None) ->
     PackageErrors.
     """
     resolver = resolver_for(config or OperatorConfiguration())
-    if absent := [path for path in paths if not path.exists()]:
+    if absent := [path for path in paths if path != STDIN and not path.exists()]:
         return CheckReport(tuple(f"{path}: no such file" for path in absent), 2)
     found, faults = _read(paths)
     ours = [document for document in found if _is_ours(document)]
@@ -53,7 +55,8 @@ def check(paths: Sequence[Path], config: OperatorConfiguration | None = None) ->
         return CheckReport((text,), 2)
     more = len(found) - len(ours)
     others = f", {more} of other kinds passed over" if more else ""
-    summary = f"{_counted(len(ours), 'object')} checked{others}: {_counted(len(faults), 'error')}"
+    errors = counted(len(faults), "error") if faults else "no errors"
+    summary = f"{counted(len(ours), 'object')} checked{others}: {errors}"
     return CheckReport((*faults, summary), 1 if faults else 0)
 
 
@@ -122,7 +125,3 @@ def _outside(document: Document) -> str | None:
     if document.kind not in (PROFILE, CONFIG):
         return f"kind: {document.kind!r}: {API_VERSION} has the kinds {PROFILE} and {CONFIG}"
     return None if document.name else "metadata.name: Required value"
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number or 'no'} {what}{'' if number == 1 else 's'}"

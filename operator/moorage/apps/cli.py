@@ -252,8 +252,7 @@ def convert(
         fail("convert: name files, - for stdin, or an --algorithm-provider")
     from moorage.apps.convert import convert as conversion
 
-    paths = {name: Path("/dev/stdin" if name == "-" else name) for name in files or ()}
-    sources = [(name, read(paths[name], "convert")) for name in files or ()]
+    sources = [(name, read(Path(name), "convert")) for name in files or ()]
     report = conversion.convert(
         sources, key=flags["key"], provider=provider, share_all=flags["plugin_configs"]
     )

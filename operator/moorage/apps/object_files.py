@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from moorage.api import yaml_documents
 from moorage.api.yaml_documents import DocumentError
+from moorage.apps.commands.input_files import read_text
 
 SUFFIXES: Final = (".yaml", ".yml", ".json")
-STDIN: Final = Path("-")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -57,8 +56,7 @@ def documents_of(
     file: Path, load: Callable[[str], Sequence[Any]] = yaml_documents.load_all
 ) -> Iterator[Document]:
     """The objects in a file. Raises DocumentError, OSError and UnicodeDecodeError."""
-    text = sys.stdin.read() if file == STDIN else file.read_text(encoding="utf-8")
-    for number, document in enumerate(load(text), start=1):
+    for number, document in enumerate(load(read_text(file)), start=1):
         if not isinstance(document, dict):
             raise DocumentError(f"document {number} is no object")
         for body in _items(document):

@@ -7,6 +7,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from moorage.api.resolution import Resolver
+from moorage.apps.commands.input_files import read_text
 from moorage.apps.exit_status import WrongUse
 from moorage.apps.worlds.deciding import in_tree_resolver
 
@@ -20,7 +21,7 @@ def resolver_of(config: Path | None) -> Resolver:
     from moorage.apps.run.plugin_packages import PackageErrors
 
     try:
-        return resolver_for(load_config(config.read_text(encoding="utf-8"), {}, {}))
+        return resolver_for(load_config(read_text(config), {}, {}))
     except (ConfigErrors, PackageErrors) as errors:
         raise WrongUse("\n".join(map(str, errors.errors))) from errors
     except (OSError, UnicodeDecodeError) as error:

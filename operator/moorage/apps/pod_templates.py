@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -18,13 +18,22 @@ from moorage.apps.exit_status import WrongUse
 from moorage.apps.object_files import Document
 from moorage.apps.worlds import from_files, manifests
 from moorage.core.objects.meta import HasMetadata, OwnerReference
+from moorage.core.objects.pod_groups import API, PodGroup
 from moorage.core.objects.pods import Pod
-from moorage.core.objects.workloads import ReplicaSet, StatefulSet
+from moorage.core.objects.workloads import ReplicaSet, ReplicationController, StatefulSet
 
-WORKLOADS: Final = ("Deployment", "ReplicaSet", "StatefulSet", "Job")
-_OWNERS: Final[Mapping[str, type[ReplicaSet | StatefulSet]]] = {
+WORKLOADS: Final = (
+    "Deployment",
+    "ReplicaSet",
+    "ReplicationController",
+    "StatefulSet",
+    "Job",
+    "CronJob",
+)
+_OWNERS: Final[Mapping[str, type[ReplicaSet | ReplicationController | StatefulSet]]] = {
     "Deployment": ReplicaSet,
     "ReplicaSet": ReplicaSet,
+    "ReplicationController": ReplicationController,
     "StatefulSet": StatefulSet,
 }
 """Who makes the pods, where placement asks for it: pods of one owner spread by default."""
@@ -44,18 +53,30 @@ class PodTemplate:
     """Whoever makes the pods, where placement asks for it."""
 
 
-def read_templates(files: Sequence[Path]) -> list[PodTemplate]:
-    """The workloads in files; other objects are passed over. Raises NoAnswer where a file cannot be
-    read, and WrongUse for what means nothing, or where there is no workload.
+class Workloads(NamedTuple):
+    """What is to come: pods, what belongs to them, and what is to be said of other objects."""
+
+    templates: list[PodTemplate]
+    groups: tuple[PodGroup, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def read_workloads(files: Sequence[Path], priorities: Mapping[str, int]) -> Workloads:
+    """The workloads in files; ``priorities`` are those of the cluster's PriorityClasses, beside the
+    files' own. Raises NoAnswer where a file cannot be read, and WrongUse for what means nothing, or
+    where there is no workload.
     """
     documents = list(from_files.read(files))
-    known = manifests.priorities(document.body for document in documents)
-    found, faults = list[PodTemplate](), list[str]()
+    known = {**priorities, **manifests.priorities(document.body for document in documents)}
+    found, groups, faults, others = list[PodTemplate](), list[PodGroup](), list[str](), set[str]()
     for document in documents:
-        if document.kind not in ("Pod", *WORKLOADS):
-            continue
         try:
-            found.append(_template(document, known))
+            if document.kind in ("Pod", *WORKLOADS):
+                found.append(_template(document, known))
+            elif (document.kind, document.api_version) == ("PodGroup", API):
+                groups.append(_group(document))
+            elif document.kind != "PriorityClass":
+                others.add(document.kind or "no kind")
         except (msgspec.MsgspecError, manifests.ManifestError) as error:
             faults.append(document.fault(error))
     if faults:
@@ -63,7 +84,10 @@ def read_templates(files: Sequence[Path]) -> list[PodTemplate]:
     if not found:
         kinds = ", ".join(("Pod", *WORKLOADS))
         raise WrongUse(f"{', '.join(map(str, files))}: there is none of {kinds}")
-    return found
+    warnings = [f"passed over: {kind}, as it makes no pods of its own" for kind in sorted(others)]
+    if "DaemonSet" in others:
+        warnings.append("what DaemonSets need is not asked: their pods come with their nodes")
+    return Workloads(found, tuple(groups), tuple(warnings))
 
 
 def pods_of(templates: Sequence[PodTemplate]) -> Iterator[Pod]:
@@ -86,14 +110,24 @@ def _template(document: Document, known: Mapping[str, int]) -> PodTemplate:
     uid = f"new {name} {document.number}"  # others in the world and the files may have its name
     if kind == "Pod":
         return PodTemplate(name, _pod({**metadata, **names}, spec, known, uid), 1)
-    template = _object(spec, "template", "spec.template")
+    path = "spec"
+    if kind == "CronJob":
+        path = "spec.jobTemplate.spec"
+        spec = _object(_object(spec, "jobTemplate", "spec.jobTemplate"), "spec", path)
+    template = _object(spec, "template", f"{path}.template")
     inner = template.get("metadata") or {}
     if not isinstance(inner, dict):
-        raise manifests.ManifestError("spec.template.metadata: must be an object")
+        raise manifests.ManifestError(f"{path}.template.metadata: must be an object")
     owner = _owner(kind, names, spec)
-    pod_spec = _object(template, "spec", "spec.template.spec")
+    pod_spec = _object(template, "spec", f"{path}.template.spec")
     pod = _pod({**inner, **names}, pod_spec, known, uid, owner)
     return PodTemplate(name, pod, _replicas(kind, spec), owner)
+
+
+def _group(document: Document) -> PodGroup:
+    """Raises ManifestError and MsgspecError."""
+    body = manifests.completed(document.body, {})
+    return msgspec.convert(body, PodGroup)
 
 
 def _pod(
@@ -118,7 +152,8 @@ def _pod(
 
 def _owned_by(owner: HasMetadata) -> OwnerReference:
     meta = owner.metadata
-    return OwnerReference("apps/v1", type(owner).__name__, meta.name, meta.uid, controller=True)
+    api = "v1" if isinstance(owner, ReplicationController) else "apps/v1"
+    return OwnerReference(api, type(owner).__name__, meta.name, meta.uid, controller=True)
 
 
 def _owner(kind: str, names: Mapping[str, str], spec: Mapping[str, Any]) -> HasMetadata | None:
@@ -131,8 +166,9 @@ def _owner(kind: str, names: Mapping[str, str], spec: Mapping[str, Any]) -> HasM
 
 def _replicas(kind: str, spec: Mapping[str, Any]) -> int:
     """How many pods there are at a time."""
-    field = "parallelism" if kind == "Job" else "replicas"
-    wanted, whole = spec.get(field), spec.get("completions") if kind == "Job" else None
+    is_job = kind in ("Job", "CronJob")
+    field = "parallelism" if is_job else "replicas"
+    wanted, whole = spec.get(field), spec.get("completions") if is_job else None
     found = 1 if wanted is None else wanted
     if not isinstance(found, int) or isinstance(found, bool) or found < 0:
         raise manifests.ManifestError(f"spec.{field}: {found!r}: must be a whole number, 0 or more")

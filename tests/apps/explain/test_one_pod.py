@@ -22,7 +22,7 @@ class Guarded:
 
 def test_plugins_of_the_tree_are_all_asked() -> None:
     """Then it is the same revision, with all that is known of it."""
-    assert askable(REVISION) == (REVISION, [])
+    assert askable(REVISION, packages=False) == (REVISION, [])
 
 
 def test_strangers_are_left_out_and_named() -> None:
@@ -36,7 +36,8 @@ def test_strangers_are_left_out_and_named() -> None:
         weights={**REVISION.weights, "Strange": 3},
         extenders=(Extender("https://extender.test"),),
     )
-    part, names = askable(revision)
+    assert askable(revision, packages=True)[1] == ["https://extender.test"]
+    part, names = askable(revision, packages=False)
     assert names == ["Strange", "https://extender.test"]
     assert (part.points, part.weights) == (REVISION.points, REVISION.weights)
     assert part.deciders == REVISION.deciders

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +11,7 @@ import yaml
 
 from moorage.apps.exit_status import WrongUse
 from moorage.apps.fit.workload_fits import FitOptions, run
-from moorage.apps.pod_templates import read_templates
+from moorage.apps.pod_templates import read_workloads
 from tests.apps.test_cli import call
 
 HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
@@ -40,18 +39,6 @@ def workload(kind: str = "Deployment", replicas: int = 3, **spec: Any) -> dict[s
     api = "batch/v1" if kind == "Job" else "apps/v1"
     whole = {**count, **selector, "template": template, **spec}
     return {"apiVersion": api, "kind": kind, "metadata": {"name": "web"}, "spec": whole}
-
-
-@pytest.fixture
-def files(tmp_path: Path) -> Any:
-    """Writes objects into a file, and says where."""
-
-    def write(*bodies: dict[str, Any]) -> Path:
-        path = tmp_path / f"{len(list(tmp_path.iterdir()))}.yaml"
-        path.write_text(yaml.safe_dump_all(bodies))
-        return path
-
-    return write
 
 
 def test_all_fit(files: Any, capsys: pytest.CaptureFixture[str]) -> None:
@@ -126,11 +113,104 @@ def test_pods_are_as_an_api_server_stores_them(files: Any) -> None:
     """What is limited is requested; a pod from a cluster is a new one."""
     limits = {"containers": [{"name": "c", "image": "a", "resources": {"limits": {"cpu": "2"}}}]}
     pod = {"metadata": {"name": "p", "uid": "u"}, "spec": {**limits, "nodeName": "n1"}}
-    (found,) = read_templates([files({"apiVersion": "v1", "kind": "Pod", **pod})])
+    (found,) = read_workloads([files({"apiVersion": "v1", "kind": "Pod", **pod})], {}).templates
     (container,) = found.pod.spec.containers or ()
     assert container.resources is not None and container.resources.requests == {"cpu": "2"}
     assert (found.pod.spec.node_name, found.pod.metadata.uid) == ("", "new Pod default/p 1")
     assert found.pod.spec.scheduler_name == "default-scheduler"
+
+
+@pytest.mark.parametrize("kind", ["ReplicaSet", "ReplicationController", "CronJob"])
+def test_other_workloads(files: Any, capsys: pytest.CaptureFixture[str], kind: str) -> None:
+    """A CronJob counts as one run of it."""
+    body = workload("Job", 2) if kind == "CronJob" else workload(kind, 2)
+    if kind == "CronJob":
+        body["spec"] = {"schedule": "@daily", "jobTemplate": {"spec": body["spec"]}}
+    if kind == "ReplicationController":
+        body["spec"]["selector"] = {"app": "web"}
+    file = files({**body, "kind": kind})
+    assert run(FitOptions(files=(file,), world=(files(*WORLD),), form="json")) == 0
+    (found,) = json.loads(capsys.readouterr().out)["workloads"]
+    assert (found["name"], found["fits"]) == (f"{kind} default/web", 2)
+
+
+def test_what_is_passed_over_is_said(files: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    """Above all DaemonSets: whoever names one might think it was asked about."""
+    daemons = {**workload(), "kind": "DaemonSet"}
+    assert run(FitOptions(files=(files(daemons, workload()),), world=(files(*WORLD),))) == 0
+    assert "passed over: DaemonSet" in capsys.readouterr().err
+
+
+GROUP = {
+    "apiVersion": "scheduling.x-k8s.io/v1alpha1",
+    "kind": "PodGroup",
+    "metadata": {"name": "g"},
+    "spec": {"minMember": 4},
+}
+
+
+@pytest.mark.parametrize("where", ["files", "world", "annotation"])
+def test_a_group_that_would_not_start(
+    files: Any, capsys: pytest.CaptureFixture[str], where: str
+) -> None:
+    """Three find a place, and four are needed; two workloads may make up one group."""
+    job = workload("Job", 2)
+    job["spec"]["template"]["metadata"]["labels"] = {"scheduling.x-k8s.io/pod-group": "g"}
+    if where == "annotation":
+        job["spec"]["template"]["metadata"]["annotations"] = {"moorage.dev/min-member": "4"}
+    file = files(job, *([GROUP] if where == "files" else []))
+    world = files(*WORLD, *([GROUP] if where == "world" else []))
+    assert run(FitOptions(files=(file,), world=(world,))) == 1
+    text = "Pod group default/g would not start: it needs 4 together, 2 find a place."
+    assert capsys.readouterr().out.startswith(text)
+    big = files(
+        {**WORLD[0], "status": {"allocatable": {"cpu": "64", "memory": "64Gi", "pods": "9"}}}
+    )
+    world = files(*yaml.safe_load_all(big.read_text()), *([GROUP] if where == "world" else []))
+    both = files(job, {**job, "metadata": {"name": "more"}}, *([GROUP] if where == "files" else []))
+    assert run(FitOptions(files=(both,), world=(world,))) == 0
+
+
+def test_priority_classes_of_the_cluster(files: Any) -> None:
+    """They count beside those of the files."""
+    gold = {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": "gold"},
+        "value": 7,
+    }
+    body = workload(template={"spec": {**pod_spec(cpu="3"), "priorityClassName": "gold"}})
+    assert run(FitOptions(files=(files(body),), world=(files(*WORLD, gold),))) == 0
+
+
+def test_extenders_are_named(files: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    """As nobody outside is asked about pods that are not there."""
+    profile = {
+        "apiVersion": "moorage.dev/v1alpha1",
+        "kind": "SchedulerProfile",
+        "metadata": {"name": "asking"},
+        "spec": {
+            "extenders": [
+                {
+                    "urlPrefix": "https://e.test",
+                    "filterVerb": "f",
+                    "enableHTTPS": True,
+                    "tlsConfig": {"insecure": True},
+                }
+            ]
+        },
+    }
+    config = {
+        "apiVersion": "config.moorage.dev/v1alpha1",
+        "kind": "OperatorConfiguration",
+        "extenders": {"allowedHosts": ["e.test"]},
+    }
+    body = workload(template={"spec": {**pod_spec(cpu="3"), "schedulerName": "asking"}})
+    options = FitOptions(
+        files=(files(body),), world=(files(*WORLD, profile),), config=files(config)
+    )
+    assert run(options) == 0
+    assert "; not asked: https://e.test" in capsys.readouterr().out
 
 
 def test_the_command(files: Any) -> None:
@@ -142,4 +222,9 @@ def test_the_command(files: Any) -> None:
     assert (done.returncode, done.stderr) == (1, "")
     assert done.stdout.startswith("3 of 9 fit now.")
     assert call("fit").returncode == 2
+    empty = call("fit", "-f", "-", "--from", world)
+    assert (empty.returncode, empty.stderr.strip()) == (
+        3,
+        "moorage: - cannot be read: stdin is empty, or was read already",
+    )
     assert call("fit", "-f", world.parent / "absent.yaml", "--from", world).returncode == 3

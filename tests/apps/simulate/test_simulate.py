@@ -50,18 +50,6 @@ def pod(name: str, cpu: str = "1", node: str = "", app: str = "web") -> dict[str
     }
 
 
-@pytest.fixture
-def files(tmp_path: Path) -> Any:
-    """Writes objects into a file, and says where."""
-
-    def write(*bodies: dict[str, Any]) -> Path:
-        path = tmp_path / f"{len(list(tmp_path.iterdir()))}.yaml"
-        path.write_text(yaml.safe_dump_all(bodies))
-        return path
-
-    return write
-
-
 def said(capsys: pytest.CaptureFixture[str]) -> list[str]:
     """The lines on stdout."""
     return capsys.readouterr().out.splitlines()

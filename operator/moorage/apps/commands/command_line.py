@@ -14,6 +14,7 @@ from typing import Annotated, Any, Final, NoReturn
 
 import typer
 
+from moorage.apps.commands.input_files import read_text
 from moorage.apps.reach.operator_choice import OperatorChoice
 from moorage.ports.texts import printable
 
@@ -66,7 +67,7 @@ def operator_choice(flags: Mapping[str, Any]) -> OperatorChoice:
 def read(path: Path, what: str) -> str:
     """A file that an option or argument names; ends the command where it cannot be read."""
     try:
-        return path.read_text(encoding="utf-8")
+        return read_text(path)
     except OSError as error:
         fail(f"{what} {path}: {error.strerror}")
     except UnicodeDecodeError as error:

@@ -9,6 +9,7 @@ import typer
 
 from moorage.apps.commands.command_line import (
     CLUSTER_OPTIONS,
+    CONFIG_OPTION,
     OPERATOR_OPTIONS,
     end,
     fail,
@@ -29,6 +30,7 @@ from moorage.apps.commands.command_line import (
     option("--changes", str, "", "all: show every change that would help."),
     option("--absolute", bool, False, "Show every score in full, and no differences."),
     output_option(),
+    CONFIG_OPTION,
     *OPERATOR_OPTIONS,
     *CLUSTER_OPTIONS,
 )
@@ -53,6 +55,7 @@ def explain(
         files=tuple(filter(None, (*(flags["file"] or ()), flags["recording"]))),
         at=flags["at"],
         form=flags["output"],
+        config=flags["config"],
         all_nodes="all" in (flags["nodes"], wide),
         all_changes="all" in (flags["changes"], wide),
         absolute=flags["absolute"],

@@ -12,6 +12,7 @@ from typing import Final
 from rich.console import Console, RenderableType
 
 from moorage.api.resolution import Resolver
+from moorage.apps.commands.input_files import STDIN
 from moorage.apps.exit_status import ExitStatus, WrongUse
 from moorage.apps.explain import asking
 from moorage.apps.explain.asking import NotAsked
@@ -19,7 +20,7 @@ from moorage.apps.explain.explanation_documents import KIND, Document, document_
 from moorage.apps.explain.one_pod import default_revision, explain, find_pod
 from moorage.apps.explain.pending_texts import pending_parts
 from moorage.apps.explain.placed_texts import bound_parts, candidate_parts
-from moorage.apps.object_files import STDIN
+from moorage.apps.plugin_resolver import resolver_of
 from moorage.apps.printing.documents import document, is_for_people
 from moorage.apps.printing.terminal import open_console, sentence, write
 from moorage.apps.reach.operator_choice import NOBODY, OperatorChoice
@@ -53,6 +54,7 @@ class ExplainOptions:
     files: tuple[Path, ...] = ()
     at: str | None = None
     form: str = ""
+    config: Path | None = None
     all_nodes: bool = False
     all_changes: bool = False
     absolute: bool = False
@@ -70,11 +72,13 @@ def run(options: ExplainOptions) -> int:
 
 
 def _explained(options: ExplainOptions) -> Document:
-    own_state = options.profile is not None or options.files
+    own_state = options.profile is not None or options.files or options.config is not None
     if own_state and options.operator.server not in ("", NOBODY):
-        raise WrongUse("--server: leave out --profile and -f, which need a state of our own")
-    # an operator shows the nearest nodes alone
-    if not own_state and not (options.all_nodes and not options.operator.server):
+        text = "leave out --profile, --config and -f, which need a state of our own"
+        raise WrongUse(f"--server: {text}")
+    # an operator shows the nearest nodes alone, and does not search for long
+    more = (options.all_nodes or options.all_changes) and not options.operator.server
+    if not own_state and not more:
         try:
             return asking.ask(options.operator, options.cluster, options.pod)
         except NotAsked as reason:
@@ -85,7 +89,7 @@ def _explained(options: ExplainOptions) -> Document:
 
 
 def _from_a_world(options: ExplainOptions) -> Document:
-    resolver = deciding.in_tree_resolver()
+    resolver = resolver_of(options.config)
     world = open_world(options.files, resolver, at=options.at, choice=options.cluster)
     for warning in world.warnings:
         print(f"moorage: {printable(warning)}", file=sys.stderr)
@@ -102,7 +106,9 @@ def _from_a_world(options: ExplainOptions) -> Document:
     revision = world.profiles.get(pod.spec.scheduler_name) or default_revision(resolver)
     candidate = _candidate(options.profile, pod, resolver)
     explained = explain_candidate(world.context, pod, revision, candidate)
-    return {**document_of(explained), "candidateFile": str(options.profile), **told}
+    unasked = sorted({one.url for one in (*revision.extenders, *candidate.extenders)})
+    about = {"candidateFile": str(options.profile), "notAsked": unasked}
+    return {**document_of(explained), **about, **told}
 
 
 # ---- a candidate ---------------------------------------------------------------------------------

@@ -17,17 +17,22 @@ from moorage.core.objects.pods import Pod
 from moorage.core.structures.likeness import suggest
 
 
-def explain(world: World, pod: Pod, resolver: Resolver, limits: Limits) -> Document:
+def explain(
+    world: World, pod: Pod, resolver: Resolver, limits: Limits, *, beside_loop: bool = False
+) -> Document:
     """What there is to say of a pod. One of another scheduler is explained under preset Default, as
     kube-scheduler would have it.
 
-    Plugins from outside the tree and extenders are not asked: the document names them.
+    Extenders are not asked, nor, ``beside_loop`` of the operator, plugins of packages: the document
+    names them.
     """
     name = pod.spec.scheduler_name
     revision = world.profiles.get(name)
     if revision is None and (alike := _meant(name, world.profiles)):
         return unasked(pod, "NoProfile", f"no SchedulerProfile decides for {name!r}{alike}")
-    revision, unasked_names = askable(revision or default_revision(resolver))
+    revision, unasked_names = askable(
+        revision or default_revision(resolver), packages=not beside_loop
+    )
     if world.context.cache.pod_info(pod.metadata.uid) is not None:
         found = document_of(explain_bound(world.context, pod, revision))
     else:
@@ -36,13 +41,16 @@ def explain(world: World, pod: Pod, resolver: Resolver, limits: Limits) -> Docum
     return {**found, "notAsked": unasked_names, "foreign": name not in world.profiles}
 
 
-def askable(revision: Revision) -> tuple[Revision, list[str]]:
-    """The revision without what cannot be asked here, and the names of that.
-
-    A plugin of a package may be asked by one thread at a time, which is the operator's; an extender
-    is asked by the one that decides.
+def askable(revision: Revision, *, packages: bool) -> tuple[Revision, list[str]]:
+    """The revision without what cannot be asked here, and the names of that: extenders are asked by
+    the one that decides, and a plugin of a package by one thread at a time, which in an operator is
+    the one that decides, too (``packages`` false).
     """
-    strange = {name for name, one in revision.deciders.items() if hasattr(type(one), "guard")}
+    strange = (
+        set()
+        if packages
+        else {name for name, one in revision.deciders.items() if hasattr(type(one), "guard")}
+    )
     names = sorted(strange) + [extender.url for extender in revision.extenders]
     if not names:
         return revision, []

@@ -7,6 +7,7 @@ from typing import Any
 
 from moorage.apps.commands.command_line import (
     CLUSTER_OPTIONS,
+    CONFIG_OPTION,
     end,
     fail,
     option,
@@ -24,6 +25,7 @@ from moorage.apps.commands.command_line import (
     ),
     option("--at", str | None, None, "A moment of the recording, as in 14:32:08."),
     output_option(),
+    CONFIG_OPTION,
     *CLUSTER_OPTIONS,
 )
 def fit(**flags: Any) -> None:
@@ -41,5 +43,6 @@ def fit(**flags: Any) -> None:
         at=flags["at"],
         cluster=ClusterChoice(flags["kubeconfig"], flags["context"]),
         form=flags["output"],
+        config=flags["config"],
     )
     end(lambda: workload_fits.run(options))

@@ -15,6 +15,7 @@ from moorage.core.framework.revisions import Revision
 from moorage.core.pods.requests import pod_requests
 from moorage.core.simulation.fitting import Fit
 from moorage.core.simulation.reasons import WeightedReason
+from moorage.core.simulation.short_groups import ShortGroup
 
 NAMED_NODES = 3
 _INSUFFICIENT = "Insufficient "
@@ -28,11 +29,27 @@ class FittedTemplate(NamedTuple):
     fit: Fit
 
 
-def parts(
-    fitted: Sequence[FittedTemplate], world: World, *, wide: bool = False
-) -> Iterator[RenderableType]:
+class Fitted(NamedTuple):
+    """What comes of all workloads, and the pod groups that would not start for want of members."""
+
+    workloads: Sequence[FittedTemplate]
+    short_groups: tuple[ShortGroup, ...] = ()
+
+    @property
+    def fits(self) -> bool:
+        """Whether every pod has a place, and would start there."""
+        return not self.short_groups and all(one.fit.fits for one in self.workloads)
+
+
+def parts(found: Fitted, world: World, *, wide: bool = False) -> Iterator[RenderableType]:
     """The answer for people, with all nodes when ``wide``."""
+    fitted = found.workloads
     alone = len(fitted) == 1
+    for name, needed, placed in found.short_groups:
+        text = (
+            f"Pod group {name} would not start: it needs {needed} together, {placed} find a place."
+        )
+        yield sentence(text, Style.REFUSED)
     if not alone:
         fits = sum(len(one.fit.nodes) for one in fitted)
         asked = sum(one.fit.requested for one in fitted)
@@ -40,7 +57,7 @@ def parts(
     for one in fitted:
         head = _headline(one.fit)
         whole = head if alone else f"{one.name}: {head}"
-        yield sentence(whole, _verdict(one.fit.fits) if alone else "")
+        yield sentence(whole, _verdict(found.fits) if alone else "")
         for line in _facts(one, None if wide else NAMED_NODES):
             yield sentence(f"  {line}")
     yield sentence(f"  from    {world.origin}", Style.DIM)
@@ -52,13 +69,15 @@ def limiting_resource(limits: Sequence[WeightedReason]) -> str:
     return first.removeprefix(_INSUFFICIENT) if first.startswith(_INSUFFICIENT) else ""
 
 
-def document_of(fitted: Sequence[FittedTemplate], world: World) -> dict[str, Any]:
+def document_of(found: Fitted, world: World) -> dict[str, Any]:
     """The answer for programs."""
+    fitted = found.workloads
     return {
         "source": world.origin,
         "at": world.at.isoformat(),
         "requested": sum(one.fit.requested for one in fitted),
         "fits": sum(len(one.fit.nodes) for one in fitted),
+        "shortGroups": [one._asdict() for one in found.short_groups],
         "workloads": [_workload(one) for one in fitted],
     }
 
@@ -84,13 +103,20 @@ def _facts(one: FittedTemplate, limit: int | None) -> Iterator[str]:
     amounts = [("cpu", asks.cpu), ("memory", asks.memory), *asks.others]
     said = ", ".join(f"{name} {exact_quantity(name, amount)}" for name, amount in amounts if amount)
     decides = " ".join(filter(None, (revision.scheduler_name, revision.id)))
-    yield f"asks    {said or 'nothing'} each; {decides}; nobody would be preempted"
+    unasked = ", ".join(_not_asked(revision))
+    others = f"; not asked: {unasked}" if unasked else ""
+    yield f"asks    {said or 'nothing'} each; {decides}; nobody would be preempted{others}"
     if fit.nodes:
         names = list(dict.fromkeys(fit.nodes))
         more = 0 if limit is None else len(names) - limit
         yield f"placed  {', '.join(names[:limit])}" + (f" and {more} more" if more > 0 else "")
     if not fit.fits:
         yield f"short   {_short(fit)}"
+
+
+def _not_asked(revision: Revision) -> list[str]:
+    """Extenders: nobody outside is asked about pods that are not there."""
+    return [extender.url for extender in revision.extenders]
 
 
 def _short(fit: Fit) -> str:
@@ -109,6 +135,7 @@ def _workload(one: FittedTemplate) -> dict[str, Any]:
         "name": one.name,
         "schedulerName": one.revision.scheduler_name,
         "revision": one.revision.id,
+        "notAsked": _not_asked(one.revision),
         "requested": fit.requested,
         "fits": len(fit.nodes),
         "room": fit.room,

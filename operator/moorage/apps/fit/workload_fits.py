@@ -9,8 +9,9 @@ from pathlib import Path
 
 from moorage.api.resolution import Resolver
 from moorage.apps.exit_status import ExitStatus, WrongUse
-from moorage.apps.fit.fit_texts import FittedTemplate, document_of, parts
-from moorage.apps.pod_templates import PodTemplate, read_templates
+from moorage.apps.fit.fit_texts import Fitted, FittedTemplate, document_of, parts
+from moorage.apps.plugin_resolver import resolver_of
+from moorage.apps.pod_templates import PodTemplate, Workloads, read_workloads
 from moorage.apps.printing.documents import document, is_for_people
 from moorage.apps.printing.terminal import open_console, write
 from moorage.apps.worlds import deciding
@@ -21,6 +22,7 @@ from moorage.core.framework.revisions import Revision
 from moorage.core.objects.pods import priority
 from moorage.core.simulation.fitting import fit
 from moorage.core.simulation.measures import unplaced
+from moorage.core.simulation.short_groups import short_groups
 from moorage.core.simulation.simulator import Simulator
 from moorage.core.structures.likeness import suggest
 from moorage.ports.texts import printable
@@ -39,31 +41,36 @@ class FitOptions:
     at: str | None = None
     cluster: ClusterChoice = dataclasses.field(default_factory=ClusterChoice)
     form: str = ""
+    config: Path | None = None
 
 
 def run(options: FitOptions) -> int:
     """Fit and print; the exit status. Raises CommandError."""
-    templates = read_templates(options.files)
-    if options.replicas is not None:
-        templates = [dataclasses.replace(one, replicas=options.replicas) for one in templates]
-    resolver = deciding.in_tree_resolver()
+    resolver = resolver_of(options.config)
     world = open_world(options.world, resolver, at=options.at, choice=options.cluster)
-    for warning in world.warnings:
+    workloads = read_workloads(options.files, world.priorities)
+    for warning in (*world.warnings, *workloads.warnings):
         print(f"moorage: {printable(warning)}", file=sys.stderr)
-    fitted = fitted_into(world, templates, resolver, empty_queue=options.empty_queue)
+    if options.replicas is not None:
+        several = [
+            dataclasses.replace(one, replicas=options.replicas) for one in workloads.templates
+        ]
+        workloads = workloads._replace(templates=several)
+    fitted = fitted_into(world, workloads, resolver, empty_queue=options.empty_queue)
     if not is_for_people(options.form):
         print(document("Fit", document_of(fitted, world), options.form), end="")
     else:
         write(open_console(sys.stdout), *parts(fitted, world, wide=options.form == "wide"))
-    return ExitStatus.YES if all(one.fit.fits for one in fitted) else ExitStatus.NO
+    return ExitStatus.YES if fitted.fits else ExitStatus.NO
 
 
 def fitted_into(
-    world: World, templates: Sequence[PodTemplate], resolver: Resolver, *, empty_queue: bool
-) -> list[FittedTemplate]:
+    world: World, workloads: Workloads, resolver: Resolver, *, empty_queue: bool
+) -> Fitted:
     """What comes of each template, after those before it. Pods that wait already go first, unless
     their priority is lower than everybody's. Raises WrongUse.
     """
+    templates = workloads.templates
     revisions = who_decides(world, templates, resolver)
     simulator = Simulator(world.context, revisions)
     least = min(priority(template.pod) for template in templates)
@@ -72,6 +79,8 @@ def fitted_into(
         if priority(pod) >= least and pod.metadata.deletion_timestamp is None:
             simulator.arrive(pod)
     simulator.run()
+    for group in workloads.groups:
+        simulator.put_object(group)
     fitted = []
     for template in templates:
         if template.owner is not None:
@@ -79,7 +88,8 @@ def fitted_into(
         revision = revisions[template.pod.spec.scheduler_name]
         found = fit(simulator, template.pod, template.replicas)
         fitted.append(FittedTemplate(template.name, revision, found))
-    return fitted
+    pods = (template.pod for template in templates)
+    return Fitted(fitted, tuple(short_groups(world.context, pods)))
 
 
 def who_decides(

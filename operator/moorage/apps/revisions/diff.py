@@ -16,8 +16,9 @@ from rich.text import Text
 
 from moorage.api.resolution import Resolver
 from moorage.api.yaml_documents import DocumentError
+from moorage.apps.commands.input_files import STDIN
 from moorage.apps.exit_status import NoAnswer, WrongUse
-from moorage.apps.object_files import STDIN, documents_of
+from moorage.apps.object_files import documents_of
 from moorage.apps.printing import terminal
 from moorage.apps.printing.terminal import Style
 from moorage.apps.revisions.profile_view import ProfileView, Said

@@ -106,7 +106,7 @@ class LiveExplanations:
         return {
             "apiVersion": API_VERSION,
             "kind": KIND,
-            **explain(world, taken.pod, self._resolver, LIMITS),
+            **explain(world, taken.pod, self._resolver, LIMITS, beside_loop=True),
             "source": f"the operator, {self._identity}",
             "at": taken.at.isoformat(timespec="milliseconds"),
             "wait": taken.wait,

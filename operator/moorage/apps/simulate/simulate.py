@@ -11,7 +11,8 @@ from rich.console import Console
 from rich.progress import track
 
 from moorage.apps.exit_status import ExitStatus, NoAnswer, WrongUse
-from moorage.apps.pod_templates import pods_of, read_templates
+from moorage.apps.plugin_resolver import resolver_of
+from moorage.apps.pod_templates import Workloads, pods_of, read_workloads
 from moorage.apps.printing.documents import document, is_for_people
 from moorage.apps.printing.terminal import open_console, write
 from moorage.apps.simulate.candidate_profiles import read_candidates
@@ -52,6 +53,7 @@ class SimulateOptions:
     report: Path | None = None
     cluster: ClusterChoice = dataclasses.field(default_factory=ClusterChoice)
     form: str = ""
+    config: Path | None = None
 
     @property
     def is_of_a_moment(self) -> bool:
@@ -90,7 +92,7 @@ def _write(path: Path, text: str) -> None:
 
 def _answer(options: SimulateOptions) -> Answer:
     """Of one of the three questions."""
-    resolver = deciding.in_tree_resolver()
+    resolver = resolver_of(options.config)
     candidates = read_candidates(options.candidates, resolver)
     if candidates and not options.is_of_a_moment and _lasts(options.world, resolver.registry):
         (path,) = options.world
@@ -136,15 +138,17 @@ def _scenario(
     options: SimulateOptions,
 ) -> Answer:
     """What happens at once, in one world or two."""
-    templates = read_templates(options.pods) if options.pods else []
+    come = read_workloads(options.pods, world.priorities) if options.pods else Workloads([])
+    for warning in come.warnings:
+        print(f"moorage: {printable(warning)}", file=sys.stderr)
     for name in filter(None, (options.like, *options.drains)):
         if name not in world.context.cache.nodes.row_of:
             raise WrongUse(f"there is no node {name}; from {world.origin}")
     scenario = Scenario(
         more_nodes=options.more_nodes,
         like=options.like,
-        objects=tuple(one.owner for one in templates if one.owner is not None),
-        pods=tuple(pods_of(templates)),
+        objects=(*come.groups, *(one.owner for one in come.templates if one.owner is not None)),
+        pods=tuple(pods_of(come.templates)),
         drains=options.drains,
     )
     a = play(world.context, revisions, scenario)

@@ -9,6 +9,7 @@ import typer
 
 from moorage.apps.commands.command_line import (
     CLUSTER_OPTIONS,
+    CONFIG_OPTION,
     end,
     option,
     output_option,
@@ -26,6 +27,7 @@ from moorage.apps.commands.command_line import (
     option("--at", str | None, None, "A moment of the recording, as in 14:32:08."),
     option("--report", Path | None, None, "Write a page of HTML there, too."),
     output_option(),
+    CONFIG_OPTION,
     *CLUSTER_OPTIONS,
 )
 def simulate(
@@ -50,5 +52,6 @@ def simulate(
         report=flags["report"],
         cluster=ClusterChoice(flags["kubeconfig"], flags["context"]),
         form=flags["output"],
+        config=flags["config"],
     )
     end(lambda: simulating.run(options))

@@ -9,7 +9,7 @@ from typing import Any, Final
 from rich.console import RenderableType
 
 from moorage.api.bodies import Body
-from moorage.apps.printing.amounts import age
+from moorage.apps.printing.amounts import age, counted
 from moorage.apps.printing.terminal import Style, new_table, sentence
 
 _VERDICTS: Final = {
@@ -60,7 +60,7 @@ def _counts(profile: Body, trial: Mapping[str, Any]) -> str:
     most, regressions = _rollout(profile).get("maxRegressions"), trial["regressions"]
     allowed = "" if most is None else f" ({most or 'none'} allowed)"
     decided = f"{trial['decided']} pods decided by both"
-    text = f"{decided}, {_count(regressions, 'regression')}{allowed}."
+    text = f"{decided}, {counted(regressions, 'regression')}{allowed}."
     left = trial["pods"] - trial["decided"]
     return f"{text} {left} to go." if trial["verdict"] == "SoFarNoWorse" and left > 0 else text
 
@@ -82,11 +82,11 @@ def _facts(profile: Body, trial: Mapping[str, Any], now: datetime.datetime) -> R
     placed_alike = trial["agreed"] - trial["refused"]
     elsewhere = trial["decided"] - trial["agreed"] - trial["regressions"] - trial["improvements"]
     table.add_row(
-        "  same", f"{_count(placed_alike, 'pod')} on the same node; {elsewhere} elsewhere"
+        "  same", f"{counted(placed_alike, 'pod')} on the same node; {elsewhere} elsewhere"
     )
     table.add_row(
         "  refused",
-        f"{_count(trial['refused'], 'pod')} by both, {trial['improvements']} only by the former; "
+        f"{counted(trial['refused'], 'pod')} by both, {trial['improvements']} only by the former; "
         f"the new one refuses at most {trial['worseByAtMost']} points more (95 %), allowed are "
         f"{rollout.get('marginPercent', 0)}",
     )
@@ -112,7 +112,3 @@ def _percent(rollout: Mapping[str, Any]) -> int:
 
 def _deadline(rollout: Mapping[str, Any]) -> int:
     return int(rollout.get("progressDeadlineSeconds", 600))
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

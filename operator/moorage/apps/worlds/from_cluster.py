@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import datetime
+import json
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any, Final
 
@@ -21,7 +22,7 @@ from moorage.api.bodies import Body
 from moorage.api.resolution import Resolver
 from moorage.api.resolved_profile import Resolution
 from moorage.apps.exit_status import NoAnswer
-from moorage.apps.worlds import deciding
+from moorage.apps.worlds import deciding, manifests
 from moorage.apps.worlds.cluster_choice import ClusterChoice
 from moorage.apps.worlds.deciding import ProfileSet
 from moorage.apps.worlds.observed import ObservedCluster
@@ -35,6 +36,7 @@ from moorage.ports.texts import MAX_NAME_CHARACTERS, shortened
 
 NEEDED: Final = ("pods", "nodes")
 """Without these there is no world."""
+PRIORITY_CLASSES: Final = "/apis/scheduling.k8s.io/v1/priorityclasses"
 
 
 def from_cluster(choice: ClusterChoice, resolver: Resolver) -> World:
@@ -48,12 +50,14 @@ async def look(choice: ClusterChoice, resolver: Resolver) -> World:
     async with connected(choice) as connection:
         unlisted = await list_whole(connection, observed)
         found = await who_decides(connection, observed, resolver)
+        classes = await _priority_classes(connection, unlisted)
     return World(
         observed.context,
         found.revisions(),
         f"the API server alone, {connection.name}",
         datetime.datetime.now(datetime.UTC),
         (*unlisted.warnings(), *found.warnings, *observed.set_aside()),
+        manifests.priorities(classes),
     )
 
 
@@ -108,6 +112,21 @@ async def _probe(connection: Connection, what: ListWatch[Any], unlisted: Unliste
         raise _unanswered(what.resource, error) from error
 
 
+async def _priority_classes(connection: Connection, unlisted: Unlisted) -> list[Body]:
+    """For pods that are yet to come: those that are there have their priority."""
+    try:
+        answer = await connection.session.call(HttpCall("GET", PRIORITY_CLASSES))
+    except NotFound:
+        return []
+    except Forbidden:
+        unlisted.forbidden.append("priorityclasses")
+        return []
+    except EdgeError as error:
+        raise _unanswered("priorityclasses", error) from error
+    items = json.loads(answer).get("items") or ()
+    return [{**one, "kind": "PriorityClass"} for one in items if isinstance(one, dict)]
+
+
 def feeds_of(
     connection: Connection,
     watched: Iterable[tuple[ListWatch[Any], ReflectorSink[Any]]],
@@ -153,7 +172,7 @@ async def who_decides(
     for name, wanted in deciding.resolved(bodies_by_name.values(), configs, resolver).items():
         revision = await _deciding(connection, bodies_by_name[name], wanted, resolver)
         if revision is None:
-            text = f"profile {name} is left out: {deciding.refusal(wanted)}"
+            text = f"profile {name} is left out: {deciding.refusal(wanted)}; is there a --config?"
             found.warnings.append(text)
             continue
         if revision is not wanted:

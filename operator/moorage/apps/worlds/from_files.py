@@ -18,8 +18,9 @@ import msgspec
 from moorage.api import yaml_documents
 from moorage.api.resolution import Resolver
 from moorage.api.yaml_documents import DocumentError
+from moorage.apps.commands.input_files import STDIN
 from moorage.apps.exit_status import NoAnswer, WrongUse
-from moorage.apps.object_files import STDIN, Document, documents_of, files_in
+from moorage.apps.object_files import Document, documents_of, files_in
 from moorage.apps.worlds import deciding, manifests
 from moorage.apps.worlds.deciding import ProfileSet
 from moorage.apps.worlds.observed import ObservedCluster
@@ -45,6 +46,7 @@ def from_files(paths: Sequence[Path], resolver: Resolver) -> World:
         ", ".join("stdin" if path == STDIN else str(path) for path in paths),
         datetime.datetime.now(datetime.UTC),
         (*warnings, *decides.warnings, *observed.set_aside()),
+        manifests.priorities(document.body for document in found),
     )
 
 

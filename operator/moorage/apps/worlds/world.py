@@ -29,6 +29,8 @@ class World:
     """The moment, in UTC."""
     warnings: tuple[str, ...] = ()
     """What could not be had or read, one sentence each."""
+    priorities: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    """What PriorityClasses say, by name, "" for the global default; a recording has none."""
 
 
 def empty_context(seed: int = 0, journal: Journal = NO_JOURNAL) -> CycleContext:
