@@ -223,3 +223,46 @@ def test_an_unknown_pod(options: ExplainOptions, capsys: pytest.CaptureFixture[s
     """What was typed means nothing."""
     with pytest.raises(WrongUse, match="there is no pod"):
         explained(options, capsys, pod="shop/nobody")
+
+
+def test_a_pod_that_nobody_tries(
+    options: ExplainOptions, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is being deleted, or its profile is suspended: no node is said anything of."""
+    leaves = POD % ("leaves", "default-scheduler", "", 1, "1Gi")
+    leaves = leaves.replace(
+        "{name: leaves,", "{name: leaves, deletionTimestamp: 2026-11-27T00:00:00Z,"
+    )
+    rests = POD % ("rests", "idle", "", 1, "1Gi")
+    runs = POD % ("runs", "idle", "n1", 1, "1Gi")
+    idle = (PROFILE % ("idle", "NodePorts")).replace("spec: {", "spec: {suspend: true, ")
+    file = tmp_path / "more.yaml"
+    file.write_text(WORLD + leaves + rests + runs + idle)
+    for pod, verdict, words in (
+        ("leaves", "BeingDeleted", "it is being deleted, and will not be placed"),
+        ("rests", "Suspended", "the SchedulerProfile that decides for 'idle' is suspended"),
+    ):
+        status, output = explained(options, capsys, pod=f"shop/{pod}", files=(file,))
+        assert (status, output) == (ExitStatus.NO, f"shop/{pod} waits: {words}\n")
+        _, output = explained(options, capsys, pod=f"shop/{pod}", files=(file,), form="json")
+        assert json.loads(output)["verdict"] == verdict
+    status, output = explained(options, capsys, pod="shop/runs", files=(file,))
+    assert (status, output.split(",")[0]) == (ExitStatus.YES, "shop/runs is on n1")
+
+
+@pytest.mark.parametrize(("preset", "node"), [("NoScoring", "n1"), ("Default", "gone")])
+def test_odd_bound_pods(
+    options: ExplainOptions,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    preset: str,
+    node: str,
+) -> None:
+    """Nothing scores, or the node is not there."""
+    file = tmp_path / "odd.yaml"
+    profile = (PROFILE % ("odd", "NodePorts")).replace("preset: Default", f"preset: {preset}")
+    file.write_text(WORLD + POD % ("p", "odd", node, 1, "1Gi") + profile)
+    status, output = explained(options, capsys, pod="shop/p", files=(file,))
+    assert status == ExitStatus.YES
+    gone = "gone, which is not there any more; now it would go to n1." if node == "gone" else node
+    assert output.startswith(f"shop/p is on {gone}")

@@ -105,6 +105,28 @@ def test_where_a_spec_is_refused_the_last_good_revision_decides(tmp_path: Path) 
     assert query["fieldSelector"] == "metadata.name=batch-abcd"
 
 
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        ({"paused": True}, {}),
+        ({"rollout": {"strategy": "Canary"}}, {"trial": {"verdict": "SoFarNoWorse"}}),
+    ],
+)
+def test_where_a_spec_is_held_another_revision_decides(
+    tmp_path: Path, spec: dict[str, Any], said: dict[str, Any]
+) -> None:
+    """Paused, or on trial: as the operator has stored it; else the spec, which is no fault."""
+    held = profile({"preset": "BinPack", **spec}, activeRevision="ab", claimedBy="home/m", **said)
+    good = profile({"preset": "Spread"})["items"][0]
+    stored = {"metadata": {"name": "batch-ab"}, "data": {"profile": good, "pluginConfigs": {}}}
+    there = {PROFILES: answers(held), STORED: answers({**NONE, "items": [stored]})}
+    made, _ = seen(tmp_path, there)
+    assert any("its spec is paused, or on trial" in warning for warning in made.warnings)
+    alone, _ = seen(tmp_path, {PROFILES: answers(held)})
+    assert not any("its spec" in warning for warning in alone.warnings)
+    assert made.profiles["batch"].id != alone.profiles["batch"].id
+
+
 @pytest.mark.parametrize("claimed", ["", "home/moorage"])
 def test_a_profile_without_a_good_revision_is_left_out(tmp_path: Path, claimed: str) -> None:
     """And said, with its error."""

@@ -15,7 +15,8 @@ from moorage.core.cycle.cycle import decide
 from moorage.core.explaining.bound_pods import explain_bound
 from moorage.core.explaining.candidate_revisions import RefusalChange, explain_candidate
 from moorage.core.explaining.cluster_changes import AddedNodes, MovedPod, NodesForAll
-from moorage.core.explaining.pending_pods import Gate, explain_pending
+from moorage.core.explaining.gates import Gate
+from moorage.core.explaining.pending_pods import explain_pending
 from moorage.core.explaining.pod_changes import (
     NodeRequirement,
     RequestChange,
@@ -27,8 +28,9 @@ from moorage.core.explaining.refusals import RefusingNode
 from moorage.core.framework.cluster_events import ActionType, EventResource
 from moorage.core.framework.registry import build_registry
 from moorage.core.framework.revisions import RequestedProfile, resolve
-from moorage.core.objects.meta import OwnerReference
+from moorage.core.objects.meta import ObjectMeta, OwnerReference
 from moorage.core.objects.nodes import Node, Taint
+from moorage.core.objects.pod_groups import PodGroup, PodGroupSpec
 from moorage.core.objects.pods import (
     Affinity,
     NodeAffinity,
@@ -97,6 +99,50 @@ def test_a_gated_pod() -> None:
         "SchedulingGates", "waiting for scheduling gates: [example.com/a]"
     )
     assert explained.placement is None
+
+
+def member(name: str, **spec: Any) -> Pod:
+    """A pod of group g."""
+    pod = make_pod(name, **spec)
+    labels = {"scheduling.x-k8s.io/pod-group": "g"}
+    return msgspec.structs.replace(
+        pod, metadata=msgspec.structs.replace(pod.metadata, labels=labels)
+    )
+
+
+@pytest.mark.parametrize(
+    ("others", "said"),
+    [
+        pytest.param(0, "1 of 3 members are here", id="too few"),
+        pytest.param(1, "2 of 3 members are here", id="one more"),
+        pytest.param(2, None, id="enough"),
+    ],
+)
+def test_a_member_waits_for_its_group(others: int, said: str | None) -> None:
+    """One that its own gates keep out does not count, nor does one of another group."""
+    pod, *more = (member(f"p{i}") for i in range(others + 1))
+    gated = member("gated", scheduling_gates=(SchedulingGate("a"),))
+    context = cluster(make_node("n"), pod, *more, gated, make_pod("other"))
+    context.cache.store.put(PodGroup(ObjectMeta("g", "default", "u"), PodGroupSpec(3)))
+    explained = explain_pending(context, pod, DEFAULT)
+    if said is None:
+        assert explained.placement is not None
+        return
+    assert explained.gate is not None
+    assert explained.gate.plugin == "PodGroup"
+    assert said in explained.gate.message
+    assert explain_candidate(context, pod, DEFAULT, revision()).gate == explained.gate
+
+
+def test_a_member_of_a_group_that_runs_waits_for_nobody() -> None:
+    """And one of a group of which nothing says how large it is waits for that."""
+    pod, there = member("p"), member("q", node="n")
+    context = cluster(make_node("n"), pod)
+    gate = explain_pending(context, pod, DEFAULT).gate
+    assert gate is not None and "moorage.dev/min-member" in gate.message
+    context = cluster(make_node("n"), pod, there)
+    context.cache.store.put(PodGroup(ObjectMeta("g", "default", "u"), PodGroupSpec(3)))
+    assert explain_pending(context, pod, DEFAULT).gate is None
 
 
 @pytest.mark.parametrize("nodes", [[], [make_node("n")]])

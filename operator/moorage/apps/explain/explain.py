@@ -144,7 +144,7 @@ def _candidate(file: Path, pod: Pod, resolver: Resolver) -> Revision:
 def _parts(found: Document, options: ExplainOptions, console: Console) -> list[RenderableType]:
     now = datetime.datetime.fromisoformat(found["at"])
     match found["verdict"]:
-        case "NoProfile":
+        case "NoProfile" | "BeingDeleted" | "Suspended":
             return [sentence(f"{found['pod']} waits: {found['message']}", "red")]
         case _ if "candidate" in found:
             return [*candidate_parts(found)]

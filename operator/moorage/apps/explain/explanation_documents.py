@@ -168,9 +168,12 @@ def _candidate(explained: CandidateExplanation) -> Document:
     verdict = "StillPending" if then is None else "WouldBePlaced"
     if explained.node and then is None:
         verdict = "WouldLoseItsPlace"
+    message = explained.error or (f"would be placed on {then.node}" if then else "no node")
+    if explained.gate is not None:
+        verdict, message = "Gated", f"{explained.gate.plugin}: {explained.gate.message}"
     return {
         "verdict": "Error" if explained.error else verdict,
-        "message": explained.error or (f"would be placed on {then.node}" if then else "no node"),
+        "message": message,
         **_about(explained.pod, explained.revision),
         "node": explained.node,
         "candidate": {

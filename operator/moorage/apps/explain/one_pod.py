@@ -30,6 +30,8 @@ def explain(
     revision = world.profiles.get(name)
     if revision is None and (alike := _meant(name, world.profiles)):
         return unasked(pod, "NoProfile", f"no SchedulerProfile decides for {name!r}{alike}")
+    if world.context.cache.pod_info(pod.metadata.uid) is None and (why := _held(pod, world)):
+        return unasked(pod, *why)
     revision, unasked_names = askable(
         revision or default_revision(resolver), packages=not beside_loop
     )
@@ -63,6 +65,16 @@ def askable(revision: Revision, *, packages: bool) -> tuple[Revision, list[str]]
     return dataclasses.replace(
         revision, points=points, weights=weights, deciders=deciders, extenders=()
     ), names
+
+
+def _held(pod: Pod, world: World) -> tuple[str, str] | None:
+    """Verdict and message of a pod that is not tried, whatever nodes there are."""
+    if pod.metadata.deletion_timestamp is not None:
+        return "BeingDeleted", "it is being deleted, and will not be placed"
+    if pod.spec.scheduler_name in world.suspended:
+        text = f"the SchedulerProfile that decides for {pod.spec.scheduler_name!r} is suspended"
+        return "Suspended", text
+    return None
 
 
 def find_pod(cache: Cache, name: str) -> Pod | None:

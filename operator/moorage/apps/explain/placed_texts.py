@@ -47,7 +47,10 @@ def _headline(document: Document) -> Text:
     if node in best:
         one_of = f"one of {len(best)} nodes with" if len(best) > 1 else "the node with"
         return sentence(f"{name} {node}, {one_of} the highest score now.", Style.WELL)
-    return sentence(f"{name} {node}; now it would go to {document['choice']}.", Style.WAITS)
+    now = f"now it would go to {document['choice']}" if document["choice"] else "no other takes it"
+    if all(one["node"] != node for one in document["scores"]):
+        return sentence(f"{name} {node}, which is not there any more; {now}.", Style.WAITS)
+    return sentence(f"{name} {node}; {now}.", Style.WAITS)
 
 
 def _scored(document: Document, plugin: str) -> bool:
@@ -71,7 +74,8 @@ def _scores(document: Document, width: int, absolute: bool) -> Table:
 
 def _that_fit(scores: Sequence[Document], weights: Document, width: int) -> list[Document]:
     """As many nodes as the terminal has room for, at least two."""
-    room = width - max(len(f"{name} x{weight}") for name, weight in weights.items())
+    names = (len(f"{name} x{weight}") for name, weight in weights.items())
+    room = width - max(names, default=0)
     shown: list[Document] = []
     for one in scores:
         room -= len(one["node"]) + 4
@@ -143,6 +147,8 @@ def _candidate_headline(document: Document, changed: Sequence[Document]) -> Text
             return sentence(f"Would lose its place: no node {under}.", Style.REFUSED)
         case "StillPending":
             return sentence(f"Still pending {under}.{what}", Style.REFUSED)
+        case "Gated":
+            return sentence(f"Gated {under} by {document['message']}.", Style.WAITS)
     return sentence(f"Fails {under}: {document['message']}", Style.REFUSED)
 
 

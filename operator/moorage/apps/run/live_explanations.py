@@ -17,7 +17,7 @@ from moorage.apps.explain.explanation_documents import KIND, Document
 from moorage.apps.explain.one_pod import explain, find_pod
 from moorage.apps.printing.documents import API_VERSION
 from moorage.apps.run.side_loop import Side
-from moorage.apps.worlds.deciding import in_tree_resolver
+from moorage.apps.worlds import deciding
 from moorage.apps.worlds.world import World, empty_context
 from moorage.core.columns.changes import Entry
 from moorage.core.explaining.pending_pods import Limits
@@ -38,6 +38,7 @@ class _Taken:
     entries: list[Entry]
     pod: Pod
     profiles: Mapping[str, Revision]
+    suspended: frozenset[str]
     seed: int
     wait: Document | None
     at: datetime.datetime
@@ -49,7 +50,7 @@ class LiveExplanations:
     def __init__(self, engine: Engine, side: Side, identity: str) -> None:
         self._engine = engine
         self._side = side
-        self._resolver = in_tree_resolver()
+        self._resolver = deciding.in_tree_resolver()
         self._identity = identity
         self._turn = asyncio.Lock()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="explaining")
@@ -79,6 +80,7 @@ class LiveExplanations:
             key_frame(engine.cache, {}),
             pod,
             dict(engine.live),
+            deciding.suspended(one.body for one in engine.records.profiles.values()),
             engine.context.seed,
             self._wait(pod.metadata.uid),
             clock.now(),
@@ -102,7 +104,7 @@ class LiveExplanations:
         context = empty_context(taken.seed)
         for entry in taken.entries:
             apply_change(entry, context)
-        world = World(context, taken.profiles, self._identity, taken.at)
+        world = World(context, taken.profiles, self._identity, taken.at, suspended=taken.suspended)
         return {
             "apiVersion": API_VERSION,
             "kind": KIND,

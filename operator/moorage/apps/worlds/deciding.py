@@ -10,6 +10,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from moorage.api import bodies
 from moorage.api.bodies import Body
 from moorage.api.operator_config import OperatorConfiguration
 from moorage.api.resolution import Resolver
@@ -70,6 +71,11 @@ def resolved(
     """
     named = {name_of(body): body for body in configs}
     return {name_of(body): resolver(body, named) for body in sorted(profiles, key=_age)}
+
+
+def suspended(profiles: Iterable[Body]) -> frozenset[str]:
+    """The schedulerNames of those that are to leave their pods in the queue."""
+    return frozenset(bodies.scheduler_name(one) for one in profiles if bodies.suspended(one))
 
 
 def name_of(body: Body) -> str:

@@ -57,6 +57,7 @@ async def look(choice: ClusterChoice, resolver: Resolver) -> World:
         f"the API server alone, {connection.name}",
         datetime.datetime.now(datetime.UTC),
         (*unlisted.warnings(), *found.warnings, *observed.set_aside()),
+        deciding.suspended(observed.profiles.bodies()),
         manifests.priorities(classes),
     )
 
@@ -176,8 +177,10 @@ async def who_decides(
             found.warnings.append(text)
             continue
         if revision is not wanted:
-            text = f"profile {name}: its spec is refused, {revision.id} goes on deciding"
-            found.warnings.append(text)
+            why = "refused" if wanted.errors else "paused, or on trial"
+            found.warnings.append(
+                f"profile {name}: its spec is {why}, {revision.id} goes on deciding"
+            )
         found.add(revision)
     if not found.by_scheduler:
         found.add(deciding.default_profile(resolver))
@@ -187,22 +190,28 @@ async def who_decides(
 async def _deciding(
     connection: Connection, profile: Body, wanted: Resolution, resolver: Resolver
 ) -> Resolution | None:
-    """What a profile's spec means; where it is refused, what the operator has stored of its last
-    good revision, None where that cannot be had.
+    """What a profile's spec means; where it is refused, paused or on trial, what the operator has
+    stored of the revision that decides. Where that cannot be had, the spec, None if it is refused.
     """
-    if not wanted.errors:
-        return wanted
+    meant = None if wanted.errors else wanted
     status = bodies.status(profile)
     home, _, lease = str(status.get("claimedBy") or "").partition("/")
     active = str(status.get("activeRevision") or "")
-    if not home or not active:
-        return None
+    if not home or active in ("", wanted.id) or (meant is not None and not _is_held(profile)):
+        return meant
     name = deciding.name_of(profile)
     stored_name = f"{shortened(name, MAX_NAME_CHARACTERS - len(active) - 1)}-{active}"
     reads = HttpKubeReader(connection.session, SystemClock(), home, lease)
     try:
         stored = await reads.revision(stored_name)
     except EdgeError:
-        return None  # the profile's own errors are told
+        return meant  # the profile's own errors are told
     found = None if stored is None else resolver.from_document(stored.data)
-    return None if found is None or found.errors else found
+    return meant if found is None or found.errors else found
+
+
+def _is_held(profile: Body) -> bool:
+    """Whether another revision than the spec's may decide."""
+    trial = bodies.status(profile).get("trial")
+    on_trial = isinstance(trial, dict) and trial.get("verdict") == "SoFarNoWorse"
+    return on_trial or bodies.paused(profile)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.changes import NO_JOURNAL, Journal
@@ -29,6 +29,8 @@ class World:
     """The moment, in UTC."""
     warnings: tuple[str, ...] = ()
     """What could not be had or read, one sentence each."""
+    suspended: Collection[str] = ()
+    """The schedulerNames of profiles that are suspended, as far as that is known."""
     priorities: Mapping[str, int] = dataclasses.field(default_factory=dict)
     """What PriorityClasses say, by name, "" for the global default; a recording has none."""
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from moorage.core.cycle.context import CycleContext, Diagnosis, ScheduleResult
 from moorage.core.cycle.cycle import run_filters
+from moorage.core.explaining.gates import Gate, gate_of
 from moorage.core.explaining.refusals import RefusalGroup, refusal_groups
 from moorage.core.explaining.what_if import WhatIf
 from moorage.core.framework.revisions import Revision
@@ -29,6 +30,7 @@ class CandidateExplanation:
 
     ``node`` is where it is, "" where it is pending. ``now`` and ``then``: where it would be placed,
     None for nowhere. ``error``: the fault that would end each attempt under the candidate.
+    ``gate``: what would keep it out of the queue under it.
     """
 
     pod: Pod
@@ -39,6 +41,7 @@ class CandidateExplanation:
     then: ScheduleResult | None
     refusals: tuple[RefusalChange, ...]
     error: str = ""
+    gate: Gate | None = None
 
 
 def explain_candidate(
@@ -65,6 +68,7 @@ def _under_both(
         then=WhatIf(context, candidate).decide(pod),
         refusals=tuple(_changes(now.groups, then.groups)),
         error=then.error,
+        gate=None if node else gate_of(pod, candidate, context),
     )
 
 

@@ -11,14 +11,13 @@ from kubefacts.quantities import QuantityError
 from moorage.core.cycle.context import CycleContext, Diagnosis, ScheduleResult
 from moorage.core.cycle.cycle import run_filters
 from moorage.core.cycle.post_filter import fit_error, run_post_filters
+from moorage.core.explaining.gates import Gate, gate_of
 from moorage.core.explaining.refusals import NEAREST_NODES, RefusalGroup, refusal_groups
 from moorage.core.explaining.suggestions import Suggestion, suggestions
 from moorage.core.explaining.what_if import WhatIf
 from moorage.core.framework.cluster_events import ActionType, EventResource
 from moorage.core.framework.evaluation.evaluation import Evaluation
-from moorage.core.framework.interfaces import ExtensionPoint
 from moorage.core.framework.revisions import Revision
-from moorage.core.framework.status import Code
 from moorage.core.objects.pods import Pod
 from moorage.core.pods.requests import FIT, pod_amounts
 
@@ -41,13 +40,6 @@ class WakingEvent(NamedTuple):
     plugin: str
     resource: EventResource | str
     actions: ActionType
-
-
-class Gate(NamedTuple):
-    """A plugin that keeps the pod out of the queue, and why."""
-
-    plugin: str
-    message: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +89,7 @@ def explain_pending(
         asked=_asked(pod),
         nodes=len(context.snapshot.nodes),
     )
-    if (gate := _gate(pod, revision, context)) is not None:
+    if (gate := gate_of(pod, revision, context)) is not None:
         return explained(gate=gate)
     evaluation = run_filters(pod, revision, context)
     if isinstance(evaluation, Diagnosis):
@@ -136,14 +128,6 @@ def _asked(pod: Pod) -> dict[str, int]:
         return dict(pod_amounts(pod, FIT))
     except QuantityError:
         return {}
-
-
-def _gate(pod: Pod, revision: Revision, context: CycleContext) -> Gate | None:
-    for name, plugin in revision.at(ExtensionPoint.PRE_ENQUEUE):
-        status = plugin.pre_enqueue(pod, context.snapshot.store)
-        if status.code is not Code.SUCCESS:
-            return Gate(name, status.message)
-    return None
 
 
 def waking_events(revision: Revision, plugins: frozenset[str]) -> tuple[WakingEvent, ...]:

@@ -1,0 +1,70 @@
+"""Gates: what keeps a pod out of the queue, as the queue itself would have it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from moorage.core.columns.pod_info import PodState
+from moorage.core.cycle.context import CycleContext
+from moorage.core.framework.interfaces import ExtensionPoint
+from moorage.core.framework.revisions import Revision
+from moorage.core.framework.status import Code
+from moorage.core.objects.pods import Pod, group_of
+from moorage.core.queue.pod_group_members import POD_GROUP_GATE, PodGroupTracker
+from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
+
+
+class Gate(NamedTuple):
+    """Who keeps the pod out of the queue, a plugin or its group, and why."""
+
+    plugin: str
+    message: str
+
+
+def gate_of(pod: Pod, revision: Revision, context: CycleContext) -> Gate | None:
+    """The first that does; None where nothing keeps it out."""
+    return _plugins_gate(pod, revision, context) or _groups_gate(pod, revision, context)
+
+
+def _plugins_gate(pod: Pod, revision: Revision, context: CycleContext) -> Gate | None:
+    for name, plugin in revision.at(ExtensionPoint.PRE_ENQUEUE):
+        status = plugin.pre_enqueue(pod, context.snapshot.store)
+        if status.code is not Code.SUCCESS:
+            return Gate(name, status.message)
+    return None
+
+
+def _groups_gate(pod: Pod, revision: Revision, context: CycleContext) -> Gate | None:
+    """Too few members are there, or nothing says how many there have to be."""
+    name = group_of(pod)
+    if not name:
+        return None
+    groups = PodGroupTracker(context.cache.store)
+    groups.all_listed()
+    for record in context.cache.pod_infos():
+        if isinstance(record.pod, Pod) and group_of(record.pod) == name:
+            groups.placed(record.pod, 1)
+            if record.state is PodState.OBSERVED:
+                groups.pod_bound(record.pod)
+    mine = _entry(pod, name)
+    for entry in (mine, *_others(pod, name, revision, context)):
+        groups.record_move(entry)
+    list(groups.recheck(0.0))  # has groups know whether they are complete
+    group = groups.group_of_entry(mine)
+    return None if group.complete else Gate(POD_GROUP_GATE, groups.gating_message(group))
+
+
+def _others(
+    pod: Pod, name: str, revision: Revision, context: CycleContext
+) -> Iterator[QueuedPodInfo]:
+    """Members that wait, and that nothing but their group keeps out."""
+    for uid, other in context.cache.waiting.items():
+        if uid == pod.metadata.uid or group_of(other) != name or context.cache.pod_info(uid):
+            continue
+        if _plugins_gate(other, revision, context) is None:
+            yield _entry(other, name)
+
+
+def _entry(pod: Pod, group: str) -> QueuedPodInfo:
+    return QueuedPodInfo(pod, pod.spec.scheduler_name, 0.0, state=QueueState.ACTIVE, group=group)
