@@ -67,6 +67,12 @@ def explained(rig: ControlPlane, *words: str) -> tuple[int, dict[str, Any]]:
     return done.returncode, json.loads(done.stdout)
 
 
+def is_bound(operator: Operator) -> bool:
+    """Whether the small pod takes its room."""
+    status, text = operator.ask(f"/explain?pod={PLACE}/small")
+    return status == 200 and json.loads(text)["verdict"] == "Bound"
+
+
 def test_both_sources_say_the_same(rig: ControlPlane, operator: Operator) -> None:
     """But for the queue, of which the API server knows nothing."""
     path = f"/explain?pod={POD}"
@@ -76,13 +82,16 @@ def test_both_sources_say_the_same(rig: ControlPlane, operator: Operator) -> Non
         document = json.loads(text) if status == 200 else {}
         return document if (document.get("wait") or {}).get("attempts") else None
 
+    until(lambda: is_bound(operator), "the small pod on its node", 60)
     direct = until(tried, "an attempt", 60)
     server = f"https://127.0.0.1:{operator.secure_port}"
     status, asked = explained(rig, POD, "--server", server, "--insecure-skip-tls-verify")
     assert (status, asked["verdict"]) == (1, "Pending")
     assert asked["wait"]["queue"] in ("unschedulable", "backoff")
-    status, alone = explained(rig, POD)
+    status, alone = explained(rig, POD, "--server", "none")
     assert (status, alone["wait"]) == (1, None)
+    status, found = explained(rig, POD)
+    assert (status, found["source"]) == (1, asked["source"])
     for part in ("refusals", "changes", "revision", "asks", "nodes"):
         assert direct[part] == asked[part] == alone[part], part
     change = alone["changes"][0]
@@ -92,12 +101,7 @@ def test_both_sources_say_the_same(rig: ControlPlane, operator: Operator) -> Non
 
 def test_a_bound_pod(rig: ControlPlane, operator: Operator) -> None:
     """It is on the only node there is for it."""
-
-    def bound() -> bool:
-        status, text = operator.ask(f"/explain?pod={PLACE}/small")
-        return status == 200 and json.loads(text)["verdict"] == "Bound"
-
-    until(bound, "the small pod on its node", 60)
+    until(lambda: is_bound(operator), "the small pod on its node", 60)
     status, document = explained(rig, f"{PLACE}/small")
     assert (status, document["best"]) == (0, ["explained-1"])
 
