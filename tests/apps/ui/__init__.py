@@ -1,0 +1,1 @@
+"""The page: its server, and an invented cluster to build it against."""

@@ -1,0 +1,85 @@
+"""The page with the invented cluster: ``python -m tests.apps.ui.serve_fixtures [VARIANT]``.
+
+Same handler, headers and cookies as ``moorage ui``. Static files are read anew for each request, so
+that a page can be built against it. Every few seconds some documents "change".
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import itertools
+import socket
+import sys
+from collections.abc import Mapping
+from typing import Any, Final
+
+from aiohttp import web
+
+from moorage.apps.ui.document_changes import Changes
+from moorage.apps.ui.loopback import Doorkeeper, LoopbackHandler, address
+from moorage.apps.ui.page_handler import PageHandler
+from moorage.apps.ui.questions import PARAMETERS, Question
+from moorage.apps.ui.static_files import StaticFiles
+from moorage.ports.requesters import Denied
+from tests.apps.ui.fixture_files import variants
+from tests.apps.ui.harbor import Files
+
+TABLES: Final = ("node", "pod", "history", "trial", "diff", "compare")
+"""Documents that are in tables by parameter."""
+EVERY_SECONDS: Final = 5.0
+
+
+class FixtureSource:
+    """Gives the documents of one variant."""
+
+    def __init__(self, files: Files) -> None:
+        self.changes = Changes()
+        self.changes.add(PARAMETERS)
+        self._files = files
+
+    async def document(self, question: Question) -> Mapping[str, Any]:
+        """As ``PageSource``; every moment is the same one."""
+        if (found := self._files.get(question.document)) is None:
+            raise Denied(404, f"there is no {question.document} here")
+        if question.document not in TABLES:
+            return found
+        by = {"diff": f"{question.a} {question.b}", "compare": question.b}
+        name = by.get(question.document) or question.name or question.profile
+        if name not in found:
+            raise Denied(404, f"there is no {question.document} {name}; there are: {[*found]}")
+        document: Mapping[str, Any] = found[name]
+        return document
+
+
+class _FreshFiles(StaticFiles):
+    """Those on the disk now."""
+
+    def __init__(self) -> None:
+        super().__init__({})
+
+    def get(self, name: str) -> Any:
+        return StaticFiles.of_package().get(name)
+
+
+async def serve(variant: str, port: int) -> None:
+    """Until it is interrupted."""
+    source, doorkeeper = FixtureSource(variants()[variant]), Doorkeeper()
+    page = PageHandler(source, _FreshFiles())
+    listening = socket.create_server(("127.0.0.1", port))
+    port = listening.getsockname()[1]
+    server = web.Server(LoopbackHandler(page, doorkeeper, port).answer)
+    await asyncio.get_running_loop().create_server(server, sock=listening)
+    sys.stdout.write(f"{address(port, doorkeeper.token)}\n")
+    sys.stdout.flush()
+    for names in itertools.cycle((["status", "queue"], ["nodes", "overview"], ["timeline"])):
+        await asyncio.sleep(EVERY_SECONDS)
+        source.changes.add(names)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("variant", nargs="?", default="harbor", choices=[*variants()])
+    parser.add_argument("--port", type=int, default=0)
+    options = parser.parse_args()
+    asyncio.run(serve(options.variant, options.port))
