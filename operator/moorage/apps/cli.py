@@ -23,6 +23,7 @@ from moorage.apps.revisions import typed as revisions
 from moorage.apps.simulate import simulate_command as simulating
 from moorage.apps.status import status_command
 from moorage.apps.trial import trial_command
+from moorage.apps.ui import ui_command
 from moorage.apps.waiting import queue_command
 from moorage.ports.texts import printable
 
@@ -333,6 +334,7 @@ for reading in (
     revisions.history,
     revisions.diff,
     trial_command.trial,
+    ui_command.ui,
 ):
     app.command()(reading)
 app.command()(revisions.rollback)

@@ -9,15 +9,13 @@ from __future__ import annotations
 import argparse
 import asyncio
 import itertools
-import socket
 import sys
 from collections.abc import Mapping
 from typing import Any, Final
 
-from aiohttp import web
-
 from moorage.apps.ui.document_changes import Changes
 from moorage.apps.ui.loopback import Doorkeeper, LoopbackHandler, address
+from moorage.apps.ui.loopback_server import LoopbackServer
 from moorage.apps.ui.page_handler import PageHandler
 from moorage.apps.ui.questions import PARAMETERS, Question
 from moorage.apps.ui.static_files import StaticFiles
@@ -37,6 +35,19 @@ class FixtureSource:
         self.changes = Changes()
         self.changes.add(PARAMETERS)
         self._files = files
+
+    async def open(self) -> str:
+        """As ``PageSource``."""
+        return "harbor-prod"
+
+    async def run(self) -> None:
+        """Have some documents change, every few seconds."""
+        for names in itertools.cycle((["status", "queue"], ["nodes", "overview"], ["timeline"])):
+            await asyncio.sleep(EVERY_SECONDS)
+            self.changes.add(names)
+
+    async def close(self) -> None:
+        """Nothing is held."""
 
     async def document(self, question: Question) -> Mapping[str, Any]:
         """As ``PageSource``; every moment is the same one."""
@@ -64,17 +75,16 @@ class _FreshFiles(StaticFiles):
 
 async def serve(variant: str, port: int) -> None:
     """Until it is interrupted."""
-    source, doorkeeper = FixtureSource(variants()[variant]), Doorkeeper()
-    page = PageHandler(source, _FreshFiles())
-    listening = socket.create_server(("127.0.0.1", port))
-    port = listening.getsockname()[1]
-    server = web.Server(LoopbackHandler(page, doorkeeper, port).answer)
-    await asyncio.get_running_loop().create_server(server, sock=listening)
-    sys.stdout.write(f"{address(port, doorkeeper.token)}\n")
+    source, doorkeeper, server = (
+        FixtureSource(variants()[variant]),
+        Doorkeeper(),
+        LoopbackServer(port),
+    )
+    handler = LoopbackHandler(PageHandler(source, _FreshFiles()), doorkeeper, server.port)
+    await server.start(handler.answer)
+    sys.stdout.write(f"{address(server.port, doorkeeper.token)}\n")
     sys.stdout.flush()
-    for names in itertools.cycle((["status", "queue"], ["nodes", "overview"], ["timeline"])):
-        await asyncio.sleep(EVERY_SECONDS)
-        source.changes.add(names)
+    await source.run()
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ class ServerConnection(web.RequestHandler):
     def __init__(
         self,
         server: web.Server,
-        context: ssl.SSLContext,
+        context: ssl.SSLContext | None,
         refuse: FaultListener,
         ended: Callable[[ServerConnection], None],
     ) -> None:
@@ -47,7 +47,7 @@ class ServerConnection(web.RequestHandler):
             max_field_size=HEAD_BYTES,
         )
         self.context = context
-        """Of its TLS."""
+        """Of its TLS; None where it has none."""
         self.idle = False
         """Whether a request was answered, and the next one has not come."""
         self._refuse = refuse

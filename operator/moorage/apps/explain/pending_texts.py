@@ -39,7 +39,7 @@ def pending_parts(
     document: Document, now: datetime.datetime, *, all_nodes: bool, all_changes: bool
 ) -> Iterator[RenderableType]:
     """The parts of the answer, from top to bottom."""
-    yield _headline(document, now)
+    yield headline(document, now)
     yield sentence(f"  {_asks(document)}; {about_source(document)}")
     if document["refusals"]:
         yield Text()
@@ -69,7 +69,8 @@ def about_source(document: Document) -> str:
     return f"{profile}; from {document['source']}{unasked}"
 
 
-def _headline(document: Document, now: datetime.datetime) -> Text:
+def headline(document: Document, now: datetime.datetime) -> Text:
+    """The answer in one line."""
     name = document["pod"]
     match document["verdict"]:
         case "WouldBePlaced":

@@ -21,7 +21,7 @@ _REASONS = 2
 
 def bound_parts(document: Document, width: int, absolute: bool) -> Iterator[RenderableType]:
     """The parts of the answer, from top to bottom; ``width`` in columns."""
-    yield _headline(document)
+    yield bound_headline(document)
     yield sentence(f"  decided again on the present state; {about_source(document)}")
     if document["scores"]:
         yield Text()
@@ -34,7 +34,8 @@ def bound_parts(document: Document, width: int, absolute: bool) -> Iterator[Rend
         yield Text(f"Zero for all: {_few(zero)}.", style="dim")
 
 
-def _headline(document: Document) -> Text:
+def bound_headline(document: Document) -> Text:
+    """The answer in one line."""
     node, best = document["node"], document["best"]
     binding = (document["wait"] or {}).get("queue") == "inFlight"
     name = f"{document['pod']} {'is being bound to' if binding else 'is on'}"
@@ -118,8 +119,8 @@ def _few(names: Sequence[str]) -> str:
 
 def candidate_parts(document: Document) -> Iterator[RenderableType]:
     """The parts of the answer, from top to bottom."""
-    changed = [one for one in document["refusals"] if one["nodesNow"] != one["nodesThen"]]
-    yield _candidate_headline(document, changed)
+    changed = _changed(document)
+    yield candidate_headline(document)
     yield sentence(f"  now {about_source(document)}")
     if document["refusals"]:
         yield Text()
@@ -129,8 +130,13 @@ def candidate_parts(document: Document) -> Iterator[RenderableType]:
         yield sentence(f"Differs: {', '.join(document['differs'])}")
 
 
-def _candidate_headline(document: Document, changed: Sequence[Document]) -> Text:
-    candidate = document["candidate"]
+def _changed(document: Document) -> list[Document]:
+    return [one for one in document["refusals"] if one["nodesNow"] != one["nodesThen"]]
+
+
+def candidate_headline(document: Document) -> Text:
+    """The answer in one line."""
+    candidate, changed = document["candidate"], _changed(document)
     under = f"under {document['candidateFile']} ({candidate['schedulerName']})"
     gone = [one for one in changed if not one["nodesThen"]]
     reasons = sum(1 for one in document["refusals"] if one["nodesNow"])

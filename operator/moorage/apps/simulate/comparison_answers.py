@@ -82,6 +82,13 @@ def _row(one: ComparedMeasure) -> tuple[str, ...]:
     return (*values, difference, f"{low} .. {high}", _VERDICTS[one.interval.clear])
 
 
+def measure_texts(found: WorldComparison) -> dict[str, dict[str, str]]:
+    """By measure: what each column of its row says."""
+    names = ("a", "b", "difference", "interval")
+    rows = (_row(one) for one in found.measures)
+    return {row[0]: dict(zip(names, row[1:5], strict=True)) for row in rows}
+
+
 def _notes(found: WorldComparison) -> list[str]:
     placed, elsewhere = found.moved
     share = round(100 * elsewhere / placed) if placed else 0

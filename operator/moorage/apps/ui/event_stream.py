@@ -68,7 +68,8 @@ class EventStream:
     async def _events(self, response: web.StreamResponse, seen: int) -> None:
         loop = asyncio.get_running_loop()
         end = loop.time() + STREAM_SECONDS
-        await _write(response, _RETRY + self._event(seen, self._changes.since(seen)))
+        documents, seen = self._changes.since(seen), self._changes.number
+        await _write(response, _RETRY + self._event(seen, documents))
         while (left := end - loop.time()) > 0:
             try:
                 await asyncio.wait_for(self._changes.wait(seen), min(HEARTBEAT_SECONDS, left))

@@ -24,7 +24,7 @@ from aiohttp import web
 from moorage.apps.ui.bodies import Body
 from moorage.apps.ui.event_stream import EventStream
 from moorage.apps.ui.page_source import PageSource
-from moorage.apps.ui.questions import parse
+from moorage.apps.ui.questions import Question, parse
 from moorage.apps.ui.static_files import INDEX, StaticFiles
 from moorage.ports.errors import EdgeError
 from moorage.ports.requesters import Denied
@@ -50,6 +50,8 @@ HEADERS: Final[Mapping[str, str]] = {
 }
 """Of every answer."""
 JSON: Final = "application/json"
+MAX_UNDER_WAY: Final = 16
+"""Documents that are being made."""
 
 
 class PageHandler:
@@ -59,6 +61,7 @@ class PageHandler:
         self._source = source
         self._files = files
         self._events = EventStream(source.changes, HEADERS)
+        self._under_way = 0
 
     async def answer(self, request: web.BaseRequest, path: str) -> web.StreamResponse:
         """Answer and send; ``path`` is what comes after ``/ui/``."""
@@ -78,14 +81,22 @@ class PageHandler:
         """Raises Denied."""
         folder, _, name = path.partition("/")
         if folder == "api":
-            question = parse(name, request.query)
-            document = await self._source.document(question)
-            return await asyncio.to_thread(_json_body, document)
+            return await self._document(parse(name, request.query))
         if folder != "static":
             name = INDEX
         if (body := self._files.get(name)) is None:
             raise Denied(404, "there is no such file")
         return body
+
+    async def _document(self, question: Question) -> Body:
+        if self._under_way >= MAX_UNDER_WAY:
+            raise Denied(429, f"{MAX_UNDER_WAY} documents are being made")
+        self._under_way += 1
+        try:
+            document = await self._source.document(question)
+            return await asyncio.to_thread(_json_body, document)
+        finally:
+            self._under_way -= 1
 
 
 def _json_body(document: Mapping[str, Any]) -> Body:

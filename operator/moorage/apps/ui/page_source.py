@@ -15,6 +15,15 @@ class PageSource(Protocol):
     changes: Changes
     """Which documents are no longer what they were."""
 
+    async def open(self) -> str:
+        """Have what it takes to answer; what it is called. Raises CommandError."""
+
+    async def run(self) -> None:
+        """Keep it up to date, until cancelled or done."""
+
+    async def close(self) -> None:
+        """Let go of everything."""
+
     async def document(self, question: Question) -> Mapping[str, Any]:
         """The document, without waiting for long: what takes longer goes on in the background,
         and ``changes`` says when there is more. Raises Denied.

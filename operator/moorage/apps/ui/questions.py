@@ -82,10 +82,12 @@ def _moment(query: Mapping[str, str]) -> float | None:
         return None
     try:
         found = datetime.datetime.fromisoformat(text)
-        return (found if found.tzinfo else found.replace(tzinfo=datetime.UTC)).timestamp()
-    except (ValueError, OverflowError) as error:
-        example = "2026-11-27T14:32:08Z"
-        raise Denied(400, f"at is no moment: write it as {example}") from error
+        seconds = (found if found.tzinfo else found.replace(tzinfo=datetime.UTC)).timestamp()
+    except (ValueError, OverflowError):
+        seconds = -1.0
+    if seconds < 0:
+        raise Denied(400, "at is no moment: write it as 2026-11-27T14:32:08Z")
+    return seconds
 
 
 def _limit(query: Mapping[str, str]) -> int:

@@ -53,7 +53,7 @@ def pod_classes(pods: Iterable[AnyPod]) -> tuple[PodClass, ...]:
         pod_requests(pod) for pod in pods if isinstance(pod, Pod) and not belongs_to_node(pod)
     )
     return tuple(
-        PodClass({name: amount for name, amount in _amounts(requests) if amount}, count)
+        PodClass({name: amount for name, amount in amounts_of(requests) if amount}, count)
         for requests, count in counts.most_common(MAX_CLASSES)
     )
 
@@ -92,12 +92,13 @@ def measured(
             had = int(has[used].sum())
             share = 100 * int(taken[used].sum()) / had if had else 0.0
             found[Measure(f"{resource} requested, of nodes used", "%")] = share
-    for resource, amount in _stranded(free, classes).items():
-        found[Measure(f"stranded {resource}", resource)] = amount
+    for resource, room in useless_room(free, classes).items():
+        found[Measure(f"stranded {resource}", resource)] = float(room.sum())
     return found | _zones(context, pods)
 
 
-def _amounts(requests: Requests) -> tuple[tuple[str, int], ...]:
+def amounts_of(requests: Requests) -> tuple[tuple[str, int], ...]:
+    """What one pod takes, by resource; itself as one of "pods"."""
     return ("cpu", requests.cpu), ("memory", requests.memory), ("pods", 1), *requests.others
 
 
@@ -118,19 +119,25 @@ def _movable_pods(context: CycleContext) -> npt.NDArray[np.int64]:
     return pods
 
 
-def _stranded(
+def useless_room(
     free: Mapping[str, npt.NDArray[np.int64]], classes: Sequence[PodClass]
-) -> dict[str, float]:
-    """By resource, in the node table's unit."""
-    sums, weights = Counter[str](), Counter[str]()
+) -> dict[str, npt.NDArray[np.float64]]:
+    """Of each resource what is stranded on each node (float64[nodes]), in the node table's unit.
+    ``free`` by resource: int64[nodes].
+    """
+    sums: dict[str, npt.NDArray[np.float64]] = {}
+    weights = Counter[str]()
     for one in classes:
         known = [
             (resource, amount) for resource, amount in one.requests.items() if resource in free
         ]
+        if not known:
+            continue
         short = np.logical_or.reduce([free[resource] < amount for resource, amount in known])
         for resource, _ in known:
             if resource not in _LEFT_OUT:
-                sums[resource] += one.pods * int(np.maximum(free[resource][short], 0).sum())
+                room = np.where(short, np.maximum(free[resource], 0), 0).astype(np.float64)
+                sums[resource] = sums.get(resource, 0.0) + one.pods * room
                 weights[resource] += one.pods
     return {resource: sums[resource] / weights[resource] for resource in sums}
 

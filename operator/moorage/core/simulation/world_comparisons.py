@@ -11,10 +11,11 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from moorage.core.columns.changes import Gap
+from moorage.core.cycle.context import CycleContext
 from moorage.core.framework.revisions import Revision
 from moorage.core.objects.pods import Pod
 from moorage.core.simulation.intervals import CONFIDENCE, Interval, paired
@@ -27,6 +28,7 @@ from moorage.core.simulation.recorded_times import (
     recorded_time,
 )
 from moorage.core.simulation.rerun import Rerun
+from moorage.core.simulation.simulator import Simulator
 from moorage.core.simulation.windows import PREEMPTED, Looks, Windows
 
 
@@ -70,8 +72,19 @@ class WorldComparison:
     windows_b: Windows
 
 
+LookListener = Callable[[str, float, CycleContext], None]
+"""Told at each look: of which world ("A" or "B"), when, and what it is like then."""
+
+
+def nobody_listens(world: str, time: float, context: CycleContext) -> None:
+    """A ``LookListener`` for who wants the end alone."""
+
+
 def compare(
-    entries: Iterable[Timed], seed: int, candidates: Mapping[str, Revision]
+    entries: Iterable[Timed],
+    seed: int,
+    candidates: Mapping[str, Revision],
+    look: LookListener = nobody_listens,
 ) -> WorldComparison:
     """Compare what was recorded with what would have been under these revisions, by schedulerName.
     ``entries`` are gone through twice. Raises ValueError where nothing is recorded.
@@ -80,11 +93,16 @@ def compare(
     classes = pod_classes(recorded.pods.values())
     looks_a, looks_b = Looks(recorded, classes), Looks(recorded, classes)
     a, again, b = Follower(seed), Follower(seed), Follower(seed)
-    _follow(entries, recorded, (a, again, b), looks_a)
+    _follow(entries, recorded, (a, again, b), looks_a, look)
     same = Rerun(recorded, again.replay.context, again.replay.profiles, {})
     same.run((), lambda _: None)
     other = Rerun(recorded, b.replay.context, b.replay.profiles, candidates)
-    other.run(looks_b.instants(), lambda one: looks_b.add(one.now, one.context, one.waits))
+
+    def look_at_b(one: Simulator) -> None:
+        looks_b.add(one.now, one.context, one.waits)
+        look("B", one.now, one.context)
+
+    other.run(looks_b.instants(), look_at_b)
     windows_a = looks_a.windows(waits(recorded, same.bound), recorded.preempted)
     windows_b = looks_b.windows(waits(recorded, other.bound), other.simulator.preempted)
     waiting = {pod.metadata.uid for pod in unplaced(a.replay.context)}
@@ -109,6 +127,7 @@ def _follow(
     recorded: RecordedTime,
     followers: tuple[Follower, Follower, Follower],
     looks: Looks,
+    look: LookListener,
 ) -> None:
     """Have all three where the recording begins, and the first one where it ends, with looks in
     between.
@@ -117,7 +136,9 @@ def _follow(
 
     def look_until(time: float) -> None:
         while to_come and to_come[0] <= time:
-            looks.add(to_come.popleft(), context, sum(1 for _ in unplaced(context)))
+            at = to_come.popleft()
+            looks.add(at, context, sum(1 for _ in unplaced(context)))
+            look("A", at, context)
 
     for time, entry in itertools.takewhile(lambda one: not isinstance(one[1], Gap), entries):
         look_until(time)

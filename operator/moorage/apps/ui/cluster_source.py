@@ -1,0 +1,223 @@
+"""The page of a cluster: its API server is listed and watched with the user's kubeconfig, and
+nothing is written.
+
+Watching has a loop and a thread of its own (``SideLoop``), which alone changes what is known. A
+document is made from a frame, taken there in one step, on any thread; a pod is explained there, as
+what would help is tried on the context itself: watching waits meanwhile, the page does not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import datetime
+from collections.abc import Mapping
+from typing import Any, Final
+
+from moorage.adapters.reflector import Reflector
+from moorage.api.resolution import Resolver
+from moorage.apps.run.side_loop import Side
+from moorage.apps.ui.document_changes import Changes
+from moorage.apps.ui.frame_documents import OF_FRAMES, PageSubject, frame_document, told
+from moorage.apps.ui.pod_documents import pod_document
+from moorage.apps.ui.profile_documents import OF_PROFILES, profile_document, status_of
+from moorage.apps.ui.questions import Question
+from moorage.apps.ui.waiting_pods import queue_of
+from moorage.apps.worlds.cluster_choice import ClusterChoice
+from moorage.apps.worlds.from_cluster import feeds_of, list_all, probe, who_decides
+from moorage.apps.worlds.observed import ObservedCluster
+from moorage.apps.worlds.reaching import Connection, connected
+from moorage.apps.worlds.world import World, empty_context
+from moorage.apps.worlds.world_frame import WorldFrame, take_frame
+from moorage.core.columns import changes
+from moorage.core.columns.changes import Entry
+from moorage.core.framework.revisions import Revision
+from moorage.ports.requesters import Denied
+from moorage.ports.stored_kinds import kinds_in
+
+LOOK_SECONDS: Final = 0.5
+"""Between two looks at what has changed."""
+SILENT_SECONDS: Final = 90.0
+"""Without a word of a watch before the page says so: bookmarks come once a minute."""
+HAS: Final = ("overview", "status", "queue", "nodes", "node", "pod", "history", "trial", "diff")
+_OF_NODES: Final = frozenset({"overview", "nodes", "node"})
+_OF_PODS: Final = frozenset({"overview", "queue", "nodes", "node", "pod"})
+_OF_PROFILES: Final = frozenset({"status", "history", "trial", "pod"})
+NO_QUEUE: Final = (
+    "positions, attempts and rates are not known: nothing but the API server was asked"
+)
+
+
+class ClusterSource:
+    """``PageSource`` of a cluster. ``open`` before anything is asked; ``run`` keeps it going."""
+
+    def __init__(self, choice: ClusterChoice, resolver: Resolver, side: Side) -> None:
+        self.changes = Changes()
+        self._side = side
+        self._watch = _Watch(choice, resolver)
+
+    async def open(self) -> str:
+        """List everything; what the cluster is called. Raises NoAnswer."""
+        await self._side.run(self._watch.open())
+        self.changes.add((*HAS, "find"))
+        return self._watch.connection.name
+
+    async def run(self) -> None:
+        """Say what has changed, until cancelled."""
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            if found := await self._side.run(self._watch.look()):
+                self.changes.add(found)
+
+    async def close(self) -> None:
+        """End the watches."""
+        await self._side.run(self._watch.close())
+
+    async def document(self, question: Question) -> Mapping[str, Any]:
+        """As ``PageSource``."""
+        if question.at is not None:
+            raise Denied(404, "there is no recording: only the present can be seen")
+        match question.document:
+            case "pod":
+                return await self._side.run(self._watch.pod(question))
+            case name if name in OF_PROFILES:
+                return await self._side.run(self._watch.of_profile(question))
+            case "status":
+                return await self._side.run(self._watch.status())
+        frame = await self._side.run(self._watch.frame())
+        if question.document == "queue":
+            return await asyncio.to_thread(_queue, frame)
+        if question.document not in OF_FRAMES or question.b:
+            raise Denied(404, f"there is no {question.document} without a recording")
+        connection = self._watch.connection
+        subject = PageSubject(connection.name, connection.version, True, (*HAS, "find"))
+        return await asyncio.to_thread(frame_document, frame, question, subject)
+
+
+def _queue(frame: WorldFrame) -> Mapping[str, Any]:
+    found = told("Queue", frame, queue_of(frame))
+    return {**found, "leftOut": [*found["leftOut"], NO_QUEUE]}
+
+
+class _Watch:
+    """What is known of the cluster. Everything here is called on the side alone."""
+
+    connection: Connection
+
+    def __init__(self, choice: ClusterChoice, resolver: Resolver) -> None:
+        self._choice = choice
+        self._resolver = resolver
+        self._journal = _ChangedDocuments()
+        kinds = kinds_in(resolver.registry)
+        self._observed = ObservedCluster(empty_context(journal=self._journal), kinds)
+        self._opened = contextlib.AsyncExitStack()
+        self._feeds: list[Reflector[Any]] = []
+        self._revisions: dict[str, Revision] = {}
+        self._warnings: tuple[str, ...] = ()
+        self._profiles_seen: object = None
+        self._frame: WorldFrame | None = None
+
+    async def open(self) -> None:
+        """Raises NoAnswer."""
+        self.connection = await self._opened.enter_async_context(connected(self._choice))
+        unlisted = await probe(self.connection, (what for what, _ in self._observed.watched()))
+        self._feeds = feeds_of(self.connection, self._observed.watched(), unlisted.forbidden)
+        await list_all(feed for feed in self._feeds if feed.resource not in unlisted.absent)
+        self._unlisted = tuple(unlisted.warnings())
+        await self._follow_profiles()
+        tasks = [asyncio.create_task(feed.run(), name=feed.resource) for feed in self._feeds]
+        self._opened.push_async_callback(_ended, tasks)
+
+    async def close(self) -> None:
+        await self._opened.aclose()
+
+    async def look(self) -> set[str]:
+        """The documents that have changed since the last look."""
+        if await self._follow_profiles():
+            self._journal.documents |= _OF_PROFILES
+        silent = tuple(
+            f"nothing is heard of {feed.resource} for {feed.age:.0f} s"
+            for feed in self._feeds
+            if feed.age > SILENT_SECONDS
+        )
+        warnings = (*self._unlisted, *silent, *self._observed.set_aside())
+        if len(warnings) != len(self._warnings):
+            self._journal.documents |= _OF_PODS
+        self._warnings = warnings
+        found, self._journal.documents = self._journal.documents, set()
+        if found:
+            self._frame = None
+        return found
+
+    async def frame(self) -> WorldFrame:
+        """What is known now, or was at the last look."""
+        if self._frame is None:
+            self._frame = take_frame(
+                self._observed.context, self._revisions, self._origin(), _now(), self._warnings
+            )
+        return self._frame
+
+    async def pod(self, question: Question) -> Mapping[str, Any]:
+        """Explained here, as nobody else may look meanwhile. Raises Denied."""
+        context = self._observed.context
+        world = World(context, self._revisions, self._origin(), _now(), self._warnings)
+        noted = set(self._journal.documents)
+        try:
+            return pod_document(world, question, self._resolver)
+        finally:
+            self._journal.documents = noted  # all that was tried is taken back
+
+    async def status(self) -> Mapping[str, Any]:
+        """What the profiles' objects say."""
+        found = told("Status", await self.frame(), status_of(self._observed.profiles.bodies()))
+        return {**found, "leftOut": [*found["leftOut"], NO_QUEUE]}
+
+    async def of_profile(self, question: Question) -> Mapping[str, Any]:
+        """Raises Denied."""
+        body = await profile_document(self.connection, question, self._resolver)
+        return told("", await self.frame(), body)
+
+    # ---- inside ----------------------------------------------------------------------------------
+
+    def _origin(self) -> str:
+        return f"the API server alone, {self.connection.name}"
+
+    async def _follow_profiles(self) -> bool:
+        """Whether another profile, or another spec of one, is there."""
+        seen = [
+            (name, one.metadata.uid, one.metadata.resource_version)
+            for kind in (self._observed.profiles.objects, self._observed.configs.objects)
+            for name, one in kind.items()
+        ]
+        if seen == self._profiles_seen:
+            return False
+        self._profiles_seen = seen
+        found = await who_decides(self.connection, self._observed, self._resolver)
+        self._revisions = found.revisions()
+        return True
+
+
+@dataclasses.dataclass(slots=True)
+class _ChangedDocuments:
+    """A journal that keeps the names of the documents that its entries change."""
+
+    documents: set[str] = dataclasses.field(default_factory=set)
+
+    def append(self, entry: Entry, /) -> None:
+        """One more change."""
+        match entry:
+            case changes.NodePut() | changes.NodeRemoved():
+                self.documents |= _OF_NODES
+            case changes.PodWaiting() | changes.PodObserved() | changes.PodRemoved():
+                self.documents |= _OF_PODS
+
+
+async def _ended(tasks: list[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
+
+
+def _now() -> datetime.datetime:
+    return datetime.datetime.now(datetime.UTC)

@@ -1,0 +1,97 @@
+"""The document of one pod: its explanation, and what a page needs beside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from moorage.api.resolution import Resolver
+from moorage.apps.explain.explanation_documents import KIND, Document, document_of
+from moorage.apps.explain.first_lines import first_line
+from moorage.apps.explain.one_pod import default_revision, explain, find_pod
+from moorage.apps.printing.documents import API_VERSION
+from moorage.apps.ui.questions import Question
+from moorage.apps.worlds.world import World
+from moorage.core.columns.nodes.node_table import NodeTable
+from moorage.core.explaining.candidate_revisions import explain_candidate
+from moorage.core.explaining.pending_pods import Limits
+from moorage.core.framework.interfaces import ExtensionPoint
+from moorage.core.framework.revisions import Revision
+from moorage.core.objects.pods import Pod, priority
+from moorage.core.simulation.measures import ZONE
+from moorage.ports.requesters import Denied
+from moorage.ports.texts import printable
+
+LIMITS: Final = Limits(seconds=2.0)
+"""Of the search for what would help: watching stands still meanwhile."""
+
+
+def pod_document(world: World, question: Question, resolver: Resolver) -> Document:
+    """Whoever has the world to himself calls this: what would help is tried on its context. Raises
+    Denied.
+    """
+    pod = find_pod(world.context.cache, question.name)
+    if pod is None:
+        raise Denied(404, f"there is no pod {question.name}; from {world.origin}")
+    if question.profile:
+        found = _under_another(world, pod, question.profile, resolver)
+    else:
+        found = explain(world, pod, resolver, LIMITS)
+    told: Document = {
+        "apiVersion": API_VERSION,
+        "kind": KIND,
+        **found,
+        "source": world.origin,
+        "at": world.at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "leftOut": list(world.warnings),
+        "wait": None,
+    }
+    revision = world.profiles.get(pod.spec.scheduler_name) or default_revision(resolver)
+    return for_page(told, pod, revision, world.context.cache.nodes)
+
+
+def for_page(told: Document, pod: Pod, revision: Revision, nodes: NodeTable) -> Document:
+    """The explanation with its first line, the order of filters, and the zones of all nodes that it
+    names.
+    """
+    return {
+        **told,
+        "answer": printable(first_line(told)),
+        "priority": priority(pod),
+        "owner": _owner(pod),
+        "plugins": list(revision.points.get(ExtensionPoint.FILTER, ())),
+        "zones": {name: _zone(name, nodes) for name in dict.fromkeys(_named(told))},
+        "history": told.get("history", []),
+    }
+
+
+def _under_another(world: World, pod: Pod, profile: str, resolver: Resolver) -> Document:
+    candidate = world.profiles.get(profile)
+    if candidate is None:
+        known = ", ".join(sorted(world.profiles)) or "none"
+        raise Denied(404, f"nobody decides for schedulerName {profile}; there are: {known}")
+    revision = world.profiles.get(pod.spec.scheduler_name) or default_revision(resolver)
+    found = document_of(explain_candidate(world.context, pod, revision, candidate))
+    return {**found, "candidateFile": profile}
+
+
+def _owner(pod: Pod) -> str | None:
+    for owner in pod.metadata.owner_references or ():
+        if owner.controller:
+            return f"{owner.kind} {pod.metadata.namespace}/{owner.name}"
+    return None
+
+
+def _named(told: Document) -> Iterator[str]:
+    """The nodes that an explanation names."""
+    for group in told.get("refusals", ()):
+        yield from (near["node"] for near in group.get("nearest", ()))
+    yield from (one["node"] for one in told.get("scores", ()))
+    yield from (one["node"] for one in told.get("changes", ()))
+    yield told.get("node") or ""
+
+
+def _zone(name: str, nodes: NodeTable) -> str:
+    row = nodes.row_of.get(name)
+    node: Any = None if row is None else nodes.nodes[row]
+    return "" if node is None else (node.metadata.labels or {}).get(ZONE, "")

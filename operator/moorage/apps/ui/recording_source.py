@@ -1,0 +1,201 @@
+"""The page of a recording: any moment of it, its timeline, and worlds that could have been. No
+cluster is asked.
+
+A moment takes a second or two to open; the last ones are kept. Moments are opened one at a time on
+a thread of their own; the timeline and other worlds are made on another, in the background.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from moorage.api.resolution import Resolver
+from moorage.apps.exit_status import CommandError, WrongUse
+from moorage.apps.printing.amounts import age, counted, moment
+from moorage.apps.recordings.recorded_choices import ShownDecision, around
+from moorage.apps.recordings.timelines import RecordedTimeline, timeline_of
+from moorage.apps.ui.document_changes import Changes
+from moorage.apps.ui.frame_documents import OF_FRAMES, PageSubject, frame_document, told
+from moorage.apps.ui.other_worlds import OtherWorlds
+from moorage.apps.ui.pod_documents import pod_document
+from moorage.apps.ui.questions import Question
+from moorage.apps.ui.waiting_pods import queue_of
+from moorage.apps.worlds.from_recording import from_recording, opened
+from moorage.apps.worlds.world import World
+from moorage.apps.worlds.world_frame import WorldFrame, take_frame
+from moorage.core.framework.revisions import Revision
+from moorage.ports.requesters import Denied
+
+T = TypeVar("T")
+
+KEPT_MOMENTS: Final = 3
+TOLD_STEP: Final = 0.05
+"""Of progress, between two events."""
+HAS: Final = (
+    "overview",
+    "queue",
+    "nodes",
+    "node",
+    "pod",
+    "timeline",
+    "decisions",
+    "compare",
+    "find",
+)
+
+
+class RecordingSource:
+    """``PageSource`` of one file. ``candidates``: revisions by schedulerName that make a world
+    "candidates"; those that the recording has make worlds of their own.
+    """
+
+    def __init__(
+        self, path: Path, resolver: Resolver, candidates: Mapping[str, Revision] | None = None
+    ) -> None:
+        self.changes = Changes()
+        self._path = path
+        self._resolver = resolver
+        self._recording = opened(path, resolver.registry)
+        self._begin = self._recording.key_frames[0]
+        self._opener = ThreadPoolExecutor(1, thread_name_prefix="opening")
+        self._maker = ThreadPoolExecutor(1, thread_name_prefix="timeline")
+        self._kept: OrderedDict[float, World] = OrderedDict()
+        self._timeline: RecordedTimeline | None = None
+        self._progress = 0.0
+        self._worlds = OtherWorlds(path, resolver, candidates or {}, self._tell)
+
+    async def open(self) -> str:
+        """Open its end; what it is called. Raises NoAnswer and WrongUse."""
+        self._loop = asyncio.get_running_loop()
+        self.changes.add(HAS)
+        await self._on(self._opener, lambda: self._world(None))
+        return str(self._path)
+
+    async def run(self) -> None:
+        """Make the timeline, in the background."""
+        end = (await self._on(self._opener, lambda: self._world(None))).at.timestamp()
+        recording = opened(self._path, self._resolver.registry)
+        self._timeline = await self._on(
+            self._maker, lambda: timeline_of(recording, self._begin, end, self._made)
+        )
+        self._worlds.revisions = self._timeline.revisions
+        self._made(1.0)
+
+    async def close(self) -> None:
+        """Begin nothing more."""
+        for one in (self._opener, self._maker):
+            one.shutdown(wait=False, cancel_futures=True)
+        self._worlds.close()
+
+    async def document(self, question: Question) -> Mapping[str, Any]:
+        """As ``PageSource``."""
+        try:
+            return await self._document(question)
+        except WrongUse as error:
+            raise Denied(404, str(error)) from error
+        except CommandError as error:
+            raise Denied(503, str(error)) from error
+
+    async def _document(self, question: Question) -> Mapping[str, Any]:
+        match question.document:
+            case "timeline":
+                return await self._told("Timeline", self._timeline_body())
+            case "compare":
+                return await self._told("Comparison", self._worlds.document(question.b))
+            case "decisions":
+                body = await self._on(self._opener, lambda: self._decisions(question))
+                return await self._told("Decisions", body)
+            case name if name not in HAS:
+                raise Denied(404, f"there is no {name} in a recording")
+        if question.b:
+            frame = self._worlds.frame(question.b, question.at)
+            return await asyncio.to_thread(frame_document, frame, question, self._subject())
+        return await self._on(self._opener, lambda: self._of_moment(question))
+
+    def _of_moment(self, question: Question) -> Mapping[str, Any]:
+        """On the thread that opens moments, which alone has them."""
+        world = self._world(question.at)
+        if question.document == "pod":
+            return pod_document(world, question, self._resolver)
+        frame = _framed(world)
+        if question.document == "queue":
+            found = told("Queue", frame, queue_of(frame))
+            left_out = "positions and attempts are not recorded"
+            return {**found, "leftOut": [*found["leftOut"], left_out]}
+        assert question.document in OF_FRAMES  # noqa: S101 - by HAS
+        return frame_document(frame, question, self._subject())
+
+    def _subject(self) -> PageSubject:
+        version = self._recording.header.versions.get("kubernetes", "")
+        return PageSubject(self._path.name, version, False, HAS)
+
+    def _world(self, at: float | None) -> World:
+        """Raises NoAnswer and WrongUse."""
+        place = -1.0 if at is None else at
+        if place not in self._kept:
+            self._kept[place] = from_recording(self._path, self._resolver.registry, at)
+        self._kept.move_to_end(place)
+        while len(self._kept) > KEPT_MOMENTS:
+            self._kept.popitem(last=False)
+        return self._kept[place]
+
+    # ---- times -----------------------------------------------------------------------------------
+
+    def _timeline_body(self) -> dict[str, Any]:
+        found = self._timeline or RecordedTimeline(self._begin, self._begin, 1.0)
+        swaps = sum(mark.what == "swap" for mark in found.marks)
+        gaps = sum(mark.what == "gap" for mark in found.marks)
+        length = age(found.end - found.begin)
+        answer = f"{length} recorded: {counted(swaps, 'swap')}, {counted(gaps, 'gap')}."
+        if self._timeline is None:
+            answer = f"The recording is gone through: {100 * self._progress:.0f} %."
+        return {
+            "answer": answer,
+            "begin": found.begin,
+            "end": found.end,
+            "step": found.step,
+            **{name: getattr(found, name) for name in ("placed", "waiting", "cpu", "p99")},
+            "marks": [mark._asdict() for mark in found.marks],
+            "worlds": self._worlds.names(),
+            "progress": 1.0 if self._timeline is not None else min(self._progress, 0.99),
+        }
+
+    def _decisions(self, question: Question) -> dict[str, Any]:
+        at = self._begin if question.at is None else question.at
+        entries = opened(self._path, self._resolver.registry, at)
+        before, after = around(entries, at, question.limit)
+        return {
+            "answer": f"{counted(len(after), 'decision')} from {moment(at)} on.",
+            "before": [_shown(one) for one in before],
+            "decisions": [_shown(one) for one in after],
+        }
+
+    def _made(self, progress: float) -> None:
+        """On whatever thread."""
+        if progress >= 1 or progress - self._progress >= TOLD_STEP:
+            self._progress = progress
+            self._tell("timeline")
+
+    def _tell(self, document: str) -> None:
+        """On whatever thread."""
+        self._loop.call_soon_threadsafe(self.changes.add, (document,))
+
+    async def _told(self, kind: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
+        frame = await self._on(self._opener, lambda: _framed(self._world(None)))
+        return told(kind, frame, body)
+
+    async def _on(self, thread: ThreadPoolExecutor, work: Callable[[], T]) -> T:
+        return await self._loop.run_in_executor(thread, work)
+
+
+def _framed(world: World) -> WorldFrame:
+    return take_frame(world.context, world.profiles, world.origin, world.at, world.warnings)
+
+
+def _shown(one: ShownDecision) -> dict[str, Any]:
+    return one._asdict()
