@@ -77,7 +77,7 @@ LookListener = Callable[[str, float, CycleContext], None]
 
 
 def nobody_listens(world: str, time: float, context: CycleContext) -> None:
-    """A ``LookListener`` for who wants the end alone."""
+    """For who wants the end alone."""
 
 
 def compare(
