@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import cast
 
 import uvloop
+from aiohttp import web
 
 from moorage.adapters.https_server import HttpEndpoints, HttpsServer, ServerTrust
 from moorage.adapters.serving_certificates import SelfSignedCertificate, ServingCertificates
@@ -63,6 +64,14 @@ async def explained(pod: str) -> Mapping[str, object] | None:
     return {"pod": pod} if pod == "shop/web" else None
 
 
+async def paged(request: web.BaseRequest, path: str) -> web.StreamResponse:
+    """A page that says what is asked of it."""
+    response = web.Response(text=f"page {path}\n")
+    await response.prepare(request)
+    await response.write_eof()
+    return response
+
+
 class Serving:
     """A running server with its counts, and what its endpoints say."""
 
@@ -88,6 +97,7 @@ class Serving:
             lambda: {"kind": "OperatorConfiguration"},
             debug,
             explained,
+            paged,
         )
         self.certificates = ServingCertificates(
             SelfSignedCertificate(("localhost", "127.0.0.1"), clock), clock

@@ -140,6 +140,28 @@ def test_an_explanation_is_for_those_who_may_see_what_it_tells(loop: str) -> Non
     run(scenario, loop)
 
 
+@both_loops
+def test_the_page_is_for_those_who_may_see_all_pods(loop: str) -> None:
+    """But for one pod's, which tells of this and of all nodes."""
+
+    async def scenario(served: Serving) -> None:
+        for path, shown, where in (
+            ("/ui", "", ""),
+            ("/ui/", "", ""),
+            ("/ui/nodes?by=cpu", "nodes", ""),
+            ("/ui/events", "events", ""),
+            ("/ui/api/pod?name=shop/web", "api/pod", " in namespace shop"),
+        ):
+            served.gate.asked.clear()
+            assert await served.ask(path) == (401, "who are you\n")
+            assert served.gate.asked == [("", None, f"get pods{where} and list nodes")]
+            assert await served.good(path) == (200, f"page {shown}\n")
+        assert (await served.good("/ui/api/pod?name=web"))[0] == 400
+        assert (await served.good("/uix"))[0] == 404
+
+    run(scenario, loop)
+
+
 def test_what_there_is_not() -> None:
     """404 and 405, without anybody being asked."""
 

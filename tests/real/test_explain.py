@@ -106,6 +106,16 @@ def test_a_bound_pod(rig: ControlPlane, operator: Operator) -> None:
     assert (status, document["best"]) == (0, ["explained-1"])
 
 
+def test_the_page(operator: Operator) -> None:
+    """The operator's own state as documents, for who may see all pods and nodes."""
+    for path in ("/ui/", "/ui/api/overview", "/ui/api/queue", f"/ui/api/pod?name={POD}"):
+        assert operator.ask(path, certified=False)[0] == 401
+        assert operator.ask(path)[0] == 200
+    nodes = json.loads(operator.ask("/ui/api/nodes")[1])
+    assert "explained-1" in nodes["names"]
+    assert nodes["source"].startswith("the operator, ")
+
+
 def test_who_may_not(operator: Operator) -> None:
     """Nobody without credentials; and what is asked for has to be said."""
     assert operator.ask(f"/explain?pod={POD}", certified=False)[0] == 401

@@ -16,6 +16,7 @@ import logging
 import ssl
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from typing import Protocol
 
 from aiohttp import web
 
@@ -37,6 +38,9 @@ ItemSource = Callable[[], AsyncGenerator[Mapping[str, object], None]]
 MAX_ADMITTED = 16
 """Requests under way that are no health checks."""
 _EXPLAIN = "/explain"
+_UI = "/ui"
+_EVENTS = f"{_UI}/events"
+_UI_POD = f"{_UI}/api/pod"
 CHUNK_BYTES = 32 * 1024
 JSON = "application/json"
 METRICS = "text/plain; version=0.0.4; charset=utf-8"
@@ -47,11 +51,18 @@ HEADERS = {
 }
 
 
+class AnswerPage(Protocol):
+    """Answers what is asked below /ui/; bounds by itself how many listen to events."""
+
+    def __call__(self, request: web.BaseRequest, path: str) -> Awaitable[web.StreamResponse]:
+        """Answer and send; ``path`` is what comes after /ui/."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class HttpEndpoints:
     """What is served: checks by name for each health path, the metrics page, the configuration, and
     under /debug what gives items. ``explain``: for /explain?pod=NAMESPACE/NAME, None where nobody
-    explains.
+    explains. ``page``: for /ui/, None where there is none.
     """
 
     healthz: Mapping[str, HealthCheck]
@@ -61,6 +72,7 @@ class HttpEndpoints:
     configz: Callable[[], Mapping[str, object]]
     debug: Mapping[str, ItemSource] = dataclasses.field(default_factory=dict)
     explain: Explain | None = None
+    page: AnswerPage | None = None
 
 
 class EndpointHandler:
@@ -85,6 +97,7 @@ class EndpointHandler:
         }
         if endpoints.explain is not None:
             self._pages[_EXPLAIN] = functools.partial(_send_explanation, endpoints.explain)
+        self._page = endpoints.page
         self.admitted: set[object] = set()
 
     async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -97,9 +110,14 @@ class EndpointHandler:
                 raise Denied(405, "only GET is allowed")
             if (health := self._health.get(name)) is not None:
                 return await _sent(request, health.answer(check, request))
-            if (page := self._pages.get(request.path)) is None:
+            page = self._pages.get(request.path)
+            if name == "ui" and self._page is not None:
+                page = functools.partial(self._page, path=check)
+            if page is None:
                 raise Denied(404, "there is nothing here")
             await self._gatekeeper.admit(_token(request), _certified(request), _rights(request))
+            if request.path == _EVENTS:
+                return await page(request)  # lasts, and must keep nobody else out
             return await self._admitted(request, page)
         except Denied as denied:
             return await _sent(request, _refusal(denied))
@@ -181,14 +199,20 @@ def _certified(request: web.BaseRequest) -> Caller | None:
 
 
 def _rights(request: web.BaseRequest) -> tuple[CallerRight, ...]:
-    """What it takes to be answered: an explanation tells of a pod, and of all nodes."""
-    if request.path != _EXPLAIN:
-        return (CallerRight(request.method.lower(), request.path),)
-    namespace, _, name = request.query.get("pod", "").partition("/")
-    if not namespace or not name:
-        raise Denied(400, "say which pod is to be explained: ?pod=NAMESPACE/NAME")
-    get_pods = CallerRight("get", resource="pods", namespace=namespace)
-    return get_pods, CallerRight("list", resource="nodes")
+    """What it takes to be answered: an explanation tells of a pod, and of all nodes; the rest of
+    the page of all pods.
+    """
+    list_nodes = CallerRight("list", resource="nodes")
+    if request.path in (_EXPLAIN, _UI_POD):
+        parameter = "pod" if request.path == _EXPLAIN else "name"
+        namespace, _, name = request.query.get(parameter, "").partition("/")
+        if not namespace or not name:
+            example = f"?{parameter}=NAMESPACE/NAME"
+            raise Denied(400, f"say which pod is to be explained: {example}")
+        return CallerRight("get", resource="pods", namespace=namespace), list_nodes
+    if request.path == _UI or request.path.startswith(f"{_UI}/"):
+        return CallerRight("get", resource="pods"), list_nodes
+    return (CallerRight(request.method.lower(), request.path),)
 
 
 # ---- what goes out -------------------------------------------------------------------------------

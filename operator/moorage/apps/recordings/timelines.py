@@ -103,8 +103,7 @@ class _Maker:
 
     def finish(self) -> RecordedTimeline:
         """With the last point."""
-        if self.found.end > self._next - self.found.step or not self.found.waiting:
-            self._point()
+        self._point()
         return self.found
 
     def _point(self) -> None:

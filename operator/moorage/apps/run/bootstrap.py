@@ -42,12 +42,15 @@ from moorage.apps.run import health, state_recording
 from moorage.apps.run.freed_memory import give_back
 from moorage.apps.run.home_namespace import ensure_namespace
 from moorage.apps.run.live_explanations import LiveExplanations
+from moorage.apps.run.operator_page import OperatorPage
 from moorage.apps.run.pulse import GRACE_SECONDS, Pulse
 from moorage.apps.run.recent_rates import RecentRates
 from moorage.apps.run.replica_state import ReplicaState
 from moorage.apps.run.side_loop import OneLoop, Side
 from moorage.apps.run.state_recording import RecordingParts
 from moorage.apps.run.supervisor import SupervisedParts, Supervisor
+from moorage.apps.ui.page_handler import PageHandler
+from moorage.apps.ui.static_files import StaticFiles
 from moorage.core.columns.changes import NO_JOURNAL
 from moorage.core.framework.presets import Preset
 from moorage.core.framework.registry import Registry, build_registry
@@ -257,8 +260,19 @@ def _endpoints(
     livez, readyz = checks
     pages = {**_debug_pages(engine, given.side), "rates": rates.items}
     shown = functools.partial(configz, config)
-    explain = LiveExplanations(engine, given.side, given.identity).explain
-    return HttpEndpoints(livez, livez, readyz, given.telemetry.render, shown, pages, explain)
+    explanations = LiveExplanations(engine, given.side, given.identity)
+    source = OperatorPage(engine, given.side, explanations, given.identity)
+    page = PageHandler(source, StaticFiles.of_package())
+    return HttpEndpoints(
+        livez,
+        livez,
+        readyz,
+        given.telemetry.render,
+        shown,
+        pages,
+        explanations.explain,
+        page.answer,
+    )
 
 
 def _certificates(config: OperatorConfiguration, clock: Clock) -> ServingCertificates:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from moorage.api.resolution import Resolver
@@ -47,10 +47,13 @@ def pod_document(world: World, question: Question, resolver: Resolver) -> Docume
         "wait": None,
     }
     revision = world.profiles.get(pod.spec.scheduler_name) or default_revision(resolver)
-    return for_page(told, pod, revision, world.context.cache.nodes)
+    nodes = world.context.cache.nodes
+    return for_page(told, pod, revision, lambda name: _zone(name, nodes))
 
 
-def for_page(told: Document, pod: Pod, revision: Revision, nodes: NodeTable) -> Document:
+def for_page(
+    told: Document, pod: Pod, revision: Revision, zone_of: Callable[[str], str]
+) -> Document:
     """The explanation with its first line, the order of filters, and the zones of all nodes that it
     names.
     """
@@ -60,7 +63,7 @@ def for_page(told: Document, pod: Pod, revision: Revision, nodes: NodeTable) -> 
         "priority": priority(pod),
         "owner": _owner(pod),
         "plugins": list(revision.points.get(ExtensionPoint.FILTER, ())),
-        "zones": {name: _zone(name, nodes) for name in dict.fromkeys(_named(told))},
+        "zones": {name: zone_of(name) for name in dict.fromkeys(_named(told)) if name},
         "history": told.get("history", []),
     }
 
