@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from kubefacts.quantities import milli_value, value
 from moorage.apps.printing import amounts, documents
-from moorage.apps.printing.progress_line import ProgressLine
+from moorage.apps.printing.progress_line import ProgressLine, keep_going, working
 from moorage.apps.printing.terminal import Style, new_table, open_console, sentence, write
 
 
@@ -118,6 +118,35 @@ def test_a_progress_line_comes_late_and_goes() -> None:
     with ProgressLine("Working", quick, lambda: 0.0) as line:
         line.tell(0.5)
     assert quick.getvalue() == ""
+
+
+def test_what_says_nothing_is_said_to_go_on() -> None:
+    """How long it has been going on, until it says something itself."""
+    clock, stream = [0.0], Terminal()
+
+    class Ending:
+        """Ends after some seconds, each of which is one wait."""
+
+        def wait(self, timeout: float) -> bool:
+            """Let a second pass."""
+            clock[0] += 1.0
+            if clock[0] == 3.0:
+                line.say("7 of 9 nodes")
+            return clock[0] > 3.0
+
+    with ProgressLine("Fitting", stream, lambda: clock[0]) as line:
+        keep_going(line, Ending())
+    shown = ["Fitting 1 s", "Fitting 2 s", "Fitting 7 of 9 nodes", ""]
+    assert stream.getvalue().split("\r\x1b[K")[1:] == shown
+
+
+def test_work_goes_on_while_its_line_does() -> None:
+    """What is quick says nothing; an error ends the line too."""
+    with working("Fitting", quick := Terminal()) as line:
+        line.tell(0.5)
+    assert quick.getvalue() == ""
+    with pytest.raises(ValueError, match="no"), working("Fitting", Terminal()):
+        raise ValueError("no")
 
 
 def test_elsewhere_there_is_no_progress_line() -> None:

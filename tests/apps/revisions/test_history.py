@@ -66,6 +66,9 @@ def test_a_trial_stands_above() -> None:
     first, *_ = entries(viewed(status, {}, *STORED), RESOLVER, NOW)
     assert (first.state, first.seconds) == ("rolled back", None)
     assert first.change == "3 regressions in 41 decided pods"
+    status["trial"] = {**status["trial"], "verdict": "Passed"}
+    first, *_ = entries(viewed(status, {}, *STORED), RESOLVER, NOW)
+    assert (first.revision, first.state) == ("bb", "active")
 
 
 def test_what_cannot_be_resolved_here_is_told() -> None:

@@ -116,6 +116,7 @@ def test_for_programs(tmp_path: Path) -> None:
     code, text, _ = asked(tmp_path, {**TRIAL, "regressed": [REGRESSED]}, form="json")
     document = json.loads(text)
     assert (code, document["kind"], document["pairs"]) == (0, "Trial", [REGRESSED])
+    assert document["pairsTotal"] == TRIAL["regressions"]
     assert document["trial"]["verdict"] == "SoFarNoWorse"
 
 

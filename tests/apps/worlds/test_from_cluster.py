@@ -67,6 +67,31 @@ def test_what_is_not_there_or_forbidden_is_said(tmp_path: Path) -> None:
     assert made.origin == f"the API server alone, {server.url} (context there)"
 
 
+def test_how_far_a_large_cluster_is_read_is_told(tmp_path: Path) -> None:
+    """As the API server says beside the first object how many more there are."""
+    told = list[str]()
+
+    async def scenario() -> None:
+        async with api_server() as server:
+            many = {**NODES, "metadata": {"resourceVersion": "1", "remainingItemCount": 4999}}
+            for path, answer in (("/version", {}), ("/api/v1/nodes", many), ("/api/v1/pods", NONE)):
+                server.then("GET", path, answers(answer))
+            await look(kubeconfig(tmp_path, server.url), in_tree_resolver(), told.append)
+
+    asyncio.run(scenario())
+    assert told[0] == "0 of 5,000 nodes, 0 pods"
+
+
+def test_priority_classes_are_read(tmp_path: Path) -> None:
+    """For pods that are to come; who may not list them is told."""
+    path = "/apis/scheduling.k8s.io/v1/priorityclasses"
+    gold = {"metadata": {"name": "gold"}, "value": 7, "globalDefault": True}
+    made, _ = seen(tmp_path, {path: answers({**NONE, "items": [gold]})})
+    assert (made.priorities["gold"], made.priorities[""]) == (7, 7)
+    made, _ = seen(tmp_path, {path: status(403, "Forbidden")})
+    assert made.warnings[0].startswith("no right to list priorityclasses")
+
+
 def test_nothing_but_lists_is_asked_for(tmp_path: Path) -> None:
     """No watch, no write; pods that have ended are left to the API server."""
     _, server = seen(tmp_path, {})

@@ -22,11 +22,12 @@ from moorage.apps.explain.pending_texts import pending_parts
 from moorage.apps.explain.placed_texts import bound_parts, candidate_parts
 from moorage.apps.plugin_resolver import resolver_of
 from moorage.apps.printing.documents import document, is_for_people
+from moorage.apps.printing.progress_line import working
 from moorage.apps.printing.terminal import open_console, sentence, write
 from moorage.apps.reach.operator_choice import NOBODY, OperatorChoice
 from moorage.apps.worlds import deciding, from_files
 from moorage.apps.worlds.cluster_choice import ClusterChoice
-from moorage.apps.worlds.opening import open_world
+from moorage.apps.worlds.opening import show_world
 from moorage.core.explaining.candidate_revisions import explain_candidate
 from moorage.core.explaining.pending_pods import Limits
 from moorage.core.explaining.refusals import NEAREST_NODES
@@ -80,7 +81,8 @@ def _explained(options: ExplainOptions) -> Document:
     more = (options.all_nodes or options.all_changes) and not options.operator.server
     if not own_state and not more:
         try:
-            return asking.ask(options.operator, options.cluster, options.pod)
+            with working("Asking the operator"):
+                return asking.ask(options.operator, options.cluster, options.pod)
         except NotAsked as reason:
             if str(reason):
                 text = f"the operator is not asked, so nothing of its queue is known: {reason}"
@@ -90,9 +92,7 @@ def _explained(options: ExplainOptions) -> Document:
 
 def _from_a_world(options: ExplainOptions) -> Document:
     resolver = resolver_of(options.config)
-    world = open_world(options.files, resolver, at=options.at, choice=options.cluster)
-    for warning in world.warnings:
-        print(f"moorage: {printable(warning)}", file=sys.stderr)
+    world = show_world(options.files, resolver, at=options.at, choice=options.cluster)
     limits = Limits(
         nearest=_EVERY_NODE if options.all_nodes else NEAREST_NODES,
         seconds=math.inf if options.all_changes else SEARCH_SECONDS,
@@ -102,7 +102,8 @@ def _from_a_world(options: ExplainOptions) -> Document:
         raise WrongUse(f"there is no pod {options.pod}; from {world.origin}")
     told = {"source": world.origin, "at": world.at.isoformat(), "wait": None}
     if options.profile is None:
-        return {**explain(world, pod, resolver, limits), **told}
+        with working(f"Explaining {printable(options.pod)}"):
+            return {**explain(world, pod, resolver, limits), **told}
     revision = world.profiles.get(pod.spec.scheduler_name) or default_revision(resolver)
     candidate = _candidate(options.profile, pod, resolver)
     explained = explain_candidate(world.context, pod, revision, candidate)

@@ -13,10 +13,11 @@ from moorage.apps.fit.fit_texts import Fitted, FittedTemplate, document_of, part
 from moorage.apps.plugin_resolver import resolver_of
 from moorage.apps.pod_templates import PodTemplate, Workloads, read_workloads
 from moorage.apps.printing.documents import document, is_for_people
+from moorage.apps.printing.progress_line import working
 from moorage.apps.printing.terminal import open_console, write
 from moorage.apps.worlds import deciding
 from moorage.apps.worlds.cluster_choice import ClusterChoice
-from moorage.apps.worlds.opening import open_world
+from moorage.apps.worlds.opening import show_world
 from moorage.apps.worlds.world import World
 from moorage.core.framework.revisions import Revision
 from moorage.core.objects.pods import priority
@@ -47,16 +48,17 @@ class FitOptions:
 def run(options: FitOptions) -> int:
     """Fit and print; the exit status. Raises CommandError."""
     resolver = resolver_of(options.config)
-    world = open_world(options.world, resolver, at=options.at, choice=options.cluster)
+    world = show_world(options.world, resolver, at=options.at, choice=options.cluster)
     workloads = read_workloads(options.files, world.priorities)
-    for warning in (*world.warnings, *workloads.warnings):
+    for warning in workloads.warnings:
         print(f"moorage: {printable(warning)}", file=sys.stderr)
     if options.replicas is not None:
         several = [
             dataclasses.replace(one, replicas=options.replicas) for one in workloads.templates
         ]
         workloads = workloads._replace(templates=several)
-    fitted = fitted_into(world, workloads, resolver, empty_queue=options.empty_queue)
+    with working("Fitting"):
+        fitted = fitted_into(world, workloads, resolver, empty_queue=options.empty_queue)
     if not is_for_people(options.form):
         print(document("Fit", document_of(fitted, world), options.form), end="")
     else:

@@ -1,11 +1,17 @@
-"""How far a command has come: a line on a terminal that appears late and is wiped at the end."""
+"""How far a command has come: a line on a terminal that appears late and is wiped at the end.
+
+``working`` keeps the line going while one call takes long, by a thread of its own.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import TracebackType
-from typing import Final, Self, TextIO
+from typing import Final, Protocol, Self, TextIO
 
 LATE_SECONDS: Final = 1.0
 """What is done by then needs no line."""
@@ -14,7 +20,9 @@ _ERASE: Final = "\r\x1b[K"
 
 
 class ProgressLine:
-    """``text`` and how much is done. Says nothing where the stream is no terminal."""
+    """``text`` and how much is done, or for how long it goes on. Says nothing where the stream is
+    no terminal.
+    """
 
     def __init__(
         self, text: str, stream: TextIO, clock: Callable[[], float] = time.monotonic
@@ -22,18 +30,33 @@ class ProgressLine:
         self._text = text
         self._stream = stream
         self._clock = clock
-        self._due = clock() + LATE_SECONDS
-        self._shows = stream.isatty()
+        self._began = clock()
+        self._due = self._began + LATE_SECONDS
+        self._said = ""
+        self._turn = threading.Lock()
+        self.shows = stream.isatty()
         self._shown = False
 
     def tell(self, share: float) -> None:
         """So much of 1 is done; may be called often."""
-        if not self._shows or self._clock() < self._due:
-            return
-        self._due = self._clock() + RENEW_SECONDS
-        self._shown = True
-        self._stream.write(f"{_ERASE}{self._text} {min(max(share, 0.0), 1.0):.0%}")
-        self._stream.flush()
+        self.say(f"{min(max(share, 0.0), 1.0):.0%}")
+
+    def say(self, what: str) -> None:
+        """What is done, in words; may be called often."""
+        self._said = what
+        self.renew()
+
+    def renew(self) -> None:
+        """Show it, if it is time to. From any thread."""
+        with self._turn:
+            now = self._clock()
+            if not self.shows or now < self._due:
+                return
+            self._due = now + RENEW_SECONDS
+            self._shown = True
+            what = self._said or f"{now - self._began:.0f} s"
+            self._stream.write(f"{_ERASE}{self._text} {what}")
+            self._stream.flush()
 
     def __enter__(self) -> Self:
         return self
@@ -48,3 +71,35 @@ class ProgressLine:
         if self._shown:
             self._stream.write(_ERASE)
             self._stream.flush()
+
+
+class Waits(Protocol):
+    """Something that ends: an Event, say."""
+
+    def wait(self, timeout: float) -> bool:
+        """Whether it has ended, after so many seconds at most."""
+
+
+@contextlib.contextmanager
+def working(text: str, stream: TextIO | None = None) -> Iterator[ProgressLine]:
+    """A line that is renewed while the block runs, whether or not that says anything; on stderr
+    where no stream is named.
+    """
+    with ProgressLine(text, sys.stderr if stream is None else stream) as line:
+        if not line.shows:
+            yield line
+            return
+        ended = threading.Event()
+        beat = threading.Thread(target=keep_going, args=(line, ended), daemon=True)
+        beat.start()
+        try:
+            yield line
+        finally:
+            ended.set()
+            beat.join()
+
+
+def keep_going(line: ProgressLine, ended: Waits) -> None:
+    """Renew the line until that."""
+    while not ended.wait(RENEW_SECONDS):
+        line.renew()

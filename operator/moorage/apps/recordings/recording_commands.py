@@ -103,13 +103,13 @@ def _moment(file: Path, flags: Mapping[str, Any]) -> ExitStatus:
 
 def _replay(file: Path, flags: Mapping[str, Any]) -> ExitStatus:
     from moorage.apps.printing.documents import document, is_for_people
-    from moorage.apps.printing.progress_line import ProgressLine
+    from moorage.apps.printing.progress_line import working
     from moorage.apps.recordings import verification, verification_view
 
     form = flags["output"]
     everything = flags["all"] or form == "wide"
     options = verification.ReplayOptions(flags["verify"], flags["keep_going"], flags["others"])
-    with ProgressLine(f"Replaying {file}", sys.stderr) as line:
+    with working(f"Replaying {file}") as line:
         found = verification.replay(file, _resolver(flags), options, line.tell)
     if not is_for_people(form):
         sys.stdout.write(document("Replay", verification_view.replay_document(found), form))

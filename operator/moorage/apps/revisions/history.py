@@ -79,6 +79,8 @@ def _trial(view: ProfileView, resolver: Resolver, now: datetime.datetime) -> Ite
     revision = str(trial.get("revision") or "") if isinstance(trial, Mapping) else ""
     if not isinstance(trial, Mapping) or revision in ("", view.active):
         return
+    if trial.get("verdict") == "Passed":
+        return  # it has decided since, and has a line of its own
     since = str(trial.get("since") or "")
     began, state = _moment(since), _TRIAL_STATES.get(str(trial.get("verdict", "")), "not taken")
     ended = now if state == TRIAL else _moment(str(trial.get("ended") or ""))

@@ -7,13 +7,12 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from rich.console import Console
-from rich.progress import track
-
 from moorage.apps.exit_status import ExitStatus, NoAnswer, WrongUse
 from moorage.apps.plugin_resolver import resolver_of
 from moorage.apps.pod_templates import Workloads, pods_of, read_workloads
+from moorage.apps.printing.amounts import counted
 from moorage.apps.printing.documents import document, is_for_people
+from moorage.apps.printing.progress_line import working
 from moorage.apps.printing.terminal import open_console, write
 from moorage.apps.simulate.candidate_profiles import read_candidates
 from moorage.apps.simulate.comparison_answers import two_recorded_worlds
@@ -24,11 +23,11 @@ from moorage.apps.simulate.simulation_answers import Answer, terminal_parts
 from moorage.apps.worlds import deciding
 from moorage.apps.worlds.cluster_choice import ClusterChoice
 from moorage.apps.worlds.from_recording import is_recording, opened
-from moorage.apps.worlds.opening import open_world
+from moorage.apps.worlds.opening import show_world
 from moorage.apps.worlds.world import World
 from moorage.core.framework.registry import Registry
 from moorage.core.framework.revisions import Revision
-from moorage.core.simulation.draining import drain_each
+from moorage.core.simulation.draining import Drain, drain_each
 from moorage.core.simulation.scenarios import Scenario, place_waiting, play
 from moorage.core.simulation.world_comparisons import compare
 from moorage.ports.texts import printable
@@ -97,11 +96,10 @@ def _answer(options: SimulateOptions) -> Answer:
     if candidates and not options.is_of_a_moment and _lasts(options.world, resolver.registry):
         (path,) = options.world
         recording = opened(path, resolver.registry)
-        found = compare(recording, recording.header.seed, candidates)
+        with working("Deciding again"):
+            found = compare(recording, recording.header.seed, candidates)
         return two_recorded_worlds(found, str(path))
-    world = open_world(options.world, resolver, at=options.at, choice=options.cluster)
-    for warning in world.warnings:
-        print(f"moorage: {printable(warning)}", file=sys.stderr)
+    world = show_world(options.world, resolver, at=options.at, choice=options.cluster)
     revisions = deciding.with_default(world.profiles, resolver)
     if options.each_node_drained:
         return _each_drained(world, {**revisions, **candidates})
@@ -118,17 +116,13 @@ def _lasts(paths: tuple[Path, ...], registry: Registry) -> bool:
 
 def _each_drained(world: World, revisions: Mapping[str, Revision]) -> Answer:
     """Each node drained alone, once what waits is placed."""
-    waiting = place_waiting(world.context, revisions).waits
-    nodes, stderr = list(world.context.cache.nodes.row_of), Console(stderr=True)
-    drains = track(
-        drain_each(world.context, revisions, nodes),
-        "draining each node",
-        total=len(nodes),
-        console=stderr,
-        transient=True,
-        disable=not stderr.is_terminal,
-    )
-    return each_drained(list(drains), world, waiting)
+    nodes, drains = list(world.context.cache.nodes.row_of), list[Drain]()
+    with working("Draining each node") as line:
+        waiting = place_waiting(world.context, revisions).waits
+        for one in drain_each(world.context, revisions, nodes):
+            drains.append(one)
+            line.say(f"{len(drains):,} of {counted(len(nodes), 'node')}")
+    return each_drained(drains, world, waiting)
 
 
 def _scenario(
@@ -151,7 +145,9 @@ def _scenario(
         pods=tuple(pods_of(come.templates)),
         drains=options.drains,
     )
-    a = play(world.context, revisions, scenario)
-    if not candidates:
-        return one_world(a, world)
-    return two_worlds(a, play(world.context, {**revisions, **candidates}, scenario), world)
+    with working("Simulating"):
+        a = play(world.context, revisions, scenario)
+        if not candidates:
+            return one_world(a, world)
+        b = play(world.context, {**revisions, **candidates}, scenario)
+    return two_worlds(a, b, world)

@@ -68,7 +68,12 @@ def _print(
     well = bool(trial) and trial.get("verdict") not in _NOT_WELL and not options.stop
     status = ExitStatus.YES if well or not (trial or options.stop) else ExitStatus.NO
     if not is_for_people(options.form):
-        body = {"profile": options.name, "trial": trial or None, "pairs": _pairs(trial)}
+        body = {
+            "profile": options.name,
+            "trial": trial or None,
+            "pairs": list(trial.get("regressed") or ()),
+            "pairsTotal": int(trial.get("regressions") or 0),
+        }
         out.write(document("Trial", body, options.form))
     elif not trial or options.stop:
         write(open_console(out), no_trial(options.name, stop=options.stop))
@@ -76,11 +81,6 @@ def _print(
         now = datetime.datetime.now(datetime.UTC)
         write(open_console(out), *trial_parts(profile, trial, now, pods=options.pods))
     return status
-
-
-def _pairs(trial: Mapping[str, Any]) -> list[Any]:
-    """The pods that are named: those that regressed."""
-    return list(trial.get("regressed") or ())
 
 
 def _path(name: str, manager: str = "") -> str:

@@ -22,12 +22,13 @@ from moorage.api.bodies import Body
 from moorage.api.resolution import Resolver
 from moorage.api.resolved_profile import Resolution
 from moorage.apps.exit_status import NoAnswer
+from moorage.apps.printing.amounts import counted
 from moorage.apps.worlds import deciding, manifests
 from moorage.apps.worlds.cluster_choice import ClusterChoice
 from moorage.apps.worlds.deciding import ProfileSet
 from moorage.apps.worlds.observed import ObservedCluster
 from moorage.apps.worlds.reaching import Connection, connected
-from moorage.apps.worlds.world import World, empty_context
+from moorage.apps.worlds.world import Told, World, empty_context, nobody
 from moorage.ports.errors import EdgeError, Forbidden, NotFound
 from moorage.ports.http_calls import HttpCall
 from moorage.ports.kube import ReflectorSink
@@ -36,19 +37,20 @@ from moorage.ports.texts import MAX_NAME_CHARACTERS, shortened
 
 NEEDED: Final = ("pods", "nodes")
 """Without these there is no world."""
+TELL_SECONDS: Final = 0.2
 PRIORITY_CLASSES: Final = "/apis/scheduling.k8s.io/v1/priorityclasses"
 
 
-def from_cluster(choice: ClusterChoice, resolver: Resolver) -> World:
+def from_cluster(choice: ClusterChoice, resolver: Resolver, told: Told = nobody) -> World:
     """The cluster as the API server has it now. Raises NoAnswer and WrongUse."""
-    return asyncio.run(look(choice, resolver))
+    return asyncio.run(look(choice, resolver, told))
 
 
-async def look(choice: ClusterChoice, resolver: Resolver) -> World:
+async def look(choice: ClusterChoice, resolver: Resolver, told: Told = nobody) -> World:
     """The same, where a loop runs already."""
     observed = ObservedCluster(empty_context(), kinds_in(resolver.registry))
     async with connected(choice) as connection:
-        unlisted = await list_whole(connection, observed)
+        unlisted = await list_whole(connection, observed, told)
         found = await who_decides(connection, observed, resolver)
         classes = await _priority_classes(connection, unlisted)
     return World(
@@ -62,11 +64,28 @@ async def look(choice: ClusterChoice, resolver: Resolver) -> World:
     )
 
 
-async def list_whole(connection: Connection, observed: ObservedCluster) -> Unlisted:
+async def list_whole(
+    connection: Connection, observed: ObservedCluster, told: Told = nobody
+) -> Unlisted:
     """Fill the context with all that can be listed. Raises NoAnswer."""
     unlisted = await probe(connection, (what for what, _ in observed.watched()))
-    await list_all(feeds_of(connection, observed.watched(), unlisted.all))
+    telling = asyncio.create_task(_tell(observed, unlisted.nodes, told))
+    try:
+        await list_all(feeds_of(connection, observed.watched(), unlisted.all))
+    finally:
+        telling.cancel()
     return unlisted
+
+
+async def _tell(observed: ObservedCluster, nodes: int, told: Told) -> None:
+    """What is listed so far. How many pods there are no API server says, as those that have ended
+    are not asked for.
+    """
+    while True:
+        there = len(observed.nodes.objects)
+        of = f"{there:,} of {nodes:,} nodes" if nodes > there else counted(there, "node")
+        told(f"{of}, {counted(len(observed.pods.objects), 'pod')}")
+        await asyncio.sleep(TELL_SECONDS)
 
 
 # ---- objects -------------------------------------------------------------------------------------
@@ -78,6 +97,8 @@ class Unlisted:
 
     forbidden: list[str] = dataclasses.field(default_factory=list)
     absent: list[str] = dataclasses.field(default_factory=list)
+    nodes: int = 0
+    """How many nodes there are, as far as the API server has said."""
 
     @property
     def all(self) -> list[str]:
@@ -102,7 +123,9 @@ async def probe(connection: Connection, watched: Iterable[ListWatch[Any]]) -> Un
 
 async def _probe(connection: Connection, what: ListWatch[Any], unlisted: Unlisted) -> None:
     try:
-        await connection.session.call(HttpCall("GET", what.url(limit=1)))
+        answer = await connection.session.call(HttpCall("GET", what.url(limit=1)))
+        if what.resource == "nodes":
+            unlisted.nodes = _remaining(answer) + 1
     except (Forbidden, NotFound) as error:
         if what.resource in NEEDED:
             text = f"{what.resource} cannot be listed at {connection.name}: {error.message}"
@@ -126,6 +149,14 @@ async def _priority_classes(connection: Connection, unlisted: Unlisted) -> list[
         raise _unanswered("priorityclasses", error) from error
     items = json.loads(answer).get("items") or ()
     return [{**one, "kind": "PriorityClass"} for one in items if isinstance(one, dict)]
+
+
+def _remaining(answer: bytes) -> int:
+    """How many objects follow, as far as it says."""
+    try:
+        return int(json.loads(answer)["metadata"].get("remainingItemCount") or 0)
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return 0  # the list itself tells what is wrong
 
 
 def feeds_of(

@@ -4,15 +4,29 @@ another: the Kubernetes client alone takes half a second.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from moorage.api.resolution import Resolver
 from moorage.apps.exit_status import WrongUse
+from moorage.apps.printing.progress_line import working
 from moorage.apps.recordings.moments import parse_moment
 from moorage.apps.worlds.cluster_choice import ClusterChoice
 from moorage.apps.worlds.from_recording import from_recording, is_recording, opened
-from moorage.apps.worlds.world import World
+from moorage.apps.worlds.world import Told, World, nobody
+from moorage.ports.texts import printable
+
+
+def show_world(
+    paths: Sequence[Path], resolver: Resolver, *, at: str | None, choice: ClusterChoice
+) -> World:
+    """The same for somebody at a terminal: progress and warnings go to stderr."""
+    with working("Reading the cluster" if not paths else "Reading") as line:
+        world = open_world(paths, resolver, at=at, choice=choice, told=line.say)
+    for warning in world.warnings:
+        print(f"moorage: {printable(warning)}", file=sys.stderr)
+    return world
 
 
 def open_world(
@@ -21,9 +35,11 @@ def open_world(
     *,
     at: str | None = None,
     choice: ClusterChoice | None = None,
+    told: Told = nobody,
 ) -> World:
     """The world of a recording or snapshot, of YAML files, or, where none is named, of the cluster.
-    ``at``: a moment of a recording, as a person types it. Raises NoAnswer and WrongUse.
+    ``at``: a moment of a recording, as a person types it. ``told`` hears how far that has come.
+    Raises NoAnswer and WrongUse.
     """
     recordings = [path for path in paths if path.is_file() and is_recording(path)]
     if at is not None and len(recordings) != 1:
@@ -41,4 +57,4 @@ def open_world(
         return from_files(paths, resolver)
     from moorage.apps.worlds.from_cluster import from_cluster
 
-    return from_cluster(choice or ClusterChoice(), resolver)
+    return from_cluster(choice or ClusterChoice(), resolver, told)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.changes import NO_JOURNAL, Journal
@@ -14,6 +14,13 @@ from moorage.core.cycle.context import CycleContext
 from moorage.core.framework.revisions import Revision
 from moorage.core.plugins.intree import INDEXES
 from moorage.core.structures.budget import TimeBudget
+
+Told = Callable[[str], object]
+"""Hears how far something has come, in words."""
+
+
+def nobody(_: str) -> None:
+    """Hears nothing."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
