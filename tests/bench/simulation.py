@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from moorage.adapters.recording import Recorder, RecordingHeader, SingleFile
@@ -55,13 +55,13 @@ def write(path: Path, entries: Iterable[Entry]) -> None:
     encoder = EntryEncoder(RESOLVER.document)
     recorder = Recorder(SingleFile(path), header, encoder, time.time)
     recorder.start()
-    recorder.put_key_frame(list(entries))
+    recorder.put_key_frame(entries)
     recorder.close(600)
     if recorder.failure is not None:
         raise recorder.failure
 
 
-def state(context: CycleContext) -> list[Entry]:
+def state(context: CycleContext) -> Iterator[Entry]:
     """With preset Default."""
     default = default_profile(RESOLVER)
     return key_frame(context.cache, {default.scheduler_name: default.revision})

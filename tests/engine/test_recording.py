@@ -12,7 +12,8 @@ import math
 import os
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Sequence
+import threading
+from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -101,6 +102,18 @@ class FailingRing(RecordingRing):
         return super().begin(seconds)
 
 
+class HeldRing(RecordingRing):
+    """Takes nothing until it may."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder / "ring", 64 * 1024**2, 86400.0)
+        self.may_write = threading.Event()
+
+    def make_room(self, size: int, seconds: float) -> None:
+        assert self.may_write.wait(30)
+        super().make_room(size, seconds)
+
+
 def a_ring(folder: Path) -> FailingRing:
     """That nothing has to leave."""
     return FailingRing(folder / "ring", 64 * 1024**2, 86400.0)
@@ -167,6 +180,31 @@ def test_a_file_of_a_whole_life_replays_equal(tmp_path: Path) -> None:
         for seed in ("1", "2"):
             assert in_another_process(path, seed) == str(again)
     assert one.kube.pods["uid-first-vip"].spec.node_name
+
+
+def test_decisions_go_on_between_a_whole_state_and_its_entries(tmp_path: Path) -> None:
+    """Which are made when the disk takes them: here after all that happened."""
+
+    async def scenario() -> Recorded:
+        ring = HeldRing(tmp_path)
+        one = Recorded(ring)
+        async with one.leading(a_body("test"), nodes=3) as running:
+            await a_day(running, "first")
+            await running.clock.advance(KEY_FRAME_SECONDS)
+            await a_day(running, "second")
+            ring.may_write.set()
+            await one.caught_up()
+            running.kube.put(make_pod("last"))
+            await running.clock.advance(KEY_FRAME_SECONDS)
+        return one
+
+    one = asyncio.run(scenario())
+    (path,) = files(tmp_path)
+    assert one.recorder.lost == 0
+    for at in read_recording(path).key_frames:
+        again = replayed(path, at)
+        assert (again.differences, again.replay.not_made_again) == ([], 0)
+        assert not differing(one.running.engine.context, again.replay.context)
 
 
 def in_another_process(path: Path, hash_seed: str) -> str:
@@ -354,7 +392,7 @@ class CountingRecorder(list[Any]):
         self.key_frame_due = self.key_frame_waits = False
         self.is_whole = True
 
-    def put_key_frame(self, entries: Sequence[Entry]) -> None:
+    def put_key_frame(self, entries: Iterable[Entry]) -> None:
         self.key_frames += 1
 
     def flush(self) -> None:

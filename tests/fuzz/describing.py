@@ -295,7 +295,7 @@ def _(to: Description, amounts: SparseAmounts) -> Any:
     return {to.names[row]: amounts.on(row) for row in {**amounts._places, **amounts._lumps}}
 
 
-@means(NodeOrder, "_zone_of", "_zones", "_names")
+@means(NodeOrder, "_zone_of", "_zones", "_names", "_stands")
 def _(to: Description, order: NodeOrder) -> Any:
     assert sorted(order.names) == sorted(order._zone_of)
     return {

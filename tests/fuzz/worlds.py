@@ -273,9 +273,12 @@ class World:
                 fresh.observe_unreadable(pod, node, record.requests)
         self._promise(fresh)
         self._ask_alike(fresh)
-        for record in fresh.pod_infos():
-            if (mine := live.pod_info(record.pod.metadata.uid)) is not None:
-                record.preempted, record.stuck = mine.preempted, mine.stuck
+        for record in live.pod_infos():
+            uid = record.pod.metadata.uid
+            if fresh.pod_info(uid) is not None and record.preempted:
+                fresh.mark_preempted(uid)
+            if fresh.pod_info(uid) is not None and record.stuck:
+                fresh.mark_stuck(uid)
         return fresh
 
     def pods(self) -> Iterator[tuple[Any, str, PodState]]:

@@ -994,6 +994,13 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         tests=("tests/engine/scheduling/test_gangs_side_by_side.py",),
     ),
     Mutant(
+        name="key frame: what is known of a pod later is known before",
+        file="core/columns/cache.py",
+        old="self._rewrite(dataclasses.replace(record, preempted=True))",
+        new="record.preempted = True",
+        tests=(f"{_TESTS}/recording/test_key_frames.py",),
+    ),
+    Mutant(
         name="key frame: statuses nominate again",
         file="core/recording/key_frames.py",
         old="if pod.status.nominated_node_name",
@@ -1008,8 +1015,8 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         name="key frame: nodes are looked at in the order to come",
         file="core/recording/key_frames.py",
-        old="(names := cache.nodes.order.standing)",
-        new="(names := ())",
+        old="[changes.NodesOrdered(names)] if names else []",
+        new="[]",
         tests=(f"{_TESTS}/recording/test_replay.py::test_a_key_frame_has_the_order_of_nodes",),
     ),
     Mutant(

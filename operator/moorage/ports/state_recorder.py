@@ -4,7 +4,7 @@ read.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Protocol
 
 from moorage.core.columns.changes import Entry, Journal
@@ -25,7 +25,9 @@ class StateRecorder(Journal, Protocol):
 
     @property
     def lost(self) -> int:
-        """Entries since the first key frame that had no room in the queue or on the disk."""
+        """Changes and decisions since the first key frame that had no room in the queue or on the
+        disk.
+        """
 
     @property
     def changes(self) -> int:
@@ -49,9 +51,10 @@ class StateRecorder(Journal, Protocol):
     def is_whole(self) -> bool:
         """Whether what comes now is to be written."""
 
-    def put_key_frame(self, entries: Sequence[Entry]) -> None:
-        """The whole state: what comes from now on can be read from here. Left out where one waits
-        to be written already, or nobody writes any more.
+    def put_key_frame(self, entries: Iterable[Entry]) -> None:
+        """The whole state as it is now: what comes from now on can be read from here. Its entries
+        are asked for later, on another thread and once. Left out where one waits to be written
+        already, or nobody writes any more.
         """
 
     def flush(self) -> None:

@@ -40,7 +40,7 @@ def happened(pods: int, **outcome: object) -> tuple[list[Entry], list[tuple[floa
     context = empty_context()
     for name, cpu in (("large", "16"), ("middle", "8"), ("small", "2")):
         context.cache.put_node(make_node(name, cpu=cpu))
-    state = key_frame(context.cache, {"test": REVISION})
+    state = list(key_frame(context.cache, {"test": REVISION}))
     journal: list[Entry] = []
     live = empty_context(journal=journal)
     for name, cpu in (("large", "16"), ("middle", "8"), ("small", "2")):

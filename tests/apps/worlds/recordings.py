@@ -30,7 +30,7 @@ def write_recording(
         lambda: clock[0],
     )
     recorder.start()
-    recorder.put_key_frame(list(state))
+    recorder.put_key_frame(state)
     for seconds, entry in happened:
         clock[0] = BEGIN + seconds
         recorder.append(entry)

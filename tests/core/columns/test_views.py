@@ -126,7 +126,7 @@ def test_a_type_checker_lets_a_plugin_read_and_not_write(tmp_path: Path) -> None
             Nominator,
             NominatorView,
             {"nominate", "observe_status", "lapse", "add", "remove", "unwritten"}
-            | {"known", "state", "restore"},
+            | {"states", "state", "restore"},
         ),
         (Store, Lister, {"put", "remove", "follow", "all_objects"}),
     ],

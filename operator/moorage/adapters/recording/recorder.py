@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import queue
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -34,11 +34,18 @@ _ENCODED_AT_ONCE: Final = 32
 
 
 class _Block(NamedTuple):
-    """What is handed over: ``entries``, of which the first happened at ``milliseconds``."""
+    """What is handed over: ``entries``, of which the first happened at ``milliseconds``; those of a
+    key frame can be asked for once.
+    """
 
     kind: int
     milliseconds: int
-    entries: Sequence[Entry]
+    entries: Iterable[Entry]
+
+    @property
+    def changes(self) -> list[Entry]:
+        """What has happened: nothing in a key frame."""
+        return list(self.entries) if self.kind == CHANGES else []
 
 
 class Recorder:
@@ -81,7 +88,9 @@ class Recorder:
 
     @property
     def lost(self) -> int:
-        """Entries since the first key frame that had no room in the queue or on the disk."""
+        """Changes and decisions since the first key frame that had no room in the queue or on the
+        disk.
+        """
         return self._lost + self._writer.lost
 
     @property
@@ -144,9 +153,10 @@ class Recorder:
             self._lost += _happened(entries)
             self._whole = False
 
-    def put_key_frame(self, entries: Sequence[Entry]) -> None:
-        """The whole state: what comes from now on can be read from here. Left out where one waits
-        to be written already, or nobody writes any more.
+    def put_key_frame(self, entries: Iterable[Entry]) -> None:
+        """The whole state as it is now: what comes from now on can be read from here. Its entries
+        are asked for later, by the writer. Left out where one waits to be written already, or
+        nobody writes any more.
         """
         if self.key_frame_waits or not self._writer.is_alive:
             return
@@ -236,17 +246,16 @@ class _Writer:
             if block.kind == KEY_FRAME:
                 self._begin_key_frame(block.milliseconds / 1000)
             if self._file is None:
-                self.lost += _happened(block.entries)
+                self.lost += _happened(block.changes)
             else:
                 self._append(self._file, block)
-                self.entries += _happened(block.entries)
                 self.failure = None
         except FAULTS as error:
-            self.lost += _happened(block.entries)
+            self.lost += _happened(block.changes)
             self.failure = error
             self._leave_file()
         finally:
-            self.changes += len(block.entries) if block.kind == CHANGES else 0
+            self.changes += len(block.changes)
             self.key_frames += block.kind == KEY_FRAME
 
     def _begin_key_frame(self, seconds: float) -> None:
@@ -261,12 +270,13 @@ class _Writer:
             self._file.write(HEADER, 1, int(1000 * seconds), body)
 
     def _append(self, file: BlockWriter, block: _Block) -> None:
-        lines = (self._encoder.encode(some) + b"\n" for some in _pieces(block.entries))
+        lines = _Lines(self._encoder, block.entries)
         body = file.compress(block.kind, lines)
         self._files.make_room(len(body), block.milliseconds / 1000)
         before = file.size
-        file.write(block.kind, len(block.entries), block.milliseconds, body)
+        file.write(block.kind, lines.entries, block.milliseconds, body)
         self.written += file.size - before
+        self.entries += lines.happened
 
     def _leave_file(self) -> None:
         file, self._file = self._file, None
@@ -275,12 +285,21 @@ class _Writer:
                 file.close()
 
 
-def _happened(entries: Sequence[Entry]) -> int:
+def _happened(entries: Iterable[Entry]) -> int:
     """How many of them are no marks of the recorder's own."""
     return sum(not isinstance(entry, Time | Gap) for entry in entries)
 
 
-def _pieces(entries: Sequence[Entry]) -> Iterator[list[Entry]]:
-    rest = iter(entries)
-    while some := list(islice(rest, _ENCODED_AT_ONCE)):
-        yield some
+class _Lines:
+    """Entries as bytes, some in each line; they are counted as this is iterated, once."""
+
+    def __init__(self, encoder: EntryEncoder, entries: Iterable[Entry]) -> None:
+        self.entries = self.happened = 0
+        self._encoder = encoder
+        self._rest = iter(entries)
+
+    def __iter__(self) -> Iterator[bytes]:
+        while some := list(islice(self._rest, _ENCODED_AT_ONCE)):
+            self.entries += len(some)
+            self.happened += _happened(some)
+            yield self._encoder.encode(some) + b"\n"

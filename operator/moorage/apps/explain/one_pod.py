@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Mapping
 
 from moorage.api.resolution import Resolver
@@ -79,9 +80,10 @@ def _held(pod: Pod, world: World) -> tuple[str, str] | None:
 
 def find_pod(cache: Cache, name: str) -> Pod | None:
     """The pod of this ``namespace/name``, on a node or waiting."""
-    on_nodes = (info.pod for info in cache.pod_infos() if isinstance(info.pod, Pod))
-    for pod in (*cache.waiting.values(), *on_nodes):
-        if name == f"{pod.metadata.namespace}/{pod.metadata.name}":
+    namespace, _, wanted = name.partition("/")
+    placed = (info.pod for info in cache.pods_in(namespace) if isinstance(info.pod, Pod))
+    for pod in itertools.chain(cache.waiting.values(), placed):
+        if (pod.metadata.name, pod.metadata.namespace) == (wanted, namespace):
             return pod
     return None
 

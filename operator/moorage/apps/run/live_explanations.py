@@ -1,7 +1,8 @@
 """Explanations of the operator's own state, for whoever asks at /explain.
 
-What is known is taken by reference in one step of the main loop (a key frame), and put into columns
-of their own on a thread of its own, one pod at a time: no decision waits for more than that step.
+What is known is copied by reference in one step of the main loop (a key frame), and put into
+columns of their own on a thread of its own, one pod at a time: no decision waits for more than that
+step.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import datetime
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
@@ -35,7 +36,7 @@ LIMITS: Final = Limits(seconds=5.0)
 class _Taken:
     """What one step takes."""
 
-    entries: list[Entry]
+    entries: Iterator[Entry]
     pod: Pod
     profiles: Mapping[str, Revision]
     suspended: frozenset[str]

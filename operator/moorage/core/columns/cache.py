@@ -23,6 +23,7 @@ Each change is appended to the store's journal once it is made.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Collection, Iterator
 from typing import Protocol
 
@@ -109,6 +110,10 @@ class Cache:
         """The pods on a node, in the order in which they came."""
         return iter(self._on_node.get(node, {}).values())
 
+    def pods_in(self, namespace: str) -> Iterator[PodInfo]:
+        """The pods of a namespace that occupy a node."""
+        return iter(self._in_namespace.get(namespace, {}).values())
+
     def node_generation(self, node: str) -> int:
         """A number that moves when this node, or what is on it, changes otherwise than by
         ``assume`` and ``forget``.
@@ -187,7 +192,7 @@ class Cache:
         """The watch shows this pod on its spec.nodeName: confirms an assumption, adds, moves or
         updates.
         """
-        self._observe(PodInfo(pod, pod.spec.node_name, requests, PodState.OBSERVED))
+        self._observe(pod, pod.spec.node_name, requests)
         self.waiting.pop(pod.metadata.uid, None)
         self.journal.append(changes.PodObserved(pod))
 
@@ -212,7 +217,7 @@ class Cache:
         ``requests`` is what we know that it takes there.
         """
         if node:
-            self._observe(PodInfo(pod, node, requests, PodState.OBSERVED))
+            self._observe(pod, node, requests)
         self.nominations.remove(pod.metadata.uid)
         self.waiting.pop(pod.metadata.uid, None)
         self.journal.append(changes.PodUnreadable(pod, node, requests))
@@ -233,14 +238,14 @@ class Cache:
         """
         record = self._pod_infos[uid]
         self._mark_pods_changed(record.node)
-        record.stuck = True
+        self._rewrite(dataclasses.replace(record, stuck=True))
         self.journal.append(changes.PodStuck(uid))
 
     def mark_preempted(self, uid: str) -> None:
         """We have told a pod to go, which the watch may not show yet."""
         record = self._pod_infos.get(uid)
         if record is not None:
-            record.preempted = True
+            self._rewrite(dataclasses.replace(record, preempted=True))
             self.journal.append(changes.PodPreempted(uid))
 
     def put_back(self, info: PodInfo) -> None:
@@ -266,21 +271,22 @@ class Cache:
             self._drop(record)
         return record is not None
 
-    def _observe(self, new: PodInfo) -> None:
-        old = self._pod_infos.get(new.pod.metadata.uid)
-        if old is not None and old.node == new.node:
-            new.preempted, new.stuck = old.preempted, old.stuck
-            if old.requests == new.requests and counts_alike(old.pod, new.pod):
-                if _read_by_preemption(old.pod) != _read_by_preemption(new.pod):
-                    self._mark_pods_changed(new.node)
-                self._assumed -= old.state is PodState.ASSUMED
-                old.pod, old.state = new.pod, PodState.OBSERVED
-                return
-        self._bump_generation(new.node)
-        if old is None:
+    def _observe(self, pod: AnyPod, node: str, requests: Requests) -> None:
+        known = self._pod_infos.get(pod.metadata.uid)
+        here = known if known is not None and known.node == node else None
+        preempted, stuck = (False, False) if here is None else (here.preempted, here.stuck)
+        new = PodInfo(pod, node, requests, PodState.OBSERVED, preempted, stuck)
+        if here is not None and here.requests == requests and counts_alike(here.pod, pod):
+            if _read_by_preemption(here.pod) != _read_by_preemption(pod):
+                self._mark_pods_changed(node)
+            self._assumed -= here.state is PodState.ASSUMED
+            self._rewrite(new)
+            return
+        self._bump_generation(node)
+        if known is None:
             self._add(new)
         else:
-            self._replace(old, new)
+            self._replace(known, new)
 
     def _replace(self, old: PodInfo, new: PodInfo) -> None:
         """A pod is on another node than it was, or counts otherwise there."""
@@ -336,6 +342,13 @@ class Cache:
                 if not members:
                     del groups[group]
         self._assumed += sign * (record.state is PodState.ASSUMED)
+
+    def _rewrite(self, record: PodInfo) -> None:
+        """A pod that counts as before is known otherwise; it keeps its place in every order."""
+        meta = record.pod.metadata
+        self._pod_infos[meta.uid] = record
+        self._on_node[record.node][meta.uid] = record
+        self._in_namespace[meta.namespace][meta.uid] = record
 
     def _counts_on(self, row: int, node: str) -> tuple[Step, ...]:
         """The steps that count the pods on a node."""

@@ -9,7 +9,8 @@ counts whenever no decision of ours has yet to be written there. So in the end b
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+import dataclasses
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Protocol
 
 from moorage.core.columns.change_log import Aspect, VersionCounter
@@ -195,19 +196,15 @@ class Nominator:
         self._lapsed.pop(uid, None)
         self._journal.append(Nomination(uid))
 
-    def known(self) -> Iterator[str]:
-        """The pods of which something is known, those that are nominated first and in order. Not
-        to be changed while this runs.
+    def states(self) -> Iterator[Nomination]:
+        """All that is known now of each pod of which anything is, those that are nominated first
+        and in order; it may change while this runs.
         """
-        yield from dict.fromkeys([*self._records, *self._unwritten, *self._lapsed])
+        return _states(dict(self._records), dict(self._unwritten), dict(self._lapsed))
 
     def state(self, uid: str) -> Nomination:
         """All that is known of one pod."""
-        record = self._records.get(uid)
-        unwritten, lapsed = self._unwritten.get(uid), self._lapsed.get(uid)
-        if record is None or not isinstance(record.pod, Pod):
-            return Nomination(uid, unwritten=unwritten, lapsed=lapsed)
-        return Nomination(uid, record.pod, record.node, record.held, unwritten, lapsed)
+        return _state(uid, self._records.get(uid), self._unwritten.get(uid), self._lapsed.get(uid))
 
     def restore(self, state: Nomination) -> None:
         """Have it so again."""
@@ -232,9 +229,16 @@ class Nominator:
             and old.held == held
             and _chooses_alike(old, pod, requests)
         ):
-            old.pod = pod
+            self._rewrite(dataclasses.replace(old, pod=pod))
             return
         self._replace(pod.metadata.uid, PodInfo(pod, node, requests, PodState.ASSUMED, held=held))
+
+    def _rewrite(self, record: PodInfo) -> None:
+        """The same nomination of a newer state of its pod; it keeps its place in every order."""
+        uid = record.pod.metadata.uid
+        self._records[uid] = record
+        for groups, group in self._groups(record):
+            groups[group][uid] = record
 
     def _replace(self, uid: str, new: PodInfo | None, placed: str = "") -> PodInfo | None:
         """The pod is nominated so now, or (None) not any more; what was before. All or nothing,
@@ -283,6 +287,21 @@ class Nominator:
     def _notify_cleared(self, pod: Pod, node: str, _sign: int) -> None:
         if self._listener is not None:
             self._listener.nomination_cleared(pod, node)
+
+
+def _states(
+    records: Mapping[str, PodInfo], unwritten: Mapping[str, str], lapsed: Mapping[str, str]
+) -> Iterator[Nomination]:
+    for uid in dict.fromkeys([*records, *unwritten, *lapsed]):
+        yield _state(uid, records.get(uid), unwritten.get(uid), lapsed.get(uid))
+
+
+def _state(
+    uid: str, record: PodInfo | None, unwritten: str | None, lapsed: str | None
+) -> Nomination:
+    if record is None or not isinstance(record.pod, Pod):
+        return Nomination(uid, unwritten=unwritten, lapsed=lapsed)
+    return Nomination(uid, record.pod, record.node, record.held, unwritten, lapsed)
 
 
 def yields_to(pod: Pod, record: PodInfo) -> bool:

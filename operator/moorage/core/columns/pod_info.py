@@ -101,7 +101,8 @@ class PodState(enum.Enum):
 @dataclasses.dataclass(slots=True)
 class PodInfo:
     """A pod on a node: the object, where it is, what it takes there and how we know; ``volumes``
-    are those that placement looks at.
+    are those that placement looks at. What is known of a pod later is another one: whoever keeps
+    this keeps what was known then.
 
     ``preempted``: we had it told to go, which the watch may not show yet. ``stuck``: it was told to
     go long ago and does not, so nobody may count on its room. ``held``: nominated as a member of a

@@ -7,6 +7,7 @@ plugins read through ``snapshot.store``.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
@@ -85,8 +86,7 @@ class Store:
 
     def all_objects(self) -> Iterator[HasMetadata]:
         """Those of all kinds. Not to be changed while this runs."""
-        for objects in self._objects.values():
-            yield from objects.values()
+        return itertools.chain.from_iterable(map(dict.values, self._objects.values()))
 
     def version_counter(self, kind: type[HasMetadata]) -> VersionCounter:
         """Moves when an object of the kind comes, changes or goes."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
 
 from moorage.core.columns import changes
@@ -15,29 +16,30 @@ from moorage.core.objects.pods import Pod
 from moorage.core.plugins.volume_binding.offers import VolumeOffers
 
 
-def key_frame(cache: Cache, profiles: Mapping[str, Revision]) -> list[Entry]:
-    """All that decisions are made from, in an order in which it can be put into an empty cache;
-    ``profiles`` are the revisions that decide, by schedulerName. By reference: a few steps for each
-    object.
+def key_frame(cache: Cache, profiles: Mapping[str, Revision]) -> Iterator[Entry]:
+    """All that decisions are made from as it is now, in an order in which it can be put into an
+    empty cache; ``profiles`` are the revisions that decide, by schedulerName.
+
+    Now it is only copied, by reference: some nanoseconds for each object, none of which changes.
+    The entries are made when they are asked for, whatever has become of the state by then, on any
+    thread.
     """
     store, nominations = cache.store, cache.nominations
-    return [
-        *(ProfileActivated(name, revision) for name, revision in profiles.items()),
-        *map(changes.NodePut, _nodes(cache)),
-        *([changes.NodesOrdered(names)] if (names := cache.nodes.order.standing) else ()),
-        *(changes.ObjectPut(obj) for obj in store.all_objects()),
-        *(entry for info in cache.pod_infos() for entry in _placed(info)),
-        *map(changes.PodWaiting, cache.waiting.values()),
+    names, waiting = cache.nodes.order.standing, tuple(cache.waiting.values())
+    return itertools.chain(
+        [ProfileActivated(name, revision) for name, revision in profiles.items()],
+        map(changes.NodePut, tuple(_nodes(cache))),
+        [changes.NodesOrdered(names)] if names else [],
+        map(changes.ObjectPut, tuple(store.all_objects())),
+        itertools.chain.from_iterable(map(_placed, tuple(cache.pod_infos()))),
+        map(changes.PodWaiting, waiting),
         # their statuses have nominated them again: nobody is now, and then those who were, in order
-        *(
-            changes.Nomination(uid)
-            for uid, pod in cache.waiting.items()
-            if pod.status.nominated_node_name
-        ),
-        *(nominations.state(uid) for uid in nominations.known()),
-        *store.index(DeviceLedger).assumptions(),
-        *store.index(VolumeOffers).assumptions(),
-    ]
+        (changes.Nomination(pod.metadata.uid) for pod in waiting if pod.status.nominated_node_name),
+        nominations.states(),
+        # what is under way, which is little
+        tuple(store.index(DeviceLedger).assumptions()),
+        tuple(store.index(VolumeOffers).assumptions()),
+    )
 
 
 def _nodes(cache: Cache) -> Iterator[Node]:

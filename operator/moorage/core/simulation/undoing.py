@@ -203,8 +203,8 @@ class UndoLog:
     def _restore_nominations(self) -> None:
         nominations = self._cache.nominations
         if _nominations(self._cache) != self._nominations:
-            for uid in list(nominations.known()):
-                nominations.restore(Nomination(uid))
+            for known in nominations.states():
+                nominations.restore(Nomination(known.uid))
             for state in self._nominations:
                 nominations.restore(state)
 
@@ -220,7 +220,7 @@ def _nothing() -> None:
 
 
 def _nominations(cache: Cache) -> list[Nomination]:
-    return [cache.nominations.state(uid) for uid in cache.nominations.known()]
+    return list(cache.nominations.states())
 
 
 def _is_only_for(claim: ResourceClaim, pod: Pod) -> bool:

@@ -550,9 +550,7 @@ def test_a_search_is_set_down_only_where_more_nodes_are_to_be_tried(
 def test_a_pod_that_was_told_to_go_counts_as_going_before_the_watch_shows_it() -> None:
     """Else the pod that it goes for would be tried again too early, and evict somebody else."""
     context = nominated(HIGH, "n1", scheduler_of(NODE, [LOW]))
-    record = context.cache.pod_info("uid-low")
-    assert record is not None
-    record.preempted = True
+    context.cache.mark_preempted("uid-low")
     found = diagnosis(HIGH, context)
     assert "not eligible due to a terminating pod on the nominated node." in found.message
     assert (found.victims, found.nominated_node) == ((), None)

@@ -8,6 +8,7 @@ Source: kube-scheduler's ``nodeTree`` (v1.36), in words of our own.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 from moorage.core.objects.nodes import Node
@@ -35,6 +36,8 @@ class NodeOrder:
         self._zone_of: dict[str, str] = {}
         self._zones: dict[str, dict[str, None]] = {}
         self._names: tuple[str, ...] | None = None
+        self._stands = False
+        """Whether a zone has changed since nodes came or went."""
 
     def put(self, node: Node) -> None:
         """Add a node; one whose zone changed goes to the end of its new zone."""
@@ -42,10 +45,10 @@ class NodeOrder:
         if self._zone_of.get(name) == zone:
             return
         if name in self._zone_of:
-            self._names = self.names  # the list before this change stands until nodes come or go
+            self.keep(self.names)
             self._take_out(name)
         else:
-            self._names = None
+            self._make_anew()
         self._zone_of[name] = zone
         self._zones.setdefault(zone, {})[name] = None
 
@@ -53,24 +56,25 @@ class NodeOrder:
         """Take a node out; an emptied zone loses its place. Unknown names are ignored."""
         if name in self._zone_of:
             self._take_out(name)
-            self._names = None
+            self._make_anew()
 
     def arrivals(self) -> Iterator[str]:
         """All nodes' names in an order in which they may be put to have zones, and nodes in each,
         as they are here.
         """
-        for zone in self._zones.values():
-            yield from zone
+        return itertools.chain.from_iterable(self._zones.values())
 
     @property
     def standing(self) -> tuple[str, ...]:
         """The list that stands until nodes come or go although a zone has changed; () for none."""
-        stands = self._names is not None and self._names != tuple(self._interleaved())
-        return self.names if stands else ()
+        return self.names if self._stands else ()
 
     def keep(self, names: tuple[str, ...]) -> None:
         """Have this list stand until nodes come or go."""
-        self._names = names
+        self._names, self._stands = names, True
+
+    def _make_anew(self) -> None:
+        self._names, self._stands = None, False
 
     def _take_out(self, name: str) -> None:
         zone = self._zone_of.pop(name)
