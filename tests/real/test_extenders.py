@@ -6,12 +6,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import json
-import ssl
-import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,59 +15,13 @@ from tests.rig import ControlPlane
 from tests.rig.certificates import Authority
 from tests.rig.clients import Client
 from tests.rig.demo import node
+from tests.rig.extenders import Extender
 from tests.rig.objects import create, delete
 from tests.rig.operators import NAMESPACE, Operator, install, until
 
 PLACE = "extended"
 PODS = f"/api/v1/namespaces/{PLACE}/pods"
 NODES = ("extended-1", "extended-2", "extended-3")
-
-
-class Extender:
-    """Says what a test wants, and remembers what it was asked: ``says[verb]`` makes the answer of
-    the question.
-    """
-
-    def __init__(self, certificate: tuple[Path, Path]) -> None:
-        self.asked: list[tuple[str, dict[str, Any]]] = []
-        self.says: dict[str, Callable[[dict[str, Any]], Any]] = {}
-        outer = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_POST(self) -> None:
-                verb = self.path.rpartition("/")[2]
-                question = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                outer.asked.append((verb, question))
-                body = json.dumps(outer.says[verb](question)).encode()
-                self.send_response(200)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - its name there
-                """No log."""
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        context.load_cert_chain(*certificate)
-        self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
-        self.url = f"https://127.0.0.1:{self._server.server_port}/scheduler"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-
-    def close(self) -> None:
-        """Listen no more."""
-        self._server.shutdown()
-        self._server.server_close()
-
-    def about(self, pod: str, verb: str) -> list[dict[str, Any]]:
-        """What was asked about a pod."""
-        return [
-            question
-            for asked, question in list(self.asked)
-            if asked == verb and question["Pod"]["metadata"]["name"] == pod
-        ]
 
 
 class World:
