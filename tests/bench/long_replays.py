@@ -26,7 +26,7 @@ import subprocess
 import sys
 import time
 from collections import Counter, deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -53,7 +53,8 @@ GANG: Final = 4
 MIN_RATE: Final = 1500.0
 PROFILES: Final = "/apis/moorage.dev/v1alpha1/schedulerprofiles"
 LEASE: Final = "/apis/coordination.k8s.io/v1/namespaces/moorage-system/leases/moorage"
-ELECTION: Final = {"leaseDuration": "4s", "renewDeadline": "3s", "retryPeriod": "500ms"}
+ELECTION: Final = {"leaseDuration": "30s", "renewDeadline": "25s", "retryPeriod": "2s"}
+"""On a busy machine a leader that has nothing wrong with it may not be heard of for a while."""
 ZONE: Final = "topology.kubernetes.io/zone"
 GROUP_LABEL: Final = "scheduling.x-k8s.io/pod-group"
 
@@ -172,9 +173,10 @@ class Load:
 class Replicas:
     """The operators, and what they say of themselves."""
 
-    def __init__(self, rig: ControlPlane, operators: Mapping[str, Operator]) -> None:
+    def __init__(self, rig: ControlPlane, start: Callable[[str], Operator]) -> None:
         self._rig = rig
-        self._operators = dict(operators)
+        self._start = start
+        self._operators = {name: start(name) for name in ("moorage-0", "moorage-1")}
         self._attempts: dict[str, float] = {}
 
     def decided(self) -> int:
@@ -190,11 +192,12 @@ class Replicas:
         return int(sum(self._attempts.values()))
 
     def kill_leader(self) -> str:
-        """SIGKILL; its name."""
+        """SIGKILL; its name. Another replica is started in its place."""
         with contextlib.closing(Client(self._rig)) as client:
             holder = str(client.get(LEASE)["spec"].get("holderIdentity", ""))
         name = holder.partition("_")[0]
         self._operators.pop(name).kill()
+        self._operators["moorage-2"] = self._start("moorage-2")
         return name
 
 
@@ -256,8 +259,7 @@ def operators(rig: ControlPlane, folder: Path) -> Iterator[Replicas]:
             }
             return stack.enter_context(Operator(rig, kubeconfig, name, config))
 
-        both = {name: start(name) for name in ("moorage-0", "moorage-1")}
-        yield Replicas(rig, both)
+        yield Replicas(rig, start)
 
 
 # ---- what it leads to ----------------------------------------------------------------------------

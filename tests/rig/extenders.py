@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import ssl
 import threading
@@ -29,10 +30,11 @@ class Extender:
                 question = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 outer.asked.append((verb, question))
                 body = json.dumps(outer.says[verb](question)).encode()
-                self.send_response(200)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
+                with contextlib.suppress(OSError):  # who asked has been killed
+                    self.send_response(200)
+                    self.send_header("Content-Length", str(len(body)))
+                    self.end_headers()
+                    self.wfile.write(body)
 
             def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - its name there
                 """No log."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable
 from pathlib import Path
 
-from moorage.adapters.recording import Recorder, RecordingHeader, SingleFile
+from moorage.adapters.recording import Recorder, RecordingFiles, RecordingHeader, SingleFile
 from moorage.apps.worlds.deciding import in_tree_resolver
 from moorage.core.columns.changes import Entry
 from moorage.core.recording.wire import EntryEncoder
@@ -22,17 +23,35 @@ def write_recording(
     header: RecordingHeader | None = None,
 ) -> Path:
     """A recording that begins with this state; each entry has its seconds after BEGIN."""
+    write(SingleFile(path), (0, state), *happened, header=header)
+    return path
+
+
+def write(
+    files: RecordingFiles,
+    *happened: tuple[float, Entry | Iterable[Entry]],
+    header: RecordingHeader | None = None,
+) -> None:
+    """What one process records: entries and whole states, each with its seconds after BEGIN."""
     clock = [BEGIN]
     recorder = Recorder(
-        SingleFile(path),
+        files,
         header or RecordingHeader(versions={"moorage": "0.0.1"}),
         EntryEncoder(RESOLVER.document),
         lambda: clock[0],
     )
     recorder.start()
-    recorder.put_key_frame(state)
-    for seconds, entry in happened:
+    for seconds, what in happened:
         clock[0] = BEGIN + seconds
-        recorder.append(entry)
+        if isinstance(what, Entry):
+            recorder.append(what)
+        else:
+            written(recorder)
+            recorder.put_key_frame(what)
     assert recorder.close(30)
-    return path
+
+
+def written(recorder: Recorder) -> None:
+    """Wait until no whole state waits to be written, as two cannot."""
+    while recorder.key_frame_waits:
+        threading.Event().wait(0.005)

@@ -7,16 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from moorage.adapters.recording import RecordingHeader
+from moorage.adapters.recording import RecordingHeader, RecordingRing, SingleFile
+from moorage.adapters.recording.ring import PARTS
 from moorage.apps.exit_status import NoAnswer, WrongUse
 from moorage.apps.recordings.moments import parse_moment
+from moorage.apps.recordings.verification import ReplayOptions, UnknownTime, replay
 from moorage.apps.worlds.deciding import default_profile
 from moorage.apps.worlds.from_recording import from_recording
 from moorage.apps.worlds.opening import open_world
 from moorage.core.columns import changes
 from moorage.core.cycle.decisions import ProfileActivated
 from moorage.core.objects.pods import on_node
-from tests.apps.worlds.recordings import BEGIN, RESOLVER, write_recording
+from tests.apps.worlds.recordings import BEGIN, RESOLVER, write, write_recording
 from tests.builders import make_node, make_pod
 
 REVISION = default_profile(RESOLVER).revision
@@ -106,10 +108,95 @@ def test_what_is_no_recording_is_no_answer(
         from_recording(tmp_path / "x", RESOLVER.registry)
 
 
-def test_a_folder_of_recordings_is_wrong_use(file: Path) -> None:
-    """An operator's ring has many files: which one is meant?"""
-    with pytest.raises(WrongUse, match=f"name one of the recordings in it, the newest is {file}"):
-        from_recording(file.parent, RESOLVER.registry)
+def nodes_at(path: Path, at: float | None = None) -> list[str]:
+    """Names of the nodes that were there so many seconds after BEGIN, or at the end."""
+    world = from_recording(path, RESOLVER.registry, None if at is None else BEGIN + at)
+    return list(world.context.cache.nodes.row_of)
+
+
+def a_node(name: str) -> changes.NodePut:
+    """One comes."""
+    return changes.NodePut(make_node(name))
+
+
+def test_a_moment_in_a_gap_cannot_be_opened(tmp_path: Path) -> None:
+    """The next one that can is named: what a gap leaves is an empty cluster, which it was not."""
+    file = tmp_path / "a.rec"
+    lost = (5, changes.Gap(3)), (5, a_node("late")), (6, STATE)
+    write(SingleFile(file), (0, STATE), (1, a_node("m")), *lost)
+    assert [nodes_at(file, at) for at in (0.5, 1, 6)] == [["n"], ["n", "m"], ["n"]]
+    for at in (1.001, 4.999, 5, 5.999):
+        with pytest.raises(WrongUse, match=r"from .*:41\.000Z to .*:46\.000Z, the next moment"):
+            nodes_at(file, at)
+
+
+def test_what_follows_a_gap_at_the_end_is_not_shown(tmp_path: Path) -> None:
+    """The last moment before it is, and that is told."""
+    file = tmp_path / "a.rec"
+    write(SingleFile(file), (0, STATE), (5, changes.Gap(3)), (5, a_node("late")))
+    world = from_recording(file, RESOLVER.registry)
+    assert (list(world.context.cache.nodes.row_of), world.at.timestamp()) == (["n"], BEGIN)
+    assert "the last moment before it" in world.warnings[0]
+    with pytest.raises(WrongUse, match=r"nor of anything after .*:40\.000Z"):
+        nodes_at(file, 7)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Two files of one process, of which the second goes on from the first, one of the process that
+    led after it, and one in which there is nothing yet.
+    """
+    path = tmp_path / "ring"
+    ring = RecordingRing(path, 10**6, 10.0 * PARTS)
+    later = [*STATE, a_node("m")]
+    write(ring, (0, STATE), (1, a_node("m")), (11, later), (12, a_node("k")))
+    write(ring, (20, STATE), (21, a_node("l")), header=RecordingHeader(replica="other"))
+    (path / "20261118T110800.000000Z.rec").write_bytes(b"moorage recording 1\n")
+    (path / "notes.txt").write_text("not ours")
+    return path
+
+
+def test_a_folder_is_one_recording(folder: Path) -> None:
+    """Any moment of its files can be opened, but for those between two that are not one."""
+    assert len(list(folder.glob("*.rec"))) == 4
+    moments = (0, 1, 10.5, 11, 12, 20, 21, None)
+    found = [nodes_at(folder, at) for at in moments]
+    before = [["n"], ["n", "m"], ["n", "m"], ["n", "m"], ["n", "m", "k"]]
+    assert found == [*before, ["n"], ["n", "l"], ["n", "l"]]
+    with pytest.raises(WrongUse, match=r"from .*:52\.000Z to .*:07:00\.000Z, the next moment"):
+        nodes_at(folder, 13)
+    with pytest.raises(WrongUse, match="begins at"):
+        nodes_at(folder, -1)
+    world = open_world([folder], RESOLVER, at="11:06:41")
+    assert len(world.context.cache.nodes) == 2
+
+
+def test_a_replay_of_a_folder_tells_its_gaps(folder: Path) -> None:
+    """One, and what goes on in the next file is none."""
+    found = replay(folder, RESOLVER, ReplayOptions())
+    assert found.gaps == [UnknownTime(BEGIN + 12, BEGIN + 20)]
+    assert (found.begin, found.end) == (BEGIN, BEGIN + 21)
+    assert found.entries["NodePut"] == 5
+    assert len(found.warnings) == 1 and "is left out" in found.warnings[0]
+
+
+def test_a_file_of_a_folder_that_was_damaged_ends_in_a_gap(folder: Path) -> None:
+    """Whatever the next one says."""
+    first = min(folder.glob("*.rec"))
+    first.write_bytes(first.read_bytes()[:-1])
+    found = replay(folder, RESOLVER, ReplayOptions())
+    assert [gap.end for gap in found.gaps] == [BEGIN + 11, BEGIN + 20]
+    assert any(f"of {first.name} are torn" in warning for warning in found.warnings)
+    assert nodes_at(folder, 12) == ["n", "m", "k"]
+
+
+def test_a_folder_without_recordings_is_no_answer(tmp_path: Path) -> None:
+    """It says why."""
+    with pytest.raises(NoAnswer, match="no recording in this folder can be read"):
+        from_recording(tmp_path, RESOLVER.registry)
+    (tmp_path / "20261118T110800.000000Z.rec").write_bytes(b"moorage recording 99\n")
+    with pytest.raises(NoAnswer, match=r"can be read: 20261118T.*rec is left out: .*format 99"):
+        from_recording(tmp_path, RESOLVER.registry)
 
 
 def test_a_world_is_opened_from_what_is_named(file: Path, tmp_path: Path) -> None:

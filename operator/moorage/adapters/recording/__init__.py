@@ -8,7 +8,7 @@ from moorage.adapters.recording.files import RecordingFiles, SingleFile
 from moorage.adapters.recording.header import RecordingHeader
 from moorage.adapters.recording.reading import Recording, read_recording
 from moorage.adapters.recording.recorder import Recorder
-from moorage.adapters.recording.ring import RecordingRing
+from moorage.adapters.recording.ring import RecordingRing, ring_files
 
 __all__ = [
     "Recorder",
@@ -20,4 +20,5 @@ __all__ = [
     "TornRecording",
     "UnreadableRecording",
     "read_recording",
+    "ring_files",
 ]

@@ -20,3 +20,7 @@ class RecordingHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel")
     """Resources that are left out, as they could not be listed."""
     begin: float = 0.0
     """Seconds since 1970."""
+    follows: float = 0.0
+    """The begin of the file before, where nothing is missing between its end and this one's begin;
+    else 0.
+    """

@@ -261,11 +261,13 @@ class _Writer:
     def _begin_key_frame(self, seconds: float) -> None:
         """Its stretch is read without what was before, in the same file or in another."""
         self._encoder.restart()
+        follows = 0.0
         if self._file is not None and self._files.is_full(self._file.size, self._begin, seconds):
+            follows = self._begin
             self._leave_file()
         if self._file is None:
             self._file, self._begin = BlockWriter(self._files.begin(seconds)), seconds
-            header = msgspec.structs.replace(self._header, begin=seconds)
+            header = msgspec.structs.replace(self._header, begin=seconds, follows=follows)
             body = self._file.compress(HEADER, [msgspec.json.encode(header)])
             self._file.write(HEADER, 1, int(1000 * seconds), body)
 

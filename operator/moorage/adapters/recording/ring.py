@@ -76,6 +76,11 @@ class RecordingRing:
                         yield _Part(Path(entry.path), begin, entry.stat().st_size)
 
 
+def ring_files(directory: Path) -> list[Path]:
+    """The recordings in a ring's folder, the oldest first. Raises OSError."""
+    return sorted(path for path in directory.iterdir() if _begin(path.name) is not None)
+
+
 def _begin(name: str) -> float | None:
     """When a file of this name was begun; None for one that is none of ours."""
     try:

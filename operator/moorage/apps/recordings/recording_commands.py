@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from moorage.api.resolution import Resolver
 
 _NEW_FILE = "The file, which must not be there."
+_RECORDED = "A recording, or an operator's folder of them."
 
 
 @with_parameters(
@@ -60,7 +61,10 @@ def record(**flags: Any) -> None:
     CONFIG_OPTION,
     output_option(),
 )
-def replay(file: Annotated[Path, typer.Argument(help="A recording.")], **flags: Any) -> None:
+def replay(
+    file: Annotated[Path, typer.Argument(help=_RECORDED)],
+    **flags: Any,
+) -> None:
     """Look into a recording, and make its decisions again."""
     end(lambda: _moment(file, flags) if flags["at"] else _replay(file, flags))
 

@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from moorage.adapters.recording import Recording
 from moorage.api.bodies import Body
@@ -52,6 +53,13 @@ class ExplainedDifference:
     """Plugins that say otherwise whether a node takes the pod."""
 
 
+class UnknownTime(NamedTuple):
+    """A gap: the last moment that is known before it, and the first after it, infinite for none."""
+
+    begin: float
+    end: float
+
+
 @dataclasses.dataclass(slots=True)
 class Verification:
     """What a replay of a whole recording found; times are seconds since 1970."""
@@ -69,7 +77,7 @@ class Verification:
     revisions: dict[str, None] = dataclasses.field(default_factory=dict)
     """In the order in which they began to decide."""
     entries: Counter[str] = dataclasses.field(default_factory=Counter)
-    gaps: int = 0
+    gaps: list[UnknownTime] = dataclasses.field(default_factory=list)
     seconds: float = 0.0
     """That it took."""
     warnings: list[str] = dataclasses.field(default_factory=list)
@@ -109,7 +117,7 @@ def replay(
             tell((at - first) / span)
     found = run.end()
     found.seconds = time.monotonic() - began
-    found.warnings = warnings_of(recording, path, found.end)
+    found.warnings = warnings_of(recording, found.end)
     return found
 
 
@@ -118,6 +126,7 @@ class _Run:
 
     def __init__(self, recording: Recording, resolver: Resolver, options: ReplayOptions) -> None:
         seed = recording.header.seed
+        self._key_frames = recording.key_frames
         self._replay = Replay(empty_context(seed))
         self._options = options
         self._found = Verification(recording.header.versions, recording.key_frames[0])
@@ -126,9 +135,10 @@ class _Run:
 
     def take(self, at: float, entry: Entry) -> None:
         found = self._found
+        if isinstance(entry, Gap):
+            found.gaps.append(UnknownTime(found.end, self._known_from(at)))
         found.end = at
         found.entries[type(entry).__name__] += 1
-        found.gaps += isinstance(entry, Gap)
         if isinstance(entry, ProfileActivated) and entry.revision is not None:
             found.revisions.setdefault(entry.revision.id)
         is_decision = isinstance(entry, RecordedDecision)
@@ -140,6 +150,10 @@ class _Run:
         elif (difference := self._replay.apply(entry)) is not None:
             explained = _explained(difference, at, self._replay)
             found.differences.append(explained)
+
+    def _known_from(self, gap: float) -> float:
+        """When the state is known again."""
+        return min((time for time in self._key_frames if time >= gap), default=math.inf)
 
     def end(self) -> Verification:
         self._others.end()

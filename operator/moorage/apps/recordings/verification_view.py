@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from rich.console import RenderableType
@@ -12,7 +13,7 @@ import moorage
 from moorage.apps.exit_status import ExitStatus
 from moorage.apps.printing.amounts import age, counted, moment
 from moorage.apps.printing.terminal import Style, new_table, sentence
-from moorage.apps.recordings.verification import ExplainedDifference, Verification
+from moorage.apps.recordings.verification import ExplainedDifference, UnknownTime, Verification
 from moorage.apps.worlds.world import World
 from moorage.core.objects.meta import key
 from moorage.core.recording.others import Choice, ChoiceVerdict
@@ -63,10 +64,21 @@ def about(found: Verification) -> Iterator[RenderableType]:
         yield sentence(f"  revisions {', '.join(found.revisions)}")
     for line in _others_in_short(found.choices):
         yield sentence(f"  {line}")
-    if found.gaps:
-        yield sentence(f"  {counted(found.gaps, 'gap')}: what happened there is not known")
+    for text in _gaps(found.gaps):
+        yield sentence(f"  {text}", Style.WAITS)
     for warning in found.warnings:
         yield sentence(f"  {warning}", Style.WAITS)
+
+
+def _gaps(gaps: Sequence[UnknownTime]) -> Iterator[str]:
+    if not gaps:
+        return
+    yield f"{counted(len(gaps), 'gap')}, of which nothing is known:"
+    for gap in gaps[:FEW]:
+        until = f"to {moment(gap.end)}" if gap.end < math.inf else "on"
+        yield f"  from {moment(gap.begin)} {until}"
+    if len(gaps) > FEW:
+        yield f"  and {len(gaps) - FEW:,} more (-o json)"
 
 
 def contents(found: Verification, path: object) -> Iterator[RenderableType]:
@@ -218,7 +230,10 @@ def replay_document(found: Verification) -> dict[str, Any]:
         "decisions": found.decisions,
         "same": found.same,
         "notMadeAgain": found.not_made_again,
-        "gaps": found.gaps,
+        "gaps": [
+            {"begin": moment(gap.begin), "end": moment(gap.end) if gap.end < math.inf else None}
+            for gap in found.gaps
+        ],
         "revisions": list(found.revisions),
         "firstDifference": differences[0] if differences else None,
         "differences": differences,

@@ -108,7 +108,7 @@ def _answer(options: SimulateOptions) -> Answer:
 
 def _lasts(paths: tuple[Path, ...], registry: Registry) -> bool:
     """Whether this is a recording of more than one moment; a snapshot is not."""
-    if len(paths) != 1 or not paths[0].is_file() or not is_recording(paths[0]):
+    if len(paths) != 1 or not is_recording(paths[0]):
         return False
     recording = opened(paths[0], registry)
     return any(time > recording.key_frames[0] for time, _ in recording)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import math
+from collections.abc import Iterator
 from pathlib import Path
 
-from moorage.adapters.recording import Recording, UnreadableRecording, read_recording
+from moorage.adapters.recording import Recording, UnreadableRecording, read_recording, ring_files
 from moorage.apps.exit_status import NoAnswer, WrongUse
 from moorage.apps.printing.amounts import moment, size
 from moorage.apps.worlds.world import World, empty_context
+from moorage.core.columns.changes import Gap
 from moorage.core.framework.registry import Registry
 from moorage.core.recording.replay import Replay
 
@@ -17,8 +20,14 @@ FIRST_BYTES = b"moorage recording "
 
 
 def is_recording(path: Path) -> bool:
-    """Whether a file begins as recordings do, of whatever format. Raises NoAnswer."""
+    """Whether this is a file that begins as recordings do, of whatever format, or a folder of such
+    as an operator writes. Raises NoAnswer.
+    """
     try:
+        if path.is_dir():
+            return bool(ring_files(path))
+        if not path.is_file():
+            return False
         with path.open("rb") as file:
             return file.read(len(FIRST_BYTES)) == FIRST_BYTES
     except OSError as error:
@@ -27,10 +36,9 @@ def is_recording(path: Path) -> bool:
 
 def opened(path: Path, registry: Registry, at: float | None = None) -> Recording:
     """The recording, to be read from its begin, or from the last whole state before ``at`` (seconds
-    since 1970; infinity: the last one of all). Raises NoAnswer, and WrongUse for a folder.
+    since 1970; infinity: the last one of all). ``path``: a file, or an operator's folder of them.
+    Raises NoAnswer.
     """
-    if path.is_dir():
-        raise WrongUse(f"{path} is a folder: name one of the recordings in it{_newest(path)}")
     try:
         recording = read_recording(path, at, registry=registry)
     except OSError as error:
@@ -42,16 +50,10 @@ def opened(path: Path, registry: Registry, at: float | None = None) -> Recording
     return recording
 
 
-def _newest(folder: Path) -> str:
-    """As the ring of an operator names its files: by when they begin."""
-    found = sorted(folder.glob("*.rec"))
-    return f", the newest is {found[-1]}" if found else ""
-
-
 def from_recording(path: Path, registry: Registry, at: float | None = None) -> World:
-    """The cluster at this moment (seconds since 1970), or at the end of what can be read; revisions
-    are made of the plugins of this registry. Raises
-    NoAnswer, and WrongUse for a moment before all that was recorded.
+    """The cluster at this moment (seconds since 1970), or at the end of what is known; revisions
+    are made of the plugins of this registry. Raises NoAnswer, and WrongUse for a moment before all
+    that was recorded or in a gap.
     """
     recording = opened(path, registry, math.inf if at is None else at)
     if at is not None and at < recording.key_frames[0]:
@@ -60,6 +62,11 @@ def from_recording(path: Path, registry: Registry, at: float | None = None) -> W
     replay, last = Replay(empty_context(recording.header.seed)), recording.key_frames[0]
     warnings = []
     for seconds, entry in recording:
+        if isinstance(entry, Gap) and (at is None or at > last):
+            if at is not None:
+                raise WrongUse(f"{path}: {_unknown(recording, at, last, seconds)}")
+            warnings.append(f"a gap begins at {moment(last)}: this is the last moment before it")
+            break
         if at is not None and seconds > at:
             break
         last = seconds
@@ -73,17 +80,40 @@ def from_recording(path: Path, registry: Registry, at: float | None = None) -> W
         replay.profiles,
         f"{path}, as it was at {moment(shown)}",
         datetime.datetime.fromtimestamp(shown, datetime.UTC),
-        (*warnings, *warnings_of(recording, path, last)),
+        (*warnings, *warnings_of(recording, last)),
     )
 
 
-def warnings_of(recording: Recording, path: Path, last: float) -> list[str]:
+def _unknown(recording: Recording, at: float, last: float, gap: float) -> str:
+    """What there is to say of a moment between the last that is known before a gap and the whole
+    state after it.
+    """
+    later = min((time for time in recording.key_frames if time >= gap), default=None)
+    if later is None:
+        return f"nothing is known of {moment(at)}, nor of anything after {moment(last)}"
+    return (
+        f"nothing is known of {moment(at)}: a gap lasts from {moment(last)} to {moment(later)}, "
+        f"the next moment that can be opened"
+    )
+
+
+def warnings_of(recording: Recording, last: float) -> list[str]:
     """What is to be said of a recording that was read up to ``last``."""
-    found = []
+    found = list(recording.left_out)
     if recording.header.not_listed:
         names = ", ".join(recording.header.not_listed)
         found.append(f"who recorded had no right to list {names}: taken as if there were none")
-    if recording.torn is not None:
-        lost = path.stat().st_size - recording.torn.offset
-        found.append(f"Readable until {moment(last)}; the last {size(lost)} are torn.")
-    return found
+    return [*found, *_torn(recording, last)]
+
+
+def _torn(recording: Recording, last: float) -> Iterator[str]:
+    for segment in recording.segments:
+        if segment.torn is None:
+            continue
+        lost = 0
+        with contextlib.suppress(FileNotFoundError):  # the oldest go while they are read
+            lost = segment.path.stat().st_size - segment.torn.offset
+        if segment is recording.segments[-1]:
+            yield f"Readable until {moment(last)}; the last {size(lost)} are torn."
+        else:
+            yield f"the last {size(lost)} of {segment.path.name} are torn"

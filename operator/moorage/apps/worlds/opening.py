@@ -41,7 +41,7 @@ def open_world(
     ``at``: a moment of a recording, as a person types it. ``told`` hears how far that has come.
     Raises NoAnswer and WrongUse.
     """
-    recordings = [path for path in paths if path.is_file() and is_recording(path)]
+    recordings = [path for path in paths if is_recording(path)]
     if at is not None and len(recordings) != 1:
         raise WrongUse("--at names a moment of a recording, and none is given")
     if recordings:
