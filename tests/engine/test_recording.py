@@ -29,13 +29,14 @@ from moorage.core.objects.pods import Pod
 from moorage.core.objects.storage import PersistentVolumeClaim
 from moorage.core.recording.wire import EntryEncoder
 from moorage.engine.live_revisions import LiveRevisions
-from moorage.engine.recording import KEY_FRAME_SECONDS, RecordingState, StateRecording
+from moorage.engine.recording import KEY_FRAME_SECONDS, LeaseEvents, RecordingState, StateRecording
 from moorage.ports.repeated_logs import RepeatedLogs
 from tests.builders import make_node, make_pod
 from tests.engine.running import Running
 from tests.engine.worlds import a_body, versioned
 from tests.fakes.clocks import ManualClock
 from tests.fakes.kube import InMemoryKube
+from tests.fakes.sinks import FakeEventRecorder
 from tests.replaying import opened, replayed
 from tests.twins import differing
 
@@ -59,7 +60,8 @@ class Recorded:
         )
         self.running = Running(self.kube, self.clock, journal=self.recorder)
         engine = self.running.engine
-        self.recording = StateRecording(self.recorder, engine.cache, engine.live, self.clock)
+        lease = LeaseEvents(self.running.events, "moorage-system", "moorage")
+        self.recording = StateRecording(self.recorder, engine.cache, engine.live, self.clock, lease)
 
     def _document(self, revision: Revision) -> dict[str, Any]:
         return self.running.resolver.document(revision)
@@ -407,12 +409,16 @@ def test_a_whole_state_is_taken_when_it_can_be_written(caplog: pytest.LogCapture
     once; each state of the recording is one.
     """
     recorder, clock, live = CountingRecorder(), ManualClock(), LiveRevisions()
-    recording = StateRecording(recorder, Cache(), live, clock)
+    events = FakeEventRecorder()
+    lease = LeaseEvents(events, "moorage-system", "moorage")
+    recording = StateRecording(recorder, Cache(), live, clock, lease)
 
     async def scenario() -> None:
         task = asyncio.create_task(recording.run())
+        assert recording.since == 0
         live.lead()
         recording.lead()
+        assert recording.since == clock.now().timestamp()
         await clock.advance(KEY_FRAME_SECONDS - 1)
         assert (recorder.key_frames, recorder.flushed) == (1, KEY_FRAME_SECONDS - 1)
         await clock.advance(1)
@@ -425,13 +431,22 @@ def test_a_whole_state_is_taken_when_it_can_be_written(caplog: pytest.LogCapture
             await clock.advance(2)
         recorder.failure, recorder.is_whole = None, False
         await clock.advance(2)
+        assert (recording.since, recording.gaps) == (0, 1)
         recorder.is_whole = True
-        await clock.advance(2)
+        await clock.advance(1)
+        assert (recording.since, recording.gaps) == (clock.now().timestamp(), 1)
+        await clock.advance(1)
         task.cancel()
         await asyncio.wait({task})
 
     with caplog.at_level(logging.INFO):
         asyncio.run(scenario())
+    assert [(one.reason, one.warning) for one in events.events] == [
+        ("RecordingInterrupted", True),
+        ("RecordingResumed", False),
+    ]
+    assert events.events[0].regarding.kind == "Lease"
+    assert "No space left on device" in events.events[0].note
     logs = RepeatedLogs()
     told = [record for record in caplog.records if not logs.is_repeated(record)]
     assert [record.getMessage().split(",")[0].split(":")[0] for record in told] == [

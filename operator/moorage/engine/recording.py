@@ -1,5 +1,5 @@
 """Recording: when whole states are put between what the journal hears, and what is told of a
-recorder that cannot keep up.
+recorder that cannot keep up, in the log and by events on the Lease, as the leader records.
 
 Who leads records: decisions are made there. The first state is put in the step in which this
 replica begins to lead, so that each of its decisions can be made again.
@@ -10,12 +10,13 @@ from __future__ import annotations
 import enum
 import logging
 import math
-from typing import Final
+from typing import Final, Literal
 
 from moorage.core.columns.cache import Cache
 from moorage.core.recording.key_frames import key_frame
 from moorage.engine.live_revisions import LiveRevisions
 from moorage.ports.clock import Clock
+from moorage.ports.event_recorder import Event, EventRecorder, ObjectRef
 from moorage.ports.guards import guard
 from moorage.ports.repeated_logs import once_per_cause
 from moorage.ports.state_recorder import StateRecorder
@@ -43,18 +44,49 @@ class RecordingState(enum.StrEnum):
     """It is left out: nothing can be written."""
 
 
+_INCOMPLETE: Final = (RecordingState.LAGGING, RecordingState.FAILED)
+
+
+class LeaseEvents:
+    """Events on the Lease of this name."""
+
+    def __init__(self, events: EventRecorder, namespace: str, name: str) -> None:
+        self._events = events
+        self._lease = ObjectRef("Lease", name, "", namespace, "coordination.k8s.io/v1")
+
+    def tell(
+        self,
+        reason: Literal["RecordingInterrupted", "RecordingResumed"],
+        note: str,
+        *,
+        warning: bool = False,
+    ) -> None:
+        """Record one."""
+        self._events.record(Event(self._lease, reason, note, "Recording", "moorage", warning))
+
+
 class StateRecording:
     """Puts key frames when they are due. ``run`` it in a task of its own."""
 
     def __init__(
-        self, recorder: StateRecorder, cache: Cache, live: LiveRevisions, clock: Clock
+        self,
+        recorder: StateRecorder,
+        cache: Cache,
+        live: LiveRevisions,
+        clock: Clock,
+        lease: LeaseEvents,
     ) -> None:
         self._recorder = recorder
         self._cache = cache
         self._live = live
         self._clock = clock
+        self._lease = lease
         self._put_at = -math.inf
         self.state = RecordingState.STANDBY
+        self.since = 0.0
+        """From when on all is recorded, in seconds since 1970; 0 while something is missing."""
+        self.gaps = 0
+        """How often something began to be missing."""
 
     def lead(self) -> None:
         """This replica leads, and has decided nothing yet."""
@@ -90,10 +122,28 @@ class StateRecording:
         self._recorder.put_key_frame(key_frame(self._cache, self._live))
 
     def _report(self) -> None:
-        """Say what has become of the recording, when that changes; a failure each time, as the next
-        may be another.
-        """
+        """Say what has become of the recording, when that changes."""
         before, self.state = self.state, self._state()
+        if self.state is not before:
+            self._note(before)
+        self._log(before)
+
+    def _note(self, before: RecordingState) -> None:
+        """Keep from when on it is so, and have it told on the Lease."""
+        recorder = self._recorder
+        if self.state is RecordingState.RECORDING:
+            self.since = self._clock.now().timestamp()
+            if before is not RecordingState.STANDBY:
+                lost = f"{recorder.lost} entries are missing in all"
+                self._lease.tell("RecordingResumed", f"The recording is whole from now on: {lost}.")
+        elif before not in _INCOMPLETE:
+            self.since, self.gaps = 0.0, self.gaps + 1
+            why = "the disk is too slow" if recorder.failure is None else str(recorder.failure)
+            text = f"What happens is not recorded, all else goes on: {why}."
+            self._lease.tell("RecordingInterrupted", text, warning=True)
+
+    def _log(self, before: RecordingState) -> None:
+        """A failure each time, as the next may be another."""
         failure = self._recorder.failure
         if failure is not None:
             text = "recording has failed, nothing else has; next attempt within %.0f s: %s"

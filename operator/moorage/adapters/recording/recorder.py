@@ -122,9 +122,11 @@ class Recorder:
 
     # ---- what is written -------------------------------------------------------------------------
 
-    def start(self) -> None:
-        """Begin to write."""
-        self._writer.start()
+    def start(self, kubernetes: str = "") -> None:
+        """Begin to write; ``kubernetes`` is the API server's version, where the header does not
+        have it.
+        """
+        self._writer.start(kubernetes)
 
     def append(self, entry: Entry, /) -> None:
         """Have an entry written, if there is room for it and a key frame before it."""
@@ -206,7 +208,10 @@ class _Writer:
 
     # ---- for the loop's thread -------------------------------------------------------------------
 
-    def start(self) -> None:
+    def start(self, kubernetes: str) -> None:
+        if kubernetes:
+            versions = {**self._header.versions, "kubernetes": kubernetes}
+            self._header = msgspec.structs.replace(self._header, versions=versions)
         self._thread.start()
 
     def take(self, block: _Block | None) -> None:

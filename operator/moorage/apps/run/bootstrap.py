@@ -62,6 +62,7 @@ from moorage.engine.binding.actors.intree import ACTORS
 from moorage.engine.engine import Engine
 from moorage.engine.intake.comparison import CacheComparison, Compared
 from moorage.engine.intake.object_sink import ObjectSink
+from moorage.engine.recording import LeaseEvents
 from moorage.engine.reports.kubelet_rejections import FailedPod
 from moorage.handlers.kopf_operator import EmbeddedKopf, KopfConnection
 from moorage.ports.bundle import Ports
@@ -166,7 +167,8 @@ def _assemble(config: OperatorConfiguration, given: Overrides, sessions: _Sessio
         journal=recorder or NO_JOURNAL,
     )
     engine = Engine(config, ports, resolver, given.registry, given.actors)
-    recording = state_recording.joined(recorder, engine, clock, telemetry)
+    told = LeaseEvents(events, *home)
+    recording = state_recording.joined(recorder, engine, session.call, telemetry, told)
     connection = KopfConnection(session.server, session.new_client_session, session, clock)
     kopf = EmbeddedKopf(engine, connection)
     feeds, comparison = _reflectors(session, clock, telemetry, engine)

@@ -7,9 +7,10 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import functools
+import json
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import moorage
 from moorage.adapters.prometheus import PrometheusTelemetry
@@ -19,11 +20,17 @@ from moorage.api.resolution import Resolver
 from moorage.apps.run.plugin_packages import version_of
 from moorage.core.recording.wire import EntryEncoder
 from moorage.engine.engine import Engine
-from moorage.engine.recording import RecordingState, StateRecording
+from moorage.engine.recording import LeaseEvents, RecordingState, StateRecording
 from moorage.ports.clock import Clock
+from moorage.ports.errors import EdgeError
 from moorage.ports.guards import guard
+from moorage.ports.http_calls import HttpCall
 from moorage.ports.state_recorder import StateRecorder
 
+ServerCall: TypeAlias = Callable[[HttpCall], Awaitable[bytes]]
+"""Asks the API server; raises EdgeError."""
+VERSION_SECONDS = 5.0
+"""For the API server to say which it is."""
 CLOSE_SECONDS = 2.0
 """For what is still to be written at the end."""
 
@@ -59,15 +66,19 @@ def recorder_of(
 
 
 def joined(
-    recorder: Recorder | None, engine: Engine, clock: Clock, telemetry: PrometheusTelemetry
+    recorder: Recorder | None,
+    engine: Engine,
+    call: ServerCall,
+    telemetry: PrometheusTelemetry,
+    lease: LeaseEvents,
 ) -> RecordingParts:
     """The recorder, with what puts whole states and tells of it."""
     if recorder is None:
         return RecordingParts({}, lambda: None, _nothing)
-    recording = StateRecording(recorder, engine.cache, engine.live, clock)
+    recording = StateRecording(recorder, engine.cache, engine.live, engine.ports.clock, lease)
     report(telemetry, recorder, recording)
     return RecordingParts(
-        {"recording": functools.partial(_run, recorder, recording)},
+        {"recording": functools.partial(_run, recorder, recording, call)},
         recording.lead,
         functools.partial(_close, recorder),
     )
@@ -84,9 +95,16 @@ def report(
             "Entries that are missing in it, as the disk was full, slow or gone.",
             lambda: recorder.lost,
         ),
+        "gaps": ("Times that something began to be missing.", lambda: recording.gaps),
     }
     for name, (text, read) in counters.items():
         telemetry.pull(f"moorage_recording_{name}_total", text, "", _unlabelled(read))
+    telemetry.pull(
+        "moorage_recording_since_timestamp_seconds",
+        "From when on all is recorded, by Unix time; 0 while something is missing.",
+        "",
+        _unlabelled(lambda: recording.since),
+    )
     telemetry.pull(
         "moorage_recording_state",
         "What becomes of what happens now: 1 for the state that it is in.",
@@ -95,7 +113,7 @@ def report(
     )
 
 
-def _unlabelled(read: Callable[[], int]) -> Callable[[], Mapping[str, float]]:
+def _unlabelled(read: Callable[[], float]) -> Callable[[], Mapping[str, float]]:
     return lambda: {"": read()}
 
 
@@ -103,10 +121,21 @@ async def _nothing() -> None:
     pass
 
 
-async def _run(recorder: Recorder, recording: StateRecording) -> None:
+async def _run(recorder: Recorder, recording: StateRecording, call: ServerCall) -> None:
+    """Until it is cancelled. What is appended before the API server says its version waits."""
+    version = await _kubernetes_version(call)
     with guard("recording"):
-        recorder.start()
+        recorder.start(version)
     await recording.run()
+
+
+async def _kubernetes_version(call: ServerCall) -> str:
+    """What it calls itself, "" where it does not say."""
+    try:
+        answer = await call(HttpCall("GET", "/version", timeout=VERSION_SECONDS))
+        return str(json.loads(answer)["gitVersion"])
+    except (EdgeError, ValueError, LookupError, TypeError):
+        return ""
 
 
 async def _close(recorder: Recorder) -> None:
