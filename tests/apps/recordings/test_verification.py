@@ -7,11 +7,16 @@ import io
 import json
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import msgspec
+import numpy as np
 import pytest
 from rich.console import RenderableType
 
+from moorage.api.operator_config import OperatorConfiguration
+from moorage.api.resolution import Resolver
+from moorage.apps.exit_status import NoAnswer
 from moorage.apps.printing.terminal import open_console, write
 from moorage.apps.recordings import verification_view
 from moorage.apps.recordings.verification import ReplayOptions, Verification, replay
@@ -19,11 +24,16 @@ from moorage.apps.worlds.deciding import default_profile
 from moorage.apps.worlds.world import empty_context
 from moorage.core.columns import changes
 from moorage.core.columns.changes import Entry
+from moorage.core.columns.nodes.node_table import Rows
+from moorage.core.columns.snapshot import Snapshot
 from moorage.core.cycle import cycle
 from moorage.core.cycle.context import Diagnosis, ScheduleResult
 from moorage.core.cycle.decisions import Decided, DecidedBy
+from moorage.core.framework.interfaces import Scores
 from moorage.core.framework.status import Code
 from moorage.core.objects.pods import on_node
+from moorage.core.plugins.intree import PRESETS
+from moorage.core.plugins.node_resources.fit import NodeResourcesFit
 from moorage.core.pods.requests import pod_requests
 from moorage.core.recording.key_frames import key_frame
 from tests.apps.worlds.recordings import RESOLVER, write_recording
@@ -108,6 +118,40 @@ def test_a_score_that_differs_is_named(tmp_path: Path) -> None:
     found = replay(recorded(tmp_path, score=7), RESOLVER, VERIFY)
     text = printed(verification_view.verification(found, everything=False))
     assert "had 7 then and has " in text
+
+
+class LessByOne(NodeResourcesFit):
+    """Gives each node one point less, of 100."""
+
+    def score(self, state: Any, snapshot: Snapshot, rows: Rows) -> Scores:
+        return super().score(state, snapshot, rows) - np.int64(1)
+
+
+def test_a_rule_that_counts_otherwise_by_one_is_found(tmp_path: Path) -> None:
+    """In each decision, though every pod goes where it went."""
+    spec = dataclasses.replace(RESOLVER.registry["NodeResourcesFit"], decider=LessByOne)
+    registry = {**RESOLVER.registry, "NodeResourcesFit": spec}
+    other = Resolver(registry, PRESETS, OperatorConfiguration())
+    found = replay(recorded(tmp_path), other, ReplayOptions(keep_going=True))
+    assert (found.decisions, found.same) == (5, 0)
+    for one in found.differences:
+        was, now = one.difference.recorded.outcome, one.difference.now
+        assert now is not None and was.score is not None
+        assert (now.node, now.score) == (was.node, was.score - 1)
+
+
+def test_a_byte_that_was_changed_is_told(tmp_path: Path) -> None:
+    """Wherever it is: what it was is not made up."""
+    path = recorded(tmp_path)
+    whole = path.read_bytes()
+    for place in range(0, len(whole), len(whole) // 40):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        try:
+            found = replay(path, RESOLVER, VERIFY)
+        except NoAnswer:
+            continue
+        assert not found.differences
+        assert found.warnings and found.decisions < 5
 
 
 def test_a_verdict_that_differs_is_named(tmp_path: Path) -> None:
