@@ -142,10 +142,14 @@ class Load:
 
     async def run(self) -> None:
         """Until ``ended``."""
+        finishing = asyncio.create_task(self._finish())
         async with asyncio.TaskGroup() as group:
             for _ in range(WORKERS):
                 group.create_task(self._work())
             group.create_task(self._swap())
+        finishing.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await finishing
 
     async def _work(self) -> None:
         while not self.ended:
@@ -154,10 +158,22 @@ class Load:
                     answer.raise_for_status()
                 self._there.append(body["metadata"]["name"])
             while len(self._there) > POPULATION:
-                oldest = f"{PODS}/{self._there.popleft()}"
-                async with self._session.delete(oldest, json={"gracePeriodSeconds": 0}) as answer:
-                    if answer.status != 404:  # somebody else has had it go
-                        answer.raise_for_status()
+                await self._delete(self._there.popleft())
+
+    async def _delete(self, name: str) -> None:
+        at_once = {"gracePeriodSeconds": 0}
+        async with self._session.delete(f"{PODS}/{name}", json=at_once) as answer:
+            if answer.status != 404:  # somebody else has had it go
+                answer.raise_for_status()
+
+    async def _finish(self) -> None:
+        """Have pods go that were told to, as there are no kubelets."""
+        async with self._session.get("/api/v1/pods", params={"watch": "true"}) as response:
+            async for line in response.content:
+                event = json.loads(line)
+                meta = event["object"]["metadata"]
+                if event["type"] == "MODIFIED" and "deletionTimestamp" in meta:
+                    await self._delete(meta["name"])
 
     async def _swap(self) -> None:
         headers = {"Content-Type": "application/merge-patch+json"}

@@ -200,8 +200,8 @@ def test_a_watch_that_is_lost_stands_in_the_file(tmp_path: Path) -> None:
     assert [type(entry) for entry in before] == [ProfileActivated, NodePut, PodWaiting]
     assert [type(entry) for entry in after[-3:]] == [ProfileActivated, NodePut, PodObserved]
     others = replay(path, in_tree_resolver(), ReplayOptions(others=True))
-    (gap,) = others.gaps
-    assert others.begin <= gap.begin < gap.end == recording.key_frames[-1]
+    (unknown,) = others.gaps
+    assert others.begin <= unknown.begin < unknown.end == recording.key_frames[-1]
     assert others.choices == []
 
 
