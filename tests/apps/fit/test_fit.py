@@ -120,6 +120,28 @@ def test_pods_are_as_an_api_server_stores_them(files: Any) -> None:
     assert found.pod.spec.scheduler_name == "default-scheduler"
 
 
+def test_more_than_any_number_of_nodes_takes(
+    files: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """That is said, and not that more nodes would be no use."""
+    options = FitOptions(files=(files(workload()),), world=(files(*WORLD),), replicas=10**9)
+    assert run(options) == 1
+    assert "1,000 more nodes like n1 would not do" in capsys.readouterr().out
+
+
+def test_suspended_profiles_are_named(files: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    """They decide here all the same."""
+    profile = {
+        "apiVersion": "moorage.dev/v1alpha1",
+        "kind": "SchedulerProfile",
+        "metadata": {"name": "default-scheduler"},
+        "spec": {"suspend": True},
+    }
+    assert run(FitOptions(files=(files(workload()),), world=(files(*WORLD, profile),))) == 0
+    said = "suspended, and taken as if it were not: default-scheduler"
+    assert said in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("kind", ["ReplicaSet", "ReplicationController", "CronJob"])
 def test_other_workloads(files: Any, capsys: pytest.CaptureFixture[str], kind: str) -> None:
     """A CronJob counts as one run of it."""

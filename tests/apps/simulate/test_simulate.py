@@ -106,6 +106,16 @@ def test_more_nodes_and_pods(files: Any, capsys: pytest.CaptureFixture[str]) -> 
     assert "3 pods placed, none without a place." in said(capsys)
 
 
+def test_more_pods_than_can_be_simulated(files: Any) -> None:
+    """They would be more than the memory holds."""
+    body = pod("a")
+    body["kind"] = "ReplicaSet"
+    body["spec"] = {"replicas": 10**9, "template": {"spec": pod("a")["spec"]}}
+    options = SimulateOptions(world=(files(*NODES),), pods=(files(body),))
+    with pytest.raises(WrongUse, match="1,000,000,000 pods are more than can be simulated"):
+        run(options)
+
+
 def test_a_candidate_beside_what_decides(files: Any, capsys: pytest.CaptureFixture[str]) -> None:
     world = files(*NODES, *(pod(f"p{i}") for i in range(4)))
     candidate = f"default-scheduler={files(PACKED)}"

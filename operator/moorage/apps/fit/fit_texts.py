@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 from rich.console import RenderableType
 
-from moorage.apps.printing.amounts import exact_quantity
+from moorage.apps.printing.amounts import counted, exact_quantity
 from moorage.apps.printing.terminal import Style, sentence
 from moorage.apps.worlds.world import World
 from moorage.core.framework.revisions import Revision
 from moorage.core.pods.requests import pod_requests
-from moorage.core.simulation.fitting import Fit
+from moorage.core.simulation.fitting import MAX_MORE_NODES, Fit
 from moorage.core.simulation.reasons import WeightedReason
 from moorage.core.simulation.short_groups import ShortGroup
 
@@ -126,7 +126,9 @@ def _short(fit: Fit) -> str:
     if fit.more_nodes is None:
         return f"{pods}; more nodes of the kinds that there are would not do"
     needed, like = fit.more_nodes
-    return f"{pods}; {needed} more {'node' if needed == 1 else 'nodes'} like {like} would do"
+    if needed > MAX_MORE_NODES:
+        return f"{pods}; {counted(MAX_MORE_NODES, 'more node')} like {like} would not do"
+    return f"{pods}; {counted(needed, 'more node')} like {like} would do"
 
 
 def _workload(one: FittedTemplate) -> dict[str, Any]:
@@ -146,5 +148,9 @@ def _workload(one: FittedTemplate) -> dict[str, Any]:
         "refusals": [{"reason": one.text, "nodes": one.nodes} for one in fit.refusals],
         "moreNodes": None
         if fit.more_nodes is None
-        else {"needed": fit.more_nodes.needed, "like": fit.more_nodes.like},
+        else {
+            "needed": fit.more_nodes.needed,
+            "isExact": fit.more_nodes.needed <= MAX_MORE_NODES,
+            "like": fit.more_nodes.like,
+        },
     }

@@ -48,7 +48,9 @@ class FitOptions:
 def run(options: FitOptions) -> int:
     """Fit and print; the exit status. Raises CommandError."""
     resolver = resolver_of(options.config)
-    world = show_world(options.world, resolver, at=options.at, choice=options.cluster)
+    world = show_world(
+        options.world, resolver, at=options.at, choice=options.cluster, simulated=True
+    )
     workloads = read_workloads(options.files, world.priorities)
     for warning in workloads.warnings:
         print(f"moorage: {printable(warning)}", file=sys.stderr)

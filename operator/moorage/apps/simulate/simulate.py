@@ -33,6 +33,8 @@ from moorage.core.simulation.world_comparisons import compare
 from moorage.ports.texts import printable
 
 KIND = "Simulation"
+MAX_PODS = 200_000
+"""That come."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +101,9 @@ def _answer(options: SimulateOptions) -> Answer:
         with working("Deciding again"):
             found = compare(recording, recording.header.seed, candidates)
         return two_recorded_worlds(found, str(path))
-    world = show_world(options.world, resolver, at=options.at, choice=options.cluster)
+    world = show_world(
+        options.world, resolver, at=options.at, choice=options.cluster, simulated=True
+    )
     revisions = deciding.with_default(world.profiles, resolver)
     if options.each_node_drained:
         return _each_drained(world, {**revisions, **candidates})
@@ -133,6 +137,8 @@ def _scenario(
 ) -> Answer:
     """What happens at once, in one world or two."""
     come = read_workloads(options.pods, world.priorities) if options.pods else Workloads([])
+    if (number := sum(one.replicas for one in come.templates)) > MAX_PODS:
+        raise WrongUse(f"--pods: {number:,} pods are more than can be simulated ({MAX_PODS:,})")
     for warning in come.warnings:
         print(f"moorage: {printable(warning)}", file=sys.stderr)
     for name in filter(None, (options.like, *options.drains)):

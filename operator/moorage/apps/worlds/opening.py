@@ -19,13 +19,23 @@ from moorage.ports.texts import printable
 
 
 def show_world(
-    paths: Sequence[Path], resolver: Resolver, *, at: str | None, choice: ClusterChoice
+    paths: Sequence[Path],
+    resolver: Resolver,
+    *,
+    at: str | None,
+    choice: ClusterChoice,
+    simulated: bool = False,
 ) -> World:
-    """The same for somebody at a terminal: progress and warnings go to stderr."""
+    """The same for somebody at a terminal: progress and warnings go to stderr. ``simulated``:
+    profiles that are suspended will decide, too.
+    """
     with working("Reading the cluster" if not paths else "Reading") as line:
         world = open_world(paths, resolver, at=at, choice=choice, told=line.say)
     for warning in world.warnings:
         print(f"moorage: {printable(warning)}", file=sys.stderr)
+    if simulated and world.suspended:
+        names = printable(", ".join(sorted(world.suspended)))
+        print(f"moorage: suspended, and taken as if it were not: {names}", file=sys.stderr)
     return world
 
 

@@ -28,7 +28,9 @@ MAX_SHAPES = 20
 
 
 class MoreNodes(NamedTuple):
-    """So many nodes like this one would take the pods that find no place."""
+    """So many nodes like this one would take the pods that find no place; one more than
+    ``MAX_MORE_NODES`` where that many do not, but each takes some.
+    """
 
     needed: int
     like: str
@@ -153,7 +155,7 @@ def _needed(simulator: Simulator, pod: Pod, lacking: int, like: str) -> int:
             return count
         if not placed:
             return 0
-    return 0
+    return MAX_MORE_NODES + 1
 
 
 def _named(pod: Pod, names: Iterable[str]) -> Iterable[Pod]:
