@@ -22,6 +22,7 @@ from moorage.apps.status.status_texts import status_parts
 from tests.adapters.api_server import StubApiServer, answers, api_server, status
 from tests.apps.reach.surroundings import (
     LEADER,
+    LEASES,
     PROFILES,
     a_lease,
     a_profile,
@@ -262,6 +263,20 @@ def test_where_leases_may_not_be_seen(tmp_path: Path) -> None:
             assert await asyncio.to_thread(run, options, out) == 0
             assert f"{LEADER}  Leader  1 of 1" in out.getvalue()
             assert "Left out: the operator's Leases: " in out.getvalue()
+
+    asyncio.run(scenario())
+
+
+def test_it_asks_for_little(tmp_path: Path) -> None:
+    """However large the cluster: no nodes, no pods, each thing once."""
+
+    async def scenario() -> None:
+        async with api_server() as server:
+            script(server, a_lease(), [], [profile("a"), profile("b")])
+            options = StatusOptions(kubeconfig(tmp_path, server.url), OperatorChoice())
+            await asyncio.to_thread(run, options, io.StringIO())
+            paths = sorted(request.path for request in server.requests)
+            assert paths == sorted(["/version", PROFILES, LEASES, f"{LEASES}/moorage"])
 
     asyncio.run(scenario())
 

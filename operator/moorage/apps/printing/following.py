@@ -16,11 +16,11 @@ async def follow(
     """Call ``look``, which prints and gives the exit status, once, or ``again`` and again until it
     is interrupted; each answer takes the place of the one before on a terminal.
     """
-    status = await look()
-    while again:
+    while True:
+        status = await look()
+        if not again:
+            return status
+        out.flush()
         await asyncio.sleep(period)
         if out.isatty():
             out.write(_CLEAR)
-        status = await look()
-        out.flush()
-    return status

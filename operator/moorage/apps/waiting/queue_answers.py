@@ -105,13 +105,8 @@ def _scheduler_of(name: str, profiles: Sequence[Body]) -> str:
 
 async def _pending(connection: Connection) -> AsyncIterator[Mapping[str, Any]]:
     """The pods without a node. Raises NoAnswer."""
-    token = ""
+    query = {"fieldSelector": _PENDING, "limit": _PAGE}
     while True:
-        query = {
-            "fieldSelector": _PENDING,
-            "limit": _PAGE,
-            **({"continue": token} if token else {}),
-        }
         try:
             path = f"/api/v1/pods?{urllib.parse.urlencode(query)}"
             page = json.loads(await connection.session.call(HttpCall("GET", path)))

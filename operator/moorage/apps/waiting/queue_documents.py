@@ -9,7 +9,7 @@ from __future__ import annotations
 import collections
 import datetime
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
 from moorage.apps.printing.amounts import counted
@@ -57,12 +57,7 @@ def _in_order(pods: Iterable[Document]) -> list[Document]:
     ranks = {place: rank for rank, place in enumerate(_ORDER)}
 
     def key(one: Document) -> tuple[Any, ...]:
-        return (
-            ranks.get(one["queue"], len(ranks)),
-            one["turn"] or [],
-            one["since"] or "",
-            one["pod"],
-        )
+        return ranks[one["queue"]], one["turn"] or [], one["since"] or "", one["pod"]
 
     found, position = [], 0
     for one in sorted(pods, key=key):
@@ -84,9 +79,8 @@ def _answer(counts: Mapping[str, int], profile: str) -> str:
         for place, words in WORDS.items()
         if counts[place]
     ]
-    return (
-        f"{counted(waiting, 'pod')}{of} {'waits' if waiting == 1 else 'wait'}: {', '.join(parts)}."
-    )
+    verb = "waits" if waiting == 1 else "wait"
+    return f"{counted(waiting, 'pod')}{of} {verb}: {', '.join(parts)}."
 
 
 # ---- pods ----------------------------------------------------------------------------------------
@@ -110,18 +104,14 @@ def from_operator(items: Iterable[Mapping[str, Any]]) -> list[Document]:
             "group": one["group"] or None,
             "groupMessage": one["groupMessage"] or None,
             "nominatedNode": one["nominatedNodeName"] or None,
-            "reasons": reasons_of(one["message"])
-            if one["state"] in ("unschedulable", "backoff")
-            else [],
+            "reasons": reasons_of(one["message"]) if one["state"] in _REFUSED else [],
             "wakesOn": one["wakesOn"],
         }
         for one in items
     ]
 
 
-def from_pods(
-    pods: Iterable[Mapping[str, Any]], schedulers: Sequence[str] | frozenset[str]
-) -> list[Document]:
+def from_pods(pods: Iterable[Mapping[str, Any]], schedulers: Collection[str]) -> list[Document]:
     """Pods of the API server that name one of these schedulers and have no node."""
     return [_from_pod(one) for one in pods if one["spec"].get("schedulerName") in schedulers]
 
