@@ -193,7 +193,7 @@ def test_from_a_recording(
     told = {"files": (file,), "pod": "default/a"}
     status, output = explained(options, capsys, **told, at=moment(BEGIN + 1))
     assert status == ExitStatus.NO
-    assert output.startswith("None of 1 nodes takes default/a.")
+    assert output.startswith("The only node does not take default/a.")
     assert f"from a.rec, as it was at {moment(BEGIN + 1)}" in output
     assert explained(options, capsys, **told)[0] == ExitStatus.YES
 

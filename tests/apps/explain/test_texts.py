@@ -68,6 +68,14 @@ def lines(document: dict[str, Any], **flags: bool) -> list[str]:
     return stream.getvalue().splitlines()
 
 
+def test_amounts_beyond_all_that_is_counted() -> None:
+    """A request of 10^18 is counted as less, which is said."""
+    huge = {**PENDING, "asks": {"memory": "8Pi", "cpu": "9007199254740992m"}}
+    asked = "asks memory over 8Pi, cpu over 9007199254740992m"
+    assert any(asked in line for line in lines(huge))
+    assert not any("over" in line for line in lines(PENDING))
+
+
 def test_a_search_that_was_ended() -> None:
     """What was not tried is said; an operator that does not say it ends none."""
     ended = {**PENDING, "changesNotTried": 1200, "searchedSeconds": 5.0}

@@ -14,6 +14,7 @@ from kubefacts.quantities import milli_value, value
 from moorage.apps.explain.explanation_documents import Document
 from moorage.apps.printing.amounts import age, counted, rounded_quantity
 from moorage.apps.printing.terminal import Style, new_table, sentence
+from moorage.core.pods.requests import MAX_AMOUNT
 
 MOST_CHANGES = 5
 """Changes that are shown, unless all are asked for."""
@@ -86,7 +87,8 @@ def headline(document: Document, now: datetime.datetime) -> Text:
 
 def _no_node(document: Document, now: datetime.datetime) -> str:
     nodes, attempts = document["nodes"], (document["wait"] or {}).get("attempts")
-    text = f"None of {nodes} nodes takes {document['pod']}" if nodes else "There is no node"
+    none = "The only node does not take" if nodes == 1 else f"None of {nodes} nodes takes"
+    text = f"{none} {document['pod']}" if nodes else "There is no node"
     near = (_nearest(group, _NAMED, named=True) for group in document["refusals"])
     if first := next(filter(None, near), ""):
         text += f"; {first}"
@@ -109,7 +111,9 @@ def _asks(document: Document) -> str:
 
 def _shown(resource: str, quantity: str, towards: Any) -> str:
     read = milli_value if resource == "cpu" else value
-    return rounded_quantity(resource, read(quantity), towards)
+    amount = read(quantity)
+    beyond = "over " if amount >= MAX_AMOUNT else ""  # more than that is not counted
+    return f"{beyond}{rounded_quantity(resource, amount, towards)}"
 
 
 # ---- reasons -------------------------------------------------------------------------------------

@@ -73,10 +73,13 @@ def replay(
 
 
 def _snapshot(flags: Mapping[str, Any]) -> ExitStatus:
+    from moorage.apps.printing.progress_line import working
     from moorage.apps.printing.terminal import sentence
     from moorage.apps.recordings import snapshots
 
-    lines = snapshots.snapshot(_choice(flags), flags["output"], _resolver(flags))
+    resolver = _resolver(flags)
+    with working("Reading the cluster") as line:
+        lines = snapshots.snapshot(_choice(flags), flags["output"], resolver, line.say)
     _print(map(sentence, lines))
     return ExitStatus.YES
 
