@@ -87,7 +87,7 @@ SUITES: Final = (
     Suite("fuzz", 90, tests=FUZZ, measures=False),
     Suite("towtank", 120, tests=TOWTANK, measures=False),
     Suite("embedded", 200, tests=BOTH, options=("-m", "embedded")),
-    Suite("throughput", 60, tests=("tests/load/test_embedded.py",)),
+    Suite("throughput", 60, tests=("tests/load/test_embedded.py", "tests/load/test_help.py")),
     Suite("real", 400, tests=("tests/real",), options=REAL),
     Suite("conformance", 120, tests=("tests/conformance",), measures=False),
     Suite("scenarios", 120, tests=("tests/scenarios",), options=REAL),

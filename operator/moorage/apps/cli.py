@@ -15,7 +15,15 @@ from typing import Annotated, Any
 import typer
 
 import moorage
-from moorage.apps.commands.command_line import fail, option, read, variable, with_parameters
+from moorage.apps.commands import completion_command
+from moorage.apps.commands.command_line import (
+    COMPLETE,
+    fail,
+    option,
+    read,
+    variable,
+    with_parameters,
+)
 from moorage.apps.explain import command as explaining
 from moorage.apps.fit import fit_command as fitting
 from moorage.apps.recordings import recording_commands
@@ -133,6 +141,8 @@ def _program(
     """What goes for all commands; its help is the application's."""
 
 
+KUBECTL_COMPLETION = "kubectl_complete-moorage"
+"""The name by which kubectl asks what could come next after `kubectl moorage`."""
 PROGRAMS = {"kubectl-moorage": "kubectl moorage"}
 """What usage lines call the program by another name of it."""
 
@@ -141,6 +151,11 @@ def main() -> None:
     """The program; raises SystemExit."""
     _open_standard_streams()
     called, words = Path(sys.argv[0]).name, sys.argv[1:]
+    if called == KUBECTL_COMPLETION or words[:1] == [COMPLETE]:
+        from moorage.apps.commands import completion
+
+        completion.answer(app, words if called == KUBECTL_COMPLETION else words[1:])
+        return
     name = PROGRAMS.get(called, "moorage")
     app(args=[_as_typer_has_it(word) for word in words], prog_name=name)
 
@@ -206,7 +221,7 @@ def check(
     files: Annotated[list[Path], typer.Argument(help="YAML files, or folders of them.")],
     **flags: Any,
 ) -> None:
-    """Validate SchedulerProfiles and PluginConfigs without a cluster."""
+    """Check SchedulerProfiles and PluginConfigs without a cluster."""
     from moorage.api.operator_config import ConfigErrors, load_config
     from moorage.apps import check as checks
     from moorage.apps.run.plugin_packages import PackageErrors
@@ -335,6 +350,7 @@ for reading in (
     revisions.diff,
     trial_command.trial,
     ui_command.ui,
+    completion_command.completion,
 ):
     app.command()(reading)
 app.command()(revisions.rollback)

@@ -19,6 +19,8 @@ from moorage.apps.reach.operator_choice import OperatorChoice
 from moorage.ports.texts import printable
 
 WRONG_USE: Final = 2
+COMPLETE: Final = "__complete"
+"""The word before those that a shell wants completed."""
 
 
 def option(name: str, kind: Any, default: Any, text: str, **limits: Any) -> inspect.Parameter:
@@ -114,9 +116,24 @@ def output_option() -> inspect.Parameter:
     )
 
 
+def _contexts(ctx: typer.Context, incomplete: str) -> list[str]:
+    """What completes --context."""
+    from moorage.apps.worlds.cluster_choice import ClusterChoice
+    from moorage.apps.worlds.kubeconfig_contexts import contexts
+
+    found = contexts(ClusterChoice(ctx.params.get("kubeconfig") or ""))
+    return [name for name in found if name.startswith(incomplete)]
+
+
 CLUSTER_OPTIONS = (
     option("--kubeconfig", str, "", "Kubeconfig file; else KUBECONFIG, ~/.kube/config."),
-    option("--context", str, "", "Context of the kubeconfig; else its current one."),
+    option(
+        "--context",
+        str,
+        "",
+        "Context of the kubeconfig; else its current one.",
+        autocompletion=_contexts,
+    ),
 )
 """Of commands that look at a cluster."""
 OPERATOR_OPTIONS = (

@@ -18,6 +18,7 @@ from moorage.apps.commands.command_line import (
     output_option,
     with_parameters,
 )
+from moorage.apps.commands.completed_names import names_of
 
 
 @with_parameters(
@@ -35,8 +36,8 @@ from moorage.apps.commands.command_line import (
     *CLUSTER_OPTIONS,
 )
 def explain(
-    kind: Annotated[str, typer.Argument(help="pod.")],
-    name: Annotated[str, typer.Argument(help="NAMESPACE/NAME.")],
+    kind: Annotated[str, typer.Argument(help="pod.", autocompletion=lambda: ["pod"])],
+    name: Annotated[str, typer.Argument(help="NAMESPACE/NAME.", autocompletion=names_of("pods"))],
     **flags: Any,
 ) -> None:
     """Say why a pod is pending, or where it is, and what would help."""

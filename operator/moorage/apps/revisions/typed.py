@@ -14,15 +14,23 @@ from moorage.apps.commands.command_line import (
     output_option,
     with_parameters,
 )
+from moorage.apps.commands.completed_names import names_of
 
 _CONFIG = option(
     "--config", Path | None, None, "The operator's OperatorConfiguration: its plugins, its values."
 )
 _FORMAT = output_option()
-_Profile = Annotated[str, typer.Argument(metavar="NAME", help="A SchedulerProfile.")]
+_Profile = Annotated[
+    str,
+    typer.Argument(metavar="NAME", help="A SchedulerProfile.", autocompletion=names_of("profiles")),
+]
 _Sides = Annotated[
     list[str],
-    typer.Argument(metavar="A B", help="Profiles, revisions (PROFILE@REVISION), or files."),
+    typer.Argument(
+        metavar="A B",
+        help="Profiles, revisions (PROFILE@REVISION), or files.",
+        autocompletion=names_of("revisions"),
+    ),
 ]
 
 
@@ -42,7 +50,7 @@ def history(name: _Profile, **flags: Any) -> None:
     _FORMAT,
 )
 def diff(names: _Sides, **flags: Any) -> None:
-    """Print what two profiles or revisions differ in; 1: in something."""
+    """Print what two profiles or revisions differ in."""
     from moorage.apps.revisions import running
 
     end(lambda: running.diff(names, flags))

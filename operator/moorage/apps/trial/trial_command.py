@@ -13,6 +13,7 @@ from moorage.apps.commands.command_line import (
     output_option,
     with_parameters,
 )
+from moorage.apps.commands.completed_names import names_of
 
 
 @with_parameters(
@@ -22,7 +23,9 @@ from moorage.apps.commands.command_line import (
     *CLUSTER_OPTIONS,
 )
 def trial(
-    name: Annotated[str, typer.Argument(help="A SchedulerProfile.")],
+    name: Annotated[
+        str, typer.Argument(help="A SchedulerProfile.", autocompletion=names_of("profiles"))
+    ],
     **flags: Any,
 ) -> None:
     """Say how the trial of a new revision stands, or stop it."""

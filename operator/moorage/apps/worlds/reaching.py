@@ -8,7 +8,6 @@ import json
 import logging
 import os
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Final
 
 import moorage
@@ -52,16 +51,11 @@ async def connected(choice: ClusterChoice) -> AsyncIterator[Connection]:
 
 
 def source_of(choice: ClusterChoice) -> KubeSource:
-    """As kubectl chooses: the file named, KUBECONFIG, ~/.kube/config, else the pod's service
-    account.
-    """
-    variable = os.environ.get("KUBECONFIG", "")
-    if not choice.kubeconfig and os.pathsep in variable:
-        return KubeSource(kubeconfigs=variable, context=choice.context)
-    named = choice.kubeconfig or variable
-    usual = Path.home() / ".kube" / "config"
-    file = named or (str(usual) if usual.is_file() else "")
-    return KubeSource(file, context=choice.context)
+    """The files of the choice, without any the pod's service account."""
+    files = [str(file) for file in choice.files()]
+    if len(files) > 1:
+        return KubeSource(kubeconfigs=os.pathsep.join(files), context=choice.context)
+    return KubeSource("".join(files), context=choice.context)
 
 
 def _in_context(choice: ClusterChoice) -> str:
