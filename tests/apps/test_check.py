@@ -33,6 +33,31 @@ def write(folder: Path, text: str, name: str = "file.yaml") -> Path:
     return path
 
 
+def test_what_the_api_server_refuses_is_told(tmp_path: Path) -> None:
+    """A name that no object may have, and an object without spec."""
+    profile = GOOD_PROFILE.replace("name: good", "name: Not_Good").partition("  pluginConfig")[0]
+    report = check([write(tmp_path, f"{profile}---\n{profile.partition('spec')[0]}")])
+    *found, summary = report.lines
+    assert "metadata.name: 'Not_Good': a lowercase RFC 1123 subdomain must" in found[0]
+    assert found[-1].endswith("spec: Required value")
+    assert report.status == 1 and summary.startswith("2 objects checked: ")
+
+
+def test_arguments_without_their_plugin_are_a_warning(tmp_path: Path) -> None:
+    """The operator takes them, too: as kube-scheduler, it has no use for them."""
+    entry = "pluginConfig: [{name: NodeResourcesFit, args: {}}]"
+    plugins = "plugins: {multiPoint: {disabled: [{name: NodeResourcesFit}]}}"
+    text = f"{GOOD_PROFILE.partition('  pluginConfig')[0]}  {entry}\n  {plugins}\n"
+    report = check([write(tmp_path, text)])
+    assert (report.status, len(report.lines)) == (0, 2)
+    assert report.lines[0].endswith(
+        "warning: spec.pluginConfig[0].name: NodeResourcesFit is not enabled: this has no effect"
+    )
+    assert report.lines[1] == "1 object checked: no errors, 1 warning"
+    (found,) = report.document["objects"]
+    assert (found["name"], found["errors"], len(found["warnings"])) == ("good", [], 1)
+
+
 def test_the_samples_are_right() -> None:
     """A folder is read as a whole; what is not ours is passed over."""
     report = check([ROOT / "manifests" / "samples"])

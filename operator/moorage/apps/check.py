@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
+from kubefacts import names
 from moorage.api import bodies
 from moorage.api.operator_config import OperatorConfiguration
 from moorage.api.resolution import Resolver
+from moorage.api.resolved_profile import Resolution
 from moorage.api.v1alpha1.common import API_VERSION, GROUP
 from moorage.api.yaml_documents import DocumentError
 from moorage.apps.commands.input_files import STDIN
@@ -38,6 +41,21 @@ class CheckReport:
 
     lines: tuple[str, ...]
     status: int
+    document: Mapping[str, Any] = dataclasses.field(default_factory=dict, compare=False)
+    """The same for programs."""
+
+
+class Finding(NamedTuple):
+    """Something about a document: an error, or what is right and does nothing."""
+
+    document: Document
+    text: str
+    warns: bool = False
+
+    @property
+    def line(self) -> str:
+        """For people."""
+        return self.document.fault(f"warning: {self.text}" if self.warns else self.text)
 
 
 def check(paths: Sequence[Path], config: OperatorConfiguration | None = None) -> CheckReport:
@@ -49,15 +67,19 @@ def check(paths: Sequence[Path], config: OperatorConfiguration | None = None) ->
         return CheckReport(tuple(f"{path}: no such file" for path in absent), 2)
     found, faults = _read(paths)
     ours = [document for document in found if _is_ours(document)]
-    faults += _faults(ours, resolver)
+    findings = list(_findings(ours, resolver))
     if not ours and not faults:
         text = f"there is no {PROFILE} and no {CONFIG} in {', '.join(map(str, paths))}"
         return CheckReport((text,), 2)
     more = len(found) - len(ours)
     others = f", {more} of other kinds passed over" if more else ""
-    errors = counted(len(faults), "error") if faults else "no errors"
-    summary = f"{counted(len(ours), 'object')} checked{others}: {errors}"
-    return CheckReport((*faults, summary), 1 if faults else 0)
+    errors = len(faults) + sum(not one.warns for one in findings)
+    summary = f"{counted(len(ours), 'object')} checked{others}: "
+    summary += counted(errors, "error") if errors else "no errors"
+    if warnings := sum(one.warns for one in findings):
+        summary += f", {counted(warnings, 'warning')}"
+    lines = (*faults, *(one.line for one in findings), summary)
+    return CheckReport(lines, 1 if errors else 0, _document(ours, faults, findings))
 
 
 def _read(paths: Iterable[Path]) -> tuple[list[Document], list[str]]:
@@ -89,23 +111,62 @@ def resolver_for(config: OperatorConfiguration) -> Resolver:
     return Resolver(joined.registry, PRESETS, config)
 
 
-def _faults(ours: Sequence[Document], resolver: Resolver) -> Iterator[str]:
-    """All that is wrong with our objects, in the files' order."""
+def _findings(ours: Sequence[Document], resolver: Resolver) -> Iterator[Finding]:
+    """All that is wrong with our objects, in the files' order, and what has no effect."""
     configs = {document.name: document.body for document in ours if document.kind == CONFIG}
     counted = Counter((document.kind, document.name) for document in ours)
-    names: dict[str, str] = {}
+    owners: dict[str, str] = {}
     for document in ours:
         if (outside := _outside(document)) is not None:
-            yield document.fault(outside)
+            yield Finding(document, outside)
             continue
+        for rule in names.dns_subdomain(document.name):
+            yield Finding(document, f"metadata.name: {document.name!r}: {rule}")
         if counted[document.kind, document.name] > 1:
             text = "metadata.name: there is more than one object of this kind and name"
-            yield document.fault(text)
+            yield Finding(document, text)
         if document.kind == CONFIG:
-            yield from map(document.fault, resolver.config_errors(document.body))
-        else:
-            yield from map(document.fault, resolver(document.body, configs).errors)
-            yield from map(document.fault, _served_already(document, names))
+            faults = [str(error) for error in resolver.config_errors(document.body)]
+            yield from (Finding(document, text) for text in faults)
+            continue
+        resolution = resolver(document.body, configs)
+        faults = [*map(str, resolution.errors), *_served_already(document, owners)]
+        yield from (Finding(document, text) for text in faults)
+        if not resolution.errors:
+            yield from (Finding(document, text, warns=True) for text in _idle(resolution))
+
+
+def _idle(resolution: Resolution) -> Iterator[str]:
+    """Arguments of plugins that the profile does not enable: the operator takes them, as
+    kube-scheduler does.
+    """
+    for i, entry in enumerate(resolution.profile["spec"].get("pluginConfig") or ()):
+        name = entry["name"]
+        if name not in resolution.revision.deciders:
+            yield f"spec.pluginConfig[{i}].name: {name} is not enabled: this has no effect"
+
+
+def _document(
+    ours: Sequence[Document], faults: Sequence[str], findings: Sequence[Finding]
+) -> dict[str, Any]:
+    """``unreadable``: what is wrong with files, one text each."""
+
+    def texts(of: Document, *, warns: bool) -> list[str]:
+        return [one.text for one in findings if one.document is of and one.warns == warns]
+
+    return {
+        "unreadable": list(faults),
+        "objects": [
+            {
+                "file": str(one.file),
+                "kind": one.kind,
+                "name": one.name,
+                "errors": texts(one, warns=False),
+                "warnings": texts(one, warns=True),
+            }
+            for one in ours
+        ],
+    }
 
 
 def _served_already(document: Document, owners: dict[str, str]) -> Iterator[str]:
@@ -124,4 +185,6 @@ def _outside(document: Document) -> str | None:
         return f"apiVersion: {document.body.get('apiVersion')!r}: only {API_VERSION} is served"
     if document.kind not in (PROFILE, CONFIG):
         return f"kind: {document.kind!r}: {API_VERSION} has the kinds {PROFILE} and {CONFIG}"
-    return None if document.name else "metadata.name: Required value"
+    if not document.name:
+        return "metadata.name: Required value"
+    return None if "spec" in document.body else "spec: Required value"

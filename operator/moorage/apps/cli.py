@@ -20,6 +20,7 @@ from moorage.apps.commands.command_line import (
     COMPLETE,
     fail,
     option,
+    output_option,
     read,
     variable,
     with_parameters,
@@ -216,7 +217,7 @@ _CHECK_CONFIG = (
 
 
 @app.command()
-@with_parameters(option("--config", Path | None, None, _CHECK_CONFIG))
+@with_parameters(option("--config", Path | None, None, _CHECK_CONFIG), output_option())
 def check(
     files: Annotated[list[Path], typer.Argument(help="YAML files, or folders of them.")],
     **flags: Any,
@@ -232,8 +233,13 @@ def check(
         report = checks.check(files, config)
     except (ConfigErrors, PackageErrors) as errors:
         fail(*map(str, errors.errors))
-    for line in report.lines:
-        print(printable(line))
+    from moorage.apps.printing.documents import document, is_for_people
+
+    if is_for_people(flags["output"]) or not report.document:
+        for line in report.lines:
+            print(printable(line))
+    else:
+        print(document("Check", report.document, flags["output"]), end="")
     raise SystemExit(report.status)
 
 

@@ -67,7 +67,7 @@ def _operate(config: OperatorConfiguration, marks: CallMarks) -> int:
         log.error("%s", error)
         return 2
     except OSError as error:
-        log.error("cannot start: %s", error)
+        log.error("cannot start: %s", error.strerror or error)
         return 1
     finally:
         output.stop()

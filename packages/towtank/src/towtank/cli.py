@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import errno
 import json
 import logging
 import os
@@ -157,6 +158,13 @@ def _wait_for_end_of_input(loop: asyncio.AbstractEventLoop, stop: asyncio.Event)
         loop.call_soon_threadsafe(stop.set)
 
 
+def _told(fault: OSError, port: int) -> str:
+    if fault.errno == errno.EADDRINUSE:
+        return f"port {port} is taken by another process; --port 0 takes a free one"
+    where = f"{fault.filename}: " if fault.filename else ""
+    return f"{where}{fault.strerror or fault}"
+
+
 def main(words: Sequence[str] | None = None) -> int:
     """Run. 2: the command or the nodes' file is wrong; 1: the system refuses something."""
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
@@ -169,7 +177,7 @@ def main(words: Sequence[str] | None = None) -> int:
     try:
         asyncio.run(_run(arguments, nodes))
     except OSError as fault:  # a port in use, a kubeconfig that cannot be written
-        sys.stderr.write(f"{fault}\n")
+        sys.stderr.write(f"{_told(fault, arguments.port)}\n")
         return 1
     except KeyboardInterrupt:
         return 130
