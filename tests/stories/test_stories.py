@@ -50,6 +50,7 @@ def test_story(page: Path, clean: ControlPlane, programs: Path, tmp_path: Path) 
     for step in steps(page.read_text(encoding="utf-8")):
         match step:
             case File(_, name, text):
+                (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
                 (tmp_path / name).write_text(text, encoding="utf-8")
             case Command():
                 reader.follow(step, page)
