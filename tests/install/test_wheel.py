@@ -87,3 +87,16 @@ def test_pinned_versions_are_those_that_the_wheel_wants(moorage: Path) -> None:
         ).strip()
         == "No broken requirements found."
     )
+
+
+def test_the_page_is_in_the_wheel(moorage: Path) -> None:
+    """Every file of the checkout's, licences included."""
+    listed = (
+        "import importlib.resources as r; root = r.files('moorage.apps.ui') / 'static'; "
+        "found = [p for p in root.rglob('*') if p.is_file()]; "
+        "print(*sorted(str(p.relative_to(root)) for p in found), sep='\\n')"
+    )
+    static = ROOT / "operator" / "moorage" / "apps" / "ui" / "static"
+    wanted = sorted(str(path.relative_to(static)) for path in static.rglob("*") if path.is_file())
+    assert "index.html" in wanted
+    assert run(moorage.with_name("python"), "-I", "-c", listed).split("\n")[:-1] == wanted

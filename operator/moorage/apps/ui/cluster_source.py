@@ -20,6 +20,7 @@ from moorage.api.resolution import Resolver
 from moorage.apps.run.side_loop import Side
 from moorage.apps.ui.document_changes import Changes
 from moorage.apps.ui.frame_documents import OF_FRAMES, PageSubject, frame_document, told
+from moorage.apps.ui.operator_documents import operator_document
 from moorage.apps.ui.pod_documents import pod_document
 from moorage.apps.ui.profile_documents import OF_PROFILES, profile_document, status_of
 from moorage.apps.ui.questions import Question
@@ -38,6 +39,8 @@ from moorage.ports.stored_kinds import kinds_in
 
 LOOK_SECONDS: Final = 0.5
 """Between two looks at what has changed."""
+OPERATOR_LOOKS: Final = 4
+"""Looks after which an operator's queue and rates are taken to have changed."""
 SILENT_SECONDS: Final = 90.0
 """Without a word of a watch before the page says so: bookmarks come once a minute."""
 HAS: Final = ("overview", "status", "queue", "nodes", "node", "pod", "history", "trial", "diff")
@@ -83,21 +86,14 @@ class ClusterSource:
                 return await self._side.run(self._watch.pod(question))
             case name if name in OF_PROFILES:
                 return await self._side.run(self._watch.of_profile(question))
-            case "status":
-                return await self._side.run(self._watch.status())
+            case "status" | "queue":
+                return await self._side.run(self._watch.of_operator(question.document))
         frame = await self._side.run(self._watch.frame())
-        if question.document == "queue":
-            return await asyncio.to_thread(_queue, frame)
         if question.document not in OF_FRAMES or question.b:
             raise Denied(404, f"there is no {question.document} without a recording")
         connection = self._watch.connection
         subject = PageSubject(connection.name, connection.version, True, (*HAS, "find"))
         return await asyncio.to_thread(frame_document, frame, question, subject)
-
-
-def _queue(frame: WorldFrame) -> Mapping[str, Any]:
-    found = told("Queue", frame, queue_of(frame))
-    return {**found, "leftOut": [*found["leftOut"], NO_QUEUE]}
 
 
 class _Watch:
@@ -117,6 +113,8 @@ class _Watch:
         self._warnings: tuple[str, ...] = ()
         self._profiles_seen: object = None
         self._frame: WorldFrame | None = None
+        self._has_operator = False
+        self._looks = 0
 
     async def open(self) -> None:
         """Raises NoAnswer."""
@@ -141,6 +139,9 @@ class _Watch:
             for feed in self._feeds
             if feed.age > SILENT_SECONDS
         )
+        self._looks += 1
+        if self._has_operator and self._looks % OPERATOR_LOOKS == 0:
+            self._journal.documents |= {"status", "queue"}
         warnings = (*self._unlisted, *silent, *self._observed.set_aside())
         if len(warnings) != len(self._warnings):
             self._journal.documents |= _OF_PODS
@@ -168,9 +169,18 @@ class _Watch:
         finally:
             self._journal.documents = noted  # all that was tried is taken back
 
-    async def status(self) -> Mapping[str, Any]:
-        """What the profiles' objects say."""
-        found = told("Status", await self.frame(), status_of(self._observed.profiles.bodies()))
+    async def of_operator(self, document: str) -> Mapping[str, Any]:
+        """Status or queue, of the operator where one can be reached; in a cluster without Moorage
+        what is known of its pods. Raises Denied.
+        """
+        frame = await self.frame()
+        body = await operator_document(self.connection, self._choice, document)
+        self._has_operator = body is not None
+        kind = document.capitalize()
+        if body is not None:
+            return told(kind, frame, body)
+        body = queue_of(frame) if document == "queue" else status_of([])
+        found = told(kind, frame, body)
         return {**found, "leftOut": [*found["leftOut"], NO_QUEUE]}
 
     async def of_profile(self, question: Question) -> Mapping[str, Any]:

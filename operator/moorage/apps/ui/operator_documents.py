@@ -1,0 +1,158 @@
+"""What ``moorage status`` and ``moorage queue`` say, as the page reads it.
+
+The operator that leads is asked, else the API server alone; what is left out then is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from moorage.apps.exit_status import CommandError
+from moorage.apps.reach.operator_choice import OperatorChoice
+from moorage.apps.reach.operators import reached
+from moorage.apps.reach.surroundings import NotInstalled, Surroundings, surroundings
+from moorage.apps.status.status_answers import status_of as said_of
+from moorage.apps.ui.profile_documents import status_of
+from moorage.apps.waiting.queue_answers import queue_of
+from moorage.apps.waiting.queue_texts import folded, why
+from moorage.apps.worlds.cluster_choice import ClusterChoice
+from moorage.apps.worlds.reaching import Connection
+from moorage.ports.requesters import Denied
+
+Document = dict[str, Any]
+_DEPTH = {
+    "active": ("active", "inFlight"),
+    "backoff": ("backoff",),
+    "unschedulable": ("unschedulable",),
+    "gated": ("gated", "unserved"),
+}
+"""The page's four bands, and the places that are in each."""
+_BANDS = {place: band for band, places in _DEPTH.items() for place in places}
+
+
+async def operator_document(
+    connection: Connection, cluster: ClusterChoice, document: str
+) -> Document | None:
+    """Status or queue; None where the cluster knows nothing of Moorage. Raises Denied."""
+    try:
+        around = await surroundings(connection)
+        choice, installation = OperatorChoice(), around.installation
+        async with reached(connection.session, cluster, choice, installation) as operator:
+            if document == "status":
+                found = await said_of(connection.name, around, operator)
+                return {**page_status(found, around), **_source(found, connection)}
+            found = await queue_of(connection, around, operator)
+            return {**page_queue(found), **_source(found, connection)}
+    except NotInstalled:
+        return None
+    except CommandError as error:
+        raise Denied(503, str(error)) from error
+
+
+def _source(found: Mapping[str, Any], connection: Connection) -> Document:
+    operator = found["operator"]
+    source = f"the operator, {operator}" if operator else f"the API server, {connection.name}"
+    return {"at": found["at"], "source": source, "leftOut": found["leftOut"]}
+
+
+# ---- status --------------------------------------------------------------------------------------
+
+
+def page_status(found: Mapping[str, Any], around: Surroundings) -> Document:
+    """The Status document, with what profiles' objects say of each."""
+    lines = {line["name"]: line for line in status_of(around.profiles)["profiles"]}
+    for one in found["profiles"]:
+        line = lines[one["name"]]
+        line["queue"] = _depth(one["queue"])
+        line["activeSince"] = one["activeSince"] or line["activeSince"]
+        if found["operator"]:
+            line["rates"] = {"placed": one["podsPerSecond"], "p99": one["p99Seconds"]}
+    return {
+        "answer": found["answer"],
+        "problems": [_problem(one, lines) for one in found["problems"]],
+        "profiles": list(lines.values()),
+        "replicas": [_replica(one) for one in found["replicas"]],
+        "rates": _rates(found),
+    }
+
+
+def _problem(problem: Mapping[str, Any], lines: Mapping[str, Document]) -> Document:
+    name = problem["profile"]
+    trial = lines.get(name, {}).get("state") == "Trial"
+    return {
+        "severity": "trial" if trial else "bad",
+        "profile": name,
+        "text": problem["message"],
+        "since": None,
+        "next": f"moorage trial {name}" if trial else f"moorage diff {name} --spec",
+    }
+
+
+def _replica(replica: Mapping[str, Any]) -> Document:
+    return {
+        "name": replica["identity"],
+        "role": replica["role"],
+        "revisions": f"{replica['revisionsReady']} of {replica['revisions']}",
+        "watches": None,
+        "since": replica["since"],
+    }
+
+
+def _rates(found: Mapping[str, Any]) -> Document | None:
+    if not found["operator"]:
+        return None
+    slowest = [one["p99Seconds"] for one in found["profiles"] if one["p99Seconds"] is not None]
+    placed = sum(one["podsPerSecond"] or 0.0 for one in found["profiles"])
+    return {"placed": placed, "p99": max(slowest, default=None)}
+
+
+# ---- queue ---------------------------------------------------------------------------------------
+
+
+def page_queue(found: Mapping[str, Any]) -> Document:
+    """The Queue document, with the rows that the command prints."""
+    return {
+        "answer": found["answer"],
+        "ordered": bool(found["operator"]),
+        "depth": _depth(found["counts"]),
+        "pods": [_waiting(one) for one in found["pods"]],
+        "rows": [_row(row.name.partition(" (")[0], row.pods) for row in folded(found["pods"])],
+    }
+
+
+def _depth(counts: Mapping[str, int]) -> dict[str, int]:
+    return {band: sum(counts.get(place, 0) for place in places) for band, places in _DEPTH.items()}
+
+
+def _waiting(pod: Mapping[str, Any]) -> Document:
+    same = ("pod", "profile", "priority", "position", "attempts", "since", "until")
+    return {
+        **{name: pod[name] for name in same},
+        "queue": _BANDS[pod["queue"]],
+        "reasons": list(_reasons(pod)),
+        "wakesOn": list(pod["wakesOn"]),
+    }
+
+
+def _reasons(pod: Mapping[str, Any]) -> Iterable[str]:
+    if pod["gate"]:
+        yield pod["groupMessage"] or f"gate {pod['gate']}"
+    for one in pod["reasons"]:
+        yield one["reason"] if one["nodes"] is None else f"{one['nodes']} {one['reason']}"
+
+
+def _row(name: str, pods: list[Document]) -> Document:
+    first, last = pods[0], pods[-1]
+    return {
+        "name": name,
+        "pods": [pod["pod"] for pod in pods],
+        "profile": first["profile"],
+        "priority": first["priority"],
+        "queue": _BANDS[first["queue"]],
+        "first": first["position"],
+        "last": last["position"],
+        "since": min((pod["since"] for pod in pods if pod["since"]), default=None),
+        "why": why(pods),
+        "until": max((pod["until"] for pod in pods if pod["until"]), default=None),
+    }
