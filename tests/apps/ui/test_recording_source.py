@@ -121,6 +121,19 @@ def test_decisions_to_step_through(tmp_path: Path) -> None:
     watch(tmp_path, scenario)
 
 
+def test_a_pod_has_its_history(tmp_path: Path) -> None:
+    """When it came to its node; nothing of what was to come."""
+
+    async def scenario(ask: Ask) -> None:
+        (one,) = (await ask("pod", name="default/p5"))["history"]
+        assert (one["node"], one["time"]) == ("n1", BEGIN + 52)
+        early = await ask("pod", name="default/p5", at=moment(BEGIN + 51.5))
+        assert early["history"] == []
+        assert (await ask("pod", name="default/p19"))["history"] == []
+
+    watch(tmp_path, scenario)
+
+
 def test_another_world(tmp_path: Path) -> None:
     """Made in the background; its nodes at a moment."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -46,6 +47,12 @@ def around(
         if len(after) >= limit:
             break
     return list(before), after
+
+
+def about(entries: Iterable[tuple[float, Entry]], pod: str, until: float) -> list[ShownDecision]:
+    """Those about one pod (``namespace/name``), up to this time."""
+    earlier = itertools.takewhile(lambda one: one.time <= until, _decisions(entries))
+    return [one for one in earlier if one.pod == pod]
 
 
 def _decisions(entries: Iterable[tuple[float, Entry]]) -> Iterator[ShownDecision]:

@@ -16,6 +16,7 @@ from moorage.core.columns import changes
 from moorage.core.columns.changes import Entry
 from moorage.core.cycle.decisions import ProfileActivated, ProfileDeactivated
 from moorage.core.framework.revisions import Revision
+from moorage.core.objects.meta import key
 from moorage.core.objects.pods import Pod
 from moorage.core.pods.requests import allocatable_amounts, pod_requests
 
@@ -51,6 +52,8 @@ class RecordedTimeline:
     marks: list[TimelineMark] = dataclasses.field(default_factory=list)
     revisions: dict[tuple[str, str], Revision] = dataclasses.field(default_factory=dict)
     """Those that decided, by schedulerName and id."""
+    found_places: dict[str, float] = dataclasses.field(default_factory=dict)
+    """When pods that waited (``namespace/name``) found their nodes."""
 
 
 def timeline_of(
@@ -159,6 +162,7 @@ class _Maker:
         came = self._waiting.pop(uid, None)
         if came is not None:
             self._waits.append(time - came)
+            self.found.found_places[key(pod)] = time
         if uid not in self._asked:
             self._asked[uid] = pod_requests(pod).cpu
 

@@ -114,6 +114,8 @@ class _Watch:
         self._profiles_seen: object = None
         self._frame: WorldFrame | None = None
         self._has_operator = False
+        self._queue: Mapping[str, Mapping[str, Any]] = {}
+        """Pods of the operator's queue, as it was last asked for."""
         self._looks = 0
 
     async def open(self) -> None:
@@ -165,7 +167,7 @@ class _Watch:
         world = World(context, self._revisions, self._origin(), _now(), self._warnings)
         noted = set(self._journal.documents)
         try:
-            return pod_document(world, question, self._resolver)
+            return pod_document(world, question, self._resolver, self._wait(question.name))
         finally:
             self._journal.documents = noted  # all that was tried is taken back
 
@@ -177,6 +179,8 @@ class _Watch:
         body = await operator_document(self.connection, self._choice, document)
         self._has_operator = body is not None
         kind = document.capitalize()
+        if body is not None and body.get("ordered"):
+            self._queue = {one["pod"]: one for one in body["pods"]}
         if body is not None:
             return told(kind, frame, body)
         body = queue_of(frame) if document == "queue" else status_of([])
@@ -189,6 +193,13 @@ class _Watch:
         return told("", await self.frame(), body)
 
     # ---- inside ----------------------------------------------------------------------------------
+
+    def _wait(self, pod: str) -> Mapping[str, Any] | None:
+        """Where the operator's queue has it."""
+        if (found := self._queue.get(pod)) is None:
+            return None
+        same = ("queue", "attempts", "since", "until")
+        return {**{name: found[name] for name in same}, "gatingPlugin": ""}
 
     def _origin(self) -> str:
         return f"the API server alone, {self.connection.name}"

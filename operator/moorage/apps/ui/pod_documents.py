@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from moorage.api.resolution import Resolver
@@ -26,9 +26,11 @@ LIMITS: Final = Limits(seconds=2.0)
 """Of the search for what would help: watching stands still meanwhile."""
 
 
-def pod_document(world: World, question: Question, resolver: Resolver) -> Document:
-    """Whoever has the world to himself calls this: what would help is tried on its context. Raises
-    Denied.
+def pod_document(
+    world: World, question: Question, resolver: Resolver, wait: Mapping[str, Any] | None = None
+) -> Document:
+    """Whoever has the world to himself calls this: what would help is tried on its context.
+    ``wait``: what a queue knows of the pod, which counts while it has no node. Raises Denied.
     """
     pod = find_pod(world.context.cache, question.name)
     if pod is None:
@@ -44,7 +46,7 @@ def pod_document(world: World, question: Question, resolver: Resolver) -> Docume
         "source": world.origin,
         "at": world.at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         "leftOut": list(world.warnings),
-        "wait": None,
+        "wait": None if world.context.cache.pod_info(pod.metadata.uid) is not None else wait,
     }
     revision = world.profiles.get(pod.spec.scheduler_name) or default_revision(resolver)
     nodes = world.context.cache.nodes

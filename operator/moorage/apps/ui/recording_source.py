@@ -17,7 +17,7 @@ from typing import Any, Final, TypeVar
 from moorage.api.resolution import Resolver
 from moorage.apps.exit_status import CommandError, WrongUse
 from moorage.apps.printing.amounts import age, counted, moment
-from moorage.apps.recordings.recorded_choices import ShownDecision, around
+from moorage.apps.recordings.recorded_choices import ShownDecision, about, around
 from moorage.apps.recordings.timelines import RecordedTimeline, timeline_of
 from moorage.apps.ui.document_changes import Changes
 from moorage.apps.ui.frame_documents import OF_FRAMES, PageSubject, frame_document, told
@@ -34,6 +34,8 @@ from moorage.ports.requesters import Denied
 T = TypeVar("T")
 
 KEPT_MOMENTS: Final = 3
+HISTORY_SECONDS: Final = 60.0
+"""Before a pod found its node, in which its attempts are looked for."""
 TOLD_STEP: Final = 0.05
 """Of progress, between two events."""
 HAS: Final = (
@@ -121,7 +123,8 @@ class RecordingSource:
         """On the thread that opens moments, which alone has them."""
         world = self._world(question.at)
         if question.document == "pod":
-            return pod_document(world, question, self._resolver)
+            found = pod_document(world, question, self._resolver)
+            return {**found, "history": self._history(question.name, world.at.timestamp())}
         frame = _framed(world)
         if question.document == "queue":
             found = told("Queue", frame, queue_of(frame))
@@ -174,6 +177,16 @@ class RecordingSource:
             "before": [_shown(one) for one in before],
             "decisions": [_shown(one) for one in after],
         }
+
+    def _history(self, pod: str, until: float) -> list[dict[str, Any]]:
+        """The decision that gave a pod its node, with attempts of the minute before; nothing while
+        the recording is not gone through.
+        """
+        placed = self._timeline.found_places.get(pod) if self._timeline is not None else None
+        if placed is None or placed > until:
+            return []
+        entries = opened(self._path, self._resolver.registry, placed - HISTORY_SECONDS)
+        return [_shown(one) for one in about(entries, pod, placed)]
 
     def _made(self, progress: float) -> None:
         """On whatever thread."""
