@@ -61,6 +61,10 @@ format: setup ## rewrite the source as ruff wants it
 generate: setup ## rewrite the generated files: crds/, and docs/ of conditions, plugins and metrics
 	@$(PYTHON) -m tests.generate
 
+.PHONY: screenshots
+screenshots: setup ## draw the page's views into docs/screenshots, from the invented cluster (needs chromium)
+	@$(PYTHON) -m tests.page.screenshots
+
 .PHONY: vendor
 vendor: ## fetch the libraries and fonts of the page anew, as tests/tools/vendor_page.py says (needs npm)
 	@$(PYTHON3) tests/tools/vendor_page.py

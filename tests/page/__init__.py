@@ -1,0 +1,1 @@
+"""The page in a browser: Debian's Chromium, driven by Playwright, against the invented cluster."""
