@@ -20,7 +20,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def address() -> Iterator[Callable[[str], str]]:
-    """Where a variant of the invented cluster is served, each started when it is first asked for."""
+    """Where a variant of the invented cluster is served, started when it is first asked for."""
     running: dict[str, str] = {}
     with ExitStack() as stack:
 

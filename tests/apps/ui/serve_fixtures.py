@@ -11,20 +11,25 @@ import asyncio
 import itertools
 import sys
 from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
 from typing import Any, Final
 
+from moorage.apps.ui.bodies import Body
 from moorage.apps.ui.document_changes import Changes
 from moorage.apps.ui.loopback import Doorkeeper, LoopbackHandler, address
 from moorage.apps.ui.loopback_server import LoopbackServer
 from moorage.apps.ui.page_handler import PageHandler
 from moorage.apps.ui.questions import PARAMETERS, Question
-from moorage.apps.ui.static_files import StaticFiles
+from moorage.apps.ui.static_files import TYPES, StaticFiles
 from moorage.ports.requesters import Denied
 from tests.apps.ui.fixture_files import variants
 from tests.apps.ui.harbor import Files
+from tests.architecture.sources import PACKAGE
 
 TABLES: Final = ("node", "pod", "history", "trial", "diff", "compare")
 """Documents that are in tables by parameter."""
+FOLDER: Final = PACKAGE / "apps" / "ui" / "static"
 EVERY_SECONDS: Final = 5.0
 
 
@@ -69,8 +74,14 @@ class _FreshFiles(StaticFiles):
     def __init__(self) -> None:
         super().__init__({})
 
-    def get(self, name: str) -> Any:
-        return StaticFiles.of_package().get(name)
+    def get(self, name: str) -> Body | None:
+        path = FOLDER / name
+        return _body(path, path.stat().st_mtime_ns) if path.is_file() else None
+
+
+@cache
+def _body(path: Path, _changed: int) -> Body:
+    return Body(path.read_bytes(), TYPES[path.suffix.removeprefix(".")])
 
 
 async def serve(variant: str, port: int) -> None:

@@ -4,7 +4,7 @@ import { Help } from "./help.js";
 import { listenForKeys, useKeys } from "./keys.js";
 import { copy } from "./parts/command.js";
 import { moveRow } from "./parts/rows.js";
-import { Failed } from "./parts/states.js";
+import { Failed, Loading } from "./parts/states.js";
 import { Palette } from "./palette.js";
 import { followLinks, go, href, useRoute } from "./router.js";
 import { Shell, VIEWS } from "./shell.js";
@@ -40,9 +40,9 @@ function App() {
   const route = useRoute();
   const { at } = route.query;
   const overview = useDocument("overview", { at });
-  const has = (name) => !overview.doc || overview.doc.has.includes(name);
+  const has = (name) => Boolean(overview.doc?.has.includes(name));
   const status = useDocument(has("status") ? "status" : null, { at }).doc;
-  const timeline = useDocument(overview.doc && has("timeline") ? "timeline" : null);
+  const timeline = useDocument(has("timeline") ? "timeline" : null);
   const shared = {
     route, at, has, status, overview: overview.doc, refused: overview.error,
     timeline: timeline.doc || (overview.doc && !has("timeline") ? undefined : null),
@@ -51,8 +51,15 @@ function App() {
     if (overview.doc?.live) follow();
   }, [Boolean(overview.doc?.live)]);
   usePageKeys();
-  const View = viewOf(route);
+  const View = overview.doc ? viewOf(route) : Opening;
   return html`<${View} key=${route.view} ...${shared} /><${Palette} /><${Help} /><${Toast} />`;
+}
+
+/** Until it is known what the page is of. */
+function Opening(shared) {
+  const title = VIEWS.find(([view]) => view === shared.route.view)?.[1] || "Moorage";
+  return html`<${Shell} view=${shared.route.view} title=${title} ...${shared}>
+    ${shared.refused ? html`<${Failed} error=${shared.refused} />` : html`<${Loading} what="the cluster" />`}<//>`;
 }
 
 function usePageKeys() {

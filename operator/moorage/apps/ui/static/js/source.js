@@ -1,5 +1,5 @@
 // Documents from the server, and when they are fetched anew. The page only reads: everything is GET.
-import { useEffect, useState } from "./html.js";
+import { useEffect, useRef, useState } from "./html.js";
 import { BASE } from "./router.js";
 
 /** How long a failed fetch, or a broken stream, waits until the next try, in milliseconds. */
@@ -37,7 +37,15 @@ export function useDocument(name, params = {}) {
       forgetOld();
     };
   }, [url]);
-  return (url && kept.get(url)?.entry) || { doc: null, error: null, loading: Boolean(url) };
+  const entry = (url && kept.get(url)?.entry) || { doc: null, error: null, loading: Boolean(url) };
+  return useEarlier(entry, url && url.replace(/([?&])at=[^&]*&?/, "$1"));
+}
+
+/** Of another moment the document that was shown stays until the new one is there. */
+function useEarlier(entry, subject) {
+  const shown = useRef({ subject: null, doc: null });
+  if (entry.doc || shown.current.subject !== subject) shown.current = { subject, doc: entry.doc };
+  return entry.doc || entry.error ? entry : { ...entry, doc: shown.current.doc };
 }
 
 function slotOf(url, name) {

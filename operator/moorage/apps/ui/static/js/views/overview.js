@@ -7,19 +7,17 @@ import { Command } from "../parts/command.js";
 import { Head, Lead, Note, Spelled, Strip } from "../parts/lead.js";
 import { ProfileState, profileIndex, TrialWords } from "../parts/profile_state.js";
 import { Rows } from "../parts/rows.js";
-import { Empty, Failed, Loading } from "../parts/states.js";
+import { Empty, Loading } from "../parts/states.js";
 import { href } from "../router.js";
 import { Shell } from "../shell.js";
 import { useDocument } from "../source.js";
 import { age, amount, clock, count, counted, dayAndTime, decimal, moment, percent, rfc3339 } from "../words.js";
 
 export function Overview(shared) {
-  const { overview, status, timeline, refused, has, at } = shared;
+  const { overview, status, timeline, has, at } = shared;
   const queue = useDocument(has("queue") ? "queue" : null, { at }).doc;
   return html`<${Shell} view="overview" title="Overview" ...${shared}>
-    ${overview ? html`<${Content} overview=${overview} status=${status} timeline=${timeline} queue=${queue} at=${at} has=${has} />`
-      : refused ? html`<${Failed} error=${refused} />` : html`<${Loading} rows=${5} what="the cluster" />`}
-  <//>`;
+    <${Content} overview=${overview} status=${status} timeline=${timeline} queue=${queue} at=${at} has=${has} /><//>`;
 }
 
 function Content({ overview, status, timeline, queue, at, has }) {
