@@ -19,7 +19,10 @@ __all__ = ["address", "browser"]
 FIRST_PAINT_MS: Final = 1000
 WORK_MS: Final = 8.0
 FRAMES: Final = 200
-_OWN: Final = ("EventDispatch", "FireAnimationFrame", "FunctionCall", "Layout", "UpdateLayoutTree")
+_OWN: Final = (
+    *("EventDispatch", "FireAnimationFrame", "FunctionCall", "TimerFire"),
+    *("UpdateLayoutTree", "Layout", "PrePaint", "Paint", "Layerize"),
+)
 
 Address = Callable[[str], str]
 
@@ -71,7 +74,9 @@ def _work(trace: dict[str, Any]) -> list[float]:
     """
     events = [one for one in trace["traceEvents"] if one.get("ph") == "X"]
     begins = sorted(
-        one["ts"] for one in trace["traceEvents"] if one.get("name") == "BeginMainThreadFrame"
+        one["ts"]
+        for one in trace["traceEvents"]
+        if (one.get("name"), one.get("ph")) == ("AnimationFrame", "b")
     )
     own = sorted(
         (one["ts"], one["ts"] + one.get("dur", 0)) for one in events if one["name"] in _OWN

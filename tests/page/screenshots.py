@@ -13,12 +13,8 @@ FOLDER: Final = ROOT / "docs" / "screenshots"
 PICTURES: Final = {
     # name: view, theme, size
     "overview": ("", "light", DESK),
-    "nodes": ("nodes?node=general-1843", "light", DESK),
     "fragmentation": ("nodes?by=fragmentation&node=gpu-a100-0117", "dark", DESK),
     "pending": ("pods/ml/eval-vision-0", "light", DESK),
-    "bound": ("pods/shop/checkout-7c9d5b8f64-x2lqp", "dark", DESK),
-    "queue": ("queue", "light", DESK),
-    "profile": ("profiles/binpack", "light", DESK),
     "recordings": ("recordings?at=2026-11-27T11:47:10Z", "dark", DESK),
     "compare": ("compare", "light", DESK),
     "phone": ("", "light", PHONE),

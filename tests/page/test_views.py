@@ -58,4 +58,4 @@ def test_from_phones_to_walls(visit: Callable[..., Visit]) -> None:
         assert box is not None
         assert box["width"] <= size[0]
         widths[size] = box["width"] / size[0]
-    assert min(widths.values()) > 0.5
+    assert min(widths.values()) > 0.4

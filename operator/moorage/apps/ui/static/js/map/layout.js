@@ -11,7 +11,7 @@ const AFTER_BLOCK = 6;
 export const cellSize = (windowWidth) => (windowWidth <= 720 ? 5 : windowWidth > 2000 ? 13 : 9);
 const LARGER = [27, 19, 13];
 /** A column of groups is at least this wide; without labels half of that. */
-const narrowest = (windowWidth) => (windowWidth <= 720 ? 84 : 190);
+const narrowest = (windowWidth) => (windowWidth <= 720 ? 84 : 130);
 
 /**
  * @typedef {{outer: number, inner: number, x: number, y: number, columns: number, rows: number,
