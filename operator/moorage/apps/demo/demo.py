@@ -136,6 +136,7 @@ _INSTRUCTIONS = """
 In another terminal:
 
   export KUBECONFIG={kubeconfig}{missing}
+  moorage status                                 # whether all is well; `moorage queue`: who waits, and for what
   kubectl get sprof -o wide                      # profiles; `kubectl get pcfg`: the configurations that they reference
   kubectl get sprof binpack -o yaml              # effective plugins, revisions, queue, leader, replicas
 
