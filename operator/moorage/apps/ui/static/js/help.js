@@ -23,10 +23,18 @@ function Dialog({ onClose }) {
     switchKey(key, event.currentTarget.checked);
     redraw((turn) => turn + 1);
   };
-  return html`<dialog class="help" ref=${dialog} aria-labelledby="keys" onClose=${onClose} onClick=${(event) => event.target === dialog.current && onClose()}>
-    <div class="top-line"><h2 class="title" id="keys">Keys</h2><button type="button" class="button" onClick=${() => dialog.current.close()}>Close</button></div>
+  return html`<dialog class="help" ref=${dialog} aria-labelledby="keys" onClose=${onClose}
+    onClick=${(event) => event.target === dialog.current && onClose()}>
+    <div class="top-line"><h2 class="title" id="keys">Keys</h2><button type="button" class="button"
+      onClick=${() => dialog.current.close()}>Close</button></div>
     <p class="small soft">Take the mark off a key and it does nothing.</p>
-    <ul>${KEYS.map(([key, word]) => html`<li key=${key}><label><input type="checkbox" checked=${!isOff(key)} onChange=${change(key)} />
-      <span class="keys">${key.split(/(?<=\S) (?=\S)/).map((part) => html`<kbd key=${part}>${KEY_NAMES[part] || part}</kbd> `)}</span><span>${word}</span></label></li>`)}</ul>
+    <ul>${KEYS.map(
+      ([key, word]) => html`<li key=${key}><label>
+      <input type="checkbox" checked=${!isOff(key)} onChange=${change(key)} />
+      <span class="keys">${key.split(/(?<=\S) (?=\S)/).map(
+        (part) => html`<kbd key=${part}>
+        ${KEY_NAMES[part] || part}</kbd> `,
+      )}</span><span>${word}</span></label></li>`,
+    )}</ul>
   </dialog>`;
 }

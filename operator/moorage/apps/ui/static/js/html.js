@@ -3,7 +3,14 @@ import { Component, createContext, Fragment, h, render } from "../vendor/preact/
 import htm from "../vendor/htm/htm.js";
 
 export {
-  useCallback, useContext, useEffect, useErrorBoundary, useId, useLayoutEffect, useMemo, useRef,
+  useCallback,
+  useContext,
+  useEffect,
+  useErrorBoundary,
+  useId,
+  useLayoutEffect,
+  useMemo,
+  useRef,
   useState,
 } from "../vendor/preact/hooks.js";
 export { Component, createContext, Fragment, h, render };

@@ -9,14 +9,34 @@ let prefixEnds = 0;
 /** Every key, what it does, and where. `g n` is two keys, one after the other. */
 export const KEYS = [
   ["/", "Find a pod, node, profile or command"],
-  ["g o", "Overview"], ["g n", "Nodes"], ["g q", "Queue"], ["g p", "Profiles"],
-  ["g r", "Recordings"], ["g c", "Compare"],
-  ["j", "Next row"], ["k", "Row before"], ["Enter", "Open"], ["Escape", "Close, back"],
-  ["[", "One marker back"], ["]", "One marker on"], [",", "One decision back"],
-  [".", "One decision on"], [" ", "Play"], ["l", "Live"],
-  ["1", "Map by CPU"], ["2", "Map by memory"], ["3", "Map by GPU"], ["4", "Map by pods"],
-  ["5", "Map by fragmentation"], ["+", "Closer"], ["-", "Further"], ["t", "Map or table"],
-  ["y", "Copy the link"], ["c", "Copy the command"], ["d", "Light or dark"], ["?", "These keys"],
+  ["g o", "Overview"],
+  ["g n", "Nodes"],
+  ["g q", "Queue"],
+  ["g p", "Profiles"],
+  ["g r", "Recordings"],
+  ["g c", "Compare"],
+  ["j", "Next row"],
+  ["k", "Row before"],
+  ["Enter", "Open"],
+  ["Escape", "Close, back"],
+  ["[", "One marker back"],
+  ["]", "One marker on"],
+  [",", "One decision back"],
+  [".", "One decision on"],
+  [" ", "Play"],
+  ["l", "Live"],
+  ["1", "Map by CPU"],
+  ["2", "Map by memory"],
+  ["3", "Map by GPU"],
+  ["4", "Map by pods"],
+  ["5", "Map by fragmentation"],
+  ["+", "Closer"],
+  ["-", "Further"],
+  ["t", "Map or table"],
+  ["y", "Copy the link"],
+  ["c", "Copy the command"],
+  ["d", "Light or dark"],
+  ["?", "These keys"],
 ];
 export const KEY_NAMES = { " ": "Space", Escape: "Esc" };
 
@@ -59,13 +79,16 @@ export function useKeys(table) {
 const typing = (target) => target.closest?.("input, select, textarea, [contenteditable], dialog");
 /** Keys that elements have meanings of their own for. */
 const own = (target, key) =>
-  ([" ", "Enter"].includes(key) && target.closest?.("a, button, summary, [role=slider], tr[tabindex]")) || false;
+  ([" ", "Enter"].includes(key) &&
+    target.closest?.("a, button, summary, [role=slider], tr[tabindex]")) ||
+  false;
 
 /** Begin to listen. */
 export function listenForKeys() {
   document.addEventListener("keydown", (event) => {
     const palette = (event.metaKey || event.ctrlKey) && event.key === "k";
-    if (!palette && (event.metaKey || event.ctrlKey || event.altKey || typing(event.target))) return;
+    if (!palette && (event.metaKey || event.ctrlKey || event.altKey || typing(event.target)))
+      return;
     const key = palette ? "/" : named(event.key);
     if (!key || own(event.target, key) || event.defaultPrevented || off.has(key)) return;
     if (press(key, event)) event.preventDefault();

@@ -24,8 +24,13 @@ import { Recordings } from "./views/recordings.js";
 import { Lost } from "./views/lost.js";
 
 const ALONE = {
-  overview: Overview, nodes: Nodes, queue: Queue, profiles: Profiles, recordings: Recordings,
-  compare: Compare, parts: Parts,
+  overview: Overview,
+  nodes: Nodes,
+  queue: Queue,
+  profiles: Profiles,
+  recordings: Recordings,
+  compare: Compare,
+  parts: Parts,
 };
 /** Views of one object: how many parts its name has, and the view. */
 const OF_ONE = { nodes: [1, Node], pods: [2, Pod], profiles: [1, Profile] };
@@ -44,7 +49,12 @@ function App() {
   const status = useDocument(has("status") ? "status" : null, { at }).doc;
   const timeline = useDocument(has("timeline") ? "timeline" : null);
   const shared = {
-    route, at, has, status, overview: overview.doc, refused: overview.error,
+    route,
+    at,
+    has,
+    status,
+    overview: overview.doc,
+    refused: overview.error,
     timeline: timeline.doc || (overview.doc && !has("timeline") ? undefined : null),
   };
   useEffect(() => {
@@ -59,14 +69,23 @@ function App() {
 function Opening(shared) {
   const title = VIEWS.find(([view]) => view === shared.route.view)?.[1] || "Moorage";
   return html`<${Shell} view=${shared.route.view} title=${title} ...${shared}>
-    ${shared.refused ? html`<${Failed} error=${shared.refused} />` : html`<${Loading} what="the cluster" />`}<//>`;
+    ${
+      shared.refused
+        ? html`<${Failed} error=${shared.refused} />`
+        : html`<${Loading}
+      what="the cluster" />`
+    }<//>`;
 }
 
 function usePageKeys() {
-  const to = Object.fromEntries(VIEWS.map(([view, , path]) => [`g ${view[0]}`, () => go(href(path))]));
+  const to = Object.fromEntries(
+    VIEWS.map(([view, , path]) => [`g ${view[0]}`, () => go(href(path))]),
+  );
   useKeys({
     ...to,
-    j: () => moveRow(1), k: () => moveRow(-1), d: toggleTheme,
+    j: () => moveRow(1),
+    k: () => moveRow(-1),
+    d: toggleTheme,
     y: () => copy(location.href, "The link"),
     Escape: () => history.length > 1 && history.back(),
   });
@@ -76,7 +95,10 @@ function usePageKeys() {
 function Guarded() {
   const [error] = useErrorBoundary((found) => console.error(found));
   if (error) {
-    return html`<${Shell} view="" title="Moorage"><${Failed} error=${{ status: 500, message: `The page has a mistake: ${error.message}. Load it again.` }} /><//>`;
+    return html`<${Shell} view="" title="Moorage">
+      <${Failed}
+      error=${{ status: 500, message: `The page has a mistake: ${error.message}. Load it again.` }} />
+      <//>`;
   }
   return html`<${App} />`;
 }

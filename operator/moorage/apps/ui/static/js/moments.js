@@ -3,7 +3,14 @@ import { go, withQuery } from "./router.js";
 import { moment, rfc3339 } from "./words.js";
 
 /** The shape of each kind of mark. */
-export const MARKS = { swap: "swap", trial: "trialSwap", refused: "bad", leader: "past", gap: "warn", burst: "warn" };
+export const MARKS = {
+  swap: "swap",
+  trial: "trialSwap",
+  refused: "bad",
+  leader: "past",
+  gap: "warn",
+  burst: "warn",
+};
 
 /** Seconds since 1970 of what the address says; null for the present. */
 export function momentOf(at) {
@@ -12,13 +19,20 @@ export function momentOf(at) {
 }
 
 /** Show a moment, in seconds since 1970; null for the present. */
-export const setMoment = (time, options) => go(withQuery({ at: time === null ? "" : rfc3339(time) }), options);
+export const setMoment = (time, options) =>
+  go(withQuery({ at: time === null ? "" : rfc3339(time) }), options);
 
 /** The part of a timeline that is shown: `seconds` long, with the moment in it. */
 export function spanOf(timeline, seconds, at) {
   const length = Math.min(seconds, timeline.end - timeline.begin) || 1;
-  const end = at !== null && at < timeline.end - length ? Math.min(timeline.end, at + length / 2) : timeline.end;
-  return { begin: Math.max(timeline.begin, end - length), end: Math.max(timeline.begin + length, end) };
+  const end =
+    at !== null && at < timeline.end - length
+      ? Math.min(timeline.end, at + length / 2)
+      : timeline.end;
+  return {
+    begin: Math.max(timeline.begin, end - length),
+    end: Math.max(timeline.begin + length, end),
+  };
 }
 
 /** The value of a curve at a moment. */

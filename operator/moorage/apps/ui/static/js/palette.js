@@ -8,19 +8,49 @@ import { copy } from "./parts/command.js";
 let show = () => {};
 export const openPalette = () => show(true);
 
-const VIEWS = [["Overview", ""], ["Nodes", "nodes"], ["Queue", "queue"], ["Profiles", "profiles"], ["Recordings", "recordings"], ["Compare", "compare"]];
-const COMMANDS = ["moorage status", "moorage queue", "moorage explain pod NAMESPACE/NAME", "moorage fit -f FILE", "moorage bundle"];
+const VIEWS = [
+  ["Overview", ""],
+  ["Nodes", "nodes"],
+  ["Queue", "queue"],
+  ["Profiles", "profiles"],
+  ["Recordings", "recordings"],
+  ["Compare", "compare"],
+];
+const COMMANDS = [
+  "moorage status",
+  "moorage queue",
+  "moorage explain pod NAMESPACE/NAME",
+  "moorage fit -f FILE",
+  "moorage bundle",
+];
 
 /** What fits the text: [{kind, text, under, act}]. */
 function entriesOf(found, text) {
   const fits = (word) => word.toLowerCase().includes(text.toLowerCase());
   const to = (path, query) => () => go(href(path, query));
   return [
-    ...(found?.profiles || []).map((name) => ({ kind: "Profile", text: name, act: to(`profiles/${name}`) })),
-    ...(found?.pods || []).map(({ pod, node }) => ({ kind: "Pod", text: pod, under: node || "waits", act: to(`pods/${pod}`) })),
+    ...(found?.profiles || []).map((name) => ({
+      kind: "Profile",
+      text: name,
+      act: to(`profiles/${name}`),
+    })),
+    ...(found?.pods || []).map(({ pod, node }) => ({
+      kind: "Pod",
+      text: pod,
+      under: node || "waits",
+      act: to(`pods/${pod}`),
+    })),
     ...(found?.nodes || []).map((name) => ({ kind: "Node", text: name, act: to(`nodes/${name}`) })),
-    ...VIEWS.filter(([word]) => fits(word)).map(([word, path]) => ({ kind: "View", text: word, act: to(path) })),
-    ...COMMANDS.filter(fits).map((word) => ({ kind: "Copy", text: word, act: () => copy(word, "The command") })),
+    ...VIEWS.filter(([word]) => fits(word)).map(([word, path]) => ({
+      kind: "View",
+      text: word,
+      act: to(path),
+    })),
+    ...COMMANDS.filter(fits).map((word) => ({
+      kind: "Copy",
+      text: word,
+      act: () => copy(word, "The command"),
+    })),
   ];
 }
 
@@ -62,10 +92,17 @@ function Dialog({ onClose }) {
     else return;
     event.preventDefault();
   };
-  return html`<dialog class="palette" ref=${dialog} aria-label="Find" onClose=${onClose} onClick=${(event) => event.target === dialog.current && onClose()}>
-    <input type="text" role="combobox" aria-expanded="true" aria-controls="found" aria-label="Find a pod, node, profile or command" autocomplete="off" spellcheck=${false}
-      aria-activedescendant=${entries[at] ? `found-${at}` : undefined} placeholder="Find a pod, node, profile or command" autofocus
-      value=${text} onInput=${(event) => { setText(event.currentTarget.value); setAt(0); }} onKeyDown=${press} />
+  return html`<dialog class="palette" ref=${dialog} aria-label="Find" onClose=${onClose}
+    onClick=${(event) => event.target === dialog.current && onClose()}>
+    <input type="text" role="combobox" aria-expanded="true" aria-controls="found"
+      aria-label="Find a pod, node, profile or command" autocomplete="off" spellcheck=${false}
+      aria-activedescendant=${entries[at] ? `found-${at}` : undefined}
+        placeholder="Find a pod, node, profile or command" autofocus
+      value=${text} onInput=${(event) => {
+        setText(event.currentTarget.value);
+        setAt(0);
+      }}
+        onKeyDown=${press} />
     <${Entries} entries=${entries} at=${at} act=${act} />
     ${!entries.length && html`<p class="soft padded">Nothing is called that.</p>`}
   </dialog>`;
@@ -74,6 +111,15 @@ function Dialog({ onClose }) {
 function Entries({ entries, at, act }) {
   const list = useRef(null);
   useEffect(() => list.current?.children[at]?.scrollIntoView({ block: "nearest" }), [at]);
-  return html`<ul id="found" role="listbox" aria-label="Found" ref=${list}>${entries.map((entry, i) => html`<li key=${`${entry.kind} ${entry.text}`} id=${`found-${i}`} role="option"
-    aria-selected=${i === at} onClick=${() => act(entry)}><span class="kind tiny soft">${entry.kind}</span><span class="found-name">${entry.text}</span>${entry.under && html`<span class="soft small">${entry.under}</span>`}</li>`)}</ul>`;
+  return html`<ul id="found" role="listbox" aria-label="Found" ref=${list}>
+    ${entries.map(
+      (entry, i) => html`<li key=${`${entry.kind} ${entry.text}`} id=${`found-${i}`}
+    role="option"
+    aria-selected=${i === at} onClick=${() => act(entry)}><span class="kind tiny soft">
+      ${entry.kind}</span><span class="found-name">${entry.text}</span>${
+        entry.under &&
+        html`<span
+      class="soft small">${entry.under}</span>`
+      }</li>`,
+    )}</ul>`;
 }

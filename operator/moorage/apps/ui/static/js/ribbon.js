@@ -7,7 +7,11 @@ import { MARKS, momentOf, setMoment, spanOf } from "./moments.js";
 import { useFeed } from "./source.js";
 import { clock, day } from "./words.js";
 
-const SPANS = [["3600", "1 h"], ["21600", "6 h"], ["86400", "24 h"]];
+const SPANS = [
+  ["3600", "1 h"],
+  ["21600", "6 h"],
+  ["86400", "24 h"],
+];
 const WIDTH = 1000;
 const HEIGHT = 44;
 
@@ -24,18 +28,41 @@ export function Ribbon({ timeline, overview, at }) {
   });
   return html`<section class=${`ribbon ${at ? "past" : ""}`} aria-label="Time">
     <${When} at=${at} live=${live} feed=${feed} overview=${overview} />
-    ${shown ? html`<${Curve} timeline=${timeline} span=${shown} at=${at} live=${live} />` : html`<p class="quiet small curve-place">${timeline === null ? "" : "No recording: the page shows the present."}</p>`}
-    <div class="spans">${timeline && html`<${Choice} label="Span" options=${SPANS.filter(([seconds]) => Number(seconds) === 3600 || timeline.end - timeline.begin > Number(seconds) / 4)} value=${chosen} onChoose=${choose} />`}
-      ${at && live && html`<button type="button" class="go-live" onClick=${() => setMoment(null)}>Go live</button>`}</div>
+    ${
+      shown
+        ? html`<${Curve} timeline=${timeline} span=${shown} at=${at} live=${live} />`
+        : html`<p
+      class="quiet small curve-place">
+      ${timeline === null ? "" : "No recording: the page shows the present."}</p>`
+    }
+    <div class="spans">${
+      timeline &&
+      html`<${Choice} label="Span"
+      options=${SPANS.filter(([seconds]) => Number(seconds) === 3600 || timeline.end - timeline.begin > Number(seconds) / 4)}
+      value=${chosen} onChoose=${choose} />`
+    }
+      ${
+        at &&
+        live &&
+        html`<button type="button" class="go-live"
+        onClick=${() => setMoment(null)}>Go live</button>`
+      }</div>
   </section>`;
 }
 
 function When({ at, live, feed, overview }) {
   const time = at || overview?.at;
   const silent = !at && live && feed.state === "silent";
-  const [state, word] = at || !live ? ["wait", "Recorded"] : silent ? ["warn", `Stands at ${clock(time)}`] : ["ok", "Live"];
+  const [state, word] =
+    at || !live
+      ? ["wait", "Recorded"]
+      : silent
+        ? ["warn", `Stands at ${clock(time)}`]
+        : ["ok", "Live"];
   return html`<div class="when"><p class="time">${clock(time)}</p>
-    <p class="tiny"><${Shape} state=${state} size=${9} /><span class=${state === "ok" ? "is-ok" : "is-warn"}>${word}</span> <span class="soft day">${day(time)}</span></p></div>`;
+    <p class="tiny"><${Shape} state=${state} size=${9} />
+      <span class=${state === "ok" ? "is-ok" : "is-warn"}>${word}</span> <span class="soft day">
+      ${day(time)}</span></p></div>`;
 }
 
 function jump(timeline, from, direction) {
@@ -58,7 +85,14 @@ function Curve({ timeline, span, at, live }) {
     const box = track.current.getBoundingClientRect();
     set(span.begin + ((event.clientX - box.left) / box.width) * (span.end - span.begin));
   };
-  const keys = { ArrowLeft: -timeline.step, ArrowDown: -timeline.step, ArrowRight: timeline.step, ArrowUp: timeline.step, PageDown: -600, PageUp: 600 };
+  const keys = {
+    ArrowLeft: -timeline.step,
+    ArrowDown: -timeline.step,
+    ArrowRight: timeline.step,
+    ArrowUp: timeline.step,
+    PageDown: -600,
+    PageUp: 600,
+  };
   const press = (event) => {
     const step = keys[event.key];
     const end = { Home: timeline.begin, End: timeline.end }[event.key];
@@ -68,12 +102,29 @@ function Curve({ timeline, span, at, live }) {
   };
   const marks = timeline.marks.filter((mark) => mark.time >= span.begin && mark.time <= span.end);
   return html`<div class="curve" ref=${track} role="slider" tabindex="0" aria-label="Moment shown"
-    aria-valuemin=${Math.round(timeline.begin)} aria-valuemax=${Math.round(timeline.end)} aria-valuenow=${Math.round(now)}
+    aria-valuemin=${Math.round(timeline.begin)} aria-valuemax=${Math.round(timeline.end)}
+      aria-valuenow=${Math.round(now)}
     aria-valuetext=${at ? `${clock(now)}, ${day(now)}, recorded` : live ? "live" : clock(now)}
-    onKeyDown=${press} onPointerDown=${(event) => { dragged.current = true; event.currentTarget.setPointerCapture(event.pointerId); point(event); }}
-    onPointerMove=${(event) => dragged.current && point(event)} onPointerUp=${() => { dragged.current = false; }} onPointerCancel=${() => { dragged.current = false; }}>
-    <svg viewBox=${`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true"><${Area} timeline=${timeline} span=${span} x=${x} /></svg>
-    ${marks.map((mark) => html`<span key=${`${mark.time} ${mark.what}`} class="mark" style=${{ "--at": `${x(mark.time) / 10}%` }} title=${`${clock(mark.time)} ${mark.text}`}><${Shape} state=${MARKS[mark.what] || "quiet"} size=${10} /></span>`)}
+    onKeyDown=${press}
+      onPointerDown=${(event) => {
+        dragged.current = true;
+        event.currentTarget.setPointerCapture(event.pointerId);
+        point(event);
+      }}
+    onPointerMove=${(event) => dragged.current && point(event)}
+      onPointerUp=${() => {
+        dragged.current = false;
+      }}
+      onPointerCancel=${() => {
+        dragged.current = false;
+      }}>
+    <svg viewBox=${`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true">
+      <${Area} timeline=${timeline} span=${span} x=${x} /></svg>
+    ${marks.map(
+      (mark) => html`<span key=${`${mark.time} ${mark.what}`} class="mark"
+      style=${{ "--at": `${x(mark.time) / 10}%` }} title=${`${clock(mark.time)} ${mark.text}`}>
+      <${Shape} state=${MARKS[mark.what] || "quiet"} size=${10} /></span>`,
+    )}
     <span class="now" style=${{ "--at": `${Math.max(0, Math.min(100, x(now) / 10))}%` }}></span>
   </div>`;
 }
@@ -94,6 +145,8 @@ function Area({ timeline, span, x }) {
   });
   return runs.map((run, i) => {
     const line = run.map(([px, py]) => `${px} ${py}`).join("L");
-    return html`<path key=${`a${i}`} class="area" d=${`M${run[0][0]} ${HEIGHT}L${line}L${run[run.length - 1][0]} ${HEIGHT}Z`} /><path key=${`l${i}`} class="line" d=${`M${line}`} vector-effect="non-scaling-stroke" />`;
+    return html`<path key=${`a${i}`} class="area"
+      d=${`M${run[0][0]} ${HEIGHT}L${line}L${run[run.length - 1][0]} ${HEIGHT}Z`} />
+      <path key=${`l${i}`} class="line" d=${`M${line}`} vector-effect="non-scaling-stroke" />`;
   });
 }

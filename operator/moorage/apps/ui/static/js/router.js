@@ -35,7 +35,9 @@ export const current = () => parse(location.href);
 export function href(path, query = {}) {
   const now = current().query;
   const kept = Object.fromEntries(KEPT.filter((key) => now[key]).map((key) => [key, now[key]]));
-  const all = Object.entries({ ...kept, ...query }).filter(([, value]) => value != null && value !== "");
+  const all = Object.entries({ ...kept, ...query }).filter(
+    ([, value]) => value != null && value !== "",
+  );
   const search = new URLSearchParams(all).toString().replaceAll("%3A", ":");
   const where = path.split("/").map(encodeURIComponent).join("/");
   return `${BASE}${where}${search ? `?${search}` : ""}`;
@@ -44,7 +46,10 @@ export function href(path, query = {}) {
 /** The address of the view that is shown, with other values in its query; "" takes one out. */
 export function withQuery(changes) {
   const { view, parts, query } = current();
-  return href([view === "overview" ? "" : view, ...parts].filter(Boolean).join("/"), { ...query, ...changes });
+  return href([view === "overview" ? "" : view, ...parts].filter(Boolean).join("/"), {
+    ...query,
+    ...changes,
+  });
 }
 
 /** Go there. `replace`: without a step that Back returns to. */
@@ -61,7 +66,8 @@ export function followLinks() {
   addEventListener("popstate", () => listeners.forEach((listener) => listener()));
   document.addEventListener("click", (event) => {
     const link = event.target.closest?.("a[href]");
-    const plain = event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey;
+    const plain =
+      event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey;
     if (!link || !plain || event.defaultPrevented || link.target || link.hash) return;
     const url = new URL(link.href);
     if (url.origin !== location.origin || !url.pathname.startsWith(BASE)) return;

@@ -67,7 +67,8 @@ async function load(url, slot) {
     const message = error instanceof TypeError ? "The server does not answer." : error.message;
     slot.entry = { ...slot.entry, error: { status: error.status || 0, message }, loading: false };
     slot.stale = true;
-    if (!error.status || error.status >= 500) slot.retry = setTimeout(() => slot.users.size && load(url, slot), RETRY_MS);
+    if (!error.status || error.status >= 500)
+      slot.retry = setTimeout(() => slot.users.size && load(url, slot), RETRY_MS);
   }
   slot.busy = false;
   slot.users.forEach((user) => user());

@@ -13,13 +13,17 @@ export const counted = (number, noun, plural = `${noun}s`) =>
 
 /** A rate or a length with the digits that matter: 38.0, 0.21. */
 export function decimal(number, digits = 1) {
-  return number == null ? "–" : number.toLocaleString("en-US", {
-    minimumFractionDigits: digits, maximumFractionDigits: digits,
-  });
+  return number == null
+    ? "–"
+    : number.toLocaleString("en-US", {
+        minimumFractionDigits: digits,
+        maximumFractionDigits: digits,
+      });
 }
 
 /** A share of 0 to 1 as "73.8 %". */
-export const percent = (share, digits = 1) => (share == null ? "–" : `${decimal(share * 100, digits)} %`);
+export const percent = (share, digits = 1) =>
+  share == null ? "–" : `${decimal(share * 100, digits)} %`;
 
 /** A difference with its sign; the minus is a minus. */
 export const signed = (number, digits = 0) =>
@@ -62,10 +66,12 @@ export function day(time) {
 }
 
 /** "24 Nov 09:12". */
-export const dayAndTime = (time) => (moment(time) ? `${day(time)} ${clock(time, { seconds: false })}` : "–");
+export const dayAndTime = (time) =>
+  moment(time) ? `${day(time)} ${clock(time, { seconds: false })}` : "–";
 
 /** Seconds since 1970 as RFC 3339, to the second; what addresses hold. */
-export const rfc3339 = (seconds) => new Date(Math.round(seconds) * 1000).toISOString().replace(".000", "");
+export const rfc3339 = (seconds) =>
+  new Date(Math.round(seconds) * 1000).toISOString().replace(".000", "");
 
 const BINARY = ["", "Ki", "Mi", "Gi", "Ti", "Pi"];
 

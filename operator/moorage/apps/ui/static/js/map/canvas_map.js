@@ -41,7 +41,12 @@ export class CanvasMap {
     if (!this.groups || !width) return;
     const ratio = devicePixelRatio || 1;
     const about = { groups: this.groups, width, windowWidth: innerWidth };
-    const common = { ...about, ratio, cell: cellFor({ ...about, room: innerHeight - AROUND }), ...this.options };
+    const common = {
+      ...about,
+      ratio,
+      cell: cellFor({ ...about, room: innerHeight - AROUND }),
+      ...this.options,
+    };
     this.layout = layOut({ ...common, zoom: this.zoom });
     const natural = this.zoom === 1 ? this.layout : layOut(common);
     this.frame.style.setProperty("--height", `${natural.height / ratio}px`);
@@ -60,7 +65,12 @@ export class CanvasMap {
     const look = `${scale} ${theme}`;
     if (this.look !== look) {
       this.look = look;
-      this.palette = { scale: colours(scale, theme), line: token("line-2"), bad: token("bad"), none: token("well") };
+      this.palette = {
+        scale: colours(scale, theme),
+        line: token("line-2"),
+        bad: token("bad"),
+        none: token("well"),
+      };
       this.painter.forget();
     }
     this.repaint();
@@ -78,7 +88,10 @@ export class CanvasMap {
   }
 
   ring() {
-    const rings = [[this.chosen, "text"], [this.pointed, "accent"]]
+    const rings = [
+      [this.chosen, "text"],
+      [this.pointed, "accent"],
+    ]
       .map(([node, colour]) => [node >= 0 && placeOf(this.layout, node), colour])
       .filter(([place]) => place)
       .map(([place, colour]) => ({ ...place, colour: token(colour) }));
@@ -111,7 +124,11 @@ export class CanvasMap {
     if (!this.layout) return -1;
     const box = this.layer.getBoundingClientRect();
     const { ratio } = this.layout;
-    return nodeAt(this.layout, (event.clientX - box.left) * ratio, (event.clientY - box.top) * ratio);
+    return nodeAt(
+      this.layout,
+      (event.clientX - box.left) * ratio,
+      (event.clientY - box.top) * ratio,
+    );
   }
 
   /** Where a node's cell is in the frame, in CSS pixels; null where it is not shown. */
@@ -119,7 +136,11 @@ export class CanvasMap {
     const place = this.layout && placeOf(this.layout, node);
     if (!place) return null;
     const { ratio, cell } = this.layout;
-    return { x: place.x / ratio + this.offset.x, y: place.y / ratio + this.offset.y, size: cell / ratio };
+    return {
+      x: place.x / ratio + this.offset.x,
+      y: place.y / ratio + this.offset.y,
+      size: cell / ratio,
+    };
   }
 
   /** Bring a node's cell into sight. */

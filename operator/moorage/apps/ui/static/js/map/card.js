@@ -20,12 +20,21 @@ export function Card({ nodes, node, box, frame, kept }) {
     card.current.style.setProperty("--y", `${y}px`);
   });
   if (!box) return null;
-  const words = [nodes.poolNames[nodes.pools[node]], `${nodes.pods[node]} pods`, owners, ...flagWords(nodes.flags[node])];
+  const words = [
+    nodes.poolNames[nodes.pools[node]],
+    `${nodes.pods[node]} pods`,
+    owners,
+    ...flagWords(nodes.flags[node]),
+  ];
   const sentence = strandedSentence(nodes, node);
   return html`<div class=${`map-card ${kept ? "kept" : ""}`} ref=${card} role="status">
-    <p class="top-line"><b>${name}</b><span class="soft small">${nodes.zoneNames[nodes.zones[node]]}</span></p>
+    <p class="top-line"><b>${name}</b>
+      <span class="soft small">${nodes.zoneNames[nodes.zones[node]]}</span></p>
     <p class="tiny soft">${words.filter(Boolean).join(" · ")}</p>
-    <dl>${bars(nodes, node).map(([word, share, text]) => html`<div key=${word}><dt>${word}</dt><${FullBar} share=${share} /><dd class="number">${text}</dd></div>`)}</dl>
+    <dl>${bars(nodes, node).map(
+      ([word, share, text]) => html`<div key=${word}><dt>${word}</dt>
+      <${FullBar} share=${share} /><dd class="number">${text}</dd></div>`,
+    )}</dl>
     ${sentence && html`<p class="sentence-line">${sentence}</p>`}
   </div>`;
 }
@@ -38,7 +47,11 @@ function useOwners(name) {
     return () => clearTimeout(timer);
   }, [name]);
   const { doc } = useDocument(asked === name ? "node" : null, { name, at });
-  return doc ? Object.entries(doc.profiles).map(([profile, number]) => `${profile} ${number}`).join(", ") : "";
+  return doc
+    ? Object.entries(doc.profiles)
+        .map(([profile, number]) => `${profile} ${number}`)
+        .join(", ")
+    : "";
 }
 
 /** Where the frame ends in sight: at its foot, or at the ribbon. */

@@ -47,8 +47,22 @@ export function fitted({ count, width, windowWidth, cell, labels = true }) {
  * Lay out groups of groups. `zoom` makes cells larger and keeps their order in rows.
  * @returns {Layout}
  */
-export function layOut({ groups, width, windowWidth, ratio, zoom = 1, cell: natural = cellSize(windowWidth), labels = true }) {
-  const { across, between, columns } = fitted({ count: groups.size, width, windowWidth, cell: natural, labels });
+export function layOut({
+  groups,
+  width,
+  windowWidth,
+  ratio,
+  zoom = 1,
+  cell: natural = cellSize(windowWidth),
+  labels = true,
+}) {
+  const { across, between, columns } = fitted({
+    count: groups.size,
+    width,
+    windowWidth,
+    cell: natural,
+    labels,
+  });
   const pitch = Math.max(2, Math.round((natural + GAP) * zoom * ratio));
   const gap = Math.max(1, Math.round(GAP * ratio));
   const groupWidth = columns * pitch;
@@ -108,7 +122,10 @@ export function placeOf(layout, node) {
   for (const block of layout.blocks) {
     const i = block.nodes.indexOf(node);
     if (i >= 0) {
-      return { x: block.x + (i % block.columns) * layout.pitch, y: block.y + Math.floor(i / block.columns) * layout.pitch };
+      return {
+        x: block.x + (i % block.columns) * layout.pitch,
+        y: block.y + Math.floor(i / block.columns) * layout.pitch,
+      };
     }
   }
   return null;
@@ -120,7 +137,11 @@ export function neighbour(layout, node, dx, dy) {
   if (!from) return layout.blocks[0]?.nodes[0] ?? -1;
   const half = layout.pitch / 2;
   for (let step = 1; step <= 120; step += 1) {
-    const found = nodeAt(layout, from.x + half + dx * step * layout.pitch, from.y + half + dy * step * layout.pitch);
+    const found = nodeAt(
+      layout,
+      from.x + half + dx * step * layout.pitch,
+      from.y + half + dy * step * layout.pitch,
+    );
     if (found >= 0) return found;
   }
   return node;

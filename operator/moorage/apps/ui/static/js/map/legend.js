@@ -19,17 +19,30 @@ const TITLES = {
 export function Legend({ nodes, by, brush, onBrush }) {
   const theme = useTheme();
   const shares = useMemo(() => sharesOf(nodes, by), [nodes, by]);
-  const bins = useMemo(() => histogram(shares.filter((_, i) => nodes.pods[i] && !nodes.flags[i]), BINS), [shares, nodes]);
-  const palette = useMemo(() => colours(by === "fragmentation" ? "fragmentation" : "amount", theme), [by, theme]);
+  const bins = useMemo(
+    () =>
+      histogram(
+        shares.filter((_, i) => nodes.pods[i] && !nodes.flags[i]),
+        BINS,
+      ),
+    [shares, nodes],
+  );
+  const palette = useMemo(
+    () => colours(by === "fragmentation" ? "fragmentation" : "amount", theme),
+    [by, theme],
+  );
   const [title, under] = TITLES[by] || TITLES.cpu;
-  return html`<section class="card padded legend-card" aria-labelledby="legend"><h2 class="title" id="legend">${title}</h2>
+  return html`<section class="card padded legend-card" aria-labelledby="legend">
+    <h2 class="title" id="legend">${title}</h2>
     <p class="tiny soft">${under}</p>
     <${Bars} bins=${bins} palette=${palette} brush=${brush} onBrush=${onBrush} />
     <p class="axis tiny soft"><span>0 %</span><span>50</span><span>100 %</span></p>
     <${Ends} brush=${brush} onBrush=${onBrush} />
     <ul class="small">
-      <li><i class="cell empty"></i>Empty<span class="number">${count(nodes.pods.filter((number) => number === 0).length)}</span></li>
-      <li><i class="cell out"></i>Cordoned, tainted, not ready<span class="number">${count(nodes.flags.filter(Boolean).length)}</span></li>
+      <li><i class="cell empty"></i>Empty<span class="number">
+        ${count(nodes.pods.filter((number) => number === 0).length)}</span></li>
+      <li><i class="cell out"></i>Cordoned, tainted, not ready<span class="number">
+        ${count(nodes.flags.filter(Boolean).length)}</span></li>
     </ul></section>`;
 }
 
@@ -54,13 +67,18 @@ function Bars({ bins, palette, brush, onBrush }) {
     from.current = null;
   };
   const inside = (i) => !brush || ((i + 0.5) / BINS >= brush[0] && (i + 0.5) / BINS <= brush[1]);
-  return html`<svg class="histogram" viewBox=${`0 0 ${BINS * 12} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true"
-    onPointerDown=${down} onPointerMove=${move} onPointerUp=${up} onPointerCancel=${() => { from.current = null; }}>
+  return html`<svg class="histogram" viewBox=${`0 0 ${BINS * 12} ${HEIGHT}`}
+    preserveAspectRatio="none" aria-hidden="true"
+    onPointerDown=${down} onPointerMove=${move} onPointerUp=${up}
+      onPointerCancel=${() => {
+        from.current = null;
+      }}>
     <rect width=${BINS * 12} height=${HEIGHT} fill="transparent" />
     ${bins.map((number, i) => {
       const height = number ? Math.max(1.5, Math.sqrt(number / most) * HEIGHT) : 0;
       return html`<rect key=${i} x=${i * 12 + 0.5} width="11" y=${HEIGHT - height} height=${height}
-        fill=${palette[Math.round(((i + 0.5) / BINS) * (STEPS - 1))]} opacity=${inside(i) ? 1 : 0.2} />`;
+        fill=${palette[Math.round(((i + 0.5) / BINS) * (STEPS - 1))]}
+          opacity=${inside(i) ? 1 : 0.2} />`;
     })}
     <path class="base" d=${`M0 ${HEIGHT}H${BINS * 12}`} /></svg>`;
 }
@@ -69,8 +87,11 @@ function Bars({ bins, palette, brush, onBrush }) {
 function Ends({ brush, onBrush }) {
   const [low, high] = brush || [0, 1];
   const set = (next) => onBrush(next[0] <= 0 && next[1] >= 1 ? null : next);
-  const end = (label, value, change) => html`<label class="brush-end tiny"><span>${label}</span><input type="range" min="0" max="100" step="5"
-    value=${Math.round(value * 100)} aria-valuetext=${`${Math.round(value * 100)} %`} onInput=${(event) => change(Number(event.currentTarget.value) / 100)} /></label>`;
-  return html`<div class="brush-ends">${end("Show from", low, (value) => set([Math.min(value, high), high]))}
+  const end = (label, value, change) => html`<label class="brush-end tiny"><span>${label}</span>
+    <input type="range" min="0" max="100" step="5"
+    value=${Math.round(value * 100)} aria-valuetext=${`${Math.round(value * 100)} %`}
+      onInput=${(event) => change(Number(event.currentTarget.value) / 100)} /></label>`;
+  return html`<div class="brush-ends">
+    ${end("Show from", low, (value) => set([Math.min(value, high), high]))}
     ${end("to", high, (value) => set([low, Math.max(value, low)]))}</div>`;
 }

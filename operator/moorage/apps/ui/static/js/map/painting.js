@@ -51,7 +51,8 @@ export class CellPainter {
     this.rowsPainted = 0;
     for (const block of this.layout.blocks) {
       for (let row = 0; row < block.rows; row += 1) {
-        if (!this.painted || this.#changed(block, row, codes)) this.#row(block, row, codes, palette);
+        if (!this.painted || this.#changed(block, row, codes))
+          this.#row(block, row, codes, palette);
       }
     }
     this.painted = codes;
@@ -128,7 +129,12 @@ export class RingPainter {
   draw(rings, { cell, ratio }) {
     const edge = Math.round(2 * ratio);
     for (const ring of this.drawn) {
-      this.context.clearRect(ring.x - 2 * edge, ring.y - 2 * edge, cell + 4 * edge, cell + 4 * edge);
+      this.context.clearRect(
+        ring.x - 2 * edge,
+        ring.y - 2 * edge,
+        cell + 4 * edge,
+        cell + 4 * edge,
+      );
     }
     for (const { x, y, colour } of rings) {
       this.context.strokeStyle = colour;

@@ -20,7 +20,9 @@ export function colours(scale, theme) {
   return Array.from({ length: STEPS }, (_, step) => {
     const place = (step / (STEPS - 1)) * (stops.length - 1);
     const low = Math.min(Math.floor(place), stops.length - 2);
-    const mixed = stops[low].map((from, i) => Math.round(from + (stops[low + 1][i] - from) * (place - low)));
+    const mixed = stops[low].map((from, i) =>
+      Math.round(from + (stops[low + 1][i] - from) * (place - low)),
+    );
     return `rgb(${mixed.join(" ")})`;
   });
 }

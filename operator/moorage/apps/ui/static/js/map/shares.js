@@ -5,9 +5,14 @@ import { amount, resourceName } from "../words.js";
 export const CORDONED = 1;
 export const TAINTED = 2;
 export const NOT_READY = 4;
-const FLAG_WORDS = [[CORDONED, "cordoned"], [TAINTED, "tainted"], [NOT_READY, "not ready"]];
+const FLAG_WORDS = [
+  [CORDONED, "cordoned"],
+  [TAINTED, "tainted"],
+  [NOT_READY, "not ready"],
+];
 
-export const flagWords = (flags) => FLAG_WORDS.filter(([bit]) => flags & bit).map(([, word]) => word);
+export const flagWords = (flags) =>
+  FLAG_WORDS.filter(([bit]) => flags & bit).map(([, word]) => word);
 
 /** The first resource that is neither of the usual ones: of GPUs and the like. */
 export const extended = (nodes) =>
@@ -17,8 +22,11 @@ export const extended = (nodes) =>
 export function choices(nodes) {
   const device = extended(nodes);
   return [
-    ["cpu", "CPU"], ["memory", "Memory"], ...(device ? [["gpu", resourceName(device)]] : []),
-    ["pods", "Pods"], ["fragmentation", "Fragmentation"],
+    ["cpu", "CPU"],
+    ["memory", "Memory"],
+    ...(device ? [["gpu", resourceName(device)]] : []),
+    ["pods", "Pods"],
+    ["fragmentation", "Fragmentation"],
   ];
 }
 
@@ -32,9 +40,12 @@ export function sharesOf(nodes, by) {
   if (by === "fragmentation") return fragmentation(nodes, device);
   const name = by === "gpu" ? device : by;
   const column = nodes.resources[name];
-  if (by === "pods") return Float32Array.from(nodes.pods, (number, i) => number / (column?.allocatable[i] || 110));
+  if (by === "pods")
+    return Float32Array.from(nodes.pods, (number, i) => number / (column?.allocatable[i] || 110));
   if (!column) return new Float32Array(nodes.names.length).fill(NaN);
-  return Float32Array.from(column.requested, (asked, i) => (column.allocatable[i] ? asked / column.allocatable[i] : NaN));
+  return Float32Array.from(column.requested, (asked, i) =>
+    column.allocatable[i] ? asked / column.allocatable[i] : NaN,
+  );
 }
 
 function fragmentation(nodes, device) {
@@ -59,11 +70,19 @@ export function histogram(shares, bins) {
 /** A node's resources for its card: [[word, share, "15.0 / 16"]]. */
 export function bars(nodes, i) {
   const device = extended(nodes);
-  const names = ["cpu", "memory", ...(device && nodes.resources[device].allocatable[i] ? [device] : [])];
+  const names = [
+    "cpu",
+    "memory",
+    ...(device && nodes.resources[device].allocatable[i] ? [device] : []),
+  ];
   const found = names.map((name) => {
     const { requested, allocatable } = nodes.resources[name];
     const [asked, all] = [requested[i], allocatable[i]];
-    return [resourceName(name), all ? asked / all : 0, `${amount(name, asked)} / ${amount(name, all)}`];
+    return [
+      resourceName(name),
+      all ? asked / all : 0,
+      `${amount(name, asked)} / ${amount(name, all)}`,
+    ];
   });
   if (found.length < 3) {
     const all = nodes.resources.pods?.allocatable[i] || 110;
@@ -85,11 +104,15 @@ export function strandedSentence(nodes, i) {
     return `${said}. Waiting pods ask for ${asked.map((one) => amount(name, one)).join(" or ")}, so none of them can use this.`;
   }
   const share = stranded[i] / free;
-  return share > 0.05 ? `${said}, of which pods as they are cannot use ${amount(name, stranded[i])}.` : "";
+  return share > 0.05
+    ? `${said}, of which pods as they are cannot use ${amount(name, stranded[i])}.`
+    : "";
 }
 
 /** What waiting pods ask for of a resource, the least first, three at most. */
 function waitingAsks(nodes, name) {
-  const asked = (nodes.classes || []).filter((one) => one.waiting > 0 && one.asks[name] > 0).map((one) => one.asks[name]);
+  const asked = (nodes.classes || [])
+    .filter((one) => one.waiting > 0 && one.asks[name] > 0)
+    .map((one) => one.asks[name]);
   return [...new Set(asked)].sort((a, b) => a - b).slice(0, 3);
 }

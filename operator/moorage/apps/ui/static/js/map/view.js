@@ -17,7 +17,10 @@ export function stepped(zoom, direction) {
 }
 
 /** The offset that keeps the point (px, py) of the frame where it is when the zoom changes. */
-export const around = ({ x, y }, factor, px, py) => ({ x: px - (px - x) * factor, y: py - (py - y) * factor });
+export const around = ({ x, y }, factor, px, py) => ({
+  x: px - (px - x) * factor,
+  y: py - (py - y) * factor,
+});
 
 /** Drag with one pointer, zoom with two: calls `onDrag(dx, dy)`, `onPinch(direction, x, y)`. */
 export function followPointers(element, { canDrag, onDrag, onPinch, onTap }) {
@@ -59,9 +62,11 @@ export function followPointers(element, { canDrag, onDrag, onPinch, onTap }) {
     onPinch(ratio > 1 ? 1 : -1, event.clientX, event.clientY);
     apart = now;
   }
-  for (const [name, listener] of Object.entries(listeners)) element.addEventListener(name, listener);
+  for (const [name, listener] of Object.entries(listeners))
+    element.addEventListener(name, listener);
   return () => {
-    for (const [name, listener] of Object.entries(listeners)) element.removeEventListener(name, listener);
+    for (const [name, listener] of Object.entries(listeners))
+      element.removeEventListener(name, listener);
   };
 }
 

@@ -7,21 +7,59 @@ const HEIGHT = 96;
 
 function options({ width, colour, begin, end, marks, last, onPick }) {
   const line = token("line");
-  const font = '11px Inter, system-ui, sans-serif';
+  const font = "11px Inter, system-ui, sans-serif";
   const axis = { stroke: token("text-3"), font, grid: { show: false }, ticks: { show: false } };
   return {
-    width, height: last ? HEIGHT + 26 : HEIGHT, legend: { show: false }, tzDate: (time) => uPlot.tzDate(new Date(time * 1e3), "Etc/UTC"),
-    cursor: { sync: { key: "time" }, y: false, points: { show: false }, drag: { x: false, y: false } },
+    width,
+    height: last ? HEIGHT + 26 : HEIGHT,
+    legend: { show: false },
+    tzDate: (time) => uPlot.tzDate(new Date(time * 1e3), "Etc/UTC"),
+    cursor: {
+      sync: { key: "time" },
+      y: false,
+      points: { show: false },
+      drag: { x: false, y: false },
+    },
     padding: [10, 14, last ? 0 : 6, 0],
-    scales: { x: { time: true, range: [begin, end] }, y: { range: (_, low, high) => [Math.min(0, low), high * 1.08 || 1] } },
+    scales: {
+      x: { time: true, range: [begin, end] },
+      y: { range: (_, low, high) => [Math.min(0, low), high * 1.08 || 1] },
+    },
     axes: [
-      { ...axis, show: last, size: 26, values: (_, times) => times.map((time) => new Date(time * 1e3).toISOString().slice(11, 16)) },
-      { ...axis, size: 0, side: 1, grid: { show: true, stroke: line, width: 1 }, splits: (_, __, low, high) => [0, high / 2], values: () => ["", ""] },
+      {
+        ...axis,
+        show: last,
+        size: 26,
+        values: (_, times) => times.map((time) => new Date(time * 1e3).toISOString().slice(11, 16)),
+      },
+      {
+        ...axis,
+        size: 0,
+        side: 1,
+        grid: { show: true, stroke: line, width: 1 },
+        splits: (_, __, low, high) => [0, high / 2],
+        values: () => ["", ""],
+      },
     ],
-    series: [{}, { stroke: token(colour), width: 1.5, fill: `color-mix(in srgb, ${token(colour)} 12%, transparent)`, points: { show: false }, spanGaps: false }],
+    series: [
+      {},
+      {
+        stroke: token(colour),
+        width: 1.5,
+        fill: `color-mix(in srgb, ${token(colour)} 12%, transparent)`,
+        points: { show: false },
+        spanGaps: false,
+      },
+    ],
     hooks: {
       draw: [(plot) => drawMarks(plot, marks)],
-      ready: [(plot) => plot.over.addEventListener("click", () => plot.cursor.left >= 0 && onPick(plot.posToVal(plot.cursor.left, "x")))],
+      ready: [
+        (plot) =>
+          plot.over.addEventListener(
+            "click",
+            () => plot.cursor.left >= 0 && onPick(plot.posToVal(plot.cursor.left, "x")),
+          ),
+      ],
     },
   };
 }
@@ -59,13 +97,24 @@ export function Curve({ title, value, most, times, values, colour, marks, last, 
     const element = place.current;
     const make = () => {
       plot.current?.destroy();
-      plot.current = new uPlot(options({
-        width: element.clientWidth, colour, begin: times[0], end: times[times.length - 1], last,
-        marks: () => latest.current.marks, onPick: (time) => latest.current.onPick(time),
-      }), [times, values], element);
+      plot.current = new uPlot(
+        options({
+          width: element.clientWidth,
+          colour,
+          begin: times[0],
+          end: times[times.length - 1],
+          last,
+          marks: () => latest.current.marks,
+          onPick: (time) => latest.current.onPick(time),
+        }),
+        [times, values],
+        element,
+      );
     };
     make();
-    const observer = new ResizeObserver(() => plot.current.setSize({ width: element.clientWidth, height: last ? HEIGHT + 26 : HEIGHT }));
+    const observer = new ResizeObserver(() =>
+      plot.current.setSize({ width: element.clientWidth, height: last ? HEIGHT + 26 : HEIGHT }),
+    );
     observer.observe(element);
     return () => {
       observer.disconnect();
@@ -74,6 +123,9 @@ export function Curve({ title, value, most, times, values, colour, marks, last, 
     };
   }, [times, values, look, last]);
   useEffect(() => plot.current?.redraw(false), [marks]);
-  return html`<div class=${`curve-row ${last ? "last" : ""}`}><div><p class="small soft">${title}</p><p class="figure">${value}</p></div>
-    <div class="curve-plot" ref=${place} role="img" aria-label=${`${title}: ${value} at the moment shown`}></div><span class="most tiny quiet">${most}</span></div>`;
+  return html`<div class=${`curve-row ${last ? "last" : ""}`}><div><p class="small soft">${title}
+    </p><p class="figure">${value}</p></div>
+    <div class="curve-plot" ref=${place} role="img"
+      aria-label=${`${title}: ${value} at the moment shown`}></div><span class="most tiny quiet">
+      ${most}</span></div>`;
 }

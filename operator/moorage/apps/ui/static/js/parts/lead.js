@@ -44,22 +44,36 @@ export function Note({ severity, children, link, linkText }) {
 
 /** Figures in a row: [{label, value, under}]. */
 export function Strip({ figures }) {
-  return html`<dl class="strip">${figures.map(({ label, value, under }) => html`<div key=${label}>
+  return html`<dl class="strip">${figures.map(
+    ({ label, value, under }) => html`<div key=${label}>
     <dt>${label}</dt><dd class="figure">${value}</dd><dd class="tiny soft">${under || " "}</dd>
-  </div>`)}</dl>`;
+  </div>`,
+  )}</dl>`;
 }
 
 /** A state as shape and word. */
 export function Chip({ state, children, plain }) {
-  return html`<span class=${classes("chip", !plain && `soft-${state}`)}><${Shape} state=${state} size=${11} />${children}</span>`;
+  return html`<span class=${classes("chip", !plain && `soft-${state}`)}>
+    <${Shape} state=${state} size=${11} />${children}</span>`;
 }
 
 /** Text with `code` between backticks. */
 export function Spelled({ text }) {
-  return String(text || "").split("`").map((part, i) => (i % 2 ? html`<code key=${i}>${part}</code>` : part));
+  return String(text || "")
+    .split("`")
+    .map((part, i) =>
+      i % 2
+        ? html`<code key=${i}>${part}
+    </code>`
+        : part,
+    );
 }
 
 /** A heading of a part of a view. */
 export function Head({ title, side, id }) {
-  return html`<div class="head"><h2 id=${id}>${title}</h2>${side && html`<span class="side">${side}</span>`}</div>`;
+  return html`<div class="head"><h2 id=${id}>${title}</h2>${
+    side &&
+    html`<span class="side">${side}
+    </span>`
+  }</div>`;
 }

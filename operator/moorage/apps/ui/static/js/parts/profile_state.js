@@ -4,29 +4,44 @@ import { counted } from "../words.js";
 import { Chip } from "./lead.js";
 
 const STATES = {
-  Ready: ["ok", "Ready"], Refused: ["bad", "Spec refused"], Trial: ["trial", "Trial running"],
-  Suspended: ["quiet", "Suspended"], Paused: ["quiet", "Paused"], Pending: ["quiet", "Not looked at yet"],
+  Ready: ["ok", "Ready"],
+  Refused: ["bad", "Spec refused"],
+  Trial: ["trial", "Trial running"],
+  Suspended: ["quiet", "Suspended"],
+  Paused: ["quiet", "Paused"],
+  Pending: ["quiet", "Not looked at yet"],
 };
 
 export function ProfileState({ profile }) {
-  const [state, word] = STATES[profile.state] || [profile.ready === "True" ? "ok" : "bad", profile.state];
+  const [state, word] = STATES[profile.state] || [
+    profile.ready === "True" ? "ok" : "bad",
+    profile.state,
+  ];
   return html`<${Chip} state=${state}>${word}<//>`;
 }
 
 /** The place of each profile in the order of creation, which is its colour: a function of its name. */
 export function profileIndex(status) {
-  const order = [...(status?.profiles || [])].sort((a, b) => (a.created || "").localeCompare(b.created || "") || a.name.localeCompare(b.name));
+  const order = [...(status?.profiles || [])].sort(
+    (a, b) => (a.created || "").localeCompare(b.created || "") || a.name.localeCompare(b.name),
+  );
   const places = new Map(order.map((one, i) => [one.name, i]));
   return (name) => places.get(name) ?? 0;
 }
 
 export const VERDICTS = {
-  SoFarNoWorse: ["trial", "No worse so far"], Passed: ["ok", "Passed"], Regressed: ["bad", "Regressed, rolled back"],
-  TooFewPods: ["quiet", "No verdict: too few pods"], Stopped: ["quiet", "Stopped"],
+  SoFarNoWorse: ["trial", "No worse so far"],
+  Passed: ["ok", "Passed"],
+  Regressed: ["bad", "Regressed, rolled back"],
+  TooFewPods: ["quiet", "No verdict: too few pods"],
+  Stopped: ["quiet", "Stopped"],
 };
 
 export function TrialWords({ trial }) {
   if (!trial) return html`<span class="quiet">None</span>`;
   const [state, word] = VERDICTS[trial.verdict] || ["quiet", trial.verdict || "Runs"];
-  return html`<span class=${`is-${state}`}>${word}</span><span class="second">${[counted(trial.decided || 0, "pair"), `${trial.sameNode ?? 0} same node`, counted(trial.regressions || 0, "regression")].join(" · ")}</span>`;
+  return html`<span class=${`is-${state}`}>${word}</span>
+    <span class="second">
+    ${[counted(trial.decided || 0, "pair"), `${trial.sameNode ?? 0} same node`, counted(trial.regressions || 0, "regression")].join(" · ")}
+    </span>`;
 }

@@ -12,7 +12,11 @@ export function Loading({ rows = 6, what = "the server's answer" }) {
   }, []);
   return html`<div class="loading" aria-busy="true">
     <div class="sentence well"></div>
-    <div class="card">${Array.from({ length: rows }, (_, i) => html`<div key=${i} class="well row"></div>`)}</div>
+    <div class="card">${Array.from(
+      { length: rows },
+      (_, i) => html`<div key=${i} class="well row">
+      </div>`,
+    )}</div>
     <p class="quiet small" role="status">${late ? `Waiting for ${what}.` : " "}</p>
   </div>`;
 }
@@ -26,7 +30,8 @@ export function Empty({ sentence, children, command }) {
 /** What could not be had, and why; it stays in place. */
 export function Failed({ error }) {
   const why = error.status === 403 ? "You have no right to see this. " : "";
-  return html`<${Note} severity=${error.status === 404 ? "warn" : "bad"}>${why}${error.message}<//>`;
+  return html`<${Note} severity=${error.status === 404 ? "warn" : "bad"}>${why}${error.message}
+    <//>`;
 }
 
 /**
@@ -37,7 +42,13 @@ export function Shown({ entry, rows, what, children }) {
   if (entry.doc) {
     return html`${entry.error && html`<${Failed} error=${entry.error} />`}
       ${children(entry.doc)}
-      ${(entry.doc.leftOut || []).map((text) => html`<p key=${text} class="left-out small quiet">${text}</p>`)}`;
+      ${(entry.doc.leftOut || []).map(
+        (text) => html`<p key=${text} class="left-out small quiet">
+        ${text}</p>`,
+      )}`;
   }
-  return entry.error ? html`<${Failed} error=${entry.error} />` : html`<${Loading} rows=${rows} what=${what} />`;
+  return entry.error
+    ? html`<${Failed} error=${entry.error} />`
+    : html`<${Loading} rows=${rows}
+    what=${what} />`;
 }

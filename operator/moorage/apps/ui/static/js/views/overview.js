@@ -11,44 +11,86 @@ import { Empty, Loading } from "../parts/states.js";
 import { href } from "../router.js";
 import { Shell } from "../shell.js";
 import { useDocument } from "../source.js";
-import { age, amount, clock, count, counted, dayAndTime, decimal, moment, percent, rfc3339 } from "../words.js";
+import {
+  age,
+  amount,
+  clock,
+  count,
+  counted,
+  dayAndTime,
+  decimal,
+  moment,
+  percent,
+  rfc3339,
+} from "../words.js";
 
 export function Overview(shared) {
   const { overview, status, timeline, has, at } = shared;
   const queue = useDocument(has("queue") ? "queue" : null, { at }).doc;
   return html`<${Shell} view="overview" title="Overview" ...${shared}>
-    <${Content} overview=${overview} status=${status} timeline=${timeline} queue=${queue} at=${at} has=${has} /><//>`;
+    <${Content} overview=${overview} status=${status} timeline=${timeline} queue=${queue} at=${at}
+      has=${has} /><//>`;
 }
 
 function Content({ overview, status, timeline, queue, at, has }) {
   const loading = has("status") && !status;
-  return html`<${Lead} sentence=${status?.answer || overview.answer} under=${overview.answer === status?.answer ? "" : status ? overview.answer : ""} />
-    ${(status?.problems || []).slice(0, 3).map((one) => html`<${Problem} key=${`${one.profile} ${one.text}`} problem=${one} />`)}
-    <${Figures} overview=${overview} status=${status} timeline=${timeline} queue=${queue} at=${at} />
+  return html`<${Lead} sentence=${status?.answer || overview.answer}
+    under=${overview.answer === status?.answer ? "" : status ? overview.answer : ""} />
+    ${(status?.problems || []).slice(0, 3).map(
+      (one) => html`<${Problem}
+      key=${`${one.profile} ${one.text}`} problem=${one} />`,
+    )}
+    <${Figures} overview=${overview} status=${status} timeline=${timeline} queue=${queue}
+      at=${at} />
     ${loading && html`<${Loading} rows=${4} what="the profiles" />`}
     ${status && html`<${Profiles} status=${status} />`}
-    <div class="columns"><${Waiting} queue=${queue} /><${Happened} timeline=${timeline} at=${at} /></div>
-    ${(status?.leftOut || []).map((text) => html`<p key=${text} class="left-out small quiet">${text}</p>`)}`;
+    <div class="columns"><${Waiting} queue=${queue} /><${Happened} timeline=${timeline} at=${at} />
+      </div>
+    ${(status?.leftOut || []).map(
+      (text) => html`<p key=${text} class="left-out small quiet">
+      ${text}</p>`,
+    )}`;
 }
 
 function Problem({ problem }) {
   const { severity, profile, text, next } = problem;
   const rest = profile && text.startsWith(profile) ? text.slice(profile.length) : text;
-  return html`<${Note} severity=${severity} link=${profile && href(`profiles/${profile}`)} linkText=${severity === "trial" ? "See the trial" : "See the profile"}>
-    ${profile && html`<b>${profile}</b>${rest === text ? ": " : ""}`}<${Spelled} text=${rest} />${!profile && next && html`<${Command} text=${next} />`}<//>`;
+  return html`<${Note} severity=${severity} link=${profile && href(`profiles/${profile}`)}
+    linkText=${severity === "trial" ? "See the trial" : "See the profile"}>
+    ${profile && html`<b>${profile}</b>${rest === text ? ": " : ""}`}<${Spelled} text=${rest} />
+      ${!profile && next && html`<${Command} text=${next} />`}<//>`;
 }
 
 function Figures({ overview, status, timeline, queue, at }) {
   const now = momentOf(at) ?? timeline?.end;
   const then = (curve) => (timeline ? valueAt(timeline, curve, now) : null);
   const cpu = overview.resources.cpu;
-  const oldest = (queue?.rows || []).map((row) => moment(row.since)).filter(Boolean).sort((a, b) => a - b)[0];
+  const oldest = (queue?.rows || [])
+    .map((row) => moment(row.since))
+    .filter(Boolean)
+    .sort((a, b) => a - b)[0];
   const { placed = then("placed"), p99 = then("p99") } = status?.rates || {};
   return html`<${Strip} figures=${[
-    { label: "Placed", value: placed == null ? "–" : `${decimal(placed)} / s`, under: "pods that found a node" },
-    { label: "Created to bound", value: p99 == null ? "–" : `${decimal(p99, 2)} s`, under: "99 of 100 pods are quicker" },
-    { label: "Waiting", value: count(overview.waiting), under: oldest ? `oldest ${age((moment(overview.at) - oldest) / 1000)}` : "" },
-    { label: "CPU requested", value: cpu?.allocatable ? percent(cpu.requested / cpu.allocatable) : "–", under: cpu && `of ${amount("cpu", cpu.allocatable)} cores` },
+    {
+      label: "Placed",
+      value: placed == null ? "–" : `${decimal(placed)} / s`,
+      under: "pods that found a node",
+    },
+    {
+      label: "Created to bound",
+      value: p99 == null ? "–" : `${decimal(p99, 2)} s`,
+      under: "99 of 100 pods are quicker",
+    },
+    {
+      label: "Waiting",
+      value: count(overview.waiting),
+      under: oldest ? `oldest ${age((moment(overview.at) - oldest) / 1000)}` : "",
+    },
+    {
+      label: "CPU requested",
+      value: cpu?.allocatable ? percent(cpu.requested / cpu.allocatable) : "–",
+      under: cpu && `of ${amount("cpu", cpu.allocatable)} cores`,
+    },
     { label: "Pods on nodes", value: count(overview.pods), under: counted(overview.nodes, "node") },
   ]} />`;
 }
@@ -57,50 +99,134 @@ const WORSE = { False: 0, Unknown: 1, True: 2 };
 
 function Profiles({ status }) {
   if (!status.profiles.length) {
-    return html`<${Empty} sentence="No profile yet." command="kubectl apply -f profile.yaml">Pods that name a profile in spec.schedulerName are placed by it.<//>`;
+    return html`<${Empty} sentence="No profile yet."
+      command="kubectl apply -f profile.yaml">Pods that name a profile in spec.schedulerName are placed by it.<//>`;
   }
-  const rows = [...status.profiles].sort((a, b) => (WORSE[a.ready] ?? 1) - (WORSE[b.ready] ?? 1)).map((one) => ({ ...one, key: one.name }));
+  const rows = [...status.profiles]
+    .sort((a, b) => (WORSE[a.ready] ?? 1) - (WORSE[b.ready] ?? 1))
+    .map((one) => ({ ...one, key: one.name }));
   const index = profileIndex(status);
-  return html`<${Head} title="Profiles" side=${html`problems first <kbd>j</kbd> <kbd>k</kbd> to move`} />
+  return html`<${Head} title="Profiles"
+    side=${html`problems first <kbd>j</kbd> <kbd>k</kbd> to move`} />
     <${Rows} label="Profiles" rows=${rows} columns=${[
-      { key: "name", title: "Profile", phone: "name", cell: (row) => html`<a class="with-swatch" data-row href=${href(`profiles/${row.name}`)}><${Swatch} index=${index(row.name)} /><span><span class="name">${row.name}</span><span class="second">${[row.preset, row.pods != null && `${count(row.pods)} pods`].filter(Boolean).join(" · ")}</span></span></a>` },
-      { key: "state", title: "State", phone: "end", cell: (row) => html`<${ProfileState} profile=${row} />` },
-      { key: "revision", title: "Revision", phone: "hidden", cell: (row) => html`<${Revision} profile=${row} />` },
-      { key: "queue", title: "Queue", phone: "under", cell: (row) => (row.queue ? html`<${DepthBar} depth=${row.queue} />` : "–") },
-      { key: "placed", title: "Placed / s", number: true, cell: (row) => decimal(row.rates?.placed) },
-      { key: "p99", title: "p99", number: true, cell: (row) => (row.rates?.p99 == null ? "–" : `${decimal(row.rates.p99, 2)} s`) },
+      {
+        key: "name",
+        title: "Profile",
+        phone: "name",
+        cell: (row) => html`<a class="with-swatch" data-row href=${href(`profiles/${row.name}`)}>
+        <${Swatch} index=${index(row.name)} /><span><span class="name">${row.name}</span>
+        <span class="second">
+        ${[row.preset, row.pods != null && `${count(row.pods)} pods`].filter(Boolean).join(" · ")}
+        </span></span></a>`,
+      },
+      {
+        key: "state",
+        title: "State",
+        phone: "end",
+        cell: (row) => html`<${ProfileState}
+        profile=${row} />`,
+      },
+      {
+        key: "revision",
+        title: "Revision",
+        phone: "hidden",
+        cell: (row) => html`<${Revision}
+        profile=${row} />`,
+      },
+      {
+        key: "queue",
+        title: "Queue",
+        phone: "under",
+        cell: (row) =>
+          row.queue
+            ? html`<${DepthBar}
+        depth=${row.queue} />`
+            : "–",
+      },
+      {
+        key: "placed",
+        title: "Placed / s",
+        number: true,
+        cell: (row) => decimal(row.rates?.placed),
+      },
+      {
+        key: "p99",
+        title: "p99",
+        number: true,
+        cell: (row) => (row.rates?.p99 == null ? "–" : `${decimal(row.rates.p99, 2)} s`),
+      },
       { key: "trial", title: "Trial", cell: (row) => html`<${TrialWords} trial=${row.trial} />` },
     ]} />`;
 }
 
 function Revision({ profile }) {
   const { activeRevision, activeSince, desiredRevision, state, trial } = profile;
-  const second = state === "Refused" ? html`<span class="second is-bad">last good${activeSince ? ` since ${dayAndTime(activeSince)}` : ""}</span>`
-    : trial?.verdict === "SoFarNoWorse" ? html`<span class="second is-trial">on trial <code>${trial.revision || desiredRevision}</code></span>` : null;
+  const second =
+    state === "Refused"
+      ? html`<span
+    class="second is-bad">last good${activeSince ? ` since ${dayAndTime(activeSince)}` : ""}</span>`
+      : trial?.verdict === "SoFarNoWorse"
+        ? html`<span class="second is-trial">on trial <code>
+      ${trial.revision || desiredRevision}</code></span>`
+        : null;
   return html`<code>${activeRevision || "none yet"}</code>${second}`;
 }
 
 const WAITS = {
-  gated: "wait for a gate or for members of their group", active: "are next in line",
-  unschedulable: "find no node", backoff: "wait out a backoff",
+  gated: "wait for a gate or for members of their group",
+  active: "are next in line",
+  unschedulable: "find no node",
+  backoff: "wait out a backoff",
 };
 
 function Waiting({ queue }) {
   if (!queue) return html`<section></section>`;
-  const kinds = QUEUES.map(([key]) => key).filter((key) => queue.depth[key] > 0).sort((a, b) => queue.depth[b] - queue.depth[a]);
+  const kinds = QUEUES.map(([key]) => key)
+    .filter((key) => queue.depth[key] > 0)
+    .sort((a, b) => queue.depth[b] - queue.depth[a]);
   const most = queue.depth[kinds[0]];
-  const of = (kind) => queue.rows.filter((row) => row.queue === kind).sort((a, b) => b.pods.length - a.pods.length).slice(0, 2)
-    .map((row) => `${count(row.pods.length)} ${row.name}${row.why ? `: ${row.why}` : ""}`).join("; ");
-  return html`<section><${Head} title="Why pods wait" side=${counted(Object.values(queue.depth).reduce((sum, one) => sum + one, 0), "pod")} />
-    <div class="card padded">${kinds.length ? html`<ul>${kinds.map((kind) => html`<${CountedBar} key=${kind} number=${queue.depth[kind]} most=${most} queue=${kind} text=${WAITS[kind]} under=${of(kind)} />`)}</ul>` : html`<p class="soft">Nothing waits.</p>`}
+  const of = (kind) =>
+    queue.rows
+      .filter((row) => row.queue === kind)
+      .sort((a, b) => b.pods.length - a.pods.length)
+      .slice(0, 2)
+      .map((row) => `${count(row.pods.length)} ${row.name}${row.why ? `: ${row.why}` : ""}`)
+      .join("; ");
+  return html`<section><${Head} title="Why pods wait"
+    side=${counted(
+      Object.values(queue.depth).reduce((sum, one) => sum + one, 0),
+      "pod",
+    )} />
+    <div class="card padded">${
+      kinds.length
+        ? html`<ul>${kinds.map(
+            (kind) => html`<${CountedBar}
+      key=${kind} number=${queue.depth[kind]} most=${most} queue=${kind} text=${WAITS[kind]}
+      under=${of(kind)} />`,
+          )}</ul>`
+        : html`<p class="soft">Nothing waits.</p>`
+    }
     </div></section>`;
 }
 
 function Happened({ timeline, at }) {
   if (!timeline) return html`<section></section>`;
   const until = momentOf(at) ?? timeline.end;
-  const marks = timeline.marks.filter((mark) => mark.time <= until).sort((a, b) => b.time - a.time).slice(0, 6);
+  const marks = timeline.marks
+    .filter((mark) => mark.time <= until)
+    .sort((a, b) => b.time - a.time)
+    .slice(0, 6);
   return html`<section><${Head} title="What happened" side="newest first" />
-    <div class="card padded">${marks.length ? html`<ul class="happened">${marks.map((mark) => html`<li key=${`${mark.time} ${mark.text}`}>
-      <a class="soft number" href=${href("recordings", { at: rfc3339(mark.time) })}>${clock(mark.time, { seconds: false })}</a><${Shape} state=${MARKS[mark.what]} /><span>${mark.text}</span></li>`)}</ul>` : html`<p class="soft">Nothing of note in this recording.</p>`}</div></section>`;
+    <div class="card padded">${
+      marks.length
+        ? html`<ul class="happened">
+      ${marks.map(
+        (mark) => html`<li key=${`${mark.time} ${mark.text}`}>
+      <a class="soft number" href=${href("recordings", { at: rfc3339(mark.time) })}>
+        ${clock(mark.time, { seconds: false })}</a><${Shape} state=${MARKS[mark.what]} />
+        <span>${mark.text}</span></li>`,
+      )}
+        </ul>`
+        : html`<p class="soft">Nothing of note in this recording.</p>`
+    }</div></section>`;
 }

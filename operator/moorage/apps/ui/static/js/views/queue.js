@@ -24,10 +24,19 @@ export function Queue(shared) {
   const { profile = "" } = route.query;
   const entry = useDocument("queue", { at });
   const names = (status?.profiles || []).map((one) => one.name);
-  const options = [["", "All", href("queue")], ...names.map((name) => [name, name, href("queue", { profile: name })])];
+  const options = [
+    ["", "All", href("queue")],
+    ...names.map((name) => [name, name, href("queue", { profile: name })]),
+  ];
   return html`<${Shell} view="queue" title="Queue" ...${shared}>
-    <${Shown} entry=${entry} rows=${12} what="the queue">${(queue) => html`<${Content} queue=${filtered(queue, profile, status)} index=${profileIndex(status)} now=${queue.at || overview?.at}
-      choice=${names.length > 1 && html`<${LinkChoice} label="Profile" options=${options} value=${profile} />`} />`}<//><//>`;
+    <${Shown} entry=${entry} rows=${12} what="the queue">${(queue) => html`<${Content}
+      queue=${filtered(queue, profile, status)} index=${profileIndex(status)}
+      now=${queue.at || overview?.at}
+      choice=${
+        names.length > 1 &&
+        html`<${LinkChoice} label="Profile" options=${options}
+        value=${profile} />`
+      } />`}<//><//>`;
 }
 
 function Content({ queue, index, now, choice }) {
@@ -35,23 +44,55 @@ function Content({ queue, index, now, choice }) {
   const waits = (since) => age((moment(now) - moment(since)) / 1000);
   return html`<${Lead} sentence=${queue.answer} />
     ${choice && html`<div class="tools">${choice}</div>`}
-    <${DepthLegend} depth=${queue.depth} side=${queue.ordered ? "one order for all profiles: priority, then age" : "the order is not known"} />
-    ${rows.length > 0 && html`<${VirtualRows} label="Queue" rows=${rows} columns=${[
-      { key: "position", title: "#", number: true, phone: "end", cell: (row) => html`<span class="soft">${position(row)}</span>` },
-      { key: "name", title: "Pod", phone: "name", cell: (row) => html`<${Name} row=${row} />` },
-      { key: "profile", title: "Profile", phone: "under", cell: (row) => html`<span class="with-swatch"><${Swatch} index=${index(row.profile)} />${row.profile}<span class="only-phone soft"> · ${row.why || untilOf(row)}</span></span>` },
-      { key: "priority", title: "Priority", number: true, cell: (row) => count(row.priority) },
-      { key: "waits", title: "Waits for", number: true, cell: (row) => waits(row.since) },
-      { key: "why", title: "Why", cell: (row) => html`<span class="cut soft" title=${row.why}>${row.why}</span>` },
-      { key: "until", title: "Until", cell: (row) => html`<span class="soft">${untilOf(row)}</span>` },
-    ]} />`}`;
+    <${DepthLegend} depth=${queue.depth}
+      side=${queue.ordered ? "one order for all profiles: priority, then age" : "the order is not known"} />
+    ${
+      rows.length > 0 &&
+      html`<${VirtualRows} label="Queue" rows=${rows} columns=${[
+        {
+          key: "position",
+          title: "#",
+          number: true,
+          phone: "end",
+          cell: (row) => html`<span
+        class="soft">${position(row)}</span>`,
+        },
+        { key: "name", title: "Pod", phone: "name", cell: (row) => html`<${Name} row=${row} />` },
+        {
+          key: "profile",
+          title: "Profile",
+          phone: "under",
+          cell: (row) => html`<span
+        class="with-swatch"><${Swatch} index=${index(row.profile)} />${row.profile}
+        <span class="only-phone soft"> · ${row.why || untilOf(row)}</span></span>`,
+        },
+        { key: "priority", title: "Priority", number: true, cell: (row) => count(row.priority) },
+        { key: "waits", title: "Waits for", number: true, cell: (row) => waits(row.since) },
+        {
+          key: "why",
+          title: "Why",
+          cell: (row) => html`<span class="cut soft" title=${row.why}>
+        ${row.why}</span>`,
+        },
+        {
+          key: "until",
+          title: "Until",
+          cell: (row) => html`<span class="soft">${untilOf(row)}
+        </span>`,
+        },
+      ]} />`
+    }`;
 }
 
 /** The queue of one profile: positions stay those of all, and the sums are the profile's own. */
 function filtered(queue, profile, status) {
   if (!profile) return queue;
   const found = status?.profiles.find((one) => one.name === profile);
-  return { ...queue, rows: queue.rows.filter((row) => row.profile === profile), depth: found?.queue || queue.depth };
+  return {
+    ...queue,
+    rows: queue.rows.filter((row) => row.profile === profile),
+    depth: found?.queue || queue.depth,
+  };
 }
 
 /** Rows with the headings of their bands between them; bands without pods are left out. */
@@ -60,9 +101,15 @@ export function banded(queue) {
     const rows = queue.rows.filter((row) => row.queue === key);
     if (!rows.length) return [];
     const number = rows.reduce((sum, row) => sum + Math.max(1, row.pods.length), 0);
-    const words = [counted(number, "pod"), under].filter(Boolean).join(key === "active" ? ", " : "; ");
-    const band = html`<i class=${`swatch ${key}`} aria-hidden="true"></i><b>${title}</b> <span class="soft">${words}</span>`;
-    return [{ band, key: `band ${key}` }, ...rows.map((row, i) => ({ ...row, key: `${key} ${i} ${row.name}` }))];
+    const words = [counted(number, "pod"), under]
+      .filter(Boolean)
+      .join(key === "active" ? ", " : "; ");
+    const band = html`<i class=${`swatch ${key}`} aria-hidden="true"></i><b>${title}
+      </b> <span class="soft">${words}</span>`;
+    return [
+      { band, key: `band ${key}` },
+      ...rows.map((row, i) => ({ ...row, key: `${key} ${i} ${row.name}` })),
+    ];
   });
 }
 
@@ -75,6 +122,11 @@ const untilOf = (row) => (row.queue === "active" ? "now" : row.until ? clock(row
 
 function Name({ row }) {
   const [first] = row.pods;
-  const many = row.pods.length > 1 ? html` <span class="quiet">(${counted(row.pods.length, "pod")})</span>` : null;
-  return html`<a class="name cut" data-row href=${href(`pods/${first || row.name}`)} title=${row.name}>${row.name}${many}</a>`;
+  const many =
+    row.pods.length > 1
+      ? html` <span
+    class="quiet">(${counted(row.pods.length, "pod")})</span>`
+      : null;
+  return html`<a class="name cut" data-row href=${href(`pods/${first || row.name}`)}
+    title=${row.name}>${row.name}${many}</a>`;
 }
