@@ -78,8 +78,13 @@ def test_the_leader_is_reached(host: str, tmp_path: Path, monkeypatch: pytest.Mo
             served_at("https://elsewhere:10259", "none"),
             "port 10259 of pod moorage-system/moorage-0 cannot be reached: https://127.0.0.1:",
         ),
+        (
+            LEADER,
+            served_at("https://127.0.0.1:1", "none"),
+            f"{LEADER} does not answer at https://127.0.0.1:1: https://127.0.0.1:1: its cert",
+        ),
     ],
-    ids=["no leader", "an older version", "no certificate"],
+    ids=["no leader", "an older version", "no certificate", "not here either"],
 )
 def test_there_is_none(holder: str, said: dict[str, str], why: str, tmp_path: Path) -> None:
     """It is said why."""

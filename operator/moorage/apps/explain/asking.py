@@ -45,10 +45,10 @@ async def _ask_leader(choice: OperatorChoice, cluster: ClusterChoice, pod: str) 
                 if isinstance(operator, ReachedOperator):
                     return await _explanation(operator, pod)
                 raise NotAsked(operator.why)
-        except NotInstalled as error:
-            raise NotAsked from error
+        except (NotInstalled, NotFound) as error:
+            raise NotAsked from error  # of a pod that it does not know the API server may
         except (EdgeError, NoAnswer) as error:
-            raise NotAsked(str(error)) from error
+            raise NotAsked(str(error).strip()) from error
 
 
 async def _ask_named(choice: OperatorChoice, cluster: ClusterChoice, pod: str) -> dict[str, Any]:

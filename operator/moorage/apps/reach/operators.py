@@ -120,12 +120,18 @@ async def _leader(
     if leader is None or leader.served is None:
         return UnreachedOperator(f"{installation.leader} does not say where it answers")
     url = urllib.parse.urlsplit(leader.served.url)
-    if _is_here(url.hostname or ""):
-        address = f"https://localhost:{url.port}" if not _is_ip(url.hostname) else url.geturl()
-        with contextlib.suppress(EdgeError, KubeconfigError):
-            session = await _beside(stack, api, address, leader)
-            return ReachedOperator(session, leader.identity)
-    return await _forwarded(stack, api, installation.namespace, leader, url.port or 443)
+    if not _is_here(url.hostname or ""):
+        return await _forwarded(stack, api, installation.namespace, leader, url.port or 443)
+    address = url.geturl() if _is_ip(url.hostname) else f"https://localhost:{url.port}"
+    try:
+        return ReachedOperator(await _beside(stack, api, address, leader), leader.identity)
+    except (EdgeError, KubeconfigError) as error:
+        why = str(error).strip()
+        found = await _forwarded(stack, api, installation.namespace, leader, url.port or 443)
+    if isinstance(found, UnreachedOperator):
+        text = f"{leader.identity} does not answer at {address}: {why}; and {found.why}"
+        return UnreachedOperator(text)
+    return found
 
 
 async def _forwarded(
@@ -145,8 +151,8 @@ async def _forwarded(
             if isinstance(why, Forbidden)
             else ""
         )
-        text = f"port {port} of pod {namespace}/{leader.pod} cannot be reached: {why}{hint}"
-        return UnreachedOperator(text)
+        text = f"port {port} of pod {namespace}/{leader.pod} cannot be reached: {str(why).strip()}"
+        return UnreachedOperator(f"{text}{hint}")
     return ReachedOperator(session, leader.identity)
 
 
