@@ -12,7 +12,7 @@ from moorage.adapters.serving_certificates import SelfSignedCertificate, Serving
 from moorage.adapters.system_clock import SystemClock
 from moorage.api.operator_config import OperatorConfiguration, load_config
 from moorage.api.operator_options import ClientConnectionOptions
-from moorage.apps.run import bootstrap
+from moorage.apps.run import bootstrap, serving_place
 from moorage.apps.run.bootstrap import Overrides
 from moorage.apps.run.replica_state import ReplicaPhase, ReplicaState
 
@@ -83,9 +83,9 @@ def test_where_it_answers(address: str, shown: str, monkeypatch: pytest.MonkeyPa
     config = CONFIG.model_copy(update={"serving": serving})
     state, clock = ReplicaState(), SystemClock()
     certificates = ServingCertificates(SelfSignedCertificate(["localhost"], clock), clock)
-    assert bootstrap.served_at(config, state, certificates) is None
+    assert serving_place.served_at(config, state, certificates) is None
     state.port = 4711
-    served = bootstrap.served_at(config, state, certificates)
+    served = serving_place.served_at(config, state, certificates)
     assert served == (f"https://{shown}:4711", certificates.certificate)
     assert "PRIVATE KEY" not in certificates.certificate
 

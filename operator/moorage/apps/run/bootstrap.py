@@ -12,7 +12,6 @@ import functools
 import logging
 import os
 import secrets
-import socket
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
@@ -30,11 +29,6 @@ from moorage.adapters.lease_store import KubeLeaseStore
 from moorage.adapters.prometheus import PrometheusTelemetry
 from moorage.adapters.reflector import HttpUncachedReader, ListWatch, Reflector
 from moorage.adapters.replica_leases import ReplicaLeases
-from moorage.adapters.serving_certificates import (
-    CertificateFiles,
-    SelfSignedCertificate,
-    ServingCertificates,
-)
 from moorage.adapters.system_clock import SystemClock
 from moorage.api.operator_config import OperatorConfiguration
 from moorage.api.resolution import Resolver
@@ -46,6 +40,7 @@ from moorage.apps.run.operator_page import OperatorPage
 from moorage.apps.run.pulse import GRACE_SECONDS, Pulse
 from moorage.apps.run.recent_rates import RecentRates
 from moorage.apps.run.replica_state import ReplicaState
+from moorage.apps.run.serving_place import certificates_of, host_name, served_at
 from moorage.apps.run.side_loop import OneLoop, Side
 from moorage.apps.run.state_recording import RecordingParts
 from moorage.apps.run.supervisor import SupervisedParts, Supervisor
@@ -77,7 +72,6 @@ from moorage.ports.kube import (
     ReflectorSink,
 )
 from moorage.ports.leadership import Elector, Fence, late_seconds
-from moorage.ports.serving import ServedAt
 from moorage.ports.stored_kinds import NAMESPACES
 
 log = logging.getLogger(__name__)
@@ -86,7 +80,6 @@ WARM_CONNECTIONS = 16
 """Opened before the first decision, so that the first bindings of a new leader do not wait for TLS
 handshakes.
 """
-_ALL_ADDRESSES = ("", "0.0.0.0", "::")  # noqa: S104 - compared with, not bound to
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -152,7 +145,7 @@ def _assemble(config: OperatorConfiguration, given: Overrides, sessions: _Sessio
     events = EventBroadcaster(session, clock, telemetry, host_name())
     extenders = HttpExtenderClient(reads, clock, f"moorage/{moorage.__version__}")
     resolver = Resolver(given.registry, given.presets, config)
-    state, certificates = ReplicaState(), _certificates(config, clock)
+    state, certificates = ReplicaState(), certificates_of(config, clock)
     served = functools.partial(served_at, config, state, certificates)
     recorder = state_recording.recorder_of(config, resolver, clock, given.identity)
     ports = Ports(
@@ -169,8 +162,7 @@ def _assemble(config: OperatorConfiguration, given: Overrides, sessions: _Sessio
     engine = Engine(config, ports, resolver, given.registry, given.actors)
     told = LeaseEvents(events, *home)
     recording = state_recording.joined(recorder, engine, session.call, telemetry, told)
-    connection = KopfConnection(session.server, session.new_client_session, session, clock)
-    kopf = EmbeddedKopf(engine, connection)
+    kopf = EmbeddedKopf(engine, _kopf_connection(session, clock))
     feeds, comparison = _reflectors(session, clock, telemetry, engine)
     watches = health.WatchHealth(session, clock, feeds)
     pulse = Pulse(side, clock, config.leader_election.lease_duration + GRACE_SECONDS, given.abort)
@@ -233,6 +225,10 @@ def _elector(
     return LeaderElector(store, fence, given.clock, given.identity, times)
 
 
+def _kopf_connection(session: KubeSession, clock: Clock) -> KopfConnection:
+    return KopfConnection(session.server, session.new_client_session, session, clock)
+
+
 def _livez(
     state: ReplicaState, pulse: Pulse, lease: health.HealthCheck, watches: health.WatchHealth
 ) -> health.HealthChecks:
@@ -275,16 +271,6 @@ def _endpoints(
         explanations.explain,
         page.answer,
     )
-
-
-def _certificates(config: OperatorConfiguration, clock: Clock) -> ServingCertificates:
-    serving, names = config.serving, ("localhost", "127.0.0.1", "::1", host_name())
-    source = (
-        CertificateFiles(serving.cert_file, serving.key_file)
-        if serving.cert_file
-        else SelfSignedCertificate(names, clock)
-    )
-    return ServingCertificates(source, clock)
 
 
 def _server(
@@ -386,23 +372,6 @@ async def _warm(session: KubeSession) -> None:
 
 
 # ---- what it says of itself ----------------------------------------------------------------------
-
-
-def host_name() -> str:
-    """This machine's name; in a pod HOSTNAME is the pod's."""
-    return os.environ.get("HOSTNAME") or socket.gethostname()
-
-
-def served_at(
-    config: OperatorConfiguration, state: ReplicaState, certificates: ServingCertificates
-) -> ServedAt | None:
-    """Where this replica answers; one that listens at all addresses has the machine's name."""
-    if not state.port:
-        return None
-    address = config.serving.bind_address
-    host = host_name() if address in _ALL_ADDRESSES else address
-    shown = f"[{host}]" if ":" in host else host
-    return ServedAt(f"https://{shown}:{state.port}", certificates.certificate)
 
 
 def configz(config: OperatorConfiguration) -> Mapping[str, object]:
