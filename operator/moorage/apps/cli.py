@@ -15,6 +15,7 @@ from typing import Annotated, Any
 import typer
 
 import moorage
+from moorage.apps.bundle import bundle_command
 from moorage.apps.commands import completion_command
 from moorage.apps.commands.command_line import (
     COMPLETE,
@@ -356,6 +357,7 @@ for reading in (
     revisions.diff,
     trial_command.trial,
     ui_command.ui,
+    bundle_command.bundle,
     completion_command.completion,
 ):
     app.command()(reading)

@@ -1,0 +1,1 @@
+"""`moorage bundle`: an archive of what a report of a bug needs, without secrets."""

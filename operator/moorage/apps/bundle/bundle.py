@@ -1,0 +1,130 @@
+"""The command: the parts, cleaned, in an archive of one folder."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import datetime
+import io
+import json
+import os
+import secrets
+import sys
+import tarfile
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Final
+
+from moorage.apps.bundle.leaving_out import LeavingOut, hashed
+from moorage.apps.bundle.object_names import names_of_objects
+from moorage.apps.bundle.parts import Part, parts
+from moorage.apps.exit_status import ExitStatus, NoAnswer, WrongUse
+from moorage.apps.printing import amounts
+from moorage.apps.reach.operator_choice import OperatorChoice
+from moorage.apps.reach.operators import reached
+from moorage.apps.reach.surroundings import surroundings
+from moorage.apps.worlds.cluster_choice import ClusterChoice
+from moorage.apps.worlds.reaching import connected
+from moorage.ports.texts import printable
+
+STDOUT: Final = Path("-")
+OUT: Final = (
+    "out   Secrets, ConfigMaps, environment, commands, images, annotations, credentials; {names}"
+)
+_HASHED_LOGS: Final = "left out with --hash-names: not every name in it can be known"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class BundleOptions:
+    """What was typed; ``file`` is None for one that is named by the time, STDOUT for stdout."""
+
+    cluster: ClusterChoice
+    operator: OperatorChoice
+    file: Path | None = None
+    hash_names: bool = False
+
+
+def run(options: BundleOptions) -> int:
+    """Collect and write; the exit status. Raises CommandError."""
+    now = datetime.datetime.now(datetime.UTC)
+    folder = f"moorage-bundle-{now:%Y%m%d-%H%M%S}"
+    file = options.file or Path(f"{folder}.tar.gz")
+    if file != STDOUT and file.exists():
+        raise WrongUse(f"-o {file}: the file is there already, and is not written over")
+    found, names = asyncio.run(_collected(options))
+    texts, missing = cleaned(found, names)
+    archive = _archive(folder, {**texts, "contents.txt": _contents(texts, missing, names)}, now)
+    _write(file, archive)
+    told = sys.stderr if file == STDOUT else sys.stdout
+    size = amounts.size(len(archive))
+    print(f"Wrote {file}, {size}. Look into it before you send it.", file=told)
+    print(f"  {_contents(texts, missing, names).rstrip()}".replace("\n", "\n  "), file=told)
+    return ExitStatus.YES
+
+
+async def _collected(options: BundleOptions) -> tuple[list[Part], Collection[str] | None]:
+    """The parts, and the names to hash, None for none. Raises NoAnswer."""
+    async with connected(options.cluster) as connection:
+        around = await surroundings(connection)
+        choice = options.cluster, options.operator, around.installation
+        async with reached(connection.session, *choice) as operator:
+            found = [part async for part in parts(connection, around, operator)]
+        names = await names_of_objects(connection) if options.hash_names else None
+    return found, names
+
+
+def cleaned(
+    found: Sequence[Part], names: Collection[str] | None
+) -> tuple[dict[str, str], dict[str, str]]:
+    """The files' texts, without what is left out, and why others are not there; ``names`` are those
+    to hash, None for none.
+    """
+    leaving_out, salt = LeavingOut(), secrets.token_bytes(16)
+    bodies = {one.file: leaving_out.clean(one.document) for one in found if not one.missing}
+    texts, missing = {}, {one.file: one.missing for one in found if one.missing}
+    for one in found:
+        if one.missing:
+            continue
+        if names is not None and one.file.startswith("logs/"):
+            missing[one.file] = _HASHED_LOGS
+            continue
+        text = one.text or json.dumps(bodies[one.file], indent=1, ensure_ascii=False) + "\n"
+        text = leaving_out.clean_text(text)
+        texts[one.file] = hashed(text, names, salt) if names is not None else text
+    told = {file: leaving_out.clean_text(why) for file, why in missing.items()}
+    if names is None:
+        return texts, told
+    files = {hashed(file, names, salt): hashed(why, names, salt) for file, why in told.items()}
+    return texts, files
+
+
+def _contents(texts: dict[str, str], missing: dict[str, str], names: Collection[str] | None) -> str:
+    lines = [f"in    {file}, {amounts.size(len(text.encode()))}" for file, text in texts.items()]
+    lines.append(OUT.format(names="names stay (--hash-names)" if names is None else "names"))
+    lines += [f"miss  {file}: {printable(why)}" for file, why in missing.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _archive(folder: str, texts: dict[str, str], now: datetime.datetime) -> bytes:
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w:gz") as archive:
+        for file, text in texts.items():
+            data = text.encode()
+            entry = tarfile.TarInfo(f"{folder}/{file}")
+            entry.size, entry.mtime, entry.mode = len(data), int(now.timestamp()), 0o600
+            archive.addfile(entry, io.BytesIO(data))
+    return made.getvalue()
+
+
+def _write(file: Path, archive: bytes) -> None:
+    """A new file that only its owner can read. Raises NoAnswer."""
+    if file == STDOUT:
+        sys.stdout.buffer.write(archive)
+        return
+    try:
+        handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with contextlib.closing(os.fdopen(handle, "wb")) as made:
+            made.write(archive)
+    except OSError as error:
+        raise NoAnswer(f"-o {file} cannot be written: {error.strerror}") from error
