@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from moorage.api.v1alpha1.scheduler_profile import MAX_PLUGINS, Plugins
 from tests.api import refused_specs
 from tests.generate import ROOT
 from tests.rig import ControlPlane, RigError
@@ -229,6 +230,19 @@ def test_what_contradicts_itself_is_refused_at_once(crds: ControlPlane, case: st
     said = refusal(crds, manifest(PROFILE, f"refused-{case}", spec))
     assert f"spec.{path}: Invalid value: " in said
     assert sentence in said
+
+
+def test_the_rules_have_time_for_the_largest_profile(crds: ControlPlane) -> None:
+    """As many plugins at each point as the definition takes, and a weight for each."""
+    plugins = {"enabled": [{"name": f"{'P' * 60}{i}"} for i in range(MAX_PLUGINS)]}
+    points = {field.alias or name: plugins for name, field in Plugins.model_fields.items()}
+    weights = {f"{'P' * 60}{i}": 1 for i in range(MAX_PLUGINS)}
+    off = [{"name": f"Q{i}"} for i in range(MAX_PLUGINS)]
+    for point in ("score", "multiPoint"):
+        points[point] = {**plugins, "disabled": off}
+    spec = {"plugins": points, "weights": weights}
+    crds.kubectl("create", "-f", "-", input=manifest(PROFILE, "largest", spec))
+    crds.kubectl("delete", PROFILE, "largest", "--wait=false")
 
 
 @pytest.mark.parametrize("case", BECOMES)

@@ -178,3 +178,15 @@ async def test_many_are_told_at_a_pace() -> None:
         assert 0 < len(told(world)) < 3 * MAX_TOLD_PER_STEP
         await world.clock.advance(2)
         assert len(told(world)) == 3 * MAX_TOLD_PER_STEP
+
+
+@in_a_loop
+async def test_the_same_again_is_not_told() -> None:
+    """A member that came and went has changed the group, and nothing for those that wait."""
+    async with Running().leading(a_body("test")) as world:
+        come(world, group(3), member("a"))
+        await world.clock.advance(SOON)
+        come(world, member("b"))
+        world.kube.delete(world.kube.pods["uid-b"])
+        await world.clock.advance(2 * TELL_AGAIN_SECONDS)
+        assert told(world) == ['waiting for pod group "default/g": 1 of 3 members are here']

@@ -27,8 +27,8 @@ from moorage.api.v1alpha1.common import (
 from moorage.api.v1alpha1.profile_extender import ProfileExtender
 from moorage.api.v1alpha1.scheduler_profile_status import SchedulerProfileStatus
 
-MAX_PLUGINS = 100
-"""At one extension point."""
+MAX_PLUGINS = 64
+"""At one extension point. The rule that each is named once compares all with all."""
 MAX_SECONDS = 86400
 
 Percentage = Annotated[int, Field(ge=0, le=100)]
