@@ -42,15 +42,24 @@ def ranges(name: str) -> set[str]:
     return {line for line in lines if line}
 
 
-@pytest.mark.parametrize("name", ["run.txt", "dev.txt"])
+@pytest.mark.parametrize("name", ["run.txt", "tune.txt", "dev.txt"])
 def test_requirements_are_pinned_and_hashed(name: str) -> None:
     """Every package has one version and its hashes, and no line says where from."""
     assert len(pins(name)) > 10
 
 
 def test_tests_run_with_what_users_run() -> None:
-    """The development environment is the run-time one and more."""
-    assert pins("run.txt").items() <= pins("dev.txt").items()
+    """The development environment is the run-time one, with all extras, and more."""
+    assert pins("run.txt").items() <= pins("tune.txt").items() <= pins("dev.txt").items()
+
+
+def test_the_extras_ask_for_what_is_pinned() -> None:
+    """Each has a file of its own, which stands on run.in."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    assert extras
+    for name, asked in extras.items():
+        assert {one.replace(" ", "") for one in asked} == ranges(f"{name}.in") - {"-rrun.in"}
 
 
 def test_the_distributions_ask_for_what_is_pinned() -> None:

@@ -2,6 +2,7 @@
 allow-list, not a ban list.
 """
 
+import itertools
 import sys
 import tomllib
 from collections.abc import Iterator
@@ -52,9 +53,10 @@ def third_parties(source: Source) -> set[str]:
 
 
 def declared() -> Iterator[str]:
-    """Import names of the libraries that the package depends on."""
+    """Import names of the libraries that the package and its extras depend on."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    for requirement in project["dependencies"]:
+    extras = project["optional-dependencies"].values()
+    for requirement in itertools.chain(project["dependencies"], *extras):
         name = requirement.partition("==")[0].partition(">=")[0].strip()
         yield {"pyyaml": "yaml"}.get(name, name.replace("-", "_"))
 
