@@ -67,7 +67,7 @@ finally:
         timeout=60,
     )
     assert (done.returncode, done.stderr) == (0, "")
-    reading = ("snapshot", "record", "replay")
+    reading = ("snapshot", "record", "replay", "fit", "simulate", "tune")
     for command in ("run", "demo", "check", "convert", "crds", "version", *reading):
         assert f"\n  {command} " in done.stdout
     assert "..." not in done.stdout.replace("[ARGS]...", "")
@@ -96,6 +96,7 @@ def test_module_and_script_are_the_same() -> None:
         ["convert", "none"],
         ["record"],
         ["replay"],
+        ["tune"],
     ],
     ids=" ".join,
 )

@@ -33,6 +33,7 @@ from moorage.apps.revisions import typed as revisions
 from moorage.apps.simulate import simulate_command as simulating
 from moorage.apps.status import status_command
 from moorage.apps.trial import trial_command
+from moorage.apps.tune import tune_command
 from moorage.apps.ui import ui_command
 from moorage.apps.waiting import queue_command
 from moorage.ports.texts import printable
@@ -350,6 +351,7 @@ for reading in (
     explaining.explain,
     fitting.fit,
     simulating.simulate,
+    tune_command.tune,
     recording_commands.snapshot,
     recording_commands.record,
     recording_commands.replay,

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from moorage.adapters.recording.blocks import TornRecording, UnreadableRecording
 from moorage.adapters.recording.header import RecordingHeader
 from moorage.adapters.recording.ring import ring_files
 from moorage.adapters.recording.segments import Segment
+from moorage.api.resolution import Resolver
 from moorage.core.columns.changes import Entry, Gap
 from moorage.core.framework.registry import Registry, build_registry
+from moorage.core.framework.revisions import Revision
 from moorage.core.plugins.intree import INTREE
 
 INTREE_REGISTRY: Final = build_registry(INTREE)
@@ -51,6 +54,18 @@ class Recording:
         Bytes that were changed are found where entries are read.
         """
         return self.segments[-1].torn
+
+    @property
+    def resolver(self) -> Resolver:
+        """Resolves as the operator did that recorded it last."""
+        return self.segments[-1].resolver
+
+    def document(self, revision: Revision) -> dict[str, Any]:
+        """The objects that one of its revisions is made of. Raises KeyError for another's."""
+        for segment in self.segments[:-1]:
+            with contextlib.suppress(KeyError):
+                return segment.resolver.document(revision)
+        return self.resolver.document(revision)
 
     def __iter__(self) -> Iterator[tuple[float, Entry]]:
         first, *others = self.segments[self._first :]

@@ -40,6 +40,8 @@ class Segment:
             self._heads, self.torn = read_heads(file)
             """Where and why it cannot be read further than to there; None for a whole one."""
             self.header = self._read_header(file)
+        self.resolver = self._resolver()
+        """Resolves as the operator did that recorded. Its rule for extenders' hosts is past."""
         self._key_frames = [i for i, head in enumerate(self._heads) if head.kind == KEY_FRAME]
 
     @property
@@ -61,7 +63,7 @@ class Segment:
         whether it is at the end.
         """
         decoder = EntryDecoder(
-            [kind.struct for kind in kinds_in(self._registry)], _Revisions(self._resolver())
+            [kind.struct for kind in kinds_in(self._registry)], _Revisions(self.resolver)
         )
         start = self._key_frames[key_frame] if self._key_frames else len(self._heads)
         try:
@@ -84,7 +86,6 @@ class Segment:
         raise UnreadableRecording("the recording ends within its header: nothing was recorded yet")
 
     def _resolver(self) -> Resolver:
-        """Resolves as the operator did that recorded. Its rule for extenders' hosts is past."""
         settings = {
             "percentageOfNodesToScore": self.header.percentage_of_nodes_to_score,
             "extenders": {"allowedHosts": ("*",)},

@@ -34,6 +34,12 @@ def _simulated(body: Body) -> Iterable[str]:
     return [one["pod"] for one in waiting]
 
 
+def _tuned(body: Body) -> Iterable[str]:
+    """The file of the profile that is recommended."""
+    recommendation = body["recommendation"]
+    return [] if recommendation is None else [recommendation["file"]]
+
+
 NAMES: Final[Mapping[str, Callable[[Body], Iterable[str]]]] = {
     "Check": lambda body: [f"{one['kind']}/{one['name']}" for one in body["objects"]],
     "Diff": lambda body: [one["setting"] for one in body["differences"]],
@@ -47,5 +53,6 @@ NAMES: Final[Mapping[str, Callable[[Body], Iterable[str]]]] = {
     "Rollback": lambda body: [f"{body['profile']}@{body['to']}"],
     "Simulation": _simulated,
     "Status": lambda body: [one["name"] for one in body["profiles"]],
+    "Tuning": _tuned,
     "Trial": lambda body: [one["pod"] for one in body["pairs"]],
 }

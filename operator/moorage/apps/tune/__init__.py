@@ -1,0 +1,1 @@
+"""`moorage tune`: searches a recording for a profile that does better."""
