@@ -32,6 +32,7 @@ class LoopbackServer:
         self._socket = socket.create_server((ADDRESS, port), backlog=MAX_CONNECTIONS)
         self.port: int = self._socket.getsockname()[1]
         self._connections: dict[ServerConnection, None] = {}
+        self._listening: asyncio.Server | None = None
 
     @property
     def connections(self) -> int:
@@ -47,6 +48,9 @@ class LoopbackServer:
 
     async def stop(self) -> None:
         """End everything."""
+        if self._listening is None:
+            self._socket.close()
+            return
         self._listening.close()
         await self._http.shutdown(STOP_SECONDS)
         for connection in list(self._connections):

@@ -11,6 +11,7 @@ import sys
 import webbrowser
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 from moorage.api.resolution import Resolver
 from moorage.apps.exit_status import ExitStatus, NoAnswer, WrongUse
@@ -51,28 +52,36 @@ async def _serve(options: UiOptions) -> None:
     except OSError as error:
         raise NoAnswer(f"--port {options.port}: {error.strerror}; 0 takes a free one") from error
     ended, doorkeeper = _end_signal(), Doorkeeper()
-    async with _source(options) as source:
-        name = await source.open()
-        page = PageHandler(source, StaticFiles.of_package())
-        await server.start(LoopbackHandler(page, doorkeeper, server.port).answer)
-        await asyncio.to_thread(_tell, name, server.port, doorkeeper, options)
-        running = asyncio.create_task(source.run(), name="page source")
+    async with contextlib.AsyncExitStack() as stack:
+        stack.push_async_callback(server.stop)
+        source = await stack.enter_async_context(_source(options))
         try:
-            await _until(ended, running)
+            opening = asyncio.create_task(source.open(), name="open")
+            if await _until(ended, opening):
+                return
+            page = PageHandler(source, StaticFiles.of_package())
+            await server.start(LoopbackHandler(page, doorkeeper, server.port).answer)
+            name = opening.result()
+            await asyncio.to_thread(_tell, name, server.port, doorkeeper, options)
+            running = asyncio.create_task(source.run(), name="page source")
+            if not await _until(ended, running):
+                await ended.wait()  # there is nothing more to be kept up to date
         finally:
-            running.cancel()
-            await server.stop()
+            await server.stop()  # so that nobody asks a source that is gone
             await source.close()
 
 
-async def _until(ended: asyncio.Event, running: asyncio.Task[None]) -> None:
-    """Until a signal; a fault of the source is raised."""
+async def _until(ended: asyncio.Event, task: asyncio.Task[Any]) -> bool:
+    """Until the task is done, or a signal came: whether one did. A fault of the task is raised."""
     waiting = asyncio.create_task(ended.wait())
-    await asyncio.wait((waiting, running), return_when=asyncio.FIRST_COMPLETED)
-    if running.done():
-        running.result()
-        await waiting
+    await asyncio.wait((waiting, task), return_when=asyncio.FIRST_COMPLETED)
     waiting.cancel()
+    if task.done():
+        task.result()
+    else:
+        task.cancel()
+        await asyncio.wait([task])
+    return ended.is_set()
 
 
 @contextlib.asynccontextmanager
