@@ -310,7 +310,8 @@ def report(folder: Path) -> bool:
         name = f"{path.parent.name}/{path.name}"
         alike = one.says == other.says and not one.says["differences"]
         verdict = "equal" if alike else "NOT EQUAL"
-        print(f"{name}: {one.says['made']} decisions made again, {verdict}", flush=True)
+        left = f"{one.says['notMade']} could not be"
+        print(f"{name}: {one.says['made']} decisions made again, {verdict}; {left}", flush=True)
         print(*one.says["differences"][:5], one.says["torn"], sep="\n", end="")
         equal = equal and alike
         made += one.says["made"]
