@@ -13,7 +13,7 @@ from typing import Any, Final, cast
 import pytest
 from aiohttp import web
 
-from moorage.apps.bundle.bundle import BundleOptions, cleaned, run
+from moorage.apps.bundle.bundling import BundleOptions, cleaned, run
 from moorage.apps.bundle.leaving_out import LEFT_OUT
 from moorage.apps.bundle.parts import Part, parts
 from moorage.apps.exit_status import NoAnswer, WrongUse

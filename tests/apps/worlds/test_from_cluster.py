@@ -198,3 +198,11 @@ def test_namespaces_and_waiting_pods_come_in(tmp_path: Path) -> None:
     )
     assert list(made.context.cache.waiting) == ["u-p"]
     assert list(made.context.cache.store.objects(Namespace)) == ["d"]
+
+
+def test_a_context_that_there_is_not(tmp_path: Path) -> None:
+    """The nearest is named, and all that there are."""
+    choice = ClusterChoice(kubeconfig(tmp_path, "http://127.0.0.1:1").kubeconfig, "thre")
+    text = 'there is no context thre; did you mean "there"\\?; there are: there, nowhere'
+    with pytest.raises(NoAnswer, match=text):
+        from_cluster(choice, in_tree_resolver())

@@ -23,7 +23,7 @@ from moorage.apps.commands.command_line import (
 )
 def bundle(**flags: Any) -> None:
     """Write an archive for a report of a bug, without secrets."""
-    from moorage.apps.bundle import bundle as bundling
+    from moorage.apps.bundle import bundling
     from moorage.apps.worlds.cluster_choice import ClusterChoice
 
     cluster = ClusterChoice(flags["kubeconfig"], flags["context"])

@@ -13,6 +13,7 @@ from moorage.api.bodies import Body
 from moorage.api.v1alpha1.common import API_VERSION
 from moorage.apps.exit_status import NoAnswer, WrongUse
 from moorage.apps.worlds.reaching import Connection
+from moorage.core.structures.likeness import suggest
 from moorage.ports.errors import EdgeError, NotFound
 from moorage.ports.http_calls import HttpCall
 from moorage.ports.kube import CHANGED_BY, PROFILE_LABEL
@@ -106,7 +107,7 @@ async def view(connection: Connection, name: str) -> ProfileView:
     profile = await read(connection, f"{PROFILES}/{urllib.parse.quote(name, safe='')}")
     if profile is None:
         known = [item["metadata"]["name"] for item in await items(connection, PROFILES)]
-        text = f"there is no SchedulerProfile {name}"
+        text = f"there is no SchedulerProfile {name}{suggest(name, known)}"
         raise WrongUse(f"{text}; there are: {', '.join(known) or 'none'}")
     configs = {item["metadata"]["name"]: item for item in await items(connection, CONFIGS)}
     return ProfileView(Said(profile, configs), await _stored(connection, profile))

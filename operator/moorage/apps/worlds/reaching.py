@@ -15,6 +15,8 @@ from moorage.adapters.kube_session import KubeconfigError, KubeSession, KubeSour
 from moorage.adapters.system_clock import SystemClock
 from moorage.apps.exit_status import NoAnswer
 from moorage.apps.worlds.cluster_choice import ClusterChoice
+from moorage.apps.worlds.kubeconfig_contexts import contexts
+from moorage.core.structures.likeness import suggest
 from moorage.ports.errors import EdgeError, Forbidden
 from moorage.ports.http_calls import HttpCall
 
@@ -42,7 +44,7 @@ async def connected(choice: ClusterChoice) -> AsyncIterator[Connection]:
     try:
         session = await KubeSession.open(source, f"moorage/{moorage.__version__}", SystemClock())
     except KubeconfigError as error:
-        raise NoAnswer(f"no cluster to look at: {error}") from error
+        raise NoAnswer(_unknown_context(choice) or f"no cluster to look at: {error}") from error
     try:
         name = f"{session.server}{_in_context(choice)}"
         yield Connection(session, name, await _version(session, name))
@@ -56,6 +58,15 @@ def source_of(choice: ClusterChoice) -> KubeSource:
     if len(files) > 1:
         return KubeSource(kubeconfigs=os.pathsep.join(files), context=choice.context)
     return KubeSource("".join(files), context=choice.context)
+
+
+def _unknown_context(choice: ClusterChoice) -> str:
+    """What is to be said where the context that was typed is in no file, "" elsewhere."""
+    known = contexts(choice)
+    if not choice.context or not known or choice.context in known:
+        return ""
+    near = suggest(choice.context, known)
+    return f"there is no context {choice.context}{near}; there are: {', '.join(known)}"
 
 
 def _in_context(choice: ClusterChoice) -> str:
