@@ -159,17 +159,18 @@ def test_whose_leases_count(labels: dict[str, str], namespace: str, tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("leases", "led"),
+    ("holder", "ages", "led"),
     [
-        ([a_lease()], True),
-        ([a_lease(renewed=a_time(60))], False),
-        ([a_lease(renewed=a_time(60)), a_lease(renewed=a_time(57))], True),
-        ([a_lease("")], False),
+        (LEADER, [0], True),
+        (LEADER, [60], False),
+        (LEADER, [60, 57], True),
+        ("", [0], False),
     ],
     ids=["renewed", "run out", "our clock is ahead", "given back"],
 )
 def test_whether_somebody_leads(
-    leases: list[dict[str, object]],
+    holder: str,
+    ages: list[int],
     led: bool,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -178,6 +179,7 @@ def test_whether_somebody_leads(
     monkeypatch.setattr(looking, "LEASE_AGAIN_SECONDS", 0.0)
 
     async def scenario() -> None:
+        leases = [a_lease(holder, a_time(age)) for age in ages]
         async with api_server() as server:
             script(server, leases[0], [])
             for lease in leases[1:]:
