@@ -177,7 +177,12 @@ def test_a_trial_outlives_its_leaders(new_rig: Callable[[], ControlPlane]) -> No
             assert world.status()["activeRevision"] == old
             wait_all_bound(world.client, world.create(5, **{GPU: "1"}))
 
-            rollout = {"strategy": "Shadow", "shadow": {"pods": 30}, "maxRegressions": None}
+            rollout = {
+                "strategy": "Shadow",
+                "shadow": {"pods": 30},
+                "canary": None,
+                "maxRegressions": None,
+            }
             spec = {"weights": {"NodeResourcesFit": 2}, "pluginConfig": BLIND, "rollout": rollout}
             world.client.merge(f"{PROFILES}/tried", {"spec": spec})
             until(lambda: world.trial().get("verdict") == "SoFarNoWorse", "another trial")
