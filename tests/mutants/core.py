@@ -931,7 +931,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         name="measures: what is free is stranded wherever it is",
         file="core/simulation/measures.py",
-        old="np.maximum(free[resource][short], 0)",
+        old="np.where(short, np.maximum(free[resource], 0), 0)",
         new="np.maximum(free[resource], 0)",
         tests=(f"{_TESTS}/simulation/test_intervals.py::test_measures",),
     ),

@@ -7,11 +7,12 @@ Source: optuna's Tree-structured Parzen Estimator, with constraints for what mus
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import itertools
 import math
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from moorage.api.resolution import Resolver
 from moorage.apps.exit_status import NoAnswer
@@ -20,9 +21,6 @@ from moorage.core.framework.revisions import Revision
 from moorage.core.simulation.judgements import FINALISTS, Goals, SearchOutcome, best_few, outcome
 from moorage.core.simulation.recorded_parts import RecordedPart
 from moorage.core.simulation.windows import Windows
-
-if TYPE_CHECKING:
-    import optuna
 
 WANTED: Final = "moorage tune needs optuna: pip install 'moorage[tune]'"
 
@@ -116,14 +114,18 @@ class ProfileSearch:
 def require_optuna() -> None:
     """Raises NoAnswer where it is not installed."""
     try:
-        import optuna  # noqa: F401 - whether it is there
+        _optuna()
     except ModuleNotFoundError as error:
         raise NoAnswer(WANTED) from error
 
 
-def _study(seed: int, goals: int) -> optuna.Study:
-    import optuna
-
+def _study(seed: int, goals: int) -> Any:
+    optuna = _optuna()
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     sampler = optuna.samplers.TPESampler(seed=seed)
     return optuna.create_study(sampler=sampler, directions=["maximize"] * goals)
+
+
+def _optuna() -> Any:
+    """By name: mypy's daemon crashes on SQLAlchemy, which it brings along."""
+    return importlib.import_module("optuna")
