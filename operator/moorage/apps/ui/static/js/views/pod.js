@@ -87,7 +87,7 @@ function Waiting({ pod }) {
     <div class="stack">${matrix}<${Waits} pod=${pod} /></div>
     ${
       groups.length > 0 &&
-      html`<div class="stack"><${Suggestions} changes=${pod.changes} />
+      html`<div class="stack"><${Suggestions} changes=${pod.changes || []} />
       <${Command} text=${`moorage explain pod ${pod.pod}`} /></div>`
     }</div>`;
 }
@@ -144,7 +144,8 @@ function Waits({ pod }) {
 
 function Bound({ pod }) {
   const Scores = usePhone() ? ScoreSums : ScoreMatrix;
-  const refused = [...pod.refusals].sort((a, b) => b.nodes - a.nodes);
+  const { history = [], refusals = [] } = pod;
+  const refused = [...refusals].sort((a, b) => b.nodes - a.nodes);
   const total = refused.reduce((sum, group) => sum + group.nodes, 0);
   return html`<section class="card"><div class="title-block">
     <h2 class="title">Scores of the best nodes</h2>
@@ -154,6 +155,7 @@ function Bound({ pod }) {
     <div class="columns three below"><section class="card padded"><h2 class="title">The choice</h2>
       <p class="soft">${tie(pod)}</p></section>
       <section class="card padded"><h2 class="title">Refused, ${counted(total, "node")}</h2>
+        ${refused.length === 0 && html`<p class="soft">Every node passed all plugins.</p>`}
         <ul class="sums tight">${refused.map(
           (group) => html`<li
         key=${group.plugin + group.reasons.join()}><b class="number">${count(group.nodes)}</b>
@@ -161,8 +163,8 @@ function Bound({ pod }) {
         )}</ul></section>
       <section class="card padded"><h2 class="title">In the recording</h2>
         ${
-          pod.history.length
-            ? html`<ul class="soft">${pod.history.map(
+          history.length
+            ? html`<ul class="soft">${history.map(
                 (one) => html`<li
         key=${one.time}>${clock(one.time, { millis: true })} ${one.node || one.message} <code>
         ${one.revision}</code></li>`,

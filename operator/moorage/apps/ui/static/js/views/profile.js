@@ -44,7 +44,7 @@ function Content({ name, history, trial, query }) {
       go(withQuery({ a: b || a || revision, b: revision }), { replace: true });
   };
   return html`<div class="with-side left profile-page"><section><${Head} title="Revisions"
-    side=${`${history.revisions.length} are kept`} />
+    side=${counted(history.revisions.length, "revision")} />
       <${RevisionList} revisions=${history.revisions} a=${a} b=${b} onChoose=${choose} />
       <p class="small quiet hints">Choose two to compare. The same content has the same name, wherever it comes from.</p>
         </section>
