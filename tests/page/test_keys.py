@@ -72,11 +72,13 @@ def test_something_is_found(visit: Visits) -> None:
     """`/`, a few letters, Enter."""
     page = visit().open("")
     page.keyboard.press("/")
+    expect(page.get_by_role("combobox")).to_be_focused()
     page.keyboard.type("eval")
     page.get_by_role("option", name="ml/eval-vision-0").wait_for()
     page.keyboard.press("Escape")
     expect(page.get_by_role("dialog")).to_have_count(0)
     page.keyboard.press("/")
+    expect(page.get_by_role("combobox")).to_be_focused()
     page.keyboard.type("eval")
     option = page.get_by_role("option", name="ml/eval-vision-0")
     option.wait_for()
