@@ -32,7 +32,7 @@ from moorage.apps.worlds.world import Told, World, empty_context, nobody
 from moorage.ports.errors import EdgeError, Forbidden, NotFound
 from moorage.ports.http_calls import HttpCall
 from moorage.ports.kube import ReflectorSink
-from moorage.ports.stored_kinds import kinds_in
+from moorage.ports.stored_kinds import POD_GROUPS, kinds_in
 from moorage.ports.texts import MAX_NAME_CHARACTERS, shortened
 
 NEEDED: Final = ("pods", "nodes")
@@ -108,8 +108,9 @@ class Unlisted:
         """What is to be said of them."""
         if self.forbidden:
             yield f"no right to list {', '.join(self.forbidden)}: taken as if there were none"
-        if self.absent:
-            yield f"the API server does not have {', '.join(self.absent)}"
+        # the CRD of PodGroups is somebody else's: a cluster without it lacks nothing
+        if lacking := [name for name in self.absent if name != POD_GROUPS.resource]:
+            yield f"the API server does not have {', '.join(lacking)}"
 
 
 async def probe(connection: Connection, watched: Iterable[ListWatch[Any]]) -> Unlisted:
