@@ -92,8 +92,8 @@ CASES: dict[str, tuple[type[Any], object, list[tuple[str, object, str]]]] = {
         {"one": {"theName": "a", "weight": 101}},
         [("one.weight", 101, "not in valid range [0, 100]")],
     ),
-    "open-range": (Args, {"positive": 0}, [("positive", 0, "must be more than 0")]),
-    "half-open-range": (Args, {"natural": -1}, [("natural", -1, "must be 0 or more")]),
+    "open-range": (Args, {"positive": 0}, [("positive", 0, "not in valid range (0, inf)")]),
+    "half-open-range": (Args, {"natural": -1}, [("natural", -1, "not in valid range [0, inf)")]),
     "text-for-number": (
         Args,
         {"one": {"theName": "a", "weight": "1"}},

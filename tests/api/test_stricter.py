@@ -76,7 +76,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         f"{LIST}[0].minDomains: 0: not in valid range [1, 2147483647]",
     ),
     # These it refuses as well, with the same paths.
-    "skew": (listed(constraint(maxSkew=0)), f"{LIST}[0].maxSkew: 0: must be more than 0"),
+    "skew": (listed(constraint(maxSkew=0)), f"{LIST}[0].maxSkew: 0: not in valid range (0, inf)"),
     "no key": (listed(constraint(topologyKey="")), f"{LIST}[0].topologyKey: '': can not be empty"),
     "no action": (
         listed(constraint(whenUnsatisfiable="")),
@@ -112,7 +112,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "candidates": (
         args("DefaultPreemption", {"minCandidateNodesAbsolute": -1}),
-        "spec.pluginConfig[0].args.minCandidateNodesAbsolute: -1: must be 0 or more",
+        "spec.pluginConfig[0].args.minCandidateNodesAbsolute: -1: not in valid range [0, inf)",
     ),
     "hard weight": (
         args("InterPodAffinity", {"hardPodAffinityWeight": 101}),

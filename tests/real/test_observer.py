@@ -185,9 +185,7 @@ def test_a_snapshot_is_one_moment(plain: ControlPlane, place: Client, tmp_path: 
     access = plain.user_kubeconfig(USER)
     taken = run("snapshot", "-o", file, "--kubeconfig", access)
     assert taken.stdout.startswith(f"Wrote {file}: 4 nodes, 0 pods on nodes, 1 that wait.\n")
-    assert (
-        "the API server does not have pluginconfigs, schedulerprofiles" in taken.stdout
-    )
+    assert "the API server does not have pluginconfigs, schedulerprofiles" in taken.stdout
     assert (file.stat().st_mode & 0o777, taken.returncode) == (0o600, 0)
     again = run("snapshot", "-o", file, "--kubeconfig", access)
     assert (again.returncode, again.stdout) == (2, "")

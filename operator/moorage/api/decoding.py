@@ -183,8 +183,8 @@ def _message(fault: Mapping[str, Any], parent: Schema, node: Schema) -> str:
         values = [str(value) for value in node.get("enum", ())]
         supported = ", ".join(map(_quoted, values))
         return f"supported values: {supported}{suggest(str(shown(fault['input'])), values)}"
-    if kind in _OUT_OF_RANGE and (range_ := _range(node)):
-        return range_
+    if kind in _OUT_OF_RANGE and (interval := _interval(node)):
+        return f"not in valid range {interval}"
     if kind == "string_pattern_mismatch":
         return f"should match '{context['pattern']}'"
     if kind == "value_error":
@@ -192,17 +192,17 @@ def _message(fault: Mapping[str, Any], parent: Schema, node: Schema) -> str:
     return _SUBJECT.sub("", fault["msg"])
 
 
-def _range(node: Schema) -> str:
-    """Which numbers a field may hold; empty when it has no lower bound."""
+def _interval(node: Schema) -> str:
+    """The numbers that a field may hold, ``[0, 100]`` or ``(0, inf)``; empty when it has no lower
+    bound.
+    """
     if "exclusiveMinimum" in node:
-        low, words = f"({node['exclusiveMinimum']}", f"more than {node['exclusiveMinimum']}"
+        low = f"({node['exclusiveMinimum']}"
     elif "minimum" in node:
-        low, words = f"[{node['minimum']}", f"{node['minimum']} or more"
+        low = f"[{node['minimum']}"
     else:
         return ""
-    return (
-        f"not in valid range {low}, {node['maximum']}]" if "maximum" in node else f"must be {words}"
-    )
+    return f"{low}, {node['maximum']}]" if "maximum" in node else f"{low}, inf)"
 
 
 def _quoted(text: str) -> str:

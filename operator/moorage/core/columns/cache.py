@@ -279,8 +279,8 @@ class Cache:
         if here is not None and here.requests == requests and counts_alike(here.pod, pod):
             if _read_by_preemption(here.pod) != _read_by_preemption(pod):
                 self._mark_pods_changed(node)
-            self._assumed -= here.state is PodState.ASSUMED
             self._rewrite(new)
+            self._assumed -= here.state is PodState.ASSUMED
             return
         self._bump_generation(node)
         if known is None:

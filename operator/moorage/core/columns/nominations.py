@@ -235,9 +235,9 @@ class Nominator:
 
     def _rewrite(self, record: PodInfo) -> None:
         """The same nomination of a newer state of its pod; it keeps its place in every order."""
-        uid = record.pod.metadata.uid
+        uid, places = record.pod.metadata.uid, list(self._groups(record))
         self._records[uid] = record
-        for groups, group in self._groups(record):
+        for groups, group in places:
             groups[group][uid] = record
 
     def _replace(self, uid: str, new: PodInfo | None, placed: str = "") -> PodInfo | None:

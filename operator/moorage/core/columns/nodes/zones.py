@@ -48,7 +48,7 @@ class NodeOrder:
             self.keep(self.names)
             self._take_out(name)
         else:
-            self._make_anew()
+            self._names, self._stands = None, False
         self._zone_of[name] = zone
         self._zones.setdefault(zone, {})[name] = None
 
@@ -56,7 +56,7 @@ class NodeOrder:
         """Take a node out; an emptied zone loses its place. Unknown names are ignored."""
         if name in self._zone_of:
             self._take_out(name)
-            self._make_anew()
+            self._names, self._stands = None, False
 
     def arrivals(self) -> Iterator[str]:
         """All nodes' names in an order in which they may be put to have zones, and nodes in each,
@@ -72,9 +72,6 @@ class NodeOrder:
     def keep(self, names: tuple[str, ...]) -> None:
         """Have this list stand until nodes come or go."""
         self._names, self._stands = names, True
-
-    def _make_anew(self) -> None:
-        self._names, self._stands = None, False
 
     def _take_out(self, name: str) -> None:
         zone = self._zone_of.pop(name)
