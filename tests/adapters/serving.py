@@ -64,9 +64,9 @@ async def explained(pod: str) -> Mapping[str, object] | None:
     return {"pod": pod} if pod == "shop/web" else None
 
 
-async def paged(request: web.BaseRequest, path: str) -> web.StreamResponse:
+async def paged(request: web.BaseRequest, path: str, query: dict[str, str]) -> web.StreamResponse:
     """A page that says what is asked of it."""
-    response = web.Response(text=f"page {path}\n")
+    response = web.Response(text=f"page {path}{query.get('name', '')}\n")
     await response.prepare(request)
     await response.write_eof()
     return response

@@ -150,7 +150,7 @@ def test_the_page_is_for_those_who_may_see_all_pods(loop: str) -> None:
             ("/ui/", "", ""),
             ("/ui/nodes?by=cpu", "nodes", ""),
             ("/ui/events", "events", ""),
-            ("/ui/api/pod?name=shop/web", "api/pod", " in namespace shop"),
+            ("/ui/api/pod?name=shop/web", "api/podshop/web", " in namespace shop"),
         ):
             served.gate.asked.clear()
             assert await served.ask(path) == (401, "who are you\n")
@@ -160,6 +160,26 @@ def test_the_page_is_for_those_who_may_see_all_pods(loop: str) -> None:
         assert (await served.good("/uix"))[0] == 404
 
     run(scenario, loop)
+
+
+@pytest.mark.parametrize("path", ["/explain?pod=", "/ui/api/pod?name="])
+@pytest.mark.parametrize(
+    "again",
+    ["{0}=kube-system/dns", "{0}=shop%2Fweb", "%{1:02x}{2}=kube-system%2Fdns", "{0}=", "{0}"],
+)
+def test_a_parameter_that_is_repeated(path: str, again: str) -> None:
+    """It is refused before anybody is asked: one might be judged, and the other answered."""
+    name = path.partition("?")[2][:-1]
+    more = again.format(name, ord(name[0]), name[1:])
+
+    async def scenario(served: Serving) -> None:
+        for query in (f"{path}shop/web&{more}", f"{path.partition('?')[0]}?{more}&{name}=shop/web"):
+            status, text = await served.good(query)
+            assert (query, status) == (query, 400)
+            assert "shop" not in text
+        assert served.gate.asked == []
+
+    run(scenario)
 
 
 def test_what_there_is_not() -> None:

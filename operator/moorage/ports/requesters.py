@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import ssl
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 
@@ -41,6 +41,18 @@ class Denied(Exception):
         super().__init__(text)
         self.status = status
         self.text = text
+
+
+def parameters(given: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """The parameters of a request, each of them given once: where one is repeated, who judges it
+    and who answers it might take different values. Raises Denied.
+    """
+    found: dict[str, str] = {}
+    for name, value in given:
+        if name in found:
+            raise Denied(400, f"the parameter {name[:40]!r} is given more than once")
+        found[name] = value
+    return found
 
 
 class Gatekeeper(Protocol):

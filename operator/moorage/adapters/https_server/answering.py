@@ -22,7 +22,7 @@ from aiohttp import web
 
 from moorage.ports.errors import EdgeError
 from moorage.ports.repeated_logs import once_per_cause
-from moorage.ports.requesters import Caller, CallerRight, Denied, Gatekeeper
+from moorage.ports.requesters import Caller, CallerRight, Denied, Gatekeeper, parameters
 
 log = logging.getLogger(__name__)
 
@@ -30,6 +30,7 @@ HealthCheck = Callable[[], str | None]
 """None when all is well, else what is wrong. Called on the server's event loop: it reads values and
 is quick.
 """
+_Page = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 Explain = Callable[[str], Awaitable[Mapping[str, object] | None]]
 """The explanation of a pod (``namespace/name``); None where there is no such pod."""
 ItemSource = Callable[[], AsyncGenerator[Mapping[str, object], None]]
@@ -38,9 +39,8 @@ ItemSource = Callable[[], AsyncGenerator[Mapping[str, object], None]]
 MAX_ADMITTED = 16
 """Requests under way that are no health checks."""
 _EXPLAIN = "/explain"
-_UI = "/ui"
-_EVENTS = f"{_UI}/events"
-_UI_POD = f"{_UI}/api/pod"
+_EVENTS = "/ui/events"
+_UI_POD = "/ui/api/pod"
 CHUNK_BYTES = 32 * 1024
 JSON = "application/json"
 METRICS = "text/plain; version=0.0.4; charset=utf-8"
@@ -54,8 +54,12 @@ HEADERS = {
 class AnswerPage(Protocol):
     """Answers what is asked below /ui/; bounds by itself how many listen to events."""
 
-    def __call__(self, request: web.BaseRequest, path: str) -> Awaitable[web.StreamResponse]:
-        """Answer and send; ``path`` is what comes after /ui/."""
+    def __call__(
+        self, request: web.BaseRequest, path: str, query: dict[str, str]
+    ) -> Awaitable[web.StreamResponse]:
+        """Answer and send; ``path`` is what comes after /ui/. It was judged by this ``query`` who
+        may, so that no other may be read.
+        """
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -85,7 +89,7 @@ class EndpointHandler:
         self._health = {
             path: _Health(path, getattr(endpoints, path)) for path in ("healthz", "livez", "readyz")
         }
-        self._pages: dict[str, Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]] = {
+        self._pages: dict[str, _Page] = {
             "/metrics": lambda request: _sent(request, _page(endpoints.metrics(), METRICS)),
             "/configz": lambda request: _sent(
                 request, _page(_json({"componentconfig": endpoints.configz()}), JSON)
@@ -95,8 +99,7 @@ class EndpointHandler:
                 for name, items in endpoints.debug.items()
             },
         }
-        if endpoints.explain is not None:
-            self._pages[_EXPLAIN] = functools.partial(_send_explanation, endpoints.explain)
+        self._explain = endpoints.explain
         self._page = endpoints.page
         self.admitted: set[object] = set()
 
@@ -110,23 +113,32 @@ class EndpointHandler:
                 raise Denied(405, "only GET is allowed")
             if (health := self._health.get(name)) is not None:
                 return await _sent(request, health.answer(check, request))
-            page = self._pages.get(request.path)
-            if name == "ui" and self._page is not None:
-                page = functools.partial(self._page, path=check)
-            if page is None:
-                raise Denied(404, "there is nothing here")
-            await self._gatekeeper.admit(_token(request), _certified(request), _rights(request))
+            rights, page = self._asked(request)
+            await self._gatekeeper.admit(_token(request), _certified(request), rights)
             if request.path == _EVENTS:
                 return await page(request)  # lasts, and must keep nobody else out
             return await self._admitted(request, page)
         except Denied as denied:
             return await _sent(request, _refusal(denied))
 
-    async def _admitted(
-        self,
-        request: web.BaseRequest,
-        page: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]],
-    ) -> web.StreamResponse:
+    def _asked(self, request: web.BaseRequest) -> tuple[tuple[CallerRight, ...], _Page]:
+        """What it takes to be answered, and what answers: an explanation tells of a pod, and of all
+        nodes; the rest of the page of all pods. Both go by one reading of the query. Raises Denied.
+        """
+        path = request.path
+        if (page := self._pages.get(path)) is not None:
+            return (CallerRight(request.method.lower(), path),), page
+        first, _, below = path.removeprefix("/").partition("/")
+        if path == _EXPLAIN and self._explain is not None:
+            pod = _pod(parameters(request.query.items()), "pod")
+            return _to_see(pod), functools.partial(_send_explanation, self._explain, pod)
+        if first != "ui" or self._page is None:
+            raise Denied(404, "there is nothing here")
+        query = parameters(request.query.items())
+        rights = _to_see(_pod(query, "name") if path == _UI_POD else "")
+        return rights, functools.partial(self._page, path=below, query=query)
+
+    async def _admitted(self, request: web.BaseRequest, page: _Page) -> web.StreamResponse:
         if len(self.admitted) >= MAX_ADMITTED:
             raise Denied(429, f"{MAX_ADMITTED} requests are under way")
         self.admitted.add(request.protocol)
@@ -198,21 +210,21 @@ def _certified(request: web.BaseRequest) -> Caller | None:
     return Caller(user, (*groups, "system:authenticated")) if user else None
 
 
-def _rights(request: web.BaseRequest) -> tuple[CallerRight, ...]:
-    """What it takes to be answered: an explanation tells of a pod, and of all nodes; the rest of
-    the page of all pods.
-    """
-    list_nodes = CallerRight("list", resource="nodes")
-    if request.path in (_EXPLAIN, _UI_POD):
-        parameter = "pod" if request.path == _EXPLAIN else "name"
-        namespace, _, name = request.query.get(parameter, "").partition("/")
-        if not namespace or not name:
-            example = f"?{parameter}=NAMESPACE/NAME"
-            raise Denied(400, f"say which pod is to be explained: {example}")
-        return CallerRight("get", resource="pods", namespace=namespace), list_nodes
-    if request.path == _UI or request.path.startswith(f"{_UI}/"):
-        return CallerRight("get", resource="pods"), list_nodes
-    return (CallerRight(request.method.lower(), request.path),)
+def _pod(query: Mapping[str, str], parameter: str) -> str:
+    """The pod that is asked for, NAMESPACE/NAME. Raises Denied."""
+    pod = query.get(parameter, "")
+    if not all(pod.partition("/")):
+        example = f"?{parameter}=NAMESPACE/NAME"
+        raise Denied(400, f"say which pod is to be explained: {example}")
+    return pod
+
+
+def _to_see(pod: str) -> tuple[CallerRight, ...]:
+    """What it takes to be told of this pod, or ("") of all, and of all nodes."""
+    namespace = pod.partition("/")[0]
+    return CallerRight("get", resource="pods", namespace=namespace), CallerRight(
+        "list", resource="nodes"
+    )
 
 
 # ---- what goes out -------------------------------------------------------------------------------
@@ -238,8 +250,9 @@ def _refusal(denied: Denied) -> web.Response:
     return web.Response(status=denied.status, text=f"{denied.text}\n", headers={**HEADERS, **more})
 
 
-async def _send_explanation(explain: Explain, request: web.BaseRequest) -> web.StreamResponse:
-    pod = request.query["pod"]
+async def _send_explanation(
+    explain: Explain, pod: str, request: web.BaseRequest
+) -> web.StreamResponse:
     explanation = await explain(pod)
     if explanation is None:
         raise Denied(404, f"there is no pod {pod}")

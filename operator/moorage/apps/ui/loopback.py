@@ -18,7 +18,7 @@ from typing import Final
 from aiohttp import web
 
 from moorage.apps.ui.page_handler import HEADERS, PageHandler, refusal, send
-from moorage.ports.requesters import Denied
+from moorage.ports.requesters import Denied, parameters
 
 NAMES: Final = ("127.0.0.1", "localhost")
 _AGAIN: Final = "open the address that `moorage ui` has printed"
@@ -78,9 +78,10 @@ class LoopbackHandler:
                 raise Denied(403, f"no cookie of this page; {_AGAIN}")
             if first != "ui":
                 raise Denied(404, "there is nothing here but /ui/")
+            query = parameters(request.query.items())
         except Denied as denied:
             return await send(request, refusal(denied))
-        return await self._page.answer(request, path)
+        return await self._page.answer(request, path, query)
 
     def _check(self, request: web.BaseRequest) -> None:
         """Whether it is asked under our name, and by our page. Raises Denied."""

@@ -63,25 +63,27 @@ class PageHandler:
         self._events = EventStream(source.changes, HEADERS)
         self._under_way = 0
 
-    async def answer(self, request: web.BaseRequest, path: str) -> web.StreamResponse:
+    async def answer(
+        self, request: web.BaseRequest, path: str, query: dict[str, str]
+    ) -> web.StreamResponse:
         """Answer and send; ``path`` is what comes after ``/ui/``."""
         try:
             if request.method not in ("GET", "HEAD"):
                 raise Denied(405, "this page is read-only: only GET is allowed")
             if path == "events":
                 return await self._events.send(request)
-            body = await self._body(request, path)
+            body = await self._body(path, query)
         except Denied as denied:
             return await send(request, refusal(denied))
         except EdgeError as error:
             return await send(request, refusal(Denied(503, str(error))))
         return await send(request, await _response(request, body))
 
-    async def _body(self, request: web.BaseRequest, path: str) -> Body:
+    async def _body(self, path: str, query: dict[str, str]) -> Body:
         """Raises Denied."""
         folder, _, name = path.partition("/")
         if folder == "api":
-            return await self._document(parse(name, request.query))
+            return await self._document(parse(name, query))
         if folder != "static":
             name = INDEX
         if (body := self._files.get(name)) is None:

@@ -56,8 +56,8 @@ class Question:
     limit: int = 50
 
 
-def parse(document: str, query: Mapping[str, str]) -> Question:
-    """What is asked. Raises Denied."""
+def parse(document: str, query: dict[str, str]) -> Question:
+    """What is asked, by what ``parameters`` has read. Raises Denied."""
     known = PARAMETERS.get(document)
     if known is None:
         raise Denied(404, f"there is no document {document[:40]!r}")
