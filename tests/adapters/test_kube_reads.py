@@ -261,15 +261,17 @@ def test_a_foreign_lease_counts_while_it_changes() -> None:
     assert not asyncio.run(kube.lease_renewed("kube-system", "kube-scheduler"))
 
 
-def test_a_lease_is_named_by_a_status_that_anyone_may_have_written() -> None:
-    """What is no name cannot lead the request elsewhere."""
+@pytest.mark.parametrize(
+    ("namespace", "name"),
+    [("a?b", "x"), ("a", "x/../../secrets"), ("..", "x"), ("a", ".."), ("a.b", "x"), ("", "x")],
+)
+def test_a_lease_is_named_by_a_status_that_anyone_may_have_written(
+    namespace: str, name: str
+) -> None:
+    """What is no name cannot lead a request elsewhere: nothing is asked."""
     http, _, kube = reads()
-    http.answers.append(GONE)
-    asyncio.run(kube.lease_renewed("a?b", "x/../../secrets"))
-    assert (
-        http.calls[0].path
-        == "/apis/coordination.k8s.io/v1/namespaces/a%3Fb/leases/x%2F..%2F..%2Fsecrets"
-    )
+    assert not asyncio.run(kube.lease_renewed(namespace, name))
+    assert not http.calls
 
 
 @pytest.mark.parametrize("allowed", [True, False])

@@ -56,6 +56,28 @@ def test_requests_go_through(tmp_path: Path) -> None:
     run(scenario)
 
 
+def test_names_stay_names(tmp_path: Path) -> None:
+    """Whatever is in them, they are one part of the path each."""
+
+    async def scenario() -> None:
+        async with api_server() as server:
+            source = source_of(kubeconfig(tmp_path, server.url))
+            api = await KubeSession.open(source, "test", SystemClock())
+            async with forwarded(api, "a/b", "../c?d#e%2f", 1) as forward:
+                _, writer = await asyncio.open_connection("127.0.0.1", forward.port)
+                while forward.failure is None:
+                    await asyncio.sleep(0.01)
+                writer.close()
+            await api.close()
+            (request,) = server.requests
+            assert request.rel_url.raw_path == (
+                "/api/v1/namespaces/a%2Fb/pods/..%2Fc%3Fd%23e%252f/portforward"
+            )
+            assert dict(request.query) == {"ports": "1"}
+
+    asyncio.run(scenario())
+
+
 def test_only_the_certificate_is_believed(tmp_path: Path) -> None:
     """Another one ends the handshake, and nothing that proves who asks is sent."""
     (tmp_path / "other").mkdir()

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from kubefacts import names
 from moorage.adapters.answers import DECODE_ERRORS, decoded
 from moorage.core.objects.meta import Struct
 from moorage.core.objects.resource_claims import ResourceClaim
@@ -298,8 +299,9 @@ class HttpKubeReader:
         """Another installation's; the names come from a status that anyone with the right to may
         have written.
         """
-        place, name = (urllib.parse.quote(part, safe="") for part in (namespace, name))
-        return await self._found(f"{_COORDINATION}/namespaces/{place}/leases/{name}", _Lease)
+        if names.dns_label(namespace) or names.dns_subdomain(name):
+            return None  # "..", for one, would lead elsewhere
+        return await self._found(f"{_COORDINATION}/namespaces/{namespace}/leases/{name}", _Lease)
 
     async def _leases(self) -> dict[str, _Lease]:
         """Replicas' Leases of this installation by identity."""

@@ -72,7 +72,7 @@ def test_the_leader_is_reached(host: str, tmp_path: Path, monkeypatch: pytest.Mo
     ("holder", "said", "why"),
     [
         ("", {}, "nobody leads"),
-        (LEADER, {}, f"{LEADER} does not say where it answers"),
+        (LEADER, {}, f"{LEADER} does not say at which https address"),
         (
             LEADER,
             served_at("https://elsewhere:10259", "none"),
@@ -95,6 +95,104 @@ def test_there_is_none(holder: str, said: dict[str, str], why: str, tmp_path: Pa
             async with operator_of(tmp_path, server) as operator:
                 assert isinstance(operator, UnreachedOperator)
                 assert operator.why.startswith(why)
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    "holder",
+    [
+        "moorage-0/portforward?ports=1#_1",
+        "../../kube-system/pods/dns_1",
+        "..%2F..%2Fkube-system%2Fpods%2Fdns_1",
+        ".._1",
+        "Moorage-0_1",
+        "_1",
+        "moorage-0",
+    ],
+)
+def test_a_holder_that_is_no_pod(holder: str, tmp_path: Path) -> None:
+    """Nothing is asked by what it says: who writes Leases chooses no paths for others."""
+
+    async def scenario() -> None:
+        async with api_server() as server:
+            said = served_at("https://elsewhere:1", "none")
+            script(server, a_lease(holder), [a_replica(holder, said)])
+            async with operator_of(tmp_path, server) as operator:
+                assert operator == UnreachedOperator(
+                    f"{holder} names no pod whose port could be forwarded"
+                )
+            assert {request.path for request in server.requests} == {
+                "/version",
+                PROFILES,
+                LEASES,
+                f"{LEASES}/moorage",
+            }
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://[::1",
+        "https://[fe80]:1",
+        "https://127.0.0.1:99999",
+        "https://127.0.0.1:no",
+        "https://127.0.0.1:0",
+        "https://127.0.0.1",
+        "https://:1",
+        "http://127.0.0.1:1",
+        "127.0.0.1:1",
+        "\x00",
+        "",
+    ],
+)
+def test_an_address_that_is_none(url: str, tmp_path: Path) -> None:
+    """It is as if nothing had been said."""
+
+    async def scenario() -> None:
+        async with api_server() as server:
+            script(server, a_lease(), [a_replica(LEADER, served_at(url, "none"))])
+            async with operator_of(tmp_path, server) as operator:
+                assert isinstance(operator, UnreachedOperator)
+                assert operator.why.startswith(f"{LEADER} does not say at which https address")
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("url", ["https://a:b@127.0.0.1:{}", "https://127.0.0.1:{}/x?y#z"])
+def test_only_host_and_port_of_an_address_count(url: str, tmp_path: Path) -> None:
+    """Neither a user nor a path that a Lease says is shown to anybody."""
+
+    async def scenario(served: Serving) -> None:
+        said = served_at(url.format(served.port), served.certificates.certificate)
+        async with api_server() as server:
+            script(server, a_lease(), [a_replica(LEADER, said)])
+            async with operator_of(tmp_path, server) as operator:
+                assert isinstance(operator, ReachedOperator)
+                assert operator.session.server == f"https://127.0.0.1:{served.port}"
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("claim", ["../moorage", "moorage-system/..", "moorage-system/a/b", "A/b"])
+def test_a_claim_that_names_no_lease(claim: str, tmp_path: Path) -> None:
+    """The usual installation is looked at, and nothing else."""
+
+    async def scenario() -> None:
+        async with api_server() as server:
+            script(server, a_lease(), [], [a_profile("a", claim)])
+            async with connected(kubeconfig(tmp_path, server.url)) as connection:
+                around = await surroundings(connection)
+            assert around.installation is not None
+            assert around.installation.leader == LEADER
+            assert {request.path for request in server.requests} == {
+                "/version",
+                PROFILES,
+                LEASES,
+                f"{LEASES}/moorage",
+            }
 
     asyncio.run(scenario())
 

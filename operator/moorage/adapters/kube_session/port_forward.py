@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import urllib.parse
 from collections.abc import AsyncIterator
 
 import aiohttp
@@ -72,7 +73,8 @@ async def forwarded(
     session: KubeSession, namespace: str, pod: str, port: int
 ) -> AsyncIterator[PortForward]:
     """A port of loopback that leads there. What fails does so when somebody connects."""
-    path = f"/api/v1/namespaces/{namespace}/pods/{pod}/portforward?ports={port}"
+    place, name = (urllib.parse.quote(part, safe="") for part in (namespace, pod))
+    path = f"/api/v1/namespaces/{place}/pods/{name}/portforward?ports={port}"
     forward = PortForward(session, path)
     server = await asyncio.start_server(forward.carry, "127.0.0.1", 0)
     forward.port = int(server.sockets[0].getsockname()[1])

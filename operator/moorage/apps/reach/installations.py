@@ -16,6 +16,7 @@ import urllib.parse
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from kubefacts import names
 from moorage.api import bodies
 from moorage.api.bodies import Body
 from moorage.api.operator_options import LeaderElectionOptions
@@ -44,8 +45,11 @@ class Replica:
 
     @property
     def pod(self) -> str:
-        """The pod that it is, where it is one."""
-        return self.identity.rpartition("_")[0]
+        """The name of the pod that it is, "" where it cannot be one: whoever writes a Lease chooses
+        the text, and it becomes part of paths.
+        """
+        name = self.identity.rpartition("_")[0]
+        return "" if names.dns_subdomain(name) else name
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -82,7 +86,9 @@ async def installation_of(session: HttpSession, profiles: Iterable[Body]) -> Ins
     del claims[""]
     for claim, _ in claims.most_common():
         namespace, _, lease = claim.partition("/")
-        if lease and await _at_home(session, namespace):
+        if names.dns_label(namespace) or names.dns_subdomain(lease):
+            continue
+        if await _at_home(session, namespace):
             return await look(session, namespace, lease)
     return await look(session, _USUAL.resource_namespace, _USUAL.resource_name)
 
@@ -136,18 +142,29 @@ def _replicas(leases: Sequence[Mapping[str, Any]]) -> tuple[Replica, ...]:
     found = []
     for lease in leases:
         spec, annotations = lease.get("spec") or {}, lease["metadata"].get("annotations") or {}
-        url, certificate = map(
-            annotations.get, (SERVING_ANNOTATION, SERVING_CERTIFICATE_ANNOTATION)
-        )
         found.append(
             Replica(
                 identity=str(spec.get("holderIdentity") or ""),
                 revisions=_revisions(annotations.get(REVISIONS_ANNOTATION)),
-                served=ServedAt(url, certificate) if url and certificate else None,
+                served=_served(annotations),
                 seen=_time(spec.get("renewTime")),
             )
         )
     return tuple(sorted(found, key=lambda one: one.identity))
+
+
+def _served(annotations: Mapping[str, str]) -> ServedAt | None:
+    """Where it answers by https: host and port alone of what is said; None where that is none."""
+    certificate = annotations.get(SERVING_CERTIFICATE_ANNOTATION)
+    try:
+        url = urllib.parse.urlsplit(annotations.get(SERVING_ANNOTATION, ""))
+        host, port = url.hostname, url.port
+    except ValueError:
+        return None
+    if url.scheme != "https" or not host or not port or not certificate:
+        return None
+    shown = f"[{host}]" if ":" in host else host
+    return ServedAt(f"https://{shown}:{port}", certificate)
 
 
 def _revisions(text: str | None) -> Mapping[str, str]:

@@ -118,8 +118,10 @@ async def _leader(
         return UnreachedOperator("nobody leads")
     leader = installation.leading
     if leader is None or leader.served is None:
-        return UnreachedOperator(f"{installation.leader} does not say where it answers")
-    url = urllib.parse.urlsplit(leader.served.url)
+        return UnreachedOperator(
+            f"{installation.leader} does not say at which https address it answers"
+        )
+    url = urllib.parse.urlsplit(leader.served.url)  # with a host and a port: it has been parsed
     if not _is_here(url.hostname or ""):
         return await _forwarded(stack, api, installation.namespace, leader, url.port or 443)
     address = url.geturl() if _is_ip(url.hostname) else f"https://localhost:{url.port}"
@@ -141,6 +143,8 @@ async def _forwarded(
     leader: Replica,
     port: int,
 ) -> Operator:
+    if not leader.pod:
+        return UnreachedOperator(f"{leader.identity} names no pod whose port could be forwarded")
     forward = await stack.enter_async_context(forwarded(api, namespace, leader.pod, port))
     try:
         session = await _beside(stack, api, f"https://127.0.0.1:{forward.port}", leader)

@@ -8,6 +8,7 @@ import urllib.parse
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from kubefacts import names
 from moorage.api import bodies
 from moorage.api.bodies import Body
 from moorage.api.v1alpha1.common import API_VERSION
@@ -131,7 +132,9 @@ async def items(connection: Connection, path: str, query: str = "") -> Sequence[
 
 async def _stored(connection: Connection, profile: Body) -> tuple[KeptRevision, ...]:
     name, uid = profile["metadata"]["name"], profile["metadata"].get("uid")
-    home = str(bodies.status(profile).get("claimedBy") or "").partition("/")[0] or HOME
+    home = str(bodies.status(profile).get("claimedBy") or "").partition("/")[0]
+    if names.dns_label(home):  # whatever a status says, it does not become part of a path
+        home = HOME
     path = f"/apis/apps/v1/namespaces/{home}/controllerrevisions"
     selector = urllib.parse.quote(f"{PROFILE_LABEL}={shortened(name)}")
     found = await items(connection, path, f"labelSelector={selector}")
