@@ -14,8 +14,8 @@ import pytest
 from aiohttp import web
 
 from moorage.apps.bundle.bundling import BundleOptions, cleaned, run
-from moorage.apps.bundle.leaving_out import LEFT_OUT
 from moorage.apps.bundle.parts import Part, parts
+from moorage.apps.bundle.secret_texts import LEFT_OUT, without_secrets
 from moorage.apps.exit_status import NoAnswer, WrongUse
 from moorage.apps.reach.installations import Installation
 from moorage.apps.reach.operator_choice import OperatorChoice
@@ -32,6 +32,37 @@ JWT: Final = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJtYWxsb3J5In0.c2lnbmF0dXJl"
 PEM: Final = "-----BEGIN RSA PRIVATE KEY-----\nUExBTlRFRC1wZW0=\n-----END RSA PRIVATE KEY-----"
 PLANTED: Final = ("PLANTED", JWT, "UExBTlRFRC1wZW0=")
 """What no archive may hold: whatever is planted below has one of these in it."""
+FORMS: Final = (
+    'password="PLANTED-1 and 2"',
+    "token: 'PLANTED'",
+    "password = PLANTED",
+    "run --password PLANTED",
+    "run --db-token=PLANTED",
+    '["--password", "PLANTED"]',
+    "API key: PLANTED",
+    "Authorization: Digest username=PLANTED, response=PLANTED",
+    '{"level":"info","token":"PLANTED","pod":"ml/a"}',
+    "I read {'token': 'PLANTED'}",
+    r'msg="{\"token\":\"PLANTED \\\"x\\\" PLANTED\",\"pod\":\"ml/a\"}"',
+    r'"{\\\"token\\\": \\\"PLANTED\\\"}"',
+    '{"name": "DB_PASSWORD", "value": "PLANTED"}',
+    '{"value": "PLANTED", "name": "DB_PASSWORD"}',
+    "x={'name': 'DB_PASSWORD', 'value': 'PLANTED'}",
+    r"x={\"value\":\"PLANTED\",\"name\":\"DB_PASSWORD\"}",
+    "https://user:PLANTED@host/?sig=PLANTED",
+    f"as {JWT} said",
+    PEM,
+    PEM.replace("\n", "\\n"),
+)
+"""Texts that have a secret, as people, programs and programs that quote others write them."""
+NESTED: Final = [
+    {"forms": [{"message": form} for form in FORMS]},
+    dict.fromkeys(FORMS, 1),
+    {"quotes": json.dumps({"message": list(FORMS)})},
+    {"quotes": json.dumps({"x": json.dumps({"password": "PLANTED"})})},
+    {"args": ["--password", "PLANTED", "--weight", "3"]},
+    [{"name": "DB_PASSWORD", "value": "PLANTED"}, {"key": "token", "values": ["PLANTED"]}],
+]
 POD: Final = {
     "metadata": {"annotations": {"note": "PLANTED-annotation"}},
     "spec": {
@@ -57,14 +88,19 @@ PROFILE: Final[dict[str, Any]] = {
     },
     "spec": {
         "extenders": [EXTENDER],
+        "nested": NESTED,
         "pluginConfig": [{"name": "Own", "args": {"apiKey": "PLANTED-apikey", "weight": 3}}],
     },
     "status": {
         "claimedBy": "moorage-system/moorage",
         "conditions": [{"type": "Accepted", "message": f"keyData: 'PLANTED-key' and {JWT}"}],
+        "nested": NESTED,
     },
 }
-CONFIG: Final = {"metadata": {"name": "own"}, "spec": {"args": {"password": "PLANTED-config"}}}
+CONFIG: Final = {
+    "metadata": {"name": "own"},
+    "spec": {"args": {"password": "PLANTED-config", "nested": NESTED}},
+}
 REVISION: Final = {
     "metadata": {"name": "gpu-1", "annotations": {"a": "PLANTED-revision"}},
     "data": {"uid": "u", "profile": PROFILE, "pluginConfigs": {"own": CONFIG}},
@@ -73,12 +109,17 @@ LOG: Final = f"""I call https://u:PLANTED-log@host/path
 Authorization: Bearer PLANTED-bearer
 as ml/eval-0 on node-1 with 'PLANTED-apikey'
 {PEM}
-"""
+""" + "\n".join(FORMS)
 OF_OPERATOR: Final[Mapping[str, Any]] = {
-    "/configz": {"componentconfig": {"clientConnection": {"master": "https://a:PLANTED-m@b"}}},
-    "/debug/queue": [{"pod": "ml/eval-0", "annotations": {"x": "PLANTED-queue"}}],
-    "/debug/cache": [{"node": "node-1", "pods": [POD]}],
-    "/debug/differences": [],
+    "/configz": {
+        "componentconfig": {"clientConnection": {"master": "https://a:PLANTED-m@b"}, "x": NESTED}
+    },
+    "/debug/queue": [
+        {"pod": "ml/eval-0", "annotations": {"x": "PLANTED-queue"}, "message": FORMS[0]},
+        *NESTED,
+    ],
+    "/debug/cache": [{"node": "node-1", "pods": [POD]}, *NESTED],
+    "/debug/differences": NESTED,
 }
 HOME: Final = "/api/v1/namespaces/moorage-system/pods/moorage-0/log"
 REVISIONS: Final = "/apis/apps/v1/namespaces/moorage-system/controllerrevisions"
@@ -136,10 +177,12 @@ class FakeOperator:
     async def call(self, call: HttpCall) -> bytes:
         """Of OF_OPERATOR, metrics and a list."""
         if call.path == "/metrics":
-            return b'x{url="https://u:PLANTED-metric@h"} 1\n'
+            return ('x{url="https://u:PLANTED-metric@h"} 1\n' + "\n".join(FORMS)).encode()
         if call.path in OF_OPERATOR:
             return json.dumps(OF_OPERATOR[call.path]).encode()
-        raise Forbidden(f"GET {call.path}", 403, "Forbidden", "no token=PLANTED-refusal here")
+        raise Forbidden(
+            f"GET {call.path}", 403, "Forbidden", "; ".join(("no token=PLANTED here", *FORMS))
+        )
 
 
 def test_no_secret_is_in_the_archive(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -174,18 +217,64 @@ def test_no_secret_of_the_operator_is_in_it() -> None:
     assert {"pluginconfigs.json", "revisions.json", "rates.json", "recording"} == set(missing)
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_a_text_loses_its_secret_alone(form: str) -> None:
+    """What is behind it stays, but on the line of a header."""
+    left = without_secrets(f"before {form}\nbehind")
+    assert not [one for one in PLANTED if one in left]
+    assert left.startswith("before ") and left.endswith("\nbehind") and LEFT_OUT in left
+
+
+def test_texts_without_secrets_stay() -> None:
+    """Words for secrets are none."""
+    for text in ("no token was sent", "profile gpu: weight 3", "--weight 3", "0/5 nodes: full"):
+        assert without_secrets(text) == text
+
+
+def test_texts_of_any_form_end_soon() -> None:
+    """No pattern goes over a long text again for each place in it."""
+    for part in ("a", "token", '"', "\\", 'token="', "-a", "://", "?key", 'token\\\\"'):
+        without_secrets(part * (100_000 // len(part)))
+
+
 def test_names_are_hashed(tmp_path: Path) -> None:
     """The same name to the same hash; logs, where a name may be that nobody has any more, are not
     there.
     """
-    part = Part("queue.json", [{"pod": "ml/eval-0"}, {"on": "node-1", "of": "ml"}])
-    texts, _ = cleaned([part], frozenset(("ml", "eval-0", "node-1")))
+    part = Part("queue.json", [{"at": "ml/eval-0"}, {"on": "node-1", "of": "ml", "n": 7}])
+    texts, _ = cleaned([part], frozenset(("ml", "eval-0", "node-1", "7")))
     first, second = json.loads(texts["queue.json"])
-    namespace, name = first["pod"].split("/")
+    namespace, name = first["at"].split("/")
     assert second["of"] == namespace and {len(namespace), len(name), len(second["on"])} == {13}
+    assert second["n"] == 7
     files = bundled(tmp_path, hash_names=True)
     assert not [one for one in ("eval-0", "node-1") if one in "".join(files.values())]
-    assert "logs/moorage-0.txt: left out with --hash-names" in files["contents.txt"]
+    assert "moorage-0" not in "".join([*files, *files.values()])  # by its Lease
+    told = files["contents.txt"]
+    assert ".txt: left out with --hash-names" in told and "\nhash  names of nodes, " in told
+    assert "\nstay  other names, as of profiles" in told
+
+
+def test_names_that_nobody_lists_are_hashed() -> None:
+    """A pod that is gone is in the queue, a node that is gone among the differences."""
+    documents: dict[str, Any] = {
+        "queue.json": [
+            {"pod": "gone/pod-7", "owner": "Job/own-er", "message": "no pod-7.gone.svc"}
+        ],
+        "differences.json": [
+            {"kind": "redundant pod", "object": "old/pod-8", "ours": "host-1.lan"}
+        ],
+        "cache.json": [{"node": "host-2.lan", "pods": [{"pod": "ml/pod-9", "on": "host-1"}]}],
+        "profiles.json": [{"spec": {"x": "host-2 and pod-9"}, "claims": {"gone/pod-7": 1}}],
+    }
+    found = [Part(file, document) for file, document in documents.items()]
+    texts, missing = cleaned([*found, Part("x", missing="no host-1.lan")], frozenset())
+    left = json.dumps([texts, missing])
+    names = ("gone", "pod-7", "own-er", "old", "pod-8", "pod-9", "host-1", "host-2", "lan")
+    assert [one for one in names if one in left] == []
+    (cached,) = json.loads(texts["cache.json"])
+    (difference,) = json.loads(texts["differences.json"])
+    assert cached["pods"][0]["on"] == difference["ours"].partition(".")[0]  # one machine
 
 
 def test_stdout_and_files_that_are_there(

@@ -14,9 +14,10 @@ import sys
 import tarfile
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from moorage.apps.bundle.leaving_out import LeavingOut, hashed
+from moorage.apps.bundle.leaving_out import LeavingOut, in_texts
+from moorage.apps.bundle.name_hashes import HASHED, NOT_HASHED, NameHashes, names_in
 from moorage.apps.bundle.object_names import names_of_objects
 from moorage.apps.bundle.parts import Part, parts
 from moorage.apps.exit_status import ExitStatus, NoAnswer, WrongUse
@@ -29,9 +30,9 @@ from moorage.apps.worlds.reaching import connected
 from moorage.ports.texts import printable
 
 STDOUT: Final = Path("-")
-OUT: Final = (
-    "out   Secrets, ConfigMaps, environment, commands, images, annotations, credentials; {names}"
-)
+OUT: Final = "out   Secrets, ConfigMaps, environment, commands, images, annotations, credentials"
+STAY: Final = ("stay  names (--hash-names)",)
+HASH: Final = (f"hash  {HASHED}", f"stay  {NOT_HASHED}")
 _HASHED_LOGS: Final = "left out with --hash-names: not every name in it can be known"
 
 
@@ -80,28 +81,28 @@ def cleaned(
     """The files' texts, without what is left out, and why others are not there; ``names`` are those
     to hash, None for none.
     """
-    leaving_out, salt = LeavingOut(), secrets.token_bytes(16)
-    bodies = {one.file: leaving_out.clean(one.document) for one in found if not one.missing}
-    texts, missing = {}, {one.file: one.missing for one in found if one.missing}
-    for one in found:
-        if one.missing:
-            continue
-        if names is not None and one.file.startswith("logs/"):
-            missing[one.file] = _HASHED_LOGS
-            continue
-        text = one.text or json.dumps(bodies[one.file], indent=1, ensure_ascii=False) + "\n"
-        text = leaving_out.clean_text(text)
-        texts[one.file] = hashed(text, names, salt) if names is not None else text
-    told = {file: leaving_out.clean_text(why) for file, why in missing.items()}
-    if names is None:
-        return texts, told
-    files = {hashed(file, names, salt): hashed(why, names, salt) for file, why in told.items()}
-    return texts, files
+    missing: dict[str, str] = {one.file: one.missing for one in found if one.missing}
+    leaving_out = LeavingOut()
+    fields = {one.file: leaving_out.fields(one.body) for one in found if not one.missing}
+    bodies = {file: leaving_out.texts(body) for file, body in fields.items()}
+    missing = {file: leaving_out.texts(why) for file, why in missing.items()}
+    if names is not None:
+        for file in [file for file in bodies if file.startswith("logs/")]:
+            del bodies[file]
+            missing[file] = _HASHED_LOGS
+        hashes = NameHashes({*names, *names_in(list(bodies.values()))}, secrets.token_bytes(16))
+        bodies = {file: in_texts(body, hashes.text) for file, body in bodies.items()}
+        missing = in_texts(missing, hashes.text)
+    return {file: _written(body) for file, body in bodies.items()}, missing
+
+
+def _written(body: Any) -> str:
+    return body if isinstance(body, str) else json.dumps(body, indent=1, ensure_ascii=False) + "\n"
 
 
 def _contents(texts: dict[str, str], missing: dict[str, str], names: Collection[str] | None) -> str:
     lines = [f"in    {file}, {amounts.size(len(text.encode()))}" for file, text in texts.items()]
-    lines.append(OUT.format(names="names stay (--hash-names)" if names is None else "names"))
+    lines += [OUT, *(STAY if names is None else HASH)]
     lines += [f"miss  {file}: {printable(why)}" for file, why in missing.items()]
     return "\n".join(lines) + "\n"
 

@@ -1,39 +1,22 @@
-"""What is left out of a bundle: fields that may hold anything, credentials wherever they stand, and
-names where they are to be hashed.
+"""What is left out of a bundle: fields that may hold anything, and credentials wherever they stand.
+
+It takes two goes, as a text may quote what a field of another document calls a secret.
 """
 
 from __future__ import annotations
 
-import hashlib
-import re
-from collections.abc import Collection, Mapping
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-LEFT_OUT: Final = "(left out)"
+from moorage.apps.bundle.secret_texts import LEFT_OUT, SECRET_FLAG, SECRET_NAME, without_secrets
+
 _FIELDS: Final = frozenset(
     ("annotations", "managedFields", "env", "envFrom", "command", "image", "images", "data")
 )
 """Of objects; ``data`` is that of Secrets and ConfigMaps, should one be in an object."""
-_SECRET_FIELD: Final = re.compile(
-    r"token|secret|passw|credential|api-?_?key|authorization|keydata|certdata|cadata|private",
-    re.IGNORECASE,
-)
-_IN_TEXTS: Final = tuple(
-    re.compile(pattern, flags)
-    for pattern, flags in (
-        (r"(?<=://)[^/\s\"'@]+(?=@)", 0),
-        (r"(?<=[?&])([\w.-]*(?:token|key|secret|passw|sig)[\w.-]*=)[^&\s\"']+", re.IGNORECASE),
-        (r"([\w.-]*(?:token|secret|passw|api-?_?key)[\w.-]*[=:] ?)[^\s&\"',;}]+", re.IGNORECASE),
-        (r"\b(bearer\s+|basic\s+)[\w.~+/=-]{8,}", re.IGNORECASE),
-        (r"\beyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]*", 0),
-        (r"-----BEGIN [A-Z ]*-----[\s\S]*?-----END [A-Z ]*-----", 0),
-    )
-)
-"""User and password of an address, a secret in its query, one with a name, a header, a JWT, PEM."""
 _SHORTEST: Final = 6
 """A secret that is looked for in texts has so many characters: shorter ones are words."""
-_NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?")
-_NO_SECRET: Final = frozenset(("default", "kube-system", "kube-public", "kube-node-lease"))
 
 
 class LeavingOut:
@@ -44,25 +27,56 @@ class LeavingOut:
     def __init__(self) -> None:
         self._secrets: set[str] = set()
 
-    def clean(self, value: Any) -> Any:
-        """An object, or part of one, without what is left out."""
+    def fields(self, value: Any) -> Any:
+        """An object, or part of one, without the fields that are left out, and so in texts that are
+        JSON; all parts go through this before any goes through ``texts``.
+        """
         if isinstance(value, Mapping):
+            named = _is_named_as_secret(value)
             return {
-                name: self._hidden(one) if _SECRET_FIELD.search(str(name)) else self.clean(one)
+                name: self._hidden(one)
+                if SECRET_NAME.search(str(name)) or (named and name in ("value", "values"))
+                else self.fields(one)
                 for name, one in value.items()
                 if name not in _FIELDS
             }
         if isinstance(value, list | tuple):
-            return [self.clean(one) for one in value]
-        return value
+            return list(self._arguments(value))
+        return self._json(value) if isinstance(value, str) else value
 
-    def clean_text(self, text: str) -> str:
-        """A text; the objects that it may quote were cleaned before."""
-        for pattern in _IN_TEXTS:
-            text = pattern.sub(rf"\g<1>{LEFT_OUT}" if pattern.groups else LEFT_OUT, text)
+    def texts(self, value: Any) -> Any:
+        """The same without credentials in any text of it, be that a key."""
+        return in_texts(value, self._text)
+
+    def _arguments(self, values: Sequence[Any]) -> Iterator[Any]:
+        flagged = False
+        for one in values:
+            yield self._hidden(one) if flagged else self.fields(one)
+            flagged = isinstance(one, str) and SECRET_FLAG.fullmatch(one) is not None
+
+    def _json(self, text: str) -> str:
+        """A text, or each line of it, that is JSON, cleaned as a document: logs have such."""
+        if "{" not in text and "[" not in text:
+            return text
+        whole = self._line(text)
+        return whole or "".join(self._line(one) or one for one in text.splitlines(keepends=True))
+
+    def _line(self, line: str) -> str | None:
+        """None where it is no JSON."""
+        bare = line.strip()
+        if not bare.startswith(("{", "[")):
+            return None
+        try:
+            found = json.loads(bare)
+        except (ValueError, RecursionError):
+            return None
+        return line.replace(bare, json.dumps(self.fields(found), ensure_ascii=False))
+
+    def _text(self, text: str) -> str:
         for secret in sorted(self._secrets, key=len, reverse=True):
             text = text.replace(secret, LEFT_OUT)
-        return text
+            text = text.replace(json.dumps(secret)[1:-1], LEFT_OUT)
+        return without_secrets(text)
 
     def _hidden(self, value: Any) -> Any:
         """In its place; true and false say nothing."""
@@ -77,13 +91,18 @@ class LeavingOut:
         return LEFT_OUT
 
 
-def hashed(text: str, names: Collection[str], salt: bytes) -> str:
-    """The text with a hash for each of these names, the same one for the same name and salt."""
+def in_texts(value: Any, change: Callable[[str], str]) -> Any:
+    """A document whose texts are changed, keys as well."""
+    if isinstance(value, Mapping):
+        return {change(str(name)): in_texts(one, change) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [in_texts(one, change) for one in value]
+    return change(value) if isinstance(value, str) else value
 
-    def of(found: re.Match[str]) -> str:
-        name = found[0]
-        if name not in names or name in _NO_SECRET:
-            return name
-        return f"x{hashlib.sha256(salt + name.encode()).hexdigest()[:12]}"
 
-    return _NAME.sub(of, text)
+def _is_named_as_secret(value: Mapping[str, Any]) -> bool:
+    """Whether it is a pair as {name: PASSWORD, value: …}."""
+    return any(
+        isinstance(name := value.get(field), str) and SECRET_NAME.search(name)
+        for field in ("name", "key")
+    )

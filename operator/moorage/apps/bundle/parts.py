@@ -43,6 +43,11 @@ class Part:
     text: str = ""
     missing: str = ""
 
+    @property
+    def body(self) -> Any:
+        """The document or the text."""
+        return self.text if self.document is None else self.document
+
 
 async def parts(
     connection: Connection, around: Surroundings, operator: Operator
