@@ -80,7 +80,7 @@ SUITES: Final = (
         measures=False,
     ),
     Suite("types", 60, commands=(("mypy",),), measures=False),
-    Suite("unit", 180, tests=UNIT, measures=False),
+    Suite("unit", 300, tests=UNIT, measures=False),
     Suite("engine", 180, tests=ENGINE),
     Suite("core", 120, tests=CORE, measures=False),
     Suite("vectors", 120, tests=("tests/vectors",), measures=False),

@@ -467,7 +467,7 @@ def _nodes(ledger: DeviceLedger) -> list[tuple[str, Any]]:
 # ---- pods that wait ------------------------------------------------------------------------------
 
 
-@means(EntryHeap, "_heaps", "_key", "_live")
+@means(EntryHeap, "_heaps", "key", "_live")
 def _(to: Description, heap: EntryHeap) -> Any:
     items = {id(item) for items in heap._heaps.values() for item in items}
     assert all(id(item) in items for item in heap._live.values()), "one that is in cannot be found"

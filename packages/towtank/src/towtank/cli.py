@@ -161,7 +161,8 @@ def _wait_for_end_of_input(loop: asyncio.AbstractEventLoop, stop: asyncio.Event)
 def _told(fault: OSError, port: int) -> str:
     if fault.errno == errno.EADDRINUSE:
         return f"port {port} is taken by another process; --port 0 takes a free one"
-    where = f"{fault.filename}: " if fault.filename else ""
+    path = fault.filename2 or fault.filename  # the second one is where a file was to be moved
+    where = f"{path}: " if path else ""
     return f"{where}{fault.strerror or fault}"
 
 
