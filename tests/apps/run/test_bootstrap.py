@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +17,7 @@ from moorage.api.operator_options import ClientConnectionOptions
 from moorage.apps.run import bootstrap, serving_place
 from moorage.apps.run.bootstrap import Overrides
 from moorage.apps.run.replica_state import ReplicaPhase, ReplicaState
+from moorage.apps.ui.questions import parse
 
 NOWHERE = "http://127.0.0.1:9"
 """Nobody listens at the discard port."""
@@ -40,6 +43,30 @@ def test_building_needs_no_api_server() -> None:
     assert 'leader_election_master_status{name="moorage"} 0.0' in page
     assert 'moorage_watch_age_seconds{resource="pods"}' in page
     assert "moorage_fenced_writes_total 0.0" in page
+
+
+def test_the_page_ends_with_the_rest() -> None:
+    """Its threads, that of its explanations, and the task that looks for what has changed."""
+
+    async def scenario() -> None:
+        before = {*threading.enumerate()}
+        supervisor = await bootstrap.build(CONFIG, Overrides())
+        answering: Any = supervisor._parts.server._answering
+        page = answering._page.__self__._source
+        await page.document(parse("overview", {}))
+        page.explanations._thread.submit(int).result()
+        looking = [task for task in asyncio.all_tasks() if task.get_name() == "page"]
+        started = {one.name for one in {*threading.enumerate()} - before}
+        assert len(looking) == 1
+        assert {"page_0", "explaining_0"} <= started
+        await supervisor._parts.close()
+        assert looking[0].done()
+        for thread in {*threading.enumerate()} - before:
+            if thread.name in {"page_0", "explaining_0"}:
+                await asyncio.to_thread(thread.join, 5)
+                assert not thread.is_alive()
+
+    asyncio.run(scenario())
 
 
 def test_what_is_to_be_recorded_is_measured(tmp_path: Path) -> None:

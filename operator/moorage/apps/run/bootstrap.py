@@ -29,6 +29,7 @@ from moorage.adapters.lease_store import KubeLeaseStore
 from moorage.adapters.prometheus import PrometheusTelemetry
 from moorage.adapters.reflector import HttpUncachedReader, ListWatch, Reflector
 from moorage.adapters.replica_leases import ReplicaLeases
+from moorage.adapters.serving_certificates import ServingCertificates
 from moorage.adapters.system_clock import SystemClock
 from moorage.api.operator_config import OperatorConfiguration
 from moorage.api.resolution import Resolver
@@ -166,11 +167,11 @@ def _assemble(config: OperatorConfiguration, given: Overrides, sessions: _Sessio
     feeds, comparison = _reflectors(session, clock, telemetry, engine)
     watches = health.WatchHealth(session, clock, feeds)
     pulse = Pulse(side, clock, config.leader_election.lease_duration + GRACE_SECONDS, given.abort)
-    lease = health.lease_check(clock, fence, state)
-    checks = _livez(state, pulse, lease, watches), _readyz(feeds, kopf, elector)
-    trust = ServerTrust(certificates, ApiReviews(sessions.side.call, clock))
+    checks = _livez(clock, fence, state, pulse, watches), _readyz(feeds, kopf, elector)
     rates = RecentRates(telemetry.attempt_durations, clock)
-    server = _server(config, _endpoints(config, given, engine, checks, rates), trust, given)
+    page = _page(engine, given)
+    endpoints = _endpoints(config, given, checks, _debug_pages(engine, side, rates), page)
+    server = _server(config, given, endpoints, certificates, sessions.side)
     _report(telemetry, home[1], feeds, fence)
     parts = SupervisedParts(
         state=state,
@@ -193,7 +194,7 @@ def _assemble(config: OperatorConfiguration, given: Overrides, sessions: _Sessio
         warm=lambda: _warm(session),
         sever=session.sever,
         on_leading=lambda: _on_leading(telemetry, comparison, recording, home[1]),
-        close=lambda: _close(sessions, extenders, recording, side),
+        close=lambda: _close(sessions, extenders, recording, page, side),
     )
     return Supervisor(parts, given.abort)
 
@@ -230,12 +231,12 @@ def _kopf_connection(session: KubeSession, clock: Clock) -> KopfConnection:
 
 
 def _livez(
-    state: ReplicaState, pulse: Pulse, lease: health.HealthCheck, watches: health.WatchHealth
+    clock: Clock, fence: Fence, state: ReplicaState, pulse: Pulse, watches: health.WatchHealth
 ) -> health.HealthChecks:
     return {
         "tasks": health.tasks_check(state),
         "loop": pulse.check,
-        "lease": lease,
+        "lease": health.lease_check(clock, fence, state),
         "watches": watches.check,
     }
 
@@ -251,31 +252,36 @@ def _readyz(feeds: Sequence[Informer], kopf: EmbeddedKopf, elector: Elector) -> 
 def _endpoints(
     config: OperatorConfiguration,
     given: Overrides,
-    engine: Engine,
     checks: tuple[health.HealthChecks, health.HealthChecks],
-    rates: RecentRates,
+    debug: Mapping[str, ItemSource],
+    page: OperatorPage,
 ) -> HttpEndpoints:
     livez, readyz = checks
-    pages = {**_debug_pages(engine, given.side), "rates": rates.items}
-    shown = functools.partial(configz, config)
-    explanations = LiveExplanations(engine, given.side, given.identity)
-    source = OperatorPage(engine, given.side, explanations, given.identity)
-    page = PageHandler(source, StaticFiles.of_package())
     return HttpEndpoints(
         livez,
         livez,
         readyz,
         given.telemetry.render,
-        shown,
-        pages,
-        explanations.explain,
-        page.answer,
+        functools.partial(configz, config),
+        debug,
+        page.explanations.explain,
+        PageHandler(page, StaticFiles.of_package()).answer,
     )
 
 
+def _page(engine: Engine, given: Overrides) -> OperatorPage:
+    explanations = LiveExplanations(engine, given.side, given.identity)
+    return OperatorPage(engine, given.side, explanations, given.identity)
+
+
 def _server(
-    config: OperatorConfiguration, endpoints: HttpEndpoints, trust: ServerTrust, given: Overrides
+    config: OperatorConfiguration,
+    given: Overrides,
+    endpoints: HttpEndpoints,
+    certificates: ServingCertificates,
+    session: KubeSession,
 ) -> HttpsServer:
+    trust = ServerTrust(certificates, ApiReviews(session.call, given.clock))
     address = (config.serving.bind_address, config.serving.secure_port)
     refused = given.telemetry.connection_refused
     return HttpsServer(endpoints, address, trust, given.clock, refused)
@@ -292,11 +298,12 @@ def _on_the_side(
     return {name: functools.partial(run, name) for name in runs}
 
 
-def _debug_pages(engine: Engine, side: Side) -> dict[str, ItemSource]:
-    """What is under /debug: asked for on the side, looked at on the main loop."""
+def _debug_pages(engine: Engine, side: Side, rates: RecentRates) -> dict[str, ItemSource]:
+    """What is under /debug: asked for on the side, looked at on the main loop but for the rates."""
     look = engine.inspector
     looks = {"cache": look.nodes, "queue": look.pods, "differences": look.differences}
-    return {name: functools.partial(side.each, items) for name, items in looks.items()}
+    pages = {name: functools.partial(side.each, items) for name, items in looks.items()}
+    return {**pages, "rates": rates.items}
 
 
 def _on_leading(
@@ -357,8 +364,13 @@ def _report(
 
 
 async def _close(
-    sessions: _Sessions, extenders: HttpExtenderClient, recording: RecordingParts, side: Side
+    sessions: _Sessions,
+    extenders: HttpExtenderClient,
+    recording: RecordingParts,
+    page: OperatorPage,
+    side: Side,
 ) -> None:
+    await side.run(page.close())
     await recording.close()
     await extenders.close()
     await sessions.close(side)

@@ -15,12 +15,13 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from moorage.apps.explain.explanation_documents import KIND, Document
-from moorage.apps.explain.one_pod import explain, find_pod
+from moorage.apps.explain.one_pod import default_revision, explain, find_pod
 from moorage.apps.printing.documents import API_VERSION
 from moorage.apps.run.side_loop import Side
 from moorage.apps.worlds import deciding
 from moorage.apps.worlds.world import World, empty_context
 from moorage.core.columns.changes import Entry
+from moorage.core.columns.nodes.node_table import NodeTable
 from moorage.core.explaining.pending_pods import Limits
 from moorage.core.framework.revisions import Revision
 from moorage.core.objects.pods import Pod
@@ -45,6 +46,19 @@ class _Taken:
     at: datetime.datetime
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Explained:
+    """A pod at one moment, with all that was known of it then: ``nodes`` are of a context that
+    nobody changes any more.
+    """
+
+    document: Document
+    pod: Pod
+    revision: Revision
+    """Under which it is explained."""
+    nodes: NodeTable
+
+
 class LiveExplanations:
     """Explains pods; ``identity`` is this replica's."""
 
@@ -60,6 +74,11 @@ class LiveExplanations:
         """The explanation of the pod ``namespace/name``, None where there is none. On the side;
         raises MainLoopBusy.
         """
+        found = await self.explained(name)
+        return None if found is None else found.document
+
+    async def explained(self, name: str) -> Explained | None:
+        """The same, with what it is explained by."""
 
         async def take() -> _Taken | None:
             return self._take(name)
@@ -70,6 +89,10 @@ class LiveExplanations:
                 return None
             loop = asyncio.get_running_loop()
             return await loop.run_in_executor(self._thread, self._explained, taken)
+
+    async def close(self) -> None:
+        """Begin nothing more; what is under way ends by itself within LIMITS."""
+        self._thread.shutdown(wait=False, cancel_futures=True)
 
     def _take(self, name: str) -> _Taken | None:
         """On the main loop."""
@@ -100,13 +123,13 @@ class LiveExplanations:
             "gatingPlugin": waiting["gatingPlugin"],
         }
 
-    def _explained(self, taken: _Taken) -> Document:
+    def _explained(self, taken: _Taken) -> Explained:
         """On a thread of its own, which alone has this context."""
         context = empty_context(taken.seed)
         for entry in taken.entries:
             apply_change(entry, context)
         world = World(context, taken.profiles, self._identity, taken.at, suspended=taken.suspended)
-        return {
+        document = {
             "apiVersion": API_VERSION,
             "kind": KIND,
             **explain(world, taken.pod, self._resolver, LIMITS, beside_loop=True),
@@ -114,3 +137,6 @@ class LiveExplanations:
             "at": taken.at.isoformat(timespec="milliseconds"),
             "wait": taken.wait,
         }
+        name = taken.pod.spec.scheduler_name
+        revision = taken.profiles.get(name) or default_revision(self._resolver)
+        return Explained(document, taken.pod, revision, context.cache.nodes)

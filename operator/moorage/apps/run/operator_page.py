@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, TypeVar
 
-from moorage.apps.explain.one_pod import default_revision
 from moorage.apps.run.live_explanations import LiveExplanations
 from moorage.apps.run.side_loop import Side
 from moorage.apps.ui.document_changes import Changes
@@ -20,11 +19,7 @@ from moorage.apps.ui.frame_documents import OF_FRAMES, PageSubject, frame_docume
 from moorage.apps.ui.pod_documents import for_page
 from moorage.apps.ui.questions import Question
 from moorage.apps.ui.waiting_pods import queue_of
-from moorage.apps.worlds.deciding import in_tree_resolver
 from moorage.apps.worlds.world_frame import WorldFrame, take_frame
-from moorage.core.objects.meta import key
-from moorage.core.objects.pods import Pod
-from moorage.core.simulation.measures import ZONE
 from moorage.engine.engine import Engine
 from moorage.ports.requesters import Denied
 
@@ -39,7 +34,7 @@ HAS: Final = ("overview", "queue", "nodes", "node", "pod", "find")
 
 class OperatorPage:
     """``PageSource`` of this replica, whose ``identity`` it names. Everything is called on the
-    side.
+    side. ``explanations`` end with it.
     """
 
     def __init__(
@@ -48,9 +43,8 @@ class OperatorPage:
         self.changes = Changes()
         self._engine = engine
         self._side = side
-        self._explanations = explanations
+        self.explanations = explanations
         self._identity = identity
-        self._resolver = in_tree_resolver()
         self._turn = asyncio.Lock()
         self._frame: WorldFrame | None = None
         self._taken = 0.0
@@ -75,11 +69,12 @@ class OperatorPage:
                 self.changes.add(HAS)
 
     async def close(self) -> None:
-        """Begin nothing more."""
+        """Begin nothing more; what is under way on the threads ends by itself."""
         if self._looking is not None:
             self._looking.cancel()
             await asyncio.wait([self._looking])
         self._thread.shutdown(wait=False, cancel_futures=True)
+        await self.explanations.close()
 
     async def document(self, question: Question) -> Mapping[str, Any]:
         """As ``PageSource``; raises MainLoopBusy too."""
@@ -100,15 +95,11 @@ class OperatorPage:
     async def _pod(self, question: Question) -> Mapping[str, Any]:
         if question.profile:
             raise Denied(404, "another profile is tried by moorage ui, not by the operator")
-        found = await self._explanations.explain(question.name)
-        frame = await self._seen()
-        pod = _pod_of(frame, question.name)
-        if found is None or pod is None:
+        found = await self.explanations.explained(question.name)
+        if found is None:
             raise Denied(404, f"there is no pod {question.name}")
-        revision = frame.profiles.get(pod.spec.scheduler_name) or default_revision(self._resolver)
-        zones = {node.metadata.name: node.metadata.labels or {} for node in frame.nodes}
-        page = for_page(found, pod, revision, lambda name: zones.get(name, {}).get(ZONE, ""))
-        return {**page, "leftOut": []}
+        told = {**found.document, "leftOut": []}
+        return await self._on_thread(lambda: for_page(told, found.pod, found.revision, found.nodes))
 
     async def _seen(self) -> WorldFrame:
         """What is known now, or was a moment ago."""
@@ -126,8 +117,3 @@ class OperatorPage:
 
     async def _on_thread(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
-
-
-def _pod_of(frame: WorldFrame, name: str) -> Pod | None:
-    placed = (info.pod for info in frame.placed if isinstance(info.pod, Pod))
-    return next((pod for pod in (*frame.waiting, *placed) if key(pod) == name), None)

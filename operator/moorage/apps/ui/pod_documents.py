@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from moorage.api.resolution import Resolver
@@ -50,12 +50,10 @@ def pod_document(
     }
     revision = world.profiles.get(pod.spec.scheduler_name) or default_revision(resolver)
     nodes = world.context.cache.nodes
-    return for_page(told, pod, revision, lambda name: _zone(name, nodes))
+    return for_page(told, pod, revision, nodes)
 
 
-def for_page(
-    told: Document, pod: Pod, revision: Revision, zone_of: Callable[[str], str]
-) -> Document:
+def for_page(told: Document, pod: Pod, revision: Revision, nodes: NodeTable) -> Document:
     """The explanation with its first line, the order of filters, and the zones of all nodes that it
     names.
     """
@@ -65,7 +63,7 @@ def for_page(
         "priority": priority(pod),
         "owner": _owner(pod),
         "plugins": list(revision.points.get(ExtensionPoint.FILTER, ())),
-        "zones": {name: zone_of(name) for name in dict.fromkeys(_named(told)) if name},
+        "zones": {name: _zone(name, nodes) for name in dict.fromkeys(_named(told)) if name},
         "history": told.get("history", []),
     }
 
