@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import threading
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from moorage.apps.printing.amounts import moment
+from moorage.apps.ui import other_worlds, recording_source
 from moorage.apps.ui.questions import parse
 from moorage.apps.ui.recording_source import HAS, RecordingSource
 from moorage.ports.requesters import Denied
@@ -154,3 +156,58 @@ def test_another_world(tmp_path: Path) -> None:
         assert sum(early["pods"]) < sum(late["pods"]) == 16
 
     watch(tmp_path, scenario)
+
+
+def test_a_world_that_fails_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whatever a plugin raises: it is logged, and nobody waits for that world for ever."""
+
+    def fails(*_: Any) -> None:
+        raise KeyError("rack")
+
+    monkeypatch.setattr(other_worlds, "compare", fails)
+
+    async def scenario(ask: Ask) -> None:
+        async with asyncio.timeout(10):
+            with pytest.raises(Denied, match="world candidates: KeyError: 'rack'"):
+                while await ask("compare", b="candidates"):
+                    await asyncio.sleep(0.02)
+
+    watch(tmp_path, scenario)
+    assert "World candidates cannot be made" in caplog.text
+
+
+@pytest.mark.parametrize("what", ["timeline", "compare"])
+def test_closing_ends_what_is_being_made(
+    what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that ends waits for its threads: they go through no more of the recording."""
+    makers: list[threading.Thread] = []
+    begun = threading.Event()
+
+    def for_half_a_minute(entries: Iterable[Any], *_: Any) -> None:
+        makers.append(threading.current_thread())
+        for _ in range(3000):
+            list(entries)
+            begun.set()
+            threading.Event().wait(0.01)
+
+    monkeypatch.setattr(recording_source, "timeline_of", for_half_a_minute)
+    monkeypatch.setattr(other_worlds, "compare", for_half_a_minute)
+
+    async def happens() -> None:
+        candidates = {"test": revision("Spread")}
+        source = RecordingSource(recorded(tmp_path / "a.rec"), RESOLVER, candidates)
+        await source.open()
+        compare = parse("compare", {"b": "candidates"})
+        asked = source.run() if what == "timeline" else source.document(compare)
+        making = asyncio.create_task(asked)
+        assert await asyncio.to_thread(begun.wait, 10)
+        making.cancel()
+        await source.close()
+
+    asyncio.run(happens())
+    (maker,) = makers
+    maker.join(5)
+    assert not maker.is_alive()

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import logging
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -19,6 +20,7 @@ from moorage.apps.simulate.comparison_answers import (
     measure_texts,
     two_recorded_worlds,
 )
+from moorage.apps.ui.stop_flags import StopFlag, Stopped
 from moorage.apps.worlds.from_recording import opened
 from moorage.apps.worlds.world_frame import WorldFrame, take_frame
 from moorage.core.cycle.context import CycleContext
@@ -28,6 +30,7 @@ from moorage.core.simulation.windows import LOOKS
 from moorage.core.simulation.world_comparisons import WorldComparison, compare
 from moorage.ports.requesters import Denied
 
+_log: Final = logging.getLogger(__name__)
 CANDIDATES: Final = "candidates"
 """The world of the profiles that the command was given."""
 MAX_WORLDS: Final = 8
@@ -56,6 +59,7 @@ class OtherWorlds:
         resolver: Resolver,
         candidates: Mapping[str, Revision],
         tell: Callable[[str], None],
+        stop: StopFlag,
     ) -> None:
         self.revisions: Mapping[tuple[str, str], Revision] = {}
         """Those that are recorded, by schedulerName and id."""
@@ -63,6 +67,7 @@ class OtherWorlds:
         self._resolver = resolver
         self._candidates = candidates
         self._tell = tell
+        self._stop = stop
         self._made: dict[str, _OtherWorld] = {}
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="other worlds")
 
@@ -125,21 +130,28 @@ class OtherWorlds:
 
         def look(which: str, time: float, context: CycleContext) -> None:
             nonlocal looks
+            self._stop.check()
             looks += 1
             if which == "B" and looks % LOOKS == 0:
                 at = datetime.datetime.fromtimestamp(time, datetime.UTC)
                 origin = f"{self._path}, as it would have been at {moment(time)} under {world.name}"
                 world.frames[time] = take_frame(context, world.candidates, origin, at)
-            progress = looks / (2 * WINDOWS * LOOKS)
+            progress = looks / (3 * WINDOWS * LOOKS)  # at A, at A made again, at B
             if progress - world.progress >= _TOLD:
                 world.progress = progress
                 self._tell("compare")
 
         try:
             recording = opened(self._path, self._resolver.registry)
-            world.found = compare(recording, recording.header.seed, world.candidates, look)
+            entries, seed = self._stop.until(recording), recording.header.seed
+            world.found = compare(entries, seed, world.candidates, look)
+        except Stopped:
+            return
         except (CommandError, ValueError) as error:
             world.failure = f"world {world.name}: {error}"
+        except Exception as error:  # noqa: BLE001 - a plugin may raise any, and someone waits
+            _log.exception("World %s cannot be made", world.name)
+            world.failure = f"world {world.name}: {type(error).__name__}: {error}"
         self._tell("compare")
 
 

@@ -24,6 +24,7 @@ from moorage.apps.ui.frame_documents import OF_FRAMES, PageSubject, frame_docume
 from moorage.apps.ui.other_worlds import OtherWorlds
 from moorage.apps.ui.pod_documents import pod_document
 from moorage.apps.ui.questions import Question
+from moorage.apps.ui.stop_flags import StopFlag
 from moorage.apps.ui.waiting_pods import queue_of
 from moorage.apps.worlds.from_recording import from_recording, opened
 from moorage.apps.worlds.world import World
@@ -69,7 +70,8 @@ class RecordingSource:
         self._kept: OrderedDict[float, World] = OrderedDict()
         self._timeline: RecordedTimeline | None = None
         self._progress = 0.0
-        self._worlds = OtherWorlds(path, resolver, candidates or {}, self._tell)
+        self._stop = StopFlag()
+        self._worlds = OtherWorlds(path, resolver, candidates or {}, self._tell, self._stop)
 
     async def open(self) -> str:
         """Open its end; what it is called. Raises NoAnswer and WrongUse."""
@@ -81,15 +83,16 @@ class RecordingSource:
     async def run(self) -> None:
         """Make the timeline, in the background."""
         end = (await self._on(self._opener, lambda: self._world(None))).at.timestamp()
-        recording = opened(self._path, self._resolver.registry)
+        entries = self._stop.until(opened(self._path, self._resolver.registry))
         self._timeline = await self._on(
-            self._maker, lambda: timeline_of(recording, self._begin, end, self._made)
+            self._maker, lambda: timeline_of(entries, self._begin, end, self._made)
         )
         self._worlds.revisions = self._timeline.revisions
         self._made(1.0)
 
     async def close(self) -> None:
-        """Begin nothing more."""
+        """Begin nothing more, and end what is being made: the process waits for its threads."""
+        self._stop.stop()
         for one in (self._opener, self._maker):
             one.shutdown(wait=False, cancel_futures=True)
         self._worlds.close()

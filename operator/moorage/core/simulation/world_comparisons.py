@@ -95,7 +95,7 @@ def compare(
     a, again, b = Follower(seed), Follower(seed), Follower(seed)
     _follow(entries, recorded, (a, again, b), looks_a, look)
     same = Rerun(recorded, again.replay.context, again.replay.profiles, {})
-    same.run((), lambda _: None)
+    same.run(looks_a.instants(), lambda one: look("again", one.now, one.context))
     other = Rerun(recorded, b.replay.context, b.replay.profiles, candidates)
 
     def look_at_b(one: Simulator) -> None:
