@@ -25,7 +25,9 @@ from moorage.apps.ui.pod_documents import pod_document
 from moorage.apps.ui.profile_documents import OF_PROFILES, profile_document, status_of
 from moorage.apps.ui.questions import Question
 from moorage.apps.ui.waiting_pods import queue_of
+from moorage.apps.worlds import deciding
 from moorage.apps.worlds.cluster_choice import ClusterChoice
+from moorage.apps.worlds.deciding import ProfileSet
 from moorage.apps.worlds.from_cluster import feeds_of, list_all, probe, who_decides
 from moorage.apps.worlds.observed import ObservedCluster
 from moorage.apps.worlds.reaching import Connection, connected
@@ -33,7 +35,6 @@ from moorage.apps.worlds.world import World, empty_context
 from moorage.apps.worlds.world_frame import WorldFrame, take_frame
 from moorage.core.columns import changes
 from moorage.core.columns.changes import Entry
-from moorage.core.framework.revisions import Revision
 from moorage.ports.requesters import Denied
 from moorage.ports.stored_kinds import kinds_in
 
@@ -109,7 +110,7 @@ class _Watch:
         self._observed = ObservedCluster(empty_context(journal=self._journal), kinds)
         self._opened = contextlib.AsyncExitStack()
         self._feeds: list[Reflector[Any]] = []
-        self._revisions: dict[str, Revision] = {}
+        self._deciding = ProfileSet()
         self._warnings: tuple[str, ...] = ()
         self._profiles_seen: object = None
         self._frame: WorldFrame | None = None
@@ -125,7 +126,7 @@ class _Watch:
         self._feeds = feeds_of(self.connection, self._observed.watched(), unlisted.forbidden)
         await list_all(feed for feed in self._feeds if feed.resource not in unlisted.absent)
         self._unlisted = tuple(unlisted.warnings())
-        await self._follow_profiles()
+        await self.look()
         tasks = [asyncio.create_task(feed.run(), name=feed.resource) for feed in self._feeds]
         self._opened.push_async_callback(_ended, tasks)
 
@@ -134,6 +135,7 @@ class _Watch:
 
     async def look(self) -> set[str]:
         """The documents that have changed since the last look."""
+        before = self._deciding.warnings
         if await self._follow_profiles():
             self._journal.documents |= _OF_PROFILES
         silent = tuple(
@@ -144,8 +146,9 @@ class _Watch:
         self._looks += 1
         if self._has_operator and self._looks % OPERATOR_LOOKS == 0:
             self._journal.documents |= {"status", "queue"}
-        warnings = (*self._unlisted, *silent, *self._observed.set_aside())
-        if len(warnings) != len(self._warnings):
+        said = self._deciding.warnings
+        warnings = (*self._unlisted, *said, *silent, *self._observed.set_aside())
+        if len(warnings) != len(self._warnings) or said != before:
             self._journal.documents |= _OF_PODS
         self._warnings = warnings
         found, self._journal.documents = self._journal.documents, set()
@@ -156,18 +159,17 @@ class _Watch:
     async def frame(self) -> WorldFrame:
         """What is known now, or was at the last look."""
         if self._frame is None:
+            world = self._world()
             self._frame = take_frame(
-                self._observed.context, self._revisions, self._origin(), _now(), self._warnings
+                world.context, world.profiles, world.origin, world.at, world.warnings
             )
         return self._frame
 
     async def pod(self, question: Question) -> Mapping[str, Any]:
         """Explained here, as nobody else may look meanwhile. Raises Denied."""
-        context = self._observed.context
-        world = World(context, self._revisions, self._origin(), _now(), self._warnings)
         noted = set(self._journal.documents)
         try:
-            return pod_document(world, question, self._resolver, self._wait(question.name))
+            return pod_document(self._world(), question, self._resolver, self._wait(question.name))
         finally:
             self._journal.documents = noted  # all that was tried is taken back
 
@@ -201,8 +203,15 @@ class _Watch:
         same = ("queue", "attempts", "since", "until")
         return {**{name: found[name] for name in same}, "gatingPlugin": ""}
 
-    def _origin(self) -> str:
-        return f"the API server alone, {self.connection.name}"
+    def _world(self) -> World:
+        return World(
+            self._observed.context,
+            self._deciding.revisions(),
+            f"the API server alone, {self.connection.name}",
+            datetime.datetime.now(datetime.UTC),
+            self._warnings,
+            deciding.suspended(self._observed.profiles.bodies()),
+        )
 
     async def _follow_profiles(self) -> bool:
         """Whether another profile, or another spec of one, is there."""
@@ -214,8 +223,7 @@ class _Watch:
         if seen == self._profiles_seen:
             return False
         self._profiles_seen = seen
-        found = await who_decides(self.connection, self._observed, self._resolver)
-        self._revisions = found.revisions()
+        self._deciding = await who_decides(self.connection, self._observed, self._resolver)
         return True
 
 
@@ -238,7 +246,3 @@ async def _ended(tasks: list[asyncio.Task[None]]) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.wait(tasks)
-
-
-def _now() -> datetime.datetime:
-    return datetime.datetime.now(datetime.UTC)

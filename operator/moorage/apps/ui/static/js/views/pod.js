@@ -39,6 +39,8 @@ const CHIPS = {
   WouldBePlaced: ["ok", "Would be placed"],
   Error: ["bad", "Error"],
   NoProfile: ["bad", "No profile"],
+  Suspended: ["quiet", "Suspended"],
+  BeingDeleted: ["quiet", "Being deleted"],
 };
 
 function Content({ pod, index }) {
