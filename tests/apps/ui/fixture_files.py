@@ -32,7 +32,20 @@ EVERY: Final = (
 
 def variants() -> dict[str, Files]:
     """By name."""
-    return {"harbor": _harbor(), "small": _small(), "recorded": _recorded(), "empty": _empty()}
+    return {
+        "harbor": _harbor(),
+        "small": _small(),
+        "recorded": _recorded(),
+        "making": _recorded(),
+        "empty": _empty(),
+    }
+
+
+def unfinished(document: Document) -> Document:
+    """A document as it is while it is being made in the background."""
+    times = {"end": document["begin"]} if "begin" in document else {}
+    lists = {name: [] for name, value in document.items() if isinstance(value, list)}
+    return {**document, **lists, **times, "worlds": document.get("worlds", []), "progress": 0.0}
 
 
 def _harbor() -> Files:

@@ -40,7 +40,9 @@ def pod_documents() -> dict[str, Document]:
         "ml/eval-vision-0": _pending(),
         "shop/checkout-7c9d5b8f64-x2lqp": _bound(),
         "reports/backfill-x1": _gated(),
-        "shop/legacy-0": _foreign(),
+        "shop/legacy-0": _untried("shop/legacy-0", "NoProfile", FOREIGN, "binpak"),
+        "reports/held-0": _untried("reports/held-0", "Suspended", SUSPENDED, "batch"),
+        "shop/leaving-0": _untried("shop/leaving-0", "BeingDeleted", DELETED, "binpack"),
     }
 
 
@@ -267,13 +269,17 @@ def _gated() -> Document:
     )
 
 
-def _foreign() -> Document:
-    text = "no SchedulerProfile decides for 'binpak'; did you mean binpack?"
+FOREIGN = "no SchedulerProfile decides for 'binpak'; did you mean binpack?"
+SUSPENDED = "the SchedulerProfile that decides for 'batch' is suspended"
+DELETED = "it is being deleted, and will not be placed"
+
+
+def _untried(pod: str, verdict: str, text: str, scheduler: str) -> Document:
     return told(
         "PodExplanation",
-        f"shop/legacy-0 waits: {text}",
-        verdict="NoProfile",
+        f"{pod} waits: {text}",
+        verdict=verdict,
         message=text,
-        **_about("shop/legacy-0", "binpak", "", priority=0, owner=None),
+        **_about(pod, scheduler, "", priority=0, owner=None),
         wait=None,
     )

@@ -23,7 +23,7 @@ from moorage.apps.ui.page_handler import PageHandler
 from moorage.apps.ui.questions import PARAMETERS, Question
 from moorage.apps.ui.static_files import TYPES, StaticFiles
 from moorage.ports.requesters import Denied
-from tests.apps.ui.fixture_files import variants
+from tests.apps.ui.fixture_files import unfinished, variants
 from tests.apps.ui.harbor import Files
 from tests.architecture.sources import PACKAGE
 
@@ -31,6 +31,7 @@ TABLES: Final = ("node", "pod", "history", "trial", "diff", "compare")
 """Documents that are in tables by parameter."""
 FOLDER: Final = PACKAGE / "apps" / "ui" / "static"
 EVERY_SECONDS: Final = 5.0
+MADE_SECONDS: Final = 1.5
 
 
 class FixtureSource:
@@ -56,6 +57,9 @@ class FixtureSource:
 
     async def document(self, question: Question) -> Mapping[str, Any]:
         """As ``PageSource``; every moment is the same one."""
+        return self._found(question)
+
+    def _found(self, question: Question) -> Mapping[str, Any]:
         if (found := self._files.get(question.document)) is None:
             raise Denied(404, f"there is no {question.document} here")
         if question.document not in TABLES:
@@ -66,6 +70,35 @@ class FixtureSource:
             raise Denied(404, f"there is no {question.document} {name}; there are: {[*found]}")
         document: Mapping[str, Any] = found[name]
         return document
+
+
+class MakingSource(FixtureSource):
+    """A recording that has just been opened: what takes long is there a while after it was first
+    asked for, and nothing else changes.
+    """
+
+    def __init__(self, files: Files) -> None:
+        super().__init__(files)
+        self._asked: set[str] = set()
+        self._made: set[str] = set()
+
+    async def run(self) -> None:
+        """For ever."""
+        await asyncio.Event().wait()
+
+    async def document(self, question: Question) -> Mapping[str, Any]:
+        """As ``PageSource``."""
+        found, name = self._found(question), question.document
+        if "progress" not in found or name in self._made:
+            return found
+        if name not in self._asked:
+            self._asked.add(name)
+            asyncio.get_running_loop().call_later(MADE_SECONDS, self._make, name)
+        return unfinished(dict(found))
+
+    def _make(self, name: str) -> None:
+        self._made.add(name)
+        self.changes.add([name])
 
 
 class _FreshFiles(StaticFiles):
@@ -86,11 +119,8 @@ def _body(path: Path, _changed: int) -> Body:
 
 async def serve(variant: str, port: int) -> None:
     """Until it is interrupted."""
-    source, doorkeeper, server = (
-        FixtureSource(variants()[variant]),
-        Doorkeeper(),
-        LoopbackServer(port),
-    )
+    kind = MakingSource if variant == "making" else FixtureSource
+    source, doorkeeper, server = kind(variants()[variant]), Doorkeeper(), LoopbackServer(port)
     handler = LoopbackHandler(PageHandler(source, _FreshFiles()), doorkeeper, server.port)
     await server.start(handler.answer)
     sys.stdout.write(f"{address(server.port, doorkeeper.token)}\n")

@@ -86,6 +86,19 @@ def test_the_cookie_is_for_this_page_alone() -> None:
     visit(scenario)
 
 
+def test_the_page_that_opens_has_an_icon() -> None:
+    """Else a browser asks for /favicon.ico, and complains that it may not have it."""
+
+    async def scenario(page: Visited, source: FixtureSource) -> None:
+        _, body = await page.get(f"/open/{page.doorkeeper.token}")
+        found = re.search(r'<link rel="icon" href="([^"]+)">', body.decode())
+        assert found is not None
+        answer, _ = await page.get(found[1])
+        assert (answer.status, answer.content_type) == (200, "image/svg+xml")
+
+    visit(scenario)
+
+
 def test_a_token_for_once_opens_once() -> None:
     """Who comes second is refused, and the first one's cookie is void: one of both was a thief."""
 

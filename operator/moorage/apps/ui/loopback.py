@@ -97,6 +97,7 @@ class LoopbackHandler:
         """
         text = (
             '<!doctype html><html lang="en"><meta charset="utf-8"><title>Moorage</title>'
+            '<link rel="icon" href="/ui/static/icon.svg">'
             '<meta http-equiv="refresh" content="0; url=/ui/"><a href="/ui/">Moorage</a></html>'
         )
         response = web.Response(text=text, content_type="text/html", headers=HEADERS)

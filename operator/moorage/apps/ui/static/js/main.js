@@ -58,8 +58,8 @@ function App() {
     timeline: timeline.doc || (overview.doc && !has("timeline") ? undefined : null),
   };
   useEffect(() => {
-    if (overview.doc?.live) follow();
-  }, [Boolean(overview.doc?.live)]);
+    if (overview.doc) follow(); // of a recording, too: its timeline and its worlds are being made
+  }, [Boolean(overview.doc)]);
   usePageKeys();
   const View = overview.doc ? viewOf(route) : Opening;
   return html`<${View} key=${route.view} ...${shared} /><${Palette} /><${Help} /><${Toast} />`;

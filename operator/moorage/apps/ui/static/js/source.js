@@ -4,6 +4,11 @@ import { BASE } from "./router.js";
 
 /** How long a failed fetch, or a broken stream, waits until the next try, in milliseconds. */
 export const RETRY_MS = 5000;
+/** How long a stream may be away before the page says so: the server ends each after a while. */
+const SILENT_MS = 3000;
+
+/** Too many ask at once: the status of an answer that says when to come back. */
+const BUSY = 429;
 
 /** @typedef {{doc: any, error: null|{status: number, message: string}, loading: boolean}} Entry */
 
@@ -61,18 +66,26 @@ async function load(url, slot) {
   slot.busy = true;
   slot.stale = false;
   clearTimeout(slot.retry);
-  try {
-    slot.entry = { doc: await fetched(url), error: null, loading: false };
-  } catch (error) {
-    const message = error instanceof TypeError ? "The server does not answer." : error.message;
-    slot.entry = { ...slot.entry, error: { status: error.status || 0, message }, loading: false };
-    slot.stale = true;
-    if (!error.status || error.status >= 500)
-      slot.retry = setTimeout(() => slot.users.size && load(url, slot), RETRY_MS);
-  }
+  const retry = await fetchInto(slot, url);
   slot.busy = false;
   slot.users.forEach((user) => user());
-  if (slot.stale && !slot.entry.error && slot.users.size) load(url, slot);
+  const again = () => slot.users.size && load(url, slot);
+  if (retry) slot.retry = setTimeout(again, retry);
+  else if (slot.stale && !slot.entry.error) again();
+}
+
+/** Fetch; milliseconds until it is worth another try, 0 where it is not. */
+async function fetchInto(slot, url) {
+  try {
+    slot.entry = { doc: await fetched(url), error: null, loading: false };
+    return 0;
+  } catch (error) {
+    slot.stale = true;
+    if (error.status === BUSY) return error.retry;
+    const message = error instanceof TypeError ? "The server does not answer." : error.message;
+    slot.entry = { ...slot.entry, error: { status: error.status || 0, message }, loading: false };
+    return !error.status || error.status >= 500 ? RETRY_MS : 0;
+  }
 }
 
 async function fetched(url) {
@@ -80,7 +93,8 @@ async function fetched(url) {
   if (response.ok) return response.json();
   const body = await response.json().catch(() => ({}));
   const message = body.error || `The server says ${response.status} ${response.statusText}.`;
-  throw Object.assign(new Error(message), { status: response.status });
+  const retry = Number(response.headers.get("Retry-After")) * 1000 || RETRY_MS;
+  throw Object.assign(new Error(message), { status: response.status, retry });
 }
 
 /** Documents that nobody shows are kept for a way back, twenty of them. */
@@ -100,25 +114,43 @@ export function changed(names) {
   }
 }
 
-/** Listen for changes; the browser connects again by itself after a break. */
-export function follow() {
+/** Listen for changes, and go on listening. */
+export const follow = () => listen(unfinished);
+
+/**
+ * The browser connects again by itself, and says up to which event it knows all: then nothing is
+ * missed. Where it cannot say so, `missed` names what is to be fetched anew on opening.
+ */
+function listen(missed) {
   const events = new EventSource(`${BASE}events`);
-  events.addEventListener("open", () => setFeed("live"));
-  events.addEventListener("changed", (event) => {
+  let silence = 0;
+  events.addEventListener("open", () => {
+    clearTimeout(silence);
+    silence = 0;
+    changed(missed());
+    missed = everything;
     setFeed("live");
-    const said = JSON.parse(event.data);
-    changed(Array.isArray(said) ? said : said.documents);
+  });
+  events.addEventListener("changed", (event) => {
+    if (event.lastEventId) missed = nothing;
+    changed(JSON.parse(event.data).documents);
   });
   events.addEventListener("error", () => {
-    setFeed("silent");
-    if (events.readyState === EventSource.CLOSED) setTimeout(follow, RETRY_MS);
+    const since = new Date();
+    silence ||= setTimeout(() => setFeed("silent", since), SILENT_MS);
+    if (events.readyState === EventSource.CLOSED) setTimeout(() => listen(everything), RETRY_MS);
   });
 }
 
-function setFeed(state) {
+const nothing = () => [];
+const everything = () => [...kept.values()].map((slot) => slot.name);
+/** Between their fetching and the first opening their last change may have come. */
+const unfinished = () =>
+  [...kept.values()].filter((slot) => slot.entry.doc?.progress < 1).map((slot) => slot.name);
+
+function setFeed(state, since = new Date()) {
   if (feed.state === state) return;
-  if (feed.state === "silent") changed([...kept.values()].map((slot) => slot.name));
-  feed = { state, since: new Date() };
+  feed = { state, since };
   feedUsers.forEach((user) => user(feed));
 }
 

@@ -69,9 +69,12 @@ export function day(time) {
 export const dayAndTime = (time) =>
   moment(time) ? `${day(time)} ${clock(time, { seconds: false })}` : "–";
 
-/** Seconds since 1970 as RFC 3339, to the second; what addresses hold. */
+/**
+ * Seconds since 1970 as RFC 3339, to the second; what addresses hold. It is the second that comes
+ * next: what happened has happened then, and no recording begins later.
+ */
 export const rfc3339 = (seconds) =>
-  new Date(Math.round(seconds) * 1000).toISOString().replace(".000", "");
+  new Date(Math.ceil(seconds) * 1000).toISOString().replace(".000", "");
 
 const BINARY = ["", "Ki", "Mi", "Gi", "Ti", "Pi"];
 

@@ -79,8 +79,8 @@ function Content({ timeline, at, has, status }) {
     limit: 12,
   }).doc;
   useKeys({
-    ",": () => stepTo(decisions?.before.at(-1)?.time),
-    ".": () => stepTo(decisions?.decisions.find((one) => one.time > now + 0.5)?.time),
+    ",": () => stepTo(decisions && timeBefore(decisions.before, now, timeline.begin)),
+    ".": () => stepTo(decisions?.decisions.find((one) => Math.ceil(one.time) > now)?.time),
   });
   return html`<${Lead} sentence=${sentenceAt(timeline, now, at)} under=${timeline.answer} />
     <div class="with-side time-page"><div class="stack"><${Curves} timeline=${timeline}
@@ -96,6 +96,12 @@ function Content({ timeline, at, has, status }) {
           : html`<div class="well map-place"></div>`
       }</section>
       <${Around} timeline=${timeline} now=${now} /></div></div>`;
+}
+
+/** Of the last decision of an earlier second, as addresses hold seconds. */
+function timeBefore(before, now, begin) {
+  const earlier = before.findLast((one) => Math.ceil(one.time) < now);
+  return earlier?.time ?? (before.length ? Math.max(begin, now - 1) : undefined);
 }
 
 const stepTo = (time) => time !== undefined && setMoment(time, { replace: true });
