@@ -169,10 +169,12 @@ def test_a_world_that_fails_says_so(
     monkeypatch.setattr(other_worlds, "compare", fails)
 
     async def scenario(ask: Ask) -> None:
-        async with asyncio.timeout(10):
-            with pytest.raises(Denied, match="world candidates: KeyError: 'rack'"):
-                while await ask("compare", b="candidates"):
-                    await asyncio.sleep(0.02)
+        async def until_it_fails() -> None:
+            while await ask("compare", b="candidates"):
+                await asyncio.sleep(0.02)
+
+        with pytest.raises(Denied, match="world candidates: KeyError: 'rack'"):
+            await asyncio.wait_for(until_it_fails(), 10)
 
     watch(tmp_path, scenario)
     assert "World candidates cannot be made" in caplog.text
