@@ -44,7 +44,7 @@ def variants() -> dict[str, Files]:
 def unfinished(document: Document) -> Document:
     """A document as it is while it is being made in the background."""
     times = {"end": document["begin"]} if "begin" in document else {}
-    lists = {name: [] for name, value in document.items() if isinstance(value, list)}
+    lists: Document = {name: [] for name, value in document.items() if isinstance(value, list)}
     return {**document, **lists, **times, "worlds": document.get("worlds", []), "progress": 0.0}
 
 

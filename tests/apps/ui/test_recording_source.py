@@ -190,7 +190,7 @@ def test_closing_ends_what_is_being_made(
 
     def for_half_a_minute(entries: Iterable[Any], *_: Any) -> None:
         makers.append(threading.current_thread())
-        for _ in range(3000):
+        for _turn in range(3000):
             list(entries)
             begun.set()
             threading.Event().wait(0.01)
