@@ -32,7 +32,7 @@ assets: setup ## build etcd, kube-apiserver, kubectl and the rest into a cache f
 	@$(PYTHON) tests/tools/assets.py
 
 .PHONY: test
-test: setup try-assets ## run every check and suite, with a ledger at the end: about 16 minutes
+test: setup try-assets ## run every check and suite, with a ledger at the end: about 20 minutes
 	@$(PYTHON) -m tests.suites
 
 .PHONY: test-all

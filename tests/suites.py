@@ -71,7 +71,7 @@ BOTH: Final = ("tests/real", "tests/scenarios")
 """They run on a kube-apiserver and on the embedded cluster (tests/real/conftest.py)."""
 REAL: Final = ("-m", "not embedded")
 
-# `make test`. Together about 15 minutes.
+# `make test`. Together about 20 minutes.
 SUITES: Final = (
     Suite(
         "lint",
@@ -86,7 +86,7 @@ SUITES: Final = (
     Suite("vectors", 120, tests=("tests/vectors",), measures=False),
     Suite("fuzz", 90, tests=FUZZ, measures=False),
     Suite("towtank", 120, tests=TOWTANK, measures=False),
-    Suite("embedded", 200, tests=BOTH, options=("-m", "embedded")),
+    Suite("embedded", 300, tests=BOTH, options=("-m", "embedded"), measures=False),
     Suite("throughput", 60, tests=("tests/load/test_embedded.py", "tests/load/test_help.py")),
     Suite("real", 400, tests=("tests/real",), options=REAL),
     Suite("conformance", 120, tests=("tests/conformance",), measures=False),
