@@ -16,9 +16,10 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import pytest
+import typer
 
 from moorage.apps.cli import app
 from moorage.apps.commands import shells
@@ -136,6 +137,20 @@ def test_what_may_come_next(
     out, err = capsys.readouterr()
     assert [line.partition("\t")[0] for line in out.splitlines()] == found
     assert err == ""
+
+
+def test_no_fault_is_seen(capsys: pytest.CaptureFixture[str]) -> None:
+    """Of a completion that is wrong: the shell has its directive, and nothing else."""
+    broken = typer.Typer()
+
+    def fail(incomplete: str) -> list[str]:
+        raise KeyError(incomplete)
+
+    @broken.command()
+    def one(name: Annotated[str, typer.Argument(autocompletion=fail)]) -> None: ...
+
+    answer(broken, ["x"])
+    assert capsys.readouterr() == (":0\n", "")
 
 
 def test_who_may_ask(home: dict[str, str]) -> None:

@@ -12,7 +12,7 @@ import yaml
 
 from moorage.apps.check import check
 from moorage.apps.exit_status import NoAnswer, WrongUse
-from moorage.apps.tune.searching import SearchLimits
+from moorage.apps.tune.searching import ProfileSearch, SearchLimits
 from moorage.apps.tune.tune import TuneOptions, run
 from tests.apps.test_cli import call
 from tests.apps.tune.recordings import CUT, NODES, SECONDS, a_recording, small, whole
@@ -248,6 +248,44 @@ def test_without_optuna(gainful: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "optuna", None)
     with pytest.raises(NoAnswer, match=r"needs optuna: pip install 'moorage\[tune\]'"):
         run(options(gainful.parent / "absent"))
+
+
+def test_a_file_that_cannot_be_written_ends_it_at_once(
+    gainful: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is searched for nothing."""
+    monkeypatch.setattr(ProfileSearch, "run", lambda *_: pytest.fail("it searches"))
+    with pytest.raises(NoAnswer, match="cannot be written: No such file or directory"):
+        run(options(gainful, file=gainful.parent / "absent" / "tuned.yaml"))
+
+
+@pytest.mark.parametrize("form", ["", "json"])
+def test_what_was_found_is_told_where_it_cannot_be_written(
+    form: str,
+    gainful: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Somebody else makes the file during the search: the answer has the profile."""
+    file, search = tmp_path / "tuned.yaml", ProfileSearch.run
+
+    def meanwhile(*given: Any) -> Any:
+        file.write_text("theirs")
+        return search(*given)
+
+    monkeypatch.setattr(ProfileSearch, "run", meanwhile)
+    with pytest.raises(NoAnswer, match="cannot be written: File exists"):
+        run(options(gainful, file=file, form=form))
+    out = capsys.readouterr().out
+    assert file.read_text() == "theirs" and "Written" not in out
+    if form:
+        chosen = json.loads(out)["recommendation"]
+        assert chosen["file"] is None
+        document = chosen["document"]
+    else:
+        document = yaml.safe_load(out[out.index("# By moorage tune") :])
+    assert RESOLVER(document, {}).id
 
 
 def test_the_command(gainful: Path, tmp_path: Path) -> None:

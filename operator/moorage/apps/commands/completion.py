@@ -28,7 +28,11 @@ def answer(app: typer.Typer, words: Sequence[str]) -> None:
     stand in the line that somebody types.
     """
     found: Sequence[CompletionItem] = ()
-    with contextlib.redirect_stderr(io.StringIO()), contextlib.suppress(SystemExit):
+    # Faults too: a traceback would stand in that line, and whoever types can do nothing about it.
+    with (
+        contextlib.redirect_stderr(io.StringIO()),
+        contextlib.suppress(SystemExit, Exception),
+    ):
         found = _candidates(app, words)
     for item in found:
         print("\t".join(filter(None, (item.value, item.help))))

@@ -8,8 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-import yaml
-
 from moorage.adapters.recording import Recording
 from moorage.api.resolution import Resolver
 from moorage.apps.exit_status import ExitStatus, NoAnswer, WrongUse
@@ -77,6 +75,10 @@ def run(options: TuneOptions) -> ExitStatus:
         print(document(KIND, body(found), options.form), end="")
     else:
         write(open_console(sys.stdout), *terminal_parts(found))
+        if found.not_written:
+            print(f"\n{found.profile_text}", end="")  # not broken into lines as for a terminal
+    if found.not_written:
+        raise NoAnswer(found.not_written)
     return ExitStatus.NO if found.choice is None else ExitStatus.YES
 
 
@@ -91,8 +93,7 @@ class _Tuner:
         self._document = recording.document(self._present)
         own = _own_name(self._document)
         self._file = options.file or Path(f"{own}-tuned.yaml")
-        if self._file.exists():
-            raise WrongUse(f"{self._file} is there already; name another file: --write FILE")
+        _require_writable(self._file)
 
     def tuned(self) -> Tuning:
         """Search, judge, and write what is recommended."""
@@ -115,7 +116,7 @@ class _Tuner:
         with ProgressLine("Judging", sys.stderr) as line:
             found = self._judged(tried, best, goals, line.tell)
         if found.choice is not None:
-            _write(self._file, found)
+            return dataclasses.replace(found, not_written=_write(self._file, found.profile_text))
         return found
 
     def _judged(
@@ -193,17 +194,27 @@ def _own_name(document: Mapping[str, Any]) -> str:
     return str(document["profile"]["metadata"]["name"])
 
 
-def _write(file: Path, found: Tuning) -> None:
-    """The profile that is recommended. Raises NoAnswer."""
-    chosen = found.chosen
-    if chosen is None:
-        return
-    head = (
-        f"# By moorage tune, from {found.source}: {'; '.join(found.changes[chosen.tried.number])}\n"
-    )
-    text = yaml.safe_dump(chosen.tried.body, sort_keys=False, allow_unicode=True)
+def _require_writable(file: Path) -> None:
+    """Try it, as a search may take hours. Raises WrongUse, NoAnswer."""
+    try:
+        file.open("x").close()
+        file.unlink()
+    except FileExistsError as error:
+        text = f"{file} is there already; name another file: --write FILE"
+        raise WrongUse(text) from error
+    except OSError as error:
+        raise NoAnswer(_cannot(file, error)) from error
+
+
+def _write(file: Path, text: str) -> str:
+    """What went wrong, "" for nothing: the answer comes first."""
     try:
         with file.open("x", encoding="utf-8") as out:
-            out.write(f"{head}\n{text}")
+            out.write(text)
     except OSError as error:
-        raise NoAnswer(f"{file} cannot be written: {error.strerror}") from error
+        return _cannot(file, error)
+    return ""
+
+
+def _cannot(file: Path, error: OSError) -> str:
+    return f"--write {file}: it cannot be written: {error.strerror}"

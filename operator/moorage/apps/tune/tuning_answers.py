@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+import yaml
 from rich.console import RenderableType
 
 from moorage.apps.printing.amounts import age, counted, moment
@@ -52,12 +53,23 @@ class Tuning:
     changes: Mapping[int, tuple[str, ...]]
     """By number: what a profile has otherwise than the present one."""
     file: Path
-    """Where the recommended one is."""
+    """Where the recommended one is, or was to be."""
+    not_written: str = ""
+    """Why it is not there."""
 
     @property
     def chosen(self) -> JudgedProfile | None:
         """The one that is recommended."""
         return None if self.choice is None else self.judged[self.choice]
+
+    @property
+    def profile_text(self) -> str:
+        """The one that is recommended, as a file; "" for none."""
+        if self.chosen is None:
+            return ""
+        tried = self.chosen.tried
+        head = f"# By moorage tune, from {self.source}: {'; '.join(self.changes[tried.number])}\n"
+        return f"{head}\n{yaml.safe_dump(tried.body, sort_keys=False, allow_unicode=True)}"
 
     @property
     def answer(self) -> str:
@@ -94,10 +106,8 @@ def terminal_parts(found: Tuning) -> Iterator[RenderableType]:
     table.add_row("-", *("0" for _ in aims), "0 %", "as it is")
     yield table
     yield from map(sentence, _notes(found))
-    if found.chosen is not None:
-        given = f"{found.present.scheduler_name}={found.file}"
-        text = f"moorage simulate {found.source} --profile {given}"
-        yield sentence(f"Written: {found.file}. Try it: {text}")
+    if found.chosen is not None and not found.not_written:
+        yield sentence(_where(found))
 
 
 def body(found: Tuning) -> dict[str, Any]:
@@ -107,7 +117,7 @@ def body(found: Tuning) -> dict[str, Any]:
     if chosen is not None:
         recommendation = {
             **_front(found, chosen),
-            "file": str(found.file),
+            "file": None if found.not_written else str(found.file),
             "document": chosen.tried.body,
         }
     return {
@@ -173,6 +183,12 @@ def _notes(found: Tuning) -> Iterator[str]:
     if found.parts.cut_short:
         yield "There is a gap in the recording: what comes after it is left out."
     yield CANNOT_KNOW
+
+
+def _where(found: Tuning) -> str:
+    given = f"{found.present.scheduler_name}={found.file}"
+    text = f"moorage simulate {found.source} --profile {given}"
+    return f"Written: {found.file}. Try it: {text}"
 
 
 def _said(goal: Goal, verdict: ProfileVerdict) -> str:
