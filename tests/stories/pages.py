@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 _FENCE = re.compile(r"^( *)```(.*)$")
 _TITLE = re.compile(r'title="([^"]+)"')
 _NOT_RUN = re.compile(r"<!-- not run: .+ -->")
+_STATUS = re.compile(r"# exit status (\d+)")
 _HARMLESS = ("text", "python", "json", "lua", "mermaid")
 """Languages of blocks that nobody types."""
 
@@ -26,11 +27,14 @@ class File:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Command:
-    """The reader types this, and finds these lines in what it prints, in their order."""
+    """The reader types this, and finds these lines in what it prints, in their order; it ends with
+    this exit status.
+    """
 
     line: int
     text: str
     printed: tuple[str, ...]
+    status: int = 0
 
 
 Step = File | Command
@@ -76,8 +80,12 @@ def _commands(block: Sequence[str], line: int) -> Iterator[Command]:
     for start, end in zip(starts, [*starts[1:], len(block)], strict=True):
         last = next(i for i in range(start, end) if not block[i].endswith("\\"))
         typed = "\n".join(block[start : last + 1]).removeprefix("$ ")
-        printed = tuple(text for text in block[last + 1 : end] if text.strip())
-        yield Command(line + 1 + start, typed, printed)
+        printed = [text for text in block[last + 1 : end] if text.strip()]
+        stated = _STATUS.fullmatch(printed[-1]) if printed else None
+        if stated is not None:
+            printed.pop()
+        status = int(stated[1]) if stated is not None else 0
+        yield Command(line + 1 + start, typed, tuple(printed), status)
 
 
 def missing(expected: Sequence[str], printed: str) -> str | None:

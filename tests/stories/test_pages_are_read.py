@@ -20,6 +20,11 @@ kind: A
         -f a.yaml
     a created
     $ true
+    $ false
+    # exit status 1
+    $ moorage check
+    a  bad
+    # exit status 2
     ```
 
 <!-- not run: needs an image -->
@@ -31,11 +36,13 @@ docker build .
 
 
 def test_steps() -> None:
-    """Files and commands, with the lines on which they are."""
+    """Files and commands, with the lines on which they are, and the status that is not 0."""
     assert list(steps(PAGE)) == [
         File(4, "a.yaml", "kind: A\n"),
         Command(11, "kubectl apply \\\n    -f a.yaml", ("a created",)),
         Command(14, "true", ()),
+        Command(15, "false", (), 1),
+        Command(17, "moorage check", ("a  bad",), 2),
     ]
 
 

@@ -73,12 +73,14 @@ class Reader:
         while True:
             status, printed = self._type(command.text)
             lacking = missing(command.printed, printed)
-            good = lacking is None and (status == 0 or bool(command.printed))
+            good = lacking is None and status == command.status
             if good or time.monotonic() > deadline:
                 break
             time.sleep(AGAIN_SECONDS)
         where = f"{page.name}:{command.line}: {command.text}"
-        assert good, f"{where}\nlacks: {lacking!r}\nexit status {status}, printed:\n{printed}"
+        assert good, (
+            f"{where}\nlacks: {lacking!r}\nexit status {status}, not {command.status}\n{printed}"
+        )
 
     def _type(self, text: str) -> tuple[int, str]:
         done = subprocess.run(

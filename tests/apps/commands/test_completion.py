@@ -139,15 +139,17 @@ def test_what_may_come_next(
     assert err == ""
 
 
+def wrong(incomplete: str) -> list[str]:
+    """A completion with a fault."""
+    raise KeyError(incomplete)
+
+
 def test_no_fault_is_seen(capsys: pytest.CaptureFixture[str]) -> None:
-    """Of a completion that is wrong: the shell has its directive, and nothing else."""
+    """The shell has its directive, and nothing else."""
     broken = typer.Typer()
 
-    def fail(incomplete: str) -> list[str]:
-        raise KeyError(incomplete)
-
     @broken.command()
-    def one(name: Annotated[str, typer.Argument(autocompletion=fail)]) -> None: ...
+    def one(name: Annotated[str, typer.Argument(autocompletion=wrong)]) -> None: ...
 
     answer(broken, ["x"])
     assert capsys.readouterr() == (":0\n", "")
