@@ -14,7 +14,7 @@ from moorage.handlers import delivery_check
 from moorage.handlers.deliveries import Deliveries
 from moorage.handlers.delivery_check import DeliveryCheck, WatcherDied
 from moorage.ports.errors import EdgeError, NotFound, Retryable
-from moorage.ports.http_calls import HttpCall
+from moorage.ports.http_calls import METADATA_ALONE, HttpCall
 from tests.fakes.clocks import EagerClock
 
 PATH = "/apis/example.dev/v1/things"
@@ -80,7 +80,7 @@ class Server:
             return self.odd_answers.pop(0)
         if name:
             return self._list([name] if name in self.objects else [])
-        assert call.accept == delivery_check.METADATA
+        assert call.accept == METADATA_ALONE
         first, names = int(asked.get("continue", ["0"])[0]), list(self.objects)
         rest = {"continue": str(first + 2)} if len(names) > first + 2 else {}
         return self._list(names[first : first + 2], **rest)

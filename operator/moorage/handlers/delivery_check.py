@@ -26,7 +26,7 @@ from moorage.api.json_depth import parseable
 from moorage.handlers.deliveries import Deliveries, ObjectListing, version_of
 from moorage.ports.clock import Clock
 from moorage.ports.errors import EdgeError, NotFound, Retryable
-from moorage.ports.http_calls import HttpCall, HttpSession, next_page
+from moorage.ports.http_calls import METADATA_ALONE, HttpCall, HttpSession, next_page
 from moorage.ports.repeated_logs import once_per_failure
 from moorage.ports.retrying import Backoff, retrying
 
@@ -46,7 +46,6 @@ MAX_FAILED_COMPARISONS = 3
 """Comparisons in a row, each with something owed, after which a watcher counts as dead."""
 PAGE = 50
 """Objects a page: annotations, and who manages which field, may fill a megabyte of each."""
-METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 RETRY_SECONDS = Backoff(0.5, 5.0)
 """Until a list that failed is tried again."""
 
@@ -85,7 +84,7 @@ class DeliveryCheck:
         for kind in self._kinds:
             await self._settle(
                 kind,
-                await self._patiently(kind, {"limit": str(PAGE)}, METADATA),
+                await self._patiently(kind, {"limit": str(PAGE)}, METADATA_ALONE),
                 FIRST_GRACE_SECONDS,
             )
         self.problem = None
@@ -97,7 +96,7 @@ class DeliveryCheck:
 
     async def _compare(self, kind: Deliveries) -> None:
         try:
-            listing = await self._list(kind, {"limit": str(PAGE)}, METADATA)
+            listing = await self._list(kind, {"limit": str(PAGE)}, METADATA_ALONE)
         except EdgeError as error:
             text = "%s could not be listed for comparison with what Kopf has delivered: %s"
             log.warning(text, kind.plural, error, extra=once_per_failure(error))

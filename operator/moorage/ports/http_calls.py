@@ -24,6 +24,8 @@ from moorage.ports.errors import (
 )
 
 JSON = "application/json"
+METADATA_ALONE = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+"""The form of a list that has no more than the metadata of objects, where a server has that."""
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from moorage.apps.revisions.profile_view import CONFIGS, PROFILES, view
+from moorage.api.v1alpha1.common import CONFIGS_PATH, PROFILES_PATH
+from moorage.apps.revisions.profile_view import view
 from moorage.apps.worlds.reaching import connected
 from tests.adapters.api_server import answers, api_server
 from tests.apps.reach.surroundings import a_profile
@@ -30,8 +31,8 @@ def test_where_its_revisions_are(claim: str, home: str, tmp_path: Path) -> None:
     async def scenario() -> None:
         async with api_server() as server:
             server.then("GET", "/version", answers({}))
-            server.then("GET", f"{PROFILES}/gpu", answers(a_profile("gpu", claim)))
-            server.then("GET", CONFIGS, answers({"items": []}))
+            server.then("GET", f"{PROFILES_PATH}/gpu", answers(a_profile("gpu", claim)))
+            server.then("GET", CONFIGS_PATH, answers({"items": []}))
             async with connected(kubeconfig(tmp_path, server.url)) as connection:
                 await view(connection, "gpu")
             asked = server.requests[-1].path

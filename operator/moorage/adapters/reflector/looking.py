@@ -20,15 +20,11 @@ from moorage.adapters.reflector.watched import (
 )
 from moorage.core.objects.meta import ObjectMeta, version
 from moorage.ports.errors import Retryable
-from moorage.ports.http_calls import HttpCall, HttpSession
+from moorage.ports.http_calls import METADATA_ALONE, HttpCall, HttpSession
 from moorage.ports.kube import ListedPage, ObjectAtVersion, UnreadableObject
 
 PAGE_SIZE = 500
 """Objects a page: their metadata is a few milliseconds to read."""
-ACCEPT_METADATA = (
-    "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
-)
-"""Lists hold metadata only, where the API server can do that."""
 
 
 class _ListMeta(msgspec.Struct, rename="camel"):
@@ -91,7 +87,7 @@ class HttpUncachedReader(Generic[T]):
         page = await self._get(
             self._list_watch.url(limit=PAGE_SIZE, **{"continue": token}),
             self._names,
-            ACCEPT_METADATA,
+            METADATA_ALONE,
         )
         named = (item.metadata for item in page.items or ())
         found = [

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from typing import Any, Final
 
 import moorage
-from moorage.api.v1alpha1.common import API_VERSION
+from moorage.api.v1alpha1.common import CONFIGS_PATH
 from moorage.apps.reach.installations import Installation
 from moorage.apps.reach.operators import Operator, ReachedOperator
 from moorage.apps.reach.surroundings import Surroundings
@@ -57,7 +57,7 @@ async def parts(
     versions = {"moorage": moorage.__version__, "kubernetes": connection.version, "at": at}
     yield Part("versions.json", versions)
     yield Part("profiles.json", list(around.profiles))
-    yield await _asked(connection, "pluginconfigs.json", f"/apis/{API_VERSION}/pluginconfigs")
+    yield await _asked(connection, "pluginconfigs.json", CONFIGS_PATH)
     if around.installation is None:
         yield Part("replicas.json", missing=around.why)
     else:

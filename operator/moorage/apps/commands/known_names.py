@@ -16,17 +16,17 @@ from collections.abc import Coroutine, Mapping, Sequence
 from types import FrameType
 from typing import Any, Final
 
+from moorage.api.v1alpha1.common import PROFILES_PATH
 from moorage.apps.exit_status import CommandError, NoAnswer
-from moorage.apps.revisions.profile_view import PROFILES, view
+from moorage.apps.revisions.profile_view import view
 from moorage.apps.worlds.cluster_choice import ClusterChoice
 from moorage.apps.worlds.reaching import connected
 from moorage.ports.errors import EdgeError
-from moorage.ports.http_calls import HttpCall
+from moorage.ports.http_calls import METADATA_ALONE, HttpCall
 
 SECONDS: Final = 1.0
 PAGE: Final = 500
 """So many names of pods and namespaces at most: nobody reads more."""
-_NAMES_ALONE: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
 
 def known(kind: str, typed: Mapping[str, Any], incomplete: str) -> list[str]:
@@ -65,7 +65,7 @@ def _give_up(number: int, frame: FrameType | None) -> None:
 
 
 async def _profiles(choice: ClusterChoice) -> list[str]:
-    return await _list(choice, PROFILES)
+    return await _list(choice, PROFILES_PATH)
 
 
 async def _revisions(choice: ClusterChoice, profile: str) -> list[str]:
@@ -87,7 +87,7 @@ async def _pods(choice: ClusterChoice, namespace: str, incomplete: str) -> list[
 async def _list(choice: ClusterChoice, path: str) -> list[str]:
     """The names of a list's first page. Raises NoAnswer."""
     async with connected(choice) as connection:
-        call = HttpCall("GET", f"{path}?limit={PAGE}", accept=_NAMES_ALONE)
+        call = HttpCall("GET", f"{path}?limit={PAGE}", accept=METADATA_ALONE)
         try:
             found = json.loads(await connection.session.call(call))
         except EdgeError as error:

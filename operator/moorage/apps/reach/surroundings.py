@@ -10,14 +10,13 @@ from collections.abc import Sequence
 from typing import Final
 
 from moorage.api.bodies import Body
-from moorage.api.v1alpha1.common import API_VERSION
+from moorage.api.v1alpha1.common import PROFILES_PATH
 from moorage.apps.exit_status import NoAnswer
 from moorage.apps.reach.installations import Installation, installation_of, look
 from moorage.apps.worlds.reaching import Connection
 from moorage.ports.errors import EdgeError, Forbidden, NotFound
 from moorage.ports.http_calls import HttpCall
 
-PROFILES: Final = f"/apis/{API_VERSION}/schedulerprofiles"
 LEASE_AGAIN_SECONDS: Final = 3.0
 """After which a Lease that seems to have run out is looked at again: clocks may differ, but who
 leads renews it.
@@ -56,7 +55,7 @@ async def surroundings(connection: Connection) -> Surroundings:
 async def profiles_of(connection: Connection) -> Sequence[Body]:
     """All SchedulerProfiles. Raises NoAnswer, NotInstalled."""
     try:
-        found = json.loads(await connection.session.call(HttpCall("GET", PROFILES)))
+        found = json.loads(await connection.session.call(HttpCall("GET", PROFILES_PATH)))
     except NotFound as error:
         text = (
             f"{connection.name} has no SchedulerProfiles: Moorage is not installed there. "

@@ -11,7 +11,7 @@ from typing import Any, Final
 from kubefacts import names
 from moorage.api import bodies
 from moorage.api.bodies import Body
-from moorage.api.v1alpha1.common import API_VERSION
+from moorage.api.v1alpha1.common import CONFIGS_PATH, PROFILES_PATH
 from moorage.apps.exit_status import NoAnswer, WrongUse
 from moorage.apps.worlds.reaching import Connection
 from moorage.core.structures.likeness import suggest
@@ -20,8 +20,6 @@ from moorage.ports.http_calls import HttpCall
 from moorage.ports.kube import CHANGED_BY, PROFILE_LABEL
 from moorage.ports.texts import shortened
 
-PROFILES: Final = f"/apis/{API_VERSION}/schedulerprofiles"
-CONFIGS: Final = f"/apis/{API_VERSION}/pluginconfigs"
 HOME: Final = "moorage-system"
 """Where an installation is at home that does not say."""
 
@@ -105,12 +103,12 @@ class ProfileView:
 
 async def view(connection: Connection, name: str) -> ProfileView:
     """The profile of this name. Raises NoAnswer, and WrongUse where there is none."""
-    profile = await read(connection, f"{PROFILES}/{urllib.parse.quote(name, safe='')}")
+    profile = await read(connection, f"{PROFILES_PATH}/{urllib.parse.quote(name, safe='')}")
     if profile is None:
-        known = [item["metadata"]["name"] for item in await items(connection, PROFILES)]
+        known = [item["metadata"]["name"] for item in await items(connection, PROFILES_PATH)]
         text = f"there is no SchedulerProfile {name}{suggest(name, known)}"
         raise WrongUse(f"{text}; there are: {', '.join(known) or 'none'}")
-    configs = {item["metadata"]["name"]: item for item in await items(connection, CONFIGS)}
+    configs = {item["metadata"]["name"]: item for item in await items(connection, CONFIGS_PATH)}
     return ProfileView(Said(profile, configs), await _stored(connection, profile))
 
 

@@ -16,8 +16,9 @@ from typing import Any, Final
 
 from moorage.api import bodies
 from moorage.api.bodies import Body
+from moorage.api.v1alpha1.common import PROFILES_PATH
 from moorage.apps.exit_status import NoAnswer
-from moorage.apps.revisions.profile_view import PROFILES, ProfileView, Said, read
+from moorage.apps.revisions.profile_view import ProfileView, Said, read
 from moorage.apps.revisions.rollback import NotReached
 from moorage.apps.worlds.reaching import Connection
 from moorage.ports.errors import Conflict, EdgeError, Forbidden, Invalid, NotFound
@@ -53,7 +54,7 @@ async def settled(connection: Connection, name: str, generation: int) -> Profile
     """
     last = time.monotonic() + WAIT_SECONDS
     while True:
-        found = await read(connection, f"{PROFILES}/{urllib.parse.quote(name, safe='')}")
+        found = await read(connection, f"{PROFILES_PATH}/{urllib.parse.quote(name, safe='')}")
         if found is None:
             raise NotReached(f"{name} is gone")
         view = ProfileView(Said(found, {}), ())
@@ -102,4 +103,4 @@ async def _write(connection: Connection, call: HttpCall) -> int:
 
 def _path(name: str, **more: str) -> str:
     query = urllib.parse.urlencode({"fieldManager": FIELD_MANAGER, **more})
-    return f"{PROFILES}/{urllib.parse.quote(name, safe='')}?{query}"
+    return f"{PROFILES_PATH}/{urllib.parse.quote(name, safe='')}?{query}"

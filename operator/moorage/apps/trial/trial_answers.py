@@ -16,7 +16,7 @@ from typing import Any, Final, TextIO
 
 from moorage.api import bodies
 from moorage.api.bodies import Body
-from moorage.api.v1alpha1.common import API_VERSION
+from moorage.api.v1alpha1.common import PROFILES_PATH
 from moorage.apps.exit_status import ExitStatus, NoAnswer
 from moorage.apps.printing.documents import document, is_for_people
 from moorage.apps.printing.terminal import open_console, write
@@ -27,7 +27,6 @@ from moorage.ports.errors import EdgeError, NotFound
 from moorage.ports.http_calls import MERGE_PATCH, HttpCall
 
 FIELD_MANAGER: Final = "moorage-trial"
-_PATH: Final = f"/apis/{API_VERSION}/schedulerprofiles"
 _NOT_WELL: Final = ("Regressed", "TooFewPods", "Stopped")
 """Verdicts that are a no."""
 
@@ -85,7 +84,7 @@ def _print(
 
 def _path(name: str, manager: str = "") -> str:
     query = f"?{urllib.parse.urlencode({'fieldManager': manager})}" if manager else ""
-    return f"{_PATH}/{urllib.parse.quote(name, safe='')}{query}"
+    return f"{PROFILES_PATH}/{urllib.parse.quote(name, safe='')}{query}"
 
 
 async def _call(connection: Connection, call: HttpCall, name: str) -> Body:

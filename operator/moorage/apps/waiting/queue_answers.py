@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import datetime
-import json
 import sys
-import urllib.parse
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, TextIO
 
 from moorage.api import bodies
@@ -17,6 +15,7 @@ from moorage.apps.exit_status import ExitStatus, NoAnswer, WrongUse
 from moorage.apps.printing.documents import document, is_for_people
 from moorage.apps.printing.following import follow
 from moorage.apps.printing.terminal import open_console, write
+from moorage.apps.reach.listing import each_item
 from moorage.apps.reach.operator_choice import OperatorChoice
 from moorage.apps.reach.operators import Operator, ReachedOperator, reached
 from moorage.apps.reach.surroundings import Surroundings, surroundings
@@ -32,7 +31,6 @@ from moorage.apps.worlds.cluster_choice import ClusterChoice
 from moorage.apps.worlds.reaching import Connection, connected
 from moorage.core.structures.likeness import suggest
 from moorage.ports.errors import EdgeError
-from moorage.ports.http_calls import HttpCall
 
 QUEUE: Final = "/debug/queue"
 SECONDS: Final = 60.0
@@ -92,7 +90,7 @@ async def queue_of(
     else:
         why = around.why or operator.why
     schedulers = frozenset(map(bodies.scheduler_name, around.profiles))
-    pods = from_pods([one async for one in _pending(connection)], schedulers)
+    pods = from_pods(await _pending(connection), schedulers)
     return queue_document(pods, {**about, "leftOut": [f"{_UNORDERED}: {why}"]}, profile, scheduler)
 
 
@@ -103,20 +101,13 @@ def _scheduler_of(name: str, profiles: Sequence[Body]) -> str:
     return bodies.scheduler_name(names[name])
 
 
-async def _pending(connection: Connection) -> AsyncIterator[Mapping[str, Any]]:
+async def _pending(connection: Connection) -> list[Mapping[str, Any]]:
     """The pods without a node. Raises NoAnswer."""
     query = {"fieldSelector": _PENDING, "limit": _PAGE}
-    while True:
-        try:
-            path = f"/api/v1/pods?{urllib.parse.urlencode(query)}"
-            page = json.loads(await connection.session.call(HttpCall("GET", path)))
-        except EdgeError as error:
-            raise NoAnswer(f"pods could not be listed: {error}; try again") from error
-        for pod in page.get("items") or ():
-            yield pod
-        query["continue"] = str((page.get("metadata") or {}).get("continue") or "")
-        if not query["continue"]:
-            return
+    try:
+        return [one async for one in each_item(connection.session, "/api/v1/pods", query)]
+    except EdgeError as error:
+        raise NoAnswer(f"pods could not be listed: {error}; try again") from error
 
 
 def _print(queue: Document, options: QueueOptions, out: TextIO) -> ExitStatus:
