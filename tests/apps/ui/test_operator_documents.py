@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import datetime
 from typing import Any
 
+import pytest
+
 from moorage.apps.reach.surroundings import Surroundings
+from moorage.apps.status.status_documents import Source, status_document
 from moorage.apps.ui.operator_documents import page_queue, page_status
 from moorage.apps.waiting.queue_documents import from_pods, queue_document
+from tests.apps.status.test_status import conditions, profile
 
 ABOUT = {"at": "2026-11-27T14:32:08Z", "cluster": "c", "operator": "moorage-1", "leftOut": []}
 
@@ -47,35 +52,45 @@ def test_the_queue_keeps_positions_and_folds() -> None:
     assert found["ordered"]
 
 
+def shown(profile: dict[str, Any], operator: str = "moorage-1") -> dict[str, Any]:
+    """Status of a cluster with one profile."""
+    rates = [{"profile": "batch", "podsPerSecond": 2.5, "p99Seconds": 0.2}] if operator else []
+    at = datetime.datetime(2026, 11, 27, 14, 32, 8, tzinfo=datetime.UTC)
+    source = Source(cluster="c", at=at, operator=operator)
+    return page_status(status_document(Surroundings([profile], None, True), rates, source))
+
+
 def test_status_joins_profiles_and_rates() -> None:
     """Rates are None where no operator was asked."""
-    profile = {"metadata": {"name": "batch"}, "spec": {"preset": "BinPack"}, "status": {}}
-    line = {
-        "name": "batch",
-        "queue": {"active": 1, "inFlight": 1},
-        "activeSince": None,
-        "podsPerSecond": 2.5,
-        "p99Seconds": 0.2,
-    }
-    replica = {
-        "identity": "moorage-1",
-        "role": "Leader",
-        "revisionsReady": 1,
-        "revisions": 1,
-        "since": None,
-    }
-    said = {
-        "answer": "Profile batch needs a look.",
-        "operator": "moorage-1",
-        "problems": [{"profile": "batch", "message": "spec refused"}],
-        "profiles": [line],
-        "replicas": [replica],
-    }
-    found = page_status(said, Surroundings([profile], None, True))
-    (shown,) = found["profiles"]
-    assert (shown["preset"], shown["queue"]["active"]) == ("BinPack", 2)
-    assert shown["rates"] == found["rates"] == {"placed": 2.5, "p99": 0.2}
-    assert found["replicas"][0]["revisions"] == "1 of 1"
-    assert found["problems"][0]["next"] == "moorage diff batch --spec"
-    alone = page_status({**said, "operator": None}, Surroundings([profile], None, True))
+    one = profile("batch", queue={"active": 1, "inFlight": 1})
+    one["spec"]["preset"] = "BinPack"
+    (line,) = shown(one)["profiles"]
+    assert (line["preset"], line["queue"]["active"], line["state"]) == ("BinPack", 2, "Ready")
+    assert line["rates"] == shown(one)["rates"] == {"placed": 2.5, "p99": 0.2}
+    alone = shown(one, operator="")
     assert (alone["rates"], alone["profiles"][0]["rates"]) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "severity", "state", "command"),
+    [
+        ({"Accepted": "UnknownPlugin"}, "bad", "Refused", "moorage diff batch --spec"),
+        ({"ResolvedRefs": "PluginConfigNotFound"}, "bad", "Unresolved", "kubectl get pcfg"),
+        ({"Permitted": "RBACMissing"}, "bad", "Forbidden", "kubectl describe sprof batch"),
+        ({"Active": "RolledBack"}, "bad", "RolledBack", "moorage trial batch"),
+        ({"Active": "Trial"}, "trial", "Trial", "moorage trial batch"),
+        ({"Active": "Paused"}, "warn", "Paused", "kubectl describe sprof batch"),
+        ({"Active": "Suspended"}, "warn", "Suspended", "kubectl describe sprof batch"),
+        ({"Active": "Waiting"}, "bad", "Pending", "kubectl describe sprof batch"),
+    ],
+)
+def test_a_problem_is_called_what_it_is(
+    wrong: dict[str, str], severity: str, state: str, command: str
+) -> None:
+    """Its state and the command that shows more are those of `moorage status`."""
+    found = {kind: ("False", reason, "so it is") for kind, reason in wrong.items()}
+    ready = {"Ready": ("Unknown", *wrong.values(), "so it is")}
+    status = shown(profile("batch", conditions=conditions(**found, **ready)))
+    (problem,), (line,) = status["problems"], status["profiles"]
+    assert (problem["severity"], line["state"], problem["next"]) == (severity, state, command)
+    assert line["message"] == problem["text"]

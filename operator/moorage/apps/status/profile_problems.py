@@ -14,19 +14,31 @@ from moorage.apps.printing.amounts import counted
 RUNNING: Final = "SoFarNoWorse"
 """The verdict of a trial that has not ended."""
 _OF_TRIALS: Final = ("Trial", "RolledBack")
+_INACTIVE: Final = (*_OF_TRIALS, "LastGood", "Paused", "Suspended")
+"""Reasons of Active that are states; else it is only a matter of time."""
 _DESCRIBE: Final = "kubectl describe sprof"
+READY, _PENDING = "Ready", "Pending"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ProfileProblem:
-    """Why a profile needs a look, and the command that shows more. ``well``: it is as somebody
-    wanted it to be, a trial that runs.
+    """Why a profile needs a look, its state in a word (``state_of``), and the command that shows
+    more. ``well``: it is as somebody wanted it to be, a trial that runs.
     """
 
     profile: str
     text: str
     command: str
+    state: str
     well: bool = False
+
+
+def state_of(problem: ProfileProblem | None) -> str:
+    """Ready; Pending: nobody has looked, or no revision is ready yet; Refused, Unresolved or
+    Forbidden: what is wrong with the spec; else why the spec's revision does not decide: Trial,
+    RolledBack, LastGood, Paused or Suspended.
+    """
+    return READY if problem is None else problem.state
 
 
 def problem_of(profile: Body) -> ProfileProblem | None:
@@ -36,15 +48,17 @@ def problem_of(profile: Body) -> ProfileProblem | None:
     if found.get("Ready", {}).get("status") == "True":
         return None
     if "Ready" not in found:
-        return ProfileProblem(name, _unseen(profile), f"{_DESCRIBE} {name}")
-    for kind, (says, command) in _BY_CONDITION.items():
+        return ProfileProblem(name, _unseen(profile), f"{_DESCRIBE} {name}", _PENDING)
+    for kind, (state, says, command) in _BY_CONDITION.items():
         condition = found.get(kind, {})
         if condition.get("status") != "True":
             tried = condition.get("reason") in _OF_TRIALS
             shown = f"moorage trial {name}" if tried else command.format(name)
             well = _trial(profile) is not None
-            return ProfileProblem(name, says(profile, condition), shown, well)
-    return ProfileProblem(name, str(found["Ready"].get("message")), f"{_DESCRIBE} {name}")
+            word = state or _why_inactive(condition)
+            return ProfileProblem(name, says(profile, condition), shown, word, well)
+    message = str(found["Ready"].get("message"))
+    return ProfileProblem(name, message, f"{_DESCRIBE} {name}", _PENDING)
 
 
 def conditions_of(profile: Body) -> Mapping[str, Mapping[str, Any]]:
@@ -89,6 +103,11 @@ def _inactive(profile: Body, condition: Mapping[str, Any]) -> str:
     return str(condition.get("message")) if trial is None else _tried(trial)
 
 
+def _why_inactive(condition: Mapping[str, Any]) -> str:
+    reason = condition.get("reason")
+    return str(reason) if reason in _INACTIVE else _PENDING
+
+
 def _tried(trial: Mapping[str, Any]) -> str:
     same, left = trial["agreed"] - trial["refused"], trial["pods"] - trial["decided"]
     to_go = f"; {left} to go" if left > 0 else ""
@@ -112,10 +131,12 @@ def _goes_on(profile: Body) -> str:
 
 
 _Says = Callable[[Body, Mapping[str, Any]], str]
-_BY_CONDITION: Final[Mapping[str, tuple[_Says, str]]] = {
-    "Accepted": (_refused, "moorage diff {} --spec"),
-    "ResolvedRefs": (_unresolved, "kubectl get pcfg"),
-    "Permitted": (_forbidden, "kubectl describe sprof {}"),
-    "Active": (_inactive, "kubectl describe sprof {}"),
+_BY_CONDITION: Final[Mapping[str, tuple[str, _Says, str]]] = {
+    "Accepted": ("Refused", _refused, "moorage diff {} --spec"),
+    "ResolvedRefs": ("Unresolved", _unresolved, "kubectl get pcfg"),
+    "Permitted": ("Forbidden", _forbidden, "kubectl describe sprof {}"),
+    "Active": ("", _inactive, "kubectl describe sprof {}"),
 }
-"""In the order in which they count: what is said, and the command that shows more."""
+"""In the order in which they count: the state, "" where the condition's reason is it; what is said,
+and the command that shows more.
+"""

@@ -20,6 +20,7 @@ from moorage.apps.status.profile_problems import (
     conditions_of,
     problem_of,
     running_trial,
+    state_of,
 )
 
 KIND: Final = "Status"
@@ -46,8 +47,9 @@ def status_document(
 ) -> Document:
     """The document. ``rates`` are those of /debug/rates, by schedulerName."""
     by_scheduler = {str(one["profile"]): one for one in rates}
-    problems = [found for one in around.profiles if (found := problem_of(one)) is not None]
-    profiles = [_profile(one, by_scheduler) for one in around.profiles]
+    found = [(one, problem_of(one)) for one in around.profiles]
+    problems = [problem for _, problem in found if problem is not None]
+    profiles = [_profile(one, state_of(problem), by_scheduler) for one, problem in found]
     installation = around.installation
     return {
         "answer": _answer(around, problems, profiles, rated=bool(source.operator)),
@@ -58,7 +60,7 @@ def status_document(
         "leftOut": [*source.left_out],
         "led": around.led,
         "leader": (installation.leader if installation is not None else "") or None,
-        "problems": [{"profile": one.profile, "message": one.text} for one in problems],
+        "problems": [_problem(one) for one in problems],
         "profiles": profiles,
         "replicas": _replicas(around),
         "next": _next(problems, profiles),
@@ -112,14 +114,26 @@ def number(value: float) -> str:
 # ---- rows ----------------------------------------------------------------------------------------
 
 
-def _profile(profile: Body, rates: Mapping[str, Mapping[str, Any]]) -> Document:
-    status = bodies.status(profile)
+def _problem(problem: ProfileProblem) -> Document:
+    return {
+        "profile": problem.profile,
+        "message": problem.text,
+        "state": problem.state,
+        "next": problem.command,
+    }
+
+
+def _profile(profile: Body, state: str, rates: Mapping[str, Mapping[str, Any]]) -> Document:
+    status, metadata = bodies.status(profile), profile["metadata"]
     ready = conditions_of(profile).get("Ready", {})
     trial, queue = running_trial(profile), status.get("queue") or {}
     rate = rates.get(bodies.scheduler_name(profile), {})
     return {
-        "name": profile["metadata"]["name"],
+        "name": metadata["name"],
         "schedulerName": bodies.scheduler_name(profile),
+        "preset": (profile.get("spec") or {}).get("preset") or "Default",
+        "created": metadata.get("creationTimestamp"),
+        "state": state,
         "ready": ready.get("status", "Unknown"),
         "reason": ready.get("reason", "Waiting"),
         "revision": status.get("activeRevision"),

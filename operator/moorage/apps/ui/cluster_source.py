@@ -20,9 +20,9 @@ from moorage.api.resolution import Resolver
 from moorage.apps.run.side_loop import Side
 from moorage.apps.ui.document_changes import Changes
 from moorage.apps.ui.frame_documents import OF_FRAMES, PageSubject, frame_document, told
-from moorage.apps.ui.operator_documents import operator_document
+from moorage.apps.ui.operator_documents import NO_STATUS, operator_document
 from moorage.apps.ui.pod_documents import pod_document
-from moorage.apps.ui.profile_documents import OF_PROFILES, profile_document, status_of
+from moorage.apps.ui.profile_documents import OF_PROFILES, profile_document
 from moorage.apps.ui.questions import Question
 from moorage.apps.ui.waiting_pods import queue_of
 from moorage.apps.worlds import deciding
@@ -185,7 +185,7 @@ class _Watch:
             self._queue = {one["pod"]: one for one in body["pods"]}
         if body is not None:
             return told(kind, frame, body)
-        body = queue_of(frame) if document == "queue" else status_of([])
+        body = queue_of(frame) if document == "queue" else NO_STATUS
         found = told(kind, frame, body)
         return {**found, "leftOut": [*found["leftOut"], NO_QUEUE]}
 

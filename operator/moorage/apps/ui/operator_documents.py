@@ -11,9 +11,8 @@ from typing import Any
 from moorage.apps.exit_status import CommandError
 from moorage.apps.reach.operator_choice import OperatorChoice
 from moorage.apps.reach.operators import reached
-from moorage.apps.reach.surroundings import NotInstalled, Surroundings, surroundings
-from moorage.apps.status.status_answers import status_of as said_of
-from moorage.apps.ui.profile_documents import status_of
+from moorage.apps.reach.surroundings import NotInstalled, surroundings
+from moorage.apps.status.status_answers import status_of
 from moorage.apps.waiting.queue_answers import queue_of
 from moorage.apps.waiting.queue_texts import folded, why
 from moorage.apps.worlds.cluster_choice import ClusterChoice
@@ -40,8 +39,8 @@ async def operator_document(
         choice, installation = OperatorChoice(), around.installation
         async with reached(connection.session, cluster, choice, installation) as operator:
             if document == "status":
-                found = await said_of(connection.name, around, operator)
-                return {**page_status(found, around), **_source(found, connection)}
+                found = await status_of(connection.name, around, operator)
+                return {**page_status(found), **_source(found, connection)}
             found = await queue_of(connection, around, operator)
             return {**page_queue(found), **_source(found, connection)}
     except NotInstalled:
@@ -59,33 +58,58 @@ def _source(found: Mapping[str, Any], connection: Connection) -> Document:
 # ---- status --------------------------------------------------------------------------------------
 
 
-def page_status(found: Mapping[str, Any], around: Surroundings) -> Document:
-    """The Status document, with what profiles' objects say of each."""
-    lines = {line["name"]: line for line in status_of(around.profiles)["profiles"]}
-    for one in found["profiles"]:
-        line = lines[one["name"]]
-        line["queue"] = _depth(one["queue"])
-        line["activeSince"] = one["activeSince"] or line["activeSince"]
-        if found["operator"]:
-            line["rates"] = {"placed": one["podsPerSecond"], "p99": one["p99Seconds"]}
+NO_STATUS: Document = {
+    "answer": "No SchedulerProfile yet.",
+    "problems": [],
+    "profiles": [],
+    "replicas": [],
+    "rates": None,
+}
+"""Of a cluster without Moorage."""
+_SEVERITY = {"Trial": "trial", "Paused": "warn", "Suspended": "warn"}
+"""By state; any other is bad."""
+
+
+def page_status(found: Mapping[str, Any]) -> Document:
+    """The Status document, in the page's words."""
+    messages = {one["profile"]: one["message"] for one in found["problems"]}
+    asked = bool(found["operator"])
     return {
         "answer": found["answer"],
-        "problems": [_problem(one, lines) for one in found["problems"]],
-        "profiles": list(lines.values()),
+        "problems": [_problem(one) for one in found["problems"]],
+        "profiles": [
+            _line(one, messages.get(one["name"], ""), asked=asked) for one in found["profiles"]
+        ],
         "replicas": [_replica(one) for one in found["replicas"]],
         "rates": _rates(found),
     }
 
 
-def _problem(problem: Mapping[str, Any], lines: Mapping[str, Document]) -> Document:
-    name = problem["profile"]
-    trial = lines.get(name, {}).get("state") == "Trial"
+def _problem(problem: Mapping[str, Any]) -> Document:
     return {
-        "severity": "trial" if trial else "bad",
-        "profile": name,
+        "severity": _SEVERITY.get(problem["state"], "bad"),
+        "profile": problem["profile"],
         "text": problem["message"],
         "since": None,
-        "next": f"moorage trial {name}" if trial else f"moorage diff {name} --spec",
+        "next": problem["next"],
+    }
+
+
+_OF_LINES = ("name", "schedulerName", "preset", "created", "ready", "state", "reason")
+
+
+def _line(profile: Mapping[str, Any], message: str, *, asked: bool) -> Document:
+    rates = {"placed": profile["podsPerSecond"], "p99": profile["p99Seconds"]}
+    return {
+        **{name: profile[name] for name in _OF_LINES},
+        "message": message,
+        "activeRevision": profile["revision"],
+        "activeSince": profile["activeSince"],
+        "desiredRevision": profile["desiredRevision"],
+        "trial": profile["trial"],
+        "queue": _depth(profile["queue"]),
+        "rates": rates if asked else None,
+        "pods": None,
     }
 
 

@@ -93,7 +93,7 @@ class ProblemItem(TypedDict):
 class ProfileLineItem(TypedDict):
     """``ready``: True, False or Unknown, with the condition's ``reason`` and ``message``.
 
-    ``state``: Ready, Refused, Trial, Suspended, Paused, Pending (not looked at yet).
+    ``state``: see ``apps.status.profile_problems.state_of``.
     """
 
     name: str

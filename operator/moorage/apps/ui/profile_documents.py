@@ -1,13 +1,11 @@
-"""Documents about profiles, from the API server: status, history, trial and differences."""
+"""Documents about one profile, from the API server: history, trial and differences."""
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
-from moorage.api import bodies
-from moorage.api.bodies import Body
 from moorage.api.resolution import Resolver
 from moorage.apps.exit_status import NoAnswer, WrongUse
 from moorage.apps.revisions import diff as comparing
@@ -77,82 +75,3 @@ async def _difference(
     document = comparing.document(found)
     asked = {"a": question.a, "b": question.b}
     return {"kind": "Difference", "answer": found.sentence, **document, **asked}
-
-
-# ---- status --------------------------------------------------------------------------------------
-
-
-def status_of(profiles: Sequence[Body]) -> dict[str, Any]:
-    """What the profiles' objects say; nothing of queues and rates, which an operator alone has."""
-    lines = [_line(body) for body in sorted(profiles, key=lambda body: body["metadata"]["name"])]
-    wrong = [line for line in lines if line["state"] == "Refused"]
-    if not lines:
-        answer = "No SchedulerProfile yet."
-    elif wrong:
-        answer = f"{len(wrong)} of {len(lines)} profiles need a look."
-    else:
-        answer = f"All {len(lines)} profiles run what their specs say."
-    return {
-        "answer": answer,
-        "problems": [_problem(line) for line in wrong],
-        "profiles": lines,
-        "replicas": [],
-        "rates": None,
-    }
-
-
-def _problem(line: Mapping[str, Any]) -> dict[str, Any]:
-    goes_on = f" {line['activeRevision']} goes on deciding." if line["activeRevision"] else ""
-    return {
-        "severity": "bad",
-        "profile": line["name"],
-        "text": f"{line['message']}{goes_on}",
-        "since": None,
-        "next": f"moorage diff {line['name']} --spec",
-    }
-
-
-def _line(body: Body) -> dict[str, Any]:
-    status, spec = bodies.status(body), body.get("spec") or {}
-    conditions = {one.get("type"): one for one in status.get("conditions") or ()}
-    ready = conditions.get("Ready") or {}
-    refused = next(
-        (
-            one
-            for kind in ("Accepted", "ResolvedRefs", "Programmed", "Active")
-            if (one := conditions.get(kind) or {}).get("status") == "False"
-        ),
-        {},
-    )
-    metadata = body["metadata"]
-    return {
-        "name": metadata["name"],
-        "schedulerName": spec.get("schedulerName") or metadata["name"],
-        "preset": spec.get("preset") or "Default",
-        "created": metadata.get("creationTimestamp"),
-        "ready": ready.get("status") or "Unknown",
-        "state": _state(body, status, ready, refused),
-        "reason": refused.get("reason") or ready.get("reason") or "",
-        "message": refused.get("message") or ready.get("message") or "",
-        "activeRevision": status.get("activeRevision") or None,
-        "activeSince": (conditions.get("Active") or {}).get("lastTransitionTime"),
-        "desiredRevision": status.get("desiredRevision") or None,
-        "trial": status.get("trial") or None,
-        "queue": None,
-        "rates": None,
-        "pods": None,
-    }
-
-
-def _state(
-    body: Body, status: Mapping[str, Any], ready: Mapping[str, Any], refused: Mapping[str, Any]
-) -> str:
-    if (status.get("trial") or {}).get("verdict") == "SoFarNoWorse":
-        return "Trial"
-    if bodies.paused(body):
-        return "Paused"
-    if (body.get("spec") or {}).get("suspend"):
-        return "Suspended"
-    if refused:
-        return "Refused"
-    return "Ready" if ready.get("status") == "True" else "Pending"

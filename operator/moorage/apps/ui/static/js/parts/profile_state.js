@@ -6,10 +6,14 @@ import { Chip } from "./lead.js";
 const STATES = {
   Ready: ["ok", "Ready"],
   Refused: ["bad", "Spec refused"],
+  Unresolved: ["bad", "Reference does not hold"],
+  Forbidden: ["bad", "A right is missing"],
+  LastGood: ["bad", "Last good revision"],
+  RolledBack: ["bad", "Rolled back"],
   Trial: ["trial", "Trial running"],
   Suspended: ["quiet", "Suspended"],
   Paused: ["quiet", "Paused"],
-  Pending: ["quiet", "Not looked at yet"],
+  Pending: ["quiet", "Not ready yet"],
 };
 
 export function ProfileState({ profile }) {
