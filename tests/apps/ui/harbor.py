@@ -21,6 +21,8 @@ SEED: Final = 20261127
 ZONES: Final = ("fra1-a", "fra1-b", "fra1-c")
 GI: Final = 1024**3
 PROFILES: Final = ("batch", "binpack", "gpu", "spread")
+SCHEDULERS: Final = {name: name for name in PROFILES} | {"gpu": "gpu-jobs"}
+"""The schedulerName of each profile."""
 GPU: Final = "nvidia.com/gpu"
 
 
@@ -272,7 +274,7 @@ def _profile(
 ) -> Document:
     return {
         "name": name,
-        "schedulerName": name,
+        "schedulerName": SCHEDULERS[name],
         "preset": preset,
         "created": moment(days=40 + 10 * len(name)),
         "ready": "True",
@@ -372,7 +374,7 @@ def _row(
     return {
         "name": name,
         "pods": pods,
-        "profile": profile,
+        "schedulerName": SCHEDULERS[profile],
         "priority": priority,
         "queue": queue,
         "first": None,
@@ -393,7 +395,7 @@ def _numbered(rows: list[Document]) -> list[Document]:
         pods += [
             {
                 "pod": pod,
-                "profile": row["profile"],
+                "schedulerName": row["schedulerName"],
                 "priority": row["priority"],
                 "queue": row["queue"],
                 "position": row["first"] + i if has_place else None,

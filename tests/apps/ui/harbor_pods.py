@@ -66,7 +66,9 @@ def _pending() -> Document:
         "attempts.",
         verdict="Pending",
         message="none of 5000 nodes takes it",
-        **_about("ml/eval-vision-0", "gpu", "51be07c4", priority=1000, owner="Job ml/eval-vision"),
+        **_about(
+            "ml/eval-vision-0", "gpu-jobs", "51be07c4", priority=1000, owner="Job ml/eval-vision"
+        ),
         asks={"cpu": "12", "memory": "96Gi", GPU: "4", "pods": "1"},
         nodes=5000,
         placement=None,

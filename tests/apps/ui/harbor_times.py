@@ -57,7 +57,7 @@ def decisions_document() -> Document:
         ("shop/checkout-7c9d5b8f64-lm4vd", "binpack", "general-2210", 2452, ""),
         ("shop/checkout-7c9d5b8f64-c9k2p", "binpack", "general-2210", 2452, ""),
         ("reports/hourly-13-77xkd", "batch", "general-1001", 2110, ""),
-        ("ml/tune-sweep-04", "gpu", None, None, "Insufficient nvidia.com/gpu"),
+        ("ml/tune-sweep-04", "gpu-jobs", None, None, "Insufficient nvidia.com/gpu"),
         ("ops/otel-agent-xw8zr", "spread", "general-0311", 1612, ""),
     )
     found = [
@@ -65,7 +65,7 @@ def decisions_document() -> Document:
             "time": END - 4 + 0.004 * i,
             "pod": pod,
             "profile": profile,
-            "revision": {"binpack": "9d02aa71", "batch": "7a40d3e8", "gpu": "51be07c4"}.get(
+            "revision": {"binpack": "9d02aa71", "batch": "7a40d3e8", "gpu-jobs": "51be07c4"}.get(
                 profile, "ec6fb6b9"
             ),
             "node": node,

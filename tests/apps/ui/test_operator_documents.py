@@ -5,12 +5,18 @@ from __future__ import annotations
 import datetime
 from typing import Any
 
+import msgspec
 import pytest
 
 from moorage.apps.reach.surroundings import Surroundings
 from moorage.apps.status.status_documents import Source, status_document
-from moorage.apps.ui.operator_documents import page_queue, page_status
+from moorage.apps.ui.operator_documents import page_status
+from moorage.apps.ui.queue_pages import page_queue, queue_of
 from moorage.apps.waiting.queue_documents import from_pods, queue_document
+from moorage.apps.worlds.world import empty_context
+from moorage.apps.worlds.world_frame import take_frame
+from moorage.core.objects.pods import Pod
+from moorage.core.pods.requests import pod_requests
 from tests.apps.status.test_status import conditions, profile
 
 ABOUT = {"at": "2026-11-27T14:32:08Z", "cluster": "c", "operator": "moorage-1", "leftOut": []}
@@ -52,6 +58,32 @@ def test_the_queue_keeps_positions_and_folds() -> None:
     assert found["ordered"]
 
 
+@pytest.mark.parametrize(
+    ("reason", "queue"),
+    [
+        ("Unschedulable", "unschedulable"),
+        ("SchedulerError", "unschedulable"),
+        ("Suspended", "active"),
+        ("", "active"),
+    ],
+)
+def test_who_finds_no_node_is_the_same_from_pods_and_objects(reason: str, queue: str) -> None:
+    """A condition that says something else than that a pod was tried is no refusal."""
+    body = {
+        "metadata": {"namespace": "d", "name": "p", "uid": "u"},
+        "spec": {"schedulerName": "batch"},
+        "status": {"conditions": [{"type": "PodScheduled", "reason": reason, "message": "so"}]},
+    }
+    context = empty_context()
+    pod = msgspec.convert(body, Pod)
+    context.cache.observe_waiting(pod, pod_requests(pod))
+    at = datetime.datetime(2026, 11, 27, 14, 32, 8, tzinfo=datetime.UTC)
+    (seen,) = queue_of(take_frame(context, {}, "here", at))["pods"]
+    (said,) = page_queue(queue_document(from_pods([body], {"batch"}), ABOUT))["pods"]
+    assert seen == said
+    assert (seen["queue"], seen["schedulerName"]) == (queue, "batch")
+
+
 def shown(profile: dict[str, Any], operator: str = "moorage-1") -> dict[str, Any]:
     """Status of a cluster with one profile."""
     rates = [{"profile": "batch", "podsPerSecond": 2.5, "p99Seconds": 0.2}] if operator else []
@@ -88,9 +120,9 @@ def test_a_problem_is_called_what_it_is(
     wrong: dict[str, str], severity: str, state: str, command: str
 ) -> None:
     """Its state and the command that shows more are those of `moorage status`."""
-    found = {kind: ("False", reason, "so it is") for kind, reason in wrong.items()}
-    ready = {"Ready": ("Unknown", *wrong.values(), "so it is")}
-    status = shown(profile("batch", conditions=conditions(**found, **ready)))
+    ((kind, reason),) = wrong.items()
+    found = {kind: ("False", reason, "so it is"), "Ready": ("Unknown", reason, "so it is")}
+    status = shown(profile("batch", conditions=conditions(**found)))
     (problem,), (line,) = status["problems"], status["profiles"]
     assert (problem["severity"], line["state"], problem["next"]) == (severity, state, command)
     assert line["message"] == problem["text"]

@@ -17,7 +17,8 @@ from moorage.apps.exit_status import NoAnswer, WrongUse
 from moorage.apps.reach.operator_choice import OperatorChoice
 from moorage.apps.waiting.queue_answers import QueueOptions, run
 from moorage.apps.waiting.queue_documents import from_operator, queue_document, reasons_of
-from moorage.apps.waiting.queue_texts import ROWS, folded, why
+from moorage.apps.waiting.queue_rows import folded, why
+from moorage.apps.waiting.queue_texts import ROWS
 from tests.adapters.api_server import Answer, StubApiServer, api_server, status
 from tests.apps.reach.surroundings import a_lease, a_profile, script
 from tests.apps.worlds.test_from_cluster import kubeconfig
@@ -235,6 +236,7 @@ def test_long_queues_are_cut_for_people(tmp_path: Path) -> None:
     assert len(asked(tmp_path, listed, form="wide").splitlines()) == ROWS + 7 + 3
     document = json.loads(asked(tmp_path, listed, form="json"))
     assert (document["kind"], len(document["pods"])) == ("Queue", ROWS + 7)
+    assert {one["schedulerName"] for one in document["pods"]} == {"gpu"}
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from moorage.apps.ui.document_changes import Changes
 from moorage.apps.ui.frame_documents import OF_FRAMES, PageSubject, frame_document, told
 from moorage.apps.ui.pod_documents import for_page
 from moorage.apps.ui.questions import Question
-from moorage.apps.ui.waiting_pods import queue_of
+from moorage.apps.ui.queue_pages import queue_of
 from moorage.apps.worlds.world_frame import WorldFrame, take_frame
 from moorage.engine.engine import Engine
 from moorage.ports.requesters import Denied

@@ -24,7 +24,7 @@ from moorage.apps.ui.operator_documents import NO_STATUS, operator_document
 from moorage.apps.ui.pod_documents import pod_document
 from moorage.apps.ui.profile_documents import OF_PROFILES, profile_document
 from moorage.apps.ui.questions import Question
-from moorage.apps.ui.waiting_pods import queue_of
+from moorage.apps.ui.queue_pages import queue_of
 from moorage.apps.worlds import deciding
 from moorage.apps.worlds.cluster_choice import ClusterChoice
 from moorage.apps.worlds.deciding import ProfileSet

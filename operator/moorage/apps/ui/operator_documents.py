@@ -5,7 +5,7 @@ The operator that leads is asked, else the API server alone; what is left out th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from moorage.apps.exit_status import CommandError
@@ -13,21 +13,13 @@ from moorage.apps.reach.operator_choice import OperatorChoice
 from moorage.apps.reach.operators import reached
 from moorage.apps.reach.surroundings import NotInstalled, surroundings
 from moorage.apps.status.status_answers import status_of
+from moorage.apps.ui.queue_pages import depth_of, page_queue
 from moorage.apps.waiting.queue_answers import queue_of
-from moorage.apps.waiting.queue_texts import folded, why
 from moorage.apps.worlds.cluster_choice import ClusterChoice
 from moorage.apps.worlds.reaching import Connection
 from moorage.ports.requesters import Denied
 
 Document = dict[str, Any]
-_DEPTH = {
-    "active": ("active", "inFlight"),
-    "backoff": ("backoff",),
-    "unschedulable": ("unschedulable",),
-    "gated": ("gated", "unserved"),
-}
-"""The page's four bands, and the places that are in each."""
-_BANDS = {place: band for band, places in _DEPTH.items() for place in places}
 
 
 async def operator_document(
@@ -107,7 +99,7 @@ def _line(profile: Mapping[str, Any], message: str, *, asked: bool) -> Document:
         "activeSince": profile["activeSince"],
         "desiredRevision": profile["desiredRevision"],
         "trial": profile["trial"],
-        "queue": _depth(profile["queue"]),
+        "queue": depth_of(profile["queue"]),
         "rates": rates if asked else None,
         "pods": None,
     }
@@ -129,54 +121,3 @@ def _rates(found: Mapping[str, Any]) -> Document | None:
     slowest = [one["p99Seconds"] for one in found["profiles"] if one["p99Seconds"] is not None]
     placed = sum(one["podsPerSecond"] or 0.0 for one in found["profiles"])
     return {"placed": placed, "p99": max(slowest, default=None)}
-
-
-# ---- queue ---------------------------------------------------------------------------------------
-
-
-def page_queue(found: Mapping[str, Any]) -> Document:
-    """The Queue document, with the rows that the command prints."""
-    return {
-        "answer": found["answer"],
-        "ordered": bool(found["operator"]),
-        "depth": _depth(found["counts"]),
-        "pods": [_waiting(one) for one in found["pods"]],
-        "rows": [_row(row.name.partition(" (")[0], row.pods) for row in folded(found["pods"])],
-    }
-
-
-def _depth(counts: Mapping[str, int]) -> dict[str, int]:
-    return {band: sum(counts.get(place, 0) for place in places) for band, places in _DEPTH.items()}
-
-
-def _waiting(pod: Mapping[str, Any]) -> Document:
-    same = ("pod", "profile", "priority", "position", "attempts", "since", "until")
-    return {
-        **{name: pod[name] for name in same},
-        "queue": _BANDS[pod["queue"]],
-        "reasons": list(_reasons(pod)),
-        "wakesOn": list(pod["wakesOn"]),
-    }
-
-
-def _reasons(pod: Mapping[str, Any]) -> Iterable[str]:
-    if pod["gate"]:
-        yield pod["groupMessage"] or f"gate {pod['gate']}"
-    for one in pod["reasons"]:
-        yield one["reason"] if one["nodes"] is None else f"{one['nodes']} {one['reason']}"
-
-
-def _row(name: str, pods: list[Document]) -> Document:
-    first, last = pods[0], pods[-1]
-    return {
-        "name": name,
-        "pods": [pod["pod"] for pod in pods],
-        "profile": first["profile"],
-        "priority": first["priority"],
-        "queue": _BANDS[first["queue"]],
-        "first": first["position"],
-        "last": last["position"],
-        "since": min((pod["since"] for pod in pods if pod["since"]), default=None),
-        "why": why(pods),
-        "until": max((pod["until"] for pod in pods if pod["until"]), default=None),
-    }

@@ -162,7 +162,7 @@ class WaitingPodItem(TypedDict):
     """
 
     pod: str
-    profile: str
+    schedulerName: str
     priority: int
     queue: str
     position: int | None
@@ -178,7 +178,7 @@ class WaitingRowItem(TypedDict):
 
     name: str
     pods: list[str]
-    profile: str
+    schedulerName: str
     priority: int
     queue: str
     first: int | None

@@ -24,8 +24,8 @@ from moorage.apps.ui.frame_documents import OF_FRAMES, PageSubject, frame_docume
 from moorage.apps.ui.other_worlds import OtherWorlds
 from moorage.apps.ui.pod_documents import pod_document
 from moorage.apps.ui.questions import Question
+from moorage.apps.ui.queue_pages import queue_of
 from moorage.apps.ui.stop_flags import StopFlag
-from moorage.apps.ui.waiting_pods import queue_of
 from moorage.apps.worlds.from_recording import from_recording, opened
 from moorage.apps.worlds.world import World
 from moorage.apps.worlds.world_frame import WorldFrame, take_frame

@@ -39,7 +39,7 @@ def queue_document(
     profile it has only the pods that name its scheduler, in the places that they have among all.
     """
     ordered = _in_order(pods)
-    shown = [one for one in ordered if not profile or one["profile"] == scheduler]
+    shown = [one for one in ordered if not profile or one["schedulerName"] == scheduler]
     counts = collections.Counter(one["queue"] for one in shown)
     return {
         "answer": _answer(counts, profile),
@@ -93,7 +93,7 @@ def from_operator(items: Iterable[Mapping[str, Any]]) -> list[Document]:
             "pod": one["pod"],
             "uid": one["uid"],
             "owner": one["owner"] or None,
-            "profile": one["profile"],
+            "schedulerName": one["profile"],
             "queue": one["state"],
             "turn": one["turn"],
             "priority": one["priority"],
@@ -113,10 +113,13 @@ def from_operator(items: Iterable[Mapping[str, Any]]) -> list[Document]:
 
 def from_pods(pods: Iterable[Mapping[str, Any]], schedulers: Collection[str]) -> list[Document]:
     """Pods of the API server that name one of these schedulers and have no node."""
-    return [_from_pod(one) for one in pods if one["spec"].get("schedulerName") in schedulers]
+    return [from_pod(one) for one in pods if one["spec"].get("schedulerName") in schedulers]
 
 
-def _from_pod(pod: Mapping[str, Any]) -> Document:
+def from_pod(pod: Mapping[str, Any]) -> Document:
+    """A pod without a node, as the API server has it: it finds none where its condition says that
+    it was tried in vain.
+    """
     metadata, spec, status = pod["metadata"], pod["spec"], pod.get("status") or {}
     conditions = status.get("conditions") or ()
     said: Mapping[str, Any] = next((c for c in conditions if c["type"] == "PodScheduled"), {})
@@ -127,7 +130,7 @@ def _from_pod(pod: Mapping[str, Any]) -> Document:
         "pod": f"{metadata['namespace']}/{metadata['name']}",
         "uid": metadata.get("uid"),
         "owner": next((f"{o['kind']}/{o['name']}" for o in owners if o.get("controller")), None),
-        "profile": spec["schedulerName"],
+        "schedulerName": spec.get("schedulerName") or "",
         "queue": "gated" if gates else "unschedulable" if refused else "active",
         "turn": None,
         "priority": spec.get("priority") or 0,

@@ -24,13 +24,16 @@ export function ProfileState({ profile }) {
   return html`<${Chip} state=${state}>${word}<//>`;
 }
 
-/** The place of each profile in the order of creation, which is its colour: a function of its name. */
+/**
+ * The place of each profile in the order of creation, which is its colour: a function of its
+ * schedulerName, which pods and decisions name.
+ */
 export function profileIndex(status) {
   const order = [...(status?.profiles || [])].sort(
     (a, b) => (a.created || "").localeCompare(b.created || "") || a.name.localeCompare(b.name),
   );
-  const places = new Map(order.map((one, i) => [one.name, i]));
-  return (name) => places.get(name) ?? 0;
+  const places = new Map(order.map((one, i) => [one.schedulerName, i]));
+  return (schedulerName) => places.get(schedulerName) ?? 0;
 }
 
 export const VERDICTS = {

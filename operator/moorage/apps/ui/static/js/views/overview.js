@@ -114,7 +114,7 @@ function Profiles({ status }) {
         title: "Profile",
         phone: "name",
         cell: (row) => html`<a class="with-swatch" data-row href=${href(`profiles/${row.name}`)}>
-        <${Swatch} index=${index(row.name)} /><span><span class="name">${row.name}</span>
+        <${Swatch} index=${index(row.schedulerName)} /><span><span class="name">${row.name}</span>
         <span class="second">
         ${[row.preset, row.pods != null && `${count(row.pods)} pods`].filter(Boolean).join(" · ")}
         </span></span></a>`,

@@ -40,7 +40,7 @@ function Content({ status }) {
           title: "Profile",
           phone: "name",
           cell: (row) => html`<a class="with-swatch" data-row href=${href(`profiles/${row.name}`)}>
-        <${Swatch} index=${index(row.name)} /><span><span class="name">${row.name}</span>
+        <${Swatch} index=${index(row.schedulerName)} /><span><span class="name">${row.name}</span>
         <span class="second">${row.preset || "no preset"} · pods name ${row.schedulerName}</span>
         </span></a>`,
         },

@@ -63,7 +63,7 @@ function Content({ queue, index, now, choice }) {
           title: "Profile",
           phone: "under",
           cell: (row) => html`<span
-        class="with-swatch"><${Swatch} index=${index(row.profile)} />${row.profile}
+        class="with-swatch"><${Swatch} index=${index(row.schedulerName)} />${row.schedulerName}
         <span class="only-phone soft"> · ${row.why || untilOf(row)}</span></span>`,
         },
         { key: "priority", title: "Priority", number: true, cell: (row) => count(row.priority) },
@@ -88,9 +88,10 @@ function Content({ queue, index, now, choice }) {
 function filtered(queue, profile, status) {
   if (!profile) return queue;
   const found = status?.profiles.find((one) => one.name === profile);
+  const scheduler = found?.schedulerName ?? profile;
   return {
     ...queue,
-    rows: queue.rows.filter((row) => row.profile === profile),
+    rows: queue.rows.filter((row) => row.schedulerName === scheduler),
     depth: found?.queue || queue.depth,
   };
 }

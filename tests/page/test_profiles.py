@@ -1,0 +1,32 @@
+"""Profiles on the page: pods and decisions name their schedulerName, which may be another name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from playwright.sync_api import Locator, expect
+
+from tests.page.browsing import Visit
+
+
+def colour(row: Locator) -> str | None:
+    """That of a profile, in a row."""
+    return row.locator(".swatch[class*=profile-]").first.get_attribute("class")
+
+
+def test_the_queue_of_a_profile_is_that_of_its_scheduler(visit: Callable[..., Visit]) -> None:
+    """Of profile gpu, whose pods name gpu-jobs."""
+    page = visit().open("queue?profile=gpu")
+    expect(page.get_by_role("link", name="ml/eval-vision", exact=False)).to_be_visible()
+    expect(page.locator("tbody")).not_to_contain_text("batch")
+
+
+def test_a_profile_has_one_colour(visit: Callable[..., Visit]) -> None:
+    """In the list of profiles, in the queue, at a pod, among decisions."""
+    here = visit()
+    colours = [colour(here.open("profiles").get_by_role("row", name="gpu", exact=False).first)]
+    for path, text in (("queue?profile=gpu", "gpu-jobs"), ("recordings", "gpu-jobs")):
+        colours.append(colour(here.open(path).get_by_role("row").filter(has_text=text).first))
+    colours.append(colour(here.open("pods/ml/eval-vision-0").locator(".facts-line")))
+    assert None not in colours
+    assert len(set(colours)) == 1
