@@ -10,7 +10,7 @@ import time
 import pytest
 from rich.console import Console
 
-from moorage.apps.demo.cluster_state import ClusterState, DecisionRow, ProfileRow
+from moorage.apps.demo.cluster_state import ClusterState, DecisionRow, ProfileRow, ReplicaRow
 from moorage.apps.demo.screen import MAX_LINES, Screen
 
 STATE = ClusterState(profiles=(ProfileRow("binpack", 1, "r", True, "", 0, 0),))
@@ -70,3 +70,24 @@ def test_decisions_as_lines(monkeypatch: pytest.MonkeyPatch) -> None:
         ]
         monkeypatch.setattr(time, "monotonic", lambda: math.inf)
         assert len(shown(screen, *range(MAX_LINES + 2, 0, -1))) == 2
+
+
+def test_replicas_as_lines() -> None:
+    """A death is told, and once who leads; a replica that is started again leads no more."""
+
+    def shown(*replicas: ReplicaRow) -> list[str]:
+        output.seek(0)
+        output.truncate()
+        screen.show(ClusterState(replicas=replicas))
+        return output.getvalue().splitlines()
+
+    output = io.StringIO()
+    first, second = ReplicaRow("moorage-0", 1, leads=True), ReplicaRow("moorage-1", 2, leads=False)
+    dead, leads = ReplicaRow("moorage-0", None, leads=False), ReplicaRow("moorage-1", 2, leads=True)
+    with Screen(Console(file=output, width=80)) as screen:
+        assert shown(first, second) == ["leads: moorage-0"]
+        assert shown(first, second) == []
+        assert shown(dead, second) == ["died: moorage-0"]
+        assert shown(dead, second) == []
+        assert shown(ReplicaRow("moorage-0", 3, leads=True), second) == []  # its Lease still runs
+        assert shown(ReplicaRow("moorage-0", 3, leads=False), leads) == ["leads: moorage-1"]

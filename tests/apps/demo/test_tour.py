@@ -17,11 +17,15 @@ T = TypeVar("T")
 PROBLEM = 'no plugin is called NodeResourcesFitt; did you mean "NodeResourcesFit"?'
 
 
+EMPTY = NodeUse("b1", "b", 0, 0, 1)
+
+
 class Pretended:
     """A stage whose operator reacts at once; ``broken`` names what it does not do."""
 
-    def __init__(self, broken: str = "") -> None:
+    def __init__(self, broken: str = "", twin: NodeUse = EMPTY) -> None:
         self.broken = broken
+        self.nodes = (NodeUse("a1", "a", 0.5, 0.5, 2), twin)
         self.profile = ProfileRow(tour.PROFILE, 1, "r1", True, "", 0, 0)
         self.spreads = False
         self.leader = "moorage-0"
@@ -43,10 +47,9 @@ class Pretended:
             for number in range(2)
         )
         swaps = {self.profile.revision: datetime.datetime.now(datetime.UTC)}
-        nodes = (NodeUse("a1", "a", 0.5, 0.5, 2), NodeUse("b1", "b", 0, 0, 1))
         return ClusterState(
             profiles=(self.profile,),
-            nodes=nodes,
+            nodes=self.nodes,
             replicas=replicas,
             swaps=swaps,
             places={tour.PROFILE: dict(self.places)},
@@ -108,15 +111,32 @@ class Pretended:
 def test_all_goes_well() -> None:
     """Each step is told, then what was seen; the cluster is as before at the end."""
     stage = Pretended()
-    tour.play(stage)
+    assert tour.play(stage)
     told = "\n".join(stage.said)
     for step in tour.STEPS:
         assert step.title in told
-    assert "Pod more-1 went to b1; binpack had packed its pods on a1" in told
+    assert "Pod more-0 had gone to a1, more-1 went to b1. The edit is taken back" in told
     assert PROBLEM in told
     assert "moorage-0 is dead; moorage-1 led" in told
     assert stage.pauses == 2 * len(tour.STEPS)
     assert (stage.profile.ready, stage.spreads) == (True, False)
+
+
+@pytest.mark.parametrize(
+    "twin",
+    [
+        pytest.param(NodeUse("b1", "b", 0, 0, 1, closed="cordoned"), id="closed"),
+        pytest.param(NodeUse("b1", "b", 0, 0, 1, size=(1, 1)), id="another size"),
+        pytest.param(NodeUse("b1", "b", 0.5, 0.5, 2), id="as full"),
+    ],
+)
+def test_nodes_that_cannot_show_it(twin: NodeUse) -> None:
+    """The pod may stay with the others where no other node has to be preferred: so it is said."""
+    stage = Pretended("effect", twin)
+    assert not tour.play(stage)
+    told = "\n".join(stage.said)
+    assert "Pod more-0 had gone to a1, more-1 went to a1: on these nodes the edit need not" in told
+    assert "elsewhere" not in told
 
 
 def test_room_is_made() -> None:
@@ -131,7 +151,7 @@ def test_room_is_made() -> None:
     ("broken", "told"),
     [
         ("swap", "another revision to decide"),
-        ("effect", "more-1 went to a1, where the packed pods are"),
+        ("effect", "more-1 went to a1, where more-0 was packed"),
         ("refusal", "the profile to be refused"),
         ("last good", "revision r99 decides, not r3, which was good"),
         ("placing", "pod more-0 to be decided"),

@@ -116,8 +116,8 @@ def _wait_until_ready(stage: DemoSession, started: float) -> None:
 def _tour(stage: DemoSession, options: DemoOptions) -> None:
     if options.pace and sys.stdin.isatty():
         stage.say(f"The tour waits {options.pace:g} s after each text; Enter goes on at once.")
-    tour.play(stage)
-    stage.say("\nThe tour is over; all effects were seen.", "bold green")
+    seen = "were seen" if tour.play(stage) else "that these nodes can show were seen"
+    stage.say(f"\nThe tour is over; all effects {seen}.", "bold green")
 
 
 _DEFAULT = {

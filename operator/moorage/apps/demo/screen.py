@@ -33,6 +33,9 @@ class Screen:
         self._due = -math.inf
         self._told = datetime.datetime.min.replace(tzinfo=datetime.UTC)
         """Decisions up to then are on lines."""
+        self._alive: set[str] = set()
+        self._leader = ""
+        """Of the replicas, as they are on lines."""
 
     @property
     def live(self) -> bool:
@@ -44,8 +47,11 @@ class Screen:
         self._console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
 
     def show(self, state: ClusterState) -> None:
-        """The table; without a terminal, what was decided since the last time, as lines."""
+        """The table; without a terminal, what was decided and became of the replicas since the last
+        time, as lines.
+        """
         if self._live is None:
+            self._tell_replicas(state)
             self._tell(state, time.monotonic())
         elif state is not self._shown:
             self._draw(self._live, state)
@@ -69,6 +75,16 @@ class Screen:
             if decision.at <= self._told:
                 by = f"{decision.profile}, revision {table.short(decision.revision)}"
                 self.say(f"decided: {decision.pod} by {by}: {table.outcome(decision, state)}")
+
+    def _tell_replicas(self, state: ClusterState) -> None:
+        """Who died, who is started again, and who leads after another one."""
+        for one in state.replicas:
+            if one.pid is None and one.name in self._alive:
+                self.say(f"died: {one.name}")
+            if one.leads and one.name != self._leader:
+                self.say(f"leads: {one.name}")
+                self._leader = one.name
+        self._alive = {one.name for one in state.replicas if one.pid is not None}
 
     def key(self) -> bool:
         """Whether somebody pressed Enter since the last time."""

@@ -4,13 +4,12 @@ Nothing sleeps and hopes.
 
 from __future__ import annotations
 
-import collections
 import dataclasses
 import datetime
 import textwrap
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import yaml
 
@@ -60,30 +59,38 @@ class TourStage(Protocol):
         """Give people time to read."""
 
 
+class Seen(NamedTuple):
+    """What came of a change; ``whole``: the nodes are such that all of its effect could be seen."""
+
+    text: str
+    whole: bool = True
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Step:
-    """A change, and what it has for an effect. ``play`` says what was seen, and raises
-    NotObserved.
-    """
+    """A change, and what it has for an effect. ``play`` raises NotObserved."""
 
     title: str
     text: str
     change: str
-    play: Callable[[TourStage], str]
+    play: Callable[[TourStage], Seen]
 
 
-def play(stage: TourStage) -> None:
-    """All steps. Raises NotObserved."""
-    made_room = make_room(stage)
+def play(stage: TourStage) -> bool:
+    """All steps; whether all effects could be seen. Raises NotObserved."""
+    made_room, whole = make_room(stage), True
     for number, step in enumerate(STEPS, 1):
         stage.say(f"\n{number}. {step.title}", "bold")
         stage.say(step.text)
         stage.say(textwrap.indent(step.change.strip(), "    "), "cyan")
         stage.pause()
-        stage.say(f"-> {step.play(stage)}", "green")
+        seen = step.play(stage)
+        whole = whole and seen.whole
+        stage.say(f"-> {seen.text}", "green")
         stage.pause()
     if made_room:
         _scale(stage, samples.FIRST_PODS)
+    return whole
 
 
 def make_room(stage: TourStage) -> bool:
@@ -126,29 +133,31 @@ _BROKEN = {"spec": {"weights": {WRONG_PLUGIN: 3}}}
 _MENDED = {"spec": {"weights": {WRONG_PLUGIN: None}}}
 
 
-def _hot_swap(stage: TourStage) -> str:
+def _hot_swap(stage: TourStage) -> Seen:
     before, state = _profile(stage), stage.look()
-    packed = _usual_node(state)
+    packed = _node(state, "more-0")
     edited = datetime.datetime.now(datetime.UTC)
     stage.merge("PluginConfig", CONFIG, _SPREADING)
     after = _other_revision(stage, before, "another revision to decide")
     swapped = stage.until(
         lambda: stage.look().swaps.get(after.revision), "the leader to log its swap", SECONDS
     )
-    node = _place(stage, "more-1")
-    if node == packed and _has_an_emptier_twin(state, packed):
-        raise NotObserved(f"more-1 went to {node}, where the packed pods are")
+    node, must_move = _place(stage, "more-1"), _has_an_emptier_twin(state, packed)
+    if node == packed and must_move:
+        raise NotObserved(f"more-1 went to {node}, where more-0 was packed")
     stage.merge("PluginConfig", CONFIG, _PACKING)
     _other_revision(stage, after, "the old rules to decide again")
-    return (
+    moved = node != packed and (must_move or _is_emptier(state, node, packed))
+    why = "" if moved else ": on these nodes the edit need not move a pod"
+    text = (
         f"Revision {short(after.revision)} decided {(swapped - edited).total_seconds():.2f} s "
-        f"after the edit, without a restart.\n"
-        f"   Pod more-1 went to {node}; {PROFILE} had packed its pods on {packed}. The edit is "
-        f"taken back."
+        f"after the edit, without a restart.\n   Pod more-0 had gone to {packed}, more-1 went to "
+        f"{node}{why}. The edit is taken back."
     )
+    return Seen(text, moved)
 
 
-def _broken_profile(stage: TourStage) -> str:
+def _broken_profile(stage: TourStage) -> Seen:
     before = _profile(stage)
     stage.merge("SchedulerProfile", PROFILE, _BROKEN)
     told = stage.until(
@@ -161,13 +170,13 @@ def _broken_profile(stage: TourStage) -> str:
     node = _place(stage, "more-2")
     stage.merge("SchedulerProfile", PROFILE, _MENDED)
     stage.until(lambda: _ready(stage, lambda _: True), "the mended profile to be ready", SECONDS)
-    return (
+    return Seen(
         f"The status says: {told.problem}\n   Revision {short(before.revision)} went on: pod "
         f"more-2 went to {node}. The profile is mended."
     )
 
 
-def _leader_loss(stage: TourStage) -> str:
+def _leader_loss(stage: TourStage) -> Seen:
     leader = _leader(stage.look())
     stage.kill(leader)
     started = time.monotonic()
@@ -179,7 +188,7 @@ def _leader_loss(stage: TourStage) -> str:
     )
     took = time.monotonic() - started
     node = _placed(stage, "more-3")
-    return (
+    return Seen(
         f"{leader} is dead; {successor} led {took:.1f} s later. Pod more-3, which was made "
         f"meanwhile, went to {node}.\n"
         f"   {leader} is started again, as a standby."
@@ -191,7 +200,7 @@ STEPS = (
         "A hot swap",
         (
             f"Profile {PROFILE} packs pods on full nodes. Its arguments are in a PluginConfig: "
-            f"change them, and the next pod goes elsewhere."
+            f"change them, and the next pod goes where more is free."
         ),
         f"kubectl patch pcfg {CONFIG} --type=merge -p '\n{yaml.safe_dump(_SPREADING)}'",
         _hot_swap,
@@ -240,20 +249,18 @@ def _refused(stage: TourStage) -> list[ProfileRow]:
     return [profile] if not profile.ready and WRONG_PLUGIN in profile.problem else []
 
 
-def _usual_node(state: ClusterState) -> str:
-    """Where most pods of the profile are."""
-    ((node, _),) = collections.Counter(filter(None, state.places[PROFILE].values())).most_common(1)
-    return node
+def _is_emptier(state: ClusterState, name: str, than: str) -> bool:
+    """Whether a node has less of both on it, by its own size."""
+    nodes = {node.name: node for node in state.nodes}
+    one, other = nodes[name], nodes[than]
+    return one.cpu < other.cpu and one.memory < other.memory
 
 
 def _has_an_emptier_twin(state: ClusterState, name: str) -> bool:
     """Whether spreading must prefer another node: an open one of the same size with less on it."""
     full = next(node for node in state.nodes if node.name == name)
     return any(
-        not node.closed
-        and node.size == full.size
-        and node.cpu < full.cpu
-        and node.memory < full.memory
+        not node.closed and node.size == full.size and _is_emptier(state, node.name, name)
         for node in state.nodes
     )
 
