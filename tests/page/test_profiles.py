@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 from playwright.sync_api import Locator, expect
 
+from moorage.api.v1alpha1.scheduler_profile_status import TrialStatus
+from tests.apps.ui.harbor import TRIAL
 from tests.page.browsing import Visit
 
 
@@ -19,6 +21,17 @@ def test_the_queue_of_a_profile_is_that_of_its_scheduler(visit: Callable[..., Vi
     page = visit().open("queue?profile=gpu")
     expect(page.get_by_role("link", name="ml/eval-vision", exact=False)).to_be_visible()
     expect(page.locator("tbody")).not_to_contain_text("batch")
+
+
+def test_a_trial_is_told_in_numbers(visit: Callable[..., Visit]) -> None:
+    """Those of status.trial, whose fields are the API's."""
+    assert TRIAL.keys() == {field.alias or name for name, field in TrialStatus.model_fields.items()}
+    here = visit()
+    words = here.open("profiles/binpack").locator(".trial-words")
+    expect(words).to_contain_text("287 same node")
+    expect(words).to_contain_text("21 other node")
+    row = here.open("profiles").get_by_role("row").filter(has_text="pods name binpack").first
+    expect(row).to_contain_text("312 pairs · 287 same node · 0 regressions")
 
 
 def test_a_profile_has_one_colour(visit: Callable[..., Visit]) -> None:

@@ -208,14 +208,15 @@ def _suffix(draw: random.Random) -> str:
 TRIAL: Final = {
     "revision": "3f9c1b2a",
     "strategy": "Canary",
-    "percent": 10,
+    "against": "9d02aa71",
+    "pods": 402,
     "since": moment(minutes=14),
     "verdict": "SoFarNoWorse",
     "decided": 312,
-    "sameNode": 287,
+    "agreed": 291,
+    "refused": 4,
     "regressions": 0,
     "improvements": 0,
-    "bothRefused": 4,
     "worseByAtMost": "1.6",
     "regressed": [],
 }

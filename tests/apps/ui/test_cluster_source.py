@@ -12,6 +12,7 @@ from moorage.apps.ui.cluster_source import ClusterSource
 from moorage.apps.ui.questions import parse
 from moorage.apps.worlds.deciding import in_tree_resolver
 from tests.adapters.api_server import answers, api_server
+from tests.apps.ui.harbor import TRIAL
 from tests.apps.worlds.test_from_cluster import NODES, NONE, PROFILES, kubeconfig
 
 
@@ -26,6 +27,7 @@ def seen(folder: Path, profiles: list[Any], document: str, **query: str) -> Mapp
         "/api/v1/nodes": NODES,
         "/api/v1/pods": {**NONE, "items": [pod]},
         PROFILES: {**NONE, "items": profiles},
+        **{f"{PROFILES}/{one['metadata']['name']}": one for one in profiles},
     }
 
     async def scenario() -> Mapping[str, Any]:
@@ -60,3 +62,10 @@ def test_what_is_said_of_profiles_is_left_out(tmp_path: Path) -> None:
     for document, query in (("pod", {"name": "d/p"}), ("nodes", {})):
         said = seen(tmp_path, profiles, document, **query)["leftOut"]
         assert any("profile wrong is left out" in text for text in said)
+
+
+def test_a_trial_says_how_far_it_is(tmp_path: Path) -> None:
+    """Pairs to go, while it runs."""
+    for verdict, to_go in (("SoFarNoWorse", 90), ("Regressed", None)):
+        tried = {**profile("batch"), "status": {"trial": {**TRIAL, "verdict": verdict}}}
+        assert seen(tmp_path, [tried], "trial", profile="batch")["toGo"] == to_go

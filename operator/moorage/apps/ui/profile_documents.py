@@ -12,6 +12,7 @@ from moorage.apps.revisions import diff as comparing
 from moorage.apps.revisions import history as past
 from moorage.apps.revisions.diff import DiffSide
 from moorage.apps.revisions.profile_view import view
+from moorage.apps.status.profile_problems import RUNNING
 from moorage.apps.ui.questions import Question
 from moorage.apps.worlds.reaching import Connection
 from moorage.ports.requesters import Denied
@@ -60,8 +61,14 @@ async def _trial(connection: Connection, profile: str) -> dict[str, Any]:
         "profile": profile,
         "trial": dict(found) or None,
         "pairs": list(found.get("regressed") or ()),
-        "toGo": None,
+        "toGo": _to_go(found),
     }
+
+
+def _to_go(trial: Mapping[str, Any]) -> int | None:
+    """Pods until a trial that runs ends."""
+    running = trial.get("verdict") == RUNNING
+    return max(0, trial["pods"] - trial["decided"]) if running else None
 
 
 async def _difference(

@@ -44,11 +44,14 @@ export const VERDICTS = {
   Stopped: ["quiet", "Stopped"],
 };
 
+/** Pods that both revisions would have on one node. */
+export const sameNode = ({ agreed, refused }) => agreed - refused;
+
 export function TrialWords({ trial }) {
   if (!trial) return html`<span class="quiet">None</span>`;
   const [state, word] = VERDICTS[trial.verdict] || ["quiet", trial.verdict || "Runs"];
   return html`<span class=${`is-${state}`}>${word}</span>
     <span class="second">
-    ${[counted(trial.decided || 0, "pair"), `${trial.sameNode ?? 0} same node`, counted(trial.regressions || 0, "regression")].join(" · ")}
+    ${[counted(trial.decided || 0, "pair"), `${sameNode(trial)} same node`, counted(trial.regressions || 0, "regression")].join(" · ")}
     </span>`;
 }

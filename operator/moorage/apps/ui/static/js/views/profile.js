@@ -3,7 +3,7 @@ import { html } from "../html.js";
 import { TrialBar } from "../parts/bars.js";
 import { Command } from "../parts/command.js";
 import { Chip, Head, Lead } from "../parts/lead.js";
-import { VERDICTS } from "../parts/profile_state.js";
+import { sameNode, VERDICTS } from "../parts/profile_state.js";
 import { DiffRows, RevisionList } from "../parts/revisions.js";
 import { Rows } from "../parts/rows.js";
 import { Failed, Shown } from "../parts/states.js";
@@ -65,11 +65,12 @@ function Trial({ trial, name }) {
       </section>`;
   }
   const [state, word] = VERDICTS[found.verdict] || ["quiet", found.verdict];
-  const other = found.decided - found.sameNode - found.regressions;
+  const same = sameNode(found);
+  const other = found.decided - found.agreed - found.regressions - found.improvements;
   return html`<section class="card padded"><div class="top-line"><h2 class="title">The trial</h2>
     <${Chip} state=${state}>${word}<//></div>
-    <${TrialBar} same=${found.sameNode} other=${other} toGo=${trial.toGo} />
-    <p class="trial-words"><span><b>${found.sameNode}</b> same node</span><span><b>${other}
+    <${TrialBar} same=${same} other=${other} toGo=${trial.toGo} />
+    <p class="trial-words"><span><b>${same}</b> same node</span><span><b>${other}
       </b> other node</span><span><b>${found.regressions}
       </b> ${found.regressions === 1 ? "regression" : "regressions"}
       </span>${trial.toGo ? html`<span class="end">about ${trial.toGo} to go</span>` : null}</p>
