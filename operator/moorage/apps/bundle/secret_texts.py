@@ -20,7 +20,11 @@ SECRET_FLAG: Final = re.compile(rf"--?(?=[\w.-]*{_WORDS})[\w.-]+", re.IGNORECASE
 _QUOTE: Final = r"(?:\\*[\"'])?"
 _IS: Final = rf"{_QUOTE}[ \t]*(?:=>|:=|[=:])[ \t]*"
 _NEXT: Final = rf"{_QUOTE}(?:[ \t]*,)?[ \t]*"
-_QUOTED: Final = r"(?P<quote>\\*[\"'])(?:(?!(?<!\\)(?P=quote)).)*(?:(?P=quote))?"
+_INSIDE: Final = r"(?:(?!(?<!\\)(?P=quote))[\s\S])"
+_QUOTED: Final = rf"(?P<quote>\\*[\"'])(?:{_INSIDE}{{0,1000}}(?P=quote)|[^\n]*)"
+"""To the quote that ends it, be that some lines below, or to the end of the line."""
+_BELOW: Final = r"(?:[|>][-+\d]*)?[ \t]*(?:\n[ \t]+[^\n]+)+"
+"""The lines that belong to a key of YAML."""
 _REST: Final = r"[\w.-]{0,64}"
 """Of a name; short, as each place in a long text may begin one."""
 
@@ -35,10 +39,11 @@ def _after(before: str, bare: str = r"[^\s&]+", behind: str = "") -> re.Pattern[
 _PATTERNS: Final = (
     re.compile(r"-----BEGIN [A-Z0-9 ]*-----(?:[\s\S]*?-----END [A-Z0-9 ]*-----|[\w+/=\\\s]*)"),
     re.compile(r"\beyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]*"),
-    re.compile(r"(?<=://)[^/\s\"'@]+(?=@)"),
+    re.compile(r"(?<=://)[^/\s\"']+(?=@)"),
     re.compile(r"([?&](?:[\w.-]{0,64}?)(?:key|sig)[\w.-]{0,64}=)[^&\s\"']+", re.IGNORECASE),
     re.compile(r"\b((?:bearer|basic)[ \t]+)[\w.~+/=-]{8,}", re.IGNORECASE),
     _after(rf"{_HEADERS}{_REST}{_IS}", r"[^\n]+"),
+    _after(rf"{_WORDS}{_REST}{_QUOTE}:[ \t]*", _BELOW),
     _after(rf"{_WORDS}{_REST}{_IS}"),
     _after(rf"(?<![\w-])--?(?=[\w.-]{{0,64}}{_WORDS})[\w.-]{{1,64}}(?:[\"',]|[ \t]){_NEXT}"),
     _after(rf"{_WORDS}{_REST}{_NEXT}{_QUOTE}value{_IS}"),
@@ -46,8 +51,8 @@ _PATTERNS: Final = (
         rf"value{_IS}", r"[^\s&,]+", rf"(?={_NEXT}{_QUOTE}name{_IS}{_QUOTE}[\w.-]{{0,64}}?{_WORDS})"
     ),
 )
-"""PEM, a JWT, who calls an address, a key in its query, a header, and what has a name: after ``=``
-or ``:``, after a flag, and as the value of a ``{name, value}``, in both orders.
+"""PEM, a JWT, who calls an address, a key in its query, a header, and what has a name: below it,
+after ``=`` or ``:``, after a flag, and as the value of a ``{name, value}``, in both orders.
 """
 
 
