@@ -8,6 +8,7 @@ import pytest
 
 from moorage.core.objects.pods import SchedulingGate
 from moorage.engine.reports.held_pods import (
+    MAX_TAKEN_PER_STEP,
     MAX_TOLD_PER_STEP,
     TELL_AFTER_SECONDS,
     TELL_AGAIN_SECONDS,
@@ -190,3 +191,16 @@ async def test_the_same_again_is_not_told() -> None:
         world.kube.delete(world.kube.pods["uid-b"])
         await world.clock.advance(2 * TELL_AGAIN_SECONDS)
         assert told(world) == ['waiting for pod group "default/g": 1 of 3 members are here']
+
+
+@in_a_loop
+async def test_very_many_that_come_to_be_held_at_once_are_taken_in_steps() -> None:
+    """As after a takeover: none of them is lost, and no step goes through all."""
+    async with Running().leading(a_body("test"), nodes=0) as world:
+        held, reports = world.engine.held_pods, world.engine.queue_reports
+        for i in range(MAX_TAKEN_PER_STEP + 10):
+            reports.pod_held(f"uid-{i}")
+        held.tick(0.0, {})
+        assert len(reports.held) == 10
+        held.tick(0.0, {})
+        assert not reports.held

@@ -9,6 +9,7 @@ made of what it says (``Event.once``), so a new leader that says the same adds n
 from __future__ import annotations
 
 import heapq
+import itertools
 from collections.abc import Mapping
 
 from moorage.core.framework.interfaces import PreEnqueuePlugin, is_a
@@ -26,6 +27,8 @@ TELL_AFTER_SECONDS = 2.0
 TELL_AGAIN_SECONDS = 60.0
 MAX_TOLD_PER_STEP = 50
 """Pods that are told in one go: 200 a second, so that what decides has the API server first."""
+MAX_TAKEN_PER_STEP = 5_000
+"""Pods that are written down to be told in one go, as after a takeover with very many."""
 
 
 class HeldPods:
@@ -67,9 +70,9 @@ class HeldPods:
             if before.get(name) != text:
                 for pod in self._queue.unserved(name):
                     self._reports.pod_held(pod.metadata.uid)
-        for uid in self._reports.held:
+        for uid in list(itertools.islice(self._reports.held, MAX_TAKEN_PER_STEP)):
+            del self._reports.held[uid]
             heapq.heappush(self._due, (now + TELL_AFTER_SECONDS, uid))
-        self._reports.held.clear()
         for _ in range(MAX_TOLD_PER_STEP):
             if not self._due or self._due[0][0] > now:
                 return
