@@ -125,6 +125,22 @@ def _contexts(ctx: typer.Context, incomplete: str) -> list[str]:
     return [name for name in found if name.startswith(incomplete)]
 
 
+def seconds_of(flag: str, text: str, example: str) -> float | None:
+    """The duration that a flag was given, None where it was left out. Raises WrongUse."""
+    from kubefacts import durations
+    from moorage.apps.exit_status import WrongUse
+
+    if not text:
+        return None
+    try:
+        seconds = durations.parse(text)
+    except ValueError as error:
+        raise WrongUse(f"{flag} {text}: {error}") from error
+    if seconds <= 0:
+        raise WrongUse(f"{flag} {text}: must be more than 0, as in {example}")
+    return seconds
+
+
 CLUSTER_OPTIONS = (
     option("--kubeconfig", str, "", "Kubeconfig file; else KUBECONFIG, ~/.kube/config."),
     option(

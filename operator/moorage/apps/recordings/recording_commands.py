@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kubefacts import durations
 from moorage.apps.commands.command_line import (
     CLUSTER_OPTIONS,
     CONFIG_OPTION,
     end,
     option,
     output_option,
+    seconds_of,
     with_parameters,
 )
-from moorage.apps.exit_status import ExitStatus, WrongUse
+from moorage.apps.exit_status import ExitStatus
 from moorage.apps.worlds.cluster_choice import ClusterChoice
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def _record(flags: Mapping[str, Any]) -> ExitStatus:
     from moorage.apps.recordings import observer
     from moorage.apps.recordings.observer_view import TerminalRecordingView
 
-    seconds = _seconds(flags["for_"])
+    seconds = seconds_of("--for", flags["for_"], "1h")
     view = TerminalRecordingView(seconds)
     observer.record(_choice(flags), flags["output"], seconds, _resolver(flags), view)
     return ExitStatus.YES
@@ -140,19 +140,6 @@ def _resolver(flags: Mapping[str, Any]) -> Resolver:
 
 def _choice(flags: Mapping[str, Any]) -> ClusterChoice:
     return ClusterChoice(flags["kubeconfig"], flags["context"])
-
-
-def _seconds(text: str) -> float | None:
-    """Of --for. Raises WrongUse."""
-    if not text:
-        return None
-    try:
-        seconds = durations.parse(text)
-    except ValueError as error:
-        raise WrongUse(f"--for {text}: {error}") from error
-    if seconds <= 0:
-        raise WrongUse(f"--for {text}: must be more than 0, as in 1h")
-    return seconds
 
 
 def _print(parts: Iterable[RenderableType]) -> None:

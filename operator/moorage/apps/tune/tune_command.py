@@ -7,15 +7,15 @@ from typing import Annotated, Any
 
 import typer
 
-from kubefacts import durations
 from moorage.apps.commands.command_line import (
     CONFIG_OPTION,
     end,
     option,
     output_option,
+    seconds_of,
     with_parameters,
 )
-from moorage.apps.exit_status import ExitStatus, WrongUse
+from moorage.apps.exit_status import ExitStatus
 
 _SEARCHED = "Share of the time to search; else 2/3. The rest judges."
 
@@ -46,6 +46,7 @@ def _tune(recording: Path, flags: dict[str, Any]) -> ExitStatus:
     from moorage.apps.tune import tune as tuning
     from moorage.apps.tune.searching import SearchLimits
 
+    seconds = seconds_of("--timeout", flags["timeout"], "30m")
     options = tuning.TuneOptions(
         recording=recording,
         resolver=resolver_of(flags["config"]),
@@ -54,21 +55,8 @@ def _tune(recording: Path, flags: dict[str, Any]) -> ExitStatus:
         guards=tuple(flags["not_worse"] or ()),
         varied=tuple(flags["vary"] or ()),
         share=flags["searched"] or 2 / 3,
-        limits=SearchLimits(flags["trials"], _seconds(flags["timeout"]), flags["seed"]),
+        limits=SearchLimits(flags["trials"], seconds, flags["seed"]),
         file=flags["write"],
         form=flags["output"],
     )
     return tuning.run(options)
-
-
-def _seconds(text: str) -> float | None:
-    """Of --timeout. Raises WrongUse."""
-    if not text:
-        return None
-    try:
-        seconds = durations.parse(text)
-    except ValueError as error:
-        raise WrongUse(f"--timeout {text}: {error}") from error
-    if seconds <= 0:
-        raise WrongUse(f"--timeout {text}: must be more than 0, as in 30m")
-    return seconds
