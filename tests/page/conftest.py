@@ -60,6 +60,7 @@ def visit(
     def begin(size: tuple[int, int] = DESK, variant: str = "harbor") -> Visit:
         used.append(windows[size, variant])
         used[-1].wrong.clear()
+        used[-1].page.evaluate("localStorage.clear()")
         return used[-1]
 
     yield begin

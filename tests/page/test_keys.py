@@ -88,6 +88,16 @@ def test_something_is_found(visit: Visits) -> None:
     assert place(page) == "pods/ml/eval-vision-0"
 
 
+def test_a_dialog_is_gone_by_the_next_key(visit: Visits) -> None:
+    """Whoever types fast finds it open after an odd number of keys."""
+    page = visit().open("")
+    for _ in range(10):
+        for key in ("?", "Escape", "/", "Escape"):
+            page.keyboard.press(key)
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
+
+
 def test_a_key_can_be_switched_off(visit: Visits) -> None:
     """WCAG 2.1.4. While somebody types no key means anything else."""
     page = visit().open("")

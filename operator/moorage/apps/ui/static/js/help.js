@@ -1,6 +1,7 @@
 // The list of keys; each can be switched off.
-import { html, useEffect, useRef, useState } from "./html.js";
+import { html, useEffect, useState } from "./html.js";
 import { isOff, KEY_NAMES, KEYS, switchKey, useKeys } from "./keys.js";
+import { Dialog } from "./parts/dialog.js";
 
 let show = () => {};
 export const openHelp = () => show(true);
@@ -12,21 +13,18 @@ export function Help() {
     show = setOpen;
   }, []);
   useKeys({ "?": () => setOpen(true) });
-  return open && html`<${Dialog} onClose=${() => setOpen(false)} />`;
+  return open && html`<${KeyList} onClose=${() => setOpen(false)} />`;
 }
 
-function Dialog({ onClose }) {
-  const dialog = useRef(null);
+function KeyList({ onClose }) {
   const [, redraw] = useState(0);
-  useEffect(() => dialog.current.showModal(), []);
   const change = (key) => (event) => {
     switchKey(key, event.currentTarget.checked);
     redraw((turn) => turn + 1);
   };
-  return html`<dialog class="help" ref=${dialog} aria-labelledby="keys" onClose=${onClose}
-    onClick=${(event) => event.target === dialog.current && onClose()}>
+  return html`<${Dialog} class="help" aria-labelledby="keys" onClose=${onClose}>
     <div class="top-line"><h2 class="title" id="keys">Keys</h2><button type="button" class="button"
-      onClick=${() => dialog.current.close()}>Close</button></div>
+      onClick=${onClose}>Close</button></div>
     <p class="small soft">Take the mark off a key and it does nothing.</p>
     <ul>${KEYS.map(
       ([key, word]) => html`<li key=${key}><label>
@@ -36,5 +34,5 @@ function Dialog({ onClose }) {
         ${KEY_NAMES[part] || part}</kbd> `,
       )}</span><span>${word}</span></label></li>`,
     )}</ul>
-  </dialog>`;
+  </>`;
 }

@@ -4,6 +4,7 @@ import { useKeys } from "./keys.js";
 import { go, href, useRoute } from "./router.js";
 import { useDocument } from "./source.js";
 import { copy } from "./parts/command.js";
+import { Dialog } from "./parts/dialog.js";
 
 let show = () => {};
 export const openPalette = () => show(true);
@@ -61,20 +62,14 @@ export function Palette() {
     show = setOpen;
   }, []);
   useKeys({ "/": () => setOpen(true) });
-  return open && html`<${Dialog} onClose=${() => setOpen(false)} />`;
+  return open && html`<${Search} onClose=${() => setOpen(false)} />`;
 }
 
-function Dialog({ onClose }) {
-  const dialog = useRef(null);
+function Search({ onClose }) {
   const [text, setText] = useState("");
   const [asked, setAsked] = useState("");
   const [at, setAt] = useState(0);
   const route = useRoute();
-  useEffect(() => {
-    const before = document.activeElement;
-    dialog.current.showModal();
-    return () => before?.focus?.();
-  }, []);
   useEffect(() => {
     const timer = setTimeout(() => setAsked(text.trim()), 120);
     return () => clearTimeout(timer);
@@ -92,8 +87,7 @@ function Dialog({ onClose }) {
     else return;
     event.preventDefault();
   };
-  return html`<dialog class="palette" ref=${dialog} aria-label="Find" onClose=${onClose}
-    onClick=${(event) => event.target === dialog.current && onClose()}>
+  return html`<${Dialog} class="palette" aria-label="Find" onClose=${onClose}>
     <input type="text" role="combobox" aria-expanded="true" aria-controls="found"
       aria-label="Find a pod, node, profile or command" autocomplete="off" spellcheck=${false}
       aria-activedescendant=${entries[at] ? `found-${at}` : undefined}
@@ -105,7 +99,7 @@ function Dialog({ onClose }) {
         onKeyDown=${press} />
     <${Entries} entries=${entries} at=${at} act=${act} />
     ${!entries.length && html`<p class="soft padded">Nothing is called that.</p>`}
-  </dialog>`;
+  </>`;
 }
 
 function Entries({ entries, at, act }) {
