@@ -10,15 +10,18 @@ import socket
 import ssl
 import time
 import warnings
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from aiohttp import web
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from moorage.adapters import https_server
 from moorage.adapters.https_server import HttpsServer, ServerTrust, answering, connections
+from moorage.adapters.https_server.connections import ServerConnection, gives_way
 from moorage.adapters.system_clock import SystemClock
 from moorage.ports.errors import Retryable
 from moorage.ports.requesters import Caller, Denied
@@ -567,6 +570,35 @@ def test_who_waits_for_the_gatekeeper_gives_way(monkeypatch: pytest.MonkeyPatch)
         served.gate.held.set()
         statuses = await asyncio.gather(*asking)
         assert {status for status, _ in statuses} == {0, 200}
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("idle", "spared", "want"),
+    [
+        ((), (), None),
+        ((False, False), (), 0),
+        ((False, True, True), (), 1),
+        ((True, False), (0,), 1),
+        ((False, False), (0, 1), None),
+    ],
+)
+def test_who_gives_way(idle: Sequence[bool], spared: Sequence[int], want: int | None) -> None:
+    """One that waits for its next request comes before one that has done nothing for longer."""
+
+    async def scenario(_: Serving) -> None:
+        async def answer(request: web.BaseRequest) -> web.StreamResponse:
+            raise AssertionError(request)
+
+        made = []
+        for one in idle:
+            made.append(ServerConnection(web.Server(answer), None, print, lambda _: None))
+            made[-1].idle = one
+        found = gives_way(made, [made[i] for i in spared])
+        assert found is (None if want is None else made[want])
+        for each in made:
+            each.end()
 
     run(scenario)
 

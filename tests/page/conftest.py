@@ -1,4 +1,6 @@
-"""One browser and one server for all tests of the page."""
+"""One browser and one server for all tests of the page. They end with the package: Playwright keeps
+an event loop running in the main thread, in which no other test could run one.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +13,14 @@ from playwright.sync_api import Browser
 from tests.page.browsing import DESK, Visit, chromium, served
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     """Chromium."""
     with chromium() as started:
         yield started
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def address() -> Iterator[Callable[[str], str]]:
     """Where a variant of the invented cluster is served, started when it is first asked for."""
     running: dict[str, str] = {}
@@ -32,7 +34,7 @@ def address() -> Iterator[Callable[[str], str]]:
         yield of
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def windows(
     browser: Browser, address: Callable[[str], str]
 ) -> Iterator[dict[tuple[tuple[int, int], str], Visit]]:

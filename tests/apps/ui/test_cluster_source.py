@@ -69,3 +69,10 @@ def test_a_trial_says_how_far_it_is(tmp_path: Path) -> None:
     for verdict, to_go in (("SoFarNoWorse", 90), ("Regressed", None)):
         tried = {**profile("batch"), "status": {"trial": {**TRIAL, "verdict": verdict}}}
         assert seen(tmp_path, [tried], "trial", profile="batch")["toGo"] == to_go
+
+
+def test_profiles_are_found_by_their_names(tmp_path: Path) -> None:
+    """By which they are shown, whatever name pods call them by, and whether or not they decide."""
+    profiles = [profile("batch", schedulerName="slow"), profile("batch-2", preset="BinPak")]
+    assert seen(tmp_path, profiles, "find", text="batch")["profiles"] == ["batch", "batch-2"]
+    assert seen(tmp_path, profiles, "find", text="slow")["profiles"] == []

@@ -2,9 +2,10 @@
 inside for those who have the right.
 
 Nobody can take up what others need: what a connection may send, how long it may take and how many
-there are is bounded. Where there are too many, the one that has done nothing for longest is closed
-for the new one, so a probe always gets in. It runs on any event loop: what belongs to another one
-is asked for by the functions in ``HttpEndpoints``.
+there are is bounded. Where there are too many, one is closed for the new one, so a probe always
+gets in: one that waits for its next request, else the one that has done nothing for longest. It
+runs on any event loop: what belongs to another one is asked for by the functions in
+``HttpEndpoints``.
 """
 
 from __future__ import annotations
@@ -28,10 +29,16 @@ from moorage.adapters.https_server.answering import (
     HttpEndpoints,
     ItemSource,
 )
-from moorage.adapters.https_server.connections import HEAD_BYTES, HEAD_SECONDS, ServerConnection
+from moorage.adapters.https_server.connections import (
+    HEAD_BYTES,
+    HEAD_SECONDS,
+    ServerConnection,
+    answered,
+    gives_way,
+)
 from moorage.ports.clock import Clock
 from moorage.ports.errors import EdgeError
-from moorage.ports.repeated_logs import once_per_bug, once_per_cause
+from moorage.ports.repeated_logs import once_per_cause
 from moorage.ports.requesters import Certificates, Gatekeeper
 
 __all__ = ["HealthCheck", "HttpEndpoints", "HttpsServer", "ItemSource", "ServerTrust"]
@@ -67,7 +74,7 @@ _REASONS = {
     "malformed": "what it sent is no HTTP",
     "long": "its request is too long",
     "late": "its request, or the reading of the answer, took too long",
-    "crowded": "there are too many, and it had done nothing for longest",
+    "crowded": "there are too many, and it was of least use",
 }
 _FULL = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
@@ -188,16 +195,10 @@ class HttpsServer:
             self._refuse("handshake")
 
     def _make_room(self) -> None:
-        """End the connection that has done nothing for longest; one whose caller was admitted is
-        spared.
-        """
-        if (
-            oldest := next(
-                (each for each in self._connections if each not in self._answering.admitted), None
-            )
-        ) is not None:
+        """End a connection that is of least use; one whose caller was admitted is spared."""
+        if (least := gives_way(self._connections, self._answering.admitted)) is not None:
             self._refuse("crowded")
-            oldest.end()
+            least.end()
 
     def _forget(self, connection: ServerConnection) -> None:
         if (welcome := self._connections.pop(connection, None)) is not None:
@@ -206,29 +207,11 @@ class HttpsServer:
     # ---- requests --------------------------------------------------------------------------------
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        response = await answered(request, self._answering.answer, self._connections)
         connection = cast(ServerConnection, request.protocol)
-        connection.request_started()
-        response: web.StreamResponse = web.Response(status=500, text="Internal Server Error\n")
-        try:
-            response = await self._answering.answer(request)
-        except ConnectionError:
-            connection.end()  # nobody is there to be answered
-        except Exception as error:
-            extra = once_per_bug(error, path=request.path)
-            log.exception("a request could not be answered", extra=extra)
-            if request.writer.output_size:
-                connection.end()  # the reader must not take a part for the whole
-        finally:
-            self._answered(connection)
         if connection.context is not self._certificates.context:
             response.force_close()
         return response
-
-    def _answered(self, connection: ServerConnection) -> None:
-        """It has just done something, so it is the last that gives way to new ones."""
-        connection.request_answered()
-        if connection in self._connections:
-            self._connections[connection] = self._connections.pop(connection)
 
     def _refuse(self, reason: str) -> None:
         self._refused(reason)

@@ -5,11 +5,16 @@ unread.
 from __future__ import annotations
 
 import asyncio
+import logging
 import ssl
-from collections.abc import Callable
-from typing import cast
+from collections.abc import Awaitable, Callable, Collection, Iterable, MutableMapping
+from typing import Any, cast
 
 from aiohttp import web
+
+from moorage.ports.repeated_logs import once_per_bug
+
+log = logging.getLogger(__name__)
 
 HEAD_BYTES = 32 * 1024
 """Of a request, all of it: none here needs a body."""
@@ -22,6 +27,8 @@ REQUEST_SECONDS = 60.0
 IDLE_SECONDS = 60.0
 """To the next request."""
 
+Answer = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
+"""Answers a request and sends the answer."""
 FaultListener = Callable[[str], None]
 """Told why, in a word, when a connection is ended for its fault: malformed, long, late."""
 
@@ -122,3 +129,42 @@ class ServerConnection(web.RequestHandler):
         response = web.Response(status=400, text="this is no HTTP request\n")
         response.force_close()
         return response
+
+
+# ---- what servers do with them -------------------------------------------------------------------
+
+
+async def answered(
+    request: web.BaseRequest, answer: Answer, connections: MutableMapping[ServerConnection, Any]
+) -> web.StreamResponse:
+    """The answer to a request, whatever goes wrong. Its connection becomes the last of these: it
+    has just done something, so it gives way to new ones after all others.
+    """
+    connection = cast(ServerConnection, request.protocol)
+    connection.request_started()
+    response: web.StreamResponse = web.Response(status=500, text="Internal Server Error\n")
+    try:
+        response = await answer(request)
+    except ConnectionError:
+        connection.end()  # nobody is there to be answered
+    except Exception as error:
+        extra = once_per_bug(error, path=request.path)
+        log.exception("a request could not be answered", extra=extra)
+        if request.writer.output_size:
+            connection.end()  # the reader must not take a part for the whole
+    finally:
+        connection.request_answered()
+        if connection in connections:
+            connections[connection] = connections.pop(connection)
+    return response
+
+
+def gives_way(
+    connections: Iterable[ServerConnection], spared: Collection[object] = ()
+) -> ServerConnection | None:
+    """Which of these, in the order in which they last did something, is ended for a new one: the
+    first that waits for its next request, and loses nothing by it; else the first. None: all are
+    spared.
+    """
+    found = [each for each in connections if each not in spared]
+    return next((each for each in found if each.idle), found[0] if found else None)

@@ -93,7 +93,8 @@ class ClusterSource:
         if question.document not in OF_FRAMES or question.b:
             raise Denied(404, f"there is no {question.document} without a recording")
         connection = self._watch.connection
-        subject = PageSubject(connection.name, connection.version, True, (*HAS, "find"))
+        has, profiles = (*HAS, "find"), await self._side.run(self._watch.profile_names())
+        subject = PageSubject(connection.name, connection.version, True, has, profiles)
         return await asyncio.to_thread(frame_document, frame, question, subject)
 
 
@@ -164,6 +165,10 @@ class _Watch:
                 world.context, world.profiles, world.origin, world.at, world.warnings
             )
         return self._frame
+
+    async def profile_names(self) -> tuple[str, ...]:
+        """Of all SchedulerProfiles."""
+        return tuple(one.metadata.name for one in self._observed.profiles.objects.values())
 
     async def pod(self, question: Question) -> Mapping[str, Any]:
         """Explained here, as nobody else may look meanwhile. Raises Denied."""

@@ -23,13 +23,15 @@ OF_FRAMES: Final = ("overview", "nodes", "node", "find")
 @dataclasses.dataclass(frozen=True, slots=True)
 class PageSubject:
     """What a page is of: the cluster's name and Kubernetes' version, "" where not known; whether
-    there is a present; the documents that there are.
+    there is a present; the documents that there are; the names of the SchedulerProfiles that can be
+    shown.
     """
 
     cluster: str
     version: str
     live: bool
     has: tuple[str, ...]
+    profiles: tuple[str, ...] = ()
 
 
 def frame_document(frame: WorldFrame, question: Question, subject: PageSubject) -> dict[str, Any]:
@@ -44,7 +46,7 @@ def frame_document(frame: WorldFrame, question: Question, subject: PageSubject) 
                 raise Denied(404, f"there is no node {question.name}; from {frame.origin}")
             return told("Node", frame, body)
         case "find":
-            return told("Found", frame, _found(frame, question.text.lower()))
+            return told("Found", frame, _found(frame, subject, question.text.lower()))
     raise Denied(404, f"there is no {question.document} here")
 
 
@@ -80,11 +82,11 @@ def _overview(frame: WorldFrame, subject: PageSubject) -> dict[str, Any]:
     }
 
 
-def _found(frame: WorldFrame, text: str) -> dict[str, Any]:
+def _found(frame: WorldFrame, subject: PageSubject, text: str) -> dict[str, Any]:
     pods = {key(info.pod): info.node for info in frame.placed}
     places: dict[str, str | None] = {**pods, **{key(pod): None for pod in frame.waiting}}
     nodes = _matching((node.metadata.name for node in frame.nodes), text)
-    profiles = _matching(frame.profiles, text)
+    profiles = _matching(subject.profiles, text)
     matching = _matching(places, text)
     return {
         "answer": f"{counted(len(matching) + len(nodes) + len(profiles), 'name')} found.",

@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import socket
-from collections.abc import Awaitable, Callable
-from typing import Final, cast
+from typing import Final
 
 from aiohttp import web
 
-from moorage.adapters.https_server.connections import ServerConnection
-from moorage.ports.repeated_logs import once_per_bug
-
-log = logging.getLogger(__name__)
+from moorage.adapters.https_server.connections import (
+    Answer,
+    ServerConnection,
+    answered,
+    gives_way,
+)
 
 ADDRESS: Final = "127.0.0.1"
 MAX_CONNECTIONS: Final = 128
 STOP_SECONDS: Final = 0.5
 
-Answer = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
-
 
 class LoopbackServer:
-    """Serves what ``answer`` answers and sends. Where there are too many connections, the one that
-    has done nothing for longest is closed for the new one.
+    """Serves what ``answer`` answers and sends. Where there are too many connections, one is
+    closed for the new one (``gives_way``).
     """
 
     def __init__(self, port: int) -> None:
@@ -57,9 +55,9 @@ class LoopbackServer:
             connection.end()
 
     def _connection(self) -> ServerConnection:
-        if len(self._connections) >= MAX_CONNECTIONS:
-            idle = (one for one in self._connections if one.idle)
-            next(idle, next(iter(self._connections))).end()
+        crowded = len(self._connections) >= MAX_CONNECTIONS
+        if crowded and (least := gives_way(self._connections)) is not None:
+            least.end()
         made = ServerConnection(self._http, None, _unsaid, self._forget)
         self._connections[made] = None
         return made
@@ -68,23 +66,7 @@ class LoopbackServer:
         self._connections.pop(connection, None)
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        connection = cast(ServerConnection, request.protocol)
-        connection.request_started()
-        response: web.StreamResponse = web.Response(status=500, text="Internal Server Error\n")
-        try:
-            response = await self._answer(request)
-        except ConnectionError:
-            connection.end()  # nobody is there to be answered
-        except Exception as error:
-            extra = once_per_bug(error, path=request.path)
-            log.exception("a request could not be answered", extra=extra)
-            if request.writer.output_size:
-                connection.end()  # the reader must not take a part for the whole
-        finally:
-            connection.request_answered()
-            if connection in self._connections:
-                self._connections[connection] = self._connections.pop(connection)
-        return response
+        return await answered(request, self._answer, self._connections)
 
 
 def _unsaid(reason: str) -> None:
