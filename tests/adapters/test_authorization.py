@@ -42,6 +42,7 @@ class Server:
             ("prometheus", "get", "/metrics"),
             ("prometheus", "get", "pods"),
             ("prometheus", "list", "nodes"),
+            ("prometheus", "list", "schedulerprofiles"),
         }
         self.asked: list[tuple[str, Any]] = []
         self.fails: EdgeError | None = None
@@ -126,17 +127,19 @@ def test_rights_to_resources() -> None:
 
     async def scenario(server: Server) -> None:
         get_pods = CallerRight("get", resource="pods", namespace="shop")
-        rights = (get_pods, CallerRight("list", resource="nodes"))
+        profiles = CallerRight("list", resource="schedulerprofiles", group="moorage.dev")
+        rights = (get_pods, CallerRight("list", resource="nodes"), profiles)
         assert await server.verdict(rights=rights) == 200
         asked = [spec["resourceAttributes"] for path, spec in server.asked if path == RIGHTS]
         assert asked == [
             {"verb": "get", "resource": "pods", "namespace": "shop"},
             {"verb": "list", "resource": "nodes"},
+            {"verb": "list", "group": "moorage.dev", "resource": "schedulerprofiles"},
         ]
         server.allowed = set()
         await server.clock.advance(10)
         assert await server.verdict(rights=rights) == 403
-        assert len([path for path, _ in server.asked if path == RIGHTS]) == 3
+        assert len([path for path, _ in server.asked if path == RIGHTS]) == 4
 
     run(scenario)
 

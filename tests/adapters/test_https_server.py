@@ -165,6 +165,30 @@ def test_the_page_is_for_those_who_may_see_all_pods(loop: str) -> None:
     run(scenario, loop)
 
 
+@pytest.mark.parametrize(
+    ("document", "kinds"),
+    [
+        ("status", ("schedulerprofiles",)),
+        ("trial", ("schedulerprofiles",)),
+        ("history", ("schedulerprofiles", "pluginconfigs")),
+        ("diff", ("schedulerprofiles", "pluginconfigs")),
+        ("queue", ()),
+    ],
+)
+def test_what_tells_of_profiles_is_for_those_who_may_see_them(
+    document: str, kinds: tuple[str, ...]
+) -> None:
+    """Beside pods and nodes."""
+
+    async def scenario(served: Serving) -> None:
+        assert (await served.good(f"/ui/api/{document}"))[0] == 200
+        more = [f"list {kind}.moorage.dev" for kind in kinds]
+        want = " and ".join(["get pods", "list nodes", *more])
+        assert [rights for _, _, rights in served.gate.asked] == [want]
+
+    run(scenario)
+
+
 @pytest.mark.parametrize("path", ["/explain?pod=", "/ui/api/pod?name="])
 @pytest.mark.parametrize(
     "again",

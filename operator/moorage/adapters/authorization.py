@@ -123,7 +123,8 @@ def _attributes(right: CallerRight) -> dict[str, dict[str, str]]:
     """The right as a review's spec has it."""
     if right.path:
         return {"nonResourceAttributes": {"verb": right.verb, "path": right.path}}
-    asked = {"verb": right.verb, "resource": right.resource, "namespace": right.namespace}
+    names = ("verb", "group", "resource", "namespace")
+    asked = {name: getattr(right, name) for name in names}
     return {"resourceAttributes": {key: value for key, value in asked.items() if value}}
 
 

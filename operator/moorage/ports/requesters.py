@@ -21,17 +21,19 @@ class Caller:
 @dataclasses.dataclass(frozen=True, slots=True)
 class CallerRight:
     """A right as Kubernetes has them: to do this with a ``path`` of ours, or with a ``resource`` of
-    the core group, in a namespace or ("") anywhere.
+    an API ``group`` ("" is the core group), in a namespace or ("") anywhere.
     """
 
     verb: str
     path: str = ""
     resource: str = ""
     namespace: str = ""
+    group: str = ""
 
     def __str__(self) -> str:
         where = f" in namespace {self.namespace}" if self.namespace else ""
-        return f"{self.verb} {self.path or self.resource}{where}"
+        of = f".{self.group}" if self.group else ""
+        return f"{self.verb} {self.path or self.resource}{of}{where}"
 
 
 class Denied(Exception):

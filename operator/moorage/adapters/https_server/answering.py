@@ -41,6 +41,15 @@ MAX_ADMITTED = 16
 _EXPLAIN = "/explain"
 _EVENTS = "/ui/events"
 _UI_POD = "/ui/api/pod"
+_PROFILES = CallerRight("list", resource="schedulerprofiles", group="moorage.dev")
+_CONFIGS = CallerRight("list", resource="pluginconfigs", group="moorage.dev")
+_MORE_RIGHTS: Mapping[str, tuple[CallerRight, ...]] = {
+    "/ui/api/status": (_PROFILES,),
+    "/ui/api/trial": (_PROFILES,),
+    "/ui/api/history": (_PROFILES, _CONFIGS),
+    "/ui/api/diff": (_PROFILES, _CONFIGS),
+}
+"""What it takes beside seeing pods and nodes, by path: these tell what is in such objects."""
 CHUNK_BYTES = 32 * 1024
 JSON = "application/json"
 METRICS = "text/plain; version=0.0.4; charset=utf-8"
@@ -123,7 +132,8 @@ class EndpointHandler:
 
     def _asked(self, request: web.BaseRequest) -> tuple[tuple[CallerRight, ...], _Page]:
         """What it takes to be answered, and what answers: an explanation tells of a pod, and of all
-        nodes; the rest of the page of all pods. Both go by one reading of the query. Raises Denied.
+        nodes; the rest of the page of all pods, and some of profiles. Both go by one reading of the
+        query. Raises Denied.
         """
         path = request.path
         if (page := self._pages.get(path)) is not None:
@@ -135,7 +145,8 @@ class EndpointHandler:
         if first != "ui" or self._page is None:
             raise Denied(404, "there is nothing here")
         query = parameters(request.query.items())
-        rights = _to_see(_pod(query, "name") if path == _UI_POD else "")
+        seen = _to_see(_pod(query, "name") if path == _UI_POD else "")
+        rights = (*seen, *_MORE_RIGHTS.get(path, ()))
         return rights, functools.partial(self._page, path=below, query=query)
 
     async def _admitted(self, request: web.BaseRequest, page: _Page) -> web.StreamResponse:

@@ -6,7 +6,7 @@ import asyncio
 import dataclasses
 import datetime
 import json
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from typing import Final
 
 from moorage.api.bodies import Body
@@ -15,7 +15,7 @@ from moorage.apps.exit_status import NoAnswer
 from moorage.apps.reach.installations import Installation, installation_of, look
 from moorage.apps.worlds.reaching import Connection
 from moorage.ports.errors import EdgeError, Forbidden, NotFound
-from moorage.ports.http_calls import HttpCall
+from moorage.ports.http_calls import HttpCall, HttpSession
 
 LEASE_AGAIN_SECONDS: Final = 3.0
 """After which a Lease that seems to have run out is looked at again: clocks may differ, but who
@@ -43,9 +43,17 @@ class Surroundings:
 async def surroundings(connection: Connection) -> Surroundings:
     """What there is now. Raises NoAnswer."""
     profiles = await profiles_of(connection)
+    looking = installation_of(connection.session, profiles)
+    return await served(connection.session, profiles, looking)
+
+
+async def served(
+    session: HttpSession, profiles: Sequence[Body], looking: Awaitable[Installation]
+) -> Surroundings:
+    """These profiles, with the installation that is found by ``looking``."""
     try:
-        found = await installation_of(connection.session, profiles)
-        led = found.seems_led(_now()) or await _renewed(connection, found)
+        found = await looking
+        led = found.seems_led(_now()) or await _renewed(session, found)
     except EdgeError as error:
         hint = "; it takes get and list leases" if isinstance(error, Forbidden) else ""
         return Surroundings(profiles, None, None, f"the operator's Leases: {error}{hint}")
@@ -67,12 +75,12 @@ async def profiles_of(connection: Connection) -> Sequence[Body]:
     return sorted(found.get("items") or (), key=lambda one: str(one["metadata"]["name"]))
 
 
-async def _renewed(connection: Connection, before: Installation) -> bool:
+async def _renewed(session: HttpSession, before: Installation) -> bool:
     """Whether the Lease is renewed that has run out by our clock. Raises EdgeError."""
     if not before.leader:
         return False
     await asyncio.sleep(LEASE_AGAIN_SECONDS)
-    after = await look(connection.session, before.namespace, before.lease)
+    after = await look(session, before.namespace, before.lease)
     return bool(after.leader) and after.renewed != before.renewed
 
 

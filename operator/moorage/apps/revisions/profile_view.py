@@ -106,10 +106,25 @@ async def view(connection: Connection, name: str) -> ProfileView:
     profile = await read(connection, f"{PROFILES_PATH}/{urllib.parse.quote(name, safe='')}")
     if profile is None:
         known = [item["metadata"]["name"] for item in await items(connection, PROFILES_PATH)]
-        text = f"there is no SchedulerProfile {name}{suggest(name, known)}"
-        raise WrongUse(f"{text}; there are: {', '.join(known) or 'none'}")
+        raise unknown_profile(name, known)
     configs = {item["metadata"]["name"]: item for item in await items(connection, CONFIGS_PATH)}
-    return ProfileView(Said(profile, configs), await _stored(connection, profile))
+    home = str(bodies.status(profile).get("claimedBy") or "").partition("/")[0]
+    if names.dns_label(home):  # whatever a status says, it does not become part of a path
+        home = HOME
+    return await viewed(connection, Said(profile, configs), home)
+
+
+async def viewed(connection: Connection, said: Said, home: str) -> ProfileView:
+    """A profile that is known, with the revisions that are stored in this namespace. Raises
+    NoAnswer.
+    """
+    return ProfileView(said, await _stored(connection, said.profile, home))
+
+
+def unknown_profile(name: str, known: Sequence[str]) -> WrongUse:
+    """There is none of this name."""
+    text = f"there is no SchedulerProfile {name}{suggest(name, known)}"
+    return WrongUse(f"{text}; there are: {', '.join(known) or 'none'}")
 
 
 async def read(connection: Connection, path: str) -> dict[str, Any] | None:
@@ -128,11 +143,8 @@ async def items(connection: Connection, path: str, query: str = "") -> Sequence[
     return (found or {}).get("items") or ()
 
 
-async def _stored(connection: Connection, profile: Body) -> tuple[KeptRevision, ...]:
+async def _stored(connection: Connection, profile: Body, home: str) -> tuple[KeptRevision, ...]:
     name, uid = profile["metadata"]["name"], profile["metadata"].get("uid")
-    home = str(bodies.status(profile).get("claimedBy") or "").partition("/")[0]
-    if names.dns_label(home):  # whatever a status says, it does not become part of a path
-        home = HOME
     path = f"/apis/apps/v1/namespaces/{home}/controllerrevisions"
     selector = urllib.parse.quote(f"{PROFILE_LABEL}={shortened(name)}")
     found = await items(connection, path, f"labelSelector={selector}")

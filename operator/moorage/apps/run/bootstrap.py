@@ -38,6 +38,7 @@ from moorage.apps.run.freed_memory import give_back
 from moorage.apps.run.home_namespace import ensure_namespace
 from moorage.apps.run.live_explanations import LiveExplanations
 from moorage.apps.run.operator_page import OperatorPage
+from moorage.apps.run.operator_profiles import OperatorProfiles
 from moorage.apps.run.pulse import GRACE_SECONDS, Pulse
 from moorage.apps.run.recent_rates import RecentRates
 from moorage.apps.run.replica_state import ReplicaState
@@ -47,6 +48,7 @@ from moorage.apps.run.state_recording import RecordingParts
 from moorage.apps.run.supervisor import SupervisedParts, Supervisor
 from moorage.apps.ui.page_handler import PageHandler
 from moorage.apps.ui.static_files import StaticFiles
+from moorage.apps.worlds.reaching import Connection
 from moorage.core.columns.changes import NO_JOURNAL
 from moorage.core.framework.presets import Preset
 from moorage.core.framework.registry import Registry, build_registry
@@ -169,7 +171,7 @@ def _assemble(config: OperatorConfiguration, given: Overrides, sessions: _Sessio
     pulse = Pulse(side, clock, config.leader_election.lease_duration + GRACE_SECONDS, given.abort)
     checks = _livez(clock, fence, state, pulse, watches), _readyz(feeds, kopf, elector)
     rates = RecentRates(telemetry.attempt_durations, clock)
-    page = _page(engine, given)
+    page = _page(engine, given, sessions.side, rates, resolver)
     endpoints = _endpoints(config, given, checks, _debug_pages(engine, side, rates), page)
     server = _server(config, given, endpoints, certificates, sessions.side)
     _report(telemetry, home[1], feeds, fence)
@@ -269,9 +271,13 @@ def _endpoints(
     )
 
 
-def _page(engine: Engine, given: Overrides) -> OperatorPage:
-    explanations = LiveExplanations(engine, given.side, given.identity)
-    return OperatorPage(engine, given.side, explanations, given.identity)
+def _page(
+    engine: Engine, given: Overrides, session: KubeSession, rates: RecentRates, resolver: Resolver
+) -> OperatorPage:
+    side, connection = given.side, Connection(session, session.server, "")
+    explanations = LiveExplanations(engine, side, given.identity)
+    profiles = OperatorProfiles(engine, side, connection, rates)
+    return OperatorPage(engine, side, explanations, profiles, resolver)
 
 
 def _server(

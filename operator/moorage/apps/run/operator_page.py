@@ -7,18 +7,26 @@ on a thread of its own, so that no decision waits for more than that step.
 from __future__ import annotations
 
 import asyncio
-import time
+import dataclasses
+import operator
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, TypeVar
 
+from moorage.api.bodies import Body
+from moorage.api.resolution import Resolver
 from moorage.apps.run.live_explanations import LiveExplanations
+from moorage.apps.run.operator_profiles import STANDS_BY, FreshValue, OperatorProfiles, StatusFacts
 from moorage.apps.run.side_loop import Side
+from moorage.apps.status.status_documents import status_document
 from moorage.apps.ui.document_changes import Changes
 from moorage.apps.ui.frame_documents import OF_FRAMES, PageSubject, frame_document, told
+from moorage.apps.ui.operator_documents import page_status, with_pods
 from moorage.apps.ui.pod_documents import for_page
+from moorage.apps.ui.profile_documents import OF_PROFILES, profile_document
 from moorage.apps.ui.questions import Question
-from moorage.apps.ui.queue_pages import queue_of
+from moorage.apps.ui.queue_pages import page_queue, queue_of
+from moorage.apps.waiting.queue_documents import from_operator, queue_document
 from moorage.apps.worlds.world_frame import WorldFrame, take_frame
 from moorage.engine.engine import Engine
 from moorage.ports.requesters import Denied
@@ -27,9 +35,11 @@ T = TypeVar("T")
 
 LOOK_SECONDS: Final = 1.0
 """Between two looks at whether anything has changed."""
+RATE_LOOKS: Final = 2
+"""Looks after which rates, and who is next in the queue, are taken to have changed."""
 FRESH_SECONDS: Final = 0.5
 """A frame that is so old is taken anew."""
-HAS: Final = ("overview", "queue", "nodes", "node", "pod", "find")
+HAS: Final = ("overview", "status", "queue", "nodes", "node", "pod", *OF_PROFILES, "find")
 
 
 class OperatorPage:
@@ -38,16 +48,22 @@ class OperatorPage:
     """
 
     def __init__(
-        self, engine: Engine, side: Side, explanations: LiveExplanations, identity: str
+        self,
+        engine: Engine,
+        side: Side,
+        explanations: LiveExplanations,
+        profiles: OperatorProfiles,
+        resolver: Resolver,
     ) -> None:
         self.changes = Changes()
         self._engine = engine
         self._side = side
         self.explanations = explanations
-        self._identity = identity
-        self._turn = asyncio.Lock()
-        self._frame: WorldFrame | None = None
-        self._taken = 0.0
+        self._profiles = profiles
+        # of its own, as its thread uses it; it knows of the same quarantine
+        self._resolver = dataclasses.replace(resolver)
+        self._identity = engine.ports.election.identity
+        self._frame = FreshValue(FRESH_SECONDS, lambda: side.ask(self._take))
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="page")
         self._looking: asyncio.Task[None] | None = None
 
@@ -57,16 +73,24 @@ class OperatorPage:
         return self._identity
 
     async def run(self) -> None:
-        """Say what has changed, as far as numbers show it, until cancelled."""
+        """Say what has changed, as far as numbers and objects show it, until cancelled."""
         await self.open()
         seen: tuple[int, ...] = ()
+        bodies: tuple[Body, ...] = ()
+        looks = 0
         while True:
             await asyncio.sleep(LOOK_SECONDS)
+            looks += 1
             cache = self._engine.cache  # numbers alone: reading them needs no turn of the main loop
             now = len(cache), cache.assumed, len(cache.waiting), len(cache.nodes)
             if now != seen:
                 seen = now
                 self.changes.add(HAS)
+            before, bodies = bodies, self._profiles.bodies()
+            if not _same(before, bodies):
+                self.changes.add(("status", *OF_PROFILES, "find"))
+            elif not looks % RATE_LOOKS:
+                self.changes.add(("status", "queue"))
 
     async def close(self) -> None:
         """Begin nothing more; what is under way on the threads ends by itself."""
@@ -80,16 +104,22 @@ class OperatorPage:
         """As ``PageSource``; raises MainLoopBusy too."""
         if self._looking is None:  # from the first visitor on
             self._looking = asyncio.create_task(self.run(), name="page")
-        if question.at is not None or question.b:
+        if question.at is not None or (question.document == "nodes" and question.b):
             raise Denied(404, "only the present can be seen here: moorage ui --recording FILE")
-        if question.document == "pod":
-            return await self._pod(question)
-        frame = await self._seen()
-        if question.document == "queue":
-            return await self._on_thread(lambda: told("Queue", frame, queue_of(frame)))
+        match question.document:
+            case "pod":
+                return await self._pod(question)
+            case "queue":
+                return await self._queue()
+            case "status":
+                facts, frame = await self._profiles.status(), await self._frame.get()
+                return await self._on_thread(lambda: self._status(facts, frame))
+            case name if name in OF_PROFILES:
+                return await self._of_profiles(question)
+        frame = await self._frame.get()
         if question.document not in OF_FRAMES:
             raise Denied(404, f"there is no {question.document} here: moorage ui has it")
-        subject = PageSubject(self._identity, "", True, HAS)
+        subject = PageSubject(self._identity, "", True, HAS, self._profiles.names())
         return await self._on_thread(lambda: frame_document(frame, question, subject))
 
     async def _pod(self, question: Question) -> Mapping[str, Any]:
@@ -101,13 +131,28 @@ class OperatorPage:
         told = {**found.document, "leftOut": []}
         return await self._on_thread(lambda: for_page(told, found.pod, found.revision, found.nodes))
 
-    async def _seen(self) -> WorldFrame:
-        """What is known now, or was a moment ago."""
-        async with self._turn:
-            if self._frame is None or time.monotonic() - self._taken > FRESH_SECONDS:
-                self._frame = await self._side.ask(self._take)
-                self._taken = time.monotonic()
-            return self._frame
+    async def _queue(self) -> Mapping[str, Any]:
+        """Its own, with positions, where it leads; else the pods that it has seen."""
+        frame = await self._frame.get()
+        if not self._profiles.leading:
+            left_out = {"leftOut": [STANDS_BY]}
+            return await self._on_thread(lambda: told("Queue", frame, queue_of(frame) | left_out))
+        pods, about = await self._profiles.queue(), {"operator": self._identity}
+        return await self._on_thread(
+            lambda: told("Queue", frame, page_queue(queue_document(from_operator(pods), about)))
+        )
+
+    def _status(self, facts: StatusFacts, frame: WorldFrame) -> Mapping[str, Any]:
+        """On the thread."""
+        found = status_document(*facts)
+        body = {**page_status(found), "leftOut": found["leftOut"]}
+        return told("Status", frame, with_pods(body, frame))
+
+    async def _of_profiles(self, question: Question) -> Mapping[str, Any]:
+        views, frame = await self._profiles.views(question), await self._frame.get()
+        return await self._on_thread(
+            lambda: told("", frame, profile_document(question, views, self._resolver))
+        )
 
     async def _take(self) -> WorldFrame:
         """On the main loop."""
@@ -117,3 +162,8 @@ class OperatorPage:
 
     async def _on_thread(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+
+def _same(before: tuple[Body, ...], now: tuple[Body, ...]) -> bool:
+    """Whether they are the same objects: to compare what they say would read them all."""
+    return len(before) == len(now) and all(map(operator.is_, before, now))

@@ -17,12 +17,13 @@ from typing import Any, Final
 
 from moorage.adapters.reflector import Reflector
 from moorage.api.resolution import Resolver
+from moorage.apps.revisions.profile_view import view
 from moorage.apps.run.side_loop import Side
 from moorage.apps.ui.document_changes import Changes
 from moorage.apps.ui.frame_documents import OF_FRAMES, PageSubject, frame_document, told
-from moorage.apps.ui.operator_documents import NO_STATUS, operator_document
+from moorage.apps.ui.operator_documents import NO_STATUS, operator_document, with_pods
 from moorage.apps.ui.pod_documents import pod_document
-from moorage.apps.ui.profile_documents import OF_PROFILES, profile_document
+from moorage.apps.ui.profile_documents import OF_PROFILES, profile_document, views_of
 from moorage.apps.ui.questions import Question
 from moorage.apps.ui.queue_pages import queue_of
 from moorage.apps.worlds import deciding
@@ -189,14 +190,15 @@ class _Watch:
         if body is not None and body.get("ordered"):
             self._queue = {one["pod"]: one for one in body["pods"]}
         if body is not None:
-            return told(kind, frame, body)
+            return told(kind, frame, with_pods(body, frame) if document == "status" else body)
         body = queue_of(frame) if document == "queue" else NO_STATUS
         found = told(kind, frame, body)
         return {**found, "leftOut": [*found["leftOut"], NO_QUEUE]}
 
     async def of_profile(self, question: Question) -> Mapping[str, Any]:
         """Raises Denied."""
-        body = await profile_document(self.connection, question, self._resolver)
+        views = await views_of(question, lambda name: view(self.connection, name))
+        body = profile_document(question, views, self._resolver)
         return told("", await self.frame(), body)
 
     # ---- inside ----------------------------------------------------------------------------------

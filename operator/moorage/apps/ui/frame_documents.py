@@ -52,15 +52,9 @@ def frame_document(frame: WorldFrame, question: Question, subject: PageSubject) 
 
 def told(kind: str, frame: WorldFrame, body: Mapping[str, Any]) -> dict[str, Any]:
     """A document from what was seen then."""
-    return {
-        "apiVersion": API_VERSION,
-        "kind": kind,
-        "answer": "",
-        "at": moment(frame.at.timestamp()),
-        "source": frame.origin,
-        "leftOut": list(frame.warnings),
-        **body,
-    }
+    at = moment(frame.at.timestamp())
+    seen = {"at": at, "source": frame.origin, "leftOut": list(frame.warnings)}
+    return {"apiVersion": API_VERSION, "kind": kind, "answer": "", **seen, **body}
 
 
 def _overview(frame: WorldFrame, subject: PageSubject) -> dict[str, Any]:

@@ -5,19 +5,21 @@ The operator that leads is asked, else the API server alone; what is left out th
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Mapping
 from typing import Any
 
-from moorage.apps.exit_status import CommandError
 from moorage.apps.reach.operator_choice import OperatorChoice
 from moorage.apps.reach.operators import reached
 from moorage.apps.reach.surroundings import NotInstalled, surroundings
 from moorage.apps.status.status_answers import status_of
+from moorage.apps.ui.questions import denied
 from moorage.apps.ui.queue_pages import depth_of, page_queue
 from moorage.apps.waiting.queue_answers import queue_of
 from moorage.apps.worlds.cluster_choice import ClusterChoice
 from moorage.apps.worlds.reaching import Connection
-from moorage.ports.requesters import Denied
+from moorage.apps.worlds.world_frame import WorldFrame
+from moorage.core.objects.pods import Pod
 
 Document = dict[str, Any]
 
@@ -26,8 +28,11 @@ async def operator_document(
     connection: Connection, cluster: ClusterChoice, document: str
 ) -> Document | None:
     """Status or queue; None where the cluster knows nothing of Moorage. Raises Denied."""
-    try:
-        around = await surroundings(connection)
+    with denied():
+        try:
+            around = await surroundings(connection)
+        except NotInstalled:
+            return None
         choice, installation = OperatorChoice(), around.installation
         async with reached(connection.session, cluster, choice, installation) as operator:
             if document == "status":
@@ -35,10 +40,6 @@ async def operator_document(
                 return {**page_status(found), **_source(found, connection)}
             found = await queue_of(connection, around, operator)
             return {**page_queue(found), **_source(found, connection)}
-    except NotInstalled:
-        return None
-    except CommandError as error:
-        raise Denied(503, str(error)) from error
 
 
 def _source(found: Mapping[str, Any], connection: Connection) -> Document:
@@ -60,6 +61,14 @@ NO_STATUS: Document = {
 """Of a cluster without Moorage."""
 _SEVERITY = {"Trial": "trial", "Paused": "warn", "Suspended": "warn"}
 """By state; any other is bad."""
+
+
+def with_pods(status: Document, frame: WorldFrame) -> Document:
+    """The page's Status with how many pods of each profile are on nodes."""
+    placed = (info.pod for info in frame.placed)
+    pods = collections.Counter(one.spec.scheduler_name for one in placed if isinstance(one, Pod))
+    profiles = [{**one, "pods": pods[one["schedulerName"]]} for one in status["profiles"]]
+    return {**status, "profiles": profiles}
 
 
 def page_status(found: Mapping[str, Any]) -> Document:

@@ -1,55 +1,61 @@
-"""Documents about one profile, from the API server: history, trial and differences."""
+"""Documents about profiles: history, trial and differences, of profiles with their stored
+revisions, wherever these are from.
+"""
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final, TypeAlias
 
 from moorage.api.resolution import Resolver
-from moorage.apps.exit_status import NoAnswer, WrongUse
 from moorage.apps.revisions import diff as comparing
 from moorage.apps.revisions import history as past
 from moorage.apps.revisions.diff import DiffSide
-from moorage.apps.revisions.profile_view import view
+from moorage.apps.revisions.profile_view import ProfileView
 from moorage.apps.status.profile_problems import RUNNING
-from moorage.apps.ui.questions import Question
-from moorage.apps.worlds.reaching import Connection
-from moorage.ports.requesters import Denied
+from moorage.apps.ui.questions import Question, denied
 
 OF_PROFILES: Final = ("history", "trial", "diff")
+Views: TypeAlias = Mapping[str, ProfileView]
+"""By the profile's name."""
 
 
-async def profile_document(
-    connection: Connection, question: Question, resolver: Resolver
-) -> dict[str, Any]:
-    """Without what all documents have. Raises Denied."""
-    try:
+async def views_of(question: Question, view: Callable[[str], Awaitable[ProfileView]]) -> Views:
+    """The profiles that a question is about, each looked at once. Raises Denied."""
+    asked = [question.profile] if question.profile else map(_profile, (question.a, question.b))
+    with denied():
+        return {name: await view(name) for name in dict.fromkeys(asked)}
+
+
+def profile_document(question: Question, views: Views, resolver: Resolver) -> dict[str, Any]:
+    """Without what all documents have; takes milliseconds, as revisions are made to be compared.
+    Raises Denied.
+    """
+    with denied():
         match question.document:
             case "history":
-                return await _history(connection, question.profile, resolver)
+                return _history(views[question.profile], resolver)
             case "trial":
-                return await _trial(connection, question.profile)
-        return await _difference(connection, question, resolver)
-    except WrongUse as error:
-        raise Denied(404, str(error)) from error
-    except NoAnswer as error:
-        raise Denied(503, str(error)) from error
+                return _trial(views[question.profile])
+        return _difference(views, question, resolver)
 
 
-async def _history(connection: Connection, profile: str, resolver: Resolver) -> dict[str, Any]:
-    found = await view(connection, profile)
+def _profile(name: str) -> str:
+    return name.partition("@")[0]
+
+
+def _history(found: ProfileView, resolver: Resolver) -> dict[str, Any]:
     entries = past.entries(found, resolver, datetime.datetime.now(datetime.UTC))
     why = found.condition("Accepted").get("message") or "the operator has not looked at it yet"
-    answer = f"{profile} has no good revision yet: {why}"
+    answer = f"{found.name} has no good revision yet: {why}"
     if found.active:
-        answer = f"{profile} decides with {found.active}."
+        answer = f"{found.name} decides with {found.active}."
     return {"kind": "History", "answer": answer, **past.document(found, entries)}
 
 
-async def _trial(connection: Connection, profile: str) -> dict[str, Any]:
-    status = (await view(connection, profile)).status
-    trial = status.get("trial")
+def _trial(view: ProfileView) -> dict[str, Any]:
+    trial = view.status.get("trial")
     found: Mapping[str, Any] = trial if isinstance(trial, Mapping) else {}
     answer = "No trial runs. Start one: spec.rollout.strategy: Canary"
     if found:
@@ -58,7 +64,7 @@ async def _trial(connection: Connection, profile: str) -> dict[str, Any]:
     return {
         "kind": "Trial",
         "answer": answer,
-        "profile": profile,
+        "profile": view.name,
         "trial": dict(found) or None,
         "pairs": list(found.get("regressed") or ()),
         "toGo": _to_go(found),
@@ -71,13 +77,11 @@ def _to_go(trial: Mapping[str, Any]) -> int | None:
     return max(0, trial["pods"] - trial["decided"]) if running else None
 
 
-async def _difference(
-    connection: Connection, question: Question, resolver: Resolver
-) -> dict[str, Any]:
+def _difference(views: Views, question: Question, resolver: Resolver) -> dict[str, Any]:
     sides: list[DiffSide] = []
     for name in (question.a, question.b):
         profile, _, revision = name.partition("@")
-        sides.append(comparing.from_cluster(await view(connection, profile), revision))
+        sides.append(comparing.from_cluster(views[profile], revision))
     found = comparing.compared(sides[0], sides[1], resolver)
     document = comparing.document(found)
     asked = {"a": question.a, "b": question.b}

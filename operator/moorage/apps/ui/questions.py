@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import datetime
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
+from moorage.apps.exit_status import CommandError, WrongUse
 from moorage.ports.requesters import Denied
 
 MAX_CHARACTERS: Final = 600
@@ -74,6 +76,19 @@ def parse(document: str, query: dict[str, str]) -> Question:
     if document == "pod" and not all(query["name"].partition("/")):
         raise Denied(400, "name must be NAMESPACE/NAME")
     return Question(document=document, at=_moment(query), limit=_limit(query), **texts)
+
+
+@contextlib.contextmanager
+def denied() -> Iterator[None]:
+    """What ends a command is told as a refusal: there is no such thing, or it cannot be said now.
+    Raises Denied.
+    """
+    try:
+        yield
+    except WrongUse as error:
+        raise Denied(404, str(error)) from error
+    except CommandError as error:
+        raise Denied(503, str(error)) from error
 
 
 def _moment(query: Mapping[str, str]) -> float | None:

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from moorage.api.resolution import Resolver
-from moorage.apps.exit_status import CommandError, WrongUse
 from moorage.apps.printing.amounts import age, counted, moment
 from moorage.apps.recordings.recorded_choices import ShownDecision, about, around
 from moorage.apps.recordings.timelines import RecordedTimeline, timeline_of
@@ -23,7 +22,7 @@ from moorage.apps.ui.document_changes import Changes
 from moorage.apps.ui.frame_documents import OF_FRAMES, PageSubject, frame_document, told
 from moorage.apps.ui.other_worlds import OtherWorlds
 from moorage.apps.ui.pod_documents import pod_document
-from moorage.apps.ui.questions import Question
+from moorage.apps.ui.questions import Question, denied
 from moorage.apps.ui.queue_pages import queue_of
 from moorage.apps.ui.stop_flags import StopFlag
 from moorage.apps.worlds.from_recording import from_recording, opened
@@ -99,12 +98,8 @@ class RecordingSource:
 
     async def document(self, question: Question) -> Mapping[str, Any]:
         """As ``PageSource``."""
-        try:
+        with denied():
             return await self._document(question)
-        except WrongUse as error:
-            raise Denied(404, str(error)) from error
-        except CommandError as error:
-            raise Denied(503, str(error)) from error
 
     async def _document(self, question: Question) -> Mapping[str, Any]:
         match question.document:

@@ -46,13 +46,14 @@ function App() {
   const { at } = route.query;
   const overview = useDocument("overview", { at });
   const has = (name) => Boolean(overview.doc?.has.includes(name));
-  const status = useDocument(has("status") ? "status" : null, { at }).doc;
+  const status = useDocument(has("status") ? "status" : null, { at });
   const timeline = useDocument(has("timeline") ? "timeline" : null);
   const shared = {
     route,
     at,
     has,
-    status,
+    status: status.doc,
+    statusError: status.error,
     overview: overview.doc,
     refused: overview.error,
     timeline: timeline.doc || (overview.doc && !has("timeline") ? undefined : null),

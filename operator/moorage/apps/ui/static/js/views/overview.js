@@ -7,7 +7,7 @@ import { Command } from "../parts/command.js";
 import { Head, Lead, Note, Spelled, Strip } from "../parts/lead.js";
 import { ProfileState, profileIndex, TrialWords } from "../parts/profile_state.js";
 import { Rows } from "../parts/rows.js";
-import { Empty, Loading } from "../parts/states.js";
+import { Empty, Failed, Loading } from "../parts/states.js";
 import { href } from "../router.js";
 import { Shell } from "../shell.js";
 import { useDocument } from "../source.js";
@@ -25,17 +25,18 @@ import {
 } from "../words.js";
 
 export function Overview(shared) {
-  const { overview, status, timeline, has, at } = shared;
+  const { overview, status, statusError, timeline, has, at } = shared;
   const queue = useDocument(has("queue") ? "queue" : null, { at }).doc;
   return html`<${Shell} view="overview" title="Overview" ...${shared}>
-    <${Content} overview=${overview} status=${status} timeline=${timeline} queue=${queue} at=${at}
-      has=${has} /><//>`;
+    <${Content} overview=${overview} status=${status} error=${statusError} timeline=${timeline}
+      queue=${queue} at=${at} has=${has} /><//>`;
 }
 
-function Content({ overview, status, timeline, queue, at, has }) {
-  const loading = has("status") && !status;
+function Content({ overview, status, error, timeline, queue, at, has }) {
+  const loading = has("status") && !status && !error;
   return html`<${Lead} sentence=${status?.answer || overview.answer}
     under=${overview.answer === status?.answer ? "" : status ? overview.answer : ""} />
+    ${error && html`<${Failed} error=${error} />`}
     ${(status?.problems || []).slice(0, 3).map(
       (one) => html`<${Problem}
       key=${`${one.profile} ${one.text}`} problem=${one} />`,

@@ -6,13 +6,13 @@ import { Command } from "../parts/command.js";
 import { Lead, Note } from "../parts/lead.js";
 import { ProfileState, profileIndex, TrialWords } from "../parts/profile_state.js";
 import { Rows } from "../parts/rows.js";
-import { Empty, Loading } from "../parts/states.js";
+import { Empty, Failed, Loading } from "../parts/states.js";
 import { href } from "../router.js";
 import { Shell } from "../shell.js";
 import { age, count, moment } from "../words.js";
 
 export function Profiles(shared) {
-  const { status, has } = shared;
+  const { status, statusError, has } = shared;
   return html`<${Shell} view="profiles" title="Profiles" ...${shared}>
     ${
       !has("status")
@@ -21,7 +21,9 @@ export function Profiles(shared) {
         : status
           ? html`<${Content}
       status=${status} />`
-          : html`<${Loading} what="the profiles" />`
+          : statusError
+            ? html`<${Failed} error=${statusError} />`
+            : html`<${Loading} what="the profiles" />`
     }<//>`;
 }
 
