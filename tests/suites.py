@@ -71,7 +71,7 @@ BOTH: Final = ("tests/real", "tests/scenarios")
 """They run on a kube-apiserver and on the embedded cluster (tests/real/conftest.py)."""
 REAL: Final = ("-m", "not embedded")
 
-# `make test`. Together about 20 minutes.
+# `make test`. Together about 22 minutes.
 SUITES: Final = (
     Suite(
         "lint",
@@ -103,6 +103,7 @@ SUITES: Final = (
     Suite("failover", 60, tests=("tests/load/test_failover.py",)),
     Suite("page", 150, tests=("tests/page",), measures=False),
     Suite("page-speed", 30, tests=("tests/load/test_page.py",)),
+    Suite("page-live", 120, tests=("tests/page_live",)),
     Suite("install", 120, tests=("tests/install",)),
 )
 
@@ -131,6 +132,7 @@ GO: Final = frozenset(
         "stories-embedded",
         "load",
         "failover",
+        "page-live",
         "memory",
         "faults",
     }

@@ -8,8 +8,6 @@ import contextlib
 import http.client
 import http.cookiejar
 import json
-import signal
-import subprocess
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -18,11 +16,12 @@ from typing import Any
 
 import pytest
 
-from tests.real.test_observer import MOORAGE, USER, node, observer_role
+from tests.real.test_observer import USER, node, observer_role
 from tests.rig import ControlPlane, Rig
 from tests.rig.clients import Client
 from tests.rig.objects import create
-from tests.rig.operators import ROOT, until
+from tests.rig.operators import until
+from tests.rig.pages import shown_page
 
 PODS = "/api/v1/namespaces/shown/pods"
 
@@ -82,22 +81,9 @@ class _EveryCookie(http.cookiejar.DefaultCookiePolicy):
 
 @contextlib.contextmanager
 def page(rig: ControlPlane) -> Iterator[Browser]:
-    """`moorage ui` as long as this is open; Ctrl-C ends it well."""
-    command = [*MOORAGE, "ui", "--no-browser", "--kubeconfig", str(rig.user_kubeconfig(USER))]
-    both = subprocess.STDOUT
-    with subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=both, text=True
-    ) as process:
-        try:
-            assert process.stdout is not None
-            printed = process.stdout.readline()
-            assert " is shown at http://127.0.0.1:" in printed, printed
-            yield Browser(printed.split()[-1])
-            process.send_signal(signal.SIGINT)
-            rest = process.communicate(timeout=30)[0]
-            assert (process.returncode, "Traceback" in rest) == (0, False), rest
-        finally:
-            process.kill()
+    """What somebody sees who may only read."""
+    with shown_page(rig.user_kubeconfig(USER)) as address:
+        yield Browser(address)
 
 
 def waiting(name: str, cpu: str) -> dict[str, Any]:
