@@ -102,7 +102,7 @@ SUITES: Final = (
     Suite("load", 90, tests=("tests/load/test_hot_swap.py",)),
     Suite("failover", 60, tests=("tests/load/test_failover.py",)),
     Suite("page", 150, tests=("tests/page",), measures=False),
-    Suite("page-speed", 30, tests=("tests/load/test_page.py",)),
+    Suite("page-speed", 60, tests=("tests/load/test_page.py",)),
     Suite("page-live", 120, tests=("tests/page_live",)),
     Suite("install", 120, tests=("tests/install",)),
 )

@@ -45,9 +45,11 @@ def chromium() -> Iterator[Browser]:
 
 
 @contextmanager
-def served(variant: str) -> Iterator[str]:
-    """The address that opens a variant of the invented cluster, served by a process of its own."""
-    command = (sys.executable, "-m", "tests.apps.ui.serve_fixtures", variant)
+def served(*words: str) -> Iterator[str]:
+    """The address that opens what a module of ours serves in a process of its own: ``words`` are
+    its name and what it is told.
+    """
+    command = (sys.executable, "-m", *words)
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None

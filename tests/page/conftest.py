@@ -6,11 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from typing import Final
 
 import pytest
 from playwright.sync_api import Browser
 
 from tests.page.browsing import DESK, Visit, chromium, served
+
+FIXTURES: Final = "tests.apps.ui.serve_fixtures"
 
 
 @pytest.fixture(scope="package")
@@ -28,7 +31,7 @@ def address() -> Iterator[Callable[[str], str]]:
 
         def of(variant: str) -> str:
             if variant not in running:
-                running[variant] = stack.enter_context(served(variant))
+                running[variant] = stack.enter_context(served(FIXTURES, variant))
             return running[variant]
 
         yield of

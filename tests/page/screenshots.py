@@ -8,6 +8,7 @@ from typing import Final
 
 from tests.architecture.sources import ROOT
 from tests.page.browsing import DESK, PHONE, Visit, chromium, served
+from tests.page.conftest import FIXTURES
 
 FOLDER: Final = ROOT / "docs" / "screenshots"
 PICTURES: Final = {
@@ -24,7 +25,7 @@ PICTURES: Final = {
 def main(folder: Path) -> None:
     """Draw all of them; what moves has come to rest."""
     folder.mkdir(parents=True, exist_ok=True)
-    with served("harbor") as address, chromium() as browser:
+    with served(FIXTURES, "harbor") as address, chromium() as browser:
         for name, (path, theme, (width, height)) in PICTURES.items():
             context = browser.new_context(
                 viewport={"width": width, "height": height}, reduced_motion="reduce"

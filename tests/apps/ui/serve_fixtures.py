@@ -20,6 +20,7 @@ from moorage.apps.ui.document_changes import Changes
 from moorage.apps.ui.loopback import Doorkeeper, LoopbackHandler, address
 from moorage.apps.ui.loopback_server import LoopbackServer
 from moorage.apps.ui.page_handler import PageHandler
+from moorage.apps.ui.page_source import PageSource
 from moorage.apps.ui.questions import PARAMETERS, Question
 from moorage.apps.ui.static_files import TYPES, StaticFiles
 from moorage.ports.requesters import Denied
@@ -117,10 +118,9 @@ def _body(path: Path, _changed: int) -> Body:
     return Body(path.read_bytes(), TYPES[path.suffix.removeprefix(".")])
 
 
-async def serve(variant: str, port: int) -> None:
-    """Until it is interrupted."""
-    kind = MakingSource if variant == "making" else FixtureSource
-    source, doorkeeper, server = kind(variants()[variant]), Doorkeeper(), LoopbackServer(port)
+async def serve(source: PageSource, port: int) -> None:
+    """Print the address that opens the page, and serve it until interrupted."""
+    doorkeeper, server = Doorkeeper(), LoopbackServer(port)
     handler = LoopbackHandler(PageHandler(source, _FreshFiles()), doorkeeper, server.port)
     await server.start(handler.answer)
     sys.stdout.write(f"{address(server.port, doorkeeper.token)}\n")
@@ -133,4 +133,5 @@ if __name__ == "__main__":
     parser.add_argument("variant", nargs="?", default="harbor", choices=[*variants()])
     parser.add_argument("--port", type=int, default=0)
     options = parser.parse_args()
-    asyncio.run(serve(options.variant, options.port))
+    kind = MakingSource if options.variant == "making" else FixtureSource
+    asyncio.run(serve(kind(variants()[options.variant]), options.port))
