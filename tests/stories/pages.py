@@ -12,6 +12,7 @@ _FENCE = re.compile(r"^( *)```(.*)$")
 _TITLE = re.compile(r'title="([^"]+)"')
 _NOT_RUN = re.compile(r"<!-- not run: .+ -->")
 _STATUS = re.compile(r"# exit status (\d+)")
+_LEFT_OUT = re.compile(r"<!-- (skipped|only on kube-apiserver): (.+) -->")
 _HARMLESS = ("text", "python", "json", "lua", "mermaid")
 """Languages of blocks that nobody types."""
 
@@ -42,6 +43,14 @@ Step = File | Command
 
 class PageError(ValueError):
     """A block that is neither run nor said not to be: names its line."""
+
+
+def left_out(page: str, embedded: bool) -> str | None:
+    """Why nobody follows the page on this sort of server, which its first line says; None: it is
+    followed.
+    """
+    said = _LEFT_OUT.match(page)
+    return said[2] if said is not None and (embedded or said[1] == "skipped") else None
 
 
 def steps(page: str) -> Iterator[Step]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.stories.pages import Command, File, PageError, missing, steps
+from tests.stories.pages import Command, File, PageError, left_out, missing, steps
 
 PAGE = """
 Write a file:
@@ -69,3 +69,16 @@ def test_what_is_not_run_says_why(head: str) -> None:
 def test_missing(expected: list[str], printed: str, lacking: str | None) -> None:
     """Whole lines, in order."""
     assert missing(expected, printed) == lacking
+
+
+@pytest.mark.parametrize(
+    ("page", "real", "embedded"),
+    [
+        ("<!-- skipped: needs x -->\n\n# A", "needs x", "needs x"),
+        ("<!-- only on kube-apiserver: needs y -->\n\n# A", None, "needs y"),
+        ("# A\n\n<!-- skipped: needs x -->\n", None, None),
+    ],
+)
+def test_left_out(page: str, real: str | None, embedded: str | None) -> None:
+    """The first line alone says so."""
+    assert (left_out(page, embedded=False), left_out(page, embedded=True)) == (real, embedded)

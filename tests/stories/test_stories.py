@@ -1,4 +1,6 @@
-"""Every page of docs/tasks, as its reader would follow it, on both sorts of servers."""
+"""Every page of docs/tasks and every story of demand/, as its reader would follow it, on both sorts
+of servers.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +13,13 @@ from typing import Any, Final
 
 import pytest
 
-from tests.rig import ControlPlane
+from tests.rig import ControlPlane, DevRig
 from tests.rig.clients import Client
 from tests.rig.operators import ROOT, until
-from tests.stories.pages import Command, File, missing, steps
+from tests.stories.pages import Command, File, left_out, missing, steps
 
-PAGES: Final = sorted((ROOT / "docs" / "tasks").glob("*.md"))
+DEMAND: Final = sorted(Path(__file__).with_name("demand").glob("*.md"))
+PAGES: Final = sorted((ROOT / "docs" / "tasks").glob("*.md")) + DEMAND
 PATIENCE_SECONDS: Final = 30
 AGAIN_SECONDS: Final = 0.3
 _OWN: Final = ("kube-system", "kube-public", "kube-node-lease", "moorage-system", "default")
@@ -46,14 +49,22 @@ def clean(cluster: ControlPlane) -> Iterator[ControlPlane]:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_story(page: Path, clean: ControlPlane, programs: Path, tmp_path: Path) -> None:
     """Each command does what the page says."""
+    text = page.read_text(encoding="utf-8")
+    if reason := left_out(text, embedded=isinstance(clean, DevRig)):
+        pytest.skip(reason)
     reader = Reader(clean, programs, tmp_path)
-    for step in steps(page.read_text(encoding="utf-8")):
+    for step in steps(text):
         match step:
             case File(_, name, text):
                 (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
                 (tmp_path / name).write_text(text, encoding="utf-8")
             case Command():
                 reader.follow(step, page)
+
+
+def test_every_demand_has_its_story() -> None:
+    """One each, by its number."""
+    assert [int(page.name[:2]) for page in DEMAND] == list(range(1, len(DEMAND) + 1))
 
 
 class Reader:
