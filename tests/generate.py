@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from moorage.api import crd_files
-from tests import reference_of_inputs, reference_pages
+from tests import reference_of_inputs, reference_of_outputs, reference_pages
 from tests.conformance import known
 
 ROOT = Path(__file__).parent.parent
@@ -20,6 +20,7 @@ GENERATED: tuple[tuple[str, Callable[[], Files]], ...] = (
     ("crds", crd_files.crd_documents),
     ("docs", reference_pages.pages),
     ("docs", reference_of_inputs.pages),
+    ("docs", reference_of_outputs.pages),
     ("packages/towtank/docs", known.pages),
 )
 """(folder, function that gives its generated files: name -> text). Other files of the folder are

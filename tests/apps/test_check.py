@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from moorage.apps.check import CheckReport, check
+from tests.apps.outputs.reading import written
 from tests.rig.operators import ROOT
 
 GOOD_PROFILE = """
@@ -54,7 +55,7 @@ def test_arguments_without_their_plugin_are_a_warning(tmp_path: Path) -> None:
         "warning: spec.pluginConfig[0].name: NodeResourcesFit is not enabled: this has no effect"
     )
     assert report.lines[1] == "1 object checked: no errors, 1 warning"
-    (found,) = report.document["objects"]
+    (found,) = written("Check", report.document)["objects"]
     assert (found["name"], found["errors"], len(found["warnings"])) == ("good", [], 1)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.apps.outputs.reading import read_output
 from tests.rig import ControlPlane
 from tests.rig.demo import node
 from tests.rig.objects import create
@@ -64,7 +65,7 @@ def explained(rig: ControlPlane, *words: str) -> tuple[int, dict[str, Any]]:
         timeout=60,
     )
     assert done.stdout, done.stderr
-    return done.returncode, json.loads(done.stdout)
+    return done.returncode, read_output(done.stdout)
 
 
 def is_bound(operator: Operator) -> bool:

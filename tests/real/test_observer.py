@@ -5,7 +5,6 @@ scheduler, in a cluster that knows nothing of Moorage.
 from __future__ import annotations
 
 import contextlib
-import json
 import signal
 import subprocess
 import sys
@@ -16,6 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.apps.outputs.reading import read_output
 from tests.rig import ControlPlane, Rig
 from tests.rig.clients import Client
 from tests.rig.kube_schedulers import kube_scheduler
@@ -126,7 +126,7 @@ def replayed(file: Path, *options: str) -> dict[str, Any]:
     """What `moorage replay` says to programs."""
     answer = run("replay", file, *options, "-o", "json")
     assert not answer.stderr
-    found: dict[str, Any] = json.loads(answer.stdout)
+    found: dict[str, Any] = read_output(answer.stdout)
     return found
 
 

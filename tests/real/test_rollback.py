@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -12,6 +11,7 @@ from typing import Any
 import pytest
 
 from moorage.apps.revisions.writing import FIELD_MANAGER
+from tests.apps.outputs.reading import read_output
 from tests.rig import ControlPlane
 from tests.rig.clients import Client
 from tests.rig.operators import Operator, install, until
@@ -139,7 +139,7 @@ def test_the_way_back_is_whole(administrator: Administrator) -> None:
     assert found["spec"]["pluginConfig"] == [inline]
     assert FIELD_MANAGER in {entry["manager"] for entry in found["metadata"]["managedFields"]}
 
-    listed = json.loads(admin.run("history", name, "-o", "json"))["revisions"]
+    listed = read_output(admin.run("history", name, "-o", "json"))["revisions"]
     assert [one["revision"] for one in listed] == [first, fourth, third, second]
     assert listed[0]["state"] == "active"
     assert listed[0]["changedBy"] == FIELD_MANAGER

@@ -5,7 +5,6 @@ that leads and of one that is gone.
 from __future__ import annotations
 
 import contextlib
-import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.apps.outputs.reading import read_output
 from tests.rig import ControlPlane
 from tests.rig.clients import Client
 from tests.rig.demo import node
@@ -61,7 +61,7 @@ def told(rig: ControlPlane, *words: str) -> tuple[int, dict[str, Any]]:
         timeout=60,
     )
     assert done.stdout, done.stderr
-    return done.returncode, json.loads(done.stdout)
+    return done.returncode, read_output(done.stdout)
 
 
 def mine(status: dict[str, Any]) -> dict[str, Any]:

@@ -79,7 +79,7 @@ def check(paths: Sequence[Path], config: OperatorConfiguration | None = None) ->
     if warnings := sum(one.warns for one in findings):
         summary += f", {counted(warnings, 'warning')}"
     lines = (*faults, *(one.line for one in findings), summary)
-    return CheckReport(lines, 1 if errors else 0, _document(ours, faults, findings))
+    return CheckReport(lines, 1 if errors else 0, _document(summary, ours, faults, findings))
 
 
 def _read(paths: Iterable[Path]) -> tuple[list[Document], list[str]]:
@@ -147,7 +147,7 @@ def _idle(resolution: Resolution) -> Iterator[str]:
 
 
 def _document(
-    ours: Sequence[Document], faults: Sequence[str], findings: Sequence[Finding]
+    answer: str, ours: Sequence[Document], faults: Sequence[str], findings: Sequence[Finding]
 ) -> dict[str, Any]:
     """``unreadable``: what is wrong with files, one text each."""
 
@@ -155,6 +155,7 @@ def _document(
         return [one.text for one in findings if one.document is of and one.warns == warns]
 
     return {
+        "answer": answer,
         "unreadable": list(faults),
         "objects": [
             {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from moorage.apps.printing.amounts import moment
 from moorage.apps.worlds.cluster_choice import ClusterChoice
 from moorage.core.columns import changes
 from moorage.core.objects.pods import on_node
+from tests.apps.outputs.reading import read_output
 from tests.apps.worlds.recordings import BEGIN, write_recording
 from tests.builders import make_node, make_pod
 
@@ -123,7 +123,7 @@ def test_all_changes_are_shown_where_they_are_asked_for(
     options: ExplainOptions, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Else as many as are read at a glance."""
-    document = json.loads(explained(options, capsys, form="json")[1])
+    document = read_output(explained(options, capsys, form="json")[1])
     assert len(document["changes"]) == 4
     assert all(change["verified"] for change in document["changes"])
     assert document["changes"][0]["patch"] == [
@@ -245,7 +245,7 @@ def test_a_pod_that_nobody_tries(
         status, output = explained(options, capsys, pod=f"shop/{pod}", files=(file,))
         assert (status, output) == (ExitStatus.NO, f"shop/{pod} waits: {words}\n")
         _, output = explained(options, capsys, pod=f"shop/{pod}", files=(file,), form="json")
-        assert json.loads(output)["verdict"] == verdict
+        assert read_output(output)["verdict"] == verdict
     status, output = explained(options, capsys, pod="shop/runs", files=(file,))
     assert (status, output.split(",")[0]) == (ExitStatus.YES, "shop/runs is on n1")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 
@@ -12,6 +11,7 @@ import yaml
 from moorage.apps.exit_status import WrongUse
 from moorage.apps.fit.workload_fits import FitOptions, run
 from moorage.apps.pod_templates import read_workloads
+from tests.apps.outputs.reading import read_output
 from tests.apps.test_cli import call
 
 HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
@@ -72,7 +72,7 @@ def test_documents_for_programs(files: Any, capsys: pytest.CaptureFixture[str]) 
     """As docs/simulate.md describes them."""
     both = files(workload("StatefulSet", 2), workload("Job", 5, completions=2))
     assert run(FitOptions(files=(both,), world=(files(*WORLD),), form="json")) == 1
-    found = json.loads(capsys.readouterr().out)
+    found = read_output(capsys.readouterr().out)
     assert (found["kind"], found["requested"], found["fits"]) == ("Fit", 4, 3)
     first, second = found["workloads"]
     assert (first["name"], first["fits"], first["roomIsExact"]) == (
@@ -152,7 +152,7 @@ def test_other_workloads(files: Any, capsys: pytest.CaptureFixture[str], kind: s
         body["spec"]["selector"] = {"app": "web"}
     file = files({**body, "kind": kind})
     assert run(FitOptions(files=(file,), world=(files(*WORLD),), form="json")) == 0
-    (found,) = json.loads(capsys.readouterr().out)["workloads"]
+    (found,) = read_output(capsys.readouterr().out)["workloads"]
     assert (found["name"], found["fits"]) == (f"{kind} default/web", 2)
 
 

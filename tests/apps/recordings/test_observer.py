@@ -35,6 +35,7 @@ from moorage.core.objects.meta import PartialObject
 from moorage.core.objects.nodes import Node
 from moorage.ports.kube import UnreadableObject
 from tests.adapters.api_server import Answer, StubApiServer, answers, api_server, line, streams
+from tests.apps.outputs.reading import read_output
 from tests.apps.worlds.recordings import write_recording
 from tests.builders import make_node
 
@@ -356,7 +357,9 @@ def test_a_replay_has_three_ways_to_end(tmp_path: Path, capsys: pytest.CaptureFi
     assert status_of(replay, path, **begin, output="") == ExitStatus.YES
     assert "1 node, 0 pods on nodes, 0 that wait." in capsys.readouterr().out
     assert status_of(replay, path, **usual, output="json") == ExitStatus.YES
-    assert json.loads(capsys.readouterr().out)["kind"] == "Replay"
+    assert read_output(capsys.readouterr().out)["kind"] == "Replay"
+    assert status_of(replay, path, **begin, output="json") == ExitStatus.YES
+    assert read_output(capsys.readouterr().out)["kind"] == "Moment"
     assert status_of(replay, path, **begin, output="yaml") == ExitStatus.YES
     assert "kind: Moment\n" in capsys.readouterr().out
     assert status_of(replay, tmp_path / "no", **usual, output="") == ExitStatus.NO_ANSWER

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import io
-import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -36,11 +35,13 @@ from moorage.core.plugins.intree import PRESETS
 from moorage.core.plugins.node_resources.fit import NodeResourcesFit
 from moorage.core.pods.requests import pod_requests
 from moorage.core.recording.key_frames import key_frame
+from tests.apps.outputs.reading import written
 from tests.apps.worlds.recordings import RESOLVER, write_recording
 from tests.builders import make_node, make_pod
 
 REVISION = default_profile(RESOLVER).revision
 VERIFY = ReplayOptions(verify=True)
+OTHERS = ReplayOptions(others=True)
 
 
 def happened(pods: int, **outcome: object) -> tuple[list[Entry], list[tuple[float, Entry]]]:
@@ -188,7 +189,7 @@ def test_what_cannot_be_made_again_is_counted(tmp_path: Path) -> None:
     assert "1 could not be made again" in printed(verification_view.verification(found, False))
 
 
-def of_others(path: Path) -> Verification:
+def recorded_of_others(folder: Path) -> Path:
     """Two pods that another scheduler bound, one of them where we would not."""
     state, _ = happened(0)
     entries: list[tuple[float, Entry]] = []
@@ -199,8 +200,12 @@ def of_others(path: Path) -> Verification:
         )
         seen = changes.PodObserved(on_node(pod, node))
         entries += [(number, changes.PodWaiting(pod)), (number + 0.1, seen)]
-    path = write_recording(path / "o.rec", state, *entries)
-    return replay(path, RESOLVER, ReplayOptions(others=True))
+    return write_recording(folder / "o.rec", state, *entries)
+
+
+def of_others(folder: Path) -> Verification:
+    """What is found of them."""
+    return replay(recorded_of_others(folder), RESOLVER, OTHERS)
 
 
 def test_choices_of_others_are_a_table(tmp_path: Path) -> None:
@@ -237,17 +242,26 @@ def test_a_recording_says_what_it_holds(tmp_path: Path) -> None:
     assert lines == ["Nobody else bound a pod in it."]
 
 
+def for_programs(path: Path, options: ReplayOptions = VERIFY) -> dict[str, Any]:
+    """What ``-o json`` writes of a replay."""
+    body = verification_view.replay_document(replay(path, RESOLVER, options), path, options)
+    return written("Replay", body)
+
+
 def test_programs_get_the_same(tmp_path: Path) -> None:
-    """Empty lists are there, and it is JSON."""
-    document = verification_view.replay_document(replay(recorded(tmp_path), RESOLVER, VERIFY))
-    assert (document["decisions"], document["same"], document["differences"]) == (5, 5, [])
-    assert document["firstDifference"] is None
-    document = verification_view.replay_document(of_others(tmp_path))
-    assert [one["verdict"] for one in document["others"]] == ["best", "other profile"]
-    differs = replay(recorded_elsewhere(tmp_path), RESOLVER, VERIFY)
-    first = json.loads(json.dumps(verification_view.replay_document(differs)))["firstDifference"]
+    """Empty lists are there, and the answer is that of what was asked."""
+    found = for_programs(recorded(tmp_path))
+    assert (found["decisions"], found["same"], found["differences"]) == (5, 5, [])
+    assert found["firstDifference"] is None
+    assert found["answer"] == "All 5 decisions of ours are the same, bit for bit."
+    others = for_programs(recorded_of_others(tmp_path), OTHERS)
+    assert [one["verdict"] for one in others["others"]] == ["best", "other profile"]
+    assert others["answer"].startswith("1 of 2 pods that others bound")
+    differs = for_programs(recorded_elsewhere(tmp_path))
+    first = differs["firstDifference"]
     assert (first["pod"], first["recorded"]["node"]) == ("default/p1", "small")
     assert first["plugins"]
+    assert differs["answer"].startswith("Differs at decision ")
 
 
 def recorded_elsewhere(folder: Path) -> Path:

@@ -23,6 +23,7 @@ from moorage.apps.revisions.diff import (
 )
 from moorage.apps.revisions.profile_view import KeptRevision, ProfileView, Said
 from tests.api.profiles import RESOLVER, a_config, a_profile
+from tests.apps.outputs.reading import written
 
 FIT = "NodeResourcesFit"
 REFERENCE = {"pluginConfig": [{"name": FIT, "configRef": {"name": "c"}}]}
@@ -72,12 +73,13 @@ def test_a_spec_that_is_refused() -> None:
     found = compared(side("aa", {}), side("spec", {"weights": {"Fit": 1}}), RESOLVER)
     assert found.differ
     assert found.sentence == "spec is refused"
-    assert list(document(found)["errors"]) == ["spec"]
+    assert list(written("Diff", document(found))["errors"]) == ["spec"]
 
 
 def test_for_programs() -> None:
     """Values, and who says them."""
-    found = document(compared(side("aa", {}), side("bb", {"weights": {FIT: 3}}), RESOLVER))
+    compared_here = compared(side("aa", {}), side("bb", {"weights": {FIT: 3}}), RESOLVER)
+    found = written("Diff", document(compared_here))
     assert found["differences"] == [
         {
             "setting": f"weight of {FIT}",

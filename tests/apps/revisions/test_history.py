@@ -10,6 +10,7 @@ from moorage.apps.printing import terminal
 from moorage.apps.revisions.history import document, entries, table
 from moorage.apps.revisions.profile_view import KeptRevision, ProfileView, Said
 from tests.api.profiles import RESOLVER, a_profile
+from tests.apps.outputs.reading import written
 
 NOW = datetime.datetime(2026, 11, 27, 14, 32, tzinfo=datetime.UTC)
 FIT = "NodeResourcesFit"
@@ -88,7 +89,7 @@ def test_the_table() -> None:
         f"bb        active  24 Nov 14:32  3d   argocd  weight of {FIT} 1 -> 4",
         "aa        -       23 Nov 14:32  1d   -       first that is kept",
     ]
-    listed = document(viewed({}, {}), found)["revisions"]
+    listed = written("History", document(viewed({}, {}), found))["revisions"]
     assert listed[0] == {
         "revision": "bb",
         "state": "active",

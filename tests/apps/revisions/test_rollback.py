@@ -10,6 +10,7 @@ from moorage.apps.exit_status import WrongUse
 from moorage.apps.revisions.owners import owners
 from moorage.apps.revisions.profile_view import KeptRevision, ProfileView, Said
 from moorage.apps.revisions.rollback import NotReached, document, planned
+from tests.apps.outputs.reading import written
 
 REFERENCE = {"name": "NodeResourcesFit", "configRef": {"name": "c"}}
 
@@ -111,7 +112,8 @@ def test_without_anything_before_it_is_refused() -> None:
 
 def test_a_plan_for_programs() -> None:
     """Everything that people are told."""
-    found = document(planned(viewed(NOW, *BOTH), ""), "2026-01-01T00:00:00Z")
+    plan = planned(viewed(NOW, *BOTH), "")
+    found = written("Rollback", document(plan, "2026-01-01T00:00:00Z"))
     assert (found["from"], found["to"], len(found["changes"])) == ("bb", "aa", 3)
     assert (found["inlined"], found["owners"]) == ([], [])
 

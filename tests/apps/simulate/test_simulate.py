@@ -4,7 +4,6 @@ exit statuses.
 
 from __future__ import annotations
 
-import json
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import yaml
 
 from moorage.apps.exit_status import NoAnswer, WrongUse
 from moorage.apps.simulate.simulate import SimulateOptions, run
+from tests.apps.outputs.reading import read_output
 from tests.apps.test_cli import call
 from tests.apps.worlds.recordings import RESOLVER, write_recording
 from tests.builders import make_node
@@ -91,7 +91,7 @@ def test_each_node_drained(files: Any, capsys: pytest.CaptureFixture[str]) -> No
     fits = files(*NODES, pod("a", node="n1"), pod("b", "3", "n2"))
     options = SimulateOptions(world=(fits,), each_node_drained=True, form="json")
     assert run(options) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = read_output(capsys.readouterr().out)
     assert (found["kind"], found["question"], found["drainable"]) == (
         "Simulation",
         "eachNodeDrained",
@@ -120,7 +120,7 @@ def test_a_candidate_beside_what_decides(files: Any, capsys: pytest.CaptureFixtu
     world = files(*NODES, *(pod(f"p{i}") for i in range(4)))
     candidate = f"default-scheduler={files(PACKED)}"
     assert run(SimulateOptions(world=(world,), candidates=(candidate,), form="json")) == 0
-    a, b = json.loads(capsys.readouterr().out)["worlds"]
+    a, b = read_output(capsys.readouterr().out)["worlds"]
     empty = [
         next(one["after"] for one in found["measures"] if one["name"] == "nodes left empty")
         for found in (a, b)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import datetime
 import io
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from moorage.apps.status.status_answers import StatusOptions, run
 from moorage.apps.status.status_documents import Source, status_document
 from moorage.apps.status.status_texts import status_parts
 from tests.adapters.api_server import StubApiServer, answers, api_server, status
+from tests.apps.outputs.reading import read_output
 from tests.apps.reach.surroundings import (
     LEADER,
     LEASES,
@@ -239,7 +239,7 @@ def test_many_profiles_fold(tmp_path: Path) -> None:
 def test_for_programs(tmp_path: Path) -> None:
     """The answer is in the document; names alone are those of profiles."""
     code, text = asked(tmp_path, [REFUSED, TRIED], form="json")
-    document = json.loads(text)
+    document = read_output(text)
     assert (code, document["kind"], document["well"]) == (1, "Status", False)
     assert document["answer"] == "2 of 2 profiles need a look. 2 pods wait."
     assert [one["trial"] for one in document["profiles"]] == [None, TRIAL]

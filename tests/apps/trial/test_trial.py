@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import io
-import json
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from aiohttp import web
 from moorage.apps.exit_status import NoAnswer
 from moorage.apps.trial.trial_answers import TrialOptions, run
 from tests.adapters.api_server import answers, api_server, status
+from tests.apps.outputs.reading import read_output
 from tests.apps.worlds.test_from_cluster import kubeconfig
 
 PATH = "/apis/moorage.dev/v1alpha1/schedulerprofiles/binpack"
@@ -114,7 +114,7 @@ def test_it_is_stopped_by_its_revision(tmp_path: Path) -> None:
 def test_for_programs(tmp_path: Path) -> None:
     """The whole of it, and the pods."""
     code, text, _ = asked(tmp_path, {**TRIAL, "regressed": [REGRESSED]}, form="json")
-    document = json.loads(text)
+    document = read_output(text)
     assert (code, document["kind"], document["pairs"]) == (0, "Trial", [REGRESSED])
     assert document["pairsTotal"] == TRIAL["regressions"]
     assert document["trial"]["verdict"] == "SoFarNoWorse"

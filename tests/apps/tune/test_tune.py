@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from moorage.apps.check import check
 from moorage.apps.exit_status import NoAnswer, WrongUse
 from moorage.apps.tune.searching import ProfileSearch, SearchLimits
 from moorage.apps.tune.tune import TuneOptions, run
+from tests.apps.outputs.reading import read_output
 from tests.apps.test_cli import call
 from tests.apps.tune.recordings import CUT, NODES, SECONDS, a_recording, small, whole
 from tests.apps.worlds.recordings import RESOLVER
@@ -38,7 +38,7 @@ def options(recording: Path, /, seed: int = 0, trials: int = 4, **more: Any) -> 
 def documented(wanted: TuneOptions, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
     """What programs get; the exit status says whether something is recommended."""
     status = run(TuneOptions(**{**_fields(wanted), "form": "json"}))
-    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    found: dict[str, Any] = read_output(capsys.readouterr().out)
     assert status == (1 if found["recommendation"] is None else 0)
     return found
 
@@ -280,7 +280,7 @@ def test_what_was_found_is_told_where_it_cannot_be_written(
     out = capsys.readouterr().out
     assert file.read_text() == "theirs" and "Written" not in out
     if form:
-        chosen = json.loads(out)["recommendation"]
+        chosen = read_output(out)["recommendation"]
         assert chosen["file"] is None
         document = chosen["document"]
     else:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import datetime
 import io
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from moorage.apps.waiting.queue_documents import from_operator, queue_document, 
 from moorage.apps.waiting.queue_rows import folded, why
 from moorage.apps.waiting.queue_texts import ROWS
 from tests.adapters.api_server import Answer, StubApiServer, api_server, status
+from tests.apps.outputs.reading import read_output
 from tests.apps.reach.surroundings import a_lease, a_profile, script
 from tests.apps.worlds.test_from_cluster import kubeconfig
 
@@ -234,7 +234,7 @@ def test_long_queues_are_cut_for_people(tmp_path: Path) -> None:
     text = asked(tmp_path, listed)
     assert "and 7 more pods (-o wide)" in text
     assert len(asked(tmp_path, listed, form="wide").splitlines()) == ROWS + 7 + 3
-    document = json.loads(asked(tmp_path, listed, form="json"))
+    document = read_output(asked(tmp_path, listed, form="json"))
     assert (document["kind"], len(document["pods"])) == ("Queue", ROWS + 7)
     assert {one["schedulerName"] for one in document["pods"]} == {"gpu"}
 

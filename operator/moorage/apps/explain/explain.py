@@ -17,6 +17,7 @@ from moorage.apps.exit_status import ExitStatus, WrongUse
 from moorage.apps.explain import asking
 from moorage.apps.explain.asking import NotAsked
 from moorage.apps.explain.explanation_documents import KIND, Document, document_of
+from moorage.apps.explain.first_lines import first_line
 from moorage.apps.explain.one_pod import default_revision, explain, find_pod
 from moorage.apps.explain.pending_texts import pending_parts
 from moorage.apps.explain.placed_texts import bound_parts, candidate_parts
@@ -65,7 +66,8 @@ def run(options: ExplainOptions) -> int:
     """Explain and print; the exit status. Raises CommandError."""
     found = _explained(options)
     if not is_for_people(options.form):
-        print(document(KIND, found, options.form), end="")
+        told = {"answer": first_line(found), **found}
+        print(document(KIND, told, options.form), end="")
     else:
         console = open_console(sys.stdout)
         write(console, *_parts(found, options, console))

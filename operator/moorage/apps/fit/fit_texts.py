@@ -51,9 +51,7 @@ def parts(found: Fitted, world: World, *, wide: bool = False) -> Iterator[Render
         )
         yield sentence(text, Style.REFUSED)
     if not alone:
-        fits = sum(len(one.fit.nodes) for one in fitted)
-        asked = sum(one.fit.requested for one in fitted)
-        yield sentence(f"{fits} of {asked} pods fit now.", _verdict(fits == asked))
+        yield sentence(_sum(fitted), _verdict(all(one.fit.fits for one in fitted)))
     for one in fitted:
         head = _headline(one.fit)
         whole = head if alone else f"{one.name}: {head}"
@@ -73,6 +71,7 @@ def document_of(found: Fitted, world: World) -> dict[str, Any]:
     """The answer for programs."""
     fitted = found.workloads
     return {
+        "answer": _headline(fitted[0].fit) if len(fitted) == 1 else _sum(fitted),
         "source": world.origin,
         "at": world.at.isoformat(),
         "requested": sum(one.fit.requested for one in fitted),
@@ -80,6 +79,11 @@ def document_of(found: Fitted, world: World) -> dict[str, Any]:
         "shortGroups": [one._asdict() for one in found.short_groups],
         "workloads": [_workload(one) for one in fitted],
     }
+
+
+def _sum(fitted: Sequence[FittedTemplate]) -> str:
+    fits = sum(len(one.fit.nodes) for one in fitted)
+    return f"{fits} of {sum(one.fit.requested for one in fitted)} pods fit now."
 
 
 def _verdict(fits: bool) -> Style:

@@ -119,7 +119,8 @@ def _replay(file: Path, flags: Mapping[str, Any]) -> ExitStatus:
     with working(f"Replaying {file}") as line:
         found = verification.replay(file, _resolver(flags), options, line.tell)
     if not is_for_people(form):
-        sys.stdout.write(document("Replay", verification_view.replay_document(found), form))
+        body = verification_view.replay_document(found, file, options)
+        sys.stdout.write(document("Replay", body, form))
     elif options.others:
         _print(verification_view.others(found, everything))
     elif options.verify:

@@ -13,7 +13,12 @@ import moorage
 from moorage.apps.exit_status import ExitStatus
 from moorage.apps.printing.amounts import age, counted, moment
 from moorage.apps.printing.terminal import Style, new_table, sentence
-from moorage.apps.recordings.verification import ExplainedDifference, UnknownTime, Verification
+from moorage.apps.recordings.verification import (
+    ExplainedDifference,
+    ReplayOptions,
+    UnknownTime,
+    Verification,
+)
 from moorage.apps.worlds.world import World
 from moorage.core.objects.meta import key
 from moorage.core.recording.others import Choice, ChoiceVerdict
@@ -48,14 +53,26 @@ def verification(found: Verification, everything: bool) -> Iterator[RenderableTy
         yield sentence(f"  {_versions(found)} The other {found.same:,} are the same.")
     elif found.decisions:
         rate = found.decisions / max(found.seconds, 1e-9)
-        text = f"All {found.decisions:,} decisions of ours are the same, bit for bit."
-        yield sentence(f"{text} {age(found.seconds)} ({rate:,.0f}/s)", Style.WELL)
+        yield sentence(f"{_verdict(found)} {age(found.seconds)} ({rate:,.0f}/s)", Style.WELL)
     else:
-        yield sentence("There are no decisions of ours in it to make again.")
+        yield sentence(_verdict(found))
     if found.not_made_again:
         text = f"  {found.not_made_again:,} could not be made again: ended by the clock or a fault,"
         yield sentence(f"{text} or by plugins that are not here")
     yield from about(found)
+
+
+def _verdict(found: Verification) -> str:
+    if found.differences:
+        return _where(found.differences[0], found)
+    if found.decisions:
+        return f"All {found.decisions:,} decisions of ours are the same, bit for bit."
+    return "There are no decisions of ours in it to make again."
+
+
+def _where(one: ExplainedDifference, found: Verification) -> str:
+    place = f"decision {one.number:,} of {found.recorded_decisions:,}"
+    return f"Differs at {place}: {key(one.difference.recorded.pod)} at {moment(one.at)}"
 
 
 def about(found: Verification) -> Iterator[RenderableType]:
@@ -83,20 +100,22 @@ def _gaps(gaps: Sequence[UnknownTime]) -> Iterator[str]:
 
 def contents(found: Verification, path: object) -> Iterator[RenderableType]:
     """A recording that nothing was asked of."""
-    began, ended = moment(found.begin), moment(found.end)
     decided = counted(found.recorded_decisions, "decision")
-    yield sentence(f"{path} holds {age(found.end - found.begin)}, {began} to {ended}.")
+    yield sentence(_span(found, path))
     entries = counted(sum(found.entries.values()), "entry", "entries")
     yield sentence(f"  {entries}, {decided} of ours")
     yield from about(found)
     yield sentence(f"Next: moorage replay {path} --verify   moorage replay {path} --at TIME")
 
 
+def _span(found: Verification, path: object) -> str:
+    began, ended = moment(found.begin), moment(found.end)
+    return f"{path} holds {age(found.end - found.begin)}, {began} to {ended}."
+
+
 def _difference(one: ExplainedDifference, found: Verification) -> Iterator[RenderableType]:
     was = one.difference.recorded
-    place = f"decision {one.number:,} of {found.recorded_decisions:,}"
-    text = f"Differs at {place}: {key(was.pod)} at {moment(one.at)}"
-    yield sentence(text, Style.REFUSED)
+    yield sentence(_where(one, found), Style.REFUSED)
     recorded = f"recorded  {_outcome(was.outcome)}"
     yield sentence(f"  {recorded}    now  {_outcome(one.difference.now)}")
     for name in one.verdicts:
@@ -141,13 +160,8 @@ def _others_in_short(choices: list[Choice]) -> Iterator[str]:
 
 def others(found: Verification, everything: bool) -> Iterator[RenderableType]:
     """Why choices of others are not ours."""
-    if not found.choices:
-        yield sentence("Nobody else bound a pod in it.")
-        return
+    yield sentence(_agreement(found))
     missed = [choice for choice in found.choices if choice.verdict is not ChoiceVerdict.BEST]
-    best = len(found.choices) - len(missed)
-    text = f"{best:,} of {len(found.choices):,} pods that others bound are on one of our best nodes"
-    yield sentence(f"{text} ({best / len(found.choices):.1%}).")
     if not missed:
         return
     yield ""
@@ -156,6 +170,14 @@ def others(found: Verification, everything: bool) -> Iterator[RenderableType]:
     shown = missed if everything else missed[:FEW]
     yield _choices(shown)
     yield from _more(len(missed) - len(shown))
+
+
+def _agreement(found: Verification) -> str:
+    if not found.choices:
+        return "Nobody else bound a pod in it."
+    best = sum(choice.verdict is ChoiceVerdict.BEST for choice in found.choices)
+    text = f"{best:,} of {len(found.choices):,} pods that others bound are on one of our best nodes"
+    return f"{text} ({best / len(found.choices):.1%})."
 
 
 def _reasons(missed: list[Choice]) -> RenderableType:
@@ -204,9 +226,7 @@ def at_moment(world: World) -> Iterator[RenderableType]:
     """The cluster as it was."""
     cache = world.context.cache
     waiting = Counter(pod.spec.scheduler_name for pod in cache.waiting.values())
-    nodes, pods = counted(len(cache.nodes), "node"), counted(len(cache), "pod")
-    text = f"{nodes}, {pods} on nodes, {len(cache.waiting):,} that wait"
-    yield sentence(f"At {moment(world.at.timestamp())} there were {text}.")
+    yield sentence(_there_were(world))
     table = new_table("PROFILE", "REVISION", "WAITING", numbers=["WAITING"])
     for name in sorted(world.profiles.keys() | waiting.keys()):
         revision = world.profiles.get(name)
@@ -217,13 +237,26 @@ def at_moment(world: World) -> Iterator[RenderableType]:
         yield sentence(f"  {warning}", Style.WAITS)
 
 
+def _there_were(world: World) -> str:
+    cache = world.context.cache
+    nodes, pods = counted(len(cache.nodes), "node"), counted(len(cache), "pod")
+    text = f"{nodes}, {pods} on nodes, {len(cache.waiting):,} that wait"
+    return f"At {moment(world.at.timestamp())} there were {text}."
+
+
 # ---- for programs --------------------------------------------------------------------------------
 
 
-def replay_document(found: Verification) -> dict[str, Any]:
+def replay_document(found: Verification, path: object, options: ReplayOptions) -> dict[str, Any]:
     """What ``-o json`` has."""
+    answer = _span(found, path)
+    if options.others:
+        answer = _agreement(found)
+    elif options.verify:
+        answer = _verdict(found)
     differences = [_difference_document(one) for one in found.differences]
     return {
+        "answer": answer,
         "recordedBy": found.recorded_by,
         "begin": moment(found.begin),
         "end": moment(found.end),
@@ -246,6 +279,7 @@ def moment_document(world: World) -> dict[str, Any]:
     """The same of a moment."""
     cache = world.context.cache
     return {
+        "answer": _there_were(world),
         "time": moment(world.at.timestamp()),
         "nodes": len(cache.nodes),
         "podsOnNodes": len(cache),

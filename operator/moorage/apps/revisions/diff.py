@@ -168,6 +168,7 @@ def table(found: Comparison, console: Console) -> None:
 def document(found: Comparison) -> dict[str, Any]:
     """The same for programs."""
     return {
+        "answer": found.sentence,
         "a": found.a.label,
         "b": found.b.label,
         "same": found.same,

@@ -145,9 +145,18 @@ def table(found: Sequence[HistoryEntry], console: Console, *, wide: bool = False
     terminal.write(console, table)
 
 
+def answer(view: ProfileView) -> str:
+    """In a sentence."""
+    if view.active:
+        return f"{view.name} decides with {view.active}."
+    why = view.condition("Accepted").get("message") or "the operator has not looked at it yet"
+    return f"{view.name} has no good revision yet: {why}"
+
+
 def document(view: ProfileView, found: Sequence[HistoryEntry]) -> dict[str, Any]:
     """The revisions for programs."""
     return {
+        "answer": answer(view),
         "profile": view.name,
         "revisions": [
             {

@@ -171,6 +171,7 @@ def _shown(value: Any) -> str:
 def document(plan: Plan, active_since: str | None) -> dict[str, Any]:
     """The plan for programs; ``active_since`` None while it does not decide."""
     return {
+        "answer": plan.sentence,
         "profile": plan.profile,
         "from": plan.active or None,
         "to": plan.target,

@@ -75,11 +75,8 @@ async def _history(name: str, flags: Flags) -> ExitStatus:
     elif entries:
         past.table(entries, terminal.open_console(sys.stdout), wide=form == "wide")
     else:
-        why = found.condition("Accepted").get("message") or "the operator has not looked at it yet"
-        terminal.write(
-            terminal.open_console(sys.stdout),
-            terminal.sentence(f"{name} has no good revision yet: {why}", Style.REFUSED),
-        )
+        answer = terminal.sentence(past.answer(found), Style.REFUSED)
+        terminal.write(terminal.open_console(sys.stdout), answer)
     return ExitStatus.YES if entries else ExitStatus.NO
 
 
@@ -171,7 +168,8 @@ async def _pause(connection: Connection, found: ProfileView, flags: Flags, form:
     if not found.active:
         raise NotReached(f"{found.name} has no good revision that could go on")
     waits = f"; {found.desired} waits" if found.desired not in ("", found.active) else ""
-    _say(form, f"{found.name} goes on with {found.active} whatever its spec says{waits}.")
+    answer = f"{found.name} goes on with {found.active} whatever its spec says{waits}."
+    _say(form, answer)
     since = found.status.get("activeSince")
     if not flags["dry_run"]:
         _confirm(flags)
@@ -181,7 +179,12 @@ async def _pause(connection: Connection, found: ProfileView, flags: Flags, form:
         patch = '{"spec":{"paused":false}}'
         _say(form, f"Next: kubectl patch sprof {found.name} --type merge -p '{patch}'")
     if not documents.is_for_people(form):
-        body = {"profile": found.name, "held": found.active, "activeSince": since}
+        body = {
+            "answer": answer,
+            "profile": found.name,
+            "held": found.active,
+            "activeSince": since,
+        }
         print(documents.document("Pause", body, form), end="")
     return ExitStatus.YES
 

@@ -70,7 +70,7 @@ def run(options: SimulateOptions) -> int:
     if options.report is not None:
         _write(options.report, page(answer, "moorage simulate"))
     if not is_for_people(options.form):
-        print(document(KIND, answer.body, options.form), end="")
+        print(document(KIND, {"answer": answer.headline, **answer.body}, options.form), end="")
     else:
         write(open_console(sys.stdout), *terminal_parts(answer))
     return ExitStatus.YES if answer.yes else ExitStatus.NO

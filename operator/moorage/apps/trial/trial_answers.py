@@ -11,16 +11,19 @@ import datetime
 import json
 import sys
 import urllib.parse
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, TextIO
+
+from rich.console import RenderableType
 
 from moorage.api import bodies
 from moorage.api.bodies import Body
 from moorage.api.v1alpha1.common import PROFILES_PATH
 from moorage.apps.exit_status import ExitStatus, NoAnswer
 from moorage.apps.printing.documents import document, is_for_people
-from moorage.apps.printing.terminal import open_console, write
-from moorage.apps.trial.trial_texts import no_trial, stopped, trial_parts
+from moorage.apps.printing.terminal import Style, open_console, sentence, write
+from moorage.apps.status.profile_problems import RUNNING
+from moorage.apps.trial.trial_texts import no_trial, stopped, trial_answer, trial_parts
 from moorage.apps.worlds.cluster_choice import ClusterChoice
 from moorage.apps.worlds.reaching import Connection, connected
 from moorage.ports.errors import EdgeError, NotFound
@@ -52,34 +55,46 @@ async def _run(options: TrialOptions, out: TextIO) -> int:
         profile = await _call(connection, HttpCall("GET", _path(options.name)), options.name)
         trial = bodies.status(profile).get("trial")
         found: Mapping[str, Any] = trial if isinstance(trial, Mapping) else {}
-        if options.stop and found.get("verdict") == "SoFarNoWorse":
+        ends = options.stop and found.get("verdict") == RUNNING
+        if ends:
             patch = json.dumps({"spec": {"rollout": {"stopped": found["revision"]}}}).encode()
             call = HttpCall("PATCH", _path(options.name, FIELD_MANAGER), patch, MERGE_PATCH)
             profile = await _call(connection, call, options.name)
-            write(open_console(out), stopped(options.name, found))
-            return ExitStatus.YES
-    return _print(options, profile, found, out)
-
-
-def _print(
-    options: TrialOptions, profile: Body, trial: Mapping[str, Any], out: TextIO
-) -> ExitStatus:
-    well = bool(trial) and trial.get("verdict") not in _NOT_WELL and not options.stop
-    status = ExitStatus.YES if well or not (trial or options.stop) else ExitStatus.NO
     if not is_for_people(options.form):
-        body = {
-            "profile": options.name,
-            "trial": trial or None,
-            "pairs": list(trial.get("regressed") or ()),
-            "pairsTotal": int(trial.get("regressions") or 0),
-        }
-        out.write(document("Trial", body, options.form))
-    elif not trial or options.stop:
-        write(open_console(out), no_trial(options.name, stop=options.stop))
+        out.write(document("Trial", _document(options, profile, found, ends=ends), options.form))
     else:
-        now = datetime.datetime.now(datetime.UTC)
-        write(open_console(out), *trial_parts(profile, trial, now, pods=options.pods))
-    return status
+        write(open_console(out), *_parts(options, profile, found, ends=ends))
+    well = found.get("verdict") not in _NOT_WELL if found else not options.stop
+    return ExitStatus.YES if ends or (well and not (found and options.stop)) else ExitStatus.NO
+
+
+def _document(
+    options: TrialOptions, profile: Body, trial: Mapping[str, Any], *, ends: bool
+) -> dict[str, Any]:
+    """``ends``: it was just told to."""
+    if ends:
+        answer = stopped(options.name, trial)
+    elif not trial or options.stop:
+        answer = no_trial(options.name, stop=options.stop)
+    else:
+        answer = trial_answer(profile, trial)
+    return {
+        "answer": answer,
+        "profile": options.name,
+        "trial": trial or None,
+        "pairs": list(trial.get("regressed") or ()),
+        "pairsTotal": int(trial.get("regressions") or 0),
+    }
+
+
+def _parts(
+    options: TrialOptions, profile: Body, trial: Mapping[str, Any], *, ends: bool
+) -> Iterable[RenderableType]:
+    if ends:
+        return [sentence(stopped(options.name, trial), Style.WELL)]
+    if not trial or options.stop:
+        return [sentence(no_trial(options.name, stop=options.stop))]
+    return trial_parts(profile, trial, datetime.datetime.now(datetime.UTC), pods=options.pods)
 
 
 def _path(name: str, manager: str = "") -> str:

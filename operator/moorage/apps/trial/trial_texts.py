@@ -21,17 +21,23 @@ _VERDICTS: Final = {
 }
 
 
-def no_trial(name: str, *, stop: bool) -> RenderableType:
+def no_trial(name: str, *, stop: bool) -> str:
     """Where there is none, or none to stop."""
     if stop:
-        return sentence(f"No trial of {name} runs, so there is nothing to stop.")
-    return sentence("No trial runs. Start one: spec.rollout.strategy: Canary")
+        return f"No trial of {name} runs, so there is nothing to stop."
+    return "No trial runs. Start one: spec.rollout.strategy: Canary"
 
 
-def stopped(name: str, trial: Mapping[str, Any]) -> RenderableType:
+def trial_answer(profile: Body, trial: Mapping[str, Any]) -> str:
+    """The verdict and what it comes from, in a sentence."""
+    verdict = str(trial["verdict"])
+    words, _ = _VERDICTS.get(verdict, (verdict, ""))
+    return f"{words}: {_counts(profile, trial)}"
+
+
+def stopped(name: str, trial: Mapping[str, Any]) -> str:
     """It was just told to end."""
-    text = f"{name}: the trial of {trial['revision']} ends; {trial['against']} goes on deciding."
-    return sentence(text, Style.WELL)
+    return f"{name}: the trial of {trial['revision']} ends; {trial['against']} goes on deciding."
 
 
 def trial_parts(
@@ -39,8 +45,8 @@ def trial_parts(
 ) -> Iterator[RenderableType]:
     """The verdict, what it comes from, the pods that regressed, and what to do next."""
     verdict = str(trial["verdict"])
-    words, style = _VERDICTS.get(verdict, (verdict, ""))
-    yield sentence(f"{words}: {_counts(profile, trial)}", style)
+    _, style = _VERDICTS.get(verdict, ("", ""))
+    yield sentence(trial_answer(profile, trial), style)
     yield _facts(profile, trial, now)
     if pods or verdict == "Regressed":
         yield from _regressed(trial)

@@ -47,11 +47,7 @@ def _profile(name: str) -> str:
 
 def _history(found: ProfileView, resolver: Resolver) -> dict[str, Any]:
     entries = past.entries(found, resolver, datetime.datetime.now(datetime.UTC))
-    why = found.condition("Accepted").get("message") or "the operator has not looked at it yet"
-    answer = f"{found.name} has no good revision yet: {why}"
-    if found.active:
-        answer = f"{found.name} decides with {found.active}."
-    return {"kind": "History", "answer": answer, **past.document(found, entries)}
+    return {"kind": "History", **past.document(found, entries)}
 
 
 def _trial(view: ProfileView) -> dict[str, Any]:
@@ -85,4 +81,4 @@ def _difference(views: Views, question: Question, resolver: Resolver) -> dict[st
     found = comparing.compared(sides[0], sides[1], resolver)
     document = comparing.document(found)
     asked = {"a": question.a, "b": question.b}
-    return {"kind": "Difference", "answer": found.sentence, **document, **asked}
+    return {"kind": "Difference", **document, **asked}

@@ -1,0 +1,236 @@
+"""The document of `moorage explain`."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from moorage.apps.outputs.fields import AnsweredOutput, NotRequired, TypedDict
+
+
+class PodExplanationOutput(AnsweredOutput):
+    """Why a pod is pending, or where it is. Which fields it has depends on ``verdict``."""
+
+    kind: Literal["PodExplanation"]
+    verdict: Literal[
+        "Pending",
+        "Gated",
+        "WouldBePlaced",
+        "Bound",
+        "StillPending",
+        "WouldLoseItsPlace",
+        "Error",
+        "NoProfile",
+        "BeingDeleted",
+        "Suspended",
+    ]
+    """The answer in a word."""
+    message: str
+    """The same in a few words."""
+    pod: str
+    """NAMESPACE/NAME."""
+    uid: str
+    """Its metadata.uid."""
+    created: str | None
+    """When it was created."""
+    schedulerName: str
+    """Of its spec."""
+    revision: str
+    """The revision by which it is explained, "" where none is."""
+    source: str
+    """From where this is known; continues a sentence after "from"."""
+    at: str
+    """The moment."""
+    wait: WaitPart | None
+    """Where it waits; null where no queue is known, or it has a node."""
+    notAsked: NotRequired[list[str]]
+    """Extenders, and plugins of packages, that were not asked."""
+    foreign: NotRequired[bool]
+    """Whether it is another scheduler's, and explained under preset Default."""
+    asks: NotRequired[dict[str, str]]
+    """What it asks for."""
+    nodes: NotRequired[int]
+    """How many nodes there are."""
+    passed: NotRequired[int]
+    """How many of them would take it; of a pod that is on a node."""
+    placement: NotRequired[PlacementPart | None]
+    """Where it would go now, or under the candidate; null for nowhere."""
+    placementNow: NotRequired[PlacementPart | None]
+    """Where it would go now, beside a candidate."""
+    refusals: NotRequired[list[RefusalPart | CandidateRefusalPart]]
+    """Nodes that do not take it, by the reason; with a candidate, before and then."""
+    changes: NotRequired[list[SuggestionPart]]
+    """The smallest changes that would let it run, each tried by deciding again."""
+    changesNotTried: NotRequired[int]
+    """How many changes there was no time for."""
+    searchedSeconds: NotRequired[float | None]
+    """After which the search ended; null where it was complete."""
+    preemption: NotRequired[PreemptionPart]
+    """Whether evicting others would help."""
+    wakesOn: NotRequired[list[WakePart]]
+    """Events after which it is tried again."""
+    node: NotRequired[str]
+    """The node that it is on, "" for none."""
+    weights: NotRequired[dict[str, int]]
+    """By plugin, of those that have a say."""
+    scores: NotRequired[list[NodeScorePart]]
+    """Its own node first, where that would take it, then the best others."""
+    best: NotRequired[list[str]]
+    """All nodes with the highest total."""
+    choice: NotRequired[str]
+    """The node that would be taken now, "" for none."""
+    refusal: NotRequired[OwnRefusalPart | None]
+    """Why its own node would not take it now; null where it would."""
+    candidate: NotRequired[CandidatePart]
+    """The profile that was tried in its own profile's place."""
+    candidateFile: NotRequired[str]
+    """Where that stands."""
+    differs: NotRequired[list[str]]
+    """What decides otherwise under the candidate."""
+
+
+class WaitPart(TypedDict):
+    """What the operator's queue knows."""
+
+    queue: str
+    """active, backoff, unschedulable, gated or inFlight."""
+    attempts: int
+    """How often it was tried."""
+    since: str
+    """Since when it waits."""
+    until: str | None
+    """When it is tried at the latest."""
+    gatingPlugin: str
+    """The plugin that holds it, "" for none."""
+
+
+class PlacementPart(TypedDict):
+    """A node that would take the pod."""
+
+    node: str
+    """The best one."""
+    nodes: int
+    """How many would."""
+    score: int | None
+    """The total of the best; null where only one would."""
+
+
+class RefusalPart(TypedDict):
+    """Nodes that refuse the pod for one reason."""
+
+    plugin: str
+    """Who refuses; several, joined by spaces, left nodes out together."""
+    reasons: list[str]
+    """The plugin's words."""
+    nodes: int
+    """How many."""
+    resolvable: bool
+    """Whether evicting pods could help."""
+    nearest: list[NearNodePart]
+    """Those that lack the least."""
+
+
+class NearNodePart(TypedDict):
+    """A node that refuses the pod."""
+
+    node: str
+    """Its name."""
+    lacks: dict[str, str]
+    """By resource."""
+    details: list[str]
+    """What it lacks else."""
+    heldFor: list[str]
+    """Pods for which room is kept there."""
+
+
+class CandidateRefusalPart(TypedDict):
+    """Nodes that refuse the pod for one reason, now and under the candidate."""
+
+    plugin: str
+    """Who refuses."""
+    reasons: list[str]
+    """The plugin's words."""
+    nodesNow: int
+    """How many do now."""
+    nodesThen: int
+    """How many would."""
+
+
+class SuggestionPart(TypedDict):
+    """One change, or two together, with which the pod would run."""
+
+    changes: list[ChangePart]
+    """What they are."""
+    patch: list[dict[str, Any]]
+    """The pod's changes as a JSON patch."""
+    fits: int
+    """How many nodes would take it then."""
+    nodes: list[str]
+    """A hundred of them at most."""
+    node: str
+    """Where it would go."""
+    verified: bool
+    """That it was tried by deciding again."""
+
+
+class ChangePart(TypedDict):
+    """A change in words."""
+
+    kind: str
+    """request, toleration, requirement, move a pod or add nodes."""
+    text: str
+    """What it is."""
+    effect: str
+    """What comes of it beside."""
+
+
+class PreemptionPart(TypedDict):
+    """What evicting pods of lower priority would do."""
+
+    helps: bool
+    """Whether the pod would run."""
+    node: str
+    """Where, "" for nowhere."""
+    victims: list[str]
+    """Who would go."""
+    message: str
+    """Why it does not help."""
+
+
+class WakePart(TypedDict):
+    """An event that lets the pod be tried again."""
+
+    plugin: str
+    """Who waits for it."""
+    resource: str
+    """Of what kind of object."""
+    actions: list[str]
+    """Add, Delete, Update, or UpdateNodeLabel and the like."""
+
+
+class NodeScorePart(TypedDict):
+    """A node's weighted scores."""
+
+    node: str
+    """Its name."""
+    scores: dict[str, int]
+    """By plugin."""
+    total: int
+    """Their sum."""
+
+
+class OwnRefusalPart(TypedDict):
+    """Why the pod's own node would not take it now."""
+
+    plugin: str
+    """Who refuses."""
+    reasons: list[str]
+    """The plugin's words."""
+
+
+class CandidatePart(TypedDict):
+    """A profile that does not decide."""
+
+    schedulerName: str
+    """Of its pods."""
+    revision: str
+    """The name that it would have."""
