@@ -188,6 +188,11 @@ class Evaluation:
         """Whether any node takes the pod."""
         return self.pre_filter.status.code is Code.SUCCESS and self.feasible_count > 0
 
+    @property
+    def normalized_count(self) -> int:
+        """How many arrays of normalized scores it keeps."""
+        return len(self._normalized)
+
     def feasible(self) -> npt.NDArray[np.intp]:
         """The rows that no plugin rejects."""
         rows: npt.NDArray[np.intp] = (self.rejected_by == PASSES).nonzero()[0]

@@ -46,6 +46,10 @@ _SIGNED_SHARE = 32
 """The part of the byte budget, as a divisor, that contents of pods may take."""
 _OWN_ARRAYS = 2
 """Arrays of an evaluation's own, ``rejected_by`` and ``totals``, counted as if int64."""
+_ROOM_SHARE = 8
+"""The part of the byte budget, as a divisor, that is made free at a time: what all templates take is
+counted for it, which is dear.
+"""
 _BYTES_PER_KEY_BYTE = 24
 """Bytes that a byte of a template's key costs: the pod, and what plugins compile of it."""
 _OVERHEAD_BYTES = 1200
@@ -102,9 +106,21 @@ class PodTemplateState:
     evaluations: dict[Revision, Evaluation] = dataclasses.field(default_factory=dict)
 
     @property
-    def array_count(self) -> int:
-        """How many arrays over all nodes it keeps."""
+    def object_count(self) -> int:
+        """How many results and arrays of evaluations it has."""
         return len(self.results) + _OWN_ARRAYS * len(self.evaluations)
+
+    @property
+    def array_count(self) -> int:
+        """How many arrays over all nodes it keeps; a result that was not asked yet counts as one.
+
+        Of a plain pod most plugins have nothing to say, and keep nothing.
+        """
+        return (
+            sum(result.applies for result in self.results.values())
+            + _OWN_ARRAYS * len(self.evaluations)
+            + sum(evaluation.normalized_count for evaluation in self.evaluations.values())
+        )
 
 
 class Evaluator:
@@ -117,6 +133,8 @@ class Evaluator:
         self._budget = byte_budget
         self._templates: OrderedDict[Key, PodTemplateState] = OrderedDict()
         self._arrays = 0
+        """Arrays of all templates: at most so many, exact after they were counted."""
+        self._objects = 0
         self._key_bytes = 0
         """Bytes of the templates' keys."""
         self._retired: weakref.WeakSet[Revision] = weakref.WeakSet()
@@ -142,10 +160,11 @@ class Evaluator:
 
     def _compile(self, pod: Pod, template: PodTemplateState, revision: Revision) -> Evaluation:
         """The template's evaluation for a revision; others go that there is no more room for."""
-        before = template.array_count
+        before = template.array_count, template.object_count
         evaluation = template.evaluations[revision] = _new_evaluation(pod, template, revision)
         self._clear(template)
-        self._arrays += template.array_count - before
+        self._arrays += template.array_count - before[0]
+        self._objects += template.object_count - before[1]
         self._evict()
         return evaluation
 
@@ -221,15 +240,23 @@ class Evaluator:
             }
 
     def _evict(self) -> None:
-        """Drop the templates not used for longest until the budget holds; the newest stays."""
-        per_array = 8 * self.snapshot.nodes.live.size + _OVERHEAD_BYTES
-        while (
-            self._arrays * per_array + self._key_bytes * _BYTES_PER_KEY_BYTE > self._budget
-            and len(self._templates) > 1
-        ):
+        """Where the budget is exceeded, drop the templates not used for longest; the newest stays."""
+        if self._bytes <= self._budget:
+            return
+        self._arrays = sum(template.array_count for template in self._templates.values())
+        if self._bytes <= self._budget:
+            return
+        room = self._budget - self._budget // _ROOM_SHARE
+        while self._bytes > room and len(self._templates) > 1:
             key, template = self._templates.popitem(last=False)
             self._arrays -= template.array_count
+            self._objects -= template.object_count
             self._key_bytes -= _length(key)
+
+    @property
+    def _bytes(self) -> int:
+        arrays = 8 * self.snapshot.nodes.live.size * self._arrays
+        return arrays + _OVERHEAD_BYTES * self._objects + _BYTES_PER_KEY_BYTE * self._key_bytes
 
 
 def _said(plugins: Iterable[SignPlugin], pod: Pod, snapshot: Snapshot) -> Signs:
