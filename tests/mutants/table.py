@@ -297,9 +297,16 @@ MUTANTS: Final = (
     Mutant(
         name="names: large templates are kept by number",
         file="core/framework/evaluation/evaluator.py",
-        old=" + self._key_bytes * _BYTES_PER_KEY_BYTE",
+        old=" + _BYTES_PER_KEY_BYTE * self._key_bytes",
         new="",
         tests=("tests/core/cycle/test_cycle.py",),
+    ),
+    Mutant(
+        name="budget: every plugin's result counts as an array",
+        file="core/framework/evaluation/evaluator.py",
+        old="sum(result.applies for",
+        new="sum(True for",
+        tests=("tests/core/framework/evaluation/test_byte_budget.py",),
     ),
     Mutant(
         name="names: answers are kept by number",

@@ -47,8 +47,8 @@ _SIGNED_SHARE = 32
 _OWN_ARRAYS = 2
 """Arrays of an evaluation's own, ``rejected_by`` and ``totals``, counted as if int64."""
 _ROOM_SHARE = 8
-"""The part of the byte budget, as a divisor, that is made free at a time: what all templates take is
-counted for it, which is dear.
+"""The part of the byte budget, as a divisor, that is made free at a time: to count what all
+templates take is dear.
 """
 _BYTES_PER_KEY_BYTE = 24
 """Bytes that a byte of a template's key costs: the pod, and what plugins compile of it."""
@@ -240,7 +240,7 @@ class Evaluator:
             }
 
     def _evict(self) -> None:
-        """Where the budget is exceeded, drop the templates not used for longest; the newest stays."""
+        """Beyond the budget, drop the templates not used for longest; the newest stays."""
         if self._bytes <= self._budget:
             return
         self._arrays = sum(template.array_count for template in self._templates.values())
