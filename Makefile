@@ -28,7 +28,7 @@ $(STAMP):
 	@touch $@
 
 .PHONY: assets
-assets: setup ## build etcd, kube-apiserver, kubectl and the rest into a cache folder (first time: minutes)
+assets: setup ## build etcd, kube-apiserver, kubectl, promtool and the rest into a cache folder (first time: minutes)
 	@$(PYTHON) tests/tools/assets.py
 
 .PHONY: test

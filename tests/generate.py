@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from moorage.api import crd_files
-from tests import reference_of_inputs, reference_of_outputs, reference_pages
+from tests import dashboard, reference_of_inputs, reference_of_outputs, reference_pages
 from tests.conformance import known
 
 ROOT = Path(__file__).parent.parent
@@ -21,6 +21,7 @@ GENERATED: tuple[tuple[str, Callable[[], Files]], ...] = (
     ("docs", reference_pages.pages),
     ("docs", reference_of_inputs.pages),
     ("docs", reference_of_outputs.pages),
+    ("manifests/components/monitoring", dashboard.files),
     ("packages/towtank/docs", known.pages),
 )
 """(folder, function that gives its generated files: name -> text). Other files of the folder are

@@ -1,11 +1,11 @@
-"""Build the control plane's binaries for tests and demos, once, into a cache folder outside the
-checkout.
+"""Build the control plane's binaries and promtool for tests and demos, once, into a cache folder
+outside the checkout.
 
     python tests/tools/assets.py        # progress goes to stderr, the folder is the last line of
     stdout
 
 Go's module proxy and checksum database are the only source: each folder beside this file is a Go
-module that pins what it builds (own modules, because the three projects need different versions of
+module that pins what it builds (own modules, because the projects need different versions of
 the same libraries).
 
 KUBEBUILDER_ASSETS works as for controller-runtime's envtest: a folder that already holds the
@@ -43,14 +43,15 @@ KUBERNETES_STAMP: Final = tuple(
 
 
 class Binary(NamedTuple):
-    """One binary to build: its name, the folder of its Go module, its main package and linker
-    flags.
+    """One binary to build: its name, the folder of its Go module, its main package, linker flags
+    and build tags.
     """
 
     name: str
     module: str
     package: str
     stamp: tuple[str, ...] = ()
+    tags: str = ""
 
 
 # What tests need most comes first.
@@ -69,6 +70,13 @@ BINARIES: Final = (
         "kubernetes",
         "k8s.io/kubernetes/cmd/kube-controller-manager",
         KUBERNETES_STAMP,
+    ),
+    # The clients of every cloud's discovery of targets are left out: rules need none.
+    Binary(
+        "promtool",
+        "prometheus",
+        "github.com/prometheus/prometheus/cmd/promtool",
+        tags="remove_all_sd",
     ),
 )
 
@@ -134,6 +142,7 @@ def _build(binary: Binary, where: Path) -> None:
         "-v",
         "-trimpath",
         "-buildvcs=false",
+        f"-tags={binary.tags}",
         f"-ldflags={' '.join(flags)}",
         "-o",
         str(part),
