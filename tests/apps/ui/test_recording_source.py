@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from moorage.apps.printing.amounts import moment
-from moorage.apps.ui import other_worlds, recording_source
+from moorage.apps.recordings.timelines import TimelineMaker
+from moorage.apps.ui import other_worlds
 from moorage.apps.ui.questions import parse
 from moorage.apps.ui.recording_source import HAS, RecordingSource
 from moorage.ports.requesters import Denied
@@ -195,7 +196,7 @@ def test_closing_ends_what_is_being_made(
             begun.set()
             threading.Event().wait(0.01)
 
-    monkeypatch.setattr(recording_source, "timeline_of", for_half_a_minute)
+    monkeypatch.setattr(TimelineMaker, "go_on", lambda _, entries, __: for_half_a_minute(entries))
     monkeypatch.setattr(other_worlds, "compare", for_half_a_minute)
 
     async def happens() -> None:

@@ -1,8 +1,7 @@
 """The observer: records a cluster from outside, with get, list and watch alone, whoever schedules
 there.
 
-A pod that waited and is seen with a node is a decision of whoever bound it. Every minute, and after
-every loss, there is a whole state, so that a recording can be opened at any moment of it.
+A pod that waited and is seen with a node is a decision of whoever bound it.
 """
 
 from __future__ import annotations
@@ -12,31 +11,23 @@ import contextlib
 import dataclasses
 import signal
 import time
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from moorage.adapters.recording import Recorder
 from moorage.adapters.reflector import Reflector
 from moorage.api.resolution import Resolver
-from moorage.apps.recordings.gap_marking import GapMarkingSink
+from moorage.apps.recordings.observed_recording import ObservedRecording
 from moorage.apps.recordings.saving import finish, new_recorder
 from moorage.apps.worlds.cluster_choice import ClusterChoice
 from moorage.apps.worlds.from_cluster import feeds_of, list_all, probe, who_decides
 from moorage.apps.worlds.observed import ObservedCluster
 from moorage.apps.worlds.reaching import Connection, connected
 from moorage.apps.worlds.world import empty_context
-from moorage.core.columns.changes import Entry, Journal
-from moorage.core.cycle.decisions import ProfileActivated, ProfileDeactivated
-from moorage.core.framework.revisions import Revision
-from moorage.core.recording.key_frames import key_frame
 from moorage.ports.kube import Informer
 from moorage.ports.stored_kinds import kinds_in
 
 LOOK_SECONDS: Final = 1.0
-KEY_FRAME_SECONDS: Final = 60.0
-KEY_FRAME_CHANGES: Final = 20_000
-"""Changes between two whole states at most: a second to go through for who opens a moment."""
 SILENT_SECONDS: Final = 90.0
 """After so long without a word a watch is told to be lost: bookmarks come once a minute."""
 
@@ -92,14 +83,16 @@ async def observe(
     """The same, where a loop runs already."""
     ended = _end_signal()
     async with connected(choice) as connection:
-        watched = ObservedCluster(empty_context(), kinds_in(resolver.registry)).watched()
+        kinds = kinds_in(resolver.registry)
+        watched = ObservedCluster(empty_context(), kinds).watched()
         unlisted = await probe(connection, (what for what, _ in watched))
         recorder = new_recorder(path, resolver, connection.version, unlisted.forbidden)
-        observer = _Observer(connection, recorder, resolver, view)
-        feeds = feeds_of(connection, observer.sinks, unlisted.forbidden)
+        recording = ObservedRecording(recorder, kinds)
+        observer = _Observer(connection, recording, resolver, view)
+        feeds = feeds_of(connection, recording.sinks, unlisted.forbidden)
         await list_all(feed for feed in feeds if feed.resource not in unlisted.absent)
         await observer.begin()
-        view.began(connection.name, path, [*unlisted.warnings(), *observer.set_aside()])
+        view.began(connection.name, path, [*unlisted.warnings(), *recording.observed.set_aside()])
         async with _running(feeds):
             await observer.run(feeds, ended, seconds)
         finish(recorder, path)
@@ -127,42 +120,30 @@ async def _running(feeds: Iterable[Reflector[Any]]) -> AsyncIterator[None]:
 
 
 class _Observer:
-    """Sees a cluster into a recorder."""
+    """Sees a cluster into a recorder, and tells how that goes."""
 
     def __init__(
         self,
         connection: Connection,
-        recorder: Recorder,
+        recording: ObservedRecording,
         resolver: Resolver,
         view: RecordingView,
     ) -> None:
         self._connection = connection
-        self._recorder = recorder
+        self._recording = recording
+        self._recorder = recording.recorder
         self._resolver = resolver
         self._view = view
-        self._journal = _CountingJournal(recorder)
-        kinds = kinds_in(resolver.registry)
-        self._observed = ObservedCluster(empty_context(journal=self._journal), kinds)
-        self.sinks = [
-            (what, GapMarkingSink(sink, self._journal)) for what, sink in self._observed.watched()
-        ]
         self._losses = Losses(view)
-        self._revisions: dict[str, Revision] = {}
         self._profiles_seen: object = None
-        self._began = self._framed = time.monotonic()
-        self._framed_gaps = self._framed_changes = self._arrived_before = 0
+        self._began = time.monotonic()
+        self._arrived_before = 0
 
     async def begin(self) -> None:
         """Write the first whole state."""
-        self._arrived_before = self._observed.pods.arrivals
-        self._journal.appended = 0
+        self._arrived_before = self._recording.observed.pods.arrivals
         await self._follow_profiles()
-        self._recorder.start()
-        self._put_key_frame()
-
-    def set_aside(self) -> Iterator[str]:
-        """Objects that cannot be used."""
-        return self._observed.set_aside()
+        self._recording.begin()
 
     async def run(
         self, feeds: Sequence[Reflector[Any]], ended: asyncio.Event, seconds: float | None
@@ -173,21 +154,19 @@ class _Observer:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(ended.wait(), left)
             await self._follow_profiles()
-            self._recorder.flush()
-            if self._key_frame_due():
-                self._put_key_frame()
-            self._losses.tell(feeds, self._gaps(), self._recorder.lost)
+            self._recording.go_on()
+            self._losses.tell(feeds, self._recording.gaps, self._recorder.lost)
             if self._recorder.failure is not None:
                 return  # which the end tells
             self._view.goes_on(self.progress())
 
     def progress(self) -> Progress:
         """What was recorded so far."""
-        pods = self._observed.pods
+        pods = self._recording.observed.pods
         return Progress(
             self._age(),
             pods.arrivals - self._arrived_before,
-            self._journal.appended,
+            self._recording.changes,
             self._recorder.written,
             tuple(sorted(pods.bound)),
             self._recorder.lost,
@@ -198,57 +177,14 @@ class _Observer:
     def _age(self) -> float:
         return time.monotonic() - self._began
 
-    def _gaps(self) -> int:
-        return sum(sink.gaps for _, sink in self.sinks)
-
-    def _key_frame_due(self) -> bool:
-        """Whether one is due, and the state is whole."""
-        if any(sink.is_listing for _, sink in self.sinks):
-            return False
-        return (
-            self._recorder.key_frame_due
-            or self._gaps() > self._framed_gaps
-            or time.monotonic() - self._framed >= KEY_FRAME_SECONDS
-            or self._journal.appended - self._framed_changes >= KEY_FRAME_CHANGES
-        )
-
-    def _put_key_frame(self) -> None:
-        cache = self._observed.context.cache
-        self._recorder.put_key_frame(key_frame(cache, self._revisions))
-        self._framed, self._framed_gaps = time.monotonic(), self._gaps()
-        self._framed_changes = self._journal.appended
-
     async def _follow_profiles(self) -> None:
         """Write down who decides, where that has changed."""
-        objects = (self._observed.profiles.objects, self._observed.configs.objects)
-        seen = [
-            (name, one.metadata.uid, one.metadata.resource_version)
-            for kind in objects
-            for name, one in kind.items()
-        ]
-        if seen == self._profiles_seen:
+        observed = self._recording.observed
+        if (seen := observed.profile_versions()) == self._profiles_seen:
             return
         self._profiles_seen = seen
-        found = await who_decides(self._connection, self._observed, self._resolver)
-        new = found.revisions()
-        for name in self._revisions.keys() - new.keys():
-            self._journal.append(ProfileDeactivated(name))
-        for name, revision in new.items():
-            if name not in self._revisions or self._revisions[name].id != revision.id:
-                self._journal.append(ProfileActivated(name, revision))
-        self._revisions = new
-
-
-class _CountingJournal:
-    """Counts what it hands on."""
-
-    def __init__(self, journal: Journal) -> None:
-        self._journal = journal
-        self.appended = 0
-
-    def append(self, entry: Entry, /) -> None:
-        self.appended += 1
-        self._journal.append(entry)
+        found = await who_decides(self._connection, observed, self._resolver)
+        self._recording.decides(found.revisions())
 
 
 class Losses:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 import moorage
-from moorage.adapters.recording import Recorder, RecordingHeader, SingleFile
+from moorage.adapters.recording import Recorder, RecordingFiles, RecordingHeader, SingleFile
 from moorage.api.resolution import Resolver
 from moorage.apps.exit_status import NoAnswer, WrongUse
 from moorage.core.recording.wire import EntryEncoder
@@ -25,11 +25,20 @@ def new_recorder(
         raise WrongUse(f"-o {path}: the file is there already, and is not written over")
     if not path.parent.is_dir():
         raise WrongUse(f"-o {path}: there is no folder {path.parent}")
+    return recorder_of(SingleFile(path), resolver, version, not_listed)
+
+
+def recorder_of(
+    files: RecordingFiles, resolver: Resolver, version: str = "", not_listed: Sequence[str] = ()
+) -> Recorder:
+    """A recorder that writes to these files what somebody sees who is not the operator.
+    ``not_listed``: what he does not see for want of a right.
+    """
     header = RecordingHeader(
         versions={"moorage": moorage.__version__, **({"kubernetes": version} if version else {})},
         not_listed=tuple(not_listed),
     )
-    return Recorder(SingleFile(path), header, EntryEncoder(resolver.document), time.time)
+    return Recorder(files, header, EntryEncoder(resolver.document), time.time)
 
 
 def finish(recorder: Recorder, path: Path) -> None:

@@ -6,9 +6,11 @@ One pass, in order; of each pod that is there no more is kept than when it came 
 
 from __future__ import annotations
 
+import copy
 import dataclasses
-from collections.abc import Callable, Iterable
-from typing import Final, NamedTuple
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -24,6 +26,15 @@ POINTS: Final = 600
 """Of a curve, at most."""
 _STEPS: Final = (1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 86_400.0)
 _P99: Final = 99
+MAX_PLACES: Final = 200_000
+"""Pods of which it is kept when they found their nodes: the last ones."""
+_JOINED: Final[Mapping[str, Callable[[float, float], float]]] = {
+    "placed": lambda one, other: (one + other) / 2,
+    "waiting": lambda _, other: other,
+    "cpu": lambda _, other: other,
+    "p99": max,
+}
+"""The curves, and what becomes of two of their points."""
 
 
 class TimelineMark(NamedTuple):
@@ -56,33 +67,67 @@ class RecordedTimeline:
     """When pods that waited (``namespace/name``) found their nodes."""
 
 
-def timeline_of(
-    entries: Iterable[tuple[float, Entry]],
-    begin: float,
-    end: float,
-    progress: Callable[[float], None],
-) -> RecordedTimeline:
-    """The timeline from ``begin`` to ``end``, or to where the entries end; ``progress`` is told how
-    much of it is done, 0 to 1.
+class TimelineMaker:
+    """Goes through a recording, which may grow meanwhile; what is known at the moment that it has
+    come to. ``length``: seconds that are there to begin with. Where a curve comes to have twice
+    ``POINTS`` each two of them become one.
     """
-    length = max(end - begin, 1.0)
-    step = next((one for one in _STEPS if length / one <= POINTS), _STEPS[-1])
-    made = _Maker(RecordedTimeline(begin, begin, step))
-    for time, entry in entries:
-        if made.reach(time):
-            progress(min(1.0, (time - begin) / length))
-        made.note(time, entry)
-    return made.finish()
 
-
-class _Maker:
-    """What is known at the moment that the pass has come to."""
-
-    def __init__(self, found: RecordedTimeline) -> None:
-        self.found = found
-        self._next = found.begin + found.step
+    def __init__(self, begin: float, length: float = 0.0) -> None:
+        step = next((one for one in _STEPS if length / one <= POINTS), _STEPS[-1])
+        self.found = RecordedTimeline(begin, begin, step)
+        self._next = begin + step
+        self.seen = -math.inf
+        """The time of the last entry that was seen."""
+        self._count = 0
+        """How many entries of that time there were."""
         self._reset()
         self._deciding: dict[str, str] = {}
+
+    def go_on(
+        self, entries: Iterable[tuple[float, Entry]], reached: Callable[[float], None]
+    ) -> None:
+        """Those after the last one that was seen, or from a whole state before it on; ``reached``
+        is told times of the recording.
+        """
+        last, count, again = self.seen, self._count, 0
+        for time, entry in entries:
+            if time == self.seen:
+                again += 1
+            if time < self.seen or (time == self.seen and again <= self._count):
+                continue
+            if self.reach(time):
+                reached(time)
+            self.note(time, entry)
+            last, count = time, count + 1 if time == last else 1
+        self.seen, self._count = last, count
+
+    def reach(self, time: float) -> bool:
+        """All up to this time is known: put down its points; whether there were any."""
+        put = False
+        while time >= self._next:
+            self._point()
+            self._next += self.found.step
+            put = True
+        self.found.end = max(self.found.end, time)
+        return put
+
+    def forget(self, before: float) -> None:
+        """What was before this time is not kept any more."""
+        found = self.found
+        points = min(len(found.placed), max(0, int((before - found.begin) / found.step)))
+        for name in _JOINED:
+            del getattr(found, name)[:points]
+        found.begin += points * found.step
+        found.marks = [mark for mark in found.marks if mark.time >= found.begin]
+
+    def timeline(self) -> RecordedTimeline:
+        """What was found so far, with a last point that is still to be completed."""
+        found = copy.copy(self.found)
+        for name, one in self._values().items():
+            setattr(found, name, [*getattr(found, name), one])
+        found.marks = [*found.marks]
+        return found
 
     def _reset(self) -> None:
         """Nothing is known: a whole state comes next."""
@@ -94,31 +139,29 @@ class _Maker:
         """Millicores of the nodes, by name."""
         self._waits: list[float] = []
 
-    def reach(self, time: float) -> bool:
-        """Put down the points up to this time; whether there were any."""
-        put = False
-        while time >= self._next:
-            self._point()
-            self._next += self.found.step
-            put = True
-        self.found.end = max(self.found.end, time)
-        return put
-
-    def finish(self) -> RecordedTimeline:
-        """With the last point."""
-        self._point()
-        return self.found
-
     def _point(self) -> None:
-        found, waits = self.found, self._waits
-        had = sum(self._had.values())
-        found.placed.append(len(waits) / found.step if self._whole else None)
-        found.waiting.append(len(self._waiting) if self._whole else None)
-        share = sum(self._asked.values()) / had if had else 0.0
-        found.cpu.append(round(share, 4) if self._whole else None)
-        p99 = float(np.percentile(np.array(waits), _P99)) if waits else None
-        found.p99.append(p99 if self._whole else None)
+        found = self.found
+        for name, one in self._values().items():
+            getattr(found, name).append(one)
         self._waits = []
+        if len(found.placed) == 2 * POINTS:
+            found.step *= 2
+            for name, join in _JOINED.items():
+                curve = getattr(found, name)
+                pairs = zip(curve[::2], curve[1::2], strict=True)
+                curve[:] = [_either(one, other, join) for one, other in pairs]
+
+    def _values(self) -> dict[str, Any]:
+        """The point of now, by curve."""
+        if not self._whole:
+            return dict.fromkeys(_JOINED)
+        had, waits = sum(self._had.values()), self._waits
+        return {
+            "placed": len(waits) / self.found.step,
+            "waiting": len(self._waiting),
+            "cpu": round(sum(self._asked.values()) / had, 4) if had else 0.0,
+            "p99": float(np.percentile(np.array(waits), _P99)) if waits else None,
+        }
 
     # ---- entries ---------------------------------------------------------------------------------
 
@@ -162,7 +205,10 @@ class _Maker:
         came = self._waiting.pop(uid, None)
         if came is not None:
             self._waits.append(time - came)
-            self.found.found_places[key(pod)] = time
+            places = self.found.found_places
+            places[key(pod)] = time
+            if len(places) > MAX_PLACES:
+                del places[next(iter(places))]
         if uid not in self._asked:
             self._asked[uid] = pod_requests(pod).cpu
 
@@ -182,3 +228,10 @@ class _Maker:
 
     def _mark(self, time: float, what: str, profile: str | None, text: str) -> None:
         self.found.marks.append(TimelineMark(time, what, profile, text))
+
+
+def _either(one: Any, other: Any, join: Callable[[float, float], float]) -> Any:
+    """One point of two; None where nothing is known of either."""
+    if one is None or other is None:
+        return other if one is None else one
+    return join(one, other)

@@ -15,37 +15,40 @@ import datetime
 from collections.abc import Mapping
 from typing import Any, Final
 
+from moorage.adapters.recording import Recorder
 from moorage.adapters.reflector import Reflector
 from moorage.api.resolution import Resolver
+from moorage.apps.recordings.observed_recording import ObservedRecording
 from moorage.apps.revisions.profile_view import view
 from moorage.apps.run.side_loop import Side
 from moorage.apps.ui.document_changes import Changes
-from moorage.apps.ui.frame_documents import OF_FRAMES, PageSubject, frame_document, told
+from moorage.apps.ui.frame_documents import PageSubject, frame_document, told
 from moorage.apps.ui.operator_documents import NO_STATUS, operator_document, with_pods
 from moorage.apps.ui.pod_documents import pod_document
 from moorage.apps.ui.profile_documents import OF_PROFILES, profile_document, views_of
 from moorage.apps.ui.questions import Question
 from moorage.apps.ui.queue_pages import queue_of
+from moorage.apps.ui.seen_past import SeenPast, is_of_past
 from moorage.apps.worlds import deciding
 from moorage.apps.worlds.cluster_choice import ClusterChoice
 from moorage.apps.worlds.deciding import ProfileSet
 from moorage.apps.worlds.from_cluster import feeds_of, list_all, probe, who_decides
-from moorage.apps.worlds.observed import ObservedCluster
 from moorage.apps.worlds.reaching import Connection, connected
-from moorage.apps.worlds.world import World, empty_context
+from moorage.apps.worlds.world import World
 from moorage.apps.worlds.world_frame import WorldFrame, take_frame
 from moorage.core.columns import changes
 from moorage.core.columns.changes import Entry
-from moorage.ports.requesters import Denied
 from moorage.ports.stored_kinds import kinds_in
 
 LOOK_SECONDS: Final = 0.5
 """Between two looks at what has changed."""
 OPERATOR_LOOKS: Final = 4
 """Looks after which an operator's queue and rates are taken to have changed."""
+RECORDED_LOOKS: Final = 2
+"""Looks after which what was seen is handed to the recorder."""
 SILENT_SECONDS: Final = 90.0
 """Without a word of a watch before the page says so: bookmarks come once a minute."""
-HAS: Final = ("overview", "status", "queue", "nodes", "node", "pod", "history", "trial", "diff")
+HAS: Final = ("overview", "status", "queue", "nodes", "node", "pod", *OF_PROFILES, "find")
 _OF_NODES: Final = frozenset({"overview", "nodes", "node"})
 _OF_PODS: Final = frozenset({"overview", "queue", "nodes", "node", "pod"})
 _OF_PROFILES: Final = frozenset({"status", "history", "trial", "pod"})
@@ -60,16 +63,22 @@ class ClusterSource:
     def __init__(self, choice: ClusterChoice, resolver: Resolver, side: Side) -> None:
         self.changes = Changes()
         self._side = side
-        self._watch = _Watch(choice, resolver)
+        self._past = SeenPast(resolver, self.changes)
+        self._watch = _Watch(choice, resolver, self._past.recorder)
 
     async def open(self) -> str:
         """List everything; what the cluster is called. Raises NoAnswer."""
         await self._side.run(self._watch.open())
-        self.changes.add((*HAS, "find"))
+        self.changes.add(HAS)
         return self._watch.connection.name
 
     async def run(self) -> None:
         """Say what has changed, until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._look(), name="looking")
+            group.create_task(self._past.run(), name="past")
+
+    async def _look(self) -> None:
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             if found := await self._side.run(self._watch.look()):
@@ -78,11 +87,16 @@ class ClusterSource:
     async def close(self) -> None:
         """End the watches."""
         await self._side.run(self._watch.close())
+        await self._past.close()
 
     async def document(self, question: Question) -> Mapping[str, Any]:
         """As ``PageSource``."""
-        if question.at is not None:
-            raise Denied(404, "there is no recording: only the present can be seen")
+        connection = self._watch.connection
+        if is_of_past(question):
+            found = await self._past.document(question, connection.name)
+            if question.document != "overview":
+                return found
+            return {**found, "cluster": connection.name, "live": True}
         match question.document:
             case "pod":
                 return await self._side.run(self._watch.pod(question))
@@ -91,10 +105,7 @@ class ClusterSource:
             case "status" | "queue":
                 return await self._side.run(self._watch.of_operator(question.document))
         frame = await self._side.run(self._watch.frame())
-        if question.document not in OF_FRAMES or question.b:
-            raise Denied(404, f"there is no {question.document} without a recording")
-        connection = self._watch.connection
-        has, profiles = (*HAS, "find"), await self._side.run(self._watch.profile_names())
+        has, profiles = (*HAS, *self._past.has), await self._side.run(self._watch.profile_names())
         subject = PageSubject(connection.name, connection.version, True, has, profiles)
         return await asyncio.to_thread(frame_document, frame, question, subject)
 
@@ -104,12 +115,13 @@ class _Watch:
 
     connection: Connection
 
-    def __init__(self, choice: ClusterChoice, resolver: Resolver) -> None:
+    def __init__(self, choice: ClusterChoice, resolver: Resolver, recorder: Recorder) -> None:
         self._choice = choice
         self._resolver = resolver
         self._journal = _ChangedDocuments()
         kinds = kinds_in(resolver.registry)
-        self._observed = ObservedCluster(empty_context(journal=self._journal), kinds)
+        self._recording = ObservedRecording(recorder, kinds, (self._journal,))
+        self._observed = self._recording.observed
         self._opened = contextlib.AsyncExitStack()
         self._feeds: list[Reflector[Any]] = []
         self._deciding = ProfileSet()
@@ -124,11 +136,13 @@ class _Watch:
     async def open(self) -> None:
         """Raises NoAnswer."""
         self.connection = await self._opened.enter_async_context(connected(self._choice))
-        unlisted = await probe(self.connection, (what for what, _ in self._observed.watched()))
-        self._feeds = feeds_of(self.connection, self._observed.watched(), unlisted.forbidden)
+        sinks = self._recording.sinks
+        unlisted = await probe(self.connection, (what for what, _ in sinks))
+        self._feeds = feeds_of(self.connection, sinks, unlisted.forbidden)
         await list_all(feed for feed in self._feeds if feed.resource not in unlisted.absent)
         self._unlisted = tuple(unlisted.warnings())
         await self.look()
+        self._recording.begin(self.connection.version)
         tasks = [asyncio.create_task(feed.run(), name=feed.resource) for feed in self._feeds]
         self._opened.push_async_callback(_ended, tasks)
 
@@ -146,10 +160,14 @@ class _Watch:
             if feed.age > SILENT_SECONDS
         )
         self._looks += 1
+        if self._looks % RECORDED_LOOKS == 0:
+            self._recording.go_on()
         if self._has_operator and self._looks % OPERATOR_LOOKS == 0:
             self._journal.documents |= {"status", "queue"}
         said = self._deciding.warnings
-        warnings = (*self._unlisted, *said, *silent, *self._observed.set_aside())
+        failure = self._recording.recorder.failure
+        unkept = () if failure is None else (f"what happens now is not kept: {failure}",)
+        warnings = (*self._unlisted, *said, *silent, *unkept, *self._observed.set_aside())
         if len(warnings) != len(self._warnings) or said != before:
             self._journal.documents |= _OF_PODS
         self._warnings = warnings
@@ -173,11 +191,8 @@ class _Watch:
 
     async def pod(self, question: Question) -> Mapping[str, Any]:
         """Explained here, as nobody else may look meanwhile. Raises Denied."""
-        noted = set(self._journal.documents)
-        try:
+        with self._recording.tried():
             return pod_document(self._world(), question, self._resolver, self._wait(question.name))
-        finally:
-            self._journal.documents = noted  # all that was tried is taken back
 
     async def of_operator(self, document: str) -> Mapping[str, Any]:
         """Status or queue, of the operator where one can be reached; in a cluster without Moorage
@@ -222,15 +237,12 @@ class _Watch:
 
     async def _follow_profiles(self) -> bool:
         """Whether another profile, or another spec of one, is there."""
-        seen = [
-            (name, one.metadata.uid, one.metadata.resource_version)
-            for kind in (self._observed.profiles.objects, self._observed.configs.objects)
-            for name, one in kind.items()
-        ]
+        seen = self._observed.profile_versions()
         if seen == self._profiles_seen:
             return False
         self._profiles_seen = seen
         self._deciding = await who_decides(self.connection, self._observed, self._resolver)
+        self._recording.decides(self._deciding.revisions())
         return True
 
 

@@ -17,7 +17,7 @@ from typing import Any, Final, TypeVar
 from moorage.api.resolution import Resolver
 from moorage.apps.printing.amounts import age, counted, moment
 from moorage.apps.recordings.recorded_choices import ShownDecision, about, around
-from moorage.apps.recordings.timelines import RecordedTimeline, timeline_of
+from moorage.apps.recordings.timelines import RecordedTimeline, TimelineMaker
 from moorage.apps.ui.document_changes import Changes
 from moorage.apps.ui.frame_documents import OF_FRAMES, PageSubject, frame_document, told
 from moorage.apps.ui.other_worlds import OtherWorlds
@@ -36,6 +36,8 @@ T = TypeVar("T")
 KEPT_MOMENTS: Final = 3
 HISTORY_SECONDS: Final = 60.0
 """Before a pod found its node, in which its attempts are looked for."""
+GROWS_SECONDS: Final = 5.0
+"""Between two looks at what a folder has got."""
 TOLD_STEP: Final = 0.05
 """Of progress, between two events."""
 HAS: Final = (
@@ -52,18 +54,28 @@ HAS: Final = (
 
 
 class RecordingSource:
-    """``PageSource`` of one file. ``candidates``: revisions by schedulerName that make a world
-    "candidates"; those that the recording has make worlds of their own.
+    """``PageSource`` of a file, or of a folder that may grow. ``candidates``: revisions by
+    schedulerName that make a world "candidates"; those that the recording has make worlds of their
+    own. ``changes``: somebody else's, whose page this is a part of. ``known``: up to which moment
+    all is recorded, though nothing may have happened.
     """
 
     def __init__(
-        self, path: Path, resolver: Resolver, candidates: Mapping[str, Revision] | None = None
+        self,
+        path: Path,
+        resolver: Resolver,
+        candidates: Mapping[str, Revision] | None = None,
+        *,
+        changes: Changes | None = None,
+        known: Callable[[], float] = lambda: 0.0,
     ) -> None:
-        self.changes = Changes()
+        self.changes = changes or Changes()
+        self._known = known
         self._path = path
         self._resolver = resolver
         self._recording = opened(path, resolver.registry)
-        self._begin = self._recording.key_frames[0]
+        self.begin = self._recording.key_frames[0]
+        """The first moment that can be opened."""
         self._opener = ThreadPoolExecutor(1, thread_name_prefix="opening")
         self._maker = ThreadPoolExecutor(1, thread_name_prefix="timeline")
         self._kept: OrderedDict[float, World] = OrderedDict()
@@ -80,12 +92,26 @@ class RecordingSource:
         return str(self._path)
 
     async def run(self) -> None:
-        """Make the timeline, in the background."""
+        """Make the timeline, in the background; of a folder go on as it grows, until cancelled."""
         end = (await self._on(self._opener, lambda: self._world(None))).at.timestamp()
-        entries = self._stop.until(opened(self._path, self._resolver.registry))
-        self._timeline = await self._on(
-            self._maker, lambda: timeline_of(entries, self._begin, end, self._made)
-        )
+        maker = TimelineMaker(self.begin, end - self.begin)
+        await self._on(self._maker, lambda: self._go_on(maker, None, end))
+        while self._path.is_dir():
+            await asyncio.sleep(GROWS_SECONDS)
+            await self._on(self._maker, lambda: self._go_on(maker, maker.seen, end))
+
+    def _go_on(self, maker: TimelineMaker, at: float | None, end: float) -> None:
+        """On the thread that makes timelines: what has come since ``at``. Raises NoAnswer."""
+        recording = opened(self._path, self._resolver.registry, at)
+        self.begin, before = recording.key_frames[0], maker.found.end
+        length = max(end - self.begin, 1.0)
+        entries = self._stop.until(recording)
+        maker.go_on(entries, lambda time: self._made((time - maker.found.begin) / length))
+        maker.reach(self._known())
+        if self._timeline is not None and maker.found.end == before:
+            return
+        maker.forget(self.begin)
+        self._timeline = maker.timeline()
         self._worlds.revisions = self._timeline.revisions
         self._made(1.0)
 
@@ -139,7 +165,9 @@ class RecordingSource:
         """Raises NoAnswer and WrongUse."""
         place = -1.0 if at is None else at
         if place not in self._kept:
-            self._kept[place] = from_recording(self._path, self._resolver.registry, at)
+            self._kept[place] = from_recording(
+                self._path, self._resolver.registry, at, self._known()
+            )
         self._kept.move_to_end(place)
         while len(self._kept) > KEPT_MOMENTS:
             self._kept.popitem(last=False)
@@ -148,7 +176,7 @@ class RecordingSource:
     # ---- times -----------------------------------------------------------------------------------
 
     def _timeline_body(self) -> dict[str, Any]:
-        found = self._timeline or RecordedTimeline(self._begin, self._begin, 1.0)
+        found = self._timeline or RecordedTimeline(self.begin, self.begin, 1.0)
         swaps = sum(mark.what == "swap" for mark in found.marks)
         gaps = sum(mark.what == "gap" for mark in found.marks)
         length = age(found.end - found.begin)
@@ -167,7 +195,7 @@ class RecordingSource:
         }
 
     def _decisions(self, question: Question) -> dict[str, Any]:
-        at = self._begin if question.at is None else question.at
+        at = self.begin if question.at is None else question.at
         entries = opened(self._path, self._resolver.registry, at)
         before, after = around(entries, at, question.limit)
         return {

@@ -50,10 +50,13 @@ def opened(path: Path, registry: Registry, at: float | None = None) -> Recording
     return recording
 
 
-def from_recording(path: Path, registry: Registry, at: float | None = None) -> World:
+def from_recording(
+    path: Path, registry: Registry, at: float | None = None, known: float = 0.0
+) -> World:
     """The cluster at this moment (seconds since 1970), or at the end of what is known; revisions
-    are made of the plugins of this registry. Raises NoAnswer, and WrongUse for a moment before all
-    that was recorded or in a gap.
+    are made of the plugins of this registry. ``known``: the moment up to which nothing is missing
+    though nothing may have happened. Raises NoAnswer, and WrongUse for a moment before all that was
+    recorded or in a gap.
     """
     recording = opened(path, registry, math.inf if at is None else at)
     if at is not None and at < recording.key_frames[0]:
@@ -72,7 +75,7 @@ def from_recording(path: Path, registry: Registry, at: float | None = None) -> W
         last = seconds
         replay.follow(entry)
     else:
-        if at is not None:
+        if at is not None and at > known:
             warnings.append(f"nothing is recorded after {moment(last)}")
     shown = last if at is None else at
     return World(

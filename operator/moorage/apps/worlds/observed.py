@@ -159,6 +159,14 @@ class ObservedCluster:
             path = f"/apis/{API_VERSION}/{custom.resource}"
             yield ListWatch(custom.resource, path, CustomObject, optional=True), custom
 
+    def profile_versions(self) -> list[tuple[str, str, str]]:
+        """What is another list once a profile or PluginConfig comes, changes or goes."""
+        return [
+            (name, one.metadata.uid, one.metadata.resource_version)
+            for kind in (self.profiles.objects, self.configs.objects)
+            for name, one in kind.items()
+        ]
+
     def set_aside(self) -> Iterator[str]:
         """A sentence for each object that cannot be used."""
         for _, sink in self.watched():
