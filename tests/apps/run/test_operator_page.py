@@ -11,6 +11,7 @@ from typing import Any, TypeVar, cast
 
 import pytest
 
+from moorage.adapters.kube_session import KubeSession
 from moorage.adapters.prometheus import PrometheusTelemetry
 from moorage.api import bodies
 from moorage.apps.run import operator_page
@@ -49,9 +50,10 @@ def page_of(
     """Of this engine. Without a connection it cannot ask the API server for anything."""
     side = side or OneLoop()
     rates = RecentRates(PrometheusTelemetry().attempt_durations, world.clock)
-    known = OperatorProfiles(world.engine, side, connection or cast(Connection, None), rates)
+    session = cast(KubeSession, connection and connection.session)
+    known = OperatorProfiles(world.engine, side, session, rates, world.resolver)
     explanations = LiveExplanations(world.engine, side, "moorage-1")
-    return OperatorPage(world.engine, side, explanations, known, world.resolver)
+    return OperatorPage(world.engine, side, explanations, known)
 
 
 class Leaving(OneLoop):

@@ -16,8 +16,8 @@ from moorage.apps.printing.amounts import moment
 from moorage.apps.run.side_loop import OneLoop
 from moorage.apps.ui import recording_source
 from moorage.apps.ui.cluster_source import HAS, ClusterSource
+from moorage.apps.ui.past_questions import OF_PAST
 from moorage.apps.ui.questions import parse
-from moorage.apps.ui.seen_past import OF_PAST
 from moorage.apps.worlds.deciding import in_tree_resolver
 from moorage.core.columns.changes import NodePut, ObjectPut, PodObserved, PodWaiting
 from moorage.core.cycle.decisions import ProfileActivated
@@ -49,8 +49,10 @@ class Opened:
     async def until(self, is_so: Callable[[Any], bool], document: str) -> Any:
         """The document, as soon as it is so."""
         async with asyncio.timeout(30):
+            seen = self.source.changes.number
             while not is_so(found := await self.ask(document)):
-                await self.source.changes.wait(self.source.changes.number)
+                await self.source.changes.wait(seen)
+                seen = self.source.changes.number
             return found
 
 
@@ -111,7 +113,7 @@ def test_time_works_back_to_when_it_was_opened(kept: Path, tmp_path: Path) -> No
             then = await page.ask("overview", at=moment(begin))
             assert (then["pods"], then["waiting"], then["live"]) == (1, 1, True)
             assert (then["cluster"], "status" in then["has"]) == (now["cluster"], False)
-            assert then["source"].startswith("what was seen of http")
+            assert then["source"].startswith("what was recorded of http")
             chosen = await page.ask("decisions", at=moment(begin))
             assert [(one["pod"], one["node"]) for one in chosen["decisions"]] == [("d/p", "n")]
             assert modes(kept) == [0o700]

@@ -41,6 +41,7 @@ from moorage.apps.run.operator_page import OperatorPage
 from moorage.apps.run.operator_profiles import OperatorProfiles
 from moorage.apps.run.pulse import GRACE_SECONDS, Pulse
 from moorage.apps.run.recent_rates import RecentRates
+from moorage.apps.run.recorded_past import past_of
 from moorage.apps.run.replica_state import ReplicaState
 from moorage.apps.run.serving_place import certificates_of, host_name, served_at
 from moorage.apps.run.side_loop import OneLoop, Side
@@ -48,7 +49,6 @@ from moorage.apps.run.state_recording import RecordingParts
 from moorage.apps.run.supervisor import SupervisedParts, Supervisor
 from moorage.apps.ui.page_handler import PageHandler
 from moorage.apps.ui.static_files import StaticFiles
-from moorage.apps.worlds.reaching import Connection
 from moorage.core.columns.changes import NO_JOURNAL
 from moorage.core.framework.presets import Preset
 from moorage.core.framework.registry import Registry, build_registry
@@ -274,10 +274,10 @@ def _endpoints(
 def _page(
     engine: Engine, given: Overrides, session: KubeSession, rates: RecentRates, resolver: Resolver
 ) -> OperatorPage:
-    side, connection = given.side, Connection(session, session.server, "")
-    explanations = LiveExplanations(engine, side, given.identity)
-    profiles = OperatorProfiles(engine, side, connection, rates)
-    return OperatorPage(engine, side, explanations, profiles, resolver)
+    profiles = OperatorProfiles(engine, given.side, session, rates, resolver)
+    explanations = LiveExplanations(engine, given.side, given.identity)
+    past = past_of(engine.config, given.identity)
+    return OperatorPage(engine, given.side, explanations, profiles, past)
 
 
 def _server(

@@ -7,21 +7,21 @@ on a thread of its own, so that no decision waits for more than that step.
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import operator
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, TypeVar
 
 from moorage.api.bodies import Body
-from moorage.api.resolution import Resolver
 from moorage.apps.run.live_explanations import LiveExplanations
 from moorage.apps.run.operator_profiles import STANDS_BY, FreshValue, OperatorProfiles, StatusFacts
+from moorage.apps.run.recorded_past import RecordedPast
 from moorage.apps.run.side_loop import Side
 from moorage.apps.status.status_documents import status_document
 from moorage.apps.ui.document_changes import Changes
-from moorage.apps.ui.frame_documents import OF_FRAMES, PageSubject, frame_document, told
+from moorage.apps.ui.frame_documents import PageSubject, frame_document, told
 from moorage.apps.ui.operator_documents import page_status, with_pods
+from moorage.apps.ui.past_questions import OF_PAST, is_of_past
 from moorage.apps.ui.pod_documents import for_page
 from moorage.apps.ui.profile_documents import OF_PROFILES, profile_document
 from moorage.apps.ui.questions import Question
@@ -44,7 +44,7 @@ HAS: Final = ("overview", "status", "queue", "nodes", "node", "pod", *OF_PROFILE
 
 class OperatorPage:
     """``PageSource`` of this replica, whose ``identity`` it names. Everything is called on the
-    side. ``explanations`` end with it.
+    side. ``explanations`` and ``past``, where there is a recording, end with it.
     """
 
     def __init__(
@@ -53,15 +53,15 @@ class OperatorPage:
         side: Side,
         explanations: LiveExplanations,
         profiles: OperatorProfiles,
-        resolver: Resolver,
+        past: RecordedPast | None = None,
     ) -> None:
-        self.changes = Changes()
+        self.changes = past.changes if past is not None else Changes()
+        self._past = past
+        self._has = HAS if past is None else (*HAS, *OF_PAST)
         self._engine = engine
         self._side = side
         self.explanations = explanations
         self._profiles = profiles
-        # of its own, as its thread uses it; it knows of the same quarantine
-        self._resolver = dataclasses.replace(resolver)
         self._identity = engine.ports.election.identity
         self._frame = FreshValue(FRESH_SECONDS, lambda: side.ask(self._take))
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="page")
@@ -69,7 +69,7 @@ class OperatorPage:
 
     async def open(self) -> str:
         """Nothing has to be had first."""
-        self.changes.add(HAS)
+        self.changes.add(self._has)
         return self._identity
 
     async def run(self) -> None:
@@ -99,13 +99,15 @@ class OperatorPage:
             await asyncio.wait([self._looking])
         self._thread.shutdown(wait=False, cancel_futures=True)
         await self.explanations.close()
+        if self._past is not None:
+            await self._past.close()
 
     async def document(self, question: Question) -> Mapping[str, Any]:
         """As ``PageSource``; raises MainLoopBusy too."""
         if self._looking is None:  # from the first visitor on
             self._looking = asyncio.create_task(self.run(), name="page")
-        if question.at is not None or (question.document == "nodes" and question.b):
-            raise Denied(404, "only the present can be seen here: moorage ui --recording FILE")
+        if is_of_past(question):
+            return await self._of_past(question)
         match question.document:
             case "pod":
                 return await self._pod(question)
@@ -117,10 +119,13 @@ class OperatorPage:
             case name if name in OF_PROFILES:
                 return await self._of_profiles(question)
         frame = await self._frame.get()
-        if question.document not in OF_FRAMES:
-            raise Denied(404, f"there is no {question.document} here: moorage ui has it")
-        subject = PageSubject(self._identity, "", True, HAS, self._profiles.names())
+        subject = PageSubject(self._identity, "", True, self._has, self._profiles.names())
         return await self._on_thread(lambda: frame_document(frame, question, subject))
+
+    async def _of_past(self, question: Question) -> Mapping[str, Any]:
+        if self._past is None:
+            raise Denied(404, "nothing is recorded here: switch it on with recording.directory")
+        return await self._past.document(question)
 
     async def _pod(self, question: Question) -> Mapping[str, Any]:
         if question.profile:
@@ -151,7 +156,7 @@ class OperatorPage:
     async def _of_profiles(self, question: Question) -> Mapping[str, Any]:
         views, frame = await self._profiles.views(question), await self._frame.get()
         return await self._on_thread(
-            lambda: told("", frame, profile_document(question, views, self._resolver))
+            lambda: told("", frame, profile_document(question, views, self._profiles.resolver))
         )
 
     async def _take(self) -> WorldFrame:

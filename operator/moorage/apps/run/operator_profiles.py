@@ -7,11 +7,14 @@ server, in the operator's own namespace and by its own rights.
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
+from moorage.adapters.kube_session import KubeSession
 from moorage.api.bodies import Body
+from moorage.api.resolution import Resolver
 from moorage.apps.reach.installations import look
 from moorage.apps.reach.surroundings import Surroundings, served
 from moorage.apps.revisions.profile_view import ProfileView, Said, unknown_profile, viewed
@@ -59,14 +62,21 @@ class StatusFacts(NamedTuple):
 
 
 class OperatorProfiles:
-    """Everything is called on the side, whose connection and rates these are."""
+    """Everything is called on the side, whose session and rates these are."""
 
     def __init__(
-        self, engine: Engine, side: Side, connection: Connection, rates: RecentRates
+        self,
+        engine: Engine,
+        side: Side,
+        session: KubeSession,
+        rates: RecentRates,
+        resolver: Resolver,
     ) -> None:
         self._engine = engine
         self._side = side
-        self._connection = connection
+        self._session = session
+        self.resolver = dataclasses.replace(resolver)
+        """Of its own, for the page's thread; it knows of the same quarantine."""
         self._rates = rates
         self._around = FreshValue(AROUND_SECONDS, self._look)
 
@@ -110,7 +120,8 @@ class OperatorProfiles:
             if name not in profiles:
                 raise unknown_profile(name, [*profiles])
             home = self._engine.config.leader_election.resource_namespace
-            return await viewed(self._connection, Said(profiles[name], configs), home)
+            connection = Connection(self._session, self._session.server, "")
+            return await viewed(connection, Said(profiles[name], configs), home)
 
         return await views_of(question, view)
 
@@ -122,9 +133,8 @@ class OperatorProfiles:
         election = self._engine.config.leader_election
         if not election.leader_elect:
             return Surroundings(profiles, None, self.leading)
-        session = self._connection.session
-        looking = look(session, election.resource_namespace, election.resource_name)
-        return await served(session, profiles, looking)
+        looking = look(self._session, election.resource_namespace, election.resource_name)
+        return await served(self._session, profiles, looking)
 
     async def _objects(self) -> tuple[Mapping[str, Body], Mapping[str, Body]]:
         """Profiles and PluginConfigs by name. On the main loop."""

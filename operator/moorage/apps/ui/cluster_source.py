@@ -24,11 +24,12 @@ from moorage.apps.run.side_loop import Side
 from moorage.apps.ui.document_changes import Changes
 from moorage.apps.ui.frame_documents import PageSubject, frame_document, told
 from moorage.apps.ui.operator_documents import NO_STATUS, operator_document, with_pods
+from moorage.apps.ui.past_questions import is_of_past
 from moorage.apps.ui.pod_documents import pod_document
 from moorage.apps.ui.profile_documents import OF_PROFILES, profile_document, views_of
 from moorage.apps.ui.questions import Question
 from moorage.apps.ui.queue_pages import queue_of
-from moorage.apps.ui.seen_past import SeenPast, is_of_past
+from moorage.apps.ui.seen_past import SeenPast
 from moorage.apps.worlds import deciding
 from moorage.apps.worlds.cluster_choice import ClusterChoice
 from moorage.apps.worlds.deciding import ProfileSet
@@ -93,10 +94,7 @@ class ClusterSource:
         """As ``PageSource``."""
         connection = self._watch.connection
         if is_of_past(question):
-            found = await self._past.document(question, connection.name)
-            if question.document != "overview":
-                return found
-            return {**found, "cluster": connection.name, "live": True}
+            return await self._past.document(question, connection.name)
         match question.document:
             case "pod":
                 return await self._side.run(self._watch.pod(question))

@@ -19,6 +19,7 @@ from moorage.apps.exit_status import NoAnswer
 from moorage.apps.printing.amounts import moment
 from moorage.apps.recordings.saving import recorder_of
 from moorage.apps.ui.document_changes import Changes
+from moorage.apps.ui.past_questions import OF_PAST, as_past
 from moorage.apps.ui.questions import Question
 from moorage.apps.ui.recording_source import RecordingSource
 from moorage.ports.requesters import Denied
@@ -29,13 +30,6 @@ WRITTEN_SECONDS: Final = 2.0
 """After which what has happened is on the disk: it is handed over each second."""
 _WAIT_SECONDS: Final = 0.2
 _CLOSE_SECONDS: Final = 1.0
-OF_PAST: Final = ("timeline", "decisions", "compare")
-
-
-def is_of_past(question: Question) -> bool:
-    """Whether only a recording can answer it."""
-    of_world = question.document == "nodes" and bool(question.b)
-    return question.at is not None or of_world or question.document in OF_PAST
 
 
 class SeenPast:
@@ -101,11 +95,7 @@ class SeenPast:
         if question.at is not None and question.at < self._source.begin:
             begin = moment(self._source.begin)
             raise Denied(404, f"what was before {begin} was not seen, or is not kept any more")
-        found = await self._source.document(question)
-        if question.at is None:
-            return found
-        at = moment(question.at)
-        return {**found, "source": f"what was seen of {shown}, as it was at {at}"}
+        return as_past(await self._source.document(question), question, shown)
 
     def _known(self) -> float:
         """Up to when all is written, as far as that is so."""

@@ -1,0 +1,129 @@
+"""`python -I -m moorage.apps.run.past_process`: reads the operator's recording for its page, in a
+process of its own, so that what it costs is not the main loop's.
+
+Lines of JSON come in: first the folder and the configuration, then questions. What goes out is a
+line that says how many bytes of an answer follow. It ends with its input, so with the operator. It
+runs at the lowest priority, and where memory runs short the system ends it before others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import json
+import os
+import resource
+import sys
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any, Final
+
+from moorage.api.operator_config import OperatorConfiguration
+from moorage.api.resolution import Resolver
+from moorage.apps.check import resolver_for
+from moorage.apps.ui.questions import Question, denied
+from moorage.apps.ui.recording_source import RecordingSource
+from moorage.ports.requesters import Denied
+
+MAX_MEMORY: Final = 2 * 1024**3
+"""Bytes of address space: a moment of a large cluster takes half of it."""
+LOWEST: Final = 19
+"""The niceness of what nobody waits for but a visitor."""
+
+Write = Callable[[dict[str, Any], bytes], None]
+"""Sends a line, and what follows it."""
+
+
+class PastServer:
+    """Answers questions, each in a task of its own. The recording is opened at the first one that
+    finds something in it.
+    """
+
+    def __init__(self, directory: Path, resolver: Resolver, write: Write) -> None:
+        self._directory = directory
+        self._resolver = resolver
+        self._write = write
+        self._turn = asyncio.Lock()
+        self._source: RecordingSource | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def run(self, lines: AsyncIterator[bytes]) -> None:
+        """Until there are no more."""
+        async for line in lines:
+            asked = json.loads(line)
+            self._begin(self._answer(asked["id"], Question(**asked["question"])))
+
+    def _begin(self, work: Any) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _answer(self, number: int, question: Question) -> None:
+        try:
+            source = await self._opened()
+            found: Any = await source.document(question)
+            status = 200
+        except Denied as error:
+            status, found = error.status, error.text
+        except MemoryError:
+            status, found = 503, f"this moment takes more than {MAX_MEMORY >> 30} GiB of memory"
+        body = await asyncio.to_thread(lambda: json.dumps(found).encode())
+        self._write({"id": number, "status": status}, body)
+
+    async def _opened(self) -> RecordingSource:
+        """Raises Denied."""
+        async with self._turn:
+            if self._source is None:
+                with denied():
+                    source = RecordingSource(self._directory, self._resolver)
+                    await source.open()
+                self._source = source
+                self._begin(source.run())
+                self._begin(self._tell(source))
+            return self._source
+
+    async def _tell(self, source: RecordingSource) -> None:
+        """What has changed, until cancelled."""
+        seen = 0
+        while True:
+            await source.changes.wait(seen)
+            names, seen = source.changes.since(seen), source.changes.number
+            self._write({"changed": names}, b"")
+
+
+def step_back() -> None:
+    """Take no time and no memory that others need."""
+    os.nice(LOWEST)
+    resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
+    with contextlib.suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000")  # where the system has that
+
+
+async def lines_of(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
+    """Until its end."""
+    while line := await reader.readline():
+        yield line
+
+
+async def serve() -> None:
+    """Answer what comes in."""
+    reader = asyncio.StreamReader()
+    loop = asyncio.get_running_loop()
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    begin = json.loads(await reader.readline())
+    config = OperatorConfiguration.model_validate(begin["config"])
+    out = sys.stdout.buffer
+
+    def write(head: dict[str, Any], body: bytes) -> None:
+        out.write(json.dumps({**head, "bytes": len(body)}).encode() + b"\n" + body)
+        out.flush()
+
+    resolver = dataclasses.replace(resolver_for(config))
+    await PastServer(Path(begin["directory"]), resolver, write).run(lines_of(reader))
+
+
+if __name__ == "__main__":
+    step_back()
+    asyncio.run(serve())
+    os._exit(0)  # threads that still read need not come to their end
