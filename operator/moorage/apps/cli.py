@@ -26,6 +26,8 @@ from moorage.apps.commands.command_line import (
     variable,
     with_parameters,
 )
+from moorage.apps.commands.input_files import on_disk
+from moorage.apps.commands.output_files import write_text
 from moorage.apps.explain import command as explaining
 from moorage.apps.fit import fit_command as fitting
 from moorage.apps.recordings import recording_commands
@@ -246,8 +248,8 @@ def check(
 
 
 _DOCUMENTS = (
-    "KubeSchedulerConfigurations (v1, v1beta3, v1beta2), legacy Policies, ConfigMaps with them; - "
-    "is stdin."
+    "Files of KubeSchedulerConfigurations (v1, v1beta3, v1beta2), legacy Policies, ConfigMaps with "
+    "them; - is stdin."
 )
 
 
@@ -303,6 +305,7 @@ def crds() -> None:
         Path | None,
         None,
         "A YAML file of nodes instead, as `kubectl get nodes -o yaml` writes it.",
+        callback=on_disk,
     ),
     option("--port", int, 0, "The API server's port; 0 takes a free one.", min=0, max=65535),
     option(
@@ -374,6 +377,6 @@ def version() -> None:
 
 def _write(path: Path, text: str) -> None:
     try:
-        path.write_text(text, encoding="utf-8")
+        write_text(path, text)
     except OSError as error:
         fail(f"--write-config-to {path}: {error.strerror}")

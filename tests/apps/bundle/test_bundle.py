@@ -127,6 +127,7 @@ OF_OPERATOR: Final[Mapping[str, Any]] = {
 }
 HOME: Final = "/api/v1/namespaces/moorage-system/pods/moorage-0/log"
 REVISIONS: Final = "/apis/apps/v1/namespaces/moorage-system/controllerrevisions"
+PROFILES: Final = "/apis/moorage.dev/v1alpha1/schedulerprofiles"
 CONFIGS: Final = "/apis/moorage.dev/v1alpha1/pluginconfigs"
 
 
@@ -170,6 +171,11 @@ def bundled(folder: Path, hash_names: bool = False) -> dict[str, str]:
             assert not [one for one in server.requests if "secrets" in one.path]
 
     asyncio.run(scenario())
+    return read(folder)
+
+
+def read(folder: Path) -> dict[str, str]:
+    """The texts of the archive, by file."""
     with tarfile.open(folder / "b.tgz") as archive:
         files = {name.partition("/")[2]: archive.extractfile(name) for name in archive.getnames()}
         return {name: file.read().decode() for name, file in files.items() if file is not None}
@@ -279,6 +285,30 @@ def test_names_that_nobody_lists_are_hashed() -> None:
     (cached,) = json.loads(texts["cache.json"])
     (difference,) = json.loads(texts["differences.json"])
     assert cached["pods"][0]["on"] == difference["ours"].partition(".")[0]  # one machine
+
+
+@pytest.mark.parametrize("code", [403, 404], ids=["without a right", "not installed"])
+def test_what_cannot_be_had_is_a_line(tmp_path: Path, code: int) -> None:
+    """Nothing that is refused or not there keeps the rest from being written."""
+
+    async def scenario() -> None:
+        async with api_server() as server:
+            server.then("GET", "/version", answers({"gitVersion": "v1.36.1"}))
+            if code == 403:
+                leases = "/apis/coordination.k8s.io/v1/namespaces/moorage-system/leases"
+                for path in (PROFILES, CONFIGS, REVISIONS, leases, f"{leases}/moorage"):
+                    server.then("GET", path, status(code, "Forbidden"))
+            choice = kubeconfig(tmp_path, server.url)
+            options = BundleOptions(choice, OperatorChoice(), tmp_path / "b.tgz")
+            assert await asyncio.to_thread(run, options) == 0
+
+    asyncio.run(scenario())
+    files = read(tmp_path)
+    assert json.loads(files["versions.json"])["kubernetes"] == "v1.36.1"
+    for file in ("profiles.json", "pluginconfigs.json", "metrics.txt", "recording"):
+        assert f"miss  {file}: " in files["contents.txt"]
+    reason = {403: "who leads cannot be seen", 404: "nobody leads"}[code]
+    assert f"miss  metrics.txt: {reason}\n" in files["contents.txt"]
 
 
 def test_stdout_and_files_that_are_there(

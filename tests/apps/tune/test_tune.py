@@ -295,5 +295,8 @@ def test_the_command(gainful: Path, tmp_path: Path) -> None:
     done = call("tune", gainful, *words)
     assert (done.returncode, done.stderr) == (0, "")
     assert file.exists() and call("tune", gainful, *words).returncode == 2
+    to_stdout = call("tune", gainful, *words[:-1], "-")
+    assert to_stdout.stdout == file.read_text()
+    assert to_stdout.stderr.startswith("Recommends ") and "Try it" not in to_stdout.stderr
     assert call("tune", tmp_path / "absent.rec", *words[:-1], tmp_path / "b.yaml").returncode == 3
     assert call("tune", gainful, *words, "--timeout", "soon").returncode == 2

@@ -19,17 +19,19 @@ from typing import Any, Final
 from moorage.apps.bundle.leaving_out import LeavingOut, in_texts
 from moorage.apps.bundle.name_hashes import HASHED, NOT_HASHED, NameHashes, names_in
 from moorage.apps.bundle.object_names import names_of_objects
-from moorage.apps.bundle.parts import Part, parts
+from moorage.apps.bundle.parts import Part, UnseenProfiles, parts
+from moorage.apps.commands.output_files import STDOUT, refuse_terminal, shown, told_beside
 from moorage.apps.exit_status import ExitStatus, NoAnswer, WrongUse
 from moorage.apps.printing import amounts
+from moorage.apps.reach.installations import installation_of
 from moorage.apps.reach.operator_choice import OperatorChoice
 from moorage.apps.reach.operators import reached
-from moorage.apps.reach.surroundings import surroundings
+from moorage.apps.reach.surroundings import Surroundings, surroundings
 from moorage.apps.worlds.cluster_choice import ClusterChoice
-from moorage.apps.worlds.reaching import connected
+from moorage.apps.worlds.reaching import Connection, connected
+from moorage.ports.errors import EdgeError
 from moorage.ports.texts import printable
 
-STDOUT: Final = Path("-")
 OUT: Final = "out   Secrets, ConfigMaps, environment, commands, images, annotations, credentials"
 STAY: Final = ("stay  names (--hash-names)",)
 HASH: Final = (f"hash  {HASHED}", f"stay  {NOT_HASHED}")
@@ -51,15 +53,16 @@ def run(options: BundleOptions) -> int:
     now = datetime.datetime.now(datetime.UTC)
     folder = f"moorage-bundle-{now:%Y%m%d-%H%M%S}"
     file = options.file or Path(f"{folder}.tar.gz")
+    refuse_terminal("-o", file)
     if file != STDOUT and file.exists():
         raise WrongUse(f"-o {file}: the file is there already, and is not written over")
     found, names = asyncio.run(_collected(options))
     texts, missing = cleaned(found, names)
     archive = _archive(folder, {**texts, "contents.txt": _contents(texts, missing, names)}, now)
     _write(file, archive)
-    told = sys.stderr if file == STDOUT else sys.stdout
+    told = told_beside(file)
     size = amounts.size(len(archive))
-    print(f"Wrote {file}, {size}. Look into it before you send it.", file=told)
+    print(f"Wrote {shown(file)}, {size}. Look into it before you send it.", file=told)
     print(f"  {_contents(texts, missing, names).rstrip()}".replace("\n", "\n  "), file=told)
     return ExitStatus.YES
 
@@ -67,12 +70,23 @@ def run(options: BundleOptions) -> int:
 async def _collected(options: BundleOptions) -> tuple[list[Part], Collection[str] | None]:
     """The parts, and the names to hash, None for none. Raises NoAnswer."""
     async with connected(options.cluster) as connection:
-        around = await surroundings(connection)
+        around = await _around(connection)
         choice = options.cluster, options.operator, around.installation
         async with reached(connection.session, *choice) as operator:
             found = [part async for part in parts(connection, around, operator)]
         names = await names_of_objects(connection) if options.hash_names else None
     return found, names
+
+
+async def _around(connection: Connection) -> Surroundings | UnseenProfiles:
+    try:
+        return await surroundings(connection)
+    except NoAnswer as error:
+        why = str(error)
+    try:
+        return UnseenProfiles(why, await installation_of(connection.session, ()))
+    except EdgeError as error:
+        return UnseenProfiles(f"{why}; the operator's Leases: {error}", None)
 
 
 def cleaned(

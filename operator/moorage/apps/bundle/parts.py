@@ -49,14 +49,25 @@ class Part:
         return self.text if self.document is None else self.document
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class UnseenProfiles:
+    """In the place of ``Surroundings`` where SchedulerProfiles cannot be had; ``why`` not."""
+
+    why: str
+    installation: Installation | None
+
+
 async def parts(
-    connection: Connection, around: Surroundings, operator: Operator
+    connection: Connection, around: Surroundings | UnseenProfiles, operator: Operator
 ) -> AsyncIterator[Part]:
     """All of them, one after another."""
     at = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     versions = {"moorage": moorage.__version__, "kubernetes": connection.version, "at": at}
     yield Part("versions.json", versions)
-    yield Part("profiles.json", list(around.profiles))
+    if isinstance(around, UnseenProfiles):
+        yield Part("profiles.json", missing=around.why)
+    else:
+        yield Part("profiles.json", list(around.profiles))
     yield await _asked(connection, "pluginconfigs.json", CONFIGS_PATH)
     if around.installation is None:
         yield Part("replicas.json", missing=around.why)

@@ -19,13 +19,20 @@ from moorage.apps.commands.command_line import (
     with_parameters,
 )
 from moorage.apps.commands.completed_names import names_of
+from moorage.apps.commands.input_files import on_disk
 
 
 @with_parameters(
     option("--namespace -n", str, "default", "Where the pod is, unless its name says it."),
     option("--profile", Path | None, None, "YAML file with a profile to try in its place."),
     option("--file -f", list[Path] | None, None, "YAML files or folders to look at instead."),
-    option("--recording", Path | None, None, "A recording or snapshot to look at instead."),
+    option(
+        "--recording",
+        Path | None,
+        None,
+        "A recording or snapshot to look at instead.",
+        callback=on_disk,
+    ),
     option("--at", str | None, None, "The moment of the recording, as in 14:32:08."),
     option("--nodes", str, "", "all: name every node."),
     option("--changes", str, "", "all: show every change that would help."),

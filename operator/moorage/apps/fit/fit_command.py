@@ -14,6 +14,7 @@ from moorage.apps.commands.command_line import (
     output_option,
     with_parameters,
 )
+from moorage.apps.commands.input_files import recordings_on_disk
 
 
 @with_parameters(
@@ -21,7 +22,11 @@ from moorage.apps.commands.command_line import (
     option("--replicas", int | None, None, "So many pods; else as many as the file says.", min=1),
     option("--empty-queue", bool, False, "As if no pods waited already."),
     option(
-        "--from", list[Path] | None, None, "A snapshot, a recording or YAML files, not the cluster."
+        "--from",
+        list[Path] | None,
+        None,
+        "A snapshot, a recording or YAML files, not the cluster.",
+        callback=recordings_on_disk,
     ),
     option("--at", str | None, None, "A moment of the recording, as in 14:32:08."),
     output_option(),

@@ -114,7 +114,9 @@ async def _named(
 async def _leader(
     stack: contextlib.AsyncExitStack, api: KubeSession, installation: Installation | None
 ) -> Operator:
-    if installation is None or not installation.leader:
+    if installation is None:
+        return UnreachedOperator("who leads cannot be seen")
+    if not installation.leader:
         return UnreachedOperator("nobody leads")
     leader = installation.leading
     if leader is None or leader.served is None:

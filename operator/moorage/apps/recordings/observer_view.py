@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, TextIO
 
+from moorage.apps.commands.output_files import STDOUT, shown
 from moorage.apps.printing.amounts import age, size
 from moorage.apps.printing.terminal import Style, open_console, sentence, write
 from moorage.apps.recordings.observer import Progress
@@ -34,7 +35,7 @@ class TerminalRecordingView:
 
     def began(self, cluster: str, path: Path, warnings: Iterable[str]) -> None:
         """The first line, and what is left out."""
-        text = f"Recording {cluster} with get, list and watch only. {path}, {self._end()}."
+        text = f"Recording {cluster} with get, list and watch only. {shown(path)}, {self._end()}."
         write(self._out, sentence(text))
         for warning in warnings:
             write(self._out, sentence(f"  {warning}", Style.WAITS))
@@ -59,8 +60,9 @@ class TerminalRecordingView:
     def ended(self, path: Path, progress: Progress) -> None:
         """The file, and how to go on."""
         self._wipe()
-        write(self._out, sentence(f"Wrote {path}: {_line(progress)}."))
-        write(self._out, sentence(f"Next: moorage replay {path} --verify"))
+        write(self._out, sentence(f"Wrote {shown(path)}: {_line(progress)}."))
+        if path != STDOUT:
+            write(self._out, sentence(f"Next: moorage replay {path} --verify"))
 
     def _end(self) -> str:
         if self._seconds is None:

@@ -6,7 +6,7 @@ import inspect
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
@@ -19,6 +19,8 @@ from moorage.apps.commands.command_line import (
     seconds_of,
     with_parameters,
 )
+from moorage.apps.commands.input_files import on_disk
+from moorage.apps.commands.output_files import told_beside
 from moorage.apps.exit_status import ExitStatus
 from moorage.apps.worlds.cluster_choice import ClusterChoice
 
@@ -27,8 +29,8 @@ if TYPE_CHECKING:
 
     from moorage.api.resolution import Resolver
 
-_NEW_FILE = "The file, which must not be there."
-_RECORDED = "A recording, or an operator's folder of them."
+_NEW_FILE = "The file, which must not be there; - is stdout."
+_RECORDED = "A recording, or an operator's folder of them; - is stdin."
 
 
 @with_parameters(
@@ -62,7 +64,7 @@ def record(**flags: Any) -> None:
     output_option(),
 )
 def replay(
-    file: Annotated[Path, typer.Argument(help=_RECORDED)],
+    file: Annotated[Path, typer.Argument(help=_RECORDED, callback=on_disk)],
     **flags: Any,
 ) -> None:
     """Look into a recording, and make its decisions again."""
@@ -80,7 +82,7 @@ def _snapshot(flags: Mapping[str, Any]) -> ExitStatus:
     resolver = _resolver(flags)
     with working("Reading the cluster") as line:
         lines = snapshots.snapshot(_choice(flags), flags["output"], resolver, line.say)
-    _print(map(sentence, lines))
+    _print(map(sentence, lines), told_beside(flags["output"]))
     return ExitStatus.YES
 
 
@@ -89,7 +91,7 @@ def _record(flags: Mapping[str, Any]) -> ExitStatus:
     from moorage.apps.recordings.observer_view import TerminalRecordingView
 
     seconds = seconds_of("--for", flags["for_"], "1h")
-    view = TerminalRecordingView(seconds)
+    view = TerminalRecordingView(seconds, told_beside(flags["output"]))
     observer.record(_choice(flags), flags["output"], seconds, _resolver(flags), view)
     return ExitStatus.YES
 
@@ -143,7 +145,7 @@ def _choice(flags: Mapping[str, Any]) -> ClusterChoice:
     return ClusterChoice(flags["kubeconfig"], flags["context"])
 
 
-def _print(parts: Iterable[RenderableType]) -> None:
+def _print(parts: Iterable[RenderableType], out: TextIO | None = None) -> None:
     from moorage.apps.printing.terminal import open_console, write
 
-    write(open_console(sys.stdout), *parts)
+    write(open_console(sys.stdout if out is None else out), *parts)

@@ -10,6 +10,7 @@ from typing import Final
 import moorage
 from moorage.adapters.recording import Recorder, RecordingFiles, RecordingHeader, SingleFile
 from moorage.api.resolution import Resolver
+from moorage.apps.commands.output_files import STDOUT, StandardOutput, refuse_terminal, shown
 from moorage.apps.exit_status import NoAnswer, WrongUse
 from moorage.core.recording.wire import EntryEncoder
 
@@ -21,6 +22,9 @@ def new_recorder(
     path: Path, resolver: Resolver, version: str = "", not_listed: Sequence[str] = ()
 ) -> Recorder:
     """A recorder that writes to a new file; ``version`` is the API server's. Raises WrongUse."""
+    refuse_terminal("-o", path)
+    if path == STDOUT:
+        return recorder_of(StandardOutput(), resolver, version, not_listed)
     if path.exists():
         raise WrongUse(f"-o {path}: the file is there already, and is not written over")
     if not path.parent.is_dir():
@@ -45,6 +49,6 @@ def finish(recorder: Recorder, path: Path) -> None:
     """Wait until all is written. Raises NoAnswer where it is not."""
     whole = recorder.close(LAST_WRITE_SECONDS)
     if recorder.failure is not None:
-        raise NoAnswer(f"{path} could not be written: {recorder.failure}")
+        raise NoAnswer(f"{shown(path)} could not be written: {recorder.failure}")
     if not whole:
-        raise NoAnswer(f"{path} is not whole: the disk did not take it within 10 minutes")
+        raise NoAnswer(f"{shown(path)} is not whole: the disk did not take it within 10 minutes")

@@ -11,6 +11,7 @@ import urllib.parse
 from pathlib import Path
 
 from moorage.api.resolution import Resolver
+from moorage.apps.commands.output_files import shown
 from moorage.apps.recordings.saving import finish, new_recorder
 from moorage.apps.worlds.cluster_choice import ClusterChoice
 from moorage.apps.worlds.from_cluster import list_whole, who_decides
@@ -43,7 +44,10 @@ async def _snapshot(
     recorder.put_key_frame(key_frame(observed.context.cache, found.revisions()))
     finish(recorder, file)
     warnings = (*unlisted.warnings(), *found.warnings, *observed.set_aside())
-    return [f"Wrote {file}: {_contents(observed)}.", *(f"  {warning}" for warning in warnings)]
+    return [
+        f"Wrote {shown(file)}: {_contents(observed)}.",
+        *(f"  {warning}" for warning in warnings),
+    ]
 
 
 def _contents(observed: ObservedCluster) -> str:

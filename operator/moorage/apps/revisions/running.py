@@ -7,13 +7,10 @@ import datetime
 import sys
 import time
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-from moorage.api.operator_config import ConfigErrors, OperatorConfiguration, load_config
-from moorage.api.resolution import Resolver
-from moorage.apps.check import resolver_for
 from moorage.apps.exit_status import ExitStatus, WrongUse
+from moorage.apps.plugin_resolver import resolver_of
 from moorage.apps.printing import documents, terminal
 from moorage.apps.printing.terminal import Style
 from moorage.apps.revisions import diff as comparing
@@ -23,7 +20,6 @@ from moorage.apps.revisions import writing
 from moorage.apps.revisions.diff import DiffSide
 from moorage.apps.revisions.profile_view import ProfileView, view
 from moorage.apps.revisions.rollback import NotReached, Plan
-from moorage.apps.run.plugin_packages import PackageErrors
 from moorage.apps.worlds.cluster_choice import ClusterChoice
 from moorage.apps.worlds.reaching import Connection, connected
 
@@ -49,24 +45,11 @@ def _cluster(flags: Flags) -> ClusterChoice:
     return ClusterChoice(flags["kubeconfig"], flags["context"])
 
 
-def _resolver(flags: Flags) -> Resolver:
-    """As an operator of this configuration resolves. Raises WrongUse."""
-    file: Path | None = flags["config"]
-    if file is None:
-        return resolver_for(OperatorConfiguration())
-    try:
-        return resolver_for(load_config(file.read_text(encoding="utf-8"), {}, {}))
-    except (OSError, UnicodeDecodeError) as error:
-        raise WrongUse(f"--config {file}: {error}") from error
-    except (ConfigErrors, PackageErrors) as errors:
-        raise WrongUse("\n".join(map(str, errors.errors))) from errors
-
-
 # ---- history -------------------------------------------------------------------------------------
 
 
 async def _history(name: str, flags: Flags) -> ExitStatus:
-    form, resolver = flags["output"], _resolver(flags)
+    form, resolver = flags["output"], resolver_of(flags["config"])
     async with connected(_cluster(flags)) as connection:
         found = await view(connection, name)
     entries = past.entries(found, resolver, datetime.datetime.now(datetime.UTC))
@@ -84,7 +67,7 @@ async def _history(name: str, flags: Flags) -> ExitStatus:
 
 
 async def _diff(names: list[str], flags: Flags) -> ExitStatus:
-    form, resolver = flags["output"], _resolver(flags)
+    form, resolver = flags["output"], resolver_of(flags["config"])
     if len(names) != (1 if flags["spec"] else 2):
         raise WrongUse("diff: name two profiles, revisions or files; with --spec, one profile")
     found = comparing.compared(*await _sides(names, flags), resolver)

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from moorage.apps.commands.output_files import told_beside, write_text
 from moorage.apps.exit_status import ExitStatus, NoAnswer, WrongUse
 from moorage.apps.plugin_resolver import resolver_of
 from moorage.apps.pod_templates import Workloads, pods_of, read_workloads
@@ -69,10 +70,11 @@ def run(options: SimulateOptions) -> int:
     answer = _answer(options)
     if options.report is not None:
         _write(options.report, page(answer, "moorage simulate"))
+    out = told_beside(options.report)
     if not is_for_people(options.form):
-        print(document(KIND, {"answer": answer.headline, **answer.body}, options.form), end="")
+        out.write(document(KIND, {"answer": answer.headline, **answer.body}, options.form))
     else:
-        write(open_console(sys.stdout), *terminal_parts(answer))
+        write(open_console(out), *terminal_parts(answer))
     return ExitStatus.YES if answer.yes else ExitStatus.NO
 
 
@@ -86,7 +88,7 @@ def _check(options: SimulateOptions) -> None:
 
 def _write(path: Path, text: str) -> None:
     try:
-        path.write_text(text, encoding="utf-8")
+        write_text(path, text)
     except OSError as error:
         raise NoAnswer(f"--report {path} cannot be written: {error.strerror}") from error
 

@@ -15,6 +15,7 @@ from moorage.apps.commands.command_line import (
     output_option,
     with_parameters,
 )
+from moorage.apps.commands.input_files import recordings_on_disk
 
 
 @with_parameters(
@@ -25,14 +26,18 @@ from moorage.apps.commands.command_line import (
     option("--like", str, "", "The node that they are like."),
     option("--pods", list[Path] | None, None, "YAML files of pods or workloads that come."),
     option("--at", str | None, None, "A moment of the recording, as in 14:32:08."),
-    option("--report", Path | None, None, "Write a page of HTML there, too."),
+    option("--report", Path | None, None, "Write a page of HTML there, too; - is stdout."),
     output_option(),
     CONFIG_OPTION,
     *CLUSTER_OPTIONS,
 )
 def simulate(
     files: Annotated[
-        list[Path] | None, typer.Argument(help="A snapshot, a recording or YAML files; or nothing.")
+        list[Path] | None,
+        typer.Argument(
+            help="A snapshot, a recording or YAML files; - is stdin; else the cluster.",
+            callback=recordings_on_disk,
+        ),
     ] = None,
     **flags: Any,
 ) -> None:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from moorage.adapters.recording import Recording
 from moorage.api.resolution import Resolver
+from moorage.apps.commands.output_files import STDOUT, told_beside, write_text
 from moorage.apps.exit_status import ExitStatus, NoAnswer, WrongUse
 from moorage.apps.printing.documents import document, is_for_people
 from moorage.apps.printing.progress_line import ProgressLine
@@ -71,12 +72,13 @@ def run(options: TuneOptions) -> ExitStatus:
     for warning in warnings_of(recording, parts.rest.recorded.end):
         print(f"moorage: {printable(warning)}", file=sys.stderr)
     found = _Tuner(options, recording, parts).tuned()
+    out = told_beside(options.file)
     if not is_for_people(options.form):
-        print(document(KIND, body(found), options.form), end="")
+        out.write(document(KIND, body(found), options.form))
     else:
-        write(open_console(sys.stdout), *terminal_parts(found))
+        write(open_console(out), *terminal_parts(found))
         if found.not_written:
-            print(f"\n{found.profile_text}", end="")  # not broken into lines as for a terminal
+            out.write(f"\n{found.profile_text}")  # not broken into lines as for a terminal
     if found.not_written:
         raise NoAnswer(found.not_written)
     return ExitStatus.NO if found.choice is None else ExitStatus.YES
@@ -196,6 +198,8 @@ def _own_name(document: Mapping[str, Any]) -> str:
 
 def _require_writable(file: Path) -> None:
     """Try it, as a search may take hours. Raises WrongUse, NoAnswer."""
+    if file == STDOUT:
+        return
     try:
         file.open("x").close()
         file.unlink()
@@ -209,6 +213,9 @@ def _require_writable(file: Path) -> None:
 def _write(file: Path, text: str) -> str:
     """What went wrong, "" for nothing: the answer comes first."""
     try:
+        if file == STDOUT:
+            write_text(file, text)
+            return ""
         with file.open("x", encoding="utf-8") as out:
             out.write(text)
     except OSError as error:

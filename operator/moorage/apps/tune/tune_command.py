@@ -15,6 +15,7 @@ from moorage.apps.commands.command_line import (
     seconds_of,
     with_parameters,
 )
+from moorage.apps.commands.input_files import on_disk
 from moorage.apps.exit_status import ExitStatus
 
 _SEARCHED = "Share of the time to search; else 2/3. The rest judges."
@@ -29,12 +30,17 @@ _SEARCHED = "Share of the time to search; else 2/3. The rest judges."
     option("--timeout", str, "", "How long to search at most, as in 30m."),
     option("--seed", int, 0, "The same search for the same seed.", min=0, max=2**32 - 1),
     option("--searched", float | None, None, _SEARCHED, min=0.1, max=0.9),
-    option("--write", Path | None, None, "The file for the profile; else NAME-tuned.yaml."),
+    option(
+        "--write",
+        Path | None,
+        None,
+        "The file for the profile, - for stdout; else NAME-tuned.yaml.",
+    ),
     CONFIG_OPTION,
     output_option(),
 )
 def tune(
-    recording: Annotated[Path, typer.Argument(help="A recording.")],
+    recording: Annotated[Path, typer.Argument(help="A recording; - is stdin.", callback=on_disk)],
     **flags: Any,
 ) -> None:
     """Search a recording for a profile that does better."""

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 import yaml
 from rich.console import RenderableType
 
+from moorage.apps.commands.output_files import STDOUT
 from moorage.apps.printing.amounts import age, counted, moment
 from moorage.apps.printing.terminal import Style, new_table, sentence
 from moorage.apps.simulate.comparison_answers import CANNOT_KNOW
@@ -106,7 +107,7 @@ def terminal_parts(found: Tuning) -> Iterator[RenderableType]:
     table.add_row("-", *("0" for _ in aims), "0 %", "as it is")
     yield table
     yield from map(sentence, _notes(found))
-    if found.chosen is not None and not found.not_written:
+    if found.chosen is not None and not found.not_written and found.file != STDOUT:
         yield sentence(_where(found))
 
 

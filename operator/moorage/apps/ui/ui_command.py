@@ -12,10 +12,17 @@ from moorage.apps.commands.command_line import (
     option,
     with_parameters,
 )
+from moorage.apps.commands.input_files import on_disk
 
 
 @with_parameters(
-    option("--recording", Path | None, None, "A recording to look at instead of a cluster."),
+    option(
+        "--recording",
+        Path | None,
+        None,
+        "A recording to look at instead of a cluster.",
+        callback=on_disk,
+    ),
     option(
         "--profile",
         list[str] | None,
