@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from playwright.sync_api import Locator, expect
@@ -43,3 +44,17 @@ def test_a_profile_has_one_colour(visit: Callable[..., Visit]) -> None:
     colours.append(colour(here.open("pods/ml/eval-vision-0").locator(".facts-line")))
     assert None not in colours
     assert len(set(colours)) == 1
+
+
+def test_a_rate_is_drawn_in_its_profile_s_colour(visit: Callable[..., Visit]) -> None:
+    """An hour of it, with what it is now beside; in the overview as in the list."""
+    for view in ("", "profiles"):
+        rows = visit().open(view).locator("tbody tr:has(.spark)")
+        expect(rows).to_have_count(4)
+        for row in rows.all():
+            drawn = row.locator(".spark")
+            place = (colour(row) or "").partition("profile-")[2][:1]
+            expect(drawn).to_have_class(f"spark profile-line-{place}")
+            line = drawn.locator("path:not(.area)").get_attribute("d") or ""
+            assert line.count("L") == 59, "a point a minute"
+            expect(row.locator(".placed")).to_have_text(re.compile(r"\d\.\d"))

@@ -104,3 +104,24 @@ def test_only_the_last_places_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of pods that come and go there is no end."""
     monkeypatch.setattr(timelines, "MAX_PLACES", 2)
     assert list(made(entries(4)).found_places) == ["default/p2", "default/p3"]
+
+
+def test_each_scheduler_has_a_curve(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As long as that of all, from the begin on; of a few hundred names the first alone."""
+    monkeypatch.setattr(timelines, "POINTS", 4)
+    monkeypatch.setattr(timelines, "MAX_SCHEDULERS", 2)
+    maker, found = TimelineMaker(BEGIN), entries(1)
+    for i, name in enumerate(("b", "b", "c", "d")):
+        pod = make_pod(f"x{i}", scheduler_name=name)
+        came = BEGIN + 3 + 0.5 * i
+        found += [(came, PodWaiting(pod)), (came, PodAssumed(pod, "n"))]
+    maker.go_on(found, lambda _: None)
+    maker.reach(BEGIN + 9)
+    shown = maker.timeline()
+    assert list(shown.placed_by) == ["test", "b"]
+    for name, placed in (("test", 1), ("b", 2)):
+        curve = shown.placed_by[name]
+        assert len(curve) == len(shown.placed)
+        assert sum(rate or 0.0 for rate in curve) * shown.step == pytest.approx(placed)
+    maker.forget(BEGIN + 4)
+    assert len(maker.timeline().placed_by["b"]) == len(maker.timeline().placed)

@@ -11,6 +11,8 @@ from tests.apps.ui.harbor import NOW, SEED, TRIAL, Document, moment, told
 
 END = NOW.timestamp()
 BEGIN, STEP = END - 6 * 3600, 60.0
+PLACED_BY = {"batch": 0.163, "binpack": 0.563, "gpu-jobs": 0.016, "spread": 0.258}
+"""What part of the pods each schedulerName has."""
 POINTS = int((END - BEGIN) / STEP)
 
 
@@ -32,6 +34,10 @@ def timeline_document() -> Document:
         end=END,
         step=STEP,
         placed=[round(one, 1) for one in placed],
+        placedBy={
+            name: [round(max(0.0, one * share + draw.gauss(0, 0.08 + share)), 1) for one in placed]
+            for name, share in PLACED_BY.items()
+        },
         waiting=[round(one) for one in waiting],
         cpu=[round(0.73 + 0.02 * one + draw.gauss(0, 0.004), 3) for one in calm],
         p99=[round(0.3 + max(0.0, one - 100) / 120 + draw.random() / 10, 2) for one in waiting],

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
@@ -26,6 +27,7 @@ POINTS: Final = 600
 """Of a curve, at most."""
 _STEPS: Final = (1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 86_400.0)
 _P99: Final = 99
+MAX_SCHEDULERS: Final = 30
 MAX_PLACES: Final = 200_000
 """Pods of which it is kept when they found their nodes: the last ones."""
 _JOINED: Final[Mapping[str, Callable[[float, float], float]]] = {
@@ -55,6 +57,8 @@ class RecordedTimeline:
     step: float
     placed: list[float | None] = dataclasses.field(default_factory=list)
     """Pods a second."""
+    placed_by: dict[str, list[float | None]] = dataclasses.field(default_factory=dict)
+    """The same by schedulerName, of the first ``MAX_SCHEDULERS``."""
     waiting: list[int | None] = dataclasses.field(default_factory=list)
     cpu: list[float | None] = dataclasses.field(default_factory=list)
     """Requested of allocatable, 0 to 1."""
@@ -116,8 +120,8 @@ class TimelineMaker:
         """What was before this time is not kept any more."""
         found = self.found
         points = min(len(found.placed), max(0, int((before - found.begin) / found.step)))
-        for name in _JOINED:
-            del getattr(found, name)[:points]
+        for curve in (*(getattr(found, name) for name in _JOINED), *found.placed_by.values()):
+            del curve[:points]
         found.begin += points * found.step
         found.marks = [mark for mark in found.marks if mark.time >= found.begin]
 
@@ -126,6 +130,8 @@ class TimelineMaker:
         found = copy.copy(self.found)
         for name, one in self._values().items():
             setattr(found, name, [*getattr(found, name), one])
+        rates = self._rates()
+        found.placed_by = {name: [*one, rates[name]] for name, one in found.placed_by.items()}
         found.marks = [*found.marks]
         return found
 
@@ -138,18 +144,31 @@ class TimelineMaker:
         self._had: dict[str, int] = {}
         """Millicores of the nodes, by name."""
         self._waits: list[float] = []
+        self._placed: Counter[str] = Counter()
+        """Pods that were placed since the last point, by schedulerName."""
 
     def _point(self) -> None:
         found = self.found
         for name, one in self._values().items():
             getattr(found, name).append(one)
+        for name, rate in self._rates().items():
+            found.placed_by[name].append(rate)
         self._waits = []
+        self._placed.clear()
         if len(found.placed) == 2 * POINTS:
             found.step *= 2
             for name, join in _JOINED.items():
-                curve = getattr(found, name)
-                pairs = zip(curve[::2], curve[1::2], strict=True)
-                curve[:] = [_either(one, other, join) for one, other in pairs]
+                _halve(getattr(found, name), join)
+            for curve in found.placed_by.values():
+                _halve(curve, _JOINED["placed"])
+
+    def _rates(self) -> dict[str, float | None]:
+        """The point of now, of what was placed by schedulerName."""
+        step = self.found.step
+        return {
+            name: self._placed[name] / step if self._whole else None
+            for name in self.found.placed_by
+        }
 
     def _values(self) -> dict[str, Any]:
         """The point of now, by curve."""
@@ -205,12 +224,19 @@ class TimelineMaker:
         came = self._waiting.pop(uid, None)
         if came is not None:
             self._waits.append(time - came)
+            self._count_placed(pod.spec.scheduler_name)
             places = self.found.found_places
             places[key(pod)] = time
             if len(places) > MAX_PLACES:
                 del places[next(iter(places))]
         if uid not in self._asked:
             self._asked[uid] = pod_requests(pod).cpu
+
+    def _count_placed(self, scheduler: str) -> None:
+        curves = self.found.placed_by
+        if scheduler not in curves and len(curves) < MAX_SCHEDULERS:
+            curves[scheduler] = [one and 0.0 for one in self.found.placed]
+        self._placed[scheduler] += 1
 
     def _activated(self, time: float, entry: ProfileActivated) -> None:
         name, revision = entry.scheduler_name, entry.revision
@@ -228,6 +254,12 @@ class TimelineMaker:
 
     def _mark(self, time: float, what: str, profile: str | None, text: str) -> None:
         self.found.marks.append(TimelineMark(time, what, profile, text))
+
+
+def _halve(curve: list[Any], join: Callable[[float, float], float]) -> None:
+    """Each two points become one."""
+    pairs = zip(curve[::2], curve[1::2], strict=True)
+    curve[:] = [_either(one, other, join) for one, other in pairs]
 
 
 def _either(one: Any, other: Any, join: Callable[[float, float], float]) -> Any:

@@ -379,13 +379,14 @@ class SaidItem(TypedDict):
 class TimelineDocument(AnsweredDocument):
     """``begin`` and ``end``: Unix seconds. The curves have ``step`` seconds between their points,
     the first at ``begin``; None in a gap. ``cpu``: 0 to 1, requested of allocatable. ``p99``:
-    seconds from created to bound.
+    seconds from created to bound. ``placedBy``: the same as ``placed``, by schedulerName.
     """
 
     begin: float
     end: float
     step: float
     placed: list[float | None]
+    placedBy: dict[str, list[float | None]]
     waiting: list[int | None]
     cpu: list[float | None]
     p99: list[float | None]

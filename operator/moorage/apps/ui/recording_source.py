@@ -189,6 +189,7 @@ class RecordingSource:
             "end": found.end,
             "step": found.step,
             **{name: getattr(found, name) for name in ("placed", "waiting", "cpu", "p99")},
+            "placedBy": found.placed_by,
             "marks": [mark._asdict() for mark in found.marks],
             "worlds": self._worlds.names(),
             "progress": 1.0 if self._timeline is not None else min(self._progress, 0.99),

@@ -1,11 +1,11 @@
 // How the scheduler is: the sentence, what needs a look, figures, profiles, why pods wait, what happened.
 import { html } from "../html.js";
-import { Shape, Swatch } from "../icons.js";
+import { Shape } from "../icons.js";
 import { MARKS, momentOf, valueAt } from "../moments.js";
-import { CountedBar, DepthBar, QUEUES } from "../parts/bars.js";
+import { CountedBar, QUEUES } from "../parts/bars.js";
 import { Command } from "../parts/command.js";
 import { Head, Lead, Note, Spelled, Strip } from "../parts/lead.js";
-import { ProfileState, profileIndex, TrialWords } from "../parts/profile_state.js";
+import { profileColumns } from "../parts/profile_columns.js";
 import { Rows } from "../parts/rows.js";
 import { Empty, Failed, Loading } from "../parts/states.js";
 import { href } from "../router.js";
@@ -17,7 +17,6 @@ import {
   clock,
   count,
   counted,
-  dayAndTime,
   decimal,
   moment,
   percent,
@@ -44,7 +43,7 @@ function Content({ overview, status, error, timeline, queue, at, has }) {
     <${Figures} overview=${overview} status=${status} timeline=${timeline} queue=${queue}
       at=${at} />
     ${loading && html`<${Loading} rows=${4} what="the profiles" />`}
-    ${status && html`<${Profiles} status=${status} />`}
+    ${status && html`<${Profiles} status=${status} timeline=${timeline} at=${at} />`}
     <div class="columns"><${Waiting} queue=${queue} /><${Happened} timeline=${timeline} at=${at} />
       </div>
     ${(status?.leftOut || []).map(
@@ -98,7 +97,7 @@ function Figures({ overview, status, timeline, queue, at }) {
 
 const WORSE = { False: 0, Unknown: 1, True: 2 };
 
-function Profiles({ status }) {
+function Profiles({ status, timeline, at }) {
   if (!status.profiles.length) {
     return html`<${Empty} sentence="No profile yet."
       command="kubectl apply -f profile.yaml">Pods that name a profile in spec.schedulerName are placed by it.<//>`;
@@ -106,71 +105,16 @@ function Profiles({ status }) {
   const rows = [...status.profiles]
     .sort((a, b) => (WORSE[a.ready] ?? 1) - (WORSE[b.ready] ?? 1))
     .map((one) => ({ ...one, key: one.name }));
-  const index = profileIndex(status);
   return html`<${Head} title="Profiles"
     side=${html`problems first <kbd>j</kbd> <kbd>k</kbd> to move`} />
-    <${Rows} label="Profiles" rows=${rows} columns=${[
-      {
-        key: "name",
-        title: "Profile",
-        phone: "name",
-        cell: (row) => html`<a class="with-swatch" data-row href=${href(`profiles/${row.name}`)}>
-        <${Swatch} index=${index(row.schedulerName)} /><span><span class="name">${row.name}</span>
-        <span class="second">
-        ${[row.preset, row.pods != null && `${count(row.pods)} pods`].filter(Boolean).join(" · ")}
-        </span></span></a>`,
-      },
-      {
-        key: "state",
-        title: "State",
-        phone: "end",
-        cell: (row) => html`<${ProfileState}
-        profile=${row} />`,
-      },
-      {
-        key: "revision",
-        title: "Revision",
-        phone: "hidden",
-        cell: (row) => html`<${Revision}
-        profile=${row} />`,
-      },
-      {
-        key: "queue",
-        title: "Queue",
-        phone: "under",
-        cell: (row) =>
-          row.queue
-            ? html`<${DepthBar}
-        depth=${row.queue} />`
-            : "–",
-      },
-      {
-        key: "placed",
-        title: "Placed / s",
-        number: true,
-        cell: (row) => decimal(row.rates?.placed),
-      },
-      {
-        key: "p99",
-        title: "p99",
-        number: true,
-        cell: (row) => (row.rates?.p99 == null ? "–" : `${decimal(row.rates.p99, 2)} s`),
-      },
-      { key: "trial", title: "Trial", cell: (row) => html`<${TrialWords} trial=${row.trial} />` },
-    ]} />`;
-}
-
-function Revision({ profile }) {
-  const { activeRevision, activeSince, desiredRevision, state, trial } = profile;
-  const second =
-    state === "Refused"
-      ? html`<span
-    class="second is-bad">last good${activeSince ? ` since ${dayAndTime(activeSince)}` : ""}</span>`
-      : trial?.verdict === "SoFarNoWorse"
-        ? html`<span class="second is-trial">on trial <code>
-      ${trial.revision || desiredRevision}</code></span>`
-        : null;
-  return html`<code>${activeRevision || "none yet"}</code>${second}`;
+    <${Rows} label="Profiles" rows=${rows} columns=${profileColumns({
+      status,
+      timeline,
+      at,
+      keys: ["name", "state", "revision", "queue", "placed", "p99", "trial"],
+      second: (row) =>
+        [row.preset, row.pods != null && `${count(row.pods)} pods`].filter(Boolean).join(" · "),
+    })} />`;
 }
 
 const WAITS = {
