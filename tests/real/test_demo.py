@@ -15,13 +15,16 @@ from pathlib import Path
 
 import pytest
 
+from moorage.apps.demo import samples
 from moorage.apps.demo.kube_client import KubeClient
+from tests.apps.demo import terminals
 from tests.rig.operators import until
 
 DEMO = (sys.executable, "-I", "-m", "moorage", "demo")
 ROOT = Path(__file__).parents[2]
 REAL = (sys.executable, "-m", "tests.tools.demo_real")
 SEEN = "The tour is over; all effects were seen."
+ENDED = "The demo has ended; nothing of it is left. While it runs, the same is a page: moorage ui"
 SEEN_OF_ONE_NODE = "The tour is over; all effects that these nodes can show were seen."
 
 
@@ -143,6 +146,30 @@ def test_tour() -> None:
     assert "\x1b" not in done.stdout
 
 
+def test_the_board() -> None:
+    """On a terminal: what to type is its first line and works, gated pods are on it, and when the
+    cluster stands still it says so. At the end the terminal is as it was before.
+    """
+    with terminals.shown(DEMO, 80, 24) as (terminal, process):
+        terminal.until(lambda lines: lines[0].startswith("export KUBECONFIG="))
+        kubeconfig = Path(terminal.lines[0].split()[1].partition("=")[2])
+        held = samples.pod("spread", "held")
+        held["spec"]["schedulingGates"] = [{"name": "example.com/quota"}]
+        with contextlib.closing(KubeClient(kubeconfig)) as api:
+            api.create(samples.path("Pod"), held)
+        terminal.until(lambda lines: any("gated: example.com/quota" in line for line in lines))
+        terminal.until(lambda lines: any(line.startswith("spread   yes") for line in lines))
+        (control_plane,) = processes("towtank --nodes=6")
+        os.kill(control_plane, signal.SIGSTOP)
+        terminal.until(lambda lines: "what you see is old" in " ".join(lines[:3]))
+        assert terminal.lines[0].startswith(f"export KUBECONFIG={kubeconfig}")
+        os.kill(control_plane, signal.SIGCONT)
+        terminal.until(lambda lines: " leads, " in " ".join(lines[:3]))
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 0
+        assert ENDED.encode() in terminal.rest().rpartition(b"\x1b[?1049l")[2]
+
+
 def test_an_early_end_is_no_success() -> None:
     """A signal before anything was shown: the shell's status for that, and no traceback."""
     with subprocess.Popen(
@@ -153,7 +180,7 @@ def test_an_early_end_is_no_success() -> None:
         process.send_signal(signal.SIGINT)
         printed, complaints = process.communicate(timeout=20)
     assert (process.returncode, complaints) == (130, "")
-    assert printed.endswith("The demo has ended; nothing of it is left.\n")
+    assert printed.endswith(f"{ENDED}\n")
 
 
 def test_nodes_without_room(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def main(arguments: list[str]) -> int:
     last = options.exit_after_tour
     print("Building the control plane takes some minutes the first time.", flush=True)
     return demo.run(
-        demo.DemoOptions(command, options.tour or last, last, 0.0 if last else options.pace)
+        demo.DemoOptions(command, None, options.tour or last, last, 0.0 if last else options.pace)
     )
 
 

@@ -19,6 +19,7 @@ from moorage.apps.bundle import bundle_command
 from moorage.apps.commands import completion_command
 from moorage.apps.commands.command_line import (
     COMPLETE,
+    end,
     fail,
     option,
     output_option,
@@ -309,6 +310,13 @@ def crds() -> None:
     ),
     option("--port", int, 0, "The API server's port; 0 takes a free one.", min=0, max=65535),
     option(
+        "--config",
+        Path | None,
+        None,
+        "An OperatorConfiguration for the replicas; how they elect, listen, log and record is the "
+        "demo's own.",
+    ),
+    option(
         "--tour",
         bool,
         False,
@@ -344,8 +352,9 @@ def demo(**flags: Any) -> None:
         fail(str(error))
     last = flags["exit_after_tour"]
     pace = 0.0 if last else flags["pace"]
-    options = local.DemoOptions(wanted.command(), flags["tour"] or last, last, pace)
-    raise SystemExit(local.run(options))
+    tour = flags["tour"] or last
+    options = local.DemoOptions(wanted.command(), flags["config"], tour, last, pace)
+    end(lambda: local.run(options))
 
 
 for reading in (

@@ -5,24 +5,37 @@ its values for what profiles leave out.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from moorage.api.resolution import Resolver
 from moorage.apps.commands.input_files import read_text
 from moorage.apps.exit_status import WrongUse
 from moorage.apps.worlds.deciding import in_tree_resolver
 
+if TYPE_CHECKING:
+    from moorage.api.operator_config import OperatorConfiguration
+
 
 def resolver_of(config: Path | None) -> Resolver:
     """None: plugins in the tree, and the defaults. Raises WrongUse."""
     if config is None:
         return in_tree_resolver()
-    from moorage.api.operator_config import ConfigErrors, load_config
     from moorage.apps.check import resolver_for
     from moorage.apps.run.plugin_packages import PackageErrors
 
     try:
-        return resolver_for(load_config(read_text(config), {}, {}))
-    except (ConfigErrors, PackageErrors) as errors:
+        return resolver_for(configuration_of(config))
+    except PackageErrors as errors:
+        raise WrongUse("\n".join(map(str, errors.errors))) from errors
+
+
+def configuration_of(config: Path) -> OperatorConfiguration:
+    """What the file says, with the defaults. Raises WrongUse."""
+    from moorage.api.operator_config import ConfigErrors, load_config
+
+    try:
+        return load_config(read_text(config), {}, {})
+    except ConfigErrors as errors:
         raise WrongUse("\n".join(map(str, errors.errors))) from errors
     except (OSError, UnicodeDecodeError) as error:
         raise WrongUse(f"--config {config}: {error}") from error

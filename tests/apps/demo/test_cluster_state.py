@@ -36,7 +36,7 @@ def condition(kind: str, status: str, message: str = "") -> dict[str, str]:
                 "conditions": [condition("Ready", "True", "it decides")],
                 "queue": {"active": 1, "backoff": 2, "inFlight": 3, "unschedulable": 4, "gated": 5},
             },
-            ProfileRow("binpack", 2, "a1", True, "", 6, 4),
+            ProfileRow("binpack", 2, "a1", True, "", 6, 4, 5),
         ),
         (
             {
@@ -173,6 +173,36 @@ def test_closed_nodes(spec: dict[str, Any], closed: str) -> None:
     """What keeps pods away, with the name that people know it by."""
     (fill,) = cluster_state.node_uses([{**node("a1", cpu="1"), "spec": spec}], [])
     assert fill.closed == closed
+
+
+def test_gated() -> None:
+    """The newest first; a pod that has a node in spite of its gates is not held."""
+
+    def body(name: str, day: int, **spec: Any) -> dict[str, Any]:
+        created = f"2026-01-{day:02}T03:04:05Z"
+        metadata = {"namespace": "x", "name": name, "creationTimestamp": created}
+        return {"metadata": metadata, "spec": spec}
+
+    gates = [{"name": "example.com/quota"}, {"name": "other"}]
+    pods = [
+        body("old", 1, schedulingGates=gates),
+        body("new", 2, schedulingGates=gates),
+        body("placed", 3, schedulingGates=gates, nodeName="a1"),
+        body("free", 4, schedulingGates=[]),
+    ]
+    found = cluster_state.gated(pods)
+    assert [(one.pod, one.gate, one.at.day) for one in found] == [
+        ("x/new", "example.com/quota", 2),
+        ("x/old", "example.com/quota", 1),
+    ]
+
+
+def test_owners() -> None:
+    """What controls a pod; others that refer to it do not count."""
+    controlled = {"namespace": "x", "name": "p"}
+    references = [{"name": "other"}, {"name": "web-5c6f", "controller": True}]
+    pods = [{"metadata": {**controlled, "ownerReferences": references}}, pod("a1")]
+    assert cluster_state.owners(pods) == {"x/p": "x/web-5c6f"}
 
 
 def test_every_text_is_printable() -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -33,6 +34,7 @@ class ProfileRow:
     waiting: int
     """Pods to be tried soon."""
     unschedulable: int
+    gated: int = 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -63,6 +65,15 @@ class DecisionRow:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class GatedPod:
+    """A pod that is not tried, the gate that is in its way, and since when there is such a pod."""
+
+    at: datetime.datetime
+    pod: str
+    gate: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class ReplicaRow:
     """A process of the operator; pid None: it has died."""
 
@@ -90,6 +101,16 @@ class ClusterState:
     """Pod -> what failed when it was tried last, so that it is not known whether a node would
     do.
     """
+    owners: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """Pod -> what controls it, by namespace and name; pods without a controller are left out."""
+    gated: tuple[GatedPod, ...] = ()
+    """The newest first."""
+    placed_per_second: float = 0.0
+    """Lately."""
+    read_at: float = 0.0
+    """When this was read, in seconds of the monotonic clock."""
+    fresh_seconds: float = math.inf
+    """After which it should have been read again."""
 
     @property
     def ready(self) -> bool:
@@ -130,6 +151,7 @@ def profile(body: Body) -> ProfileRow:
         problem="" if ready else printable(_problem(conditions)),
         waiting=sum(queue.get(field, 0) for field in ("active", "backoff", "inFlight")),
         unschedulable=queue.get("unschedulable", 0),
+        gated=queue.get("gated", 0),
     )
 
 
@@ -222,6 +244,30 @@ def refused(pods: Iterable[Body]) -> dict[str, str]:
 def failed(pods: Iterable[Body]) -> dict[str, str]:
     """Pod -> what failed when it was tried."""
     return _unscheduled(pods, "SchedulerError")
+
+
+def owners(pods: Iterable[Body]) -> dict[str, str]:
+    """Pod -> what controls it."""
+    return {
+        key(pod): printable(f"{pod['metadata']['namespace']}/{owner['name']}")
+        for pod in pods
+        for owner in pod["metadata"].get("ownerReferences") or ()
+        if owner.get("controller")
+    }
+
+
+def gated(pods: Iterable[Body]) -> tuple[GatedPod, ...]:
+    """Pods that a gate of their spec keeps from being tried, the newest first."""
+    found = (
+        GatedPod(
+            datetime.datetime.fromisoformat(pod["metadata"]["creationTimestamp"]),
+            key(pod),
+            printable(gates[0]["name"]),
+        )
+        for pod in pods
+        if (gates := pod["spec"].get("schedulingGates")) and not pod["spec"].get("nodeName")
+    )
+    return tuple(sorted(found, key=lambda one: one.at, reverse=True))
 
 
 def _unscheduled(pods: Iterable[Body], reason: str) -> dict[str, str]:

@@ -8,9 +8,11 @@ import dataclasses
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import yaml
 
 from moorage.apps.demo.processes import Child, Processes, ProcessFailed, free_port
 
@@ -66,9 +68,13 @@ class ControlPlane:
 
 
 class OperatorProcess:
-    """A process of the operator, logging JSON; started again some seconds after it has died."""
+    """A process of the operator, logging JSON; started again some seconds after it has died.
+    ``configured`` is what the user's OperatorConfiguration says.
+    """
 
-    def __init__(self, processes: Processes, name: str, kubeconfig: Path) -> None:
+    def __init__(
+        self, processes: Processes, name: str, kubeconfig: Path, configured: Mapping[str, Any]
+    ) -> None:
         self.name = name
         self.port = free_port()
         """Of /metrics and /debug."""
@@ -76,7 +82,7 @@ class OperatorProcess:
         self._processes = processes
         self._recordings = processes.folder / f"{name}-recordings"
         config = processes.folder / f"{name}.yaml"
-        config.write_text(json.dumps(self._configuration()), encoding="utf-8")
+        config.write_text(json.dumps({**configured, **self._own()}), encoding="utf-8")
         self._command = [
             sys.executable,
             "-I",
@@ -113,12 +119,26 @@ class OperatorProcess:
     def _start(self) -> Child:
         return self._processes.start(self._command, self.name, environment={"HOSTNAME": self.name})
 
-    def _configuration(self) -> dict[str, Any]:
+    def _own(self) -> dict[str, Any]:
+        """What the demo itself needs, whatever else is configured."""
         return {
             "apiVersion": "config.moorage.dev/v1alpha1",
             "kind": "OperatorConfiguration",
+            "controllerName": "moorage",
             "leaderElection": LEASE,
             "logging": {"format": "json", "verbosity": 2},
             "recording": {"directory": str(self._recordings)},
             "serving": {"bindAddress": "127.0.0.1", "securePort": self.port},
         }
+
+
+def settings_of(config: Path | None) -> Mapping[str, Any]:
+    """What an OperatorConfiguration says, plugins and all of it checked. Raises WrongUse."""
+    if config is None:
+        return {}
+    from moorage.api.operator_config import dump_config
+    from moorage.apps.plugin_resolver import configuration_of, resolver_of
+
+    resolver_of(config)
+    settings: Mapping[str, Any] = yaml.safe_load(dump_config(configuration_of(config)))
+    return settings

@@ -9,14 +9,20 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
 from moorage.apps.demo import samples, tour
-from moorage.apps.demo.control_plane import REPLICAS, ControlPlane, OperatorProcess
+from moorage.apps.demo.control_plane import (
+    REPLICAS,
+    ControlPlane,
+    OperatorProcess,
+    settings_of,
+)
 from moorage.apps.demo.kube_client import KubeClient, KubeClientError, client_pem
 from moorage.apps.demo.processes import Processes, ProcessFailed
 from moorage.apps.demo.screen import Screen
@@ -27,13 +33,17 @@ from moorage.ports.texts import printable_lines
 
 READY_SECONDS = 60.0
 INTERRUPTED = 130
+_ENDED = "The demo has ended; nothing of it is left. While it runs, the same is a page: moorage ui"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DemoOptions:
-    """What the command line says; ``control_plane`` is the command that starts one."""
+    """What the command line says; ``control_plane`` is the command that starts one, ``config`` an
+    OperatorConfiguration.
+    """
 
     control_plane: Sequence[str]
+    config: Path | None = None
     tour: bool = False
     exit_after_tour: bool = False
     pace: float = 0.0
@@ -41,37 +51,42 @@ class DemoOptions:
 
 def run(options: DemoOptions) -> int:
     """Run until Ctrl-C, or to the tour's end; 1 when something failed, 130 when it was interrupted
-    before it was done with that.
+    before it was done with that. Raises WrongUse.
     """
+    configured = settings_of(options.config)
     # a shell's background processes are started with SIGINT ignored
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)
     status = INTERRUPTED
     try:
-        _run(options)
+        _run(options, configured)
         status = 0
     except KeyboardInterrupt:
         pass
     except (KubeClientError, NotObserved, ProcessFailed) as error:
         print(f"moorage: demo: {printable_lines(str(error))}", file=sys.stderr)
         status = 1
-    print("The demo has ended; nothing of it is left.", flush=True)
+    print(_ENDED, flush=True)
     return status
 
 
-def _run(options: DemoOptions) -> None:
+def _run(options: DemoOptions, configured: Mapping[str, Any]) -> None:
     started = time.monotonic()
     with ExitStack() as stack:
-        screen = stack.enter_context(Screen(Console()))
+        screen = Screen(Console())
         processes = stack.enter_context(Processes())
         stack.callback(_do_not_disturb)  # the first thing that is done at the end
-        stage = _start(stack, screen, processes, options)
+        stage = _start(stack, screen, processes, options, configured)
         _wait_until_ready(stage, started)
         if options.exit_after_tour:
             _tour(stage, options)
             return
-        with suppress(KeyboardInterrupt):  # from here on Ctrl-C is how it ends
-            stage.say(_instructions(stage, processes.folder))
+        instructions = _instructions(stage, processes.folder)
+        screen.say(instructions)
+        with (
+            suppress(KeyboardInterrupt),  # from here on Ctrl-C is how it ends
+            screen.board(_export(stage), instructions),
+        ):
             if options.tour:
                 _tour(stage, options)
             stage.run()
@@ -84,7 +99,11 @@ def _do_not_disturb() -> None:
 
 
 def _start(
-    stack: ExitStack, screen: Screen, processes: Processes, options: DemoOptions
+    stack: ExitStack,
+    screen: Screen,
+    processes: Processes,
+    options: DemoOptions,
+    configured: Mapping[str, Any],
 ) -> DemoSession:
     """Start the control plane, the replicas and what watches them."""
     screen.say("... a control plane")
@@ -92,7 +111,7 @@ def _start(
     plane.wait()
     screen.say(f"... the operator, {REPLICAS} replicas")
     replicas = [
-        OperatorProcess(processes, f"moorage-{number}", plane.operators_kubeconfig)
+        OperatorProcess(processes, f"moorage-{number}", plane.operators_kubeconfig, configured)
         for number in range(REPLICAS)
     ]
     screen.say("... definitions, sample profiles, pods")
@@ -135,8 +154,9 @@ One that you scale yourself stays as you want it: kubectl -n {samples.NAMESPACE}
 _INSTRUCTIONS = """
 In another terminal:
 
-  export KUBECONFIG={kubeconfig}{missing}
+  {export}{missing}
   moorage status                                 # whether all is well; `moorage queue`: who waits, and for what
+  moorage ui                                     # all of it as a page
   kubectl get sprof -o wide                      # profiles; `kubectl get pcfg`: the configurations that they reference
   kubectl get sprof binpack -o yaml              # effective plugins, revisions, queue, leader, replicas
 
@@ -177,7 +197,7 @@ def _instructions(stage: DemoSession, folder: Path) -> str:
         for one in stage.replicas
     ]
     return _INSTRUCTIONS.format(
-        kubeconfig=shlex.quote(str(stage.plane.kubeconfig)),
+        export=_export(stage),
         missing="" if shutil.which("kubectl") else _NO_KUBECTL,
         namespace=samples.NAMESPACE,
         default=json.dumps(_DEFAULT),
@@ -188,6 +208,11 @@ def _instructions(stage: DemoSession, folder: Path) -> str:
         port=leader.port,
         pid=leader.pid,
     )
+
+
+def _export(stage: DemoSession) -> str:
+    """What to type first."""
+    return f"export KUBECONFIG={shlex.quote(str(stage.plane.kubeconfig))}"
 
 
 def _written_pem(stage: DemoSession, folder: Path) -> Path:

@@ -1,107 +1,114 @@
-"""The table: state in, something that rich can render out. Pure."""
+"""The board's tables: state in, something that rich can render out. Pure."""
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from moorage.apps.demo.cluster_state import (
-    ClusterState,
-    DecisionRow,
-    NodeUse,
-    ProfileRow,
-    ReplicaRow,
-)
-from moorage.apps.printing.terminal import new_table
+from moorage.apps.demo import happenings
+from moorage.apps.demo.cluster_state import ClusterState, NodeUse, ProfileRow, ReplicaRow
+from moorage.apps.printing.terminal import Style, new_table
 
-MAX_NODES, MAX_DECISIONS = 12, 6
-FEWEST = 3
-"""Rows of either, however low the terminal is."""
-_OTHER_LINES = 9
-"""The replicas, three headings, what is empty, and the cursor's."""
-BAR_CHARACTERS = 16
-"""Characters."""
-MAX_TEXT_CHARACTERS = 45
-"""Characters, for the reason of a refusal."""
+BAR_CHARACTERS = 10
+_FULL, _EMPTY = "█░"
+_FULL_ASCII, _EMPTY_ASCII = "#."
 
 
-def render(state: ClusterState, now: datetime.datetime, height: int) -> RenderableType:
-    """Replicas, profiles, nodes, and what was decided last, in as many lines as the terminal
-    has.
-    """
-    problems = [f"{one.name}: {one.problem}" for one in state.profiles if one.problem]
+@dataclasses.dataclass(frozen=True, slots=True)
+class Look:
+    """What a terminal is like: whether it has letters alone, and little width."""
+
+    ascii_only: bool = False
+    narrow: bool = False
+
+    def columns(self, table: Sequence[str], spared: Sequence[str]) -> list[str]:
+        """Those of a table; some are spared where there is little width."""
+        return [one for one in table if not (self.narrow and one in spared)]
+
+
+USUAL = Look()
+
+
+def replicas(rows: Sequence[ReplicaRow]) -> Text:
+    """Who leads, who stands by, and who is dead."""
+    said = [
+        Text(f"{one.name} leads", "bold green")
+        if one.leads
+        else Text(f"{one.name} stands by")
+        if one.pid is not None
+        else Text(f"{one.name} is dead, comes back", Style.REFUSED)
+        for one in sorted(rows, key=lambda one: (not one.leads, one.pid is None, one.name))
+    ]
+    if rows and not any(one.leads for one in rows):
+        said.insert(0, Text("nobody leads", "bold red"))
+    return Text(", ").join(said)
+
+
+def profiles(state: ClusterState, well: int, look: Look = USUAL) -> RenderableType:
+    """The profiles with their problems, whole; of those that are well so many."""
+    bad = [one for one in state.profiles if not one.ready]
+    good = [one for one in state.profiles if one.ready]
+    numbers = ("PLACED", "WAIT", "GATED")
+    columns = look.columns(("PROFILE", "READY", "REVISION", *numbers), ("REVISION",))
+    table = new_table(*columns, numbers=numbers)
+    for profile in (*bad, *good[:well]):
+        row = _profile(profile, state)
+        table.add_row(*(row[column] for column in columns))
+    more = Text(f"and {len(good) - well} more that are well", Style.DIM)
+    return Group(table, *_problems(state, bad), *([more] if len(good) > well else []))
+
+
+def _profile(profile: ProfileRow, state: ClusterState) -> Mapping[str, Text]:
+    waiting = profile.waiting + profile.unschedulable
+    placed = sum(map(bool, state.places.get(profile.name, {}).values()))
+    return {
+        "PROFILE": Text(profile.name, Style.NAME),
+        "READY": Text("yes", Style.WELL) if profile.ready else Text("no", "bold red"),
+        "REVISION": Text(short(profile.revision)),
+        "PLACED": Text(str(placed)),
+        "WAIT": Text(str(waiting), Style.WAITS if waiting else ""),
+        "GATED": Text(str(profile.gated), Style.DIM),
+    }
+
+
+def _problems(state: ClusterState, bad: Sequence[ProfileRow]) -> Iterator[Text]:
+    for one in bad:
+        yield Text(f"{one.name}: {one.problem}", Style.REFUSED)
     if state.strangers:
         text = "pods whose schedulerName is no profile's, which nobody places"
-        problems.append(f"{text}: {state.strangers}")
-    room = height - len(state.profiles) - len(problems) - _OTHER_LINES
-    decisions = state.decisions[: min(MAX_DECISIONS, max(FEWEST, room // 2))]
-    nodes = _nodes(state.nodes, min(MAX_NODES, max(FEWEST, room - len(decisions))))
-    parts = (
-        _replicas(state.replicas),
-        _profiles(state, problems),
-        nodes,
-        _decisions(decisions, state, now),
-    )
-    return Group(*(each for part in parts for each in (part, Text())))
+        yield Text(f"{text}: {state.strangers}", Style.REFUSED)
 
 
-def _replicas(replicas: Sequence[ReplicaRow]) -> Text:
-    line = Text("replicas  ", style="dim")
-    for replica in replicas:
-        if replica.pid is None:
-            line.append(f"{replica.name} (dead, comes back)  ", style="not dim red")
-        else:
-            style = "not dim bold green" if replica.leads else "not dim"
-            line.append(
-                f"{replica.name} (process {replica.pid}{', leads' if replica.leads else ''})  ",
-                style=style,
-            )
-    return line
-
-
-def _profiles(state: ClusterState, problems: Sequence[str]) -> Group:
-    numbers = ("GENERATION", "PODS", "WAITING", "REFUSED")
-    table = new_table(
-        "PROFILE", "READY", "GENERATION", "REVISION", "PODS", "WAITING", "REFUSED", numbers=numbers
-    )
-    for profile in state.profiles:
-        pods = state.places.get(profile.name, {})
-        table.add_row(
-            Text(profile.name, style="bold"),
-            Text("yes", style="green") if profile.ready else Text("no", style="bold red"),
-            str(profile.generation),
-            short(profile.revision),
-            str(sum(map(bool, pods.values()))),
-            *_waiting(profile),
-        )
-    lines = (Text(each, style="red", no_wrap=True, overflow="ellipsis") for each in problems)
-    return Group(table, *lines)
-
-
-def _waiting(profile: ProfileRow) -> Iterator[Text]:
-    for count in (profile.waiting, profile.unschedulable):
-        yield Text(str(count), style="yellow" if count else "")
-
-
-def _nodes(nodes: Sequence[NodeUse], most: int) -> Table:
-    table = new_table("NODE", "ZONE", "CPU", "MEMORY", "PODS", numbers=("PODS",))
-    shown, others = pick(nodes, most)
-    for node in shown:
-        name = Text(node.name).append(f" ({node.closed})" if node.closed else "", style="yellow")
-        table.add_row(name, node.zone, bar(node.cpu), bar(node.memory), str(node.pods))
-    if others:
-        cpu, memory = (
-            sum(shares) / len(others)
-            for shares in zip(*((node.cpu, node.memory) for node in others), strict=True)
-        )
-        pods = sum(node.pods for node in others)
-        more = Text(f"and {len(others)} more", style="dim")
-        table.add_row(more, "", bar(cpu), bar(memory), str(pods), style="dim")
+def nodes(rows: Sequence[NodeUse], most: int, look: Look = USUAL) -> Table:
+    """So many of the nodes, and the others in one row."""
+    columns = look.columns(("NODE", "ZONE", "CPU", "MEMORY", "PODS"), ("ZONE", "MEMORY"))
+    table = new_table(*columns, numbers=("PODS",), wide="NODE")
+    shown, others = pick(rows, most)
+    for row in [*shown, *([_together(others)] if others else [])]:
+        name = Text(row.name).append(f" ({row.closed})" if row.closed else "", Style.WAITS)
+        cells = {
+            "NODE": name,
+            "ZONE": Text(row.zone),
+            "CPU": bar(row.cpu, ascii_only=look.ascii_only),
+            "MEMORY": bar(row.memory, ascii_only=look.ascii_only),
+            "PODS": Text(str(row.pods)),
+        }
+        table.add_row(*(cells[column] for column in columns))
     return table
+
+
+def _together(nodes: Sequence[NodeUse]) -> NodeUse:
+    """How full they are on average, and all their pods."""
+    cpu, memory = (
+        sum(shares) / len(nodes)
+        for shares in zip(*((node.cpu, node.memory) for node in nodes), strict=True)
+    )
+    return NodeUse(f"and {len(nodes)} more", "", cpu, memory, sum(node.pods for node in nodes))
 
 
 def pick(nodes: Sequence[NodeUse], most: int) -> tuple[list[NodeUse], list[NodeUse]]:
@@ -114,53 +121,33 @@ def pick(nodes: Sequence[NodeUse], most: int) -> tuple[list[NodeUse], list[NodeU
     return fullest[: most - 1], fullest[most - 1 :]
 
 
-def bar(share: float) -> Text:
+def bar(share: float, *, ascii_only: bool = False) -> Text:
     """How full something is."""
-    full = min(BAR_CHARACTERS, round(share * BAR_CHARACTERS))
+    full, empty = (_FULL_ASCII, _EMPTY_ASCII) if ascii_only else (_FULL, _EMPTY)
+    number = min(BAR_CHARACTERS, round(share * BAR_CHARACTERS))
     style = "red" if share > 0.9 else "yellow" if share > 0.7 else "green"
     return (
-        Text("█" * full, style=style)
-        .append("░" * (BAR_CHARACTERS - full), style="dim")
-        .append(f" {share:4.0%}", style="default")
+        Text(full * number, style=style)
+        .append(empty * (BAR_CHARACTERS - number), style="dim")
+        .append(f" {share:5.0%}", style="default")
     )
 
 
-def _decisions(
-    decisions: Sequence[DecisionRow], state: ClusterState, now: datetime.datetime
-) -> Table:
-    table = new_table("DECIDED", "POD", "NODE", "PROFILE", "REVISION")
-    for decision in decisions:
-        node = Text(outcome(decision, state), style="" if decision.node else "yellow")
-        table.add_row(
-            age(now - decision.at), decision.pod, node, decision.profile, short(decision.revision)
-        )
+def happened(state: ClusterState, now: datetime.datetime, most: int, look: Look = USUAL) -> Table:
+    """What happened last, in so many rows; reasons break their lines."""
+    columns = look.columns(("WHEN", "POD", "NODE", "PROFILE"), ("PROFILE",))
+    table = new_table(*columns, wide="NODE")
+    for row in happenings.newest(state, most):
+        style = "" if row.placed else Style.WAITS if row.profile else Style.DIM
+        cells = (age(now - row.at), row.name, Text(row.text, style), row.profile)
+        table.add_row(*cells[: len(columns)])
     return table
-
-
-def outcome(decision: DecisionRow, state: ClusterState) -> str:
-    """The node that a pod got; or that there is none, or that it failed, and why when that is
-    known.
-    """
-    if decision.node:
-        return decision.node
-    failed = state.failed.get(decision.pod, "")
-    what, why = (
-        ("failed", failed) if failed else ("none will do", state.refused.get(decision.pod, ""))
-    )
-    return (
-        (
-            f"{what}: "
-            f"{why if len(why) <= MAX_TEXT_CHARACTERS else why[: MAX_TEXT_CHARACTERS - 1] + '…'}"
-        )
-        if why
-        else what
-    )
 
 
 def age(passed: datetime.timedelta) -> str:
     """As people say it."""
     seconds = max(0, int(passed.total_seconds()))
-    return f"{seconds} s ago" if seconds < 120 else f"{seconds // 60} min ago"
+    return f"{seconds} s" if seconds < 120 else f"{seconds // 60} min"
 
 
 def short(revision: str) -> str:

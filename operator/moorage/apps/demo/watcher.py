@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import dataclasses
 import datetime
 import heapq
 import http.client
@@ -22,6 +23,10 @@ SHARE = 5
 """Looking takes at most one part in so many of the time: lists of a large cluster are long."""
 MAX_DECISIONS_KEPT = 30
 """Decisions."""
+RATE_SECONDS = 10.0
+"""Over which it is counted how many pods found a node."""
+OLD_SECONDS = 5.0
+"""A state of a small cluster that is so old should have been read again."""
 LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{samples.SYSTEM_NAMESPACE}/leases/moorage"
 
 
@@ -39,8 +44,11 @@ class ClusterWatcher:
         """The state, read again when the last time was so long ago. Raises KubeClientError."""
         started = time.monotonic()
         if started >= self._began + max(period, SHARE * self._took):
-            self._began, self.state = started, self._read()
-            self._took = time.monotonic() - started
+            self._began, state = started, self._read()
+            now = time.monotonic()
+            self._took = now - started
+            fresh = max(OLD_SECONDS, 2 * SHARE * self._took)
+            self.state = dataclasses.replace(state, read_at=now, fresh_seconds=fresh)
         return self.state
 
     def _read(self) -> ClusterState:
@@ -58,6 +66,9 @@ class ClusterWatcher:
             places=cluster_state.places(pods),
             refused=cluster_state.refused(pods),
             failed=cluster_state.failed(pods),
+            owners=cluster_state.owners(pods),
+            gated=cluster_state.gated(pods),
+            placed_per_second=self._placed() / RATE_SECONDS,
         )
 
     def _leader(self) -> str:
@@ -68,6 +79,11 @@ class ClusterWatcher:
             if error.code != http.client.NOT_FOUND:
                 raise
             return ""
+
+    def _placed(self) -> int:
+        """How many pods found a node lately."""
+        since = datetime.datetime.now(datetime.UTC) - datetime.timedelta(seconds=RATE_SECONDS)
+        return sum(tail.placed_since(since) for tail in self._tails.values())
 
     def _decisions(self) -> tuple[DecisionRow, ...]:
         newest = heapq.nlargest(
@@ -93,6 +109,13 @@ class LogTail:
             maxlen=MAX_DECISIONS_KEPT
         )
         self.swaps: dict[str, datetime.datetime] = {}
+        self._placed: collections.deque[datetime.datetime] = collections.deque()
+
+    def placed_since(self, moment: datetime.datetime) -> int:
+        """How many pods found a node after this; what was before it is forgotten."""
+        while self._placed and self._placed[0] <= moment:
+            self._placed.popleft()
+        return len(self._placed)
 
     def read(self) -> None:
         """Take in what was added; a line that is being written waits for the next time."""
@@ -102,7 +125,10 @@ class LogTail:
             self._read_up_to += len(lines) + bool(lines)
             for line in lines.splitlines():
                 if b'"decided"' in line:
-                    self.decisions.append(cluster_state.decision(json.loads(line)))
+                    decision = cluster_state.decision(json.loads(line))
+                    self.decisions.append(decision)
+                    if decision.node:
+                        self._placed.append(decision.at)
                 elif b'"swapped"' in line:
                     record = json.loads(line)
                     self.swaps[record["revision"]] = cluster_state.logged_at(record)
