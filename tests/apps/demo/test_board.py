@@ -125,6 +125,9 @@ def test_a_text_keeps_its_end() -> None:
     assert "line 39" in said
     assert "line 0\n" not in said
     assert seen(board(harbor(), text=text), height=60).count("line ") == 40
+    beside = seen(board(harbor(), text=text[:8]))
+    assert beside.count("line ") == 8
+    assert "and 6 more" in beside
 
 
 def test_a_page_stands_alone() -> None:

@@ -81,7 +81,8 @@ class Board:
         def make(most: int) -> RenderableType:
             return Group(table.nodes(self.state.nodes, most, space.look), "")
 
-        kept = min(HAPPENED_LINES, space.height_of(self._happened(space, MAX_HAPPENED)))
+        wanted = space.height_of(self._happened(space, MAX_HAPPENED))
+        kept = min(HAPPENED_LINES, wanted, space.left // 2)
         with space.keeping(kept if space.lines >= USUAL_LINES else 0):
             yield from space.take_most(make, min(MAX_NODES, len(self.state.nodes)))
 

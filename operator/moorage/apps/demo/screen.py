@@ -55,8 +55,8 @@ class Screen:
             return
         said = Text(text, style or "")
         self._said.append(said)
-        lines = said.split("\n")
-        self._chapter = (*(() if text.startswith("\n") else self._chapter), *lines)
+        earlier = () if text.startswith("\n") else self._chapter
+        self._chapter = (*earlier, *Text(text.strip("\n"), style or "").split("\n"))
 
     def _print(self, text: Text) -> None:
         self._console.print(text, markup=False, highlight=False, soft_wrap=True)

@@ -14,14 +14,14 @@ NARROW = 60
 
 
 class Space:
-    """The lines that are left; ``lines`` there were in all."""
+    """The lines of a screen: ``lines`` in all, ``left`` those that nobody has taken."""
 
     def __init__(self, console: Console, options: ConsoleOptions) -> None:
         self._console = console
         self._options = options.update(height=None)
         self.look = Look(options.ascii_only, options.max_width < NARROW)
         self.lines = options.height or console.height
-        self._left = self.lines
+        self.left = self.lines
         self._full = False
 
     def height_of(self, part: RenderableType) -> int:
@@ -30,7 +30,7 @@ class Space:
 
     def take(self, part: RenderableType) -> Iterator[RenderableType]:
         """The part, even where it does not fit."""
-        self._left -= self.height_of(part)
+        self.left -= self.height_of(part)
         yield part
 
     def take_most(
@@ -42,7 +42,7 @@ class Space:
         """
         for rows in range(0 if self._full else most, 0, -1):
             part = make(rows)
-            if self.height_of(part) <= self._left:
+            if self.height_of(part) <= self.left:
                 yield from self.take(part)
                 return
         if always:
@@ -52,6 +52,6 @@ class Space:
     @contextmanager
     def keeping(self, lines: int) -> Iterator[None]:
         """These are not for who takes some meanwhile."""
-        self._left -= lines
+        self.left -= lines
         yield
-        self._left += lines
+        self.left += lines
