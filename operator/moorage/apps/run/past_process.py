@@ -3,17 +3,15 @@ process of its own, so that what it costs is not the main loop's.
 
 Lines of JSON come in: first the folder and the configuration, then questions. What goes out is a
 line that says how many bytes of an answer follow. It ends with its input, so with the operator. It
-runs at the lowest priority, and where memory runs short the system ends it before others.
+runs at the lowest priority, with half of the memory that the container has left.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import dataclasses
 import json
 import os
-import resource
 import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -22,12 +20,13 @@ from typing import Any, Final
 from moorage.api.operator_config import OperatorConfiguration
 from moorage.api.resolution import Resolver
 from moorage.apps.check import resolver_for
+from moorage.apps.run.memory_room import hold_memory, memory_room
 from moorage.apps.ui.questions import Question, denied
 from moorage.apps.ui.recording_source import RecordingSource
 from moorage.ports.requesters import Denied
 
 MAX_MEMORY: Final = 2 * 1024**3
-"""Bytes of address space: a moment of a large cluster takes half of it."""
+"""Bytes: a moment of a large cluster takes half of it."""
 LOWEST: Final = 19
 """The niceness of what nobody waits for but a visitor."""
 
@@ -40,7 +39,11 @@ class PastServer:
     finds something in it.
     """
 
-    def __init__(self, directory: Path, resolver: Resolver, write: Write) -> None:
+    def __init__(self, directory: Path, resolver: Resolver, write: Write, room: int) -> None:
+        self._too_large = (
+            f"it takes more than the {room >> 20} MiB of memory that the recording may be read "
+            "with: half of what the operator's container has left"
+        )
         self._directory = directory
         self._resolver = resolver
         self._write = write
@@ -67,7 +70,7 @@ class PastServer:
         except Denied as error:
             status, found = error.status, error.text
         except MemoryError:
-            status, found = 503, f"this moment takes more than {MAX_MEMORY >> 30} GiB of memory"
+            status, found = 503, self._too_large
         body = await asyncio.to_thread(lambda: json.dumps(found).encode())
         self._write({"id": number, "status": status}, body)
 
@@ -92,22 +95,14 @@ class PastServer:
             self._write({"changed": names}, b"")
 
 
-def step_back() -> None:
-    """Take no time and no memory that others need."""
-    os.nice(LOWEST)
-    resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
-    with contextlib.suppress(OSError):
-        Path("/proc/self/oom_score_adj").write_text("1000")  # where the system has that
-
-
 async def lines_of(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
     """Until its end."""
     while line := await reader.readline():
         yield line
 
 
-async def serve() -> None:
-    """Answer what comes in."""
+async def serve(room: int) -> None:
+    """Answer what comes in, with so many bytes of memory."""
     reader = asyncio.StreamReader()
     loop = asyncio.get_running_loop()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
@@ -120,10 +115,11 @@ async def serve() -> None:
         out.flush()
 
     resolver = dataclasses.replace(resolver_for(config))
-    await PastServer(Path(begin["directory"]), resolver, write).run(lines_of(reader))
+    hold_memory(room)
+    await PastServer(Path(begin["directory"]), resolver, write, room).run(lines_of(reader))
 
 
 if __name__ == "__main__":
-    step_back()
-    asyncio.run(serve())
+    os.nice(LOWEST)
+    asyncio.run(serve(memory_room(MAX_MEMORY)))
     os._exit(0)  # threads that still read need not come to their end
