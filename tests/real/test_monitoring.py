@@ -20,7 +20,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests import dashboard
 from tests.generate import ROOT
 from tests.rig import ControlPlane
-from tests.rig.objects import create
+from tests.rig.objects import create, delete
 from tests.rig.operators import Operator, install, until, wait_for
 
 FOLDER: Final = ROOT / "manifests" / "components" / "monitoring"
@@ -70,10 +70,12 @@ def texts(rig: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> tuple[
     """What an operator serves that has placed a pod and refused an edit: the helps, and samples."""
     recorded = {"recording": {"directory": str(tmp_path_factory.mktemp("recording") / "ring")}}
     with Operator(rig, install(rig), "moorage-monitored", recorded) as operator:
-        create(rig, *(yaml.safe_load(text) for text in (NODE, GOOD, BAD, POD)))
+        objects = [yaml.safe_load(text) for text in (NODE, GOOD, BAD, POD)]
+        create(rig, *objects)
         wait_for(rig, "PodScheduled", "pod/monitored")
         until(lambda: 'result="refused"' in operator.fetched("/metrics"), "the edit is refused")
         text = operator.fetched("/metrics")
+        delete(rig, *objects)
     return text, samples(text)
 
 

@@ -25,6 +25,8 @@ from towtank import node_shapes
 __all__ = ["assets", "cluster", "programs"]
 
 FLEET: Final = Path(__file__).with_name("fleet.yaml")
+CONFIG: Final = {"extenders": {"allowedHosts": ["127.0.0.1"]}}
+"""A host where no extender answers."""
 
 
 @pytest.fixture(scope="session", params=SERVERS)
@@ -36,7 +38,7 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
         else:
             rig = _real(request.getfixturevalue("assets"), stack)
         kubeconfig = install(rig)
-        operator = stack.enter_context(Operator(rig, kubeconfig, "moorage-stories"))
+        operator = stack.enter_context(Operator(rig, kubeconfig, "moorage-stories", CONFIG))
         operator.wait_logged("health and metrics are served")
         yield rig
 
