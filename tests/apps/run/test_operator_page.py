@@ -24,6 +24,8 @@ from moorage.apps.ui.questions import parse
 from moorage.apps.worlds.reaching import Connection, connected
 from moorage.core.objects.meta import HasMetadata
 from moorage.core.simulation.measures import ZONE
+from moorage.ports.errors import Retryable
+from moorage.ports.http_calls import HttpCall
 from moorage.ports.kube import StoredRevision
 from moorage.ports.requesters import Denied
 from tests.adapters.api_server import StubApiServer, answers, api_server
@@ -44,13 +46,20 @@ def running() -> Running:
     return Running(election=FakeElection(identity="moorage-1"))
 
 
+class Unreached:
+    """A session with an API server that does not answer."""
+
+    async def call(self, _: HttpCall) -> bytes:
+        raise Retryable("it is away")
+
+
 def page_of(
     world: Running, side: Side | None = None, connection: Connection | None = None
 ) -> OperatorPage:
     """Of this engine. Without a connection it cannot ask the API server for anything."""
     side = side or OneLoop()
     rates = RecentRates(PrometheusTelemetry().attempt_durations, world.clock)
-    session = cast(KubeSession, connection and connection.session)
+    session = cast(KubeSession, connection.session if connection else Unreached())
     known = OperatorProfiles(world.engine, side, session, rates, world.resolver)
     explanations = LiveExplanations(world.engine, side, "moorage-1")
     return OperatorPage(world.engine, side, explanations, known)
@@ -174,6 +183,7 @@ async def opened(
         replicas = [a_replica("moorage-1", {}), a_replica("moorage-2", {})]
         script(api, a_lease("moorage-1" if leads else "moorage-2"), replicas)
         kept = [controller_revision(one) for one in world.kube.stored.values()]
+        api.then("GET", "/version", answers({"gitVersion": "v1.36.1"}))
         api.then("GET", REVISIONS, answers({"items": kept}))
         async with connected(kubeconfig(folder, api.url)) as connection:
             page = page_of(world, connection=connection)
@@ -230,6 +240,7 @@ async def test_the_leader_tells_of_profiles(tmp_path: Path) -> None:
         same = await ask("diff", a="batch", b=f"batch@{revision}")
         assert (same["kind"], same["differences"]) == ("Difference", [])
         assert (await ask("find", text="bat"))["profiles"] == ["batch"]
+        assert (await ask("overview"))["version"] == "v1.36.1"
 
 
 @in_a_loop

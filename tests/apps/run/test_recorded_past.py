@@ -6,27 +6,30 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
 from moorage.api.operator_config import OperatorConfiguration
 from moorage.api.operator_options import RecordingOptions
 from moorage.apps.printing.amounts import moment
+from moorage.apps.recordings.saving import new_recorder
 from moorage.apps.run import recorded_past
 from moorage.apps.run.recorded_past import RecordedPast, past_of
 from moorage.apps.ui.questions import parse
 from moorage.ports.requesters import Denied
 from tests.apps.ui.worlds import recorded
-from tests.apps.worlds.recordings import BEGIN
+from tests.apps.worlds.recordings import BEGIN, RESOLVER
+from tests.engine.running import Running
+from tests.engine.test_out_of_tree import in_a_loop
+
+KNOWN: Final = BEGIN + 500.0
 
 
 def past(folder: Path) -> RecordedPast:
     """Of a recording in this folder."""
-    config = OperatorConfiguration(recording=RecordingOptions(directory=str(folder)))
-    found = past_of(config, "moorage-1")
-    assert found is not None
-    return found
+    recording = RecordingOptions(directory=str(folder))
+    return RecordedPast(OperatorConfiguration(recording=recording), "moorage-1", lambda: KNOWN)
 
 
 @contextlib.asynccontextmanager
@@ -46,7 +49,22 @@ async def ask(past: RecordedPast, document: str, **query: str) -> Any:
 
 def test_without_a_recording_there_is_none() -> None:
     """Nothing is ever started."""
-    assert past_of(OperatorConfiguration(), "moorage-1") is None
+    assert past_of(Running().engine, "moorage-1") is None
+
+
+@in_a_loop
+async def test_what_is_known_is_up_to_now(tmp_path: Path) -> None:
+    """A moment ago, while all is recorded; nothing on a standby, and once something is missing."""
+    recorder = new_recorder(tmp_path / "a.rec", RESOLVER)
+    world = Running(journal=recorder)
+    found = past_of(world.engine, "moorage-1")
+    assert found is not None
+    assert found._known() == 0.0
+    world.engine.live.lead()
+    assert found._known() == 0.0
+    recorder.put_key_frame([])
+    now = world.clock.now().timestamp()
+    assert found._known() == now - recorded_past.WRITTEN_SECONDS
 
 
 def test_it_answers_and_ends(tmp_path: Path) -> None:
@@ -70,7 +88,9 @@ def test_it_answers_and_ends(tmp_path: Path) -> None:
                 while (times := await ask(there, "timeline"))["progress"] < 1:
                     await there.changes.wait(seen)
                     seen = there.changes.number
-            assert times["begin"] == BEGIN
+            assert (times["begin"], times["end"]) == (BEGIN, KNOWN)
+            later = await ask(there, "nodes", at=moment(KNOWN - 1))
+            assert later["leftOut"] == []
             with pytest.raises(Denied, match="begins at") as denied:
                 await ask(there, "nodes", at=moment(BEGIN - 100))
             assert denied.value.status == 404

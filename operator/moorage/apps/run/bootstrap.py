@@ -276,7 +276,7 @@ def _page(
 ) -> OperatorPage:
     profiles = OperatorProfiles(engine, given.side, session, rates, resolver)
     explanations = LiveExplanations(engine, given.side, given.identity)
-    past = past_of(engine.config, given.identity)
+    past = past_of(engine, given.identity)
     return OperatorPage(engine, given.side, explanations, profiles, past)
 
 

@@ -119,7 +119,8 @@ class OperatorPage:
             case name if name in OF_PROFILES:
                 return await self._of_profiles(question)
         frame = await self._frame.get()
-        subject = PageSubject(self._identity, "", True, self._has, self._profiles.names())
+        version, names = await self._profiles.version.get(), self._profiles.names()
+        subject = PageSubject(self._identity, version, True, self._has, names)
         return await self._on_thread(lambda: frame_document(frame, question, subject))
 
     async def _of_past(self, question: Question) -> Mapping[str, Any]:

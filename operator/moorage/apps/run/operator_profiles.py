@@ -20,6 +20,7 @@ from moorage.apps.reach.surroundings import Surroundings, served
 from moorage.apps.revisions.profile_view import ProfileView, Said, unknown_profile, viewed
 from moorage.apps.run.recent_rates import RecentRates
 from moorage.apps.run.side_loop import Side
+from moorage.apps.run.state_recording import kubernetes_version
 from moorage.apps.status.status_documents import Source
 from moorage.apps.ui.profile_documents import Views, views_of
 from moorage.apps.ui.questions import Question
@@ -30,6 +31,8 @@ T = TypeVar("T")
 
 AROUND_SECONDS: Final = 2.0
 """For which the Leases are taken to be as they were read."""
+VERSION_SECONDS: Final = 60.0
+"""The same for the API server's version."""
 STANDS_BY: Final = "rates, positions and attempts: this replica stands by, the leader has them"
 
 
@@ -78,6 +81,8 @@ class OperatorProfiles:
         self.resolver = dataclasses.replace(resolver)
         """Of its own, for the page's thread; it knows of the same quarantine."""
         self._rates = rates
+        self.version = FreshValue(VERSION_SECONDS, lambda: kubernetes_version(session.call))
+        """Of Kubernetes, "" where the API server does not say."""
         self._around = FreshValue(AROUND_SECONDS, self._look)
 
     @property

@@ -49,12 +49,15 @@ class PastServer:
         self._write = write
         self._turn = asyncio.Lock()
         self._source: RecordingSource | None = None
+        self._known = 0.0
+        """Up to when all is recorded, as it was said last."""
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def run(self, lines: AsyncIterator[bytes]) -> None:
         """Until there are no more."""
         async for line in lines:
             asked = json.loads(line)
+            self._known = asked["known"]
             self._begin(self._answer(asked["id"], Question(**asked["question"])))
 
     def _begin(self, work: Any) -> None:
@@ -79,7 +82,9 @@ class PastServer:
         async with self._turn:
             if self._source is None:
                 with denied():
-                    source = RecordingSource(self._directory, self._resolver)
+                    source = RecordingSource(
+                        self._directory, self._resolver, known=lambda: self._known
+                    )
                     await source.open()
                 self._source = source
                 self._begin(source.run())

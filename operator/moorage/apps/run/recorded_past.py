@@ -10,17 +10,21 @@ import dataclasses
 import itertools
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from moorage.adapters.recording import Recorder
 from moorage.api.operator_config import OperatorConfiguration
 from moorage.apps.ui.document_changes import Changes
 from moorage.apps.ui.past_questions import as_past
 from moorage.apps.ui.questions import Question
+from moorage.engine.engine import Engine
 from moorage.ports.requesters import Denied
 
 ANSWER_SECONDS: Final = 45.0
 """For an answer: to open a moment of a large cluster takes seconds, at the lowest priority more."""
+WRITTEN_SECONDS: Final = 3.0
+"""After which what has happened is on the disk."""
 IDLE_SECONDS: Final = 600.0
 END_SECONDS: Final = 1.0
 _NEEDED: Final = {"plugins", "percentage_of_nodes_to_score"}
@@ -29,20 +33,32 @@ _LATE: Final = f"the recording was not read within {ANSWER_SECONDS:.0f} s"
 _ENDED: Final = "the process that reads the recording has ended; try again"
 
 
-def past_of(config: OperatorConfiguration, shown: str) -> RecordedPast | None:
-    """None: the configuration wants nothing recorded."""
-    return RecordedPast(config, shown) if config.recording.directory else None
+def past_of(engine: Engine, shown: str) -> RecordedPast | None:
+    """None: nothing is recorded."""
+    recorder = engine.ports.journal
+    if not isinstance(recorder, Recorder):
+        return None
+
+    def known() -> float:
+        whole = engine.live.leading and recorder.is_whole
+        return engine.ports.clock.now().timestamp() - WRITTEN_SECONDS if whole else 0.0
+
+    return RecordedPast(engine.config, shown, known)
 
 
 class RecordedPast:
-    """Answers what only the recording can. ``shown``: this replica's name. Everything is called on
-    one loop.
+    """Answers what only the recording can. ``shown``: this replica's name; ``known``: up to when
+    all is recorded, in seconds since 1970, 0 where that is not so. Everything is called on one
+    loop.
     """
 
-    def __init__(self, config: OperatorConfiguration, shown: str) -> None:
+    def __init__(
+        self, config: OperatorConfiguration, shown: str, known: Callable[[], float]
+    ) -> None:
         self.changes = Changes()
         self._config = config
         self._shown = shown
+        self._known = known
         self._turn = asyncio.Lock()
         self._reading: _Reading | None = None
         self._idle: asyncio.TimerHandle | None = None
@@ -56,7 +72,7 @@ class RecordedPast:
         if self._idle is not None:
             self._idle.cancel()
         self._idle = asyncio.get_running_loop().call_later(IDLE_SECONDS, reading.let_go)
-        status, body = await reading.ask(question)
+        status, body = await reading.ask(question, self._known())
         found = await asyncio.to_thread(json.loads, body)
         if status != 200:
             raise Denied(status, found)
@@ -102,11 +118,12 @@ class _Reading:
         """Whether it answers no more."""
         return self._hearing.done() or self._in.is_closing()
 
-    async def ask(self, question: Question) -> tuple[int, bytes]:
+    async def ask(self, question: Question, known: float) -> tuple[int, bytes]:
         """Status and body of the answer. Raises Denied."""
         number = next(self._numbers)
         answer = self._asked[number] = asyncio.get_running_loop().create_future()
-        self._send({"id": number, "question": dataclasses.asdict(question)})
+        asked = {"id": number, "question": dataclasses.asdict(question), "known": known}
+        self._send(asked)
         try:
             return await asyncio.wait_for(answer, ANSWER_SECONDS)
         except TimeoutError as error:

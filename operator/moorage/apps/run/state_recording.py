@@ -123,13 +123,13 @@ async def _nothing() -> None:
 
 async def _run(recorder: Recorder, recording: StateRecording, call: ServerCall) -> None:
     """Until it is cancelled. What is appended before the API server says its version waits."""
-    version = await _kubernetes_version(call)
+    version = await kubernetes_version(call)
     with guard("recording"):
         recorder.start(version)
     await recording.run()
 
 
-async def _kubernetes_version(call: ServerCall) -> str:
+async def kubernetes_version(call: ServerCall) -> str:
     """What it calls itself, "" where it does not say."""
     try:
         answer = await call(HttpCall("GET", "/version", timeout=VERSION_SECONDS))

@@ -11,6 +11,8 @@ from moorage.apps.ui.questions import Question
 OF_PAST: Final = ("timeline", "decisions", "compare")
 """The documents that only a recording has."""
 
+PRESENT_ALONE: Final = "the state of profiles and the queue's order are known of the present alone"
+
 
 def is_of_past(question: Question) -> bool:
     """Whether only a recording can answer it."""
@@ -25,4 +27,5 @@ def as_past(found: Mapping[str, Any], question: Question, shown: str) -> Mapping
     told = {**found, "source": f"what was recorded of {shown}, as it was at {moment(question.at)}"}
     if question.document != "overview":
         return told
-    return {**told, "cluster": shown, "live": True}
+    left_out = [*found["leftOut"], PRESENT_ALONE]
+    return {**told, "cluster": shown, "live": True, "leftOut": left_out}

@@ -4,6 +4,8 @@ import { html, useEffect, useRef } from "../html.js";
 import { theme, token, useTheme } from "../theme.js";
 
 const HEIGHT = 96;
+/** Seconds below which several ticks are of one minute. */
+const SHORT = 600;
 
 function options({ width, colour, begin, end, marks, last, onPick }) {
   const line = token("line");
@@ -30,7 +32,10 @@ function options({ width, colour, begin, end, marks, last, onPick }) {
         ...axis,
         show: last,
         size: 26,
-        values: (_, times) => times.map((time) => new Date(time * 1e3).toISOString().slice(11, 16)),
+        values: (_, times) =>
+          times.map((time) =>
+            new Date(time * 1e3).toISOString().slice(11, end - begin < SHORT ? 19 : 16),
+          ),
       },
       {
         ...axis,

@@ -59,11 +59,14 @@ export function profileColumns({ status, keys, second, timeline, at }) {
 }
 
 function Placed({ row, timeline, at, index }) {
-  const curve = timeline?.placedBy[row.schedulerName];
-  const points = curve ? lastHour(timeline, curve, momentOf(at)) : [];
+  const points = timeline ? lastHour(timeline, curveOf(timeline, row), momentOf(at)) : [];
   return html`<span class="placed"><${Spark} points=${points} index=${index} />
     <span>${decimal(row.rates?.placed)}</span></span>`;
 }
+
+/** Of a profile that has placed nothing there is no curve: it is nought where anything is known. */
+const curveOf = ({ placedBy, placed }, { schedulerName }) =>
+  placedBy[schedulerName] || placed.map((one) => (one == null ? null : 0));
 
 function Revision({ profile, at }) {
   const { activeRevision, activeSince, desiredRevision, state, trial } = profile;

@@ -46,7 +46,7 @@ function Content({ overview, status, error, timeline, queue, at, has }) {
     ${status && html`<${Profiles} status=${status} timeline=${timeline} at=${at} />`}
     <div class="columns"><${Waiting} queue=${queue} /><${Happened} timeline=${timeline} at=${at} />
       </div>
-    ${(status?.leftOut || []).map(
+    ${((has("status") ? status : overview)?.leftOut || []).map(
       (text) => html`<p key=${text} class="left-out small quiet">
       ${text}</p>`,
     )}`;
@@ -172,6 +172,6 @@ function Happened({ timeline, at }) {
         <span>${mark.text}</span></li>`,
       )}
         </ul>`
-        : html`<p class="soft">Nothing of note in this recording.</p>`
+        : html`<p class="soft">Nothing of note since ${clock(timeline.begin)}.</p>`
     }</div></section>`;
 }

@@ -135,7 +135,7 @@ function Waits({ pod }) {
     ${
       preemption?.message &&
       html`<p class="soft">
-      <b>Preemption</b> ${preemption.helps ? `helps on ${preemption.node}` : "does not help"}: ${preemption.message}.</p>`
+      <b>Preemption</b> ${preemption.helps ? `helps on ${preemption.node}` : "does not help"}: ${preemption.message.replace(/\.*$/, ".")}</p>`
     }
     ${
       preemption?.victims?.length > 0 &&

@@ -49,7 +49,7 @@ function Content({ name, history, trial, query }) {
       <p class="small quiet hints">Choose two to compare. The same content has the same name, wherever it comes from.</p>
         </section>
     <div class="stack"><${Lead} sentence=${difference.doc?.answer || history.answer}
-      under="What is in effect, whichever object says it: preset, profile or PluginConfig." />
+      under=${difference.doc && "What is in effect, whichever object says it: preset, profile or PluginConfig."} />
       ${difference.error && html`<${Failed} error=${difference.error} />`}
       ${difference.doc && html`<${DiffRows} difference=${difference.doc} />`}
       <div class="columns pair"><${Trial} trial=${trial} name=${name} />

@@ -159,6 +159,8 @@ function Decisions({ decisions, status }) {
     key: `${one.time} ${one.pod}`,
     here: i === Math.min(2, decisions.before.length),
   }));
+  if (!rows.length)
+    return html`<div class="card padded"><p class="soft">No decision around this moment.</p></div>`;
   return html`<${Rows} label="Decisions" rows=${rows} rowClass=${(row) => (row.here ? "here" : "")}
     columns=${[
       {
