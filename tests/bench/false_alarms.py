@@ -1,24 +1,21 @@
-"""How often chance is taken for a gain: ``python -m tests.bench.false_alarms [CASES]``.
+"""How often chance is taken for a difference: ``python -m tests.bench.false_alarms [CASES]``.
 
 Two worlds place the same pods on any node that fits, so no difference is one. By how long pods run,
-in windows of time, it prints how many differences an interval over windows calls clear (as
-`moorage simulate` does), and how many one that is no narrower than over replicas (`moorage tune`).
+in windows of time, it prints how many differences an interval over windows calls clear, and how
+many one that is no narrower than over replicas (what `moorage simulate` and `moorage tune` say).
 docs/tuning.md has the figures; a case takes some seconds.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from typing import Final
 
+from moorage.core.simulation.compared_measures import ComparedMeasure, compared
 from moorage.core.simulation.intervals import WINDOWS
-from moorage.core.simulation.judgements import REPLICAS, Goal, Goals, judge
 from moorage.core.simulation.measures import EMPTY_NODES, Measure
-from moorage.core.simulation.recorded_parts import RecordedPart
-from tests.builders import make_node
-from tests.core.simulation.clusters import a_context
-from tests.core.simulation.recordings import crowds, recorded
-from tests.core.simulation.test_judgements import NO_SCORING
+from tests.core.simulation.chance import compared_by_chance
 
 _END: Final = 1000.0
 _MEASURES: Final = (EMPTY_NODES, Measure("stranded cpu", "cpu"))
@@ -26,28 +23,22 @@ _LIVES: Final = (0.4, 2.0, 8.0)
 """In windows."""
 
 
-def alarms(seed: int, seconds: float, measure: Measure) -> tuple[bool, bool]:
-    """Whether either interval is clear in a case."""
-    nodes = [make_node(f"n{i}", cpu="8", memory="16Gi") for i in range(10)]
-    entries = recorded(a_context(nodes), crowds(seed, seconds, _END), _END, NO_SCORING)
-    part = RecordedPart(entries, _END, seed)
-    mine, its = ([part.rerun({}, at + i).windows for i in range(REPLICAS)] for at in (0, 100))
-    goals = Goals((Goal(measure, more=True),))
-    clear = []
-    for replicas in 1, REPLICAS:
-        (found,) = judge(mine[:replicas], [its[:replicas]], goals)
-        interval = found.effects[measure].interval
-        clear.append(interval is not None and interval.clear)
-    return clear[0], clear[1]
-
-
 def main(cases: int) -> None:
     """Print the table."""
     for life in _LIVES:
+        found = [compared_by_chance(seed, life * _END / WINDOWS, _END) for seed in range(cases)]
+        alone = [compared(one.windows_a, one.windows_b) for one in found]
+        windows, both = _clear(alone), _clear(one.measures for one in found)
         for measure in _MEASURES:
-            found = [alarms(seed, life * _END / WINDOWS, measure) for seed in range(cases)]
-            windows, both = (sum(column) / cases for column in zip(*found, strict=True))
-            print(f"{life:4} windows  {measure.name:18}  windows {windows:4.0%}  both {both:4.0%}")
+            shares = (sum(measure in one for one in column) / cases for column in (windows, both))
+            said = "  ".join(f"{share:4.0%}" for share in shares)
+            print(f"{life:4} windows  {measure.name:18}  windows, both:  {said}")
+
+
+def _clear(cases: Iterable[Iterable[ComparedMeasure]]) -> list[set[Measure]]:
+    return [
+        {one.measure for one in found if one.interval and one.interval.clear} for found in cases
+    ]
 
 
 if __name__ == "__main__":

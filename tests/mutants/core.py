@@ -905,8 +905,8 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         tests=(f"{_TESTS}/simulation/test_judgements.py::test_chance_is_seldom_taken_for_a_gain",),
     ),
     Mutant(
-        name="judgements: windows tell all",
-        file="core/simulation/judgements.py",
+        name="compared measures: windows tell all",
+        file="core/simulation/compared_measures.py",
         old="if luck is None or one.interval is None:",
         new="if True:",
         tests=(
@@ -950,8 +950,8 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         tests=(f"{_TESTS}/simulation/test_scenarios.py::test_what_waits_is_placed",),
     ),
     Mutant(
-        name="comparison: pods of the begin count as arrivals",
-        file="core/simulation/world_comparisons.py",
+        name="parts: pods of the begin count as arrivals",
+        file="core/simulation/recorded_parts.py",
         old="if came > recorded.begin and",
         new="if",
         tests=(f"{_TESTS}/simulation/test_comparison.py::test_pods_of_the_begin_did_not_come",),

@@ -4,6 +4,7 @@ exit statuses.
 
 from __future__ import annotations
 
+import dataclasses
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -166,6 +167,7 @@ def test_a_recorded_time_under_a_candidate(
     assert lines[0].endswith(" 89 arrivals over 15m.")
     assert any(line.startswith("nodes left empty") and line.endswith(" clear") for line in lines)
     assert any(line.endswith("no clear difference") for line in lines)
+    assert "Means of 8 times, whose ties end otherwise; A as it was is one of them." in lines
     assert "Made again without the candidate, 100 %" in "".join(lines)
     assert lines[-1].startswith("Cannot know: how users and controllers react")
     html = Loads()
@@ -183,6 +185,18 @@ def test_a_recorded_time_under_what_decided_then(
     lines = said(capsys)
     assert lines[0] == "No clear difference. 89 arrivals over 15m."
     assert "Elsewhere: 0 pods (0 %). No node only in B: 0." in lines
+
+
+def test_time_ends_a_comparison(
+    files: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Not before there are two of each world."""
+    world, same = a_recording(tmp_path / "a.rec"), str(files(a_body("test")))
+    options = SimulateOptions(world=(world,), candidates=(same,), seconds=1e-9, form="json")
+    assert run(options) == 0
+    assert read_output(capsys.readouterr().out)["replicas"] == 2
+    assert run(dataclasses.replace(options, form="")) == 0
+    assert any("no time was left for 8" in line for line in said(capsys))
 
 
 def test_pages_escape_what_objects_are_called(files: Any, tmp_path: Path) -> None:

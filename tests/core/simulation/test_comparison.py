@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 from hypothesis import given, settings
 
@@ -10,12 +12,16 @@ from moorage.core.columns.changes import Gap, NodePut, PodAssumed, PodForgotten,
 from moorage.core.cycle.context import CycleContext
 from moorage.core.objects.pods import on_node
 from moorage.core.recording.key_frames import key_frame
+from moorage.core.simulation import world_comparisons
+from moorage.core.simulation.compared_measures import REPLICAS, ComparedMeasure, compared
 from moorage.core.simulation.measures import EMPTY_NODES, WAITING, Measure
 from moorage.core.simulation.recorded_times import Binding, Follower, Timed, recorded_time
 from moorage.core.simulation.rerun import Rerun
-from moorage.core.simulation.world_comparisons import WorldComparison, compare
+from moorage.core.simulation.world_comparisons import ALL_LOOKS, LEAST_LOOKS
 from tests.builders import make_node
+from tests.core.simulation.chance import compared_by_chance, crowded
 from tests.core.simulation.clusters import REVISIONS, a_context, a_pod, contexts
+from tests.core.simulation.comparisons import compare
 from tests.core.simulation.recordings import Visit, recorded, visits
 from tests.engine.worlds import RESOLVER, a_body
 
@@ -84,7 +90,7 @@ def test_nodes_that_come_and_go() -> None:
     """Pods of a node that goes are made again."""
     entries = recorded(a_context([make_node("n", cpu="1")]), [Visit(1.0, a_pod("a", cpu="1"))], 9.0)
     later = [(10.0, NodePut(make_node("m", cpu="1"))), (11.0, changes.NodeRemoved("n"))]
-    found: WorldComparison = compare([*entries, *later, (12.0, changes.NodeRemoved("n"))], 0, {})
+    found = compare([*entries, *later, (12.0, changes.NodeRemoved("n"))], 0, {})
     assert (found.moved, found.waiting_b) == ((1, 1), ())
 
 
@@ -127,3 +133,36 @@ def test_what_is_known_of_a_pod() -> None:
     found = recorded_time(entries)
     assert found.bound == {"uid-p": Binding(4.0, "n1")}
     assert (found.duration("uid-p"), found.arrived) == (5.0, {"uid-p": 1.0})
+
+
+def clear(measures: Iterable[ComparedMeasure]) -> int:
+    """How many of them differ clearly."""
+    return sum(one.interval is not None and one.interval.clear for one in measures)
+
+
+def test_chance_is_seldom_called_a_difference() -> None:
+    """Any node that fits, in both worlds, and pods that run for eight windows: in one of twenty at
+    most. Windows alone are mistaken in one of five.
+    """
+    cases = [compared_by_chance(seed, 80.0, 200.0) for seed in range(12)]
+    all_of_them = sum(len(one.measures) for one in cases)
+    assert sum(clear(one.measures) for one in cases) <= 0.05 * all_of_them
+    assert sum(clear(compared(one.windows_a, one.windows_b)) for one in cases) > 0.1 * all_of_them
+
+
+def test_it_gets_surer_with_each_replica() -> None:
+    """The first comparison is by two, the last by all; looks are told as many as are made."""
+    looks: list[str] = []
+    entries = crowded(1, 80.0, 200.0)
+    found = []
+    for one in world_comparisons.compare(entries, 1, BINPACK, lambda *told: looks.append(told[0])):
+        if not found:
+            assert len(looks) == LEAST_LOOKS
+        found.append(one)
+    assert [one.replicas for one in found] == list(range(2, REPLICAS + 1))
+    assert len(looks) == ALL_LOOKS and looks.count("A") == looks.count("B") == 120
+    assert clear(found[0].measures) < clear(found[-1].measures)
+    empty = [next(m for m in one.measures if m.measure == EMPTY_NODES) for one in found]
+    for one in empty:
+        assert one.a is not None and one.b is not None and one.interval is not None
+        assert one.interval.difference == pytest.approx(one.b - one.a)

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from moorage.core.simulation.compared_measures import Replicas
 from moorage.core.simulation.judgements import (
     Goal,
     Goals,
-    Replicas,
     SearchOutcome,
     best_few,
     judge,

@@ -10,9 +10,8 @@ from moorage.core.columns.changes import Gap, NodeRemoved
 from moorage.core.cycle.context import CycleContext
 from moorage.core.recording.key_frames import key_frame
 from moorage.core.simulation.measures import EMPTY_NODES
-from moorage.core.simulation.recorded_parts import split
+from moorage.core.simulation.recorded_parts import moved, split
 from moorage.core.simulation.recorded_times import Timed
-from moorage.core.simulation.world_comparisons import moved
 from tests.builders import make_node
 from tests.core.simulation.clusters import REVISIONS, a_context, a_pod, contexts
 from tests.core.simulation.recordings import Visit, recorded, visits

@@ -13,9 +13,10 @@ from moorage.apps.simulate.simulation_answers import (
     waiting_documents,
     waiting_table,
 )
+from moorage.core.simulation.compared_measures import REPLICAS, ComparedMeasure
 from moorage.core.simulation.intervals import WINDOWS
 from moorage.core.simulation.measures import EMPTY_NODES, WAITING
-from moorage.core.simulation.world_comparisons import ComparedMeasure, WorldComparison
+from moorage.core.simulation.world_comparisons import WorldComparison
 
 CANNOT_KNOW = (
     "Cannot know: how users and controllers react (autoscalers too), what extenders and admission "
@@ -92,7 +93,10 @@ def measure_texts(found: WorldComparison) -> dict[str, dict[str, str]]:
 def _notes(found: WorldComparison) -> list[str]:
     placed, elsewhere = found.moved
     share = round(100 * elsewhere / placed) if placed else 0
-    notes = [f"Elsewhere: {elsewhere:,} pods ({share} %). No node only in B: {len(found.only_b)}."]
+    notes = [
+        _replicas_note(found),
+        f"Elsewhere: {elsewhere:,} pods ({share} %). No node only in B: {len(found.only_b)}.",
+    ]
     again, moved = found.moved_again
     if again:
         kept = 100 * (again - moved) / again
@@ -107,12 +111,20 @@ def _notes(found: WorldComparison) -> list[str]:
     return notes
 
 
+def _replicas_note(found: WorldComparison) -> str:
+    note = f"Means of {found.replicas} times, whose ties end otherwise"
+    if found.replicas < REPLICAS:
+        return f"{note}: no time was left for {REPLICAS}, so intervals are wide."
+    return f"{note}; A as it was is one of them."
+
+
 def _document(found: WorldComparison, source: str) -> dict[str, Any]:
     return {
         "question": "recording",
         "source": source,
         "seconds": found.seconds,
         "arrivals": found.arrivals,
+        "replicas": found.replicas,
         "measures": [
             {
                 "name": one.measure.name,

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from moorage.adapters.recording import Recording
 from moorage.apps.commands.output_files import told_beside, write_text
 from moorage.apps.exit_status import ExitStatus, NoAnswer, WrongUse
 from moorage.apps.plugin_resolver import resolver_of
@@ -26,11 +28,12 @@ from moorage.apps.worlds.cluster_choice import ClusterChoice
 from moorage.apps.worlds.from_recording import is_recording, opened
 from moorage.apps.worlds.opening import show_world
 from moorage.apps.worlds.world import World
+from moorage.core.cycle.context import CycleContext
 from moorage.core.framework.registry import Registry
 from moorage.core.framework.revisions import Revision
 from moorage.core.simulation.draining import Drain, drain_each
 from moorage.core.simulation.scenarios import Scenario, place_waiting, play
-from moorage.core.simulation.world_comparisons import compare
+from moorage.core.simulation.world_comparisons import ALL_LOOKS, WorldComparison, compare
 from moorage.ports.texts import printable
 
 KIND = "Simulation"
@@ -40,7 +43,8 @@ MAX_PODS = 200_000
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class SimulateOptions:
-    """What was typed. ``world``: files to look at, none for the cluster; ``form`` one of
+    """What was typed. ``world``: files to look at, none for the cluster; ``seconds``: how long a
+    recorded time is had again, None for as often as is of use; ``form`` one of
     ``command_line.FORMATS``, "" for people.
     """
 
@@ -53,6 +57,7 @@ class SimulateOptions:
     pods: tuple[Path, ...] = ()
     at: str | None = None
     report: Path | None = None
+    seconds: float | None = None
     cluster: ClusterChoice = dataclasses.field(default_factory=ClusterChoice)
     form: str = ""
     config: Path | None = None
@@ -100,8 +105,7 @@ def _answer(options: SimulateOptions) -> Answer:
     if candidates and not options.is_of_a_moment and _lasts(options.world, resolver.registry):
         (path,) = options.world
         recording = opened(path, resolver.registry)
-        with working("Deciding again"):
-            found = compare(recording, recording.header.seed, candidates)
+        found = _compared(recording, candidates, options.seconds)
         return two_recorded_worlds(found, str(path))
     world = show_world(
         options.world, resolver, at=options.at, choice=options.cluster, simulated=True
@@ -118,6 +122,27 @@ def _lasts(paths: tuple[Path, ...], registry: Registry) -> bool:
         return False
     recording = opened(paths[0], registry)
     return any(time > recording.key_frames[0] for time, _ in recording)
+
+
+def _compared(
+    recording: Recording, candidates: Mapping[str, Revision], seconds: float | None
+) -> WorldComparison:
+    """Had again until time ends it; the first comparison takes as long as it takes."""
+    begin, looks = time.monotonic(), 0
+    with working("Deciding again") as line:
+
+        def look(world: str, at: float, context: CycleContext) -> None:
+            nonlocal looks
+            looks += 1
+            line.tell(looks / ALL_LOOKS)
+
+        found = compare(recording, recording.header.seed, candidates, look)
+        last = next(found)
+        while seconds is None or time.monotonic() - begin < seconds:
+            if (better := next(found, None)) is None:
+                break
+            last = better
+    return last
 
 
 def _each_drained(world: World, revisions: Mapping[str, Revision]) -> Answer:

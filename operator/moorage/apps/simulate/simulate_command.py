@@ -13,6 +13,7 @@ from moorage.apps.commands.command_line import (
     end,
     option,
     output_option,
+    seconds_of,
     with_parameters,
 )
 from moorage.apps.commands.input_files import recordings_on_disk
@@ -26,6 +27,7 @@ from moorage.apps.commands.input_files import recordings_on_disk
     option("--like", str, "", "The node that they are like."),
     option("--pods", list[Path] | None, None, "YAML files of pods or workloads that come."),
     option("--at", str | None, None, "A moment of the recording, as in 14:32:08."),
+    option("--timeout", str, "10m", "How long to have a recorded time again; twice at least."),
     option("--report", Path | None, None, "Write a page of HTML there, too; - is stdout."),
     output_option(),
     CONFIG_OPTION,
@@ -42,11 +44,15 @@ def simulate(
     **flags: Any,
 ) -> None:
     """Say what other nodes, pods or profiles would do."""
+    end(lambda: _simulate(files or [], flags))
+
+
+def _simulate(files: list[Path], flags: dict[str, Any]) -> int:
     from moorage.apps.simulate import simulate as simulating
     from moorage.apps.worlds.cluster_choice import ClusterChoice
 
     options = simulating.SimulateOptions(
-        world=tuple(files or ()),
+        world=tuple(files),
         candidates=tuple(flags["profile"] or ()),
         drains=tuple(flags["drain"] or ()),
         each_node_drained=flags["each_node_drained"],
@@ -54,9 +60,10 @@ def simulate(
         like=flags["like"],
         pods=tuple(flags["pods"] or ()),
         at=flags["at"],
+        seconds=seconds_of("--timeout", flags["timeout"], "10m"),
         report=flags["report"],
         cluster=ClusterChoice(flags["kubeconfig"], flags["context"]),
         form=flags["output"],
         config=flags["config"],
     )
-    end(lambda: simulating.run(options))
+    return simulating.run(options)

@@ -25,16 +25,9 @@ from moorage.apps.tune.tuning_answers import JudgedProfile, Tuning, body, termin
 from moorage.apps.worlds import deciding
 from moorage.apps.worlds.from_recording import opened, warnings_of
 from moorage.core.framework.revisions import Revision
-from moorage.core.simulation.judgements import (
-    FINALISTS,
-    REPLICAS,
-    Goals,
-    best_few,
-    judge,
-    recommended,
-)
-from moorage.core.simulation.recorded_parts import MeasuredRerun, SplitRecording, split
-from moorage.core.simulation.world_comparisons import moved
+from moorage.core.simulation.compared_measures import REPLICAS
+from moorage.core.simulation.judgements import FINALISTS, Goals, best_few, judge, recommended
+from moorage.core.simulation.recorded_parts import MeasuredRerun, SplitRecording, moved, split
 from moorage.ports.texts import printable
 
 KIND: Final = "Tuning"

@@ -20,8 +20,7 @@ from moorage.apps.tune.searching import TriedProfile
 from moorage.core.framework.revisions import Revision
 from moorage.core.simulation.intervals import CONFIDENCE, WINDOWS, Interval
 from moorage.core.simulation.judgements import Goal, Goals, ProfileVerdict
-from moorage.core.simulation.recorded_parts import RecordedPart, SplitRecording
-from moorage.core.simulation.world_comparisons import Moved
+from moorage.core.simulation.recorded_parts import Moved, RecordedPart, SplitRecording
 
 _SHORT_SECONDS: Final = WINDOWS * 60.0
 """Windows of less than a minute depend on each other."""

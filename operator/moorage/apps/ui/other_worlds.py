@@ -7,6 +7,7 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import logging
+import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -27,7 +28,7 @@ from moorage.core.cycle.context import CycleContext
 from moorage.core.framework.revisions import Revision
 from moorage.core.simulation.intervals import WINDOWS
 from moorage.core.simulation.windows import LOOKS
-from moorage.core.simulation.world_comparisons import WorldComparison, compare
+from moorage.core.simulation.world_comparisons import LEAST_LOOKS, WorldComparison, compare
 from moorage.ports.requesters import Denied
 
 _log: Final = logging.getLogger(__name__)
@@ -35,6 +36,8 @@ CANDIDATES: Final = "candidates"
 """The world of the profiles that the command was given."""
 MAX_WORLDS: Final = 8
 """That are kept."""
+AGAIN_SECONDS: Final = 120.0
+"""How long a recorded time is had again, once both worlds are known."""
 _TOLD: Final = 0.05
 
 
@@ -128,15 +131,15 @@ class OtherWorlds:
         """On a thread of its own."""
         looks = 0
 
-        def look(which: str, time: float, context: CycleContext) -> None:
+        def look(which: str, seconds: float, context: CycleContext) -> None:
             nonlocal looks
             self._stop.check()
             looks += 1
             if which == "B" and looks % LOOKS == 0:
-                at = datetime.datetime.fromtimestamp(time, datetime.UTC)
-                origin = f"{self._path}, as it would have been at {moment(time)} under {world.name}"
-                world.frames[time] = take_frame(context, world.candidates, origin, at)
-            progress = looks / (3 * WINDOWS * LOOKS)  # at A, at A made again, at B
+                at, when = datetime.datetime.fromtimestamp(seconds, datetime.UTC), moment(seconds)
+                origin = f"{self._path}, as it would have been at {when} under {world.name}"
+                world.frames[seconds] = take_frame(context, world.candidates, origin, at)
+            progress = looks / LEAST_LOOKS
             if progress - world.progress >= _TOLD:
                 world.progress = progress
                 self._tell("compare")
@@ -144,7 +147,12 @@ class OtherWorlds:
         try:
             recording = opened(self._path, self._resolver.registry)
             entries, seed = self._stop.until(recording), recording.header.seed
-            world.found = compare(entries, seed, world.candidates, look)
+            end = time.monotonic() + AGAIN_SECONDS
+            for found in compare(entries, seed, world.candidates, look):
+                world.found = found
+                self._tell("compare")
+                if time.monotonic() > end:
+                    return
         except Stopped:
             return
         except (CommandError, ValueError) as error:
@@ -152,7 +160,8 @@ class OtherWorlds:
         except Exception as error:  # noqa: BLE001 - a plugin may raise any, and someone waits
             _log.exception("World %s cannot be made", world.name)
             world.failure = f"world {world.name}: {type(error).__name__}: {error}"
-        self._tell("compare")
+        if world.failure:
+            self._tell("compare")
 
 
 def _empty(name: str) -> dict[str, Any]:
@@ -177,7 +186,7 @@ def _empty(name: str) -> dict[str, Any]:
 
 def _body(found: WorldComparison, source: str) -> dict[str, Any]:
     answer = two_recorded_worlds(found, source)
-    left_out = ("question", "source", "madeAgain", "cutShort")
+    left_out = ("question", "source", "replicas", "madeAgain", "cutShort")
     body = {name: value for name, value in answer.body.items() if name not in left_out}
     texts = measure_texts(found)
     return {

@@ -1,35 +1,33 @@
 """Judgements: whether profiles that were searched for are better than the present one, told by a
 time that the search has not seen.
 
-Windows of time are nearly independent only where pods run shorter than a window. Where they run
-longer, one lucky placement makes all windows alike. So that time is had again in a few replicas,
-whose ties end otherwise, and of both intervals (over windows, over replicas) the wider one counts.
+That time is had again in a few replicas of each profile, as ``compared_measures`` says.
 
 Several are judged at once, and one of them may look better by chance. So the intervals of what is
 to gain hold together with the confidence of a single one: each has the share of the error that
 falls to it (Bonferroni). What must not get worse is judged by single intervals over windows, as a
 false alarm costs a recommendation and no more.
-Source: independent replications and Bonferroni intervals, Law, "Simulation Modeling and Analysis"
-(5th ed.), 9.5.2 and 10.3.1.
+Source: Bonferroni intervals, Law, "Simulation Modeling and Analysis" (5th ed.), 10.3.1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
-from moorage.core.simulation.intervals import CONFIDENCE, Interval, paired
+from moorage.core.simulation.compared_measures import (
+    ComparedMeasure,
+    Replicas,
+    compared,
+    compared_replicas,
+)
+from moorage.core.simulation.intervals import CONFIDENCE, Interval
 from moorage.core.simulation.measures import EMPTY_NODES, WAITING, Measure
 from moorage.core.simulation.windows import Windows
-from moorage.core.simulation.world_comparisons import ComparedMeasure, compared, whole
 
 FINALISTS = 5
 """How many profiles are judged: each more widens all intervals."""
-REPLICAS = 8
-"""Of each: more narrow its interval by little."""
 _MORE_IS_BETTER = " requested, of nodes used"
-Replicas: TypeAlias = Sequence[Windows]
-"""Of one profile, the recorded seed's first."""
 
 
 class Goal(NamedTuple):
@@ -167,29 +165,12 @@ def _verdict(
 ) -> ProfileVerdict:
     aims = {one.measure for one in goals.gains}
     alone = {one.measure: one for one in compared(present[0], candidate[0])}
-    joint = {one.measure: one for one in _widened(present, candidate, together)}
+    joint = {one.measure: one for one in compared_replicas(present, candidate, together)}
     return ProfileVerdict(
         {measure: joint[measure] if measure in aims else one for measure, one in alone.items()},
         tuple(one for one in goals.gains if _least(one, joint) > 0),
         tuple(one for one in (*goals.gains, *goals.guards) if _most(one, alone) < 0),
     )
-
-
-def _widened(
-    present: Replicas, candidate: Replicas, confidence: float
-) -> Iterator[ComparedMeasure]:
-    """Over windows, and no narrower than over replicas."""
-    for one in compared(present[0], candidate[0], confidence):
-        luck = paired(
-            [whole(one.measure, windows.get(one.measure, ())) for windows in present],
-            [whole(one.measure, windows.get(one.measure, ())) for windows in candidate],
-            confidence,
-        )
-        if luck is None or one.interval is None:
-            yield one
-        else:
-            low, high = min(luck.low, one.interval.low), max(luck.high, one.interval.high)
-            yield one._replace(interval=Interval(luck.difference, low, high))
 
 
 def _least(goal: Goal, found: Mapping[Measure, ComparedMeasure]) -> float:

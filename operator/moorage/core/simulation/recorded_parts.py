@@ -1,4 +1,5 @@
-"""Parts: a recording cut in two, so that what was found in the first part is judged by the second.
+"""Parts: a recorded time to be had again, and a recording cut in two of them, so that what was
+found in the first part is judged by the second.
 
 Nothing of the second part is in the first, not even how long a pod ran that ended after the cut.
 The second one begins with the cluster as it was recorded at the cut, whatever was tried before.
@@ -7,10 +8,11 @@ The second one begins with the cluster as it was recorded at the cut, whatever w
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from moorage.core.columns.changes import Entry, Gap
+from moorage.core.cycle.context import CycleContext
 from moorage.core.framework.revisions import Revision
 from moorage.core.recording.key_frames import key_frame
 from moorage.core.simulation.measures import PodClass, pod_classes
@@ -22,8 +24,22 @@ from moorage.core.simulation.recorded_times import (
     recorded_time,
 )
 from moorage.core.simulation.rerun import Rerun
+from moorage.core.simulation.simulator import Simulator
 from moorage.core.simulation.windows import Looks, Windows
-from moorage.core.simulation.world_comparisons import waits
+
+LookListener = Callable[[float, CycleContext], None]
+"""Told at each look: when, and what the world is like then."""
+
+
+def nobody_listens(time: float, context: CycleContext) -> None:
+    """For who wants the end alone."""
+
+
+class Moved(NamedTuple):
+    """Of the pods that have a place in both worlds (``placed``), how many are elsewhere."""
+
+    placed: int
+    elsewhere: int
 
 
 class MeasuredRerun(NamedTuple):
@@ -39,28 +55,48 @@ class MeasuredRerun(NamedTuple):
 class RecordedPart:
     """What happened from one moment to another, to be had again as often as is wanted.
 
-    ``entries`` begin with the whole state then; ``end`` (seconds) may be after the last of them.
+    ``entries`` begin with the whole state then, and are gone through twice; ``end`` (seconds) may
+    be after the last of them, None for then. Raises ValueError where nothing is recorded.
     """
 
-    def __init__(self, entries: Sequence[Timed], end: float, seed: int) -> None:
+    def __init__(self, entries: Iterable[Timed], end: float | None, seed: int) -> None:
         self.recorded: RecordedTime = recorded_time(entries)
-        self.recorded.end = end
+        if end is not None:
+            self.recorded.end = end
         self.classes: Sequence[PodClass] = pod_classes(self.recorded.pods.values())
-        self._state = [entry for time, entry in entries if time <= self.recorded.begin]
+        begin = itertools.takewhile(lambda one: one[0] <= self.recorded.begin, entries)
+        self._state = [entry for _, entry in begin]
         self._seed = seed
 
-    def rerun(self, candidates: Mapping[str, Revision], replica: int = 0) -> MeasuredRerun:
+    def rerun(
+        self,
+        candidates: Mapping[str, Revision],
+        replica: int = 0,
+        look: LookListener = nobody_listens,
+    ) -> MeasuredRerun:
         """Have it again under these revisions, by schedulerName; each time from the same begin.
         In replicas other than 0 ties end otherwise.
         """
+        return self.measured(self.begin(candidates, replica), look)
+
+    def begin(self, candidates: Mapping[str, Revision], replica: int = 0) -> Rerun:
+        """The same up to the begin, to be measured."""
         follower = Follower(self._seed + replica)
         for entry in self._state:
             follower.follow(entry)
+        return Rerun(self.recorded, follower.replay.context, follower.replay.profiles, candidates)
+
+    def measured(self, rerun: Rerun, look: LookListener) -> MeasuredRerun:
+        """What a rerun comes to, which ends with that."""
         looks = Looks(self.recorded, self.classes)
-        found = Rerun(self.recorded, follower.replay.context, follower.replay.profiles, candidates)
-        found.run(looks.instants(), lambda one: looks.add(one.now, one.context, one.waits))
-        windows = looks.windows(waits(self.recorded, found.bound), found.simulator.preempted)
-        return MeasuredRerun(windows, found.bound, found.simulator.waits)
+
+        def look_at(one: Simulator) -> None:
+            looks.add(one.now, one.context, one.waits)
+            look(one.now, one.context)
+
+        rerun.run(looks.instants(), look_at)
+        windows = looks.windows(waits(self.recorded, rerun.bound), rerun.simulator.preempted)
+        return MeasuredRerun(windows, rerun.bound, rerun.simulator.waits)
 
 
 class SplitRecording(NamedTuple):
@@ -99,6 +135,24 @@ def split(entries: Iterable[Timed], share: float, seed: int) -> SplitRecording:
         dict(follower.replay.profiles),
         cut_short=next(stream, None) is not None,
     )
+
+
+def waits(recorded: RecordedTime, bound: Mapping[str, Binding]) -> list[tuple[float, float]]:
+    """When pods came, and how long they waited; up to the end for those that wait still."""
+    return [
+        (came, (bound[uid].time if uid in bound else recorded.end) - came)
+        for uid, came in recorded.arrived.items()
+        if came > recorded.begin and (uid in bound or uid not in recorded.ended)
+    ]
+
+
+def moved(a: Mapping[str, Binding], b: Mapping[str, Binding]) -> Moved:
+    """Of pods that are bound in both worlds, by UID."""
+    both = a.keys() & b.keys()
+    return Moved(len(both), sum(a[uid].node != b[uid].node for uid in both))
+
+
+# ---- inside --------------------------------------------------------------------------------------
 
 
 def _follow(follower: Follower, entries: Iterable[Entry]) -> None:

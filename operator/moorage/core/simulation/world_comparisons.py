@@ -4,50 +4,36 @@ B), measured side by side.
 How long pods wait takes more than decisions: a decision made once more takes no time. So waits are
 those of two reruns, one of them under the recorded revisions; how many pods go where they went then
 says how well a rerun does.
+
+Whether they differ, or one of them was lucky, more reruns of both tell (``compared_measures``).
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from moorage.core.columns.changes import Gap
 from moorage.core.cycle.context import CycleContext
 from moorage.core.framework.revisions import Revision
 from moorage.core.objects.pods import Pod
-from moorage.core.simulation.intervals import CONFIDENCE, Interval, paired
-from moorage.core.simulation.measures import Measure, pod_classes, unplaced
-from moorage.core.simulation.recorded_times import (
-    Binding,
-    Follower,
-    RecordedTime,
-    Timed,
-    recorded_time,
+from moorage.core.simulation.compared_measures import (
+    REPLICAS,
+    ComparedMeasure,
+    Replicas,
+    compared_replicas,
 )
-from moorage.core.simulation.rerun import Rerun
-from moorage.core.simulation.simulator import Simulator
-from moorage.core.simulation.windows import PREEMPTED, Looks, Windows
+from moorage.core.simulation.intervals import WINDOWS
+from moorage.core.simulation.measures import unplaced
+from moorage.core.simulation.recorded_parts import Moved, RecordedPart, moved, waits
+from moorage.core.simulation.recorded_times import Follower, Timed
+from moorage.core.simulation.windows import LOOKS, Looks, Windows
 
-
-class ComparedMeasure(NamedTuple):
-    """The mean of a measure over all windows in both worlds; a sum for what is counted.
-    ``interval``: of B - A, None where there is too little to say.
-    """
-
-    measure: Measure
-    a: float | None
-    b: float | None
-    interval: Interval | None
-
-
-class Moved(NamedTuple):
-    """Of the pods that have a place in both worlds (``placed``), how many are elsewhere."""
-
-    placed: int
-    elsewhere: int
+LEAST_LOOKS, ALL_LOOKS = (5 * WINDOWS * LOOKS, (2 * REPLICAS + 1) * WINDOWS * LOOKS)
+"""At A as it was and at reruns of both worlds, up to the first comparison and to the last."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -57,6 +43,8 @@ class WorldComparison:
     seconds: float
     arrivals: int
     measures: tuple[ComparedMeasure, ...]
+    replicas: int
+    """How often each world was had, A as it was among them."""
     moved: Moved
     moved_again: Moved
     """When nothing but the clock is another: how well a rerun does."""
@@ -69,70 +57,76 @@ class WorldComparison:
     cut_short: bool
     """Whether more was recorded after a gap."""
     windows_a: Windows
+    """As it was."""
     windows_b: Windows
+    """Where ties end as they did."""
 
 
-LookListener = Callable[[str, float, CycleContext], None]
-"""Told at each look: of which world ("A" or "B"), when, and what it is like then."""
-
-
-def nobody_listens(world: str, time: float, context: CycleContext) -> None:
-    """For who wants the end alone."""
+WorldListener = Callable[[str, float, CycleContext], None]
+"""Told at each look: of which world ("A", "B", "again" for another rerun of either), when, and what
+it is like then.
+"""
 
 
 def compare(
     entries: Iterable[Timed],
     seed: int,
     candidates: Mapping[str, Revision],
-    look: LookListener = nobody_listens,
-) -> WorldComparison:
-    """Compare what was recorded with what would have been under these revisions, by schedulerName.
-    ``entries`` are gone through twice. Raises ValueError where nothing is recorded.
+    look: WorldListener,
+) -> Iterator[WorldComparison]:
+    """Compare what was recorded with what would have been under these revisions, by schedulerName:
+    once by two of each world (windows of one take luck that lasts for a difference), then with each
+    replica more, up to REPLICAS. ``entries`` are gone through three times. Raises ValueError where
+    nothing is recorded.
     """
-    recorded = recorded_time(entries)
-    classes = pod_classes(recorded.pods.values())
-    looks_a, looks_b = Looks(recorded, classes), Looks(recorded, classes)
-    a, again, b = Follower(seed), Follower(seed), Follower(seed)
-    _follow(entries, recorded, (a, again, b), looks_a, look)
-    same = Rerun(recorded, again.replay.context, again.replay.profiles, {})
-    same.run(looks_a.instants(), lambda one: look("again", one.now, one.context))
-    other = Rerun(recorded, b.replay.context, b.replay.profiles, candidates)
+    part = RecordedPart(entries, None, seed)
+    again, first = functools.partial(look, "again"), _first(entries, part, candidates, look)
+    a, b = [first.windows_a], [first.windows_b]
+    for replica in range(1, REPLICAS):
+        a.append(part.rerun({}, replica, again).windows)
+        b.append(part.rerun(candidates, replica, again).windows)
+        yield _with_replicas(first, a, b)
 
-    def look_at_b(one: Simulator) -> None:
-        looks_b.add(one.now, one.context, one.waits)
-        look("B", one.now, one.context)
 
-    other.run(looks_b.instants(), look_at_b)
-    windows_a = looks_a.windows(waits(recorded, same.bound), recorded.preempted)
-    windows_b = looks_b.windows(waits(recorded, other.bound), other.simulator.preempted)
-    waiting = {pod.metadata.uid for pod in unplaced(a.replay.context)}
+# ---- inside --------------------------------------------------------------------------------------
+
+
+def _first(
+    entries: Iterable[Timed],
+    part: RecordedPart,
+    candidates: Mapping[str, Revision],
+    look: WorldListener,
+) -> WorldComparison:
+    """World A as it was, and B where ties end as they did; nothing is measured by these alone."""
+    recorded, looks = part.recorded, Looks(part.recorded, part.classes)
+    context = _followed(entries, part, looks, look)
+    same = part.rerun({}, look=functools.partial(look, "again"))
+    other = part.begin(candidates)
+    b = part.measured(other, functools.partial(look, "B"))
+    waiting = {pod.metadata.uid for pod in unplaced(context)}
     waiting_b = tuple(other.simulator.waiting())
     return WorldComparison(
         seconds=recorded.end - recorded.begin,
         arrivals=sum(time > recorded.begin for time in recorded.arrived.values()),
-        measures=tuple(compared(windows_a, windows_b)),
-        moved=moved(recorded.bound, other.bound),
+        measures=(),
+        replicas=1,
+        moved=moved(recorded.bound, b.bound),
         moved_again=moved(recorded.bound, same.bound),
         waiting_a=len(waiting),
         waiting_b=waiting_b,
         only_b=tuple(one for one in waiting_b if one[0].metadata.uid not in waiting),
         cut_short=recorded.cut_short,
-        windows_a=windows_a,
-        windows_b=windows_b,
+        windows_a=looks.windows(waits(recorded, same.bound), recorded.preempted),
+        windows_b=b.windows,
     )
 
 
-def _follow(
-    entries: Iterable[Timed],
-    recorded: RecordedTime,
-    followers: tuple[Follower, Follower, Follower],
-    looks: Looks,
-    look: LookListener,
-) -> None:
-    """Have all three where the recording begins, and the first one where it ends, with looks in
-    between.
-    """
-    to_come, context = deque(looks.instants()), followers[0].replay.context
+def _followed(
+    entries: Iterable[Timed], part: RecordedPart, looks: Looks, look: WorldListener
+) -> CycleContext:
+    """The cluster where the recording ends, with looks in between."""
+    to_come, follower = deque(looks.instants()), Follower(0)
+    context = follower.replay.context
 
     def look_until(time: float) -> None:
         while to_come and to_come[0] <= time:
@@ -142,41 +136,11 @@ def _follow(
 
     for time, entry in itertools.takewhile(lambda one: not isinstance(one[1], Gap), entries):
         look_until(time)
-        for follower in followers if time <= recorded.begin else followers[:1]:
-            follower.follow(entry)
-    look_until(recorded.end)
+        follower.follow(entry)
+    look_until(part.recorded.end)
+    return context
 
 
-def waits(recorded: RecordedTime, bound: Mapping[str, Binding]) -> list[tuple[float, float]]:
-    """When pods came, and how long they waited; up to the end for those that wait still."""
-    return [
-        (came, (bound[uid].time if uid in bound else recorded.end) - came)
-        for uid, came in recorded.arrived.items()
-        if came > recorded.begin and (uid in bound or uid not in recorded.ended)
-    ]
-
-
-def moved(a: Mapping[str, Binding], b: Mapping[str, Binding]) -> Moved:
-    """Of pods that are bound in both worlds, by UID."""
-    both = a.keys() & b.keys()
-    return Moved(len(both), sum(a[uid].node != b[uid].node for uid in both))
-
-
-def compared(a: Windows, b: Windows, confidence: float = CONFIDENCE) -> Iterable[ComparedMeasure]:
-    """The measures that both worlds have, with intervals of this confidence."""
-    for measure in dict.fromkeys((*a, *b)):
-        mine, its = a.get(measure, ()), b.get(measure, ())
-        if not mine or not its:
-            continue
-        interval = paired(mine, its, confidence)
-        if measure == PREEMPTED and interval is not None:
-            interval = Interval(*(len(mine) * value for value in interval))
-        yield ComparedMeasure(measure, whole(measure, mine), whole(measure, its), interval)
-
-
-def whole(measure: Measure, values: Sequence[float | None]) -> float | None:
-    """Of a measure in windows: the mean, or the sum of what is counted; None where all are."""
-    known = [value for value in values if value is not None]
-    if not known:
-        return None
-    return sum(known) if measure == PREEMPTED else sum(known) / len(known)
+def _with_replicas(first: WorldComparison, a: Replicas, b: Replicas) -> WorldComparison:
+    measures = tuple(compared_replicas(a, b))
+    return dataclasses.replace(first, measures=measures, replicas=len(a))
