@@ -9,7 +9,12 @@ from moorage.apps.tune.searching import ProfileSearch, SearchLimits, TriedProfil
 from moorage.core.framework.revisions import Revision
 from moorage.core.simulation.judgements import Goal, Goals, best_few
 from moorage.core.simulation.measures import EMPTY_NODES, WAITING
-from moorage.core.simulation.recorded_parts import MeasuredRerun, RecordedPart
+from moorage.core.simulation.recorded_parts import (
+    LookListener,
+    MeasuredRerun,
+    RecordedPart,
+    nobody_listens,
+)
 from tests.apps.worlds.recordings import RESOLVER
 from tests.engine.worlds import a_body
 
@@ -25,11 +30,16 @@ class RuledPart(RecordedPart):
         self._rule = rule
         self.reruns = 0
 
-    def rerun(self, candidates: Mapping[str, Revision], replica: int = 0) -> MeasuredRerun:
+    def rerun(
+        self,
+        candidates: Mapping[str, Revision],
+        replica: int = 0,
+        look: LookListener = nobody_listens,
+    ) -> MeasuredRerun:
         """As the rule says."""
         self.reruns += 1
         empty, waiting = self._rule(candidates["test"])
-        return MeasuredRerun({EMPTY_NODES: [empty] * 20, WAITING: [waiting] * 20}, {}, 0)
+        return MeasuredRerun({EMPTY_NODES: [empty] * 20, WAITING: [waiting] * 20}, {}, (), 0)
 
 
 def searched(rule: Rule, trials: int, seed: int = 0) -> tuple[list[TriedProfile], RuledPart]:

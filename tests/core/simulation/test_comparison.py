@@ -10,14 +10,15 @@ from hypothesis import given, settings
 from moorage.core.columns import changes
 from moorage.core.columns.changes import Gap, NodePut, PodAssumed, PodForgotten, PodRemoved
 from moorage.core.cycle.context import CycleContext
-from moorage.core.objects.pods import on_node
+from moorage.core.cycle.decisions import ProfileActivated
+from moorage.core.objects.pods import off_node, on_node
 from moorage.core.recording.key_frames import key_frame
 from moorage.core.simulation import world_comparisons
 from moorage.core.simulation.compared_measures import REPLICAS, ComparedMeasure, compared
 from moorage.core.simulation.measures import EMPTY_NODES, WAITING, Measure
 from moorage.core.simulation.recorded_times import Binding, Follower, Timed, recorded_time
 from moorage.core.simulation.rerun import Rerun
-from moorage.core.simulation.world_comparisons import ALL_LOOKS, LEAST_LOOKS
+from moorage.core.simulation.world_comparisons import ALL_LOOKS, LEAST_LOOKS, WorldComparison
 from tests.builders import make_node
 from tests.core.simulation.chance import compared_by_chance, crowded
 from tests.core.simulation.clusters import REVISIONS, a_context, a_pod, contexts
@@ -103,6 +104,31 @@ def test_pods_of_the_begin_did_not_come() -> None:
     assert longest.a == longest.b == 0.0
 
 
+def test_pods_of_other_schedulers_go_where_they_went() -> None:
+    """Beside a candidate that has no say about them; they end when they ended."""
+    context = a_context([make_node("n0", cpu="2"), make_node("n1", cpu="2")])
+    foreign = on_node(a_pod("foreign", cpu="2", scheduler_name="other"), "n0")
+    waits = off_node(foreign)
+    entries = recorded(context, [Visit(10.0, a_pod("a", cpu="2")), Visit(20.0, a_pod("b"))], 40.0)
+    seen: list[Timed] = [
+        (1.0, changes.PodWaiting(waits)),
+        (2.0, changes.PodObserved(foreign)),
+        (30.0, changes.PodRemoved(foreign.metadata.uid)),
+    ]
+    found = compare(sorted([*entries, *seen], key=lambda one: one[0]), 0, REVISIONS)
+    assert [one[0].metadata.name for one in found.waiting_b] == []
+    longest = next(one for one in found.measures if one.measure == Measure("wait, p99", "s"))
+    assert longest.b == 5.0, "a waits for nobody; b, in another window, 10 s for the foreign pod"
+
+
+def test_whoever_stands_in_for_a_scheduler_that_is_not_recorded() -> None:
+    """Has A again, so waits are of two reruns; without one A's pods are where they were."""
+    entries = recorded(a_context(NODES), [Visit(5.0, a_pod("a"))], 40.0)
+    foreign = [one for one in entries if not isinstance(one[1], ProfileActivated)]
+    assert compare(foreign, 0, BINPACK, REVISIONS).moved_again == (1, 0)
+    assert compare(foreign, 0, BINPACK).moved_again == (0, 0)
+
+
 def test_what_is_recorded_after_a_gap_is_left_out() -> None:
     entries = recorded(a_context(NODES), [Visit(1.0, a_pod("a"))], 9.0)
     found = compare([*entries, (10.0, Gap(3)), *entries], 0, {})
@@ -141,20 +167,20 @@ def clear(measures: Iterable[ComparedMeasure]) -> int:
 
 
 def test_chance_is_seldom_called_a_difference() -> None:
-    """Any node that fits, in both worlds, and pods that run for eight windows: in one of twenty at
-    most. Windows alone are mistaken in one of five.
+    """Any node that fits, in both worlds, and pods that run for eight windows: one of twenty at
+    most is clear of those that differ at all (16 of 600 in 120 cases); by windows alone a third.
     """
-    cases = [compared_by_chance(seed, 80.0, 200.0) for seed in range(12)]
-    all_of_them = sum(len(one.measures) for one in cases)
-    assert sum(clear(one.measures) for one in cases) <= 0.05 * all_of_them
-    assert sum(clear(compared(one.windows_a, one.windows_b)) for one in cases) > 0.1 * all_of_them
+    cases = [compared_by_chance(seed, 80.0, 200.0) for seed in range(100, 112)]
+    differ = sum(one.a != one.b for found in cases for one in found.measures)
+    assert sum(clear(one.measures) for one in cases) <= 0.05 * differ
+    assert sum(clear(compared(one.windows_a, one.windows_b)) for one in cases) > 0.3 * differ
 
 
 def test_it_gets_surer_with_each_replica() -> None:
     """The first comparison is by two, the last by all; looks are told as many as are made."""
     looks: list[str] = []
     entries = crowded(1, 80.0, 200.0)
-    found = []
+    found: list[WorldComparison] = []
     for one in world_comparisons.compare(entries, 1, BINPACK, lambda *told: looks.append(told[0])):
         if not found:
             assert len(looks) == LEAST_LOOKS
@@ -162,7 +188,7 @@ def test_it_gets_surer_with_each_replica() -> None:
     assert [one.replicas for one in found] == list(range(2, REPLICAS + 1))
     assert len(looks) == ALL_LOOKS and looks.count("A") == looks.count("B") == 120
     assert clear(found[0].measures) < clear(found[-1].measures)
-    empty = [next(m for m in one.measures if m.measure == EMPTY_NODES) for one in found]
-    for one in empty:
-        assert one.a is not None and one.b is not None and one.interval is not None
-        assert one.interval.difference == pytest.approx(one.b - one.a)
+    for each in found:
+        empty = next(one for one in each.measures if one.measure == EMPTY_NODES)
+        assert empty.a is not None and empty.b is not None and empty.interval is not None
+        assert empty.interval.difference == pytest.approx(empty.b - empty.a)

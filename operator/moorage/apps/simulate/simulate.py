@@ -105,7 +105,8 @@ def _answer(options: SimulateOptions) -> Answer:
     if candidates and not options.is_of_a_moment and _lasts(options.world, resolver.registry):
         (path,) = options.world
         recording = opened(path, resolver.registry)
-        found = _compared(recording, candidates, options.seconds)
+        beside = deciding.stand_ins(candidates, resolver)
+        found = _compared(recording, candidates, beside, options.seconds)
         return two_recorded_worlds(found, str(path))
     world = show_world(
         options.world, resolver, at=options.at, choice=options.cluster, simulated=True
@@ -125,7 +126,10 @@ def _lasts(paths: tuple[Path, ...], registry: Registry) -> bool:
 
 
 def _compared(
-    recording: Recording, candidates: Mapping[str, Revision], seconds: float | None
+    recording: Recording,
+    candidates: Mapping[str, Revision],
+    beside: Mapping[str, Revision],
+    seconds: float | None,
 ) -> WorldComparison:
     """Had again until time ends it; the first comparison takes as long as it takes."""
     begin, looks = time.monotonic(), 0
@@ -136,7 +140,7 @@ def _compared(
             looks += 1
             line.tell(looks / ALL_LOOKS)
 
-        found = compare(recording, recording.header.seed, candidates, look)
+        found = compare(recording, recording.header.seed, candidates, look, beside)
         last = next(found)
         while seconds is None or time.monotonic() - begin < seconds:
             if (better := next(found, None)) is None:

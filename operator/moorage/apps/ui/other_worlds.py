@@ -22,6 +22,7 @@ from moorage.apps.simulate.comparison_answers import (
     two_recorded_worlds,
 )
 from moorage.apps.ui.stop_flags import StopFlag, Stopped
+from moorage.apps.worlds import deciding
 from moorage.apps.worlds.from_recording import opened
 from moorage.apps.worlds.world_frame import WorldFrame, take_frame
 from moorage.core.cycle.context import CycleContext
@@ -148,7 +149,8 @@ class OtherWorlds:
             recording = opened(self._path, self._resolver.registry)
             entries, seed = self._stop.until(recording), recording.header.seed
             end = time.monotonic() + AGAIN_SECONDS
-            for found in compare(entries, seed, world.candidates, look):
+            beside = deciding.stand_ins(world.candidates, self._resolver)
+            for found in compare(entries, seed, world.candidates, look, beside):
                 world.found = found
                 self._tell("compare")
                 if time.monotonic() > end:

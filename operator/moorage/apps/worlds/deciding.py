@@ -63,6 +63,13 @@ def with_default(revisions: Mapping[str, Revision], resolver: Resolver) -> dict[
     return {DEFAULT_SCHEDULER: default_profile(resolver).revision, **revisions}
 
 
+def stand_ins(candidates: Iterable[str], resolver: Resolver) -> dict[str, Revision]:
+    """Preset Default for the candidates' schedulerNames: who decides beside them where no profile
+    is known that did.
+    """
+    return dict.fromkeys(candidates, default_profile(resolver).revision)
+
+
 def resolved(
     profiles: Iterable[Body], configs: Iterable[Body], resolver: Resolver
 ) -> dict[str, Resolution]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Final, NamedTuple
 
 from moorage.core.columns.changes import Entry, Gap
 from moorage.core.cycle.context import CycleContext
@@ -27,6 +28,7 @@ from moorage.core.simulation.rerun import Rerun
 from moorage.core.simulation.simulator import Simulator
 from moorage.core.simulation.windows import Looks, Windows
 
+NOBODY: Final[Mapping[str, Revision]] = MappingProxyType({})
 LookListener = Callable[[float, CycleContext], None]
 """Told at each look: when, and what the world is like then."""
 
@@ -43,12 +45,13 @@ class Moved(NamedTuple):
 
 
 class MeasuredRerun(NamedTuple):
-    """What a rerun comes to. ``bound``: the places of pods that waited, by UID; ``waiting``: pods
-    without a place at the end.
+    """What a rerun comes to. ``bound``: the places of pods that waited, by UID; ``waits``: when
+    pods came, and how long they waited; ``waiting``: pods without a place at the end.
     """
 
     windows: Windows
     bound: Mapping[str, Binding]
+    waits: Sequence[tuple[float, float]]
     waiting: int
 
 
@@ -56,10 +59,17 @@ class RecordedPart:
     """What happened from one moment to another, to be had again as often as is wanted.
 
     ``entries`` begin with the whole state then, and are gone through twice; ``end`` (seconds) may
-    be after the last of them, None for then. Raises ValueError where nothing is recorded.
+    be after the last of them, None for then. ``stand_ins`` decide for schedulerNames for which no
+    revision is recorded. Raises ValueError where nothing is recorded.
     """
 
-    def __init__(self, entries: Iterable[Timed], end: float | None, seed: int) -> None:
+    def __init__(
+        self,
+        entries: Iterable[Timed],
+        end: float | None,
+        seed: int,
+        stand_ins: Mapping[str, Revision] = NOBODY,
+    ) -> None:
         self.recorded: RecordedTime = recorded_time(entries)
         if end is not None:
             self.recorded.end = end
@@ -67,6 +77,7 @@ class RecordedPart:
         begin = itertools.takewhile(lambda one: one[0] <= self.recorded.begin, entries)
         self._state = [entry for _, entry in begin]
         self._seed = seed
+        self._stand_ins = stand_ins
 
     def rerun(
         self,
@@ -84,7 +95,8 @@ class RecordedPart:
         follower = Follower(self._seed + replica)
         for entry in self._state:
             follower.follow(entry)
-        return Rerun(self.recorded, follower.replay.context, follower.replay.profiles, candidates)
+        decide = {**self._stand_ins, **follower.replay.profiles}
+        return Rerun(self.recorded, follower.replay.context, decide, candidates)
 
     def measured(self, rerun: Rerun, look: LookListener) -> MeasuredRerun:
         """What a rerun comes to, which ends with that."""
@@ -95,8 +107,9 @@ class RecordedPart:
             look(one.now, one.context)
 
         rerun.run(looks.instants(), look_at)
-        windows = looks.windows(waits(self.recorded, rerun.bound), rerun.simulator.preempted)
-        return MeasuredRerun(windows, rerun.bound, rerun.simulator.waits)
+        waits = _waits(self.recorded, rerun)
+        windows = looks.windows(waits, rerun.simulator.preempted)
+        return MeasuredRerun(windows, rerun.bound, waits, rerun.simulator.waits)
 
 
 class SplitRecording(NamedTuple):
@@ -137,15 +150,6 @@ def split(entries: Iterable[Timed], share: float, seed: int) -> SplitRecording:
     )
 
 
-def waits(recorded: RecordedTime, bound: Mapping[str, Binding]) -> list[tuple[float, float]]:
-    """When pods came, and how long they waited; up to the end for those that wait still."""
-    return [
-        (came, (bound[uid].time if uid in bound else recorded.end) - came)
-        for uid, came in recorded.arrived.items()
-        if came > recorded.begin and (uid in bound or uid not in recorded.ended)
-    ]
-
-
 def moved(a: Mapping[str, Binding], b: Mapping[str, Binding]) -> Moved:
     """Of pods that are bound in both worlds, by UID."""
     both = a.keys() & b.keys()
@@ -153,6 +157,20 @@ def moved(a: Mapping[str, Binding], b: Mapping[str, Binding]) -> Moved:
 
 
 # ---- inside --------------------------------------------------------------------------------------
+
+
+def _waits(recorded: RecordedTime, rerun: Rerun) -> list[tuple[float, float]]:
+    """When pods came, and how long they waited; up to the end for those that wait still. Not of
+    those that somebody else decided for.
+    """
+    bound = rerun.bound
+    return [
+        (came, (bound[uid].time if uid in bound else recorded.end) - came)
+        for uid, came in recorded.arrived.items()
+        if came > recorded.begin
+        and uid not in rerun.others
+        and (uid in bound or uid not in recorded.ended)
+    ]
 
 
 def _follow(follower: Follower, entries: Iterable[Entry]) -> None:

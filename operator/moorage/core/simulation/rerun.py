@@ -41,6 +41,10 @@ class Rerun:
     ) -> None:
         self.bound: dict[str, Binding] = {}
         """By UID: the place of each pod that waited, and when it had its first one."""
+        self.others: set[str] = set()
+        """UIDs of pods that nobody here decides for: they go where they went, and end when they
+        ended.
+        """
         self._recorded = recorded
         self._candidates = candidates
         self.simulator = Simulator(
@@ -110,14 +114,23 @@ class Rerun:
             self.simulator.update(made_again(pod))
 
     def _seen_on_a_node(self, pod: Pod) -> None:
-        """One that was not seen waiting: its scheduler was too quick, unless it has none."""
-        if pod.metadata.uid in self._known:
-            return
-        if belongs_to_node(pod) or pod.spec.scheduler_name not in self.simulator.revisions:
-            self._known.add(pod.metadata.uid)
-            self.simulator.occupy(pod)
-        else:
+        """One that nobody here decides for, or that was not seen waiting: its scheduler was too
+        quick.
+        """
+        uid, served = pod.metadata.uid, pod.spec.scheduler_name in self.simulator.revisions
+        if uid in self._known:
+            if not served and self.simulator.queue.get(uid) is not None:
+                self.simulator.leave(uid)
+                self._occupy(pod)
+        elif served and not belongs_to_node(pod):
             self._arrive(pod)
+        else:
+            self._occupy(pod)
+
+    def _occupy(self, pod: Pod) -> None:
+        self._known.add(pod.metadata.uid)
+        self.others.add(pod.metadata.uid)
+        self.simulator.occupy(pod)
 
     def _arrive(self, pod: Pod) -> None:
         self._known.add(pod.metadata.uid)
@@ -125,7 +138,7 @@ class Rerun:
 
     def _gone(self, uid: str) -> None:
         """A pod that ran ends when it has run for as long; any other one now."""
-        if self._recorded.duration(uid) is None:
+        if uid in self.others or self._recorded.duration(uid) is None:
             self.simulator.leave(uid)
 
     def _placed(self, placement: ScheduleResult) -> None:

@@ -28,7 +28,7 @@ from moorage.core.simulation.compared_measures import (
 )
 from moorage.core.simulation.intervals import WINDOWS
 from moorage.core.simulation.measures import unplaced
-from moorage.core.simulation.recorded_parts import Moved, RecordedPart, moved, waits
+from moorage.core.simulation.recorded_parts import NOBODY, Moved, RecordedPart, moved
 from moorage.core.simulation.recorded_times import Follower, Timed
 from moorage.core.simulation.windows import LOOKS, Looks, Windows
 
@@ -73,13 +73,15 @@ def compare(
     seed: int,
     candidates: Mapping[str, Revision],
     look: WorldListener,
+    stand_ins: Mapping[str, Revision] = NOBODY,
 ) -> Iterator[WorldComparison]:
     """Compare what was recorded with what would have been under these revisions, by schedulerName:
     once by two of each world (windows of one take luck that lasts for a difference), then with each
-    replica more, up to REPLICAS. ``entries`` are gone through three times. Raises ValueError where
-    nothing is recorded.
+    replica more, up to REPLICAS. ``entries`` are gone through three times. Where no revision is
+    recorded for a schedulerName one of ``stand_ins`` decides when A is had again; where there is
+    none, pods go where they went. Raises ValueError where nothing is recorded.
     """
-    part = RecordedPart(entries, None, seed)
+    part = RecordedPart(entries, None, seed, stand_ins)
     again, first = functools.partial(look, "again"), _first(entries, part, candidates, look)
     a, b = [first.windows_a], [first.windows_b]
     for replica in range(1, REPLICAS):
@@ -116,7 +118,7 @@ def _first(
         waiting_b=waiting_b,
         only_b=tuple(one for one in waiting_b if one[0].metadata.uid not in waiting),
         cut_short=recorded.cut_short,
-        windows_a=looks.windows(waits(recorded, same.bound), recorded.preempted),
+        windows_a=looks.windows(same.waits, recorded.preempted),
         windows_b=b.windows,
     )
 
