@@ -384,3 +384,25 @@ def test_a_credential_with_an_odd_end(tmp_path: Path, until: str) -> None:
 
     asyncio.run(scenario())
     assert len(asked.read_text().splitlines()) == (2 if until.startswith("0001") else 1)
+
+
+def test_a_session_that_cannot_be_authorized_is_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its connections would be nobody's."""
+    closed: list[str] = []
+    real = KubeSession.close
+
+    async def close(session: KubeSession) -> None:
+        closed.append(session.server)
+        await real(session)
+
+    async def refuses(_: KubeSession) -> None:
+        raise OSError("no token")
+
+    monkeypatch.setattr(KubeSession, "close", close)
+    monkeypatch.setattr(KubeSession, "_authorize", refuses)
+
+    with pytest.raises(OSError, match="no token"):
+        opened(kubeconfig(tmp_path / "any"))
+    assert closed == ["https://127.0.0.1:1"]

@@ -89,7 +89,7 @@ def test_all_decisions_are_the_same(tmp_path: Path) -> None:
     """And it says how many, and how fast."""
     found = replay(recorded(tmp_path), RESOLVER, VERIFY)
     assert (found.decisions, found.same, found.differences) == (5, 5, [])
-    assert verification_view.status_of(found) == 0
+    assert verification_view.exit_status_of(found) == 0
     text = printed(verification_view.verification(found, everything=False))
     assert text.startswith("All 5 decisions of ours are the same, bit for bit. ")
     assert f"revisions {REVISION.id}\n" in text
@@ -100,7 +100,7 @@ def test_a_decision_that_differs_is_named(tmp_path: Path) -> None:
     found = replay(recorded(tmp_path, node="small"), RESOLVER, VERIFY)
     (difference,) = found.differences
     assert (difference.number, found.recorded_decisions, found.decisions) == (2, 5, 2)
-    assert verification_view.status_of(found) == 1
+    assert verification_view.exit_status_of(found) == 1
     text = printed(verification_view.verification(found, everything=False))
     assert text.startswith(
         "Differs at decision 2 of 5: default/p1 at 2026-11-18T11:06:41.000Z\n  recorded  small  "

@@ -134,7 +134,8 @@ class KubeSession:
             raise KubeconfigError(text) from error
         api.user_agent = user_agent
         session = cls(api, reload, clock, observe, unacknowledged)
-        await session._authorize()
+        async with session._closed_if_unusable():
+            await session._authorize()
         return session
 
     async def beside(self, server: str, certificate: str) -> KubeSession:
@@ -149,7 +150,8 @@ class KubeSession:
             raise KubeconfigError(text) from error
         api.user_agent = self._api.user_agent
         session = KubeSession(api, reload, self._clock, self._observe)
-        await session._authorize()
+        async with session._closed_if_unusable():
+            await session._authorize()
         return session
 
     @property
@@ -331,6 +333,14 @@ class KubeSession:
             log.warning(
                 "the credentials could not be read again, the old ones stay in use: %s", error
             )
+
+    @contextlib.asynccontextmanager
+    async def _closed_if_unusable(self) -> AsyncIterator[None]:
+        """Close it where the block raises: nobody else will."""
+        async with contextlib.AsyncExitStack() as closing:
+            closing.push_async_callback(self.close)
+            yield
+            closing.pop_all()
 
     async def _authorize(self) -> None:
         """Make the Authorization header of all sessions from the configuration."""

@@ -220,6 +220,8 @@ class RecordedOutput(AnsweredOutput):
     """For how long it goes."""
     arrivals: int
     """Pods that came."""
+    replicas: int
+    """How often each world was had, with other ties each time: measures are means of these."""
     measures: list[ComparedMeasurePart]
     """In both worlds."""
     placedInBoth: int

@@ -17,27 +17,30 @@ from moorage.apps.worlds.cluster_choice import ClusterChoice
 from moorage.apps.worlds.from_cluster import list_whole, who_decides
 from moorage.apps.worlds.observed import ObservedCluster
 from moorage.apps.worlds.reaching import Connection, connected
-from moorage.apps.worlds.world import Told, empty_context, nobody
+from moorage.apps.worlds.world import ProgressListener, empty_context, unheard
 from moorage.core.recording.key_frames import key_frame
 from moorage.ports.stored_kinds import kinds_in
 
 
 def snapshot(
-    choice: ClusterChoice, path: Path | None, resolver: Resolver, told: Told = nobody
+    choice: ClusterChoice,
+    path: Path | None,
+    resolver: Resolver,
+    listener: ProgressListener = unheard,
 ) -> list[str]:
     """Write it; the lines to print, the answer first. Without a path the file is named after the
-    cluster and the time. ``told`` hears how far that has come. Raises NoAnswer and WrongUse.
+    cluster and the time. ``listener`` hears how far that has come. Raises NoAnswer and WrongUse.
     """
-    return asyncio.run(_snapshot(choice, path, resolver, told))
+    return asyncio.run(_snapshot(choice, path, resolver, listener))
 
 
 async def _snapshot(
-    choice: ClusterChoice, path: Path | None, resolver: Resolver, told: Told
+    choice: ClusterChoice, path: Path | None, resolver: Resolver, listener: ProgressListener
 ) -> list[str]:
     observed = ObservedCluster(empty_context(), kinds_in(resolver.registry))
     async with connected(choice) as connection:
         file = path or Path(f"{_short_name(choice, connection)}-{_now()}.snap")
-        unlisted = await list_whole(connection, observed, told)
+        unlisted = await list_whole(connection, observed, listener)
         found = await who_decides(connection, observed, resolver)
         recorder = new_recorder(file, resolver, connection.version, unlisted.forbidden)
     recorder.start()

@@ -35,7 +35,7 @@ _REASONS: Final[Mapping[ChoiceVerdict, str]] = {
 }
 
 
-def status_of(found: Verification) -> ExitStatus:
+def exit_status_of(found: Verification) -> ExitStatus:
     """No where a decision came out otherwise."""
     return ExitStatus.NO if found.differences else ExitStatus.YES
 

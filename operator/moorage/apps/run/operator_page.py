@@ -19,7 +19,7 @@ from moorage.apps.run.recorded_past import RecordedPast
 from moorage.apps.run.side_loop import Side
 from moorage.apps.status.status_documents import status_document
 from moorage.apps.ui.document_changes import Changes
-from moorage.apps.ui.frame_documents import PageSubject, frame_document, told
+from moorage.apps.ui.frame_documents import PageSubject, document_of_frame, frame_document
 from moorage.apps.ui.operator_documents import page_status, with_pods
 from moorage.apps.ui.past_questions import OF_PAST, is_of_past
 from moorage.apps.ui.pod_documents import for_page
@@ -134,30 +134,38 @@ class OperatorPage:
         found = await self.explanations.explained(question.name)
         if found is None:
             raise Denied(404, f"there is no pod {question.name}")
-        told = {**found.document, "leftOut": []}
-        return await self._on_thread(lambda: for_page(told, found.pod, found.revision, found.nodes))
+        explanation = {**found.document, "leftOut": []}
+        return await self._on_thread(
+            lambda: for_page(explanation, found.pod, found.revision, found.nodes)
+        )
 
     async def _queue(self) -> Mapping[str, Any]:
         """Its own, with positions, where it leads; else the pods that it has seen."""
         frame = await self._frame.get()
         if not self._profiles.leading:
             left_out = {"leftOut": [STANDS_BY]}
-            return await self._on_thread(lambda: told("Queue", frame, queue_of(frame) | left_out))
+            return await self._on_thread(
+                lambda: document_of_frame("Queue", frame, queue_of(frame) | left_out)
+            )
         pods, about = await self._profiles.queue(), {"operator": self._identity}
         return await self._on_thread(
-            lambda: told("Queue", frame, page_queue(queue_document(from_operator(pods), about)))
+            lambda: document_of_frame(
+                "Queue", frame, page_queue(queue_document(from_operator(pods), about))
+            )
         )
 
     def _status(self, facts: StatusFacts, frame: WorldFrame) -> Mapping[str, Any]:
         """On the thread."""
         found = status_document(*facts)
         body = {**page_status(found), "leftOut": found["leftOut"]}
-        return told("Status", frame, with_pods(body, frame))
+        return document_of_frame("Status", frame, with_pods(body, frame))
 
     async def _of_profiles(self, question: Question) -> Mapping[str, Any]:
         views, frame = await self._profiles.views(question), await self._frame.get()
         return await self._on_thread(
-            lambda: told("", frame, profile_document(question, views, self._profiles.resolver))
+            lambda: document_of_frame(
+                "", frame, profile_document(question, views, self._profiles.resolver)
+            )
         )
 
     async def _take(self) -> WorldFrame:

@@ -53,10 +53,10 @@ async def _status(connection: Connection, options: StatusOptions) -> Document:
     around = await surroundings(connection)
     choice, installation = options.operator, around.installation
     async with reached(connection.session, options.cluster, choice, installation) as operator:
-        return await status_of(connection.name, around, operator)
+        return await document_of_status(connection.name, around, operator)
 
 
-async def status_of(cluster: str, around: Surroundings, operator: Operator) -> Document:
+async def document_of_status(cluster: str, around: Surroundings, operator: Operator) -> Document:
     """The document of what was found, with the rates of the operator where one was reached."""
     rates: Sequence[Mapping[str, Any]] = ()
     name, missing = "", [around.why] if around.why else []

@@ -22,7 +22,7 @@ from moorage.apps.recordings.observed_recording import ObservedRecording
 from moorage.apps.revisions.profile_view import view
 from moorage.apps.run.side_loop import Side
 from moorage.apps.ui.document_changes import Changes
-from moorage.apps.ui.frame_documents import PageSubject, frame_document, told
+from moorage.apps.ui.frame_documents import PageSubject, document_of_frame, frame_document
 from moorage.apps.ui.operator_documents import NO_STATUS, operator_document, with_pods
 from moorage.apps.ui.past_questions import is_of_past
 from moorage.apps.ui.pod_documents import pod_document
@@ -203,16 +203,18 @@ class _Watch:
         if body is not None and body.get("ordered"):
             self._queue = {one["pod"]: one for one in body["pods"]}
         if body is not None:
-            return told(kind, frame, with_pods(body, frame) if document == "status" else body)
+            return document_of_frame(
+                kind, frame, with_pods(body, frame) if document == "status" else body
+            )
         body = queue_of(frame) if document == "queue" else NO_STATUS
-        found = told(kind, frame, body)
+        found = document_of_frame(kind, frame, body)
         return {**found, "leftOut": [*found["leftOut"], NO_QUEUE]}
 
     async def of_profile(self, question: Question) -> Mapping[str, Any]:
         """Raises Denied."""
         views = await views_of(question, lambda name: view(self.connection, name))
         body = profile_document(question, views, self._resolver)
-        return told("", await self.frame(), body)
+        return document_of_frame("", await self.frame(), body)
 
     # ---- inside ----------------------------------------------------------------------------------
 

@@ -38,19 +38,19 @@ def frame_document(frame: WorldFrame, question: Question, subject: PageSubject) 
     """The document that is asked for; takes some ten milliseconds at 5,000 nodes. Raises Denied."""
     match question.document:
         case "overview":
-            return told("Overview", frame, _overview(frame, subject))
+            return document_of_frame("Overview", frame, _overview(frame, subject))
         case "nodes":
-            return told("Nodes", frame, nodes_document(frame))
+            return document_of_frame("Nodes", frame, nodes_document(frame))
         case "node":
             if (body := node_document(frame, question.name)) is None:
                 raise Denied(404, f"there is no node {question.name}; from {frame.origin}")
-            return told("Node", frame, body)
+            return document_of_frame("Node", frame, body)
         case "find":
-            return told("Found", frame, _found(frame, subject, question.text.lower()))
+            return document_of_frame("Found", frame, _found(frame, subject, question.text.lower()))
     raise Denied(404, f"there is no {question.document} here")
 
 
-def told(kind: str, frame: WorldFrame, body: Mapping[str, Any]) -> dict[str, Any]:
+def document_of_frame(kind: str, frame: WorldFrame, body: Mapping[str, Any]) -> dict[str, Any]:
     """A document from what was seen then."""
     at = moment(frame.at.timestamp())
     seen = {"at": at, "source": frame.origin, "leftOut": list(frame.warnings)}

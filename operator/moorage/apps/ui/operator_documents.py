@@ -12,7 +12,7 @@ from typing import Any
 from moorage.apps.reach.operator_choice import OperatorChoice
 from moorage.apps.reach.operators import reached
 from moorage.apps.reach.surroundings import NotInstalled, surroundings
-from moorage.apps.status.status_answers import status_of
+from moorage.apps.status.status_answers import document_of_status
 from moorage.apps.ui.questions import denied
 from moorage.apps.ui.queue_pages import depth_of, page_queue
 from moorage.apps.waiting.queue_answers import queue_of
@@ -36,7 +36,7 @@ async def operator_document(
         choice, installation = OperatorChoice(), around.installation
         async with reached(connection.session, cluster, choice, installation) as operator:
             if document == "status":
-                found = await status_of(connection.name, around, operator)
+                found = await document_of_status(connection.name, around, operator)
                 return {**page_status(found), **_source(found, connection)}
             found = await queue_of(connection, around, operator)
             return {**page_queue(found), **_source(found, connection)}

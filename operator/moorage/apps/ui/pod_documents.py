@@ -39,7 +39,7 @@ def pod_document(
         found = _under_another(world, pod, question.profile, resolver)
     else:
         found = explain(world, pod, resolver, LIMITS)
-    told: Document = {
+    explanation: Document = {
         "apiVersion": API_VERSION,
         "kind": KIND,
         **found,
@@ -50,21 +50,21 @@ def pod_document(
     }
     revision = world.profiles.get(pod.spec.scheduler_name) or default_revision(resolver)
     nodes = world.context.cache.nodes
-    return for_page(told, pod, revision, nodes)
+    return for_page(explanation, pod, revision, nodes)
 
 
-def for_page(told: Document, pod: Pod, revision: Revision, nodes: NodeTable) -> Document:
+def for_page(explanation: Document, pod: Pod, revision: Revision, nodes: NodeTable) -> Document:
     """The explanation with its first line, the order of filters, and the zones of all nodes that it
     names.
     """
     return {
-        **told,
-        "answer": printable(first_line(told)),
+        **explanation,
+        "answer": printable(first_line(explanation)),
         "priority": priority(pod),
         "owner": _owner(pod),
         "plugins": list(revision.points.get(ExtensionPoint.FILTER, ())),
-        "zones": {name: _zone(name, nodes) for name in dict.fromkeys(_named(told)) if name},
-        "history": told.get("history", []),
+        "zones": {name: _zone(name, nodes) for name in dict.fromkeys(_named(explanation)) if name},
+        "history": explanation.get("history", []),
     }
 
 
@@ -85,13 +85,13 @@ def _owner(pod: Pod) -> str | None:
     return None
 
 
-def _named(told: Document) -> Iterator[str]:
+def _named(explanation: Document) -> Iterator[str]:
     """The nodes that an explanation names."""
-    for group in told.get("refusals", ()):
+    for group in explanation.get("refusals", ()):
         yield from (near["node"] for near in group.get("nearest", ()))
-    yield from (one["node"] for one in told.get("scores", ()))
-    yield from (one["node"] for one in told.get("changes", ()))
-    yield told.get("node") or ""
+    yield from (one["node"] for one in explanation.get("scores", ()))
+    yield from (one["node"] for one in explanation.get("changes", ()))
+    yield explanation.get("node") or ""
 
 
 def _zone(name: str, nodes: NodeTable) -> str:

@@ -19,7 +19,12 @@ from moorage.apps.printing.amounts import age, counted, moment
 from moorage.apps.recordings.recorded_choices import ShownDecision, about, around
 from moorage.apps.recordings.timelines import RecordedTimeline, TimelineMaker
 from moorage.apps.ui.document_changes import Changes
-from moorage.apps.ui.frame_documents import OF_FRAMES, PageSubject, frame_document, told
+from moorage.apps.ui.frame_documents import (
+    OF_FRAMES,
+    PageSubject,
+    document_of_frame,
+    frame_document,
+)
 from moorage.apps.ui.other_worlds import OtherWorlds
 from moorage.apps.ui.pod_documents import pod_document
 from moorage.apps.ui.questions import Question, denied
@@ -151,7 +156,7 @@ class RecordingSource:
             return {**found, "history": self._history(question.name, world.at.timestamp())}
         frame = _framed(world)
         if question.document == "queue":
-            found = told("Queue", frame, queue_of(frame))
+            found = document_of_frame("Queue", frame, queue_of(frame))
             left_out = "positions and attempts are not recorded"
             return {**found, "leftOut": [*found["leftOut"], left_out]}
         assert question.document in OF_FRAMES  # noqa: S101 - by HAS
@@ -227,7 +232,7 @@ class RecordingSource:
 
     async def _told(self, kind: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
         frame = await self._on(self._opener, lambda: _framed(self._world(None)))
-        return told(kind, frame, body)
+        return document_of_frame(kind, frame, body)
 
     async def _on(self, thread: ThreadPoolExecutor, work: Callable[[], T]) -> T:
         return await self._loop.run_in_executor(thread, work)

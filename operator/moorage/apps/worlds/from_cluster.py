@@ -28,7 +28,7 @@ from moorage.apps.worlds.cluster_choice import ClusterChoice
 from moorage.apps.worlds.deciding import ProfileSet
 from moorage.apps.worlds.observed import ObservedCluster
 from moorage.apps.worlds.reaching import Connection, connected
-from moorage.apps.worlds.world import Told, World, empty_context, nobody
+from moorage.apps.worlds.world import ProgressListener, World, empty_context, unheard
 from moorage.ports.errors import EdgeError, Forbidden, NotFound
 from moorage.ports.http_calls import HttpCall
 from moorage.ports.kube import ReflectorSink
@@ -41,16 +41,20 @@ TELL_SECONDS: Final = 0.2
 PRIORITY_CLASSES: Final = "/apis/scheduling.k8s.io/v1/priorityclasses"
 
 
-def from_cluster(choice: ClusterChoice, resolver: Resolver, told: Told = nobody) -> World:
+def from_cluster(
+    choice: ClusterChoice, resolver: Resolver, listener: ProgressListener = unheard
+) -> World:
     """The cluster as the API server has it now. Raises NoAnswer and WrongUse."""
-    return asyncio.run(look(choice, resolver, told))
+    return asyncio.run(look(choice, resolver, listener))
 
 
-async def look(choice: ClusterChoice, resolver: Resolver, told: Told = nobody) -> World:
+async def look(
+    choice: ClusterChoice, resolver: Resolver, listener: ProgressListener = unheard
+) -> World:
     """The same, where a loop runs already."""
     observed = ObservedCluster(empty_context(), kinds_in(resolver.registry))
     async with connected(choice) as connection:
-        unlisted = await list_whole(connection, observed, told)
+        unlisted = await list_whole(connection, observed, listener)
         found = await who_decides(connection, observed, resolver)
         classes = await _priority_classes(connection, unlisted)
     return World(
@@ -65,11 +69,11 @@ async def look(choice: ClusterChoice, resolver: Resolver, told: Told = nobody) -
 
 
 async def list_whole(
-    connection: Connection, observed: ObservedCluster, told: Told = nobody
+    connection: Connection, observed: ObservedCluster, listener: ProgressListener = unheard
 ) -> Unlisted:
     """Fill the context with all that can be listed. Raises NoAnswer."""
     unlisted = await probe(connection, (what for what, _ in observed.watched()))
-    telling = asyncio.create_task(_tell(observed, unlisted.nodes, told))
+    telling = asyncio.create_task(_tell(observed, unlisted.nodes, listener))
     try:
         await list_all(feeds_of(connection, observed.watched(), unlisted.all))
     finally:
@@ -77,14 +81,14 @@ async def list_whole(
     return unlisted
 
 
-async def _tell(observed: ObservedCluster, nodes: int, told: Told) -> None:
+async def _tell(observed: ObservedCluster, nodes: int, listener: ProgressListener) -> None:
     """What is listed so far. How many pods there are no API server says, as those that have ended
     are not asked for.
     """
     while True:
         there = len(observed.nodes.objects)
         of = f"{there:,} of {nodes:,} nodes" if nodes > there else counted(there, "node")
-        told(f"{of}, {counted(len(observed.pods.objects), 'pod')}")
+        listener(f"{of}, {counted(len(observed.pods.objects), 'pod')}")
         await asyncio.sleep(TELL_SECONDS)
 
 

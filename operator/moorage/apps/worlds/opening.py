@@ -14,7 +14,7 @@ from moorage.apps.printing.progress_line import working
 from moorage.apps.recordings.moments import parse_moment
 from moorage.apps.worlds.cluster_choice import ClusterChoice
 from moorage.apps.worlds.from_recording import from_recording, is_recording, opened
-from moorage.apps.worlds.world import Told, World, nobody
+from moorage.apps.worlds.world import ProgressListener, World, unheard
 from moorage.ports.texts import printable
 
 
@@ -30,7 +30,7 @@ def show_world(
     profiles that are suspended will decide, too.
     """
     with working("Reading the cluster" if not paths else "Reading") as line:
-        world = open_world(paths, resolver, at=at, choice=choice, told=line.say)
+        world = open_world(paths, resolver, at=at, choice=choice, listener=line.say)
     for warning in world.warnings:
         print(f"moorage: {printable(warning)}", file=sys.stderr)
     if simulated and world.suspended:
@@ -45,10 +45,10 @@ def open_world(
     *,
     at: str | None = None,
     choice: ClusterChoice | None = None,
-    told: Told = nobody,
+    listener: ProgressListener = unheard,
 ) -> World:
     """The world of a recording or snapshot, of YAML files, or, where none is named, of the cluster.
-    ``at``: a moment of a recording, as a person types it. ``told`` hears how far that has come.
+    ``at``: a moment of a recording, as a person types it. ``listener`` hears how far that has come.
     Raises NoAnswer and WrongUse.
     """
     recordings = [path for path in paths if is_recording(path)]
@@ -67,4 +67,4 @@ def open_world(
         return from_files(paths, resolver)
     from moorage.apps.worlds.from_cluster import from_cluster
 
-    return from_cluster(choice or ClusterChoice(), resolver, told)
+    return from_cluster(choice or ClusterChoice(), resolver, listener)

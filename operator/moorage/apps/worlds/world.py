@@ -15,11 +15,11 @@ from moorage.core.framework.revisions import Revision
 from moorage.core.plugins.intree import INDEXES
 from moorage.core.structures.budget import TimeBudget
 
-Told = Callable[[str], object]
+ProgressListener = Callable[[str], object]
 """Hears how far something has come, in words."""
 
 
-def nobody(_: str) -> None:
+def unheard(_: str) -> None:
     """Hears nothing."""
 
 
