@@ -15,7 +15,12 @@ import msgspec
 
 from moorage.apps.ui.document_changes import Changes
 from moorage.apps.ui.event_stream import BETWEEN_SECONDS
-from moorage.apps.ui.frame_documents import OF_FRAMES, PageSubject, frame_document, told
+from moorage.apps.ui.frame_documents import (
+    OF_FRAMES,
+    PageSubject,
+    document_of_frame,
+    frame_document,
+)
 from moorage.apps.ui.questions import Question
 from moorage.apps.ui.queue_pages import queue_of
 from moorage.apps.worlds.world import empty_context
@@ -90,7 +95,7 @@ class LargeSource:
         """As ``PageSource``."""
         frame = self._frame()
         if question.document == "queue":
-            return told("Queue", frame, queue_of(frame))
+            return document_of_frame("Queue", frame, queue_of(frame))
         subject = PageSubject("large", "", True, HAS)
         return await asyncio.to_thread(frame_document, frame, question, subject)
 
