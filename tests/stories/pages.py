@@ -12,6 +12,9 @@ _FENCE = re.compile(r"^( *)```(.*)$")
 _TITLE = re.compile(r'title="([^"]+)"')
 _NOT_RUN = re.compile(r"<!-- not run: .+ -->")
 _STATUS = re.compile(r"# exit status (\d+)")
+_GIVEN = re.compile(r"^<!-- given: (\S+) -->$", re.MULTILINE)
+_INDENTED = re.compile(r" {4,}\S")
+_ITEM = re.compile(r" *([*-]|\d+\.) ")
 _LEFT_OUT = re.compile(r"<!-- (skipped|only on kube-apiserver): (.+) -->")
 _HARMLESS = ("text", "python", "json", "lua", "mermaid")
 """Languages of blocks that nobody types."""
@@ -38,7 +41,15 @@ class Command:
     status: int = 0
 
 
-Step = File | Command
+@dataclasses.dataclass(frozen=True, slots=True)
+class Manifest:
+    """The page shows this, and nobody writes it: objects to check."""
+
+    line: int
+    text: str
+
+
+Step = File | Command | Manifest
 
 
 class PageError(ValueError):
@@ -53,14 +64,25 @@ def left_out(page: str, embedded: bool) -> str | None:
     return said[2] if said is not None and (embedded or said[1] == "skipped") else None
 
 
+def given(page: str) -> str | None:
+    """The file in given/ with the objects that the page supposes in the cluster, if any."""
+    said = _GIVEN.search(page)
+    return said[1] if said is not None else None
+
+
 def steps(page: str) -> Iterator[Step]:
     """What the page has its reader do, in order. Raises PageError."""
     lines = page.splitlines()
-    position, before = 0, ""
+    position, before, item = 0, "", False
     while position < len(lines):
         opened = _FENCE.match(lines[position])
         if opened is None:
-            before = lines[position].strip() or before
+            item = _ITEM.match(text := lines[position]) is not None or (
+                item and (not text or text.startswith(" "))
+            )
+            if _INDENTED.match(text) and not item and not lines[position - 1]:
+                raise PageError(f"line {position + 1}: a block without a fence")
+            before = text.strip() or before
             position += 1
             continue
         end = next(i for i in range(position + 1, len(lines)) if lines[i].strip() == "```")
@@ -79,6 +101,8 @@ def _block(head: str, block: Sequence[str], line: int, before: str) -> Iterator[
         yield File(line, title[1], "\n".join(block) + "\n")
     elif language == "console":
         yield from _commands(block, line)
+    elif language == "yaml":
+        yield Manifest(line, "\n".join(block) + "\n")
     else:
         raise PageError(f"line {line}: a block {head!r} that is not run; say why before it")
 

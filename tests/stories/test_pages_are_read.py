@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.stories.pages import Command, File, PageError, left_out, missing, steps
+from tests.stories.pages import Command, File, Manifest, PageError, given, left_out, missing, steps
 
 PAGE = """
 Write a file:
@@ -32,6 +32,10 @@ kind: A
 ```sh
 docker build .
 ```
+
+```yaml
+kind: B
+```
 """
 
 
@@ -43,16 +47,32 @@ def test_steps() -> None:
         Command(14, "true", ()),
         Command(15, "false", (), 1),
         Command(17, "moorage check", ("a  bad",), 2),
+        Manifest(28, "kind: B\n"),
     ]
 
 
-@pytest.mark.parametrize("head", ["sh", "yaml", "", "bash"])
+@pytest.mark.parametrize("head", ["sh", "", "bash"])
 def test_what_is_not_run_says_why(head: str) -> None:
     """Nothing is left out in silence; a comment of another block does not count."""
     with pytest.raises(PageError, match="line 1"):
         list(steps(f"```{head}\nls\n```"))
     with pytest.raises(PageError, match="line 8"):
         list(steps(f"<!-- not run: x -->\n\n```sh\nls\n```\n\n\n```{head}\nls\n```"))
+
+
+def test_a_block_has_a_fence() -> None:
+    """One that is only indented would be passed over; text of a list is no block."""
+    with pytest.raises(PageError, match="line 3: a block without a fence"):
+        list(steps("Type:\n\n    ls\n"))
+    with pytest.raises(PageError, match="line 5"):
+        list(steps("* one\n\nType:\n\n    ls\n"))
+    assert not list(steps("1. one\n    goes on\n\n    and on\n"))
+
+
+def test_what_is_given() -> None:
+    """A comment on a line of its own names it."""
+    assert given("# A\n\n<!-- given: a.yaml -->\n") == "a.yaml"
+    assert given("# A\n\nSay `<!-- given: a.yaml -->`.\n") is None
 
 
 @pytest.mark.parametrize(
