@@ -86,6 +86,13 @@ def test_an_address_is_never_before_its_moment(visit: Visits) -> None:
     assert page.evaluate(words, 1_795_789_926) == "2026-11-27T14:32:06Z"
 
 
+def test_nobody_leads_from_tomorrow_on(visit: Visits) -> None:
+    """One document may be newer than the moment that another is of."""
+    page = visit().open("")
+    words = "async seconds => (await import('/ui/static/js/words.js')).age(seconds)"
+    assert page.evaluate(words, -16.6) == page.evaluate(words, 0) == "0.0 s"
+
+
 @pytest.mark.parametrize(
     ("pod", "word"), [("reports/held-0", "Suspended"), ("shop/leaving-0", "Being deleted")]
 )

@@ -50,6 +50,29 @@ def test_a_silent_server_is_told(visit: Visits) -> None:
     here.wrong[:] = [one for one in here.wrong if "ERR_FAILED" not in one]
 
 
+@pytest.mark.parametrize("path", ["", "nodes", "profiles", "queue"])
+def test_what_cannot_be_had_any_more_is_old(visit: Visits, path: str) -> None:
+    """Every view says so of the profiles, whose leader is in the rail, and the queue of itself;
+    until they are there again.
+    """
+    here = visit()
+    page = here.open(path)
+    refused = {"status": 503, "json": {"error": "SchedulerProfiles: no answer"}}
+    for name in ("status", "queue"):
+        page.route(f"**/api/{name}", lambda route: route.fulfill(**refused))
+    expect(page.locator(".rail .replica").first).to_contain_text("leads")
+    change = "async () => (await import('/ui/static/js/source.js')).changed(['status', 'queue'])"
+    page.evaluate(change)
+    said = "SchedulerProfiles: no answer What is shown is from 14:32:08."
+    notes = page.locator(".note", has_text=said)
+    expect(notes).to_have_count(2 if path == "queue" else 1)
+    for name in ("status", "queue"):
+        page.unroute(f"**/api/{name}")
+    page.evaluate(change)
+    expect(notes).to_have_count(0, timeout=15_000)
+    here.wrong[:] = [one for one in here.wrong if "503" not in one]
+
+
 def test_a_mistake_in_the_answer_ends_the_view_only(visit: Visits) -> None:
     """Words instead of an empty page."""
     here = visit()

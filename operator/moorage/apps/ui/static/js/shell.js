@@ -4,6 +4,7 @@ import { Anchor, Icon, Shape } from "./icons.js";
 import { href } from "./router.js";
 import { age, clock, count, moment } from "./words.js";
 import { Note } from "./parts/lead.js";
+import { Failed } from "./parts/states.js";
 import { Ribbon } from "./ribbon.js";
 import { RETRY_MS, useFeed } from "./source.js";
 import { openPalette } from "./palette.js";
@@ -21,14 +22,15 @@ export const VIEWS = [
 
 /**
  * @param {{view: string, title: any, wide?: boolean, tools?: any, overview: any, status: any,
- *   timeline: any, at?: string, children: any}} props
+ *   statusError?: any, timeline: any, at?: string, children: any}} props
  */
-export function Shell({ view, title, tools, wide, overview, status, timeline, at, children }) {
+export function Shell({ view, title, tools, wide, overview, status, statusError, timeline, at, children }) {
   return html`<a class="skip" href="#main">Skip to the content</a>
     <${Rail} place=${view} overview=${overview} status=${status} />
     <div class="frame"><main id="main" tabindex="-1" class=${classes("content", wide && "wide")}>
       <header class="top"><h1>${title}</h1>${tools}<div class="end"><${Find} /></div></header>
       <${Silence} overview=${overview} at=${at} />
+      ${status && statusError && html`<${Failed} error=${statusError} since=${status.at} />`}
       ${children}
     </main></div>
     <${Ribbon} timeline=${timeline} overview=${overview} at=${at} />

@@ -29,9 +29,10 @@ export const percent = (share, digits = 1) =>
 export const signed = (number, digits = 0) =>
   `${number > 0 ? "+" : number < 0 ? "−" : ""}${decimal(Math.abs(number), digits)}`;
 
-/** Seconds as "0.1 s", "47 min", "2 h 11 min", "3 d 5 h". */
-export function age(seconds) {
-  if (seconds == null) return "–";
+/** Seconds as "0.1 s", "47 min", "2 h 11 min", "3 d 5 h"; what is still to come is 0.0 s old. */
+export function age(given) {
+  if (given == null) return "–";
+  const seconds = Math.max(0, given);
   if (seconds < 10) return `${decimal(seconds, 1)} s`;
   if (seconds < 60) return `${Math.round(seconds)} s`;
   const minutes = Math.floor(seconds / 60);

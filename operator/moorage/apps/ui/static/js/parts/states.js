@@ -2,6 +2,7 @@
 import { html, useEffect, useState } from "../html.js";
 import { Command } from "./command.js";
 import { Lead, Note } from "./lead.js";
+import { clock } from "../words.js";
 
 /** Rows in their final size; after two seconds the words for what is awaited. */
 export function Loading({ rows = 6, what = "the server's answer" }) {
@@ -27,10 +28,11 @@ export function Empty({ sentence, children, command }) {
     ${command && html`<${Command} text=${command} />`}</div>`;
 }
 
-/** What could not be had, and why; it stays in place. */
-export function Failed({ error }) {
+/** What could not be had, and why; it stays in place. `since`: of when that is what is shown. */
+export function Failed({ error, since }) {
   const why = error.status === 403 ? "You have no right to see this. " : "";
-  return html`<${Note} severity=${error.status === 404 ? "warn" : "bad"}>${why}${error.message}
+  const old = since ? ` What is shown is from ${clock(since)}.` : "";
+  return html`<${Note} severity=${error.status === 404 ? "warn" : "bad"}>${why}${error.message}${old}
     <//>`;
 }
 
@@ -40,7 +42,7 @@ export function Failed({ error }) {
  */
 export function Shown({ entry, rows, what, children }) {
   if (entry.doc) {
-    return html`${entry.error && html`<${Failed} error=${entry.error} />`}
+    return html`${entry.error && html`<${Failed} error=${entry.error} since=${entry.doc.at} />`}
       ${children(entry.doc)}
       ${(entry.doc.leftOut || []).map(
         (text) => html`<p key=${text} class="left-out small quiet">

@@ -35,7 +35,7 @@ function Content({ overview, status, error, timeline, queue, at, has }) {
   const loading = has("status") && !status && !error;
   return html`<${Lead} sentence=${status?.answer || overview.answer}
     under=${overview.answer === status?.answer ? "" : status ? overview.answer : ""} />
-    ${error && html`<${Failed} error=${error} />`}
+    ${!status && error && html`<${Failed} error=${error} />`}
     ${(status?.problems || []).slice(0, 3).map(
       (one) => html`<${Problem}
       key=${`${one.profile} ${one.text}`} problem=${one} />`,
