@@ -144,7 +144,7 @@ def test_all_is_well(tmp_path: Path) -> None:
                     Ready=("False", "PluginConfigNotFound", "no PluginConfig x"),
                 ),
             ),
-            "a reference does not hold: no PluginConfig x No revision of it has been good yet",
+            "a reference does not hold: no PluginConfig x. No revision of it has been good yet",
             "kubectl get pcfg",
             1,
         ),

@@ -87,11 +87,17 @@ def _unseen(profile: Body) -> str:
 
 
 def _refused(profile: Body, condition: Mapping[str, Any]) -> str:
-    return f"spec refused: {condition.get('message')}{_goes_on(profile)}"
+    return f"spec refused: {_sentence(condition)} {_goes_on(profile)}"
 
 
 def _unresolved(profile: Body, condition: Mapping[str, Any]) -> str:
-    return f"a reference does not hold: {condition.get('message')}{_goes_on(profile)}"
+    return f"a reference does not hold: {_sentence(condition)} {_goes_on(profile)}"
+
+
+def _sentence(condition: Mapping[str, Any]) -> str:
+    """Its message, which has no full stop, with an end: another sentence follows."""
+    message = str(condition.get("message"))
+    return message if message.endswith((".", "?", "!")) else f"{message}."
 
 
 def _forbidden(_profile: Body, condition: Mapping[str, Any]) -> str:
@@ -121,13 +127,13 @@ def _goes_on(profile: Body) -> str:
     """What decides all the same."""
     status = bodies.status(profile)
     if not status.get("activeRevision"):
-        return " No revision of it has been good yet; its pods wait."
+        return "No revision of it has been good yet; its pods wait."
     try:
         since = datetime.datetime.fromisoformat(str(status.get("activeSince")))
     except ValueError:
-        return f" {status['activeRevision']} goes on deciding."
+        return f"{status['activeRevision']} goes on deciding."
     at = since.astimezone()
-    return f" {status['activeRevision']}, which decides since {at:%-d %b %H:%M}, goes on."
+    return f"{status['activeRevision']}, which decides since {at:%-d %b %H:%M}, goes on."
 
 
 _Says = Callable[[Body, Mapping[str, Any]], str]
