@@ -9,7 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from moorage.adapters.prometheus import PrometheusTelemetry
 from moorage.adapters.prometheus.collectors import MAX_SERIES, exponential
-from moorage.ports.telemetry import Telemetry
+from moorage.ports.telemetry import ProfileFigures, Telemetry
 
 
 def samples(telemetry: PrometheusTelemetry) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
@@ -124,13 +124,15 @@ def test_gauges_forget_what_is_gone() -> None:
         value(t, "moorage_gated_pods", gate="a") is None
         and value(t, "moorage_gated_pods", gate="b") == 1
     )
-    t.revisions([("p", "r1", 0), ("q", "r9", 0)])
-    t.revisions([("p", "r2", 1), ("q", "r9", 0)])
+    t.profiles([ProfileFigures("p", "r1", 0, 0), ProfileFigures("q", "r9", 0, 0)])
+    t.profiles([ProfileFigures("p", "r2", 1, 0), ProfileFigures("q", "r9", 0, 3)])
     assert value(t, "moorage_profile_revision_info", profile="p", revision="r1") is None
     assert value(t, "moorage_profile_revision_info", profile="p", revision="r2") == 1
     assert value(t, "moorage_profile_revision_info", profile="q", revision="r9") == 1
     assert value(t, "moorage_superseded_revisions", profile="p") == 1
-    t.revisions([("p", "", 0)])
+    errors = {name: value(t, "moorage_profile_errors", profile=name) for name in "pq"}
+    assert errors == {"p": 0, "q": 3}
+    t.profiles([ProfileFigures("p", "", 0, 0)])
     for profile, revision in (("p", "r2"), ("q", "r9")):
         assert value(t, "moorage_profile_revision_info", profile=profile, revision=revision) is None
     assert value(t, "moorage_superseded_revisions", profile="p") == 0

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from moorage.ports.event_recorder import Event
+from moorage.ports.telemetry import ProfileFigures
 
 
 class FakeEventRecorder:
@@ -96,7 +97,7 @@ class NullTelemetry:
     def gated(self, counts: Mapping[str, int]) -> None:
         """Nothing."""
 
-    def revisions(self, counts: Iterable[tuple[str, str, int]]) -> None:
+    def profiles(self, figures: Iterable[ProfileFigures]) -> None:
         """Nothing."""
 
     def plugin_error(self, plugin: str, point: str) -> None:

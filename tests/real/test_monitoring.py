@@ -67,13 +67,14 @@ Served = Mapping[str, Mapping[str, set[str]]]
 
 @pytest.fixture(scope="module")
 def texts(rig: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Served]:
-    """What an operator serves that has placed a pod and refused an edit: the helps, and samples."""
+    """What an operator serves that has placed a pod and refused a spec: the helps, and samples."""
     recorded = {"recording": {"directory": str(tmp_path_factory.mktemp("recording") / "ring")}}
     with Operator(rig, install(rig), "moorage-monitored", recorded) as operator:
         objects = [yaml.safe_load(text) for text in (NODE, GOOD, BAD, POD)]
         create(rig, *objects)
         wait_for(rig, "PodScheduled", "pod/monitored")
-        until(lambda: 'result="refused"' in operator.fetched("/metrics"), "the edit is refused")
+        refused = 'moorage_profile_errors{profile="monitored-bad"} 1.0'
+        until(lambda: refused in operator.fetched("/metrics"), "the edit is refused")
         text = operator.fetched("/metrics")
         delete(rig, *objects)
     return text, samples(text)

@@ -3,7 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Protocol
+from typing import NamedTuple, Protocol
+
+
+class ProfileFigures(NamedTuple):
+    """What is told of a profile."""
+
+    profile: str
+    revision: str
+    """The one that decides; "" for none."""
+    superseded: int
+    """How many older ones cycles still hold."""
+    errors: int
+    """How many things are wrong with its spec and references."""
 
 
 class Telemetry(Protocol):
@@ -94,10 +106,8 @@ class Telemetry(Protocol):
     def gated(self, counts: Mapping[str, int]) -> None:
         """Gated pods by the name of the gate."""
 
-    def revisions(self, counts: Iterable[tuple[str, str, int]]) -> None:
-        """(profile, its active revision or "", how many superseded ones cycles still hold) of every
-        profile.
-        """
+    def profiles(self, figures: Iterable[ProfileFigures]) -> None:
+        """Those of every profile."""
 
     def plugin_error(self, plugin: str, point: str) -> None:
         """A plugin from outside the tree failed there."""

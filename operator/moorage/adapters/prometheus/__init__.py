@@ -14,6 +14,7 @@ import prometheus_client
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from moorage.adapters.prometheus.collectors import Children, Pulled, exponential
+from moorage.ports.telemetry import ProfileFigures
 
 REQUEST_BUCKETS = (0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60)
 """client-go's, for rest_client_request_duration_seconds."""
@@ -197,6 +198,11 @@ class PrometheusTelemetry:
             "Older revisions that running cycles still hold.",
             "profile",
         )
+        self._profile_errors = self._gauge(
+            "moorage_profile_errors",
+            "Errors of a profile's spec and references; 0 for none.",
+            "profile",
+        )
         self._gated = self._gauge(
             "moorage_gated_pods",
             "Gated pods, by the first gate that is left, else by plugin; beyond 20: other.",
@@ -341,13 +347,14 @@ class PrometheusTelemetry:
         if result == "swapped":
             self._swap_seconds.observe(seconds)
 
-    def revisions(self, counts: Iterable[tuple[str, str, int]]) -> None:
-        self._active.clear()
-        self._superseded.clear()
-        for profile, active, superseded in counts:
-            if active:
-                self._active(profile, active).set(1)
+    def profiles(self, figures: Iterable[ProfileFigures]) -> None:
+        for gauge in (self._active, self._superseded, self._profile_errors):
+            gauge.clear()
+        for profile, revision, superseded, errors in figures:
+            if revision:
+                self._active(profile, revision).set(1)
             self._superseded(profile).set(superseded)
+            self._profile_errors(profile).set(errors)
 
     def leading(self, name: str, leader: bool) -> None:
         self._leading(name).set(int(leader))

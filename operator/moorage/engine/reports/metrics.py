@@ -11,7 +11,7 @@ from moorage.core.plugins.default_preemption import plugin as default_preemption
 from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.engine.profile_records import ProfileRecord
 from moorage.ports.clock import Clock
-from moorage.ports.telemetry import Telemetry
+from moorage.ports.telemetry import ProfileFigures, Telemetry
 
 log = logging.getLogger(__name__)
 
@@ -72,7 +72,7 @@ class MetricsReporter:
         telemetry.unschedulable((plugin, profile, count) for profile, plugin, count in rejected)
         telemetry.gated(queue.gated_counts())
         telemetry.in_flight(queue.in_flight_events())
-        telemetry.revisions(map(_revision_counts, records))
+        telemetry.profiles(map(_figures, records))
         telemetry.set_aside(set_aside)
         telemetry.cache_sizes(pending, sizes)
 
@@ -89,7 +89,6 @@ class MetricsReporter:
                 log.warning("the event loop was %.0f ms late", lag * 1000, extra=extra)
 
 
-def _revision_counts(record: ProfileRecord) -> tuple[str, str, int]:
-    """A profile, the revision that decides, and how many that it replaced are still in use."""
+def _figures(record: ProfileRecord) -> ProfileFigures:
     active = record.active.revision.id if record.active is not None else ""
-    return record.name, active, len(record.superseded)
+    return ProfileFigures(record.name, active, len(record.superseded), len(record.errors))
