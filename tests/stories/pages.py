@@ -17,7 +17,7 @@ _INDENTED = re.compile(r" {4,}\S")
 _ITEM = re.compile(r" *([*-]|\d+\.) ")
 _LEFT_OUT = re.compile(r"<!-- (skipped|only on kube-apiserver): (.+) -->")
 _HARMLESS = ("text", "python", "json", "lua", "mermaid")
-"""Languages of blocks that nobody types."""
+"""Languages of blocks that nobody types, but for files with a title."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -94,9 +94,9 @@ def steps(page: str) -> Iterator[Step]:
 
 def _block(head: str, block: Sequence[str], line: int, before: str) -> Iterator[Step]:
     language = head.split(" ")[0]
-    if language in _HARMLESS or _NOT_RUN.fullmatch(before):
-        return
     title = _TITLE.search(head)
+    if _NOT_RUN.fullmatch(before) or (language in _HARMLESS and title is None):
+        return
     if title is not None:
         yield File(line, title[1], "\n".join(block) + "\n")
     elif language == "console":

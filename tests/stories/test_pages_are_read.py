@@ -36,6 +36,10 @@ docker build .
 ```yaml
 kind: B
 ```
+
+```python title="b.py"
+pass
+```
 """
 
 
@@ -48,6 +52,7 @@ def test_steps() -> None:
         Command(15, "false", (), 1),
         Command(17, "moorage check", ("a  bad",), 2),
         Manifest(28, "kind: B\n"),
+        File(32, "b.py", "pass\n"),
     ]
 
 
