@@ -9,6 +9,13 @@ import pytest
 import yaml
 
 
+@pytest.fixture(autouse=True)
+def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the terminal of somebody who runs the tests can do is his."""
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+
+
 @pytest.fixture
 def files(tmp_path: Path) -> Any:
     """Writes objects into a file, and says where."""

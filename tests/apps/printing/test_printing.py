@@ -44,6 +44,16 @@ def test_elsewhere_each_row_is_a_line() -> None:
     ]
 
 
+def test_a_dumb_terminal_has_lines_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No colour, and no line that is wiped; nor without one's knowledge anywhere else."""
+    monkeypatch.setenv("TERM", "dumb")
+    assert "\x1b" not in "".join(printed(Terminal()))
+    stream = Terminal()
+    with ProgressLine("Simulating", stream, iter(range(0, 100, 5)).__next__) as line:
+        line.say("3 of 4 nodes")
+    assert stream.getvalue() == ""
+
+
 def test_on_a_terminal_lines_break_and_have_colours(monkeypatch: pytest.MonkeyPatch) -> None:
     """A long reason goes on under its column."""
     monkeypatch.setenv("TERM", "xterm")

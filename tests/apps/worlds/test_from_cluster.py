@@ -164,7 +164,9 @@ def test_a_profile_without_a_good_revision_is_left_out(tmp_path: Path, claimed: 
 def test_no_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One line says where it was looked, and what to try."""
     choice = kubeconfig(tmp_path, "http://127.0.0.1:1")
-    with pytest.raises(NoAnswer, match=r"no answer from http://127.0.0.1:1 \(context there\) with"):
+    with pytest.raises(
+        NoAnswer, match=r"no answer from http://127.0.0.1:1 \(context there\): cannot connect"
+    ):
         from_cluster(choice, in_tree_resolver())
     with pytest.raises(NoAnswer, match="no such file"):
         from_cluster(ClusterChoice("nowhere"), in_tree_resolver())

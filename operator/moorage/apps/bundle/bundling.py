@@ -23,6 +23,7 @@ from moorage.apps.bundle.parts import Part, UnseenProfiles, parts
 from moorage.apps.commands.output_files import STDOUT, refuse_terminal, shown, told_beside
 from moorage.apps.exit_status import ExitStatus, NoAnswer, WrongUse
 from moorage.apps.printing import amounts
+from moorage.apps.printing.progress_line import working
 from moorage.apps.reach.installations import installation_of
 from moorage.apps.reach.operator_choice import OperatorChoice
 from moorage.apps.reach.operators import reached
@@ -56,7 +57,8 @@ def run(options: BundleOptions) -> int:
     refuse_terminal("-o", file)
     if file != STDOUT and file.exists():
         raise WrongUse(f"-o {file}: the file is there already, and is not written over")
-    found, names = asyncio.run(_collected(options))
+    with working("Collecting"):
+        found, names = asyncio.run(_collected(options))
     texts, missing = cleaned(found, names)
     archive = _archive(folder, {**texts, "contents.txt": _contents(texts, missing, names)}, now)
     _write(file, archive)
@@ -69,7 +71,7 @@ def run(options: BundleOptions) -> int:
 
 async def _collected(options: BundleOptions) -> tuple[list[Part], Collection[str] | None]:
     """The parts, and the names to hash, None for none. Raises NoAnswer."""
-    async with connected(options.cluster) as connection:
+    async with connected(options.cluster, waits_alone=False) as connection:
         around = await _around(connection)
         choice = options.cluster, options.operator, around.installation
         async with reached(connection.session, *choice) as operator:

@@ -69,7 +69,7 @@ async def _profiles(choice: ClusterChoice) -> list[str]:
 
 
 async def _revisions(choice: ClusterChoice, profile: str) -> list[str]:
-    async with connected(choice) as connection:
+    async with connected(choice, waits_alone=False) as connection:
         found = await view(connection, profile)
     return [f"{profile}@{one.revision}" for one in found.stored]
 
@@ -86,7 +86,7 @@ async def _pods(choice: ClusterChoice, namespace: str, incomplete: str) -> list[
 
 async def _list(choice: ClusterChoice, path: str) -> list[str]:
     """The names of a list's first page. Raises NoAnswer."""
-    async with connected(choice) as connection:
+    async with connected(choice, waits_alone=False) as connection:
         call = HttpCall("GET", f"{path}?limit={PAGE}", accept=METADATA_ALONE)
         try:
             found = json.loads(await connection.session.call(call))

@@ -35,7 +35,7 @@ def ask(choice: OperatorChoice, cluster: ClusterChoice, pod: str) -> dict[str, A
 
 
 async def _ask_leader(choice: OperatorChoice, cluster: ClusterChoice, pod: str) -> dict[str, Any]:
-    async with connected(cluster) as connection:
+    async with connected(cluster, waits_alone=False) as connection:
         try:
             around = await surroundings(connection)
             if around.installation is None:

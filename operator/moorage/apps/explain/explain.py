@@ -88,7 +88,9 @@ def _explained(options: ExplainOptions) -> Document:
         except NotAsked as reason:
             if str(reason):
                 text = f"the operator is not asked, so nothing of its queue is known: {reason}"
+                found = _from_a_world(options)  # first, as it may end with a line of its own
                 print(f"moorage: {printable(text)}", file=sys.stderr)
+                return found
     return _from_a_world(options)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final, TextIO
 
 from moorage.apps.exit_status import NoAnswer
+from moorage.apps.printing.terminal import moves_cursor
 from moorage.ports.texts import printable
 
 PERIOD_SECONDS: Final = 2.0
@@ -34,5 +35,5 @@ async def follow(
                 return status
         out.flush()
         await asyncio.sleep(period)
-        if out.isatty():
+        if moves_cursor(out):
             out.write(_CLEAR)

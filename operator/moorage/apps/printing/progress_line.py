@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Final, Protocol, Self, TextIO
 
+from moorage.apps.printing.terminal import moves_cursor
+
 LATE_SECONDS: Final = 1.0
 """What is done by then needs no line."""
 RENEW_SECONDS: Final = 0.2
@@ -34,7 +36,7 @@ class ProgressLine:
         self._due = self._began + LATE_SECONDS
         self._said = ""
         self._turn = threading.Lock()
-        self.shows = stream.isatty()
+        self.shows = moves_cursor(stream)
         self._shown = False
 
     def tell(self, share: float) -> None:

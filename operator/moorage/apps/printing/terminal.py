@@ -7,6 +7,7 @@ that each row of a table is one line.
 from __future__ import annotations
 
 import enum
+import os
 from collections.abc import Sequence
 from typing import TextIO
 
@@ -31,6 +32,11 @@ class Style(enum.StrEnum):
     TRIAL = "magenta"
     NAME = "bold"
     DIM = "dim"
+
+
+def moves_cursor(stream: TextIO) -> bool:
+    """Whether a line can be wiped there, and written anew: on a terminal that is not dumb."""
+    return stream.isatty() and os.environ.get("TERM", "") not in ("dumb", "unknown")
 
 
 def open_console(stream: TextIO) -> Console:

@@ -13,8 +13,8 @@ from moorage.api.bodies import Body
 from moorage.api.v1alpha1.common import PROFILES_PATH
 from moorage.apps.exit_status import NoAnswer
 from moorage.apps.reach.installations import Installation, installation_of, look
-from moorage.apps.worlds.reaching import Connection
-from moorage.ports.errors import EdgeError, Forbidden, NotFound
+from moorage.apps.worlds.reaching import Connection, with_right
+from moorage.ports.errors import EdgeError, NotFound
 from moorage.ports.http_calls import HttpCall, HttpSession
 
 LEASE_AGAIN_SECONDS: Final = 3.0
@@ -55,8 +55,8 @@ async def served(
         found = await looking
         led = found.seems_led(_now()) or await _renewed(session, found)
     except EdgeError as error:
-        hint = "; it takes get and list leases" if isinstance(error, Forbidden) else ""
-        return Surroundings(profiles, None, None, f"the operator's Leases: {error}{hint}")
+        why = with_right(error, "get and list leases")
+        return Surroundings(profiles, None, None, f"the operator's Leases: {why}")
     return Surroundings(profiles, found, led)
 
 
@@ -71,7 +71,8 @@ async def profiles_of(connection: Connection) -> Sequence[Body]:
         )
         raise NotInstalled(text) from error
     except EdgeError as error:
-        raise NoAnswer(f"SchedulerProfiles at {connection.name}: {error}") from error
+        why = with_right(error, "list schedulerprofiles")
+        raise NoAnswer(f"SchedulerProfiles at {connection.name}: {why}") from error
     return sorted(found.get("items") or (), key=lambda one: str(one["metadata"]["name"]))
 
 

@@ -5,14 +5,13 @@ at the end.
 from __future__ import annotations
 
 import datetime
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, TextIO
 
 from moorage.apps.commands.output_files import STDOUT, shown
 from moorage.apps.printing.amounts import age, size
-from moorage.apps.printing.terminal import Style, open_console, sentence, write
+from moorage.apps.printing.terminal import Style, moves_cursor, open_console, sentence, write
 from moorage.apps.recordings.observer import Progress
 
 LINE_SECONDS: Final = 60.0
@@ -23,14 +22,12 @@ _ERASE: Final = "\r\x1b[K"
 class TerminalRecordingView:
     """``RecordingView`` for people: sentences on stdout, progress on stderr."""
 
-    def __init__(
-        self, seconds: float | None, out: TextIO = sys.stdout, progress: TextIO = sys.stderr
-    ) -> None:
+    def __init__(self, seconds: float | None, out: TextIO, progress: TextIO) -> None:
         """``seconds``: how long it is to last, None without an end."""
         self._seconds = seconds
         self._out = open_console(out)
         self._progress = progress
-        self._renews = progress.isatty()
+        self._renews = moves_cursor(progress)
         self._said = 0.0
 
     def began(self, cluster: str, path: Path, warnings: Iterable[str]) -> None:

@@ -91,7 +91,7 @@ def _record(flags: Mapping[str, Any]) -> ExitStatus:
     from moorage.apps.recordings.observer_view import TerminalRecordingView
 
     seconds = seconds_of("--for", flags["for_"], "1h")
-    view = TerminalRecordingView(seconds, told_beside(flags["output"]))
+    view = TerminalRecordingView(seconds, told_beside(flags["output"]), sys.stderr)
     observer.record(_choice(flags), flags["output"], seconds, _resolver(flags), view)
     return ExitStatus.YES
 

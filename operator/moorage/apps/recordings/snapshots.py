@@ -38,7 +38,7 @@ async def _snapshot(
     choice: ClusterChoice, path: Path | None, resolver: Resolver, listener: ProgressListener
 ) -> list[str]:
     observed = ObservedCluster(empty_context(), kinds_in(resolver.registry))
-    async with connected(choice) as connection:
+    async with connected(choice, waits_alone=False) as connection:
         file = path or Path(f"{_short_name(choice, connection)}-{_now()}.snap")
         unlisted = await list_whole(connection, observed, listener)
         found = await who_decides(connection, observed, resolver)

@@ -13,7 +13,7 @@ from moorage.api import bodies
 from moorage.api.bodies import Body
 from moorage.api.v1alpha1.common import CONFIGS_PATH, PROFILES_PATH
 from moorage.apps.exit_status import NoAnswer, WrongUse
-from moorage.apps.worlds.reaching import Connection
+from moorage.apps.worlds.reaching import Connection, with_right
 from moorage.core.structures.likeness import suggest
 from moorage.ports.errors import EdgeError, NotFound
 from moorage.ports.http_calls import HttpCall
@@ -134,7 +134,8 @@ async def read(connection: Connection, path: str) -> dict[str, Any] | None:
     except NotFound:
         return None
     except EdgeError as error:
-        raise NoAnswer(f"{error}; looked at {connection.name}") from error
+        why = with_right(error, "get schedulerprofiles, list pluginconfigs and controllerrevisions")
+        raise NoAnswer(f"{why}; looked at {connection.name}") from error
 
 
 async def items(connection: Connection, path: str, query: str = "") -> Sequence[dict[str, Any]]:

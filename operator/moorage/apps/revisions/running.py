@@ -12,6 +12,7 @@ from typing import Any
 from moorage.apps.exit_status import ExitStatus, WrongUse
 from moorage.apps.plugin_resolver import resolver_of
 from moorage.apps.printing import documents, terminal
+from moorage.apps.printing.progress_line import working
 from moorage.apps.printing.terminal import Style
 from moorage.apps.revisions import diff as comparing
 from moorage.apps.revisions import history as past
@@ -140,7 +141,8 @@ async def _go_back(connection: Connection, plan: Plan, flags: Flags, form: str) 
         return None
     _confirm(flags)
     generation, began = await writing.replace(connection, plan.body), time.monotonic()
-    reached = await writing.settled(connection, plan.profile, generation)
+    with working("Waiting until it decides"):
+        reached = await writing.settled(connection, plan.profile, generation)
     since, seconds = str(reached.status.get("activeSince")), time.monotonic() - began
     _say(form, f"{plan.profile} decides with {reached.active} since {since} ({seconds:.1f} s).")
     return since
@@ -157,7 +159,8 @@ async def _pause(connection: Connection, found: ProfileView, flags: Flags, form:
     if not flags["dry_run"]:
         _confirm(flags)
         generation = await writing.pause(connection, found.name)
-        reached = await writing.settled(connection, found.name, generation)
+        with working("Waiting until it is held"):
+            reached = await writing.settled(connection, found.name, generation)
         since = reached.status.get("activeSince")
         patch = '{"spec":{"paused":false}}'
         _say(form, f"Next: kubectl patch sprof {found.name} --type merge -p '{patch}'")

@@ -12,6 +12,7 @@ from typing import Any, TextIO
 from moorage.apps.exit_status import ExitStatus
 from moorage.apps.printing.documents import document, is_for_people
 from moorage.apps.printing.following import follow
+from moorage.apps.printing.progress_line import working
 from moorage.apps.printing.terminal import open_console, write
 from moorage.apps.reach.operator_choice import OperatorChoice
 from moorage.apps.reach.operators import Operator, ReachedOperator, reached
@@ -44,7 +45,9 @@ async def _run(options: StatusOptions, out: TextIO) -> int:
     async with connected(options.cluster) as connection:
 
         async def look() -> int:
-            return _print(await _status(connection, options), options, out)
+            with working("Looking"):
+                found = await _status(connection, options)
+            return _print(found, options, out)
 
         return await follow(look, out, again=options.watch)
 

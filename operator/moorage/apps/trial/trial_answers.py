@@ -25,7 +25,7 @@ from moorage.apps.printing.terminal import Style, open_console, sentence, write
 from moorage.apps.status.profile_problems import RUNNING
 from moorage.apps.trial.trial_texts import no_trial, stopped, trial_answer, trial_parts
 from moorage.apps.worlds.cluster_choice import ClusterChoice
-from moorage.apps.worlds.reaching import Connection, connected
+from moorage.apps.worlds.reaching import Connection, connected, with_right
 from moorage.ports.errors import EdgeError, NotFound
 from moorage.ports.http_calls import MERGE_PATCH, HttpCall
 
@@ -108,7 +108,10 @@ async def _call(connection: Connection, call: HttpCall, name: str) -> Body:
         answer = json.loads(await connection.session.call(call))
     except NotFound as error:
         raise NoAnswer(f"no SchedulerProfile {name} at {connection.name}: {error}") from error
-    except (EdgeError, ValueError) as error:
+    except EdgeError as error:
+        why = with_right(error, f"{call.method.lower()} schedulerprofiles")
+        raise NoAnswer(f"SchedulerProfile {name} at {connection.name}: {why}") from error
+    except ValueError as error:
         raise NoAnswer(f"SchedulerProfile {name} at {connection.name}: {error}") from error
     if not isinstance(answer, dict):
         raise NoAnswer(f"SchedulerProfile {name} at {connection.name}: the answer is no object")

@@ -14,6 +14,7 @@ from moorage.api.bodies import Body
 from moorage.apps.exit_status import ExitStatus, NoAnswer, WrongUse
 from moorage.apps.printing.documents import document, is_for_people
 from moorage.apps.printing.following import follow
+from moorage.apps.printing.progress_line import working
 from moorage.apps.printing.terminal import open_console, write
 from moorage.apps.reach.listing import each_item
 from moorage.apps.reach.operator_choice import OperatorChoice
@@ -60,14 +61,18 @@ async def _run(options: QueueOptions, out: TextIO) -> int:
     async with connected(options.cluster) as connection:
 
         async def look() -> int:
-            around = await surroundings(connection)
-            api, installation = connection.session, around.installation
-            choice, cluster = options.operator, options.cluster
-            async with reached(api, cluster, choice, installation) as operator:
-                queue = await queue_of(connection, around, operator, options.profile)
+            with working("Looking"):
+                queue = await _queue(connection, options)
             return _print(queue, options, out)
 
         return await follow(look, out, again=options.watch)
+
+
+async def _queue(connection: Connection, options: QueueOptions) -> Document:
+    around = await surroundings(connection)
+    choice, installation = options.operator, around.installation
+    async with reached(connection.session, options.cluster, choice, installation) as operator:
+        return await queue_of(connection, around, operator, options.profile)
 
 
 async def queue_of(

@@ -27,7 +27,7 @@ from moorage.apps.worlds import deciding, manifests
 from moorage.apps.worlds.cluster_choice import ClusterChoice
 from moorage.apps.worlds.deciding import ProfileSet
 from moorage.apps.worlds.observed import ObservedCluster
-from moorage.apps.worlds.reaching import Connection, connected
+from moorage.apps.worlds.reaching import Connection, connected, with_right
 from moorage.apps.worlds.world import ProgressListener, World, empty_context, unheard
 from moorage.ports.errors import EdgeError, Forbidden, NotFound
 from moorage.ports.http_calls import HttpCall
@@ -53,7 +53,7 @@ async def look(
 ) -> World:
     """The same, where a loop runs already."""
     observed = ObservedCluster(empty_context(), kinds_in(resolver.registry))
-    async with connected(choice) as connection:
+    async with connected(choice, waits_alone=False) as connection:
         unlisted = await list_whole(connection, observed, listener)
         found = await who_decides(connection, observed, resolver)
         classes = await _priority_classes(connection, unlisted)
@@ -133,7 +133,8 @@ async def _probe(connection: Connection, what: ListWatch[Any], unlisted: Unliste
             unlisted.nodes = _remaining(answer) + 1
     except (Forbidden, NotFound) as error:
         if what.resource in NEEDED:
-            text = f"{what.resource} cannot be listed at {connection.name}: {error.message}"
+            why = with_right(error, f"list and watch {what.resource}")
+            text = f"{what.resource} cannot be listed at {connection.name}: {why}"
             raise NoAnswer(text) from error
         refused = unlisted.forbidden if isinstance(error, Forbidden) else unlisted.absent
         refused.append(what.resource)

@@ -14,12 +14,15 @@ import moorage
 from moorage.adapters.kube_session import KubeconfigError, KubeSession, KubeSource
 from moorage.adapters.system_clock import SystemClock
 from moorage.apps.exit_status import NoAnswer
+from moorage.apps.printing.progress_line import working
 from moorage.apps.worlds.cluster_choice import ClusterChoice
 from moorage.apps.worlds.kubeconfig_contexts import contexts
 from moorage.core.structures.likeness import suggest
-from moorage.ports.errors import EdgeError, Forbidden
+from moorage.ports.errors import EdgeError, Forbidden, Refused
 from moorage.ports.http_calls import HttpCall
 
+_OTHERS: Final = "Other clusters: --context NAME, --kubeconfig FILE"
+UNAUTHORIZED: Final = 401
 ANSWER_SECONDS: Final = 5.0
 """For the first answer; a list may take longer."""
 
@@ -36,8 +39,12 @@ class Connection:
 
 
 @contextlib.asynccontextmanager
-async def connected(choice: ClusterChoice) -> AsyncIterator[Connection]:
-    """The cluster's API server, once it has answered. Raises NoAnswer."""
+async def connected(
+    choice: ClusterChoice, *, waits_alone: bool = True
+) -> AsyncIterator[Connection]:
+    """The cluster's API server, once it has answered. ``waits_alone``: nobody else shows somebody
+    at a terminal that it is waited for. Raises NoAnswer.
+    """
     # what goes wrong is told by the command that meets it, not by a log
     logging.getLogger(moorage.__name__).addHandler(logging.NullHandler())
     source = source_of(choice)
@@ -47,7 +54,9 @@ async def connected(choice: ClusterChoice) -> AsyncIterator[Connection]:
         raise NoAnswer(_unknown_context(choice) or f"no cluster to look at: {error}") from error
     try:
         name = f"{session.server}{_in_context(choice)}"
-        yield Connection(session, name, await _version(session, name))
+        with working(f"Asking {session.server}") if waits_alone else contextlib.nullcontext():
+            version = await _version(session, name)
+        yield Connection(session, name, version)
     finally:
         await session.close()
 
@@ -73,18 +82,31 @@ def _in_context(choice: ClusterChoice) -> str:
     return f" (context {choice.context})" if choice.context else ""
 
 
+def with_right(error: EdgeError, right: str) -> str:
+    """What went wrong, and where a right is missing, which."""
+    text = str(error).strip()
+    return f"{text}; it takes {right}" if isinstance(error, Forbidden) else text
+
+
 async def _version(session: KubeSession, name: str) -> str:
+    """Raises NoAnswer."""
     try:
         answer = await session.call(HttpCall("GET", "/version", timeout=ANSWER_SECONDS))
         return str(json.loads(answer).get("gitVersion", ""))
     except Forbidden as error:
-        if error.status == 401:
-            raise NoAnswer(f"{name} does not know us: {error.message}") from error
+        if error.status == UNAUTHORIZED:
+            text = f"{name} does not know us: {error.message}; log in again. {_OTHERS}"
+            raise NoAnswer(text) from error
         return ""  # who may list pods need not be allowed to ask for this
-    except (ValueError, AttributeError) as error:
-        raise NoAnswer(f"what answers at {name} is no API server") from error
+    except (Refused, ValueError, AttributeError) as error:
+        raise NoAnswer(f"what answers at {name} is no API server. {_OTHERS}") from error
     except EdgeError as error:
-        raise NoAnswer(
-            f"no answer from {name} within {ANSWER_SECONDS:.0f} s ({error}); is the VPN up? "
-            f"Other clusters: --context NAME, --kubeconfig FILE"
-        ) from error
+        raise NoAnswer(f"no answer from {name}: {_why(error)} {_OTHERS}") from error
+
+
+def _why(error: EdgeError) -> str:
+    """And what may help."""
+    why = str(error).removeprefix("GET /version: ")
+    if "CERTIFICATE_VERIFY_FAILED" in why:
+        return f"its certificate is not trusted ({why}); see certificate-authority there."
+    return f"{why}; is the VPN up?"
