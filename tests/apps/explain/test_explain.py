@@ -236,11 +236,22 @@ def test_a_pod_that_nobody_tries(
     rests = POD % ("rests", "idle", "", 1, "1Gi")
     runs = POD % ("runs", "idle", "n1", 1, "1Gi")
     idle = (PROFILE % ("idle", "NodePorts")).replace("spec: {", "spec: {suspend: true, ")
+    early = POD % ("early", "unready", "", 1, "1Gi")
+    unready = PROFILE % ("unready", "NodePorts") + (
+        "status: {activeRevision: r, desiredRevision: r, conditions: [{type: Active,"
+        " status: 'False', reason: Waiting, message: nodes are not up to date yet}]}\n"
+    )
     file = tmp_path / "more.yaml"
-    file.write_text(WORLD + leaves + rests + runs + idle)
+    holds = "the SchedulerProfile that decides for"
+    file.write_text(WORLD + leaves + rests + runs + idle + early + unready)
     for pod, verdict, words in (
         ("leaves", "BeingDeleted", "it is being deleted, and will not be placed"),
-        ("rests", "Suspended", "the SchedulerProfile that decides for 'idle' is suspended"),
+        ("rests", "Suspended", f"{holds} 'idle' is suspended"),
+        (
+            "early",
+            "ProfileWaiting",
+            f"{holds} 'unready' is not ready: nodes are not up to date yet",
+        ),
     ):
         status, output = explained(options, capsys, pod=f"shop/{pod}", files=(file,))
         assert (status, output) == (ExitStatus.NO, f"shop/{pod} waits: {words}\n")

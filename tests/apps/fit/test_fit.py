@@ -138,8 +138,10 @@ def test_suspended_profiles_are_named(files: Any, capsys: pytest.CaptureFixture[
         "spec": {"suspend": True},
     }
     assert run(FitOptions(files=(files(workload()),), world=(files(*WORLD, profile),))) == 0
-    said = "suspended, and taken as if it were not: default-scheduler"
-    assert said in capsys.readouterr().err
+    why = "the SchedulerProfile that decides for 'default-scheduler' is suspended"
+    said = capsys.readouterr()
+    assert f"moorage: {why}; here it decides" in said.err
+    assert f"held    nobody tries such pods now: {why}" in said.out
 
 
 @pytest.mark.parametrize("kind", ["ReplicaSet", "ReplicationController", "CronJob"])

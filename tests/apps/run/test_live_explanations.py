@@ -10,7 +10,7 @@ from moorage.core.objects.pods import SchedulingGate
 from tests.builders import make_pod
 from tests.engine.running import Running
 from tests.engine.test_out_of_tree import in_a_loop
-from tests.engine.worlds import versioned
+from tests.engine.worlds import a_body, versioned
 
 
 def explanations(world: Running) -> LiveExplanations:
@@ -56,3 +56,22 @@ async def test_other_pods() -> None:
         assert bound["node"] == world.node("web")
         assert gated is not None
         assert (gated["verdict"], gated["wait"]["queue"]) == ("Gated", "gated")
+
+
+@in_a_loop
+async def test_a_pod_whose_profile_holds_it() -> None:
+    """It waits for kinds that are not up to date, or is suspended: no node is said anything of."""
+    async with Running().leading() as world:
+        world.kube.put(versioned(make_pod("big", cpu="9")))
+        await world.clock.advance(2)
+        holds = "the SchedulerProfile that decides for"
+        world.engine.records.profiles["test"].waits_for = ("services", "nodes")
+        found = await explanations(world).explain("default/big")
+        assert found is not None and "refusals" not in found
+        text = f"{holds} 'test' waits until services, nodes are up to date"
+        assert (found["verdict"], found["message"]) == ("ProfileWaiting", text)
+        world.engine.profile_changed("test", a_body("test", generation=2, suspend=True))
+        await world.clock.advance(2)
+        found = await explanations(world).explain("default/big")
+        assert found is not None
+        assert (found["verdict"], found["message"]) == ("Suspended", f"{holds} 'test' is suspended")

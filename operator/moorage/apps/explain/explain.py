@@ -149,7 +149,7 @@ def _candidate(file: Path, pod: Pod, resolver: Resolver) -> Revision:
 def _parts(found: Document, options: ExplainOptions, console: Console) -> list[RenderableType]:
     now = datetime.datetime.fromisoformat(found["at"])
     match found["verdict"]:
-        case "NoProfile" | "BeingDeleted" | "Suspended":
+        case "NoProfile" | "BeingDeleted" | "Suspended" | "ProfileWaiting":
             return [sentence(f"{found['pod']} waits: {found['message']}", "red")]
         case _ if "candidate" in found:
             return [*candidate_parts(found)]

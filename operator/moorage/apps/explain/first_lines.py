@@ -14,7 +14,7 @@ from moorage.apps.printing.terminal import Style, sentence
 def headline(document: Document) -> Text:
     """With its colour."""
     match document["verdict"]:
-        case "NoProfile" | "BeingDeleted" | "Suspended":
+        case "NoProfile" | "BeingDeleted" | "Suspended" | "ProfileWaiting":
             return sentence(f"{document['pod']} waits: {document['message']}", Style.REFUSED)
         case _ if "candidate" in document:
             return placed_texts.candidate_headline(document)

@@ -72,9 +72,9 @@ def _held(pod: Pod, world: World) -> tuple[str, str] | None:
     """Verdict and message of a pod that is not tried, whatever nodes there are."""
     if pod.metadata.deletion_timestamp is not None:
         return "BeingDeleted", "it is being deleted, and will not be placed"
-    if pod.spec.scheduler_name in world.suspended:
-        text = f"the SchedulerProfile that decides for {pod.spec.scheduler_name!r} is suspended"
-        return "Suspended", text
+    if (hold := world.holds.get(pod.spec.scheduler_name)) is not None:
+        name = pod.spec.scheduler_name
+        return hold.verdict, f"the SchedulerProfile that decides for {name!r} {hold.why}"
     return None
 
 

@@ -22,11 +22,14 @@ _INSUFFICIENT = "Insufficient "
 
 
 class FittedTemplate(NamedTuple):
-    """A workload, the revision that decides for it, and what comes of it."""
+    """A workload, the revision that decides for it, and what comes of it; ``held``: why nobody
+    tries such pods now, "" where somebody does.
+    """
 
     name: str
     revision: Revision
     fit: Fit
+    held: str = ""
 
 
 class Fitted(NamedTuple):
@@ -110,6 +113,8 @@ def _facts(one: FittedTemplate, limit: int | None) -> Iterator[str]:
     unasked = ", ".join(_not_asked(revision))
     others = f"; not asked: {unasked}" if unasked else ""
     yield f"asks    {said or 'nothing'} each; {decides}; nobody would be preempted{others}"
+    if one.held:
+        yield f"held    nobody tries such pods now: {one.held}"
     if fit.nodes:
         names = list(dict.fromkeys(fit.nodes))
         more = 0 if limit is None else len(names) - limit
@@ -141,6 +146,7 @@ def _workload(one: FittedTemplate) -> dict[str, Any]:
         "name": one.name,
         "schedulerName": one.revision.scheduler_name,
         "revision": one.revision.id,
+        "held": one.held,
         "notAsked": _not_asked(one.revision),
         "requested": fit.requested,
         "fits": len(fit.nodes),

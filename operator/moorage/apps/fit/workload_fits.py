@@ -91,9 +91,15 @@ def fitted_into(
             simulator.put_object(template.owner)
         revision = revisions[template.pod.spec.scheduler_name]
         found = fit(simulator, template.pod, template.replicas)
-        fitted.append(FittedTemplate(template.name, revision, found))
+        held = _held(world, template.pod.spec.scheduler_name)
+        fitted.append(FittedTemplate(template.name, revision, found, held))
     pods = (template.pod for template in templates)
     return Fitted(fitted, tuple(short_groups(world.context, pods)))
+
+
+def _held(world: World, name: str) -> str:
+    hold = world.holds.get(name)
+    return "" if hold is None else f"the SchedulerProfile that decides for {name!r} {hold.why}"
 
 
 def who_decides(

@@ -22,6 +22,7 @@ class PodExplanationOutput(AnsweredOutput):
         "NoProfile",
         "BeingDeleted",
         "Suspended",
+        "ProfileWaiting",
     ]
     """The answer in a word."""
     message: str

@@ -49,6 +49,8 @@ class WorkloadPart(TypedDict):
     """Of the profile that decides for them."""
     revision: str
     """Of that profile."""
+    held: str
+    """Why nobody tries such pods now, "" where somebody does."""
     notAsked: list[str]
     """Extenders that were not asked."""
     requested: int

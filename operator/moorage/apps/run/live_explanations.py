@@ -14,12 +14,13 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
+from moorage.api import bodies
 from moorage.apps.explain.explanation_documents import KIND, Document
 from moorage.apps.explain.one_pod import default_revision, explain, find_pod
 from moorage.apps.printing.documents import API_VERSION
 from moorage.apps.run.side_loop import Side
 from moorage.apps.worlds import deciding
-from moorage.apps.worlds.world import World, empty_context
+from moorage.apps.worlds.world import Hold, World, empty_context
 from moorage.core.columns.changes import Entry
 from moorage.core.columns.nodes.node_table import NodeTable
 from moorage.core.explaining.pending_pods import Limits
@@ -40,7 +41,7 @@ class _Taken:
     entries: Iterator[Entry]
     pod: Pod
     profiles: Mapping[str, Revision]
-    suspended: frozenset[str]
+    holds: Mapping[str, Hold]
     seed: int
     wait: Document | None
     at: datetime.datetime
@@ -104,11 +105,20 @@ class LiveExplanations:
             key_frame(engine.cache, {}),
             pod,
             dict(engine.live),
-            deciding.suspended(one.body for one in engine.records.profiles.values()),
+            dict(self._holds()),
             engine.context.seed,
             self._wait(pod.metadata.uid),
             clock.now(),
         )
+
+    def _holds(self) -> Iterator[tuple[str, Hold]]:
+        """By schedulerName, why pods are not tried."""
+        for record in self._engine.records.profiles.values():
+            name = bodies.scheduler_name(record.body)
+            if record.suspended:
+                yield name, deciding.SUSPENDED
+            elif record.waits_for:
+                yield name, deciding.waits_for(record.waits_for)
 
     def _wait(self, uid: str) -> Document | None:
         """Where it waits and until when, as far as the queue knows."""
@@ -128,7 +138,7 @@ class LiveExplanations:
         context = empty_context(taken.seed)
         for entry in taken.entries:
             apply_change(entry, context)
-        world = World(context, taken.profiles, self._identity, taken.at, suspended=taken.suspended)
+        world = World(context, taken.profiles, self._identity, taken.at, holds=taken.holds)
         document = {
             "apiVersion": API_VERSION,
             "kind": KIND,

@@ -232,7 +232,7 @@ class _Watch:
             f"the API server alone, {self.connection.name}",
             datetime.datetime.now(datetime.UTC),
             self._warnings,
-            deciding.suspended(self._observed.profiles.bodies()),
+            deciding.holds(self._observed.profiles.bodies()),
         )
 
     async def _follow_profiles(self) -> bool:

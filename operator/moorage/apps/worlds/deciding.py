@@ -12,16 +12,25 @@ from typing import Final
 
 from moorage.api import bodies
 from moorage.api.bodies import Body
+from moorage.api.conditions import ConditionReason, ConditionType
 from moorage.api.operator_config import OperatorConfiguration
 from moorage.api.resolution import Resolver
 from moorage.api.resolved_profile import Resolution
 from moorage.api.v1alpha1.common import API_VERSION
+from moorage.apps.worlds.world import Hold
 from moorage.core.framework.registry import build_registry
 from moorage.core.framework.revisions import Revision
 from moorage.core.plugins.intree import INTREE, PRESETS
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 PROFILE, CONFIG = "SchedulerProfile", "PluginConfig"
+SUSPENDED: Final = Hold("Suspended", "is suspended")
+_WAITS: Final = {
+    "type": ConditionType.ACTIVE.value,
+    "status": "False",
+    "reason": ConditionReason.WAITING.value,
+}
+"""The condition of a revision that decides, but not before it knows all that it decides by."""
 _DEFAULT_PROFILE: Final[Body] = {
     "apiVersion": API_VERSION,
     "kind": PROFILE,
@@ -80,9 +89,17 @@ def resolved(
     return {name_of(body): resolver(body, named) for body in sorted(profiles, key=_age)}
 
 
-def suspended(profiles: Iterable[Body]) -> frozenset[str]:
-    """The schedulerNames of those that are to leave their pods in the queue."""
-    return frozenset(bodies.scheduler_name(one) for one in profiles if bodies.suspended(one))
+def holds(profiles: Iterable[Body]) -> dict[str, Hold]:
+    """By schedulerName, why those leave their pods in the queue that do, as far as their specs and
+    statuses say.
+    """
+    found = {bodies.scheduler_name(one): _hold(one) for one in profiles}
+    return {name: hold for name, hold in found.items() if hold is not None}
+
+
+def waits_for(kinds: Iterable[str]) -> Hold:
+    """Of a profile that decides by kinds of objects which are not up to date."""
+    return Hold("ProfileWaiting", f"waits until {', '.join(kinds)} are up to date")
 
 
 def name_of(body: Body) -> str:
@@ -97,6 +114,18 @@ def refusal(resolution: Resolution) -> str:
 
 def _age(body: Body) -> tuple[str, str]:
     return _text(body, "creationTimestamp"), name_of(body)
+
+
+def _hold(profile: Body) -> Hold | None:
+    if bodies.suspended(profile):
+        return SUSPENDED
+    status = bodies.status(profile)
+    decides = status.get("activeRevision") == status.get("desiredRevision")
+    conditions = status.get("conditions")
+    for one in conditions if isinstance(conditions, list) and decides else ():
+        if isinstance(one, Mapping) and _WAITS.items() <= one.items():
+            return Hold("ProfileWaiting", f"is not ready: {one.get('message')}")
+    return None
 
 
 def _text(body: Body, field: str) -> str:

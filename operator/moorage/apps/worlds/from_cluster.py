@@ -63,7 +63,7 @@ async def look(
         f"the API server alone, {connection.name}",
         datetime.datetime.now(datetime.UTC),
         (*unlisted.warnings(), *found.warnings, *observed.set_aside()),
-        deciding.suspended(observed.profiles.bodies()),
+        deciding.holds(observed.profiles.bodies()),
         manifests.priorities(classes),
     )
 

@@ -46,7 +46,7 @@ def from_files(paths: Sequence[Path], resolver: Resolver) -> World:
         ", ".join("stdin" if path == STDIN else str(path) for path in paths),
         datetime.datetime.now(datetime.UTC),
         (*warnings, *decides.warnings, *observed.set_aside()),
-        deciding.suspended(observed.profiles.bodies()),
+        deciding.holds(observed.profiles.bodies()),
         manifests.priorities(document.body for document in found),
     )
 

@@ -27,15 +27,15 @@ def show_world(
     simulated: bool = False,
 ) -> World:
     """The same for somebody at a terminal: progress and warnings go to stderr. ``simulated``:
-    profiles that are suspended will decide, too.
+    profiles that hold their pods will decide, too.
     """
     with working("Reading the cluster" if not paths else "Reading") as line:
         world = open_world(paths, resolver, at=at, choice=choice, listener=line.say)
     for warning in world.warnings:
         print(f"moorage: {printable(warning)}", file=sys.stderr)
-    if simulated and world.suspended:
-        names = printable(", ".join(sorted(world.suspended)))
-        print(f"moorage: suspended, and taken as if it were not: {names}", file=sys.stderr)
+    for name, hold in sorted(world.holds.items()) if simulated else ():
+        text = f"the SchedulerProfile that decides for {name!r} {hold.why}; here it decides"
+        print(f"moorage: {printable(text)}", file=sys.stderr)
     return world
 
 

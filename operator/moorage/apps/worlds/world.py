@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.changes import NO_JOURNAL, Journal
@@ -23,6 +24,15 @@ def unheard(_: str) -> None:
     """Hears nothing."""
 
 
+class Hold(NamedTuple):
+    """Why nobody tries a profile's pods: ``verdict`` is that in a word, ``why`` says what the
+    SchedulerProfile does, as in "is suspended".
+    """
+
+    verdict: str
+    why: str
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class World:
     """A cluster at one moment; the context is the opener's own and may be changed."""
@@ -36,8 +46,8 @@ class World:
     """The moment, in UTC."""
     warnings: tuple[str, ...] = ()
     """What could not be had or read, one sentence each."""
-    suspended: Collection[str] = ()
-    """The schedulerNames of profiles that are suspended, as far as that is known."""
+    holds: Mapping[str, Hold] = dataclasses.field(default_factory=dict)
+    """By schedulerName, why a profile holds its pods, as far as that is known."""
     priorities: Mapping[str, int] = dataclasses.field(default_factory=dict)
     """What PriorityClasses say, by name, "" for the global default; a recording has none."""
 

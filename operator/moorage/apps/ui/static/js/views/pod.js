@@ -40,6 +40,7 @@ const CHIPS = {
   Error: ["bad", "Error"],
   NoProfile: ["bad", "No profile"],
   Suspended: ["quiet", "Suspended"],
+  ProfileWaiting: ["warn", "Profile waits"],
   BeingDeleted: ["quiet", "Being deleted"],
 };
 
