@@ -91,10 +91,10 @@ SUITES: Final = (
     Suite("real", 400, tests=("tests/real",), options=REAL),
     Suite("conformance", 120, tests=("tests/conformance",), measures=False),
     Suite("scenarios", 120, tests=("tests/scenarios",), options=REAL),
-    Suite("stories", 240, tests=("tests/stories",), options=REAL, measures=False),
+    Suite("stories", 360, tests=("tests/stories",), options=REAL, measures=False),
     Suite(
         "stories-embedded",
-        240,
+        360,
         tests=("tests/stories",),
         options=("-m", "embedded"),
         measures=False,

@@ -124,6 +124,20 @@ def test_what_is_asked_for_is_served(which: str, texts: tuple[str, Served]) -> N
                 assert all(one in seen or one in told for one in value.split("|")), (name, value)
 
 
+def test_panels_can_be_asked(assets: Path, tmp_path: Path) -> None:
+    """Their queries are PromQL."""
+    asked = [
+        target["expr"].replace("$job", "moorage").replace("$__rate_interval", "5m")
+        for panel in PANELS
+        for target in panel["targets"]
+    ]
+    rules = [{"record": f"panel:{number}", "expr": query} for number, query in enumerate(asked)]
+    (tmp_path / "rules.yaml").write_text(
+        yaml.safe_dump({"groups": [{"name": "panels", "rules": rules}]})
+    )
+    _promtool(assets, tmp_path, "check", "rules", "rules.yaml")
+
+
 @pytest.mark.parametrize("which", QUERIES)
 def test_what_is_grouped_by_is_a_label(which: str) -> None:
     """Of a metric in the same query."""
@@ -146,17 +160,21 @@ def test_alerts_fire_and_clear(assets: Path, tmp_path: Path) -> None:
     """By promtool, with what it thinks of the rules."""
     (tmp_path / "rules.yaml").write_text(yaml.safe_dump(RULES))
     shutil.copy(TESTS, tmp_path)
-    for command in (("check", "rules", "--lint=all", "--lint-fatal"), ("test", "rules")):
-        file = "rules.yaml" if command[0] == "check" else TESTS.name
-        done = subprocess.run(
-            [assets / "promtool", *command, file],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
+    _promtool(assets, tmp_path, "check", "rules", "--lint=all", "--lint-fatal", "rules.yaml")
+    _promtool(assets, tmp_path, "test", "rules", TESTS.name)
+
+
+def _promtool(assets: Path, folder: Path, *command: str) -> None:
+    """It finds nothing wrong."""
+    done = subprocess.run(
+        [assets / "promtool", *command],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("alert", ALERTS)
