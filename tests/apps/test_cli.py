@@ -269,6 +269,23 @@ def test_demo_wants_nodes_that_make_sense(tmp_path: Path, text: str | None, told
     assert told in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [(None, "No such file or directory"), ("{podMaxBackoffSeconds: none}", "podMaxBackoffSeconds")],
+)
+def test_demo_wants_a_configuration_that_makes_sense(
+    tmp_path: Path, text: str | None, told: str
+) -> None:
+    """Before anything is started."""
+    file = tmp_path / "operator.yaml"
+    if text is not None:
+        file.write_text(text)
+    done = call("demo", "--config", str(file))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("moorage: ")
+    assert told in done.stderr
+
+
 def test_what_is_converted_can_be_checked(tmp_path: Path) -> None:
     """From stdin to profiles on stdout, with warnings on stderr; the check is of the same
     opinion.

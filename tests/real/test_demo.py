@@ -129,11 +129,10 @@ def test_what_it_shows() -> None:
             }
         assert len(set(places["binpack"])) == 1
         assert len(set(places["spread"])) == len(places["spread"])
-        (victim,) = processes("moorage-0.yaml")
+        replica = f"{shown.folder}/moorage-0.yaml"
+        (victim,) = processes(replica)
         os.kill(victim, signal.SIGKILL)
-        until(
-            lambda: set(processes("moorage-0.yaml")) - {victim}, "the killed replica's restart", 20
-        )
+        until(lambda: set(processes(replica)) - {victim}, "the killed replica's restart", 20)
 
 
 def test_tour() -> None:
@@ -159,7 +158,7 @@ def test_the_board() -> None:
             api.create(samples.path("Pod"), held)
         terminal.until(lambda lines: any("gated: example.com/quota" in line for line in lines))
         terminal.until(lambda lines: any(line.startswith("spread   yes") for line in lines))
-        (control_plane,) = processes("towtank --nodes=6")
+        (control_plane,) = {*processes("-m towtank")} & {*descendants(process.pid)}
         os.kill(control_plane, signal.SIGSTOP)
         terminal.until(lambda lines: "what you see is old" in " ".join(lines[:3]))
         assert terminal.lines[0].startswith(f"export KUBECONFIG={kubeconfig}")
