@@ -219,10 +219,22 @@ def test_other_answers(
     assert ("volcano is not ours: as preset Default has it" in output) == (pod == "foreign")
 
 
-def test_an_unknown_pod(options: ExplainOptions, capsys: pytest.CaptureFixture[str]) -> None:
-    """What was typed means nothing."""
-    with pytest.raises(WrongUse, match="there is no pod"):
-        explained(options, capsys, pod="shop/nobody")
+@pytest.mark.parametrize(
+    ("pod", "meant"),
+    [
+        ("shop/foreigm", '; did you mean "shop/foreign"?'),
+        ("default/foreign", '; did you mean "shop/foreign"?'),
+        ("shp/other", '; did you mean "shop/"?'),
+        ("shop/nobody", ""),
+    ],
+)
+def test_an_unknown_pod(
+    options: ExplainOptions, capsys: pytest.CaptureFixture[str], pod: str, meant: str
+) -> None:
+    """What was typed means nothing; what is near is told."""
+    with pytest.raises(WrongUse) as told:
+        explained(options, capsys, pod=pod)
+    assert str(told.value).startswith(f"there is no pod {pod}{meant}; from ")
 
 
 def test_a_pod_that_nobody_tries(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -108,6 +109,8 @@ def test_without_anything_before_it_is_refused() -> None:
     for name in ("x", ""):
         with pytest.raises(WrongUse, match="there are: bb, aa"):
             viewed(NOW, *BOTH).find(name)
+    with pytest.raises(WrongUse, match='no revision cafef001; did you mean "cafef00d"'):
+        viewed(NOW, dataclasses.replace(BOTH[0], revision="cafef00d")).find("cafef001")
 
 
 def test_a_plan_for_programs() -> None:

@@ -210,7 +210,8 @@ def test_pages_escape_what_objects_are_called(files: Any, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        pytest.param({"drains": ("n9",)}, "there is no node n9", id="node"),
+        pytest.param({"drains": ("n9",)}, "there is no node n9; from", id="node"),
+        pytest.param({"drains": ("n11",)}, 'n11; did you mean "n1"', id="near a node"),
         pytest.param({"more_nodes": 1}, "--add-nodes and --like belong together", id="like"),
         pytest.param(
             {"each_node_drained": True, "drains": ("n1",)},
@@ -230,6 +231,7 @@ def test_candidates_that_mean_nothing(files: Any) -> None:
     for given, why in (
         (f"{wrong}", "SchedulerProfile test: spec.preset"),
         (f"other={files(PACKED, a_body('two'))}", "the file has test, two"),
+        (f"tset={files(PACKED, a_body('two'))}", 'did you mean "test"'),
         (f"{files(*NODES)}", "there is no SchedulerProfile"),
     ):
         with pytest.raises(WrongUse, match=why):

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from moorage.apps.exit_status import NoAnswer
+from moorage.apps.exit_status import WrongUse
 from moorage.apps.trial.trial_answers import TrialOptions, run
 from tests.adapters.api_server import answers, api_server, status
 from tests.apps.outputs.reading import read_output
@@ -120,15 +120,20 @@ def test_for_programs(tmp_path: Path) -> None:
     assert document["trial"]["verdict"] == "SoFarNoWorse"
 
 
-def test_no_profile_is_no_answer(tmp_path: Path) -> None:
-    """And says which was looked for, and where."""
+def test_no_profile_is_wrong_use(tmp_path: Path) -> None:
+    """And says which was looked for, and which was meant."""
 
     async def scenario() -> None:
         async with api_server() as server:
             server.then("GET", "/version", answers({}))
             server.then("GET", PATH, status(404, "NotFound"))
+            listed = {"items": [{"metadata": {"name": name}} for name in ("binpacks", "gpu")]}
+            server.then("GET", PATH.rpartition("/")[0], answers(listed))
             options = TrialOptions("binpack", kubeconfig(tmp_path, server.url))
-            with pytest.raises(NoAnswer, match="SchedulerProfile binpack at http"):
+            told = (
+                'there is no SchedulerProfile binpack; did you mean "binpacks"\\?; there are: bin'
+            )
+            with pytest.raises(WrongUse, match=told):
                 await asyncio.to_thread(run, options)
 
     asyncio.run(scenario())

@@ -28,6 +28,7 @@ from moorage.apps.printing.terminal import open_console, sentence, write
 from moorage.apps.reach.operator_choice import NOBODY, OperatorChoice
 from moorage.apps.worlds import deciding, from_files
 from moorage.apps.worlds.cluster_choice import ClusterChoice
+from moorage.apps.worlds.near_names import near_pod
 from moorage.apps.worlds.opening import show_world
 from moorage.core.explaining.candidate_revisions import explain_candidate
 from moorage.core.explaining.pending_pods import Limits
@@ -103,7 +104,8 @@ def _from_a_world(options: ExplainOptions) -> Document:
     )
     pod = find_pod(world.context.cache, options.pod)
     if pod is None:
-        raise WrongUse(f"there is no pod {options.pod}; from {world.origin}")
+        near = near_pod(world.context.cache, options.pod)
+        raise WrongUse(f"there is no pod {options.pod}{near}; from {world.origin}")
     told = {"source": world.origin, "at": world.at.isoformat(), "wait": None}
     if options.profile is None:
         with working(f"Explaining {printable(options.pod)}"):

@@ -83,7 +83,8 @@ class ProfileView:
             return found[0]
         known = ", ".join(one.revision for one in self.stored) or "none"
         what = "no revision" if not found else "more than one revision"
-        raise WrongUse(f"{self.name} has {what} {revision}; there are: {known}")
+        near = suggest(revision, (one.revision for one in self.stored)) if not found else ""
+        raise WrongUse(f"{self.name} has {what} {revision}{near}; there are: {known}")
 
     def revision(self, revision: str) -> tuple[str, Said]:
         """The revision whose name begins so, and what says it: the spec as it is, where it stands

@@ -9,6 +9,7 @@ from moorage.api.resolution import Resolver
 from moorage.apps.exit_status import WrongUse
 from moorage.apps.worlds import deciding, from_files
 from moorage.core.framework.revisions import Revision
+from moorage.core.structures.likeness import suggest
 
 
 def read_candidates(given: Sequence[str], resolver: Resolver) -> dict[str, Revision]:
@@ -26,7 +27,8 @@ def read_candidates(given: Sequence[str], resolver: Resolver) -> dict[str, Revis
         if chosen is None and len(revisions) == 1:
             (chosen,) = revisions.values()
         if chosen is None:
-            raise WrongUse(f"--profile {one}: the file has {', '.join(revisions) or 'no profile'}")
+            there = ", ".join(revisions) or "no profile"
+            raise WrongUse(f"--profile {one}{suggest(name, revisions)}; the file has {there}")
         found[name] = chosen
     return found
 

@@ -34,6 +34,7 @@ from moorage.core.framework.revisions import Revision
 from moorage.core.simulation.draining import Drain, drain_each
 from moorage.core.simulation.scenarios import Scenario, place_waiting, play
 from moorage.core.simulation.world_comparisons import ALL_LOOKS, WorldComparison, compare
+from moorage.core.structures.likeness import suggest
 from moorage.ports.texts import printable
 
 KIND = "Simulation"
@@ -173,8 +174,8 @@ def _scenario(
     for warning in come.warnings:
         print(f"moorage: {printable(warning)}", file=sys.stderr)
     for name in filter(None, (options.like, *options.drains)):
-        if name not in world.context.cache.nodes.row_of:
-            raise WrongUse(f"there is no node {name}; from {world.origin}")
+        if name not in (nodes := world.context.cache.nodes.row_of):
+            raise WrongUse(f"there is no node {name}{suggest(name, nodes)}; from {world.origin}")
     scenario = Scenario(
         more_nodes=options.more_nodes,
         like=options.like,

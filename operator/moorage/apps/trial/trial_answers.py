@@ -22,6 +22,7 @@ from moorage.api.v1alpha1.common import PROFILES_PATH
 from moorage.apps.exit_status import ExitStatus, NoAnswer
 from moorage.apps.printing.documents import document, is_for_people
 from moorage.apps.printing.terminal import Style, open_console, sentence, write
+from moorage.apps.revisions.profile_view import items, unknown_profile
 from moorage.apps.status.profile_problems import RUNNING
 from moorage.apps.trial.trial_texts import no_trial, stopped, trial_answer, trial_parts
 from moorage.apps.worlds.cluster_choice import ClusterChoice
@@ -103,11 +104,12 @@ def _path(name: str, manager: str = "") -> str:
 
 
 async def _call(connection: Connection, call: HttpCall, name: str) -> Body:
-    """Raises NoAnswer."""
+    """Raises NoAnswer, and WrongUse where there is no such profile."""
     try:
         answer = json.loads(await connection.session.call(call))
     except NotFound as error:
-        raise NoAnswer(f"no SchedulerProfile {name} at {connection.name}: {error}") from error
+        known = [one["metadata"]["name"] for one in await items(connection, PROFILES_PATH)]
+        raise unknown_profile(name, known) from error
     except EdgeError as error:
         why = with_right(error, f"{call.method.lower()} schedulerprofiles")
         raise NoAnswer(f"SchedulerProfile {name} at {connection.name}: {why}") from error
