@@ -31,6 +31,9 @@ def test_a_trial_is_told_in_numbers(visit: Callable[..., Visit]) -> None:
     words = here.open("profiles/binpack").locator(".trial-words")
     expect(words).to_contain_text("287 same node")
     expect(words).to_contain_text("21 other node")
+    moved = here.open("profiles/binpack").get_by_role("table", name="Pods that went elsewhere")
+    expect(moved.locator("tbody tr")).to_have_count(3)
+    expect(moved.locator("tbody tr").first).to_contain_text("general-1843→ general-2210")
     row = here.open("profiles").get_by_role("row").filter(has_text="pods name binpack").first
     expect(row).to_contain_text("312 pairs · 287 same node · 0 regressions")
 

@@ -219,6 +219,14 @@ TRIAL: Final = {
     "improvements": 0,
     "worseByAtMost": "1.6",
     "regressed": [],
+    "elsewhere": [
+        {"pod": pod, "uid": f"u-{pod}", "node": node, "triedNode": tried}
+        for pod, node, tried in (
+            ("ops/loki-write-2", "highmem-0052", "highmem-0127"),
+            ("shop/search-6f7b9c9d44-vv2xk", "general-0406", "general-2210"),
+            ("shop/checkout-7c9d5b8f64-x2lqp", "general-1843", "general-2210"),
+        )
+    ],
 }
 
 

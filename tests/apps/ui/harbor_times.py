@@ -141,6 +141,7 @@ def trial_documents() -> dict[str, Document]:
         profile="binpack",
         trial=TRIAL,
         pairs=[],
+        elsewhere=TRIAL["elsewhere"],
         toGo=90,
     )
     none = {
@@ -150,6 +151,7 @@ def trial_documents() -> dict[str, Document]:
             profile=name,
             trial=None,
             pairs=[],
+            elsewhere=[],
             toGo=None,
         )
         for name in ("batch", "gpu", "spread")

@@ -32,7 +32,7 @@ TABLES: Final = ("node", "pod", "history", "trial", "diff", "compare")
 """Documents that are in tables by parameter."""
 FOLDER: Final = PACKAGE / "apps" / "ui" / "static"
 EVERY_SECONDS: Final = 5.0
-MADE_SECONDS: Final = 1.5
+MADE_SECONDS: Final = 4.0
 
 
 class FixtureSource:

@@ -15,7 +15,8 @@ from moorage.core.framework.registry import PluginSpec
 from moorage.core.objects.pods import Container, Pod, ResourceRequirements
 from moorage.core.trials.plans import Verdict
 from moorage.core.trials.shares import in_share
-from moorage.core.trials.trial import ProfileTrial
+from moorage.core.trials.trial import ProfileTrial, read_trial, trial_document
+from moorage.engine.scheduling import running_trial
 from moorage.ports.errors import Retryable
 from tests.builders import make_node, make_pod
 from tests.engine import worlds
@@ -140,6 +141,25 @@ async def test_one_that_is_no_worse_takes_over(rollout: dict[str, Any]) -> None:
         assert (len(world.notes("TrialStarted")), len(world.notes("TrialPassed"))) == (1, 1)
         assert world.telemetry.counts["trial", "same"] == 5
         assert not world.engine.live.trials
+
+
+@in_a_loop
+async def test_pods_that_would_go_elsewhere_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last ones, with both nodes; the next leader knows of them, too."""
+    monkeypatch.setattr(running_trial, "MAX_MOVED", 2)
+    async with followed().leading(body(1, preset="BinPack")) as world:
+        await edit(world, body(2, {**SHADOW, "shadow": {"pods": 90}}, preset="Spread"))
+        for pod in plain(6):
+            await create(world, pod)
+        await world.clock.advance(6)
+        await world.engine.profile_status.write_due()
+        found = status(world)["trial"]
+        other = found["decided"] - found["agreed"]
+        assert other >= 3
+        assert len(found["elsewhere"]) == 2
+        for one in found["elsewhere"]:
+            assert one["node"] == world.node(one["pod"].partition("/")[2]) != one["triedNode"]
+        assert read_trial(trial_document(trial(world))) == trial(world)
 
 
 @pytest.mark.parametrize("rollout", [CANARY, SHADOW], ids=["canary", "shadow"])

@@ -104,6 +104,19 @@ class TrialRegression(StatusModel):
     """Why the new one finds none."""
 
 
+class TrialMove(StatusModel):
+    """A pod for which both revisions found a node, and not the same."""
+
+    pod: str
+    """namespace/name."""
+    uid: str
+    """The pod's UID."""
+    node: str
+    """Where the former revision would have it."""
+    tried_node: str
+    """Where the new one would."""
+
+
 class TrialStatus(StatusModel):
     """The trial of a revision: the running one, or the last one that ended without it deciding."""
 
@@ -133,6 +146,8 @@ class TrialStatus(StatusModel):
     """What came of it."""
     regressed: Annotated[tuple[TrialRegression, ...], Field(json_schema_extra=ATOMIC)] = ()
     """The first pods of those."""
+    elsewhere: Annotated[tuple[TrialMove, ...], Field(json_schema_extra=ATOMIC)] = ()
+    """The last pods for which they said different nodes."""
 
 
 class SchedulerProfileStatus(StatusModel):

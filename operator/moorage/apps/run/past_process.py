@@ -113,7 +113,8 @@ async def serve(room: int) -> None:
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
     begin = json.loads(await reader.readline())
     config = OperatorConfiguration.model_validate(begin["config"])
-    out = sys.stdout.buffer
+    out = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what a plugin prints is no answer
 
     def write(head: dict[str, Any], body: bytes) -> None:
         out.write(json.dumps({**head, "bytes": len(body)}).encode() + b"\n" + body)

@@ -104,7 +104,10 @@ class _Reading:
         pipe = asyncio.subprocess.PIPE
         try:
             process = await asyncio.create_subprocess_exec(
-                sys.executable, "-I", "-m", "moorage.apps.run.past_process", stdin=pipe, stdout=pipe
+                *(sys.executable, "-I", "-m", "moorage.apps.run.past_process"),
+                stdin=pipe,
+                stdout=pipe,
+                start_new_session=True,  # a terminal's Ctrl-C is for the operator
             )
         except OSError as error:
             raise Denied(503, f"no process can be started: {error.strerror}") from error
@@ -138,8 +141,7 @@ class _Reading:
     async def end(self) -> None:
         """Now."""
         self.let_go()
-        with contextlib.suppress(TimeoutError, Denied):
-            await asyncio.wait_for(self._hearing, END_SECONDS)
+        await asyncio.wait([self._hearing], timeout=END_SECONDS)
         with contextlib.suppress(ProcessLookupError):
             self._process.kill()
         await self._process.wait()

@@ -337,12 +337,14 @@ class RevisionItem(TypedDict):
 
 class TrialDocument(AnsweredDocument):
     """``trial``: status.trial (docs/trials.md), None where none was. ``toGo``: pairs until the end,
-    about, None where that cannot be reckoned.
+    about, None where that cannot be reckoned. ``pairs``: the first that regressed; ``elsewhere``:
+    the last that went to other nodes.
     """
 
     profile: str
     trial: dict[str, Any] | None
     pairs: list[dict[str, Any]]
+    elsewhere: list[dict[str, Any]]
     toGo: int | None
 
 

@@ -63,6 +63,7 @@ def _trial(view: ProfileView) -> dict[str, Any]:
         "profile": view.name,
         "trial": dict(found) or None,
         "pairs": list(found.get("regressed") or ()),
+        "elsewhere": list(found.get("elsewhere") or ()),
         "toGo": _to_go(found),
     }
 

@@ -26,6 +26,16 @@ class RegressedPod:
     message: str
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class PodElsewhere:
+    """A pod (namespace/name) that the two revisions place on different nodes."""
+
+    pod: str
+    uid: str
+    node: str
+    tried_node: str
+
+
 @dataclasses.dataclass(slots=True, kw_only=True)
 class ProfileTrial:
     """The trial of a revision. ``against``: the one that it is compared with. ``since``: as
@@ -44,6 +54,8 @@ class ProfileTrial:
     verdict: Verdict = Verdict.SO_FAR_NO_WORSE
     regressed: tuple[RegressedPod, ...] = ()
     """The first of them."""
+    moved: tuple[PodElsewhere, ...] = ()
+    """The last of those that both place, on different nodes."""
 
     @property
     def final(self) -> bool:

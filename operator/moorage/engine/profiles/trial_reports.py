@@ -75,4 +75,8 @@ def trial_status(trial: ProfileTrial | None) -> StatusBody | None:
             {"pod": one.pod, "uid": one.uid, "node": one.node, "message": one.message}
             for one in trial.regressed
         ],
+        "elsewhere": [
+            {"pod": one.pod, "uid": one.uid, "node": one.node, "triedNode": one.tried_node}
+            for one in trial.moved
+        ],
     }

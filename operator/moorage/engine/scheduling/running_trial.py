@@ -15,13 +15,15 @@ from moorage.core.structures.budget import OutOfTime, TimeBudget
 from moorage.core.trials.pairs import PairOutcome, compare
 from moorage.core.trials.plans import verdict
 from moorage.core.trials.shares import in_share
-from moorage.core.trials.trial import ProfileTrial, RegressedPod
+from moorage.core.trials.trial import PodElsewhere, ProfileTrial, RegressedPod
 from moorage.core.trials.unbound import unbound
 from moorage.ports.bundle import Ports
 from moorage.ports.guards import FAULTS, guard, log_bug
 
 MAX_REGRESSED = 20
 """Regressed pods whose names are kept."""
+MAX_MOVED = 20
+"""The same for those that go elsewhere."""
 MAX_MESSAGE_CHARACTERS = 256
 ALLOWANCE_SECONDS = 1.0
 """Seconds that unbound decisions may take beyond those that the bound ones took."""
@@ -124,6 +126,7 @@ class RunningTrial:
         trial.verdict = verdict(trial.plan, trial.counts)
         if len(trial.regressed) < MAX_REGRESSED:
             trial.regressed += _regressed(live, tried)
+        trial.moved = (*trial.moved, *_moved(live, tried))[-MAX_MOVED:]
         self._telemetry.trial_pair(self._live.scheduler_name, _RESULTS[outcome])
 
 
@@ -133,3 +136,12 @@ def _regressed(live: Decision, tried: Decision) -> tuple[RegressedPod, ...]:
         return ()
     pod, message = live.pod, tried.message[:MAX_MESSAGE_CHARACTERS]
     return (RegressedPod(key(pod), pod.metadata.uid, live.node, message),)
+
+
+def _moved(live: Decision, tried: Decision) -> tuple[PodElsewhere, ...]:
+    """The pod, where both place it, on different nodes."""
+    if not isinstance(live, ScheduleResult) or not isinstance(tried, ScheduleResult):
+        return ()
+    pod = live.pod
+    moved = PodElsewhere(key(pod), pod.metadata.uid, live.node, tried.node)
+    return () if live.node == tried.node else (moved,)

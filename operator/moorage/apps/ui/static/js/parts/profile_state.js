@@ -47,6 +47,10 @@ export const VERDICTS = {
 /** Pods that both revisions would have on one node. */
 export const sameNode = ({ agreed, refused }) => agreed - refused;
 
+/** Those that they would have on different nodes. */
+export const otherNode = ({ decided, agreed, regressions, improvements }) =>
+  decided - agreed - regressions - improvements;
+
 export function TrialWords({ trial }) {
   if (!trial) return html`<span class="quiet">None</span>`;
   const [state, word] = VERDICTS[trial.verdict] || ["quiet", trial.verdict || "Runs"];

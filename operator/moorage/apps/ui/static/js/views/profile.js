@@ -3,7 +3,7 @@ import { html } from "../html.js";
 import { TrialBar } from "../parts/bars.js";
 import { Command } from "../parts/command.js";
 import { Chip, Head, Lead } from "../parts/lead.js";
-import { sameNode, VERDICTS } from "../parts/profile_state.js";
+import { otherNode, sameNode, VERDICTS } from "../parts/profile_state.js";
 import { DiffRows, RevisionList } from "../parts/revisions.js";
 import { Rows } from "../parts/rows.js";
 import { Failed, Shown } from "../parts/states.js";
@@ -54,7 +54,8 @@ function Content({ name, history, trial, query }) {
       ${difference.doc && html`<${DiffRows} difference=${difference.doc} />`}
       <div class="columns pair"><${Trial} trial=${trial} name=${name} />
         <${GoBack} name=${name} revisions=${history.revisions} /></div>
-      <${Changes} history=${history} /><${Pairs} trial=${trial} /></div></div>`;
+      <${Pairs} trial=${trial} /><${Elsewhere} trial=${trial} />
+      <${Changes} history=${history} /></div></div>`;
 }
 
 function Trial({ trial, name }) {
@@ -66,7 +67,7 @@ function Trial({ trial, name }) {
   }
   const [state, word] = VERDICTS[found.verdict] || ["quiet", found.verdict];
   const same = sameNode(found);
-  const other = found.decided - found.agreed - found.regressions - found.improvements;
+  const other = otherNode(found);
   return html`<section class="card padded"><div class="top-line"><h2 class="title">The trial</h2>
     <${Chip} state=${state}>${word}<//></div>
     <${TrialBar} same=${same} other=${other} toGo=${trial.toGo} />
@@ -141,6 +142,35 @@ function Pairs({ trial }) {
             .filter(([key]) => key !== "pod")
             .map(([key, value]) => `${key} ${value}`)
             .join("; "),
+      },
+    ]} /></section>`;
+}
+
+function Elsewhere({ trial }) {
+  if (!trial?.elsewhere.length) return null;
+  const { trial: found, elsewhere } = trial;
+  const node = (key) => (row) => html`<a href=${href(`nodes/${row[key]}`)}>${row[key]}</a>`;
+  return html`<section><${Head} title="Pods that went elsewhere"
+    side=${`the last ${elsewhere.length} of ${otherNode(found)}`} />
+    <${Rows} label="Pods that went elsewhere"
+    rows=${[...elsewhere].reverse().map((one) => ({ ...one, key: one.uid }))} columns=${[
+      {
+        key: "pod",
+        title: "Pod",
+        phone: "name",
+        cell: (row) => html`<a class="name" data-row href=${href(`pods/${row.pod}`)}>${row.pod}</a>`,
+      },
+      {
+        key: "node",
+        title: html`<code>${found.against}</code>`,
+        phone: "end",
+        cell: node("node"),
+      },
+      {
+        key: "tried",
+        title: html`<code>${found.revision}</code>`,
+        phone: "under",
+        cell: (row) => html`<span class="only-phone">→ </span>${node("triedNode")(row)}`,
       },
     ]} /></section>`;
 }
