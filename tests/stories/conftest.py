@@ -24,7 +24,7 @@ from towtank import node_shapes
 
 __all__ = ["assets", "cluster", "programs"]
 
-FLEET: Final = Path(__file__).with_name("fleet.yaml")
+FLEET: Final = Path(__file__).parents[2] / "docs/tasks/nodes.yaml"
 CONFIG: Final = {"extenders": {"allowedHosts": ["127.0.0.1"]}}
 """A host where no extender answers."""
 
