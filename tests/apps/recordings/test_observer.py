@@ -289,7 +289,7 @@ def test_a_terminal_has_one_line_that_is_renewed(tmp_path: Path) -> None:
     assert first.endswith(" or with Ctrl-C.")
     assert warning == "  no right to list services"
     assert wrote == f"Wrote {tmp_path / 'a.rec'}: {told}."
-    assert following == f"Next: moorage replay {tmp_path / 'a.rec'} --verify"
+    assert following == f"Next: moorage replay {tmp_path / 'a.rec'} --others"
 
 
 def test_elsewhere_there_is_a_line_a_minute() -> None:

@@ -237,9 +237,18 @@ def test_a_recording_says_what_it_holds(tmp_path: Path) -> None:
     lines = printed(verification_view.contents(found, path)).splitlines()
     assert lines[0].endswith("2026-11-18T11:06:40.000Z to 2026-11-18T11:06:44.000Z.")
     assert lines[1].endswith("5 decisions of ours")
+    assert lines[-1].startswith(f"Next: moorage replay {path} --verify ")
     assert found.decisions == 0
     lines = printed(verification_view.others(found, everything=False)).splitlines()
     assert lines == ["Nobody else bound a pod in it."]
+
+
+def test_a_recording_of_others_leads_to_what_they_chose(tmp_path: Path) -> None:
+    """Nothing of ours is in it that could be made again."""
+    path = recorded_of_others(tmp_path)
+    found = replay(path, RESOLVER, ReplayOptions(verify=False))
+    *_, following = printed(verification_view.contents(found, path)).splitlines()
+    assert following.startswith(f"Next: moorage replay {path} --others ")
 
 
 def for_programs(path: Path, options: ReplayOptions = VERIFY) -> dict[str, Any]:

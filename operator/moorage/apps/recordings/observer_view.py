@@ -59,7 +59,7 @@ class TerminalRecordingView:
         self._wipe()
         write(self._out, sentence(f"Wrote {shown(path)}: {_line(progress)}."))
         if path != STDOUT:
-            write(self._out, sentence(f"Next: moorage replay {path} --verify"))
+            write(self._out, sentence(f"Next: moorage replay {path} --others"))
 
     def _end(self) -> str:
         if self._seconds is None:

@@ -105,7 +105,8 @@ def contents(found: Verification, path: object) -> Iterator[RenderableType]:
     entries = counted(sum(found.entries.values()), "entry", "entries")
     yield sentence(f"  {entries}, {decided} of ours")
     yield from about(found)
-    yield sentence(f"Next: moorage replay {path} --verify   moorage replay {path} --at TIME")
+    look = "--verify" if found.recorded_decisions else "--others"
+    yield sentence(f"Next: moorage replay {path} {look}   moorage replay {path} --at TIME")
 
 
 def _span(found: Verification, path: object) -> str:
