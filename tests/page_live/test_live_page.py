@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from playwright.sync_api import Page, expect
 
+from tests.page.browsing import SHOWN
 from tests.page_live.conftest import PENDING, PROFILE, Cluster
 from tests.rig.operators import until
 
@@ -16,6 +17,9 @@ SEEN_MS = 30_000
 """Within which a change is on the page, on a machine that does other things too."""
 PLACED = 400
 """Pods for which there is room first."""
+
+ROUND = {"n": "nodes", "q": "queue", "p": "profiles", "o": ""}
+"""Keys after g, and the views that they open."""
 
 View = Callable[[str], Page]
 OperatorView = Callable[[str, str], Page]
@@ -47,15 +51,27 @@ def decides(overview: Page, revision: str) -> None:
     expect(row.locator("code").first).to_have_text(revision, timeout=SEEN_MS)
 
 
+def goes_round(overview: Page) -> None:
+    """By keys, through the views and back; each has something to say."""
+    for key, path in ROUND.items():
+        overview.keyboard.press("g")
+        overview.keyboard.press(key)
+        expect(overview).to_have_url(re.compile(rf"/ui/{path}(\?|$)"))
+        expect(overview.locator(SHOWN).first).to_be_visible(timeout=SEEN_MS)
+
+
 def test_a_day_of_the_cluster(cluster: Cluster, view: View, operator_view: OperatorView) -> None:
     """Pods come, a profile is swapped, the leader is killed, pods find room."""
     overview, queue = view(""), view("queue")
     first = cluster.leader()
     leads(overview, first)
     cluster.add_pods(PENDING)
+    goes_round(overview)
     waits(overview, PENDING)
     without_a_node(queue, PENDING)
-    decides(overview, cluster.swap(weight=5))
+    revision = cluster.swap(weight=5)
+    goes_round(overview)
+    decides(overview, revision)
     own = operator_view(first, "queue")
     waits(own, PENDING)
     cluster.replicas[first].kill()
@@ -63,6 +79,7 @@ def test_a_day_of_the_cluster(cluster: Cluster, view: View, operator_view: Opera
     second = str(until(lambda: cluster.leader().removeprefix(first), "another leader"))
     leads(overview, second)
     expect(overview.locator("main .left-out")).to_have_count(0, timeout=SEEN_MS)
+    goes_round(overview)
     own = operator_view(second, "queue")
     waits(own, PENDING)
     decides(overview, cluster.swap(weight=9))
