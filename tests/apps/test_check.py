@@ -59,6 +59,19 @@ def test_arguments_without_their_plugin_are_a_warning(tmp_path: Path) -> None:
     assert (found["name"], found["errors"], len(found["warnings"])) == ("good", [], 1)
 
 
+def test_a_weight_that_nothing_goes_by_is_a_warning(tmp_path: Path) -> None:
+    """What is enabled at multiPoint does not score where the preset scores nothing."""
+    enabled = "plugins: {multiPoint: {enabled: [{name: NodeAffinity, weight: 5}]}}"
+    text = f"{GOOD_PROFILE.partition('  pluginConfig')[0]}  {enabled}\n"
+    assert len(check([write(tmp_path, text)]).lines) == 1
+    report = check([write(tmp_path, text.replace("BinPack", "NoScoring"))])
+    assert (report.status, len(report.lines)) == (0, 2)
+    assert report.lines[0].endswith(
+        "warning: spec.plugins.multiPoint.enabled[0].weight: 5: NodeAffinity does not score here: "
+        "this has no effect"
+    )
+
+
 def test_the_samples_are_right() -> None:
     """A folder is read as a whole; what is not ours is passed over."""
     report = check([ROOT / "manifests" / "samples"])

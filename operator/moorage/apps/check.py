@@ -137,9 +137,15 @@ def _findings(ours: Sequence[Document], resolver: Resolver) -> Iterator[Finding]
 
 
 def _idle(resolution: Resolution) -> Iterator[str]:
-    """Arguments of plugins that the profile does not enable: the operator takes them, as
-    kube-scheduler does.
+    """Arguments of plugins that are not enabled, and weights of such as do not score: the operator
+    takes them, as kube-scheduler does.
     """
+    points = resolution.profile["spec"].get("plugins") or {}
+    for i, entry in enumerate((points.get("multiPoint") or {}).get("enabled") or ()):
+        name, weight = entry["name"], entry.get("weight")
+        if weight and name not in resolution.revision.weights:
+            path = f"spec.plugins.multiPoint.enabled[{i}].weight"
+            yield f"{path}: {weight}: {name} does not score here: this has no effect"
     for i, entry in enumerate(resolution.profile["spec"].get("pluginConfig") or ()):
         name = entry["name"]
         if name not in resolution.revision.deciders:
