@@ -87,7 +87,15 @@ SUITES: Final = (
     Suite("fuzz", 90, tests=FUZZ, measures=False),
     Suite("towtank", 120, tests=TOWTANK, measures=False),
     Suite("embedded", 300, tests=BOTH, options=("-m", "embedded"), measures=False),
-    Suite("throughput", 60, tests=("tests/load/test_embedded.py", "tests/load/test_help.py")),
+    Suite(
+        "throughput",
+        90,
+        tests=(
+            "tests/load/test_embedded.py",
+            "tests/load/test_help.py",
+            "tests/load/test_status.py",
+        ),
+    ),
     Suite("real", 400, tests=("tests/real",), options=REAL),
     Suite("conformance", 120, tests=("tests/conformance",), measures=False),
     Suite("scenarios", 120, tests=("tests/scenarios",), options=REAL),
