@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 
+from moorage.apps.commands.looking_options import LookingOptions
 from moorage.apps.exit_status import NoAnswer
 from moorage.apps.printing.terminal import open_console, write
 from moorage.apps.reach.operator_choice import OperatorChoice
 from moorage.apps.reach.surroundings import Surroundings
-from moorage.apps.status.status_answers import StatusOptions, run
+from moorage.apps.status.status_answers import run
 from moorage.apps.status.status_documents import Source, status_document
 from moorage.apps.status.status_texts import status_parts
 from tests.adapters.api_server import StubApiServer, answers, api_server, status
@@ -98,7 +99,7 @@ def asked(
             replicas = [a_replica("moorage-1_1c2d", {}), a_replica(LEADER, ready)]
             script(server, a_lease() if lease is None else lease, replicas, profiles)
             cluster = kubeconfig(folder, server.url)
-            options = StatusOptions(cluster, OperatorChoice("none"), form)
+            options = LookingOptions(cluster, OperatorChoice("none"), form)
             return await asyncio.to_thread(run, options, out), out.getvalue()
 
     return asyncio.run(scenario())
@@ -259,7 +260,7 @@ def test_where_leases_may_not_be_seen(tmp_path: Path) -> None:
             one = profile("a", leader=leader, replicas=replicas)
             server.then("GET", PROFILES, answers({"items": [one]}))
             forbidden(server)
-            options = StatusOptions(kubeconfig(tmp_path, server.url), OperatorChoice())
+            options = LookingOptions(kubeconfig(tmp_path, server.url), OperatorChoice())
             assert await asyncio.to_thread(run, options, out) == 0
             assert f"{LEADER}  Leader  1 of 1" in out.getvalue()
             assert "Left out: the operator's Leases: " in out.getvalue()
@@ -273,7 +274,7 @@ def test_it_asks_for_little(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with api_server() as server:
             script(server, a_lease(), [], [profile("a"), profile("b")])
-            options = StatusOptions(kubeconfig(tmp_path, server.url), OperatorChoice())
+            options = LookingOptions(kubeconfig(tmp_path, server.url), OperatorChoice())
             await asyncio.to_thread(run, options, io.StringIO())
             paths = sorted(request.path for request in server.requests)
             assert paths == sorted(["/version", PROFILES, LEASES, f"{LEASES}/moorage"])
@@ -293,7 +294,7 @@ def test_no_answer(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with api_server() as server:
             server.then("GET", "/version", answers({}))
-            options = StatusOptions(kubeconfig(tmp_path, server.url), OperatorChoice())
+            options = LookingOptions(kubeconfig(tmp_path, server.url), OperatorChoice())
             with pytest.raises(NoAnswer, match="Moorage is not installed there"):
                 await asyncio.to_thread(run, options, io.StringIO())
 

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from moorage.apps.commands.looking_options import LookingOptions
 from moorage.apps.exit_status import NoAnswer, WrongUse
 from moorage.apps.reach.operator_choice import OperatorChoice
-from moorage.apps.waiting.queue_answers import QueueOptions, run
+from moorage.apps.waiting.queue_answers import run
 from moorage.apps.waiting.queue_documents import from_operator, queue_document, reasons_of
 from moorage.apps.waiting.queue_rows import folded, why
 from moorage.apps.waiting.queue_texts import ROWS
@@ -188,7 +189,7 @@ def pages(*found: Sequence[Mapping[str, Any]]) -> Answer:
     return answer
 
 
-def asked(folder: Path, pods: Answer, **options: Any) -> str:
+def asked(folder: Path, pods: Answer, profile: str = "", **options: Any) -> str:
     """What is printed where there is no operator."""
 
     async def scenario() -> str:
@@ -196,8 +197,8 @@ def asked(folder: Path, pods: Answer, **options: Any) -> str:
         async with api_server() as server:
             known(server, pods)
             choice = OperatorChoice("none")
-            given = QueueOptions(kubeconfig(folder, server.url), choice, **options)
-            assert await asyncio.to_thread(run, given, out) == 0
+            given = LookingOptions(kubeconfig(folder, server.url), choice, **options)
+            assert await asyncio.to_thread(run, given, profile, out) == 0
             return out.getvalue()
 
     return asyncio.run(scenario())
@@ -255,9 +256,9 @@ def test_no_answer(
         async with api_server() as server:
             known(server, pods)
             cluster = kubeconfig(tmp_path, server.url)
-            options = QueueOptions(cluster, OperatorChoice("none"), profile)
+            options = LookingOptions(cluster, OperatorChoice("none"))
             with pytest.raises(error) as raised:
-                await asyncio.to_thread(run, options, io.StringIO())
+                await asyncio.to_thread(run, options, profile, io.StringIO())
             assert text in str(raised.value)
 
     asyncio.run(scenario())

@@ -164,7 +164,6 @@ OPERATOR_OPTIONS = (
     option("--insecure-skip-tls-verify", bool, False, "Believe whatever answers at --server."),
 )
 """Of commands that ask an operator."""
-WATCH_OPTION = option("--watch -w", bool, False, "Look again every two seconds, until Ctrl-C.")
 CONFIG_OPTION = option(
     "--config",
     Path | None,

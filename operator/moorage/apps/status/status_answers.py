@@ -3,45 +3,33 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import datetime
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, TextIO
 
+from moorage.apps.commands.looking_options import LookingOptions
 from moorage.apps.exit_status import ExitStatus
 from moorage.apps.printing.documents import document, is_for_people
 from moorage.apps.printing.following import follow
 from moorage.apps.printing.progress_line import working
 from moorage.apps.printing.terminal import open_console, write
-from moorage.apps.reach.operator_choice import OperatorChoice
 from moorage.apps.reach.operators import Operator, ReachedOperator, reached
 from moorage.apps.reach.surroundings import Surroundings, surroundings
 from moorage.apps.status.status_documents import KIND, Document, Source, status_document
 from moorage.apps.status.status_texts import status_parts
-from moorage.apps.worlds.cluster_choice import ClusterChoice
 from moorage.apps.worlds.reaching import Connection, connected
 from moorage.ports.errors import EdgeError
 
 RATES = "/debug/rates"
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class StatusOptions:
-    """What was typed. ``form`` is one of FORMATS, "" for people; ``watch``: again and again."""
-
-    cluster: ClusterChoice
-    operator: OperatorChoice
-    form: str = ""
-    watch: bool = False
-
-
-def run(options: StatusOptions, out: TextIO = sys.stdout) -> int:
+def run(options: LookingOptions, out: TextIO = sys.stdout) -> int:
     """Look and print; the exit status. Raises CommandError."""
     return asyncio.run(_run(options, out))
 
 
-async def _run(options: StatusOptions, out: TextIO) -> int:
+async def _run(options: LookingOptions, out: TextIO) -> int:
     async with connected(options.cluster) as connection:
 
         async def look() -> int:
@@ -52,7 +40,7 @@ async def _run(options: StatusOptions, out: TextIO) -> int:
         return await follow(look, out, again=options.watch)
 
 
-async def _status(connection: Connection, options: StatusOptions) -> Document:
+async def _status(connection: Connection, options: LookingOptions) -> Document:
     around = await surroundings(connection)
     choice, installation = options.operator, around.installation
     async with reached(connection.session, options.cluster, choice, installation) as operator:
@@ -75,7 +63,7 @@ async def document_of_status(cluster: str, around: Surroundings, operator: Opera
     return status_document(around, rates, source)
 
 
-def _print(status: Document, options: StatusOptions, out: TextIO) -> ExitStatus:
+def _print(status: Document, options: LookingOptions, out: TextIO) -> ExitStatus:
     if is_for_people(options.form):
         write(open_console(out), *status_parts(status, wide=options.form == "wide"))
     else:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import datetime
 import sys
 from collections.abc import Mapping, Sequence
@@ -11,13 +10,13 @@ from typing import Any, Final, TextIO
 
 from moorage.api import bodies
 from moorage.api.bodies import Body
+from moorage.apps.commands.looking_options import LookingOptions
 from moorage.apps.exit_status import ExitStatus, NoAnswer, WrongUse
 from moorage.apps.printing.documents import document, is_for_people
 from moorage.apps.printing.following import follow
 from moorage.apps.printing.progress_line import working
 from moorage.apps.printing.terminal import open_console, write
 from moorage.apps.reach.listing import each_item
-from moorage.apps.reach.operator_choice import OperatorChoice
 from moorage.apps.reach.operators import Operator, ReachedOperator, reached
 from moorage.apps.reach.surroundings import Surroundings, surroundings
 from moorage.apps.waiting.queue_documents import (
@@ -28,7 +27,6 @@ from moorage.apps.waiting.queue_documents import (
     queue_document,
 )
 from moorage.apps.waiting.queue_texts import queue_parts
-from moorage.apps.worlds.cluster_choice import ClusterChoice
 from moorage.apps.worlds.reaching import Connection, connected
 from moorage.core.structures.likeness import suggest
 from moorage.ports.errors import EdgeError
@@ -41,38 +39,29 @@ _PAGE: Final = "500"
 _UNORDERED: Final = "the order of the queue, attempts and times, as the operator is not asked"
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class QueueOptions:
-    """What was typed. ``form`` is one of FORMATS, "" for people; ``watch``: again and again."""
-
-    cluster: ClusterChoice
-    operator: OperatorChoice
-    profile: str = ""
-    form: str = ""
-    watch: bool = False
+def run(options: LookingOptions, profile: str = "", out: TextIO = sys.stdout) -> int:
+    """Look and print, at pods of one profile where one is named; the exit status. Raises
+    CommandError.
+    """
+    return asyncio.run(_run(options, profile, out))
 
 
-def run(options: QueueOptions, out: TextIO = sys.stdout) -> int:
-    """Look and print; the exit status. Raises CommandError."""
-    return asyncio.run(_run(options, out))
-
-
-async def _run(options: QueueOptions, out: TextIO) -> int:
+async def _run(options: LookingOptions, profile: str, out: TextIO) -> int:
     async with connected(options.cluster) as connection:
 
         async def look() -> int:
             with working("Looking"):
-                queue = await _queue(connection, options)
+                queue = await _queue(connection, options, profile)
             return _print(queue, options, out)
 
         return await follow(look, out, again=options.watch)
 
 
-async def _queue(connection: Connection, options: QueueOptions) -> Document:
+async def _queue(connection: Connection, options: LookingOptions, profile: str) -> Document:
     around = await surroundings(connection)
     choice, installation = options.operator, around.installation
     async with reached(connection.session, options.cluster, choice, installation) as operator:
-        return await queue_of(connection, around, operator, options.profile)
+        return await queue_of(connection, around, operator, profile)
 
 
 async def queue_of(
@@ -115,7 +104,7 @@ async def _pending(connection: Connection) -> list[Mapping[str, Any]]:
         raise NoAnswer(f"pods could not be listed: {error}; try again") from error
 
 
-def _print(queue: Document, options: QueueOptions, out: TextIO) -> ExitStatus:
+def _print(queue: Document, options: LookingOptions, out: TextIO) -> ExitStatus:
     if is_for_people(options.form):
         write(open_console(out), *queue_parts(queue, wide=options.form == "wide"))
     else:
