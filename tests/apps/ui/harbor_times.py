@@ -43,6 +43,7 @@ def timeline_document() -> Document:
         p99=[round(0.3 + max(0.0, one - 100) / 120 + draw.random() / 10, 2) for one in waiting],
         marks=[
             _mark(BEGIN + died * STEP, "leader", None, "moorage-1 leads; no pod is bound twice"),
+            _mark(END - 3000, "removed", "night", "nobody decides for night any more"),
             _mark(END - 2048, "swap", "spread", "spread runs ec6fb6b9"),
             _mark(END - 840, "trial", "binpack", "binpack tries 3f9c1b2a"),
             _mark(END - 480, "refused", "batch", "batch was edited and refused; 7a40d3e8 goes on"),

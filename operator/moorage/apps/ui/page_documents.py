@@ -400,7 +400,7 @@ class TimelineDocument(AnsweredDocument):
 
 
 class MarkItem(TypedDict):
-    """``what``: swap, trial, refused, leader, gap or burst. ``time``: Unix seconds."""
+    """``what``: swap, removed, trial, refused, leader, gap or burst. ``time``: Unix seconds."""
 
     time: float
     what: str

@@ -5,6 +5,7 @@ import { moment, rfc3339 } from "./words.js";
 /** The shape of each kind of mark. */
 export const MARKS = {
   swap: "swap",
+  removed: "past",
   trial: "trialSwap",
   refused: "bad",
   leader: "past",
