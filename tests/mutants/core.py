@@ -905,6 +905,13 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         tests=(f"{_TESTS}/simulation/test_judgements.py::test_chance_is_seldom_taken_for_a_gain",),
     ),
     Mutant(
+        name="daemon pods: they tolerate no more than their template says",
+        file="core/simulation/daemon_pods.py",
+        old="tolerations = (*(pod.spec.tolerations or ()), *more)",
+        new="tolerations = pod.spec.tolerations",
+        tests=(f"{_TESTS}/simulation/test_daemon_pods.py::test_one_on_each_node_that_admits_it",),
+    ),
+    Mutant(
         name="compared measures: windows tell all",
         file="core/simulation/compared_measures.py",
         old="if luck is None or one.interval is None:",

@@ -30,6 +30,7 @@ WORKLOADS: Final = (
     "Job",
     "CronJob",
 )
+DAEMON_SET: Final = "DaemonSet"
 _OWNERS: Final[Mapping[str, type[ReplicaSet | ReplicationController | StatefulSet]]] = {
     "Deployment": ReplicaSet,
     "ReplicaSet": ReplicaSet,
@@ -49,6 +50,8 @@ class PodTemplate:
     """``Kind namespace/name``."""
     pod: Pod
     replicas: int
+    on_each_node: bool = False
+    """A DaemonSet's: one on each node that admits it, whatever ``replicas`` says."""
     owner: HasMetadata | None = None
     """Whoever makes the pods, where placement asks for it."""
 
@@ -61,17 +64,20 @@ class Workloads(NamedTuple):
     warnings: tuple[str, ...] = ()
 
 
-def read_workloads(files: Sequence[Path], priorities: Mapping[str, int]) -> Workloads:
+def read_workloads(
+    files: Sequence[Path], priorities: Mapping[str, int], *, daemons: bool = False
+) -> Workloads:
     """The workloads in files; ``priorities`` are those of the cluster's PriorityClasses, beside the
-    files' own. Raises NoAnswer where a file cannot be read, and WrongUse for what means nothing, or
-    where there is no workload.
+    files' own; ``daemons``: DaemonSets are wanted, too. Raises NoAnswer where a file cannot be
+    read, and WrongUse for what means nothing, or where there is no workload.
     """
     documents = list(from_files.read(files))
     known = {**priorities, **manifests.priorities(document.body for document in documents)}
+    kinds = ("Pod", *WORKLOADS, *((DAEMON_SET,) if daemons else ()))
     found, groups, faults, others = list[PodTemplate](), list[PodGroup](), list[str](), set[str]()
     for document in documents:
         try:
-            if document.kind in ("Pod", *WORKLOADS):
+            if document.kind in kinds:
                 found.append(_template(document, known))
             elif (document.kind, document.api_version) == ("PodGroup", API):
                 groups.append(_group(document))
@@ -82,10 +88,9 @@ def read_workloads(files: Sequence[Path], priorities: Mapping[str, int]) -> Work
     if faults:
         raise WrongUse("\n".join(faults))
     if not found:
-        kinds = ", ".join(("Pod", *WORKLOADS))
-        raise WrongUse(f"{', '.join(map(str, files))}: there is none of {kinds}")
+        raise WrongUse(f"{', '.join(map(str, files))}: there is none of {', '.join(kinds)}")
     warnings = [f"passed over: {kind}, as it makes no pods of its own" for kind in sorted(others)]
-    if "DaemonSet" in others:
+    if DAEMON_SET in others:
         warnings.append("what DaemonSets need is not asked: their pods come with their nodes")
     return Workloads(found, tuple(groups), tuple(warnings))
 
@@ -121,7 +126,9 @@ def _template(document: Document, known: Mapping[str, int]) -> PodTemplate:
     owner = _owner(kind, names, spec)
     pod_spec = _object(template, "spec", f"{path}.template.spec")
     pod = _pod({**inner, **names}, pod_spec, known, uid, owner)
-    return PodTemplate(name, pod, _replicas(kind, spec), owner)
+    if kind == DAEMON_SET:
+        return PodTemplate(name, pod, 0, on_each_node=True)
+    return PodTemplate(name, pod, _replicas(kind, spec), owner=owner)
 
 
 def _group(document: Document) -> PodGroup:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
@@ -159,10 +160,34 @@ def test_other_workloads(files: Any, capsys: pytest.CaptureFixture[str], kind: s
 
 
 def test_what_is_passed_over_is_said(files: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    """Above all DaemonSets: whoever names one might think it was asked about."""
-    daemons = {**workload(), "kind": "DaemonSet"}
-    assert run(FitOptions(files=(files(daemons, workload()),), world=(files(*WORLD),))) == 0
-    assert "passed over: DaemonSet" in capsys.readouterr().err
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}}
+    assert run(FitOptions(files=(files(service, workload()),), world=(files(*WORLD),))) == 0
+    assert "passed over: Service" in capsys.readouterr().err
+
+
+def test_a_daemon_set(files: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    """One on each node that admits it: on how many of how many, and why not on others."""
+    full = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "f"}, "status": RUNNING}
+    full["spec"] = {**pod_spec(cpu="2"), "nodeName": "n2"}
+    tainted = json.loads(json.dumps(WORLD[0]).replace("n1", "n3"))
+    tainted["spec"] = {"taints": [{"key": "gpu", "value": "yes", "effect": "NoSchedule"}]}
+    world = files(*WORLD, full, tainted)
+    daemons = files({**workload(), "kind": "DaemonSet"})
+    assert run(FitOptions(files=(daemons,), world=(world,))) == 1
+    said = capsys.readouterr().out.splitlines()
+    assert said[0] == "1 of 3 nodes get a pod; 1 node that should has no room."
+    assert said[2:5] == [
+        "  placed  n1",
+        "  short   1 node: Insufficient cpu",
+        "  aside   1 node: untolerated taint gpu=yes:NoSchedule",
+    ]
+    assert run(FitOptions(files=(daemons,), world=(world,), form="json")) == 1
+    (found,) = read_output(capsys.readouterr().out)["workloads"]
+    assert (found["requested"], found["fits"], found["moreNodes"]) == (2, 1, None)
+    assert found["notAdmitted"] == [{"reason": "untolerated taint gpu=yes:NoSchedule", "nodes": 1}]
+
+
+RUNNING = {"phase": "Running"}
 
 
 GROUP = {

@@ -94,6 +94,11 @@ def _verdict(fits: bool) -> Style:
 
 
 def _headline(fit: Fit) -> str:
+    if fit.not_admitted is not None:
+        nodes = fit.requested + sum(one.nodes for one in fit.not_admitted)
+        short = fit.requested - len(fit.nodes)
+        lacking = f"; {counted(short, 'node')} that should has no room" if short else ""
+        return f"{len(fit.nodes)} of {counted(nodes, 'node')} get a pod{lacking}."
     fits = f"{len(fit.nodes)} of {fit.requested} fit"
     if fit.fits:
         least = "" if fit.counted_out else "at least "
@@ -119,7 +124,10 @@ def _facts(one: FittedTemplate, limit: int | None) -> Iterator[str]:
         names = list(dict.fromkeys(fit.nodes))
         more = 0 if limit is None else len(names) - limit
         yield f"placed  {', '.join(names[:limit])}" + (f" and {more} more" if more > 0 else "")
-    if not fit.fits:
+    if fit.not_admitted is not None:
+        for word, whys in (("short", fit.limits), ("aside", fit.not_admitted)):
+            yield from (f"{word}   {counted(why.nodes, 'node')}: {why.text}" for why in whys)
+    elif not fit.fits:
         yield f"short   {_short(fit)}"
 
 
@@ -140,6 +148,10 @@ def _short(fit: Fit) -> str:
     return f"{pods}; {counted(needed, 'more node')} like {like} would do"
 
 
+def _reasons(found: Sequence[WeightedReason]) -> list[dict[str, Any]]:
+    return [{"reason": one.text, "nodes": one.nodes} for one in found]
+
+
 def _workload(one: FittedTemplate) -> dict[str, Any]:
     fit = one.fit
     return {
@@ -154,8 +166,9 @@ def _workload(one: FittedTemplate) -> dict[str, Any]:
         "roomIsExact": fit.counted_out,
         "placements": [{"node": node, "pods": pods} for node, pods in Counter(fit.nodes).items()],
         "limitingResource": limiting_resource(fit.limits),
-        "limits": [{"reason": one.text, "nodes": one.nodes} for one in fit.limits],
-        "refusals": [{"reason": one.text, "nodes": one.nodes} for one in fit.refusals],
+        "limits": _reasons(fit.limits),
+        "refusals": _reasons(fit.refusals),
+        "notAdmitted": None if fit.not_admitted is None else _reasons(fit.not_admitted),
         "moreNodes": None
         if fit.more_nodes is None
         else {

@@ -21,6 +21,7 @@ from moorage.apps.worlds.opening import show_world
 from moorage.apps.worlds.world import World
 from moorage.core.framework.revisions import Revision
 from moorage.core.objects.pods import priority
+from moorage.core.simulation.daemon_pods import fit_on_each_node
 from moorage.core.simulation.fitting import fit
 from moorage.core.simulation.measures import unplaced
 from moorage.core.simulation.short_groups import short_groups
@@ -51,7 +52,7 @@ def run(options: FitOptions) -> int:
     world = show_world(
         options.world, resolver, at=options.at, choice=options.cluster, simulated=True
     )
-    workloads = read_workloads(options.files, world.priorities)
+    workloads = read_workloads(options.files, world.priorities, daemons=True)
     for warning in workloads.warnings:
         print(f"moorage: {printable(warning)}", file=sys.stderr)
     if options.replicas is not None:
@@ -90,7 +91,11 @@ def fitted_into(
         if template.owner is not None:
             simulator.put_object(template.owner)
         revision = revisions[template.pod.spec.scheduler_name]
-        found = fit(simulator, template.pod, template.replicas)
+        found = (
+            fit_on_each_node(simulator, template.pod)
+            if template.on_each_node
+            else fit(simulator, template.pod, template.replicas)
+        )
         held = _held(world, template.pod.spec.scheduler_name)
         fitted.append(FittedTemplate(template.name, revision, found, held))
     pods = (template.pod for template in templates)

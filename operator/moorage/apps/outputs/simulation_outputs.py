@@ -69,6 +69,8 @@ class WorkloadPart(TypedDict):
     """What runs out, first what runs out first."""
     refusals: list[WeightedReasonPart]
     """Why nodes take no more of them."""
+    notAdmitted: list[WeightedReasonPart] | None
+    """Of a DaemonSet: why nodes are to have no pod of it; null for other workloads."""
     moreNodes: MoreNodesPart | None
     """What would do; null where nothing is lacking, or no node like those there are would do."""
 

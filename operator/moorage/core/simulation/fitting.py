@@ -56,6 +56,8 @@ class Fit:
     """Why all nodes refuse another one once there is no room."""
     more_nodes: MoreNodes | None
     """None where all fit, or where no node of any kind that is there would do."""
+    not_admitted: tuple[WeightedReason, ...] | None = None
+    """Of a DaemonSet: why nodes are to have no pod of it; None for other workloads."""
 
     @property
     def fits(self) -> bool:
@@ -68,12 +70,14 @@ def fit(simulator: Simulator, pod: Pod, requested: int) -> Fit:
     decides for their schedulerName.
     """
     open_rows = _open_rows(simulator, pod)
-    nodes = tuple(_place(simulator, _copies(pod, range(requested))))
+    nodes = tuple(place_each(simulator, _copies(pod, range(requested))))
     with simulator.trial():
         more = MAX_ROOM if len(nodes) == requested else 0
-        room = sum(1 for _ in _place(simulator, _copies(pod, range(requested, requested + more))))
+        room = sum(
+            1 for _ in place_each(simulator, _copies(pod, range(requested, requested + more)))
+        )
         counted_out = room < more or not more
-        limits = _limits(simulator, pod, open_rows) if counted_out else ()
+        limits = limits_of(simulator, pod, open_rows) if counted_out else ()
         refusals = _refusals(simulator, pod) if counted_out else ()
     lacking = requested - len(nodes)
     more_nodes = _more_nodes(simulator, pod, lacking, nodes) if lacking else None
@@ -88,7 +92,7 @@ def _copies(pod: Pod, numbers: Iterable[int]) -> Iterable[Pod]:
         yield msgspec.structs.replace(pod, metadata=named)
 
 
-def _place(simulator: Simulator, pods: Iterable[Pod]) -> Iterable[str]:
+def place_each(simulator: Simulator, pods: Iterable[Pod]) -> Iterable[str]:
     """The nodes of these pods one after another, up to the first that finds none."""
     for pod in pods:
         revision = simulator.revisions[pod.spec.scheduler_name]
@@ -113,7 +117,7 @@ def _refusals(simulator: Simulator, pod: Pod) -> tuple[WeightedReason, ...]:
     return reasons(pod, simulator.revisions[pod.spec.scheduler_name], simulator.context)
 
 
-def _limits(simulator: Simulator, pod: Pod, rows: frozenset[int]) -> tuple[WeightedReason, ...]:
+def limits_of(simulator: Simulator, pod: Pod, rows: frozenset[int]) -> tuple[WeightedReason, ...]:
     """Why these rows take no such pod any more."""
     revision = simulator.revisions[pod.spec.scheduler_name]
     evaluation = cycle.run_filters(pod, revision, simulator.context)
@@ -149,7 +153,7 @@ def _needed(simulator: Simulator, pod: Pod, lacking: int, like: str) -> int:
     for count in range(1, MAX_MORE_NODES + 1):
         add_nodes(simulator, like, 1)
         names = (f"lacking-{next(numbers)}" for _ in range(lacking))
-        placed = sum(1 for _ in _place(simulator, _named(pod, names)))
+        placed = sum(1 for _ in place_each(simulator, _named(pod, names)))
         lacking -= placed
         if not lacking:
             return count
