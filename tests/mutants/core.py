@@ -886,7 +886,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         name="rerun: pods end when they ended, not when they have run for as long",
         file="core/simulation/rerun.py",
-        old="if self._recorded.duration(uid) is None:",
+        old="if uid in self.others or self._recorded.duration(uid) is None:",
         new="if True:",
         tests=(f"{_TESTS}/simulation/test_comparison.py::test_a_pod_that_waits_longer_ends_later",),
     ),
