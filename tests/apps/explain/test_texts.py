@@ -115,6 +115,21 @@ def test_where_it_waits(queue: str, until: str | None, text: str) -> None:
     assert lines({**PENDING, "wait": wait})[-1] == text
 
 
+@pytest.mark.parametrize(
+    ("together", "said"),
+    [
+        (0, "fits: it would go to a."),
+        (1, "fits: it would go to a."),
+        (4, "fits by itself: it would go to a; its pod group waits until 4 of its members fit "),
+    ],
+)
+def test_a_pod_that_fits(together: int, said: str) -> None:
+    """A member is told of its group where it does not go alone."""
+    fits = {"verdict": "WouldBePlaced", "placement": {"node": "a"}, "placedTogether": together}
+    found = {**PENDING, **fits, "pod": "ml/eval", "refusals": [], "changes": []}
+    assert lines(found)[0].startswith(f"ml/eval {said}")
+
+
 def test_the_first_changes_are_shown() -> None:
     """The others are counted."""
     one = {"kind": "request", "text": "cpu 2 -> 1", "effect": ""}

@@ -127,6 +127,7 @@ def test_a_member_waits_for_its_group(others: int, said: str | None) -> None:
     explained = explain_pending(context, pod, DEFAULT)
     if said is None:
         assert explained.placement is not None
+        assert explained.together == 3
         return
     assert explained.gate is not None
     assert explained.gate.plugin == "PodGroup"
@@ -142,7 +143,8 @@ def test_a_member_of_a_group_that_runs_waits_for_nobody() -> None:
     assert gate is not None and "moorage.dev/min-member" in gate.message
     context = cluster(make_node("n"), pod, there)
     context.cache.store.put(PodGroup(ObjectMeta("g", "default", "u"), PodGroupSpec(3)))
-    assert explain_pending(context, pod, DEFAULT).gate is None
+    explained = explain_pending(context, pod, DEFAULT)
+    assert (explained.gate, explained.together) == (None, 0)
 
 
 @pytest.mark.parametrize("nodes", [[], [make_node("n")]])

@@ -75,14 +75,20 @@ def headline(document: Document, now: datetime.datetime) -> Text:
     name = document["pod"]
     match document["verdict"]:
         case "WouldBePlaced":
-            return sentence(
-                f"{name} fits: it would go to {document['placement']['node']}.", "green"
-            )
+            return _fits(document)
         case "Gated":
             return sentence(f"{name} is gated by {document['message']}.", Style.WAITS)
         case "Pending":
             return sentence(_no_node(document, now), Style.REFUSED)
     return sentence(f"{name} cannot be placed: {document['message']}", Style.REFUSED)
+
+
+def _fits(document: Document) -> Text:
+    where = f"it would go to {document['placement']['node']}"
+    if (together := document.get("placedTogether", 0)) < 2:
+        return sentence(f"{document['pod']} fits: {where}.", Style.WELL)
+    waits = f"its pod group waits until {together} of its members fit together"
+    return sentence(f"{document['pod']} fits by itself: {where}; {waits}.", Style.WAITS)
 
 
 def _no_node(document: Document, now: datetime.datetime) -> str:

@@ -55,6 +55,8 @@ class PodExplanationOutput(AnsweredOutput):
     """How many of them would take it; of a pod that is on a node."""
     placement: NotRequired[PlacementPart | None]
     """Where it would go now, or under the candidate; null for nowhere."""
+    placedTogether: NotRequired[int]
+    """How many members of its pod group must be placed at once; 0 where it goes alone."""
     placementNow: NotRequired[PlacementPart | None]
     """Where it would go now, beside a candidate."""
     refusals: NotRequired[list[RefusalPart | CandidateRefusalPart]]

@@ -11,7 +11,7 @@ from moorage.core.framework.interfaces import ExtensionPoint
 from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import Code
 from moorage.core.objects.pods import Pod, group_of
-from moorage.core.queue.pod_group_members import POD_GROUP_GATE, PodGroupTracker
+from moorage.core.queue.pod_group_members import POD_GROUP_GATE, PodGroupState, PodGroupTracker
 from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
 
 
@@ -27,6 +27,13 @@ def gate_of(pod: Pod, revision: Revision, context: CycleContext) -> Gate | None:
     return _plugins_gate(pod, revision, context) or _groups_gate(pod, revision, context)
 
 
+def placed_together(pod: Pod, revision: Revision, context: CycleContext) -> int:
+    """How many members of its group, itself among them, must be placed at once; 0 for a pod that
+    goes alone.
+    """
+    return _counted(pod, revision, context)[1].needed if group_of(pod) else 0
+
+
 def _plugins_gate(pod: Pod, revision: Revision, context: CycleContext) -> Gate | None:
     for name, plugin in revision.at(ExtensionPoint.PRE_ENQUEUE):
         status = plugin.pre_enqueue(pod, context.snapshot.store)
@@ -37,9 +44,17 @@ def _plugins_gate(pod: Pod, revision: Revision, context: CycleContext) -> Gate |
 
 def _groups_gate(pod: Pod, revision: Revision, context: CycleContext) -> Gate | None:
     """Too few members are there, or nothing says how many there have to be."""
-    name = group_of(pod)
-    if not name:
+    if not group_of(pod):
         return None
+    groups, group = _counted(pod, revision, context)
+    return None if group.complete else Gate(POD_GROUP_GATE, groups.gating_message(group))
+
+
+def _counted(
+    pod: Pod, revision: Revision, context: CycleContext
+) -> tuple[PodGroupTracker, PodGroupState]:
+    """The pod's group, with all members that count."""
+    name = group_of(pod)
     groups = PodGroupTracker(context.cache.store)
     groups.all_listed()
     for record in context.cache.pod_infos():
@@ -51,8 +66,7 @@ def _groups_gate(pod: Pod, revision: Revision, context: CycleContext) -> Gate | 
     for entry in (mine, *_others(pod, name, revision, context)):
         groups.record_move(entry)
     list(groups.recheck(0.0))  # has groups know whether they are complete
-    group = groups.group_of_entry(mine)
-    return None if group.complete else Gate(POD_GROUP_GATE, groups.gating_message(group))
+    return groups, groups.group_of_entry(mine)
 
 
 def _others(
