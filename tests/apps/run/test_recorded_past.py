@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, Final
@@ -15,6 +17,7 @@ from moorage.api.operator_options import RecordingOptions
 from moorage.apps.printing.amounts import moment
 from moorage.apps.recordings.saving import new_recorder
 from moorage.apps.run import recorded_past
+from moorage.apps.run.past_process import PastServer
 from moorage.apps.run.recorded_past import RecordedPast, past_of
 from moorage.apps.ui.questions import parse
 from moorage.ports.requesters import Denied
@@ -146,3 +149,27 @@ def test_it_ends_when_nobody_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
                 assert await reading._process.wait() == 0
 
     asyncio.run(scenario())
+
+
+def test_a_fault_is_an_answer(tmp_path: Path) -> None:
+    """Whoever asks is told at once, and does not wait for what never comes."""
+    answers: list[tuple[dict[str, Any], bytes]] = []
+
+    class Faulty(PastServer):
+        async def _opened(self) -> Any:
+            raise ZeroDivisionError("a plugin's own")
+
+    async def scenario() -> None:
+        server = Faulty(tmp_path, RESOLVER, lambda head, body: answers.append((head, body)), 1)
+        question = dataclasses.asdict(parse("timeline", {}))
+
+        async def lines() -> AsyncIterator[bytes]:
+            yield json.dumps({"id": 7, "known": 0.0, "question": question}).encode()
+
+        await server.run(lines())
+        async with asyncio.timeout(5):
+            while not answers:
+                await asyncio.sleep(0)
+
+    asyncio.run(scenario())
+    assert answers == [({"id": 7, "status": 500}, b'"ZeroDivisionError: a plugin\'s own"')]

@@ -219,6 +219,7 @@ WRONG = {
     "decisions?limit=1e3": 400,
     "decisions?limit=501": 400,
     f"decisions?limit={'9' * 500}": 400,
+    f"decisions?limit=000000001{'9' * 500}": 400,
     "decisions?limit=%D9%A3": 400,
 }
 

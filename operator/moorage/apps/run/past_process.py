@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
+import logging
 import os
 import sys
 from collections.abc import AsyncIterator, Callable
@@ -25,6 +26,7 @@ from moorage.apps.ui.questions import Question, denied
 from moorage.apps.ui.recording_source import RecordingSource
 from moorage.ports.requesters import Denied
 
+_log: Final = logging.getLogger(__name__)
 MAX_MEMORY: Final = 2 * 1024**3
 """Bytes: a moment of a large cluster takes half of it."""
 LOWEST: Final = 19
@@ -74,6 +76,9 @@ class PastServer:
             status, found = error.status, error.text
         except MemoryError:
             status, found = 503, self._too_large
+        except Exception as error:  # noqa: BLE001 - a plugin may raise any, and someone waits
+            _log.exception("A question about the past cannot be answered")
+            status, found = 500, f"{type(error).__name__}: {error}"
         body = await asyncio.to_thread(lambda: json.dumps(found).encode())
         self._write({"id": number, "status": status}, body)
 

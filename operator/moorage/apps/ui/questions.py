@@ -107,6 +107,7 @@ def _moment(query: Mapping[str, str]) -> float | None:
 
 def _limit(query: Mapping[str, str]) -> int:
     text = query.get("limit", "50")
-    if not text.isascii() or not text.isdigit() or not 1 <= int(text[:9]) <= MAX_DECISIONS:
+    is_number = len(text) < 9 and text.isascii() and text.isdigit()
+    if not is_number or not 1 <= int(text) <= MAX_DECISIONS:
         raise Denied(400, f"limit must be a number from 1 to {MAX_DECISIONS}")
     return int(text)
