@@ -26,8 +26,9 @@ class WrittenRing:
 
     def open(self, seconds: float) -> None:
         """Another file."""
+        before = set(self.folder.glob("*.rec"))
         self.ring.begin(seconds).close()
-        self.path = max(self.folder.glob("*.rec"))
+        (self.path,) = {*self.folder.glob("*.rec")} - before
         self.size, self.begun = 0, seconds
 
     def write(self, size: int, seconds: float, *, key_frame: bool = True) -> None:
@@ -92,6 +93,21 @@ def test_it_is_never_larger_than_it_may_be(
             return
         ring.write(size, seconds, key_frame=key_frame)
         assert sum(ring.sizes) <= MAX_BYTES
+
+
+def test_a_clock_that_was_ahead_costs_no_recording(tmp_path: Path) -> None:
+    """Files that it named for times to come give way like others, and never the one that is
+    written, nor the last ones before it.
+    """
+    ahead = WrittenRing(tmp_path, BEGIN + 1e7)
+    for i in range(PARTS):
+        ahead.write(100, BEGIN + 1e7 + i)
+    ring = WrittenRing(tmp_path)
+    for i in range(PARTS):
+        ring.write(100, BEGIN + 1 + i)
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert len(names) == PARTS
+    assert all(name.startswith("20260921T1413") for name in names)
 
 
 def test_what_vanished_is_an_error(tmp_path: Path) -> None:

@@ -52,10 +52,14 @@ class RecordingRing:
         return size >= self._max_bytes / PARTS or seconds - begin >= self._max_age / PARTS
 
     def make_room(self, size: int, seconds: float) -> None:
-        """Remove the oldest, but never the one that is being written. Raises OSError where that is
-        too large already, or somebody has removed it.
+        """Remove the oldest, but never the one that is being written; those that a clock named
+        which was ahead go first. Raises OSError where that is too large already, or somebody has
+        removed it.
         """
-        parts = sorted(self._parts(), key=lambda part: part.begin)
+        parts = sorted(
+            self._parts(),
+            key=lambda part: (part.path == self._written, part.begin <= seconds, part.begin),
+        )
         if self._written not in (part.path for part in parts):
             raise FileNotFoundError(f"{self._written} was removed")
         total = sum(part.size for part in parts) + size
