@@ -348,3 +348,19 @@ def test_what_a_file_holds_cannot_command_the_terminal(tmp_path: Path) -> None:
         done = call(command, *(["--config"] if command == "run" else []), file)
         assert all(line.isprintable() for line in (done.stdout + done.stderr).split("\n"))
         assert "x\\" in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("words", [["version"], ["crds"], ["--help"]], ids=" ".join)
+def test_a_full_disk_is_told(words: list[str]) -> None:
+    """In a line, whether the answer is longer than what Python keeps back or not; it is no "no"."""
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(
+            [sys.executable, "-I", "-m", "moorage", *words],
+            check=False,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+        )
+    assert ended.stderr == "moorage: not all could be written: No space left on device\n"
+    assert ended.returncode == 3

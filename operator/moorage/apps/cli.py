@@ -29,6 +29,7 @@ from moorage.apps.commands.command_line import (
 )
 from moorage.apps.commands.input_files import on_disk
 from moorage.apps.commands.output_files import write_text
+from moorage.apps.commands.standard_streams import open_closed_streams, written_out
 from moorage.apps.explain import command as explaining
 from moorage.apps.fit import fit_command as fitting
 from moorage.apps.recordings import recording_commands
@@ -155,7 +156,12 @@ PROGRAMS = {"kubectl-moorage": "kubectl moorage"}
 
 def main() -> None:
     """The program; raises SystemExit."""
-    _open_standard_streams()
+    open_closed_streams()
+    with written_out():
+        _do_what_is_typed()
+
+
+def _do_what_is_typed() -> None:
     called, words = Path(sys.argv[0]).name, sys.argv[1:]
     if called == KUBECTL_COMPLETION or words[:1] == [COMPLETE]:
         from moorage.apps.commands import completion
@@ -164,18 +170,6 @@ def main() -> None:
         return
     name = PROGRAMS.get(called, "moorage")
     app(args=[_as_typer_has_it(word) for word in words], prog_name=name)
-
-
-def _open_standard_streams() -> None:
-    """Those that are closed: else a connection would have their numbers, which nobody expects of
-    one, libuv least of all.
-    """
-    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
-        try:
-            os.fstat(number)
-        except OSError:
-            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free: this one
-            setattr(sys, name, os.fdopen(number, mode, encoding="utf-8"))
 
 
 def _as_typer_has_it(word: str) -> str:
