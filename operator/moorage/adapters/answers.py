@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
 from moorage.ports.errors import Retryable
+from moorage.ports.http_calls import HttpCall, HttpSession
 
 DECODE_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 """What decoding raises: for what is no such JSON, for text that is not UTF-8, for what is nested
@@ -54,6 +55,25 @@ class LineSplitter:
         self._length += len(piece)
         if self._length > MAX_LINE_BYTES:
             raise LineTooLong(f"a line is longer than {MAX_LINE_BYTES} bytes")
+
+
+class ListAnswer(msgspec.Struct, frozen=True):
+    """A list, its items as data; Go writes an empty one as null."""
+
+    items: tuple[dict[str, Any], ...] | None = None
+    metadata: dict[str, Any] | None = None
+
+
+async def object_at(session: HttpSession, call: HttpCall) -> dict[str, Any]:
+    """The JSON object that answers. Raises EdgeError; what is none is Retryable: a proxy on the way
+    may have something else to say for a while.
+    """
+    return decoded(f"{call.method} {call.path}", await session.call(call), dict[str, Any])
+
+
+async def list_at(session: HttpSession, call: HttpCall) -> ListAnswer:
+    """The same of a list."""
+    return decoded(f"{call.method} {call.path}", await session.call(call), ListAnswer)
 
 
 def decoded(request: str, body: bytes, kind: type[T], *, outcome_unknown: bool = False) -> T:

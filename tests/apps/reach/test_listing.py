@@ -9,7 +9,11 @@ from typing import Any, cast
 
 import pytest
 
+from moorage.apps.exit_status import NoAnswer
+from moorage.apps.reach.installations import look
 from moorage.apps.reach.listing import each_item
+from moorage.apps.reach.surroundings import profiles_of
+from moorage.apps.worlds.reaching import Connection
 from moorage.ports.errors import Retryable
 from moorage.ports.http_calls import METADATA_ALONE, HttpCall
 
@@ -50,5 +54,29 @@ def test_all_pages() -> None:
 
 def test_a_list_without_an_end() -> None:
     """A page that names itself is no answer."""
-    with pytest.raises(Retryable, match="GET /x: the list goes round"):
+    with pytest.raises(Retryable, match=r"GET /x: the list goes round"):
         numbers(Pages(first=([1], "a"), a=([2], "a")))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"<html>Log in</html>", b"", b"[]", b"null", b'{"items": {}}', b'{"items": [null]}', b"\xff"],
+    ids=repr,
+)
+def test_what_is_no_list_is_no_answer(body: bytes) -> None:
+    """A portal or a proxy on the way may speak for the API server, and says 200."""
+
+    class Portal:
+        async def call(self, call: HttpCall) -> bytes:
+            return body
+
+    async def scenario() -> None:
+        with pytest.raises(Retryable, match=r"GET /x.*: the answer cannot be read"):
+            async for _ in each_item(cast("Any", Portal()), "/x", {}):
+                pass
+        with pytest.raises(NoAnswer, match=r"SchedulerProfiles at here: .*cannot be read"):
+            await profiles_of(Connection(cast("Any", Portal()), "here", ""))
+        with pytest.raises(Retryable):
+            await look(cast("Any", Portal()), "moorage-system", "moorage")
+
+    asyncio.run(scenario())

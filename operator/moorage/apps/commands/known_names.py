@@ -7,7 +7,6 @@ out.
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import signal
 import sys
@@ -16,6 +15,7 @@ from collections.abc import Coroutine, Mapping, Sequence
 from types import FrameType
 from typing import Any, Final
 
+from moorage.adapters.answers import list_at
 from moorage.api.v1alpha1.common import PROFILES_PATH
 from moorage.apps.exit_status import CommandError, NoAnswer
 from moorage.apps.revisions.profile_view import view
@@ -89,7 +89,7 @@ async def _list(choice: ClusterChoice, path: str) -> list[str]:
     async with connected(choice, waits_alone=False) as connection:
         call = HttpCall("GET", f"{path}?limit={PAGE}", accept=METADATA_ALONE)
         try:
-            found = json.loads(await connection.session.call(call))
+            found = await list_at(connection.session, call)
         except EdgeError as error:
             raise NoAnswer(str(error)) from error
-    return [item["metadata"]["name"] for item in found["items"]]
+    return [item["metadata"]["name"] for item in found.items or ()]

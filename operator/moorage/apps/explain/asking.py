@@ -69,5 +69,4 @@ async def _ask_named(choice: OperatorChoice, cluster: ClusterChoice, pod: str) -
 
 async def _explanation(operator: ReachedOperator, pod: str) -> dict[str, Any]:
     query = urllib.parse.urlencode({"pod": pod})
-    document: dict[str, Any] = await operator.get(f"{PATH}?{query}", SECONDS)
-    return document
+    return await operator.get(f"{PATH}?{query}", dict[str, Any], SECONDS)

@@ -14,9 +14,10 @@ import datetime
 import json
 import urllib.parse
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from kubefacts import names
+from moorage.adapters.answers import list_at, object_at
 from moorage.api import bodies
 from moorage.api.bodies import Body
 from moorage.api.operator_options import LeaderElectionOptions
@@ -26,6 +27,8 @@ from moorage.ports.kube import HOME_LABEL, INSTALLATION_LABEL, REVISIONS_ANNOTAT
 from moorage.ports.serving import SERVING_ANNOTATION, SERVING_CERTIFICATE_ANNOTATION, ServedAt
 from moorage.ports.texts import shortened
 
+T = TypeVar("T")
+U = TypeVar("U")
 LATE_SECONDS: Final = 5.0
 """So much later than its duration a Lease has run out: our clock may be ahead."""
 _USUAL = LeaderElectionOptions()
@@ -100,12 +103,12 @@ async def look(session: HttpSession, namespace: str, lease: str) -> Installation
     query = urllib.parse.urlencode({"labelSelector": selector})
     try:
         leader, replicas = await _both(
-            session.call(HttpCall("GET", f"{path}/{_quoted(lease)}")),
-            session.call(HttpCall("GET", f"{path}?{query}")),
+            object_at(session, HttpCall("GET", f"{path}/{_quoted(lease)}")),
+            list_at(session, HttpCall("GET", f"{path}?{query}")),
         )
     except NotFound:
         return Installation(namespace, lease)
-    spec = json.loads(leader).get("spec") or {}
+    spec = leader.get("spec") or {}
     return Installation(
         namespace,
         lease,
@@ -113,11 +116,11 @@ async def look(session: HttpSession, namespace: str, lease: str) -> Installation
         since=_time(spec.get("acquireTime")),
         renewed=_time(spec.get("renewTime")),
         seconds=float(spec.get("leaseDurationSeconds") or 0),
-        replicas=_replicas(json.loads(replicas).get("items") or ()),
+        replicas=_replicas(replicas.items or ()),
     )
 
 
-async def _both(one: Awaitable[bytes], other: Awaitable[bytes]) -> tuple[bytes, bytes]:
+async def _both(one: Awaitable[T], other: Awaitable[U]) -> tuple[T, U]:
     """The outcome of both, at once; none is left under way when one fails."""
     first, second = await asyncio.gather(one, other, return_exceptions=True)
     if isinstance(first, BaseException):
@@ -132,7 +135,7 @@ async def _at_home(session: HttpSession, namespace: str) -> bool:
         return True
     try:
         call = HttpCall("GET", f"/api/v1/namespaces/{_quoted(namespace)}")
-        found = json.loads(await session.call(call))
+        found = await object_at(session, call)
     except EdgeError:
         return False  # who may not see it cannot know
     return HOME_LABEL in (found["metadata"].get("labels") or {})

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import urllib.parse
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, Final
 
+from moorage.adapters.answers import list_at
 from moorage.ports.http_calls import HttpCall, HttpSession, next_page
 
 SECONDS: Final = 60.0
@@ -21,10 +21,10 @@ async def each_item(
     while True:
         asked = urllib.parse.urlencode({**query, **({"continue": token} if token else {})})
         call = HttpCall("GET", f"{path}?{asked}", accept=accept, timeout=SECONDS)
-        page = json.loads(await session.call(call))
-        for one in page.get("items") or ():
+        page = await list_at(session, call)
+        for one in page.items or ():
             yield one
-        following = str((page.get("metadata") or {}).get("continue") or "")
+        following = str((page.metadata or {}).get("continue") or "")
         token = next_page(f"GET {path}", token, following)
         if not token:
             return

@@ -10,14 +10,14 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import ipaddress
-import json
 import os
 import socket
 import urllib.parse
 from collections.abc import AsyncIterator
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 import moorage
+from moorage.adapters.answers import decoded
 from moorage.adapters.kube_session import KubeconfigError, KubeSession, KubeSource
 from moorage.adapters.kube_session.port_forward import forwarded
 from moorage.adapters.system_clock import SystemClock
@@ -29,6 +29,7 @@ from moorage.apps.worlds.reaching import source_of
 from moorage.ports.errors import EdgeError, Forbidden, NotFound
 from moorage.ports.http_calls import HttpCall
 
+T = TypeVar("T")
 REACH_SECONDS: Final = 3.0
 """For the first answer of an operator that may not be there."""
 
@@ -40,9 +41,10 @@ class ReachedOperator:
     session: KubeSession
     name: str
 
-    async def get(self, path: str, seconds: float = 15.0) -> Any:
-        """The document there. Raises EdgeError."""
-        return json.loads(await self.session.call(HttpCall("GET", path, timeout=seconds)))
+    async def get(self, path: str, kind: type[T], seconds: float = 15.0) -> T:
+        """The document there, as this kind. Raises EdgeError."""
+        call = HttpCall("GET", path, timeout=seconds)
+        return decoded(f"GET {path}", await self.session.call(call), kind)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

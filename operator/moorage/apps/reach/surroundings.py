@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import datetime
-import json
 from collections.abc import Awaitable, Sequence
 from typing import Final
 
+from moorage.adapters.answers import list_at
 from moorage.api.bodies import Body
 from moorage.api.v1alpha1.common import PROFILES_PATH
 from moorage.apps.exit_status import NoAnswer
@@ -63,7 +63,7 @@ async def served(
 async def profiles_of(connection: Connection) -> Sequence[Body]:
     """All SchedulerProfiles. Raises NoAnswer, NotInstalled."""
     try:
-        found = json.loads(await connection.session.call(HttpCall("GET", PROFILES_PATH)))
+        found = await list_at(connection.session, HttpCall("GET", PROFILES_PATH))
     except NotFound as error:
         text = (
             f"{connection.name} has no SchedulerProfiles: Moorage is not installed there. "
@@ -73,7 +73,7 @@ async def profiles_of(connection: Connection) -> Sequence[Body]:
     except EdgeError as error:
         why = with_right(error, "list schedulerprofiles")
         raise NoAnswer(f"SchedulerProfiles at {connection.name}: {why}") from error
-    return sorted(found.get("items") or (), key=lambda one: str(one["metadata"]["name"]))
+    return sorted(found.items or (), key=lambda one: str(one["metadata"]["name"]))
 
 
 async def _renewed(session: HttpSession, before: Installation) -> bool:

@@ -6,6 +6,7 @@ import json
 import logging
 import urllib.parse
 
+from moorage.adapters.answers import list_at
 from moorage.adapters.kube_session import KubeSession
 from moorage.apps.run.supervisor import RETRY_SECONDS
 from moorage.ports.clock import Clock
@@ -36,8 +37,8 @@ async def _make_namespace(session: KubeSession, namespace: str) -> None:
     query = urllib.parse.urlencode({"fieldSelector": f"metadata.name={namespace}"})
     home = {"metadata": {"name": namespace, "labels": {HOME_LABEL: "true"}}}
     try:
-        found = await session.call(HttpCall("GET", f"/api/v1/namespaces?{query}"))
-        if not json.loads(found)["items"]:
+        found = await list_at(session, HttpCall("GET", f"/api/v1/namespaces?{query}"))
+        if not found.items:
             await session.call(HttpCall("POST", "/api/v1/namespaces", json.dumps(home).encode()))
     except Conflict:
         pass  # another replica was faster

@@ -14,6 +14,7 @@ import json
 import logging
 
 import moorage
+from moorage.adapters.answers import object_at
 from moorage.adapters.kube_session import KubeconfigError, KubeSession, KubeSource
 from moorage.adapters.system_clock import SystemClock
 from moorage.api.operator_config import OperatorConfiguration
@@ -65,7 +66,7 @@ async def add(session: HttpSession, namespace: str, lease: str, plugins: dict[st
     """
     leases = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
     try:
-        metadata = json.loads(await session.call(HttpCall("GET", f"{leases}/{lease}")))["metadata"]
+        metadata = (await object_at(session, HttpCall("GET", f"{leases}/{lease}")))["metadata"]
     except NotFound:
         body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
         named = {"name": lease, "annotations": quarantine_record.annotation_value(plugins)}
@@ -73,7 +74,7 @@ async def add(session: HttpSession, namespace: str, lease: str, plugins: dict[st
             made = json.dumps({**body, "metadata": named}).encode()
             await session.call(HttpCall("POST", leases, made))
             return
-        metadata = json.loads(await session.call(HttpCall("GET", f"{leases}/{lease}")))["metadata"]
+        metadata = (await object_at(session, HttpCall("GET", f"{leases}/{lease}")))["metadata"]
     known = quarantine_record.parse_annotations(metadata.get("annotations"))
     annotations = quarantine_record.annotation_value({**known, **plugins})
     version = {"resourceVersion": metadata["resourceVersion"], "annotations": annotations}

@@ -53,7 +53,7 @@ async def document_of_status(cluster: str, around: Surroundings, operator: Opera
     name, missing = "", [around.why] if around.why else []
     if isinstance(operator, ReachedOperator):
         try:
-            rates, name = await operator.get(RATES), operator.name
+            rates, name = await operator.get(RATES, list[dict[str, Any]]), operator.name
         except EdgeError as error:
             missing.append(f"rates of {operator.name}: {str(error).strip()}")
     elif around.installation is not None:

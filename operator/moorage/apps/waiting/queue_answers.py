@@ -77,7 +77,7 @@ async def queue_of(
     }
     if isinstance(operator, ReachedOperator):
         try:
-            pods = from_operator(await operator.get(QUEUE, SECONDS))
+            pods = from_operator(await operator.get(QUEUE, list[dict[str, Any]], SECONDS))
             return queue_document(pods, {**about, "operator": operator.name}, profile, scheduler)
         except EdgeError as error:
             why = f"{operator.name}: {str(error).strip()}"

@@ -14,6 +14,7 @@ import json
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any, Final
 
+from moorage.adapters.answers import list_at
 from moorage.adapters.kube_reads import HttpKubeReader
 from moorage.adapters.reflector import ListWatch, Reflector
 from moorage.adapters.system_clock import SystemClock
@@ -145,7 +146,7 @@ async def _probe(connection: Connection, what: ListWatch[Any], unlisted: Unliste
 async def _priority_classes(connection: Connection, unlisted: Unlisted) -> list[Body]:
     """For pods that are yet to come: those that are there have their priority."""
     try:
-        answer = await connection.session.call(HttpCall("GET", PRIORITY_CLASSES))
+        found = await list_at(connection.session, HttpCall("GET", PRIORITY_CLASSES))
     except NotFound:
         return []
     except Forbidden:
@@ -153,8 +154,7 @@ async def _priority_classes(connection: Connection, unlisted: Unlisted) -> list[
         return []
     except EdgeError as error:
         raise _unanswered("priorityclasses", error) from error
-    items = json.loads(answer).get("items") or ()
-    return [{**one, "kind": "PriorityClass"} for one in items if isinstance(one, dict)]
+    return [{**one, "kind": "PriorityClass"} for one in found.items or ()]
 
 
 def _remaining(answer: bytes) -> int:
