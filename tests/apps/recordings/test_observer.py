@@ -10,6 +10,8 @@ import contextlib
 import dataclasses
 import io
 import json
+import os
+import signal
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any, cast
@@ -181,6 +183,32 @@ async def scripted(folder: Path) -> AsyncIterator[tuple[StubApiServer, ClusterCh
         }
         (folder / "kubeconfig").write_text(json.dumps(document))
         yield server, ClusterChoice(str(folder / "kubeconfig"))
+
+
+def test_ctrl_c_ends_it_before_the_first_list_is_there(tmp_path: Path) -> None:
+    """As any other command: there is no file yet that should be whole."""
+    path = tmp_path / "a.rec"
+
+    async def scenario() -> None:
+        async with scripted(tmp_path) as (server, choice):
+            asked = asyncio.Event()
+
+            async def never(request: web.Request) -> web.StreamResponse:
+                asked.set()
+                return await streams(30.0)(request)
+
+            server.then("GET", "/api/v1/nodes", never)
+            recording = asyncio.create_task(
+                observe(choice, path, None, in_tree_resolver(), Silence())
+            )
+            await asked.wait()
+            os.kill(os.getpid(), signal.SIGINT)
+            async with asyncio.timeout(5):
+                await recording
+
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(scenario())
+    assert not path.exists()
 
 
 def test_a_watch_that_is_lost_stands_in_the_file(tmp_path: Path) -> None:

@@ -81,7 +81,6 @@ async def observe(
     view: RecordingView,
 ) -> None:
     """The same, where a loop runs already."""
-    ended = _end_signal()
     async with connected(choice) as connection:
         kinds = kinds_in(resolver.registry)
         watched = ObservedCluster(empty_context(), kinds).watched()
@@ -91,6 +90,7 @@ async def observe(
         observer = _Observer(connection, recording, resolver, view)
         feeds = feeds_of(connection, recording.sinks, unlisted.forbidden)
         await list_all(feed for feed in feeds if feed.resource not in unlisted.absent)
+        ended = _end_signal()  # not before: until there is a file, a signal ends the process
         await observer.begin()
         view.began(connection.name, path, [*unlisted.warnings(), *recording.observed.set_aside()])
         async with _running(feeds):
