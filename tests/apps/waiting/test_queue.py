@@ -114,7 +114,7 @@ def test_why_and_until_when() -> None:
     ]
     waits = item("a", "gated", groupMessage="waiting for 3", gatingPlugin="PodGroup")
     promised = item("b", "active", turn=[0], nominatedNodeName="n1")
-    more = item("c", "unschedulable", message="no luck", wakesOn=["NodeAdd"])
+    more = item("c", "unschedulable", message="no luck.", wakesOn=["NodeAdd"])
     pods = queue_document(from_operator([waits, promised, more]), ABOUT)["pods"]
     assert [why([one], wide=True) for one in pods] == [
         "next; nominated to n1",

@@ -79,7 +79,7 @@ def why(pods: Sequence[Document], *, wide: bool = False) -> str:
             text = f"backoff until {at} ({counted(pod['attempts'], 'attempt')})"
         case "unschedulable":
             latest = f"; until something changes, {at} at the latest" if at else ""
-            text = f"{_reasons(pod)}{latest}"
+            text = f"{_reasons(pod).rstrip('.')}{latest}"
         case "gated":
             text = pod["groupMessage"] or f"gate {pod['gate']}"
         case _:
