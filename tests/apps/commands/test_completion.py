@@ -39,6 +39,7 @@ OBJECTS: Final[dict[str, list[dict[str, Any]]]] = {
         }
     ],
     "/api/v1/namespaces": [{"metadata": {"name": name}} for name in ("default", "shop")],
+    "/api/v1/nodes": [{"metadata": {"name": name}} for name in ("node-1", "node-2")],
     "/api/v1/namespaces/shop/pods": [{"metadata": {"name": "checkout-7c9d"}}],
     "/api/v1/namespaces/default/pods": [{"metadata": {"name": "shutdown"}}],
 }
@@ -114,6 +115,19 @@ def asked(environment: dict[str, str], *words: str | Path) -> list[str]:
         (["explain", "pod", "shop"], ["shop/", ":6"]),
         (["explain", "pod", "shop/c"], ["shop/checkout-7c9d", ":4"]),
         (["explain", "-n", "shop", "pod", "ch"], ["checkout-7c9d", ":4"]),
+        (["explain", "-n", "sh"], ["shop", ":4"]),
+        (["rollback", "binpack", "--to", ""], [REVISION, ":4"]),
+        (["rollback", "nobody", "--to", ""], [":0"]),
+        (["simulate", "--drain", "n"], ["node-1", "node-2", ":4"]),
+        (["simulate", "--add-nodes", "1", "--like", "node-2"], ["node-2", ":4"]),
+        (["simulate", "a.rec", "--drain", ""], [":0"]),
+        (["simulate", "--rep"], ["--report", ":4"]),
+        (["queue", "bi"], ["binpack", ":4"]),
+        (["tune", "--not"], ["--not-worse", ":4"]),
+        (["trial", "--st"], ["--stop", ":4"]),
+        (["bundle", "--ha"], ["--hash-names", ":4"]),
+        (["ui", "--rec"], ["--recording", ":4"]),
+        (["ui", "--recording", "a"], [":0"]),
         (["history", "--context", ""], ["harbor", "pier:west", ":4"]),
         (["history", "--context=h"], ["harbor", ":4"]),
         (["history", "x", "-o", "j"], ["json", ":4"]),
@@ -235,6 +249,8 @@ def test_tab_in_a_real_shell(home: dict[str, str], tmp_path: Path, shell: str) -
             ("moorage diff binpack@9", REVISION[1:]),
             ("moorage history --context pie", "r:west"),
             ("moorage check prof", "ile.yaml"),
+            ("moorage rollback binpack --to 9", REVISION[1:]),
+            ("moorage tune prof", "ile.yaml"),
         ):
             terminal.typed(f"{begun}\t", rest)
             terminal.typed("\x01echo \r", f"{begun}{rest}\r\n")  # Ctrl-A: to the begin

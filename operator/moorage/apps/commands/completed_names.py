@@ -8,7 +8,9 @@ import typer
 
 
 def names_of(kind: str) -> Callable[[typer.Context, str], list[str]]:
-    """What completes a parameter: "profiles", "revisions" (and profiles) or "pods"."""
+    """What completes a parameter: "profiles", "revisions" (and profiles), "ownRevisions" (of
+    the profile that was named), "pods", "namespaces" or "nodes".
+    """
 
     def complete(ctx: typer.Context, incomplete: str) -> list[str]:
         from moorage.apps.commands.known_names import known

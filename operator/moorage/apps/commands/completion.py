@@ -15,7 +15,12 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import typer
-from typer._click.shell_completion import CompletionItem, ShellComplete
+from typer._click.shell_completion import (
+    CompletionItem,
+    ShellComplete,
+    _resolve_context,
+    _resolve_incomplete,
+)
 
 NO_SPACE, NO_FILES, OF_FILES = 2, 4, 0
 """Directives: the word goes on; files would mean nothing here; files of this name would."""
@@ -60,6 +65,15 @@ class _Completion(ShellComplete):
 
     def source_vars(self) -> dict[str, Any]:
         return {}
+
+    def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem]:
+        """Without an option that waits for its value nothing is wrong with the words so far, so
+        that what they name is known.
+        """
+        whole = args[:-1] if args and args[-1].startswith("-") else args
+        context = _resolve_context(self.cli, self.ctx_args, self.prog_name, whole)
+        wanted, incomplete = _resolve_incomplete(context, args, incomplete)
+        return wanted.shell_complete(context, incomplete)
 
     def get_completion_args(self) -> tuple[list[str], str]:
         return [], ""

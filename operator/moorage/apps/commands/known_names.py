@@ -25,6 +25,7 @@ from moorage.ports.errors import EdgeError
 from moorage.ports.http_calls import METADATA_ALONE, HttpCall
 
 SECONDS: Final = 1.0
+_CORE: Final = "/api/v1"
 PAGE: Final = 500
 """So many names of pods and namespaces at most: nobody reads more."""
 
@@ -35,8 +36,15 @@ def known(kind: str, typed: Mapping[str, Any], incomplete: str) -> list[str]:
     if kind == "pods":
         namespace = typed.get("namespace") or "default"
         found: Sequence[str] = _asked(_pods(choice, namespace, incomplete))
+    elif kind == "nodes":
+        found = [] if typed.get("files") else _asked(_list(choice, f"{_CORE}/nodes"))
+    elif kind == "namespaces":
+        found = _asked(_list(choice, f"{_CORE}/namespaces"))
+    elif kind == "ownRevisions":
+        found = _asked(_revisions(choice, typed.get("name") or ""))
     elif kind == "revisions" and "@" in incomplete:
-        found = _asked(_revisions(choice, incomplete.partition("@")[0]))
+        name = incomplete.partition("@")[0]
+        found = [f"{name}@{one}" for one in _asked(_revisions(choice, name))]
     else:
         found = _asked(_profiles(choice))
         if kind == "revisions":
@@ -71,17 +79,17 @@ async def _profiles(choice: ClusterChoice) -> list[str]:
 async def _revisions(choice: ClusterChoice, profile: str) -> list[str]:
     async with connected(choice, waits_alone=False) as connection:
         found = await view(connection, profile)
-    return [f"{profile}@{one.revision}" for one in found.stored]
+    return [one.revision for one in found.stored]
 
 
 async def _pods(choice: ClusterChoice, namespace: str, incomplete: str) -> list[str]:
     """Those of the namespace that was typed; else namespaces, and pods of the usual one."""
     typed, slash, _ = incomplete.partition("/")
     place = urllib.parse.quote(typed if slash else namespace, safe="")
-    pods = await _list(choice, f"/api/v1/namespaces/{place}/pods")
+    pods = await _list(choice, f"{_CORE}/namespaces/{place}/pods")
     if slash:
         return [f"{typed}/{name}" for name in pods]
-    return [*pods, *(f"{name}/" for name in await _list(choice, "/api/v1/namespaces"))]
+    return [*pods, *(f"{name}/" for name in await _list(choice, f"{_CORE}/namespaces"))]
 
 
 async def _list(choice: ClusterChoice, path: str) -> list[str]:

@@ -23,7 +23,13 @@ from moorage.apps.commands.input_files import on_disk
 
 
 @with_parameters(
-    option("--namespace -n", str, "default", "Where the pod is, unless its name says it."),
+    option(
+        "--namespace -n",
+        str,
+        "default",
+        "Where the pod is, unless its name says it.",
+        autocompletion=names_of("namespaces"),
+    ),
     option("--profile", Path | None, None, "YAML file with a profile to try in its place."),
     option("--file -f", list[Path] | None, None, "YAML files or folders to look at instead."),
     option(

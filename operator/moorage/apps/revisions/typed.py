@@ -57,7 +57,13 @@ def diff(names: _Sides, **flags: Any) -> None:
 
 
 @with_parameters(
-    option("--to", str, "", "A revision that history shows; else the last one that decided."),
+    option(
+        "--to",
+        str,
+        "",
+        "A revision that history shows; else the last one that decided.",
+        autocompletion=names_of("ownRevisions"),
+    ),
     option("--pause", bool, False, "Write no spec, and hold the revision that decides."),
     option("--yes", bool, False, "Do not ask."),
     option("--dry-run", bool, False, "Only say what would be written."),

@@ -16,15 +16,22 @@ from moorage.apps.commands.command_line import (
     seconds_of,
     with_parameters,
 )
+from moorage.apps.commands.completed_names import names_of
 from moorage.apps.commands.input_files import recordings_on_disk
 
 
 @with_parameters(
     option("--profile", list[str] | None, None, "FILE or NAME=FILE: a candidate beside what is."),
-    option("--drain", list[str] | None, None, "A node to drain; several one after another."),
+    option(
+        "--drain",
+        list[str] | None,
+        None,
+        "A node to drain; several one after another.",
+        autocompletion=names_of("nodes"),
+    ),
     option("--each-node-drained", bool, False, "Drain each node alone."),
     option("--add-nodes", int, 0, "So many nodes more, like the one of --like.", min=0),
-    option("--like", str, "", "The node that they are like."),
+    option("--like", str, "", "The node that they are like.", autocompletion=names_of("nodes")),
     option("--pods", list[Path] | None, None, "YAML files of pods or workloads that come."),
     option("--at", str | None, None, "A moment of the recording, as in 14:32:08."),
     option("--timeout", str, "10m", "How long to have a recorded time again; twice at least."),
