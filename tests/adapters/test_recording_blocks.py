@@ -16,7 +16,14 @@ from moorage.adapters.recording import (
     UnreadableRecording,
     read_recording,
 )
-from moorage.adapters.recording.blocks import FIRST_LINE, KEY_FRAME, BlockWriter, read_heads
+from moorage.adapters.recording.blocks import (
+    FIRST_LINE,
+    HEADER,
+    KEY_FRAME,
+    MAX_MILLISECONDS,
+    BlockWriter,
+    read_heads,
+)
 from moorage.core.columns.changes import (
     Entry,
     Gap,
@@ -165,3 +172,35 @@ def test_after_a_gap_comes_a_whole_state(tmp_path: Path) -> None:
     assert recorder.close(10)
     read = [entry for _, entry in read_recording(tmp_path / "a.rec")]
     assert read == [PodRemoved("first"), Gap(1), PodRemoved("second")]
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        b'{"percentageOfNodesToScore": 101}',
+        b'{"seed": 18446744073709551616}',
+        b'{"seed": -1}',
+        b"[]",
+        b"{",
+    ],
+    ids=bytes.decode,
+)
+def test_a_header_that_no_recorder_writes(tmp_path: Path, header: bytes) -> None:
+    """Its sums are right all the same: what it says is checked as well."""
+    with (tmp_path / "a.rec").open("wb") as file:
+        writer = BlockWriter(file)
+        writer.write(HEADER, 1, 5, writer.compress(HEADER, [header]))
+    with pytest.raises(UnreadableRecording, match="header is damaged"):
+        read_recording(tmp_path / "a.rec")
+
+
+def test_times_that_cannot_be_shown_are_torn() -> None:
+    """A recording is readable up to there."""
+    file = io.BytesIO()
+    writer = BlockWriter(file)
+    for milliseconds in (5, MAX_MILLISECONDS, MAX_MILLISECONDS + 1):
+        writer.write(KEY_FRAME, 1, milliseconds, writer.compress(KEY_FRAME, [b"[]"]))
+    file.seek(0)
+    heads, torn = read_heads(file)
+    assert [head.milliseconds for head in heads] == [5, MAX_MILLISECONDS]
+    assert torn is not None and "after the year 9999" in torn.why

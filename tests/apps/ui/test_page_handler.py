@@ -199,6 +199,7 @@ WRONG = {
     "overview?at=yesterday": 400,
     "overview?at=99999999999999999999": 400,
     "overview?at=0001-01-01T00:00:00%2B23:00": 400,
+    "overview?at=9999-12-31T23:59:59-23:00": 400,
     "overview?other=1": 400,
     "pod": 400,
     "pod?name=": 400,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,7 @@ from moorage.apps.exit_status import NoAnswer, WrongUse
 from moorage.apps.recordings.moments import parse_moment
 from moorage.apps.recordings.verification import ReplayOptions, UnknownTime, replay
 from moorage.apps.worlds.deciding import default_profile
-from moorage.apps.worlds.from_recording import from_recording
+from moorage.apps.worlds.from_recording import from_recording, opened
 from moorage.apps.worlds.opening import open_world
 from moorage.core.columns import changes
 from moorage.core.cycle.decisions import ProfileActivated
@@ -228,7 +230,7 @@ def test_moments_as_people_type_them(text: str, want: float) -> None:
     assert parse_moment(text, "--at", BEGIN) == want
 
 
-@pytest.mark.parametrize("text", ["soon", "25:00", "11:06:41 Z"])
+@pytest.mark.parametrize("text", ["soon", "25:00", "11:06:41 Z", "9999-12-31T23:59:59-23:00"])
 def test_what_is_no_moment_is_wrong_use(text: str) -> None:
     """With an example of one."""
     with pytest.raises(WrongUse, match=f"--at {text}: no time; write it as 20"):
@@ -240,3 +242,15 @@ def test_what_is_no_moment_is_wrong_use(text: str) -> None:
 def test_times_are_utc(file: Path) -> None:
     """Whatever the machine's zone is."""
     assert from_recording(file, RESOLVER.registry).at.tzinfo is datetime.UTC
+
+
+def test_a_pipe_says_why_it_cannot_be_opened(tmp_path: Path) -> None:
+    """A recording is read in any order, as a shell's `<(...)` cannot be."""
+    recorded, pipe = tmp_path / "a.rec", tmp_path / "pipe"
+    write_recording(recorded, [])
+    os.mkfifo(pipe)
+    writing = threading.Thread(target=lambda: pipe.write_bytes(recorded.read_bytes()))
+    writing.start()
+    with pytest.raises(NoAnswer, match=r"pipe cannot be read: .*not seekable"):
+        opened(pipe, RESOLVER.registry)
+    writing.join()

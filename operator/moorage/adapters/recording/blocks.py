@@ -28,6 +28,8 @@ _LEVEL: Final = 1
 """What repeats most is the entry before: more effort finds little more."""
 _FACTS: Final = struct.Struct("<BIIQI")
 _SUM: Final = struct.Struct("<I")
+MAX_MILLISECONDS: Final = 253_402_214_400_000
+"""The last day of the year 9999: later times cannot be shown."""
 _HEAD_BYTES: Final = _FACTS.size + _SUM.size
 
 
@@ -108,6 +110,8 @@ def read_heads(file: BinaryIO) -> tuple[list[BlockHead], TornRecording | None]:
         if zlib.crc32(facts) != checksum:
             return heads, TornRecording(offset, "the sum of a block's head is wrong")
         kind, length, entries, milliseconds, body_sum = _FACTS.unpack(facts)
+        if milliseconds > MAX_MILLISECONDS:
+            return heads, TornRecording(offset, "the time of a block is after the year 9999")
         end = offset + _HEAD_BYTES + length
         if end > size:
             return heads, TornRecording(offset, "the file ends within a block")

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Annotated, Final
+
 import msgspec
+
+SEEDS: Final = 2**64
+"""How many seeds there are: 0 to one less."""
 
 
 class RecordingHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -12,7 +17,7 @@ class RecordingHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel")
     """Of Moorage, Kubernetes and the packages of plugins, by name."""
     seed: int = 0
     """Of the tie-break."""
-    percentage_of_nodes_to_score: int = 100
+    percentage_of_nodes_to_score: Annotated[int, msgspec.Meta(ge=0, le=100)] = 100
     """The operator's, for profiles that don't say."""
     replica: str = ""
     """The identity of the process that recorded."""
@@ -24,3 +29,8 @@ class RecordingHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel")
     """The begin of the file before, where nothing is missing between its end and this one's begin;
     else 0.
     """
+
+    def __post_init__(self) -> None:
+        """What is read may say anything. Raises ValueError."""
+        if not 0 <= self.seed < SEEDS:
+            raise ValueError(f"the seed {self.seed} is none")

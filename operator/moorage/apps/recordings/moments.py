@@ -18,10 +18,11 @@ def parse_moment(text: str, option: str, begin: float | None = None) -> float:
         return _next(datetime.time.fromisoformat(time[0]), begin)
     try:
         found = datetime.datetime.fromisoformat(text)
-    except ValueError as error:
+        in_utc = found.astimezone(datetime.UTC) if found.tzinfo else found
+    except (ValueError, OverflowError) as error:  # in UTC it may be of the year 10000, or 0
         example = "2026-11-27T14:32:08Z" + (" or 14:32:08" if begin is not None else "")
         raise WrongUse(f"{option} {text}: no time; write it as {example}") from error
-    return (found if found.tzinfo else found.replace(tzinfo=datetime.UTC)).timestamp()
+    return in_utc.replace(tzinfo=datetime.UTC).timestamp()
 
 
 def _next(time: datetime.time, begin: float) -> float:

@@ -97,7 +97,8 @@ def _moment(query: Mapping[str, str]) -> float | None:
         return None
     try:
         found = datetime.datetime.fromisoformat(text)
-        seconds = (found if found.tzinfo else found.replace(tzinfo=datetime.UTC)).timestamp()
+        in_utc = found.astimezone(datetime.UTC) if found.tzinfo else found  # of the year 10000?
+        seconds = in_utc.replace(tzinfo=datetime.UTC).timestamp()
     except (ValueError, OverflowError):
         seconds = -1.0
     if seconds < 0:

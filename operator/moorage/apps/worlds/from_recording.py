@@ -41,8 +41,8 @@ def opened(path: Path, registry: Registry, at: float | None = None) -> Recording
     """
     try:
         recording = read_recording(path, at, registry=registry)
-    except OSError as error:
-        raise NoAnswer(f"{path} cannot be read: {error.strerror}") from error
+    except OSError as error:  # of a pipe, which is read from its begin alone, without strerror
+        raise NoAnswer(f"{path} cannot be read: {error.strerror or error}") from error
     except UnreadableRecording as error:
         raise NoAnswer(f"{path}: {error}") from error
     if not recording.key_frames:
