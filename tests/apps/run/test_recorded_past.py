@@ -19,6 +19,7 @@ from moorage.apps.recordings.saving import new_recorder
 from moorage.apps.run import recorded_past
 from moorage.apps.run.past_process import PastServer
 from moorage.apps.run.recorded_past import RecordedPast, past_of
+from moorage.apps.ui import recording_source
 from moorage.apps.ui.questions import parse
 from moorage.ports.requesters import Denied
 from tests.apps.ui.worlds import recorded
@@ -151,6 +152,43 @@ def test_it_ends_when_nobody_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     asyncio.run(scenario())
 
 
+async def asking(document: str) -> AsyncIterator[bytes]:
+    """A line that asks for it."""
+    question = dataclasses.asdict(parse(document, {}))
+    yield json.dumps({"id": 7, "known": 0.0, "question": question}).encode()
+
+
+def test_what_cannot_be_followed_is_opened_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where all of the ring's files are gone, and others come."""
+    monkeypatch.setattr(recording_source, "GROWS_SECONDS", 0.01)
+    file = tmp_path / "20261127T000000.000000Z.rec"
+    statuses: list[int] = []
+
+    async def scenario() -> None:
+        server = PastServer(
+            tmp_path, RESOLVER, lambda head, _: statuses.append(head.get("status", 0)), 2**30
+        )
+
+        async def answered() -> int:
+            statuses.clear()
+            await server.run(asking("timeline"))
+            while not any(statuses):
+                await asyncio.sleep(0.01)
+            return next(filter(None, statuses))
+
+        async with asyncio.timeout(30):
+            for _ in range(2):
+                await asyncio.to_thread(recorded, file)
+                assert await answered() == 200
+                file.unlink()
+                while await answered() == 200:
+                    await asyncio.sleep(0.01)
+
+    asyncio.run(scenario())
+
+
 def test_a_fault_is_an_answer(tmp_path: Path) -> None:
     """Whoever asks is told at once, and does not wait for what never comes."""
     answers: list[tuple[dict[str, Any], bytes]] = []
@@ -161,12 +199,7 @@ def test_a_fault_is_an_answer(tmp_path: Path) -> None:
 
     async def scenario() -> None:
         server = Faulty(tmp_path, RESOLVER, lambda head, body: answers.append((head, body)), 1)
-        question = dataclasses.asdict(parse("timeline", {}))
-
-        async def lines() -> AsyncIterator[bytes]:
-            yield json.dumps({"id": 7, "known": 0.0, "question": question}).encode()
-
-        await server.run(lines())
+        await server.run(asking("timeline"))
         async with asyncio.timeout(5):
             while not answers:
                 await asyncio.sleep(0)

@@ -50,12 +50,16 @@ from moorage.apps.commands.input_files import on_disk
 )
 def explain(
     kind: Annotated[str, typer.Argument(help="pod.", autocompletion=lambda: ["pod"])],
-    name: Annotated[str, typer.Argument(help="NAMESPACE/NAME.", autocompletion=names_of("pods"))],
+    name: Annotated[
+        str, typer.Argument(help="NAMESPACE/NAME.", autocompletion=names_of("pods"))
+    ] = "",
     **flags: Any,
 ) -> None:
     """Say why a pod is pending, or where it is, and what would help."""
-    if kind not in ("pod", "pods", "po"):
-        fail(f"explain {kind}: only pods can be explained: explain pod NAMESPACE/NAME")
+    if not name:  # as kubectl takes it, too: pod/NAME
+        kind, _, name = kind.partition("/")
+    if kind not in ("pod", "pods", "po") or not name:
+        fail(f"explain {kind}: one pod can be explained: explain pod NAMESPACE/NAME")
     from moorage.apps.explain import explain as explaining
     from moorage.apps.worlds.cluster_choice import ClusterChoice
 

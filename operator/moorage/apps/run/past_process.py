@@ -21,6 +21,7 @@ from typing import Any, Final
 from moorage.api.operator_config import OperatorConfiguration
 from moorage.api.resolution import Resolver
 from moorage.apps.check import resolver_for
+from moorage.apps.exit_status import NoAnswer
 from moorage.apps.run.memory_room import hold_memory, memory_room
 from moorage.apps.ui.questions import Question, denied
 from moorage.apps.ui.recording_source import RecordingSource
@@ -92,9 +93,21 @@ class PastServer:
                     )
                     await source.open()
                 self._source = source
-                self._begin(source.run())
-                self._begin(self._tell(source))
+                self._begin(self._follow(source))
             return self._source
+
+    async def _follow(self, source: RecordingSource) -> None:
+        """Until it cannot be read any more: the next question opens it anew."""
+        telling = asyncio.create_task(self._tell(source))
+        try:
+            await source.run()
+            await telling
+        except (NoAnswer, MemoryError) as error:
+            _log.warning("The recording is followed no more: %s", error or self._too_large)
+            self._source = None
+            await source.close()
+        finally:
+            telling.cancel()
 
     async def _tell(self, source: RecordingSource) -> None:
         """What has changed, until cancelled."""
