@@ -96,8 +96,6 @@ def test_every_command_of_a_cluster_is_in_the_table() -> None:
     assert asking == COMMANDS.keys()
 
 
-# what is under way when a command gives up is closed by the end of its process
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_one_line_says_what_is_wrong(

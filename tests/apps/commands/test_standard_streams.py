@@ -69,6 +69,7 @@ TAKEN: Final = {
     ("demo", "--shape"): Taken(
         "demo --shape -", "- {name: n, cpu: 1}", "memory: None: it is missing", 2
     ),
+    ("demo", "--config"): Taken("demo --config -", "bogus: 1", "bogus: 1: unknown field", 2),
     ("diff", "names"): Taken("diff - profile.yaml", PROFILE, "No difference."),
     ("diff", "--config"): Taken("diff profile.yaml profile.yaml --config -", CONFIG, "No diff"),
     ("explain", "--file"): Taken("explain pod given -f -", NODE + "---\n" + POD, "fits"),

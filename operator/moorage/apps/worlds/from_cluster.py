@@ -11,7 +11,7 @@ import asyncio
 import dataclasses
 import datetime
 import json
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Coroutine, Iterable, Iterator
 from typing import Any, Final
 
 from moorage.adapters.answers import list_at
@@ -121,7 +121,7 @@ class Unlisted:
 async def probe(connection: Connection, watched: Iterable[ListWatch[Any]]) -> Unlisted:
     """Ask for one object of each; what cannot be had. Raises NoAnswer."""
     unlisted = Unlisted()
-    await asyncio.gather(*(_probe(connection, what, unlisted) for what in watched))
+    await _all(_probe(connection, what, unlisted) for what in watched)
     unlisted.forbidden.sort()
     unlisted.absent.sort()
     return unlisted
@@ -181,7 +181,18 @@ def feeds_of(
 
 async def list_all(feeds: Iterable[Reflector[Any]]) -> None:
     """List everything once. Raises NoAnswer."""
-    await asyncio.gather(*map(_list, feeds))
+    await _all(map(_list, feeds))
+
+
+async def _all(work: Iterable[Coroutine[Any, Any, None]]) -> None:
+    """Have it done side by side; when one raises, the others are over before that is told."""
+    tasks = [asyncio.create_task(each) for each in work]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def _list(feed: Reflector[Any]) -> None:
