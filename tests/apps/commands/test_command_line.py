@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import typer
 from typer.testing import CliRunner
@@ -34,3 +36,20 @@ def test_formats_are_the_same_everywhere(command: str) -> None:
         2,
         f'moorage: --output josn: use one of {", ".join(FORMATS)}; did you mean "json"?\n',
     )
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("pod default/p", "default/p cannot be placed"),
+        ("pod/p", "default/p cannot be placed"),
+        ("po p", "default/p cannot be placed"),
+        ("pod", "explain pod: one pod can be explained"),
+        ("node n", "explain node: one pod can be explained"),
+    ],
+)
+def test_a_pod_is_named_as_for_kubectl(words: str, told: str, tmp_path: Path) -> None:
+    """Kind and name, or both in one word."""
+    file = tmp_path / "pod.yaml"
+    file.write_text("{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: []}}")
+    assert told in typed("explain", *words.split(), "-f", str(file))[1]

@@ -58,8 +58,9 @@ def test_a_feed_that_stands_says_so() -> None:
         terminal.until(lambda lines: "nothing heard for 2 s; what you see is old" in lines[1])
 
 
-def _with(line: str) -> Callable[[list[str]], bool]:
-    return lambda lines: line in lines
+def _alone(line: str) -> Callable[[list[str]], bool]:
+    """With nothing of the board: what is written may come in parts, this line before the rest."""
+    return lambda lines: line in lines and "PROFILE" not in "".join(lines)
 
 
 def test_help_is_gone_through() -> None:
@@ -68,10 +69,7 @@ def test_help_is_gone_through() -> None:
         terminal.until(lambda lines: "PROFILE" in "".join(lines))
         for first in ("help 0", "help 12"):
             terminal.type("?")
-            # what it writes may come in parts: the first line of a page before the rest
-            seen = terminal.until(
-                lambda lines, first=first: first in lines and "PROFILE" not in "".join(lines)
-            )
+            seen = terminal.until(_alone(first))
             assert seen[0].startswith(EXPORT)
         terminal.type("?x")
         seen = terminal.until(lambda lines: any(line.startswith("PROFILE") for line in lines))

@@ -103,7 +103,8 @@ class PastServer:
             await source.run()
             await telling
         except (NoAnswer, MemoryError) as error:
-            _log.warning("The recording is followed no more: %s", error or self._too_large)
+            why = self._too_large if isinstance(error, MemoryError) else error
+            _log.warning("The recording is followed no more: %s", why)
             self._source = None
             await source.close()
         finally:
