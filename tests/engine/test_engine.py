@@ -18,6 +18,7 @@ from moorage.engine.binding.actors.intree import join
 from moorage.engine.reports.metrics import GAUGES_INTERVAL_SECONDS, LAG_LIMIT_SECONDS
 from moorage.ports.errors import Forbidden, Retryable
 from moorage.ports.kube import StoredRevision
+from moorage.ports.telemetry import ProfileFigures
 from tests.builders import make_node, make_pod
 from tests.engine.running import STEPS, TRIED_AGAIN, Running, Steps, make_tools
 from tests.engine.worlds import a_body, make_engine, versioned
@@ -104,7 +105,7 @@ class Telling(CountingTelemetry):
         self.lags: list[float] = []
         self.gauged = 0
         self.refusals: list[tuple[str, str, int]] = []
-        self.active: dict[str, tuple[str, int]] = {}
+        self.figures: list[ProfileFigures] = []
 
     def bound(self, attempts: int, sli_seconds: float) -> None:
         """Remember."""
@@ -127,9 +128,9 @@ class Telling(CountingTelemetry):
         """Remember."""
         self.refusals = list(counts)
 
-    def revisions(self, counts: Iterable[tuple[str, str, int]]) -> None:
-        """Remember."""
-        self.active = {name: (revision, superseded) for name, revision, superseded in counts}
+    def profiles(self, figures: Iterable[ProfileFigures]) -> None:
+        """As said last."""
+        self.figures = list(figures)
 
 
 def test_attempts_are_counted_with_their_results() -> None:
@@ -178,7 +179,8 @@ def test_gauges_are_set_once_a_second() -> None:
                 "assumed_pods": 0,
             }
             assert telemetry.refusals == [("NodeAffinity", "test", 1)]
-            assert telemetry.active == {"test": (world.engine.live["test"].id, 0)}
+            deciding = world.engine.live["test"].id
+            assert telemetry.figures == [ProfileFigures("test", deciding, 0, 0)]
 
     asyncio.run(scenario())
 
