@@ -71,7 +71,7 @@ BOTH: Final = ("tests/real", "tests/scenarios")
 """They run on a kube-apiserver and on the embedded cluster (tests/real/conftest.py)."""
 REAL: Final = ("-m", "not embedded")
 
-# `make test`. Together about 22 minutes.
+# `make test`. Together about 25 minutes.
 SUITES: Final = (
     Suite(
         "lint",
@@ -100,13 +100,6 @@ SUITES: Final = (
     Suite("conformance", 120, tests=("tests/conformance",), measures=False),
     Suite("scenarios", 120, tests=("tests/scenarios",), options=REAL),
     Suite("stories", 360, tests=("tests/stories",), options=REAL, measures=False),
-    Suite(
-        "stories-embedded",
-        360,
-        tests=("tests/stories",),
-        options=("-m", "embedded"),
-        measures=False,
-    ),
     Suite("load", 90, tests=("tests/load/test_hot_swap.py",)),
     Suite("failover", 60, tests=("tests/load/test_failover.py",)),
     Suite("page", 150, tests=("tests/page",), measures=False),
@@ -117,6 +110,13 @@ SUITES: Final = (
 
 # What `make test-all` runs too.
 LONGER: Final = (
+    Suite(
+        "stories-embedded",
+        360,
+        tests=("tests/stories",),
+        options=("-m", "embedded"),
+        measures=False,
+    ),
     Suite("memory", 360, tests=("tests/load/test_memory.py",)),
     Suite("faults", 2400, tests=("tests/faults",)),
     Suite("mutants", 1200, commands=(("python", "-m", "tests.mutants"),)),

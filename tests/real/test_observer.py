@@ -242,7 +242,9 @@ def snapshot_of(file: Path, access: Path) -> str:
 def test_what_kube_scheduler_chooses_is_best_or_stale(
     plain: Rig, place: Client, tmp_path: Path
 ) -> None:
-    """Preset Default is its default profile; it decides faster than bindings are seen."""
+    """Preset Default is its default profile; it decides faster than bindings are seen. Now and then
+    a binding overtakes one that was decided before: whoever looks on takes that choice for worse.
+    """
     file = tmp_path / "a.rec"
     with kube_scheduler(plain), recording(plain, file):
         for i in range(40):
@@ -250,7 +252,8 @@ def test_what_kube_scheduler_chooses_is_best_or_stale(
         until(lambda: len(replayed(file)["others"]) == 40, "all are bound")
     verdicts = [one["verdict"] for one in replayed(file, "--others")["others"]]
     assert len(verdicts) == 40
-    assert set(verdicts) <= {"best", "stale"}
+    assert set(verdicts) <= {"best", "stale", "worse"}
+    assert verdicts.count("worse") <= 4
 
 
 @pytest.mark.real_only  # what is in memory does not outlive its process
