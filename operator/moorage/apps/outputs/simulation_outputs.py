@@ -365,47 +365,22 @@ class TriedPart(TypedDict):
 class JudgedPart(TypedDict):
     """A profile on the time that the search has not seen."""
 
-    number: int
-    """Of the trial."""
-    revision: str
-    """The name that it would have."""
-    changes: list[str]
-    """What is otherwise than in the present profile."""
-    measures: list[JudgedMeasurePart]
-    """Beside the present profile."""
-    gained: list[str]
-    """Goals that are clearly gained."""
-    worse: list[str]
-    """Measures that may be worse."""
-    placedInBoth: int
-    """Pods that found a place under both profiles."""
-    elsewhere: int
-    """Those of them that went to other nodes."""
-    waiting: int
-    """Pods without a place at the end."""
+    number: Annotated[int, Field(description="Of the trial.")]
+    revision: Annotated[str, Field(description="The name that it would have.")]
+    changes: Annotated[
+        list[str], Field(description="What is otherwise than in the present profile.")
+    ]
+    measures: Annotated[list[JudgedMeasurePart], Field(description="Beside the present profile.")]
+    gained: Annotated[list[str], Field(description="Goals that are clearly gained.")]
+    worse: Annotated[list[str], Field(description="Measures that may be worse.")]
+    placedInBoth: Annotated[int, Field(description="Pods that found a place under both profiles.")]
+    elsewhere: Annotated[int, Field(description="Those of them that went to other nodes.")]
+    waiting: Annotated[int, Field(description="Pods without a place at the end.")]
 
 
-class RecommendationPart(TypedDict):
+class RecommendationPart(JudgedPart):
     """The profile to take: as in front, with where it stands."""
 
-    number: int
-    """Of the trial."""
-    revision: str
-    """The name that it would have."""
-    changes: list[str]
-    """What is otherwise than in the present profile."""
-    measures: list[JudgedMeasurePart]
-    """Beside the present profile."""
-    gained: list[str]
-    """Goals that are clearly gained."""
-    worse: list[str]
-    """Measures that may be worse."""
-    placedInBoth: int
-    """Pods that found a place under both profiles."""
-    elsewhere: int
-    """Those of them that went to other nodes."""
-    waiting: int
-    """Pods without a place at the end."""
     file: str | None
     """Where it was written; null where it was not."""
     document: dict[str, Any]
