@@ -71,16 +71,15 @@ class PastServer:
     async def _answer(self, number: int, question: Question) -> None:
         try:
             source = await self._opened()
-            found: Any = await source.document(question)
-            status = 200
+            found = await source.document(question)
+            status, body = 200, await asyncio.to_thread(lambda: json.dumps(found).encode())
         except Denied as error:
-            status, found = error.status, error.text
+            status, body = error.status, json.dumps(error.text).encode()
         except MemoryError:
-            status, found = 503, self._too_large
+            status, body = 503, json.dumps(self._too_large).encode()
         except Exception as error:  # noqa: BLE001 - a plugin may raise any, and someone waits
             _log.exception("A question about the past cannot be answered")
-            status, found = 500, f"{type(error).__name__}: {error}"
-        body = await asyncio.to_thread(lambda: json.dumps(found).encode())
+            status, body = 500, json.dumps(f"{type(error).__name__}: {error}").encode()
         self._write({"id": number, "status": status}, body)
 
     async def _opened(self) -> RecordingSource:
