@@ -1,5 +1,5 @@
 """Long recordings, made again: ``python -m tests.bench.long_replays --decisions N --server
-embedded|real [--seconds N]``.
+embedded|real [--seconds N] [--keep FOLDER]``, and ``--again FOLDER`` for those that were kept.
 
 Two operators that record serve a control plane on which pods come and go: plain ones of many
 Deployments, such that spread, attract and repel, gangs, pods that an extender is asked about, pods
@@ -336,11 +336,15 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--decisions", type=int, default=2_000)
     parser.add_argument("--server", choices=["embedded", "real"], default="embedded")
     parser.add_argument("--seconds", type=float, default=3_600, help="of load, at most")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="an empty one, for the files")
+    parser.add_argument("--again", type=Path, metavar="FOLDER", help="only makes these again")
     options = parser.parse_args(arguments)
+    if options.again:
+        return 0 if report(options.again) else 1
     real = options.server == "real"
     with Rig(assets.ensure()) if real else DevRig() as rig:
-        folder = rig.folder / "recordings"
-        folder.mkdir()
+        folder = options.keep or rig.folder / "recordings"
+        folder.mkdir(parents=True, exist_ok=True)
         with operators(rig, folder) as replicas:
             swaps = asyncio.run(record(rig, replicas, options.decisions, options.seconds))
         print(f"{swaps} edits of a profile")
