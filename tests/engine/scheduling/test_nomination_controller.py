@@ -206,6 +206,25 @@ def test_a_promise_ends_when_there_is_not_room_enough_left(urgent: Pod) -> None:
     asyncio.run(story())
 
 
+def test_a_promise_ends_when_its_room_is_taken_while_the_victim_is_told() -> None:
+    """The pod is in flight until its victim is evicted, and its nomination is checked then."""
+
+    async def story() -> None:
+        async with contested() as world:
+            gate = world.kube.hold("delete_pod")
+            await nominate(world, low("a", "2"))
+            world.kube.put(high("urgent", "1500m", 99))
+            await world.clock.advance(0.5)
+            assert (nominated_node(world), world.node("urgent")) == ("n1", "n1")
+            gate.set()
+            await settle()
+            dying(world, "a", LONG)
+            await world.clock.advance(TRIED_AGAIN)
+            assert (nominated_node(world), world.node("high")) == ("", "")
+
+    asyncio.run(story())
+
+
 def test_a_promise_holds_while_there_is_room_enough_left() -> None:
     """A pod takes what is free now, and what the victim leaves is enough: nothing is written
     anew.

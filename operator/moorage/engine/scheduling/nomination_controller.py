@@ -80,6 +80,8 @@ class NominationController:
     """UID -> the node that the pod is nominated to and since when, as ``check`` has seen it."""
     _lagging: dict[str, float] = dataclasses.field(default_factory=dict)
     """UID -> since when its status has lagged, or when it was written last."""
+    _unchecked: set[str] = dataclasses.field(default_factory=set)
+    """Nodes that got a pod while another one in flight was nominated to them."""
     _check_due: float = 0.0
 
     def nominate(self, pod: Pod, node: str, held: bool = False) -> None:
@@ -105,7 +107,8 @@ class NominationController:
         """A pod has come to a node: nominations end for which there is no room there any more, even
         when all have gone that go.
 
-        A pod in flight is left out: those that are to go for it may not have been evicted yet.
+        Of a pod in flight ``check`` finds out later: those that are to go for it may not have been
+        evicted yet.
         """
         nominated = self._ours_on(node)
         if not nominated or node not in self.cache.nodes.row_of:
@@ -115,9 +118,11 @@ class NominationController:
         for pod in nominated:
             uid = pod.metadata.uid
             record, entry = self.cache.nominations.get(uid), self.queue.get(uid)
-            if record is None or entry is None or entry.state is QueueState.IN_FLIGHT:
+            if record is None or entry is None or fits_with(record, staying, self.cache.nodes):
                 continue
-            if not fits_with(record, staying, self.cache.nodes):
+            if entry.state is QueueState.IN_FLIGHT:
+                self._unchecked.add(node)
+            else:
                 self._end(pod)
 
     def node_changed(self, node: str) -> None:
@@ -148,6 +153,10 @@ class NominationController:
                 self._lapse(record.pod, node, waited)
         self._since.clear()
         self._since.update(since)
+        unchecked = list(self._unchecked)
+        self._unchecked.clear()
+        for node in unchecked:
+            self.pod_placed(node)
         self._rewrite_status(now)
 
     # ---- inside ----------------------------------------------------------------------------------
