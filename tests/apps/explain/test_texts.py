@@ -87,8 +87,8 @@ def test_what_the_operator_knows() -> None:
     """Attempts, until when it waits, and what wakes it."""
     said = lines(PENDING)
     assert said[:2] == [
-        "None of 5 nodes takes ml/eval; nearest a, b lack nvidia.com/gpu 1. Pending for 47m, 7 attempts.",  # noqa: E501 - as it is printed
-        "  asks cpu 12, nvidia.com/gpu 4; profile gpu 51be07c4; from the operator, moorage-1; not asked: Strange",  # noqa: E501 - as it is printed
+        "None of 5 nodes takes ml/eval; nearest a, b lack nvidia.com/gpu 1. Pending for 47m, 7 attempts. Not asked: Strange.",  # noqa: E501 - as it is printed
+        "  asks cpu 12, nvidia.com/gpu 4; profile gpu 51be07c4; from the operator, moorage-1",
     ]
     assert said[4].endswith("Insufficient nvidia.com/gpu; nearest a, b lack 1")
     assert said[-2:] == [
@@ -116,17 +116,18 @@ def test_where_it_waits(queue: str, until: str | None, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("together", "said"),
+    ("together", "unasked", "said"),
     [
-        (0, "fits: it would go to a."),
-        (1, "fits: it would go to a."),
-        (4, "fits by itself: it would go to a; its pod group waits until 4 of its members fit "),
+        (0, [], "fits: it would go to a."),
+        (1, [], "fits: it would go to a."),
+        (4, [], "fits by itself: it would go to a; its pod group waits until 4 of its members "),
+        (0, ["A", "B"], "fits as far as was asked: it would go to a. Not asked: A, B."),
     ],
 )
-def test_a_pod_that_fits(together: int, said: str) -> None:
-    """A member is told of its group where it does not go alone."""
+def test_a_pod_that_fits(together: int, unasked: list[str], said: str) -> None:
+    """A member is told of its group where it does not go alone; who was not asked is named."""
     fits = {"verdict": "WouldBePlaced", "placement": {"node": "a"}, "placedTogether": together}
-    found = {**PENDING, **fits, "pod": "ml/eval", "refusals": [], "changes": []}
+    found = {**PENDING, **fits, "notAsked": unasked, "refusals": [], "changes": []}
     assert lines(found)[0].startswith(f"ml/eval {said}")
 
 
@@ -175,7 +176,7 @@ def test_scores_as_differences() -> None:
     ]
     console = open_console(stream := io.StringIO())
     write(console, *bound_parts(document, 80, absolute=False))
-    head = "ml/eval is being bound to general-1843, the node with the highest score now."
+    head = "ml/eval is being bound to general-1843, the node with the highest score now. Not asked:"
     assert stream.getvalue().startswith(head)
     assert table(200, True)[1] == ["Fit", "x20", "1880", "1860", "1840", "1820"]
     assert table(45, False)[0] == ["general-1843", "*", names[1]]

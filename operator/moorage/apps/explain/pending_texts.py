@@ -61,13 +61,17 @@ def pending_parts(
 
 
 def about_source(document: Document) -> str:
-    """Which revision, from where the state is, and who had no say."""
+    """Which revision, and from where the state is."""
     profile = f"profile {document['schedulerName']} {document['revision'][:8]}".rstrip()
     if document.get("foreign"):
         profile = f"{document['schedulerName']} is not ours: as preset Default has it"
+    return f"{profile}; from {document['source']}"
+
+
+def unheard(document: Document) -> str:
+    """Ends a headline: those who could say otherwise, and were not asked; "" where all were."""
     strange = ", ".join(document.get("notAsked", ()))
-    unasked = f"; not asked: {strange}" if strange else ""
-    return f"{profile}; from {document['source']}{unasked}"
+    return f" Not asked: {strange}." if strange else ""
 
 
 def headline(document: Document, now: datetime.datetime) -> Text:
@@ -79,16 +83,19 @@ def headline(document: Document, now: datetime.datetime) -> Text:
         case "Gated":
             return sentence(f"{name} is gated by {document['message']}.", Style.WAITS)
         case "Pending":
-            return sentence(_no_node(document, now), Style.REFUSED)
+            return sentence(f"{_no_node(document, now)}{unheard(document)}", Style.REFUSED)
     return sentence(f"{name} cannot be placed: {document['message']}", Style.REFUSED)
 
 
 def _fits(document: Document) -> Text:
-    where = f"it would go to {document['placement']['node']}"
+    where, unasked = f"it would go to {document['placement']['node']}", unheard(document)
+    far = " as far as was asked" if unasked else ""
     if (together := document.get("placedTogether", 0)) < 2:
-        return sentence(f"{document['pod']} fits: {where}.", Style.WELL)
+        style = Style.WAITS if unasked else Style.WELL
+        return sentence(f"{document['pod']} fits{far}: {where}.{unasked}", style)
     waits = f"its pod group waits until {together} of its members fit together"
-    return sentence(f"{document['pod']} fits by itself: {where}; {waits}.", Style.WAITS)
+    text = f"{document['pod']} fits by itself{far}: {where}; {waits}.{unasked}"
+    return sentence(text, Style.WAITS)
 
 
 def _no_node(document: Document, now: datetime.datetime) -> str:

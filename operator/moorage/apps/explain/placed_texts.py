@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from moorage.apps.explain.explanation_documents import Document
-from moorage.apps.explain.pending_texts import about_source
+from moorage.apps.explain.pending_texts import about_source, unheard
 from moorage.apps.printing.terminal import Style, new_table, sentence
 
 _REASONS = 2
@@ -45,13 +45,15 @@ def bound_headline(document: Document) -> Text:
         why = f"{refusal['plugin']}: {', '.join(refusal['reasons'])}".removeprefix(": ")
         text = f"{name} {node}, which would not take it now: {why}."
         return sentence(text, Style.WAITS)
+    unasked = unheard(document)
     if node in best:
         one_of = f"one of {len(best)} nodes with" if len(best) > 1 else "the node with"
-        return sentence(f"{name} {node}, {one_of} the highest score now.", Style.WELL)
+        text = f"{name} {node}, {one_of} the highest score now.{unasked}"
+        return sentence(text, Style.WAITS if unasked else Style.WELL)
     now = f"now it would go to {document['choice']}" if document["choice"] else "no other takes it"
     if all(one["node"] != node for one in document["scores"]):
-        return sentence(f"{name} {node}, which is not there any more; {now}.", Style.WAITS)
-    return sentence(f"{name} {node}; {now}.", Style.WAITS)
+        return sentence(f"{name} {node}, which is not there any more; {now}.{unasked}", Style.WAITS)
+    return sentence(f"{name} {node}; {now}.{unasked}", Style.WAITS)
 
 
 def _scored(document: Document, plugin: str) -> bool:
@@ -145,14 +147,16 @@ def candidate_headline(document: Document) -> Text:
         if gone
         else ""
     )
+    unasked = unheard(document)
     match document["verdict"]:
         case "WouldBePlaced":
             node = document["placement"]["node"]
-            return sentence(f"Would be placed on {node} {under}.{what}", Style.WELL)
+            text = f"Would be placed on {node} {under}.{what}{unasked}"
+            return sentence(text, Style.WAITS if unasked else Style.WELL)
         case "WouldLoseItsPlace":
             return sentence(f"Would lose its place: no node {under}.", Style.REFUSED)
         case "StillPending":
-            return sentence(f"Still pending {under}.{what}", Style.REFUSED)
+            return sentence(f"Still pending {under}.{what}{unasked}", Style.REFUSED)
         case "Gated":
             return sentence(f"Gated {under} by {document['message']}.", Style.WAITS)
     return sentence(f"Fails {under}: {document['message']}", Style.REFUSED)
