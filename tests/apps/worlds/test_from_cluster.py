@@ -10,10 +10,13 @@ from typing import Any
 import pytest
 
 from moorage.apps.exit_status import NoAnswer
+from moorage.apps.explain.first_lines import first_line
+from moorage.apps.explain.one_pod import explain
 from moorage.apps.worlds.cluster_choice import ClusterChoice
 from moorage.apps.worlds.deciding import in_tree_resolver
 from moorage.apps.worlds.from_cluster import from_cluster, look
 from moorage.apps.worlds.world import World
+from moorage.core.explaining.pending_pods import Limits
 from moorage.core.objects.meta import Namespace
 from tests.adapters.api_server import Answer, StubApiServer, answers, api_server, status
 
@@ -65,6 +68,23 @@ def test_what_is_not_there_or_forbidden_is_said(tmp_path: Path) -> None:
     assert list(made.profiles) == ["default-scheduler"]
     assert list(made.context.cache.nodes.row_of) == ["n"]
     assert made.origin == f"the API server alone, {server.url} (context there)"
+
+
+def test_a_profile_that_means_nothing_here_is_not_taken_for_anothers(tmp_path: Path) -> None:
+    """One with a package's plugin, without that package: nothing is said by other rules."""
+    spec = {"plugins": {"filter": {"enabled": [{"name": "Strange"}]}}}
+    pod = {"metadata": {"name": "p", "namespace": "ns", "uid": "u"}}
+    pods = {**NONE, "items": [{**pod, "spec": {"schedulerName": "batch", "containers": []}}]}
+    found = {PROFILES: answers(profile(spec)), "/api/v1/pods": answers(pods)}
+    world, _ = seen(tmp_path, found)
+    (of_it,) = world.context.cache.waiting.values()
+    explained = explain(world, of_it, in_tree_resolver(), Limits())
+    assert explained["verdict"] == "NotResolved"
+    line = (
+        "ns/p is not explained: the SchedulerProfile that decides for 'batch' means nothing here: "
+    )
+    assert first_line(explained).startswith(line)
+    assert "Strange" in first_line(explained) and first_line(explained).endswith("--config?")
 
 
 def test_how_far_a_large_cluster_is_read_is_told(tmp_path: Path) -> None:

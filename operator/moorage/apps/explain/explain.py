@@ -17,14 +17,14 @@ from moorage.apps.exit_status import ExitStatus, WrongUse
 from moorage.apps.explain import asking
 from moorage.apps.explain.asking import NotAsked
 from moorage.apps.explain.explanation_documents import KIND, Document, document_of
-from moorage.apps.explain.first_lines import first_line
+from moorage.apps.explain.first_lines import first_line, headline
 from moorage.apps.explain.one_pod import default_revision, explain, find_pod
 from moorage.apps.explain.pending_texts import pending_parts
 from moorage.apps.explain.placed_texts import bound_parts, candidate_parts
 from moorage.apps.plugin_resolver import resolver_of
 from moorage.apps.printing.documents import document, is_for_people
 from moorage.apps.printing.progress_line import working
-from moorage.apps.printing.terminal import open_console, sentence, write
+from moorage.apps.printing.terminal import open_console, write
 from moorage.apps.reach.operator_choice import NOBODY, OperatorChoice
 from moorage.apps.worlds import deciding, from_files
 from moorage.apps.worlds.cluster_choice import ClusterChoice
@@ -151,8 +151,8 @@ def _candidate(file: Path, pod: Pod, resolver: Resolver) -> Revision:
 def _parts(found: Document, options: ExplainOptions, console: Console) -> list[RenderableType]:
     now = datetime.datetime.fromisoformat(found["at"])
     match found["verdict"]:
-        case "NoProfile" | "BeingDeleted" | "Suspended" | "ProfileWaiting":
-            return [sentence(f"{found['pod']} waits: {found['message']}", "red")]
+        case "NoProfile" | "BeingDeleted" | "Suspended" | "ProfileWaiting" | "NotResolved":
+            return [headline(found)]
         case _ if "candidate" in found:
             return [*candidate_parts(found)]
         case _ if "scores" in found:

@@ -16,6 +16,10 @@ def headline(document: Document) -> Text:
     match document["verdict"]:
         case "NoProfile" | "BeingDeleted" | "Suspended" | "ProfileWaiting":
             return sentence(f"{document['pod']} waits: {document['message']}", Style.REFUSED)
+        case "NotResolved":
+            return sentence(
+                f"{document['pod']} is not explained: {document['message']}", Style.WAITS
+            )
         case _ if "candidate" in document:
             return placed_texts.candidate_headline(document)
         case _ if "scores" in document:

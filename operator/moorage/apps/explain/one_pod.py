@@ -29,6 +29,9 @@ def explain(
     """
     name = pod.spec.scheduler_name
     revision = world.profiles.get(name)
+    if (fault := world.left_out.get(name)) is not None:
+        whose = f"the SchedulerProfile that decides for {name!r} means nothing here"
+        return unasked(pod, "NotResolved", f"{whose}: {fault}")
     if revision is None and (alike := _meant(name, world.profiles)):
         return unasked(pod, "NoProfile", f"no SchedulerProfile decides for {name!r}{alike}")
     if world.context.cache.pod_info(pod.metadata.uid) is None and (why := _held(pod, world)):

@@ -23,6 +23,7 @@ class PodExplanationOutput(AnsweredOutput):
         "BeingDeleted",
         "Suspended",
         "ProfileWaiting",
+        "NotResolved",
     ]
     """The answer in a word."""
     message: str

@@ -233,6 +233,7 @@ class _Watch:
             datetime.datetime.now(datetime.UTC),
             self._warnings,
             deciding.holds(self._observed.profiles.bodies()),
+            left_out=self._deciding.left_out,
         )
 
     async def _follow_profiles(self) -> bool:

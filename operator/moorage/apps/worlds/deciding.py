@@ -45,6 +45,8 @@ class ProfileSet:
 
     by_scheduler: dict[str, Resolution] = dataclasses.field(default_factory=dict)
     warnings: list[str] = dataclasses.field(default_factory=list)
+    left_out: dict[str, str] = dataclasses.field(default_factory=dict)
+    """By schedulerName, of those that mean nothing here: what is wrong."""
 
     def revisions(self) -> dict[str, Revision]:
         """What decides, by schedulerName."""

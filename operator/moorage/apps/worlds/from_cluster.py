@@ -66,6 +66,7 @@ async def look(
         (*unlisted.warnings(), *found.warnings, *observed.set_aside()),
         deciding.holds(observed.profiles.bodies()),
         manifests.priorities(classes),
+        found.left_out,
     )
 
 
@@ -221,8 +222,9 @@ async def who_decides(
     for name, wanted in deciding.resolved(bodies_by_name.values(), configs, resolver).items():
         revision = await _deciding(connection, bodies_by_name[name], wanted, resolver)
         if revision is None:
-            text = f"profile {name} is left out: {deciding.refusal(wanted)}; is there a --config?"
-            found.warnings.append(text)
+            why = f"{deciding.refusal(wanted)}; is there a --config?"
+            found.warnings.append(f"profile {name} is left out: {why}")
+            found.left_out[wanted.scheduler_name] = why
             continue
         if revision is not wanted:
             why = "refused" if wanted.errors else "paused, or on trial"

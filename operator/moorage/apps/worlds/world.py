@@ -50,6 +50,8 @@ class World:
     """By schedulerName, why a profile holds its pods, as far as that is known."""
     priorities: Mapping[str, int] = dataclasses.field(default_factory=dict)
     """What PriorityClasses say, by name, "" for the global default; a recording has none."""
+    left_out: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """By schedulerName, why it cannot be made out here what a profile decides by."""
 
 
 def empty_context(seed: int = 0, journal: Journal = NO_JOURNAL) -> CycleContext:

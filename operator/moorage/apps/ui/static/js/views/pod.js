@@ -41,6 +41,7 @@ const CHIPS = {
   NoProfile: ["bad", "No profile"],
   Suspended: ["quiet", "Suspended"],
   ProfileWaiting: ["warn", "Profile waits"],
+  NotResolved: ["warn", "Not explained"],
   BeingDeleted: ["quiet", "Being deleted"],
 };
 
