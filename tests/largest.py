@@ -17,7 +17,12 @@ from moorage.core.objects.meta import Namespace
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pod_groups import PodGroup
 from moorage.core.objects.pods import Pod
-from moorage.core.objects.resource_claims import DeviceClass, ResourceClaim, ResourceSlice
+from moorage.core.objects.resource_claims import (
+    DeviceClass,
+    DeviceTaintRule,
+    ResourceClaim,
+    ResourceSlice,
+)
 from moorage.core.objects.storage import (
     CSIDriver,
     CSINode,
@@ -559,6 +564,13 @@ OTHERS: dict[str, Largest] = {
             {"spec": {"selectors": [{"cel": {"expression": _LONG_OR}} for _ in range(n)]}}
         ),
         MOST_REQUESTS,
+    ),
+    "device taint rule": Largest(
+        DeviceTaintRule,
+        lambda n: (
+            labelled(n)
+            | {"spec": {"deviceSelector": {}, "taint": {"key": "a", "effect": "NoSchedule"}}}
+        ),
     ),
     "namespace": Largest(Namespace, labelled),
     "pod group": Largest(PodGroup, labelled),

@@ -28,7 +28,12 @@ from moorage.core.objects.meta import HasMetadata, Namespace
 from moorage.core.objects.nodes import Node
 from moorage.core.objects.pod_groups import PodGroup
 from moorage.core.objects.pods import Pod
-from moorage.core.objects.resource_claims import DeviceClass, ResourceClaim, ResourceSlice
+from moorage.core.objects.resource_claims import (
+    DeviceClass,
+    DeviceTaintRule,
+    ResourceClaim,
+    ResourceSlice,
+)
 from moorage.core.objects.storage import (
     CSINode,
     CSIStorageCapacity,
@@ -208,6 +213,7 @@ def with_devices(n: str) -> list[HasMetadata]:
         node(n),
         of(DeviceClass, n, spec={"extendedResourceName": f"x.io/{n}"}),
         of(ResourceSlice, n, spec={**slice_spec, "devices": [device]}),
+        of(DeviceTaintRule, n, spec={"deviceSelector": {"driver": f"driver-{n}"}}),
         of(ResourceClaim, n, "a", status={"allocation": {"devices": {"results": [result]}}}),
         *both(
             n,

@@ -18,7 +18,12 @@ from moorage.core.framework.registry import Registry
 from moorage.core.framework.revisions import Revision
 from moorage.core.objects.meta import HasMetadata, Namespace
 from moorage.core.objects.pod_groups import API, PodGroup
-from moorage.core.objects.resource_claims import DeviceClass, ResourceClaim, ResourceSlice
+from moorage.core.objects.resource_claims import (
+    DeviceClass,
+    DeviceTaintRule,
+    ResourceClaim,
+    ResourceSlice,
+)
 from moorage.core.objects.storage import (
     CSIDriver,
     CSINode,
@@ -103,6 +108,10 @@ STORED_KINDS: tuple[StoredKind, ...] = (
     StoredKind(ResourceClaim, "resourceclaims", "resource.k8s.io/v1", EventResource.RESOURCE_CLAIM),
     StoredKind(ResourceSlice, "resourceslices", "resource.k8s.io/v1", EventResource.RESOURCE_SLICE),
     StoredKind(DeviceClass, "deviceclasses", "resource.k8s.io/v1", EventResource.DEVICE_CLASS),
+    # Since Kubernetes 1.37. A rule makes other slices of those that there are.
+    StoredKind(
+        DeviceTaintRule, "devicetaintrules", "resource.k8s.io/v1", EventResource.RESOURCE_SLICE
+    ),
 )
 
 

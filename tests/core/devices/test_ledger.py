@@ -33,6 +33,9 @@ from moorage.core.objects.resource_claims import (
     DeviceClass,
     DeviceClassSpec,
     DeviceSelector,
+    DeviceTaintRule,
+    DeviceTaintRuleSpec,
+    DeviceTaintSelector,
     ResourceClaim,
     ResourceClaimStatus,
     ResourcePool,
@@ -118,16 +121,27 @@ def claims(draw: st.DrawFn) -> ResourceClaim:
     return ResourceClaim(meta, status=ResourceClaimStatus(allocation=allocation))
 
 
-NAMES = [(ResourceSlice, f"s{i}") for i in range(5)] + [
-    (ResourceClaim, f"ns/c{i}") for i in range(3)
-]
+@st.composite
+def rules(draw: st.DrawFn) -> DeviceTaintRule:
+    """A taint of all devices, of none, or of those that are called so."""
+    selector = DeviceTaintSelector(
+        driver=draw(st.sampled_from([None, "a", "b"])),
+        pool=draw(st.sampled_from([None, "n0", "p"])),
+        device=draw(st.sampled_from([None, "d0", "d1"])),
+    )
+    taint = Taint(draw(st.sampled_from(["hot", "old"])), effect="NoSchedule")
+    spec = DeviceTaintRuleSpec(draw(st.sampled_from([None, selector, selector])), taint)
+    return DeviceTaintRule(ObjectMeta(draw(st.sampled_from(["r0", "r1"]))), spec)
+
+
 STEPS = st.one_of(
-    st.tuples(st.just("put"), st.one_of(slices(), claims())),
+    st.tuples(st.just("put"), st.one_of(slices(), claims(), rules())),
     st.tuples(
         st.just("remove"),
         st.sampled_from(
             [(ResourceSlice, f"s{i}") for i in range(5)]
             + [(ResourceClaim, f"ns/c{i}") for i in range(3)]
+            + [(DeviceTaintRule, f"r{i}") for i in range(2)]
         ),
     ),
     st.tuples(st.sampled_from(["assume", "release"]), claims()),
@@ -142,7 +156,7 @@ def described(ledger: DeviceLedger, node: Node) -> Any:
         (
             pool.id,
             pool.state,
-            [(one.id, one.reachable, one.counters) for one in pool.devices],
+            [(one.id, one.reachable, one.counters, one.device.taints) for one in pool.devices],
             pool.counters,
             pool.consumed_counters,
             offer.uses.remaining_counters(pool),

@@ -14,6 +14,7 @@ CLUSTER_WIDE: Final = frozenset(
         "CSIDriver",
         "CSINode",
         "DeviceClass",
+        "DeviceTaintRule",
         "Namespace",
         "Node",
         "PersistentVolume",

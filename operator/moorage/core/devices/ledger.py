@@ -35,6 +35,7 @@ from moorage.core.devices.pools import (
     pool_of,
 )
 from moorage.core.devices.shapes import shape_of
+from moorage.core.devices.taint_rules import TaintedSlices
 from moorage.core.devices.uses import (
     AvailableDevices,
     DevicesInUse,
@@ -93,7 +94,7 @@ class DeviceLedger:
         self._next_shape = 0
         self.searches = PausedAllocations(self)
         self._beside: OrderedDict[frozenset[int], DevicesLeft] = OrderedDict()
-        store.follow(ResourceSlice, self._put_slice)
+        TaintedSlices(store, self._put_slice)
         store.follow(ResourceClaim, self._put_claim)
 
     # ---- reading ---------------------------------------------------------------------------------

@@ -312,3 +312,28 @@ class ResourceSlice(Struct, frozen=True):
 
     metadata: ObjectMeta
     spec: ResourceSliceSpec = ResourceSliceSpec()
+
+
+# ---- taints beside those that drivers publish ----------------------------------------------------
+
+
+class DeviceTaintSelector(Struct, frozen=True):
+    """Which devices are meant: those of which all is true that is said here."""
+
+    driver: str | None = None
+    pool: str | None = None
+    device: str | None = None
+
+
+class DeviceTaintRuleSpec(Struct, frozen=True):
+    """A taint, and the devices that bear it; without a selector none do."""
+
+    device_selector: DeviceTaintSelector | None = None
+    taint: Taint = Taint()
+
+
+class DeviceTaintRule(Struct, frozen=True):
+    """A taint that an administrator gives to devices."""
+
+    metadata: ObjectMeta
+    spec: DeviceTaintRuleSpec = DeviceTaintRuleSpec()

@@ -59,7 +59,12 @@ from moorage.core.framework.status import (
 )
 from moorage.core.objects.meta import HasMetadata
 from moorage.core.objects.pods import Pod
-from moorage.core.objects.resource_claims import DeviceClass, ResourceClaim, ResourceSlice
+from moorage.core.objects.resource_claims import (
+    DeviceClass,
+    DeviceTaintRule,
+    ResourceClaim,
+    ResourceSlice,
+)
 from moorage.core.plugins.dynamic_resources.arguments import DynamicResourcesArgs
 from moorage.core.plugins.dynamic_resources.claim_reservation import ClaimRelease, reserve_devices
 from moorage.core.plugins.dynamic_resources.device_demand import (
@@ -116,7 +121,7 @@ class DynamicResources:
         {Aspect.LABELS, Aspect.ALLOCATABLE, Aspect.DEVICES}
     )
     required_kinds: ClassVar[frozenset[type[HasMetadata]]] = frozenset(
-        {ResourceClaim, ResourceSlice, DeviceClass}
+        {ResourceClaim, ResourceSlice, DeviceClass, DeviceTaintRule}
     )
     may_fail: ClassVar[bool] = True
     events_to_register: ClassVar[tuple[ClusterEventWithHint, ...]] = (
