@@ -26,7 +26,7 @@ from moorage.core.devices.ledger import DeviceLedger
 from moorage.core.framework.evaluation.evaluator import Evaluator
 from moorage.core.objects.meta import HasMetadata, Namespace
 from moorage.core.objects.nodes import Node
-from moorage.core.objects.pod_groups import PodGroup
+from moorage.core.objects.pod_groups import CoschedulingPodGroup
 from moorage.core.objects.pods import Pod
 from moorage.core.objects.resource_claims import (
     DeviceClass,
@@ -266,7 +266,7 @@ KINDS: dict[str, Make] = {
     "ended pods": lambda n: [pod(n, "n1", status={"phase": "Succeeded"})],
     "gates": lambda n: [pod(n, spec={"schedulingGates": [{"name": n}]})],
     "groups": lambda n: [
-        of(PodGroup, n, "a", spec={"minMember": 2}),
+        of(CoschedulingPodGroup, n, "a", spec={"minMember": 2}),
         pod(n, metadata={"labels": {"scheduling.x-k8s.io/pod-group": n}}),
     ],
     "services": lambda n: [

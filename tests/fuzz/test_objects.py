@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from moorage.core.objects.pod_groups import MIN_MEMBER
-from moorage.core.objects.pods import POD_GROUP_LABEL
+from moorage.core.objects.pod_groups import COSCHEDULING_LABEL, MIN_MEMBER
 from tests.fuzz.mutating import bodies, mutated
 from tests.fuzz.worlds import World
 
@@ -66,7 +65,7 @@ def adapt(body: dict[str, Any], chance: random.Random) -> None:
         meta.pop("deletionTimestamp", None)
     member = isinstance(meta, dict) and str(meta.get("uid")).endswith(("1", "7"))
     if member and chance.random() < 0.7 and isinstance(meta.setdefault("labels", {}), dict):
-        meta["labels"][POD_GROUP_LABEL] = "blue" if str(meta["uid"]).endswith("1") else "green"
+        meta["labels"][COSCHEDULING_LABEL] = "blue" if str(meta["uid"]).endswith("1") else "green"
         meta["annotations"] = {MIN_MEMBER: chance.choice(("2", "2", "2", "3", "x"))}
 
 

@@ -23,8 +23,8 @@ from moorage.core.devices.ledger import DeviceLedger
 from moorage.core.framework.status import error_status
 from moorage.core.objects.meta import HasMetadata, key
 from moorage.core.objects.nodes import Node
-from moorage.core.objects.pod_groups import PodGroup
-from moorage.core.objects.pods import Pod, group_of, on_node
+from moorage.core.objects.pod_groups import group_of
+from moorage.core.objects.pods import Pod, on_node
 from moorage.core.plugins.dynamic_resources.claim_reservation import ClaimReservation
 from moorage.core.plugins.intree import INDEXES
 from moorage.core.plugins.volume_binding.offers import VolumeOffers
@@ -46,7 +46,7 @@ from tests.fakes.listeners import Unheard
 from tests.fuzz.describing import Description, differences
 from tests.vectors.scheduling import STORED
 
-LISTS = {**STORED, "podGroups": POD_GROUPS.struct}
+LISTS = {**STORED, **{kind.name: kind.struct for kind in POD_GROUPS}}
 NAMES = {struct: name for name, struct in LISTS.items()}
 
 
@@ -399,7 +399,7 @@ class World:
         groups = bench.queue.groups
         assert not groups.dirty
         for group in (one for parts in groups._groups.values() for one in parts.values()):
-            least = groups.min_member(group)
+            least = groups.min_count(group)
             assert group.complete == (least is not None and (group.begun or group.present >= least))
             assert group.complete or all(
                 entry.state not in (QueueState.ACTIVE, QueueState.BACKOFF)
@@ -410,12 +410,13 @@ class World:
         """Another queue, where the same pods are put where they are."""
         live, store = self.bench.queue, self.bench.cache.store
         groups = PodGroupTracker(store)
-        store._followers[PodGroup].remove(groups._declaration_changed)
+        for kind in POD_GROUPS:
+            store._followers[kind.struct].remove(groups._declaration_changed)
         other = SchedulingQueue(live._sort, groups, live._listener)
-        other.groups.listed = True
+        other.groups.all_listed()
         other._profiles.configs.update(live._profiles.configs)
         for record in self.bench.cache.pod_infos():
-            if group_of(record.pod):
+            if group_of(record.pod) is not None:
                 other.groups.placed(record.pod, 1)
         for entry in live.entries():
             clone = dataclasses.replace(entry)

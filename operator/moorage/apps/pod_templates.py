@@ -17,8 +17,8 @@ import msgspec
 from moorage.apps.exit_status import WrongUse
 from moorage.apps.object_files import Document
 from moorage.apps.worlds import from_files, manifests
+from moorage.core.groups.group_spec import GROUP_KINDS, AnyPodGroup
 from moorage.core.objects.meta import HasMetadata, OwnerReference
-from moorage.core.objects.pod_groups import API, PodGroup
 from moorage.core.objects.pods import Pod
 from moorage.core.objects.workloads import ReplicaSet, ReplicationController, StatefulSet
 
@@ -60,7 +60,7 @@ class Workloads(NamedTuple):
     """What is to come: pods, what belongs to them, and what is to be said of other objects."""
 
     templates: list[PodTemplate]
-    groups: tuple[PodGroup, ...] = ()
+    groups: tuple[AnyPodGroup, ...] = ()
     warnings: tuple[str, ...] = ()
 
 
@@ -74,12 +74,17 @@ def read_workloads(
     documents = list(from_files.read(files))
     known = {**priorities, **manifests.priorities(document.body for document in documents)}
     kinds = ("Pod", *WORKLOADS, *((DAEMON_SET,) if daemons else ()))
-    found, groups, faults, others = list[PodTemplate](), list[PodGroup](), list[str](), set[str]()
+    found, groups, faults, others = (
+        list[PodTemplate](),
+        list[AnyPodGroup](),
+        list[str](),
+        set[str](),
+    )
     for document in documents:
         try:
             if document.kind in kinds:
                 found.append(_template(document, known))
-            elif (document.kind, document.api_version) == ("PodGroup", API):
+            elif document.kind == "PodGroup" and document.api_version in GROUP_KINDS:
                 groups.append(_group(document))
             elif document.kind != "PriorityClass":
                 others.add(document.kind or "no kind")
@@ -131,10 +136,11 @@ def _template(document: Document, known: Mapping[str, int]) -> PodTemplate:
     return PodTemplate(name, pod, _replicas(kind, spec), owner=owner)
 
 
-def _group(document: Document) -> PodGroup:
+def _group(document: Document) -> AnyPodGroup:
     """Raises ManifestError and MsgspecError."""
     body = manifests.completed(document.body, {})
-    return msgspec.convert(body, PodGroup)
+    group: AnyPodGroup = msgspec.convert(body, GROUP_KINDS[document.api_version])
+    return group
 
 
 def _pod(

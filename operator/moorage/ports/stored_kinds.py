@@ -17,7 +17,14 @@ from moorage.core.framework.cluster_events import EventResource
 from moorage.core.framework.registry import Registry
 from moorage.core.framework.revisions import Revision
 from moorage.core.objects.meta import HasMetadata, Namespace
-from moorage.core.objects.pod_groups import API, PodGroup
+from moorage.core.objects.pod_groups import (
+    API,
+    COSCHEDULING_API,
+    VOLCANO_API,
+    CoschedulingPodGroup,
+    PodGroup,
+    VolcanoPodGroup,
+)
 from moorage.core.objects.resource_claims import (
     DeviceClass,
     DeviceTaintRule,
@@ -51,13 +58,23 @@ class StoredKind(NamedTuple):
     resource: str
     api: str
     event: EventResource | str | None = None
+    foreign: bool = False
+    """Whether it is a custom resource of another program, which most clusters do not have."""
 
     @property
     def name(self) -> str:
-        """The resource, with version and group where a plugin from outside the tree declared it:
-        its plural may be another's too.
+        """The resource, with its group where it is another program's, with version and group where
+        a plugin from outside the tree declared it: its plural may be another's too.
         """
+        if self.foreign:
+            return f"{self.resource}.{self.group}"
         return self.event if isinstance(self.event, str) else self.resource
+
+    @property
+    def kind(self) -> str:
+        """What the API calls one object."""
+        kind: str = getattr(self.struct, "kind", self.struct.__name__)
+        return kind
 
     @property
     def path(self) -> str:
@@ -71,12 +88,18 @@ class StoredKind(NamedTuple):
 
 
 NAMESPACES = StoredKind(Namespace, "namespaces", "v1", EventResource.NAMESPACE)
-POD_GROUPS = StoredKind(PodGroup, "podgroups", API)
-"""Of scheduler-plugins: most clusters do not have it, and no plugin reads it but the queue."""
+POD_GROUPS = (
+    StoredKind(PodGroup, "podgroups", API),
+    StoredKind(CoschedulingPodGroup, "podgroups", COSCHEDULING_API, foreign=True),
+    StoredKind(VolcanoPodGroup, "podgroups", VOLCANO_API, foreign=True),
+)
+"""The kinds of PodGroups, by ``GroupSpec`` alike. The first is Kubernetes' own; API servers do not
+serve it unless they are told to.
+"""
 
 STORED_KINDS: tuple[StoredKind, ...] = (
     NAMESPACES,
-    POD_GROUPS,
+    *POD_GROUPS,
     StoredKind(Service, "services", "v1", EventResource.SERVICE),
     StoredKind(
         ReplicationController, "replicationcontrollers", "v1", EventResource.REPLICATION_CONTROLLER

@@ -30,7 +30,7 @@ from moorage.core.framework.registry import build_registry
 from moorage.core.framework.revisions import RequestedProfile, resolve
 from moorage.core.objects.meta import ObjectMeta, OwnerReference
 from moorage.core.objects.nodes import Node, Taint
-from moorage.core.objects.pod_groups import PodGroup, PodGroupSpec
+from moorage.core.objects.pod_groups import CoschedulingPodGroup, CoschedulingPodGroupSpec
 from moorage.core.objects.pods import (
     Affinity,
     NodeAffinity,
@@ -123,7 +123,9 @@ def test_a_member_waits_for_its_group(others: int, said: str | None) -> None:
     pod, *more = (member(f"p{i}") for i in range(others + 1))
     gated = member("gated", scheduling_gates=(SchedulingGate("a"),))
     context = cluster(make_node("n"), pod, *more, gated, make_pod("other"))
-    context.cache.store.put(PodGroup(ObjectMeta("g", "default", "u"), PodGroupSpec(3)))
+    context.cache.store.put(
+        CoschedulingPodGroup(ObjectMeta("g", "default", "u"), CoschedulingPodGroupSpec(3))
+    )
     explained = explain_pending(context, pod, DEFAULT)
     if said is None:
         assert explained.placement is not None
@@ -142,7 +144,9 @@ def test_a_member_of_a_group_that_runs_waits_for_nobody() -> None:
     gate = explain_pending(context, pod, DEFAULT).gate
     assert gate is not None and "moorage.dev/min-member" in gate.message
     context = cluster(make_node("n"), pod, there)
-    context.cache.store.put(PodGroup(ObjectMeta("g", "default", "u"), PodGroupSpec(3)))
+    context.cache.store.put(
+        CoschedulingPodGroup(ObjectMeta("g", "default", "u"), CoschedulingPodGroupSpec(3))
+    )
     explained = explain_pending(context, pod, DEFAULT)
     assert (explained.gate, explained.together) == (None, 0)
 

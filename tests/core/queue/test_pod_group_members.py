@@ -11,9 +11,22 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invaria
 
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.store import Store
+from moorage.core.groups.group_spec import AnyPodGroup, membership_of
 from moorage.core.objects.meta import ObjectMeta
-from moorage.core.objects.pod_groups import PodGroup, PodGroupSpec
-from moorage.core.objects.pods import POD_GROUP_LABEL, Pod, PodAnnotations, group_of, on_node
+from moorage.core.objects.pod_groups import (
+    API,
+    COSCHEDULING_API,
+    COSCHEDULING_LABEL,
+    CoschedulingPodGroup,
+    CoschedulingPodGroupSpec,
+    GangSchedulingPolicy,
+    GroupKey,
+    PodGroup,
+    PodGroupSchedulingPolicy,
+    PodGroupSpec,
+    group_of,
+)
+from moorage.core.objects.pods import Pod, PodAnnotations, PodSchedulingGroup, on_node
 from moorage.core.plugins.priority_sort import PrioritySort
 from moorage.core.pods.requests import pod_requests
 from moorage.core.queue.hints import PreEnqueueGate
@@ -34,16 +47,18 @@ def member(
     **labels: str,
 ) -> Pod:
     """A member of this group; ``least`` is its annotation."""
-    pod = a_pod(name, scheduler, priority, **{POD_GROUP_LABEL: group}, **labels)
+    pod = a_pod(name, scheduler, priority, **{COSCHEDULING_LABEL: group}, **labels)
     annotations = PodAnnotations(least) if least else None
     return msgspec.structs.replace(
         pod, metadata=msgspec.structs.replace(pod.metadata, annotations=annotations)
     )
 
 
-def declared(least: int, name: str = "g") -> PodGroup:
+def declared(least: int, name: str = "g") -> CoschedulingPodGroup:
     """A PodGroup with this minMember."""
-    return PodGroup(ObjectMeta(name=name, namespace="default"), PodGroupSpec(min_member=least))
+    return CoschedulingPodGroup(
+        ObjectMeta(name=name, namespace="default"), CoschedulingPodGroupSpec(min_member=least)
+    )
 
 
 class Groups(Rig):
@@ -60,7 +75,7 @@ class Groups(Rig):
             self.queue.add(pod, self.now)
         self.queue.flush(self.now)
 
-    def declare(self, *groups: PodGroup) -> None:
+    def declare(self, *groups: AnyPodGroup) -> None:
         """PodGroups come or change."""
         for group in groups:
             self.store.put(group)
@@ -96,6 +111,84 @@ def test_members_wait_for_each_other() -> None:
     rig.come(member("c"))
     assert rig.together() == ["a", "b", "c"]
     assert rig.together() == []
+
+
+def kubernetes(name: str, group: str = "g") -> Pod:
+    """A member of a group of Kubernetes' API."""
+    pod = a_pod(name)
+    spec = msgspec.structs.replace(pod.spec, scheduling_group=PodSchedulingGroup(group))
+    return msgspec.structs.replace(pod, spec=spec)
+
+
+def gang(least: int) -> PodGroup:
+    """Kubernetes' PodGroup default/g with this minCount."""
+    policy = PodGroupSchedulingPolicy(gang=GangSchedulingPolicy(least))
+    return PodGroup(ObjectMeta("g", "default"), PodGroupSpec(policy))
+
+
+def test_a_gang_of_kubernetes() -> None:
+    """Its members wait for the PodGroup, then for each other; kube-scheduler's texts."""
+    rig = Groups()
+    rig.come(kubernetes("a"))
+    assert rig.why("a").startswith(
+        'waiting for pods\'s pod group "g" to appear in scheduling queue: '
+    )
+    rig.declare(gang(2))
+    rig.together()
+    assert rig.why("a") == (
+        'waiting for minCount pods from a gang to appear in scheduling queue, "default/g": 1 of 2 '
+        "members are here"
+    )
+    rig.come(kubernetes("b"))
+    assert rig.together() == ["a", "b"]
+
+
+def test_a_basic_group_of_kubernetes() -> None:
+    """Once its PodGroup is there, each goes by itself."""
+    rig = Groups()
+    rig.come(kubernetes("a"), kubernetes("b"))
+    assert rig.together() == []
+    rig.declare(PodGroup(ObjectMeta("g", "default")))
+    assert [rig.together() for _ in range(3)] == [["a"], ["b"], []]
+
+
+def test_a_minimum_of_kubernetes_that_is_lowered() -> None:
+    """minCount may change while members wait."""
+    rig = Groups()
+    rig.declare(gang(3))
+    rig.come(kubernetes("a"), kubernetes("b"))
+    assert rig.together() == []
+    rig.declare(gang(2))
+    assert rig.together() == ["a", "b"]
+
+
+def test_groups_of_two_apis_that_have_one_name() -> None:
+    """They are two, and no member of one counts for the other."""
+    rig = Groups()
+    rig.declare(gang(2), declared(2))
+    rig.come(kubernetes("a"), member("x"))
+    assert rig.together() == []
+    rig.come(kubernetes("b"))
+    assert rig.together() == ["a", "b"]
+    rig.come(member("y"))
+    assert rig.together() == ["x", "y"]
+
+
+def test_an_api_that_is_not_served() -> None:
+    """Members that need its PodGroups wait, and say so, until it is; others are not concerned."""
+    rig = Groups(listed=False)
+    rig.queue.groups.kind_listed(COSCHEDULING_API, served=False)
+    rig.come(member("x", least="2"), member("y"), kubernetes("a"))
+    assert rig.together() == ["x", "y"]
+    assert "PodGroups are not listed yet" in rig.why("a")
+    rig.queue.groups.kind_listed(API, served=False)
+    rig.together()
+    assert "the API server does not serve PodGroups of scheduling.k8s.io/v1beta1" in rig.why("a")
+    rig.queue.groups.kind_listed(API)
+    rig.together()
+    assert "there is no PodGroup default/g" in rig.why("a")
+    rig.declare(gang(1))
+    assert rig.together() == ["a"]
 
 
 def test_everybody_else_is_not_held_up() -> None:
@@ -144,7 +237,7 @@ def test_the_pod_group_has_the_last_word() -> None:
     rig.declare(declared(3))
     rig.come(member("a", least="2"), member("b"))
     assert rig.together() == []
-    rig.store.remove(PodGroup, "default/g")
+    rig.store.remove(CoschedulingPodGroup, "default/g")
     assert rig.together() == ["a", "b"]
 
 
@@ -364,7 +457,8 @@ def test_what_a_placed_member_asks_for_may_change() -> None:
     assert rig.together() == ["a"]
     cache.observe(states[2], pod_requests(states[2]))
     cache.remove("uid-b")
-    assert dict(rig.queue.groups.group_of_entry(rig.entry("a")).requested_minimums) == {"2": 1}
+    said = rig.queue.groups.group_of_entry(rig.entry("a")).said
+    assert {one.asked: count for one, count in said.items()} == {"2": 1}
 
 
 def test_a_gate_that_shut_since_keeps_its_member_and_the_group() -> None:
@@ -454,7 +548,7 @@ class Machine(RuleBasedStateMachine):
         )
         self.pods: dict[str, Pod] = {}
         self.placed: dict[str, Pod] = {}
-        self.begun: set[tuple[str, str]] = set()
+        self.begun: set[tuple[GroupKey, str]] = set()
         self.out: list[QueuedPodInfo] = []
         self.queue.groups.all_listed()
         self.swap("test", ())
@@ -508,7 +602,7 @@ class Machine(RuleBasedStateMachine):
     def declare(self, least: int | None, name: str) -> None:
         """A PodGroup comes, changes or goes."""
         if least is None:
-            self.store.remove(PodGroup, f"default/{name}")
+            self.store.remove(CoschedulingPodGroup, f"default/{name}")
         else:
             self.store.put(declared(least, name))
 
@@ -544,7 +638,8 @@ class Machine(RuleBasedStateMachine):
             if bound:
                 if entry.uid in self.placed:
                     self.queue.groups.pod_bound(self.placed[entry.uid])
-                    self.begun.add((group_of(self.placed[entry.uid]), entry.scheduler_name))
+                    if group := group_of(self.placed[entry.uid]):
+                        self.begun.add((group, entry.scheduler_name))
                 self.queue.done(entry.uid)
                 self.pods.pop(entry.uid, None)
             else:
@@ -579,11 +674,10 @@ class Machine(RuleBasedStateMachine):
         }
         return flying | {uid for uid, pod in self.placed.items() if mates(pod, entry)}
 
-    def anybody(self, name: str, scheduler: str) -> bool:
+    def anybody(self, group: GroupKey, scheduler: str) -> bool:
         """Whether a member of the group counts."""
-        probe = QueuedPodInfo(
-            member("probe", name.partition("/")[2], scheduler=scheduler), scheduler, 0.0, group=name
-        )
+        pod = member("probe", group.name, scheduler=scheduler)
+        probe = QueuedPodInfo(pod, scheduler, 0.0, membership=membership_of(pod))
         return bool(self.away(probe) | self.waiting(probe))
 
     def waiting(self, entry: QueuedPodInfo) -> set[str]:
@@ -597,7 +691,7 @@ class Machine(RuleBasedStateMachine):
 
     def least(self, entry: QueuedPodInfo) -> float:
         """How many members the group takes; more than there are when nobody knows."""
-        group = self.store.objects(PodGroup).get(entry.group)
+        group = self.store.objects(CoschedulingPodGroup).get(str(entry.group))
         if group is not None:
             return group.spec.min_member
         counted = self.away(entry) | self.waiting(entry)
@@ -646,7 +740,9 @@ class Machine(RuleBasedStateMachine):
 
 def mates(pod: Pod, entry: QueuedPodInfo) -> bool:
     """Whether both are in the same group and name the same scheduler."""
-    return group_of(pod) == entry.group != "" and pod.spec.scheduler_name == entry.scheduler_name
+    return (
+        group_of(pod) == entry.group is not None and pod.spec.scheduler_name == entry.scheduler_name
+    )
 
 
 TestWhateverHappens = Machine.TestCase

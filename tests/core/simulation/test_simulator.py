@@ -6,7 +6,8 @@ import msgspec
 from hypothesis import given
 
 from moorage.core.cycle.context import CycleContext
-from moorage.core.objects.pods import POD_GROUP_LABEL, Pod, PodAnnotations, PodSpec
+from moorage.core.objects.pod_groups import COSCHEDULING_LABEL
+from moorage.core.objects.pods import Pod, PodAnnotations, PodSpec
 from moorage.core.objects.resource_claims import ResourceClaim
 from moorage.core.simulation.simulator import Simulator
 from tests.builders import make_node
@@ -90,7 +91,7 @@ def test_a_node_that_comes_wakes_who_waits() -> None:
 
 def of_group(name: str, minimum: str) -> Pod:
     """A member of a group that says itself how many it needs."""
-    pod = a_pod(name, labels={POD_GROUP_LABEL: "gang"}, cpu="1")
+    pod = a_pod(name, labels={COSCHEDULING_LABEL: "gang"}, cpu="1")
     meta = type(pod.metadata)(
         name=name,
         namespace="default",

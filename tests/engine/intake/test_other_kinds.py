@@ -18,7 +18,7 @@ from moorage.core.framework.interfaces import PreFilterResult
 from moorage.core.framework.registry import PluginSpec
 from moorage.core.framework.status import SKIP
 from moorage.core.objects.meta import HasMetadata, ObjectMeta, PartialObject
-from moorage.core.objects.pod_groups import PodGroup
+from moorage.core.objects.pod_groups import CoschedulingPodGroup
 from moorage.core.objects.pods import Affinity, Pod
 from moorage.core.objects.workloads import PodDisruptionBudget, Service, ServiceSpec
 from moorage.core.queue.queued_pod import QueueState
@@ -188,12 +188,12 @@ class GroupReader(Reader):
     """Decides by pod groups, for whose list pods wait too."""
 
     name: ClassVar[str] = "GroupReader"
-    required_kinds: ClassVar[frozenset[type[HasMetadata]]] = frozenset({PodGroup})
+    required_kinds: ClassVar[frozenset[type[HasMetadata]]] = frozenset({CoschedulingPodGroup})
 
 
 @pytest.mark.parametrize(
     ("reader", "kind"),
-    [(Reader, SERVICES), (GroupReader, POD_GROUPS)],
+    [(Reader, SERVICES), (GroupReader, POD_GROUPS[1])],
     ids=["services", "pod groups"],
 )
 def test_a_profile_goes_live_when_the_list_is_in(reader: type[Reader], kind: StoredKind) -> None:

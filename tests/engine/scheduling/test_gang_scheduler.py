@@ -13,8 +13,12 @@ import pytest
 
 from moorage.api.operator_config import OperatorConfiguration
 from moorage.core.objects.meta import ObjectMeta
-from moorage.core.objects.pod_groups import PodGroup, PodGroupSpec
-from moorage.core.objects.pods import POD_GROUP_LABEL, Pod, PodAnnotations
+from moorage.core.objects.pod_groups import (
+    COSCHEDULING_LABEL,
+    CoschedulingPodGroup,
+    CoschedulingPodGroupSpec,
+)
+from moorage.core.objects.pods import Pod, PodAnnotations
 from moorage.core.queue.queued_pod import QueueState
 from moorage.engine.scheduling.gang_scheduler import REPORT_INTERVAL_SECONDS, SETTLE_SECONDS
 from moorage.ports.errors import Conflict, Fenced, Forbidden, Retryable
@@ -29,16 +33,18 @@ def member(name: str, group: str = "g", least: str = "", cpu: str = "2", **spec:
     pod = make_pod(name, cpu=cpu, **spec)
     meta = msgspec.structs.replace(
         pod.metadata,
-        labels={POD_GROUP_LABEL: group},
+        labels={COSCHEDULING_LABEL: group},
         annotations=PodAnnotations(least) if least else None,
     )
     return msgspec.structs.replace(pod, metadata=meta)
 
 
-def group(least: int, seconds: int | None = None, name: str = "g") -> PodGroup:
+def group(least: int, seconds: int | None = None, name: str = "g") -> CoschedulingPodGroup:
     """A PodGroup with this minMember."""
     meta = ObjectMeta(name=name, namespace="default", uid=f"uid-{name}")
-    return PodGroup(meta, PodGroupSpec(min_member=least, schedule_timeout_seconds=seconds))
+    return CoschedulingPodGroup(
+        meta, CoschedulingPodGroupSpec(min_member=least, schedule_timeout_seconds=seconds)
+    )
 
 
 def come(world: Running, *objects: Any) -> None:

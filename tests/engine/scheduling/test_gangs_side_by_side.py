@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from moorage.core.objects.pods import POD_GROUP_LABEL, Pod, PodAnnotations
+from moorage.core.objects.pod_groups import COSCHEDULING_LABEL
+from moorage.core.objects.pods import Pod, PodAnnotations
 from moorage.core.queue.queued_pod import QueuedPodInfo
 from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.core.structures.budget import ATTEMPT_SLICE_SECONDS
@@ -60,7 +61,7 @@ def come(
         bench.pods.put(
             versioned(
                 pod,
-                labels={POD_GROUP_LABEL: name},
+                labels={COSCHEDULING_LABEL: name},
                 annotations=PodAnnotations(str(least or members)),
             )
         )
@@ -126,7 +127,7 @@ def test_a_member_that_comes_late_waits_for_its_gang(monkeypatch: pytest.MonkeyP
     half_placed(bench, "a")
     late = make_pod("late", scheduler_name="a", cpu="1")
     bench.pods.put(
-        versioned(late, labels={POD_GROUP_LABEL: "a"}, annotations=PodAnnotations("100"))
+        versioned(late, labels={COSCHEDULING_LABEL: "a"}, annotations=PodAnnotations("100"))
     )
     entry = bench.queue.get("uid-late")
     assert entry is not None
@@ -154,7 +155,7 @@ def test_gangs_of_one_profile_go_one_after_another() -> None:
                 )
                 bench.pods.put(
                     versioned(
-                        pod, labels={POD_GROUP_LABEL: group}, annotations=PodAnnotations("40")
+                        pod, labels={COSCHEDULING_LABEL: group}, annotations=PodAnnotations("40")
                     )
                 )
         return waits(bench, "a-0", 100_000)
@@ -242,7 +243,7 @@ def test_a_gang_that_is_taken_back_takes_nothing_of_another() -> None:
     bench.pods.put(
         versioned(
             make_pod("a9", scheduler_name="a", cpu="9"),
-            labels={POD_GROUP_LABEL: "a"},
+            labels={COSCHEDULING_LABEL: "a"},
             annotations=PodAnnotations("6"),
         )
     )
@@ -269,7 +270,9 @@ def delete_member(bench: Bench) -> None:
     """Another one comes instead."""
     bench.pods.delete(bench.pods.objects["uid-b0"])
     pod = make_pod("b99", scheduler_name="b", cpu="1")
-    bench.pods.put(versioned(pod, labels={POD_GROUP_LABEL: "b"}, annotations=PodAnnotations("12")))
+    bench.pods.put(
+        versioned(pod, labels={COSCHEDULING_LABEL: "b"}, annotations=PodAnnotations("12"))
+    )
 
 
 def swap(bench: Bench) -> None:

@@ -13,7 +13,8 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from moorage.core.objects.pods import POD_GROUP_LABEL, Affinity, Pod, PodAnnotations
+from moorage.core.objects.pod_groups import COSCHEDULING_LABEL
+from moorage.core.objects.pods import Affinity, Pod, PodAnnotations
 from moorage.core.queue.queued_pod import QueueState
 from moorage.core.structures.budget import ATTEMPT_SLICE_SECONDS, OutOfTime, TimeBudget
 from moorage.engine.slices import (
@@ -69,7 +70,7 @@ def member(i: int, of: int, cpu: str = "1", group: str = "g") -> Pod:
     """Member i of a gang; each has a template of its own."""
     pod: Pod = versioned(
         make_pod(f"g{i}", cpu=cpu, priority=i),
-        labels={POD_GROUP_LABEL: group},
+        labels={COSCHEDULING_LABEL: group},
         annotations=PodAnnotations(str(of)),
     )
     return pod
@@ -242,7 +243,7 @@ def test_one_gang_of_a_profile_at_a_time() -> None:
     def look() -> bool:
         nonlocal together
         members = Counter(
-            record.pod.metadata.labels[POD_GROUP_LABEL]
+            record.pod.metadata.labels[COSCHEDULING_LABEL]
             for record in bench.cache.pod_infos()
             if record.pod.metadata.labels
         )

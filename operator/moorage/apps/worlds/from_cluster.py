@@ -114,8 +114,9 @@ class Unlisted:
         """What is to be said of them."""
         if self.forbidden:
             yield f"no right to list {', '.join(self.forbidden)}: taken as if there were none"
-        # the CRD of PodGroups is somebody else's: a cluster without it lacks nothing
-        if lacking := [name for name in self.absent if name != POD_GROUPS.resource]:
+        # a cluster without PodGroups, of whatever API, lacks nothing
+        groups = {kind.name for kind in POD_GROUPS}
+        if lacking := [name for name in self.absent if name not in groups]:
             yield f"the API server does not have {', '.join(lacking)}"
 
 

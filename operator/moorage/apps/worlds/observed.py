@@ -100,7 +100,7 @@ class ObservedObjects(_Named[HasMetadata]):
 
     def __init__(self, kind: StoredKind, cache: Cache) -> None:
         super().__init__(LatestObjects())
-        self.resource, self.kind_name, self.api = kind.name, kind.struct.__name__, kind.api
+        self.resource, self.kind_name, self.api = kind.name, kind.kind, kind.api
         self._struct = kind.struct
         self._store = cache.store
 

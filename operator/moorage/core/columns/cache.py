@@ -36,7 +36,8 @@ from moorage.core.columns.store import Store
 from moorage.core.columns.volume_table import VolumeTable
 from moorage.core.objects.meta import Namespace, PartialObject
 from moorage.core.objects.nodes import Node
-from moorage.core.objects.pods import Pod, group_of, is_ready
+from moorage.core.objects.pod_groups import group_of
+from moorage.core.objects.pods import Pod, is_ready
 from moorage.core.pods.requests import Requests
 from moorage.core.structures.all_or_none import Step, all_or_none
 from moorage.core.volumes.pod_volumes import NO_VOLUMES
@@ -324,7 +325,7 @@ class Cache:
         """All that it takes to put a pod on a node, or to take it off."""
         row = self.nodes.row_of.get(record.node)
         counted = () if row is None else self._counts(row, record)
-        if self._pod_listener is not None and group_of(record.pod):
+        if self._pod_listener is not None and group_of(record.pod) is not None:
             counted = (*counted, (self._pod_listener.placed, record.pod))
         return (*counted, (self._enter, record))
 

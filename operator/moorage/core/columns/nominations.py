@@ -17,7 +17,8 @@ from moorage.core.columns.change_log import Aspect, VersionCounter
 from moorage.core.columns.changes import NO_JOURNAL, Journal, Nomination
 from moorage.core.columns.nodes.node_table import NodeTable
 from moorage.core.columns.pod_info import PodInfo, PodState
-from moorage.core.objects.pods import Pod, group_of, priority
+from moorage.core.objects.pod_groups import group_of
+from moorage.core.objects.pods import Pod, priority
 from moorage.core.pods.requests import Requests, pod_requests
 from moorage.core.structures.all_or_none import all_or_none
 

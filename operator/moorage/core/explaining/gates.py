@@ -10,7 +10,9 @@ from moorage.core.cycle.context import CycleContext
 from moorage.core.framework.interfaces import ExtensionPoint
 from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import Code
-from moorage.core.objects.pods import Pod, group_of
+from moorage.core.groups.group_spec import membership_of
+from moorage.core.objects.pod_groups import group_of
+from moorage.core.objects.pods import Pod
 from moorage.core.queue.pod_group_members import POD_GROUP_GATE, PodGroupState, PodGroupTracker
 from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
 
@@ -31,7 +33,7 @@ def placed_together(pod: Pod, revision: Revision, context: CycleContext) -> int:
     """How many members of its group, itself among them, must be placed at once; 0 for a pod that
     goes alone.
     """
-    return _counted(pod, revision, context)[1].needed if group_of(pod) else 0
+    return 0 if group_of(pod) is None else _counted(pod, revision, context)[1].needed
 
 
 def _plugins_gate(pod: Pod, revision: Revision, context: CycleContext) -> Gate | None:
@@ -44,7 +46,7 @@ def _plugins_gate(pod: Pod, revision: Revision, context: CycleContext) -> Gate |
 
 def _groups_gate(pod: Pod, revision: Revision, context: CycleContext) -> Gate | None:
     """Too few members are there, or nothing says how many there have to be."""
-    if not group_of(pod):
+    if group_of(pod) is None:
         return None
     groups, group = _counted(pod, revision, context)
     return None if group.complete else Gate(POD_GROUP_GATE, groups.gating_message(group))
@@ -54,31 +56,31 @@ def _counted(
     pod: Pod, revision: Revision, context: CycleContext
 ) -> tuple[PodGroupTracker, PodGroupState]:
     """The pod's group, with all members that count."""
-    name = group_of(pod)
+    key = group_of(pod)
     groups = PodGroupTracker(context.cache.store)
     groups.all_listed()
     for record in context.cache.pod_infos():
-        if isinstance(record.pod, Pod) and group_of(record.pod) == name:
+        if isinstance(record.pod, Pod) and group_of(record.pod) == key:
             groups.placed(record.pod, 1)
             if record.state is PodState.OBSERVED:
                 groups.pod_bound(record.pod)
-    mine = _entry(pod, name)
-    for entry in (mine, *_others(pod, name, revision, context)):
+    mine = _entry(pod)
+    for entry in (mine, *_others(pod, revision, context)):
         groups.record_move(entry)
     list(groups.recheck(0.0))  # has groups know whether they are complete
     return groups, groups.group_of_entry(mine)
 
 
-def _others(
-    pod: Pod, name: str, revision: Revision, context: CycleContext
-) -> Iterator[QueuedPodInfo]:
+def _others(pod: Pod, revision: Revision, context: CycleContext) -> Iterator[QueuedPodInfo]:
     """Members that wait, and that nothing but their group keeps out."""
+    key = group_of(pod)
     for uid, other in context.cache.waiting.items():
-        if uid == pod.metadata.uid or group_of(other) != name or context.cache.pod_info(uid):
+        if uid == pod.metadata.uid or group_of(other) != key or context.cache.pod_info(uid):
             continue
         if _plugins_gate(other, revision, context) is None:
-            yield _entry(other, name)
+            yield _entry(other)
 
 
-def _entry(pod: Pod, group: str) -> QueuedPodInfo:
-    return QueuedPodInfo(pod, pod.spec.scheduler_name, 0.0, state=QueueState.ACTIVE, group=group)
+def _entry(pod: Pod) -> QueuedPodInfo:
+    said, state = membership_of(pod), QueueState.ACTIVE
+    return QueuedPodInfo(pod, pod.spec.scheduler_name, 0.0, state=state, membership=said)

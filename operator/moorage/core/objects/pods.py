@@ -7,14 +7,18 @@ import msgspec
 from moorage.core.objects.meta import Labels, ObjectMeta, PartialObject, ResourceList, Struct
 from moorage.core.objects.selector_terms import LabelSelector, NodeSelector, PreferredSchedulingTerm
 
-POD_GROUP_LABEL = "scheduling.x-k8s.io/pod-group"
-"""As scheduler-plugins has it (sigs.k8s.io)."""
-
 
 class PodAnnotations(Struct, frozen=True):
     """The annotations of a pod that are read; all others, which can be large, are not kept."""
 
     min_member: str = msgspec.field(default="", name="moorage.dev/min-member")
+    group_name: str = msgspec.field(default="", name="scheduling.k8s.io/group-name")
+    pod_group_total_count: str = msgspec.field(
+        default="", name="kueue.x-k8s.io/pod-group-total-count"
+    )
+    pod_group_fast_admission: str = msgspec.field(
+        default="", name="kueue.x-k8s.io/pod-group-fast-admission"
+    )
 
 
 class PodMeta(ObjectMeta, frozen=True):
@@ -238,6 +242,12 @@ class PodResourceClaim(Struct, frozen=True):
     resource_claim_template_name: str | None = None
 
 
+class PodSchedulingGroup(Struct, frozen=True):
+    """The PodGroup (scheduling.k8s.io) that a pod is a member of."""
+
+    pod_group_name: str | None = None
+
+
 class PodSpec(Struct, frozen=True):
     """The part of a pod's spec that placement depends on."""
 
@@ -258,6 +268,7 @@ class PodSpec(Struct, frozen=True):
     resource_claims: tuple[PodResourceClaim, ...] | None = None
     host_network: bool = False
     host_users: bool | None = None
+    scheduling_group: PodSchedulingGroup | None = None
 
 
 class ContainerStatus(Struct, frozen=True):
@@ -348,15 +359,6 @@ def priority(pod: Pod) -> int:
 def is_ready(pod: Pod) -> bool:
     """Whether a pod's status says that it is ready."""
     return any(one.type == "Ready" and one.status == "True" for one in pod.status.conditions or ())
-
-
-def group_of(pod: Pod | PartialObject) -> str:
-    """``namespace/name`` of the group that the pod is a member of, else "". A pod that is being
-    deleted is no member any more.
-    """
-    meta = pod.metadata
-    name = (meta.labels or {}).get(POD_GROUP_LABEL)
-    return f"{meta.namespace}/{name}" if name and meta.deletion_timestamp is None else ""
 
 
 def belongs_to_node(pod: Pod | PartialObject) -> bool:

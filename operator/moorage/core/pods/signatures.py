@@ -3,7 +3,8 @@
 Pods of one controller differ in name, uid and often in labels, but ask for the same. The signature
 of a template is the encoded part of the pod that placement depends on; ``objects.pods.PodSpec``
 declares nothing else, so the whole spec goes in, less the volumes that placement does not depend
-on: an API server gives each pod's token volume a random name. Plugins whose answers depend on names
+on: an API server gives each pod's token volume a random name. Which group a pod is in says with
+whom it goes, not where: groups of one template share masks. Plugins whose answers depend on names
 or labels add to it (``framework.interfaces.SignPlugin``).
 
 A waiting pod is asked about more coarsely, by hints (``ClusterEventWithHint.shared_by_signature``),
@@ -31,12 +32,14 @@ def pod_content(pod: Pod) -> bytes:
     """Equal for pods that are the same but for what is each pod's own: the signature's parts, with
     labels and owners.
     """
-    metadata = pod.metadata
-    return _encode((metadata.labels, metadata.owner_references, _placement_facts(pod)))
+    metadata, group = pod.metadata, pod.spec.scheduling_group
+    return _encode((metadata.labels, metadata.owner_references, group, _placement_facts(pod)))
 
 
 def _placement_facts(pod: Pod) -> tuple[str, PodSpec, PodStatus]:
     spec, status = pod.spec, pod.status
+    if spec.scheduling_group is not None:
+        spec = msgspec.structs.replace(spec, scheduling_group=None)
     if spec.volumes is not None:
         spec = msgspec.structs.replace(
             spec, volumes=tuple(volume for volume in spec.volumes if volume != Volume(volume.name))
@@ -67,4 +70,5 @@ def waiting_signature(pod: Pod) -> bytes:
     named_after = bool(spec.resource_claims) or any(
         volume.ephemeral is not None for volume in spec.volumes or ()
     )
-    return pod_signature(pod) + _encode((metadata.labels, metadata.uid if named_after else ""))
+    own = (metadata.labels, spec.scheduling_group, metadata.uid if named_after else "")
+    return pod_signature(pod) + _encode(own)

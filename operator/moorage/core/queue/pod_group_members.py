@@ -16,31 +16,37 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
+from typing import TypeVar
 
 from moorage.core.columns.pod_counters import AnyPod
 from moorage.core.columns.store import Lister, Store
-from moorage.core.objects.meta import key
-from moorage.core.objects.pod_groups import API, MIN_MEMBER, PodGroup, asked_min_member
-from moorage.core.objects.pods import Pod, group_of
+from moorage.core.groups import group_spec
+from moorage.core.groups.group_spec import (
+    GROUP_KINDS,
+    AnyPodGroup,
+    GroupSpec,
+    Membership,
+    membership_of,
+)
+from moorage.core.objects.pod_groups import API, GroupKey, group_of
+from moorage.core.objects.pods import Pod
 from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
 from moorage.core.structures.all_or_none import all_or_none
+
+T = TypeVar("T", bound=Hashable)
 
 POD_GROUP_GATE = "PodGroup"
 """What gates members whose group is not complete, beside the preEnqueue plugins."""
 AVAILABLE_STATES = (QueueState.ACTIVE, QueueState.BACKOFF, QueueState.UNSCHEDULABLE)
 """Where a pod may be taken from when its group is placed."""
-_MAX_SHOWN_CHARACTERS = 40
-"""Characters of an annotation that are shown."""
-_MAX_DIGITS = 10
-"""A number with so many is none."""
 
 
 @dataclasses.dataclass(slots=True, eq=False)
 class PodGroupState:
     """The members of one group that name one schedulerName."""
 
-    name: str
+    key: GroupKey
     scheduler_name: str
     waiting: dict[str, QueuedPodInfo] = dataclasses.field(default_factory=dict)
     """By UID: those that nothing but their group keeps out."""
@@ -50,8 +56,8 @@ class PodGroupState:
     """UIDs of members in flight, placed (assumed or on a node), or both: the count says how many of
     the two.
     """
-    requested_minimums: Counter[str] = dataclasses.field(default_factory=Counter)
-    """What members' annotations say about the minimum."""
+    said: Counter[Membership] = dataclasses.field(default_factory=Counter)
+    """What members say of it."""
     begun: bool = False
     """Whether a member was seen on a node: then the minimum was met, and those that follow or
     replace others need nobody.
@@ -62,6 +68,11 @@ class PodGroupState:
     """While it is complete: how many members had to be placed at once when that was last looked
     at.
     """
+
+    @property
+    def name(self) -> str:
+        """``namespace/name``."""
+        return str(self.key)
 
     @property
     def present(self) -> int:
@@ -82,27 +93,31 @@ class PodGroupState:
 class PodGroupTracker:
     """Counts the members of each pod group and says whether it is complete.
 
-    ``store`` has the PodGroups; until it has all of them (``listed``) no group is complete.
+    ``store`` has the PodGroups; until it has all of an API (``kind_listed``) no group of that API
+    is complete.
     """
 
     def __init__(self, store: Store) -> None:
         self.store: Lister = store
-        self.listed = False
         self.changed: dict[PodGroupState, None] = {}
         """Groups that are not complete and for which ``gating_message`` may have a new text;
         whoever reports it takes them out.
         """
         self.dirty: dict[PodGroupState, None] = {}
         """Groups that ``recheck`` has to look at."""
-        self._declared = store.objects(PodGroup)
-        self._groups: dict[str, dict[str, PodGroupState]] = {}
-        store.follow(PodGroup, self._declaration_changed)
+        self._unlisted = set(GROUP_KINDS)
+        self._unserved = set[str]()
+        self._groups: dict[GroupKey, dict[str, PodGroupState]] = {}
+        for kind in GROUP_KINDS.values():
+            store.follow(kind, self._declaration_changed)
 
     # ---- what comes in ---------------------------------------------------------------------------
 
     def record_move(self, entry: QueuedPodInfo) -> None:
         """A member of a group is somewhere else now, or is not in the queue any more."""
-        group = self._group(entry.group, entry.scheduler_name)
+        if (member := entry.membership) is None:
+            return
+        group = self._group(member.key, entry.scheduler_name)
         self.remove_member(entry)
         if entry.state is QueueState.IN_FLIGHT:
             group.in_flight[entry.uid] = entry
@@ -111,52 +126,64 @@ class PodGroupTracker:
             group.waiting[entry.uid] = entry
         else:
             return
-        _bump(group.requested_minimums, asked_min_member(entry.pod), 1)
+        _bump(group.said, member, 1)
 
     def remove_member(self, entry: QueuedPodInfo) -> None:
         """An entry is no member any more, or will have another state."""
-        group = self._group(entry.group, entry.scheduler_name)
+        if (member := entry.membership) is None:
+            return
+        group = self._group(member.key, entry.scheduler_name)
         if group.in_flight.pop(entry.uid, None) is not None:
             _bump(group.assigned, entry.uid, -1)
         elif group.waiting.pop(entry.uid, None) is None:
             return
-        _bump(group.requested_minimums, asked_min_member(entry.pod), -1)
+        _bump(group.said, member, -1)
 
     def update_pod(self, entry: QueuedPodInfo, pod: Pod) -> None:
         """Give an entry the newest state of its pod, which may have another group, or say something
         else about its own.
         """
-        if entry.group:
-            self.remove_member(entry)
-        entry.pod, entry.group = pod, group_of(pod)
-        if entry.group:
-            self.record_move(entry)
+        self.remove_member(entry)
+        entry.pod, entry.membership = pod, membership_of(pod)
+        self.record_move(entry)
 
     def placed(self, pod: AnyPod, sign: int) -> None:
         """A member occupies a node from now on (1), or does not any more (-1)."""
         # the schedulerName of one that cannot be read is not known
-        if isinstance(pod, Pod):
-            group = self._group(group_of(pod), pod.spec.scheduler_name)
+        member = membership_of(pod) if isinstance(pod, Pod) else None
+        if isinstance(pod, Pod) and member is not None:
+            group = self._group(member.key, pod.spec.scheduler_name)
             all_or_none(
                 sign,
                 (_bump, group.assigned, pod.metadata.uid),
-                (_bump, group.requested_minimums, asked_min_member(pod)),
+                (_bump, group.said, member),
             )
 
     def pod_bound(self, pod: Pod) -> None:
         """The API server shows a pod on a node."""
-        name = group_of(pod)
-        if name:
-            group = self._groups.get(name, {}).get(pod.spec.scheduler_name)
+        key = group_of(pod)
+        if key is not None:
+            group = self._groups.get(key, {}).get(pod.spec.scheduler_name)
             if group is not None and not group.begun:
                 group.begun = True
                 self.dirty[group] = None
 
+    def kind_listed(self, api: str, served: bool = True) -> None:
+        """All PodGroups of an API are in the store; ``served``: else the API server does not have
+        that API, so there are none.
+        """
+        if api not in self._unlisted and served == (api not in self._unserved):
+            return
+        self._unlisted.discard(api)
+        (self._unserved.discard if served else self._unserved.add)(api)
+        for key, parts in self._groups.items():
+            if key.api == api:
+                self.dirty.update(dict.fromkeys(parts.values()))
+
     def all_listed(self) -> None:
         """All PodGroups are in the store."""
-        self.listed = True
-        for parts in self._groups.values():
-            self.dirty.update(dict.fromkeys(parts.values()))
+        for api in GROUP_KINDS:
+            self.kind_listed(api)
 
     # ---- what follows ----------------------------------------------------------------------------
 
@@ -176,7 +203,7 @@ class PodGroupTracker:
                 yield group
 
     def _recheck(self, group: PodGroupState, now: float) -> bool:
-        least = self.min_member(group)
+        least = self.min_count(group)
         complete = least is not None and (group.begun or group.present >= least)
         if not complete:
             self.changed[group] = None
@@ -190,7 +217,7 @@ class PodGroupTracker:
 
     def gating_plugin(self, entry: QueuedPodInfo) -> str:
         """``POD_GROUP_GATE`` when the pod's group is not complete, else ""."""
-        if not entry.group:
+        if entry.group is None:
             return ""
         group = self._groups.get(entry.group, {}).get(entry.scheduler_name)
         return "" if group is not None and group.complete else POD_GROUP_GATE
@@ -219,56 +246,56 @@ class PodGroupTracker:
     # ---- looking ---------------------------------------------------------------------------------
 
     def group_of_entry(self, entry: QueuedPodInfo) -> PodGroupState:
-        """The group of a member."""
+        """The group of a member. Raises KeyError for a pod that is none."""
+        if entry.group is None:
+            raise KeyError(entry.uid)
         return self._groups[entry.group][entry.scheduler_name]
 
-    def declaration(self, group: PodGroupState) -> PodGroup | None:
-        """Its PodGroup, if there is one."""
-        return self._declared.get(group.name)
+    def spec(self, group: PodGroupState) -> GroupSpec | None:
+        """What it asks for; None when nothing says so, or it is not known yet."""
+        if group.key.api in self._unlisted:
+            return None
+        return group_spec.group_spec(group.key, group.said, self.store)
 
-    def min_member(self, group: PodGroupState) -> int | None:
+    def min_count(self, group: PodGroupState) -> int | None:
         """How many members must be placed together; None when nothing says so, or it is not known
         yet.
         """
-        if not self.listed:
-            return None
-        declaration = self.declaration(group)
-        if declaration is not None:
-            return declaration.spec.min_member
-        asks = [ask for ask in group.requested_minimums if ask]
-        return max(map(int, asks)) if asks and all(map(_is_number, asks)) else None
+        spec = self.spec(group)
+        return None if spec is None else spec.min_count
 
     def needed(self, group: PodGroupState) -> int:
         """How many more members must be placed at once."""
-        return 0 if group.begun else (self.min_member(group) or 0) - len(group.assigned)
+        return 0 if group.begun else (self.min_count(group) or 0) - len(group.assigned)
 
     def gating_message(self, group: PodGroupState) -> str:
         """Why its members are gated."""
-        name = f'pod group "{group.name}"'
-        least = self.min_member(group)
+        least = self.min_count(group)
         if least is not None:
             here = f"{group.present} of {least} members are here{self._elsewhere(group)}"
-            return f"waiting for {name}: {here}"
-        if not self.listed:
+            return f"{_waiting_for(group.key)}: {here}"
+        api = group.key.api
+        if api in self._unlisted:
             return (
-                f"waiting for {name}: PodGroups are not listed yet (the operator lists and "
-                f"watches podgroups.scheduling.x-k8s.io)"
+                f'waiting for pod group "{group.name}": PodGroups are not listed yet (the operator '
+                f"lists and watches podgroups.{api.partition('/')[0]})"
             )
-        return f"{name}: {_why_no_minimum(group)}"
+        return group_spec.why_no_spec(group.key, group.said, self.store, self._unserved)
 
     # ---- inside ----------------------------------------------------------------------------------
 
-    def _declaration_changed(self, old: PodGroup | None, new: PodGroup | None) -> None:
+    def _declaration_changed(self, old: AnyPodGroup | None, new: AnyPodGroup | None) -> None:
         declaration = new or old
         if declaration is not None:
-            self.dirty.update(dict.fromkeys(self._groups.get(key(declaration), {}).values()))
+            parts = self._groups.get(group_spec.key_of(declaration), {})
+            self.dirty.update(dict.fromkeys(parts.values()))
 
-    def _group(self, name: str, scheduler_name: str) -> PodGroupState:
+    def _group(self, key: GroupKey, scheduler_name: str) -> PodGroupState:
         """The group, which is looked at soon."""
-        parts = self._groups.setdefault(name, {})
+        parts = self._groups.setdefault(key, {})
         group = parts.get(scheduler_name)
         if group is None:
-            group = parts[scheduler_name] = PodGroupState(name, scheduler_name)
+            group = parts[scheduler_name] = PodGroupState(key, scheduler_name)
         self.dirty[group] = None
         if len(parts) > 1:  # what is said of one part names the others
             self.dirty.update(dict.fromkeys(parts.values()))
@@ -276,16 +303,16 @@ class PodGroupTracker:
 
     def _forget(self, group: PodGroupState) -> None:
         self.changed.pop(group, None)
-        parts = self._groups.get(group.name, {})
+        parts = self._groups.get(group.key, {})
         if parts.get(group.scheduler_name) is group:
             del parts[group.scheduler_name]
             if not parts:
-                del self._groups[group.name]
+                del self._groups[group.key]
 
     def _elsewhere(self, group: PodGroupState) -> str:
         parts = [
             part
-            for part in self._groups.get(group.name, {}).values()
+            for part in self._groups.get(group.key, {}).values()
             if part is not group and part.present
         ]
         return "".join(
@@ -297,24 +324,14 @@ class PodGroupTracker:
         )
 
 
-def _why_no_minimum(group: PodGroupState) -> str:
-    wrong = next((ask for ask in group.requested_minimums if ask and not _is_number(ask)), None)
-    if wrong is not None:
-        return (
-            f"annotation {MIN_MEMBER} is {wrong[:_MAX_SHOWN_CHARACTERS]!r}; write a whole number, "
-            f'as in {MIN_MEMBER}: "3"'
-        )
-    return (
-        f"nothing says how many members it takes; create the PodGroup {group.name} ({API}) with "
-        f"spec.minMember, or give its pods the annotation {MIN_MEMBER}"
-    )
+def _waiting_for(key: GroupKey) -> str:
+    if key.api == API:
+        # kube-scheduler's text, and which group it is
+        return f'waiting for minCount pods from a gang to appear in scheduling queue, "{key}"'
+    return f'waiting for pod group "{key}"'
 
 
-def _bump(counter: Counter[str], what: str, by: int) -> None:
+def _bump(counter: Counter[T], what: T, by: int) -> None:
     counter[what] += by
     if not counter[what]:
         del counter[what]
-
-
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and len(text) < _MAX_DIGITS

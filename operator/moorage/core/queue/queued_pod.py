@@ -9,6 +9,8 @@ from collections.abc import Callable
 from typing import Protocol
 
 from moorage.core.framework.interfaces import SortKey
+from moorage.core.groups.group_spec import Membership
+from moorage.core.objects.pod_groups import GroupKey
 from moorage.core.objects.pods import Pod
 
 QueueSortFn = Callable[[Pod, float], SortKey]
@@ -93,8 +95,8 @@ class QueuedPodInfo:
     """While in flight: how many events there had been when its attempt began (see
     ``in_flight``).
     """
-    group: str = ""
-    """The pod group that it is a member of, as ``namespace/name``."""
+    membership: Membership | None = None
+    """What its newest state says of the pod group that it is a member of."""
     companions: tuple[QueuedPodInfo, ...] = ()
     """Members of its group that went in flight with it, in the queue's order: its attempt is theirs
     too.
@@ -132,6 +134,11 @@ class QueuedPodInfo:
         """
         self.attempts -= 1
         self.was_put_back, self.pending, self.backoff_expiration = True, False, until
+
+    @property
+    def group(self) -> GroupKey | None:
+        """The pod group that it is a member of."""
+        return None if self.membership is None else self.membership.key
 
     @property
     def may_go_early(self) -> bool:

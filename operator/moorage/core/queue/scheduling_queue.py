@@ -28,8 +28,9 @@ from collections.abc import Collection, Iterator, Mapping
 from moorage.core.framework.cluster_events import ClusterEvent
 from moorage.core.framework.interfaces import SortKey
 from moorage.core.framework.object_changes import only_status_changed, pod_changes
+from moorage.core.groups.group_spec import membership_of
 from moorage.core.objects.meta import key
-from moorage.core.objects.pods import Pod, group_of
+from moorage.core.objects.pods import Pod
 from moorage.core.queue.entry_heap import NONE_LATE
 from moorage.core.queue.hints import ProfileQueueConfig, QueueingHints
 from moorage.core.queue.moves import (
@@ -93,7 +94,8 @@ class SchedulingQueue:
         """
         if pod.metadata.uid in self._index.entries:
             raise IllegalTransition(f"pod {key(pod)} is in the queue already: update it instead")
-        entry = QueuedPodInfo(pod, pod.spec.scheduler_name, timestamp=now, group=group_of(pod))
+        said = membership_of(pod)
+        entry = QueuedPodInfo(pod, pod.spec.scheduler_name, timestamp=now, membership=said)
         self._queues.enqueue(entry, UNSCHEDULED_POD_ADDED, now)
 
     def update(self, pod: Pod, now: float) -> None:

@@ -211,9 +211,7 @@ class SubQueues:
             return QueueState.ACTIVE, ""
         if entry.backoff_expiration == BACKOFF_NOT_COMPUTED:
             entry.backoff_expiration = config.backoff_end(entry)
-        gate = self._profiles.gating_plugin(entry, now) or (
-            entry.group and self._groups.gating_plugin(entry)
-        )
+        gate = self._profiles.gating_plugin(entry, now) or self._groups.gating_plugin(entry)
         if gate:
             return QueueState.GATED, gate
         at_once = entry.pending or (entry.prioritised and entry.consecutive_errors_count == 1)

@@ -199,9 +199,9 @@ class EntryEncoder:
                 return changes.NodePut(_kept(entry.node))
             case changes.ObjectPut():
                 raw = msgspec.Raw(self._encode(_kept(entry.object)))
-                return _Object(type(entry.object).__name__, raw)
+                return _Object(_recorded_name(type(entry.object)), raw)
             case changes.ObjectRemoved():
-                return _ObjectRemoved(entry.kind.__name__, entry.name)
+                return _ObjectRemoved(_recorded_name(entry.kind), entry.name)
             case changes.ClaimAssumed() | changes.ClaimConfirmed() | changes.ClaimReleased():
                 return type(entry)(_kept(entry.claim))
             case changes.VolumesAssumed():
@@ -229,7 +229,7 @@ class EntryDecoder:
         kinds: Iterable[type[HasMetadata]],
         resolve: Callable[[Document], Revision | None],
     ) -> None:
-        self._kinds = {kind.__name__: kind for kind in kinds}
+        self._kinds = {_recorded_name(kind): kind for kind in kinds}
         self._decoders: dict[str, msgspec.json.Decoder[Any]] = {
             name: msgspec.json.Decoder(kind) for name, kind in self._kinds.items()
         }
@@ -277,6 +277,14 @@ class EntryDecoder:
                 return changes.ObjectRemoved(kind, wired.name) if kind else None
             case _:
                 return wired
+
+
+def _recorded_name(kind: type[HasMetadata]) -> str:
+    """What recordings call a kind: its struct's name, or what that says where it has another
+    name now.
+    """
+    name: str = getattr(kind, "recorded_as", kind.__name__)
+    return name
 
 
 def _kept(obj: Any) -> Any:

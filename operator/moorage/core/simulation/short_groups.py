@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 from moorage.core.columns.pod_info import PodState
 from moorage.core.cycle.context import CycleContext
-from moorage.core.objects.pod_groups import PodGroup, asked_min_member
-from moorage.core.objects.pods import Pod, group_of
+from moorage.core.groups.group_spec import Membership, group_spec, membership_of
+from moorage.core.objects.pod_groups import GroupKey, group_of
+from moorage.core.objects.pods import Pod
 
 
 class ShortGroup(NamedTuple):
@@ -25,19 +26,15 @@ def short_groups(context: CycleContext, pods: Iterable[Pod]) -> Iterator[ShortGr
     """The groups of these pods that would not start, once there is a place for as many of them as
     possible. A group with a member that runs already needs nobody.
     """
-    declared = context.cache.store.objects(PodGroup)
-    asked: dict[str, int] = {}
+    said: dict[GroupKey, set[Membership]] = {}
     for pod in pods:
-        if name := group_of(pod):
-            asked[name] = max(asked.get(name, 0), _number(asked_min_member(pod)))
-    for name, least in asked.items():
-        needed = declared[name].spec.min_member if name in declared else least
-        members = [one for one in context.cache.pod_infos() if group_of(one.pod) == name]
-        runs = any(one.state is PodState.OBSERVED for one in members)
-        if len(members) < needed and not runs:
-            yield ShortGroup(name, needed, len(members))
-
-
-def _number(text: str) -> int:
-    """What cannot be read asks for nothing here; the queue gates such members."""
-    return int(text) if text.isascii() and text.isdecimal() else 0
+        if (member := membership_of(pod)) is not None:
+            said.setdefault(member.key, set()).add(member)
+    for key, members in said.items():
+        # the queue gates members of a group of which nothing is known
+        if (spec := group_spec(key, members, context.cache.store)) is None:
+            continue
+        placed = [one for one in context.cache.pod_infos() if group_of(one.pod) == key]
+        runs = any(one.state is PodState.OBSERVED for one in placed)
+        if len(placed) < spec.min_count and not runs:
+            yield ShortGroup(spec.name, spec.min_count, len(placed))

@@ -24,7 +24,8 @@ from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import REJECTED, Code
 from moorage.core.objects.meta import HasMetadata, key
 from moorage.core.objects.nodes import Node
-from moorage.core.objects.pods import Pod, belongs_to_node, group_of, on_node, priority
+from moorage.core.objects.pod_groups import group_of
+from moorage.core.objects.pods import Pod, belongs_to_node, on_node, priority
 from moorage.core.plugins.priority_sort import PrioritySort
 from moorage.core.queue.hints import ProfileQueueConfig, queue_config_of
 from moorage.core.queue.pod_group_members import PodGroupTracker
@@ -84,7 +85,7 @@ class Simulator:
         self._numbers = itertools.count()
         self._groups.all_listed()
         for record in context.cache.pod_infos():
-            if isinstance(record.pod, Pod) and group_of(record.pod):
+            if isinstance(record.pod, Pod) and group_of(record.pod) is not None:
                 self._groups.placed(record.pod, 1)
                 self._groups.pod_bound(record.pod)
         for name, revision in revisions.items():
@@ -282,7 +283,7 @@ class Simulator:
         gang = gang_cycle.Gang(
             group.name,
             needed=self._groups.needed(group) + len(members),
-            min_member=self._groups.min_member(group) or 0,
+            min_member=self._groups.min_count(group) or 0,
         )
         steps = gang_cycle.place_gang(
             gang,

@@ -19,7 +19,8 @@ from moorage.core.cycle import cycle
 from moorage.core.cycle.context import CycleContext, Decision, ScheduleResult
 from moorage.core.objects.meta import HasMetadata, key
 from moorage.core.objects.nodes import Node
-from moorage.core.objects.pods import Pod, group_of
+from moorage.core.objects.pod_groups import group_of
+from moorage.core.objects.pods import Pod
 from moorage.core.objects.resource_claims import ResourceClaim, ResourceClaimStatus
 from moorage.core.pods.requests import pod_requests
 from moorage.core.queue.pod_group_members import PodGroupTracker
@@ -167,7 +168,7 @@ class UndoLog:
 
     def _count(self, pod: AnyPod, sign: int) -> None:
         """A member of a group occupies a node from now on (1), or does not any more (-1)."""
-        if group_of(pod):
+        if group_of(pod) is not None:
             self._groups.placed(pod, sign)
 
     def _displace(self, placement: ScheduleResult) -> None:

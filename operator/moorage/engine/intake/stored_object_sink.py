@@ -18,7 +18,7 @@ class StoredObjectSink(ObjectSink[HasMetadata]):
     def __init__(self, kind: StoredKind, targets: IntakeTargets, listener: ListListener) -> None:
         super().__init__(LatestObjects())
         self.kind = kind
-        self.resource, self.kind_name, self.api = kind.name, kind.struct.__name__, kind.api
+        self.resource, self.kind_name, self.api = kind.name, kind.kind, kind.api
         self._store = targets.cache.store
         self._queue = targets.queue
         self._now = targets.now

@@ -21,6 +21,6 @@ class ListReactions:
     def kind_listed(self, kind: StoredKind) -> None:
         """Mark it, and recheck those that may have waited for it."""
         self.synced.listed(kind)
-        if kind is POD_GROUPS:
-            self.pod_groups.all_listed()
+        if kind in POD_GROUPS:
+            self.pod_groups.kind_listed(kind.api)
         self.swapper.recheck_kinds()

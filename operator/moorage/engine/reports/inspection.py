@@ -233,7 +233,7 @@ class CacheInspector:
             "since": self._time(began),
             "unschedulablePlugins": sorted(entry.unschedulable_plugins),
             "gatingPlugin": entry.gate_name,
-            "group": entry.group,
+            "group": "" if entry.group is None else str(entry.group),
             "groupMessage": outlook.group_message(entry),
             "timestamp": self._time(entry.timestamp),
             "until": "" if deadline is None else self._time(deadline),

@@ -13,7 +13,6 @@ from typing import Protocol, TypeAlias
 from moorage.core.cycle.context import CycleContext, Decision, Diagnosis
 from moorage.core.cycle.gang_cycle import Gang, place_gang
 from moorage.core.objects.meta import key
-from moorage.core.objects.pod_groups import API
 from moorage.core.objects.pods import Pod
 from moorage.core.queue.pod_group_members import PodGroupState
 from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
@@ -104,7 +103,7 @@ class GangScheduler:
             return
         self._queue.prioritise(entry)
         group = self._groups.group_of_entry(entry)
-        least = self._groups.min_member(group) or 0
+        least = self._groups.min_count(group) or 0
         if least > 1:
             pod, name = diagnosis.pod, diagnosis.pod.metadata.name
             note = (
@@ -127,7 +126,7 @@ class GangScheduler:
         return Gang(
             group.name,
             needed=self._groups.needed(group) + members,  # in flight, they count as on their way
-            min_member=self._groups.min_member(group) or 0,
+            min_member=self._groups.min_count(group) or 0,
             message_suffix=self._overdue_note(group, now),
             hold_message_suffix=HOLD_MESSAGE if holds else "",
         )
@@ -187,8 +186,8 @@ class GangScheduler:
         """What is added to messages once the group has been complete for longer than its PodGroup
         allows.
         """
-        declaration = self._groups.declaration(group)
-        limit = declaration.spec.schedule_timeout_seconds if declaration is not None else None
+        spec = self._groups.spec(group)
+        limit = spec.overdue_seconds if spec is not None else None
         if not limit or now - group.complete_since < limit:
             return ""
         return f" All members have been here for longer than scheduleTimeoutSeconds, {limit}."
@@ -215,16 +214,11 @@ class GangScheduler:
     def _emit_on_declaration(
         self, group: PodGroupState, reason: str, note: str, related: ObjectRef | None = None
     ) -> None:
-        declaration = self._groups.declaration(group)
-        if declaration is not None:
-            meta = declaration.metadata
-            self._emit(
-                ObjectRef("PodGroup", meta.name, meta.uid, meta.namespace, API),
-                reason,
-                note,
-                group,
-                related,
-            )
+        spec = self._groups.spec(group)
+        if spec is not None and spec.uid:
+            api, namespace, name = spec.key
+            regarding = ObjectRef("PodGroup", name, spec.uid, namespace, api)
+            self._emit(regarding, reason, note, group, related)
 
 
 def _gone(members: Sequence[QueuedPodInfo]) -> str:

@@ -24,7 +24,8 @@ from moorage.core.columns.pod_info import PodInfo, fits_with
 from moorage.core.cycle.context import Diagnosis
 from moorage.core.framework.object_changes import resources_freed
 from moorage.core.objects.meta import PartialObject, key
-from moorage.core.objects.pods import Pod, group_of, on_node, priority
+from moorage.core.objects.pod_groups import group_of
+from moorage.core.objects.pods import Pod, on_node, priority
 from moorage.core.queue.queued_pod import QueueState
 from moorage.core.queue.scheduling_queue import SchedulingQueue
 from moorage.engine.live_revisions import LiveRevisions

@@ -1,0 +1,1 @@
+"""Pod groups: what they ask for."""
