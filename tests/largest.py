@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from moorage.core.objects.meta import Namespace
 from moorage.core.objects.nodes import Node
-from moorage.core.objects.pod_groups import PodGroup
+from moorage.core.objects.pod_groups import CoschedulingPodGroup, PodGroup, VolcanoPodGroup
 from moorage.core.objects.pods import Pod
 from moorage.core.objects.resource_claims import (
     DeviceClass,
@@ -574,6 +574,8 @@ OTHERS: dict[str, Largest] = {
     ),
     "namespace": Largest(Namespace, labelled),
     "pod group": Largest(PodGroup, labelled),
+    "pod group of scheduler-plugins": Largest(CoschedulingPodGroup, labelled),
+    "pod group of Volcano": Largest(VolcanoPodGroup, labelled),
     "replication controller": Largest(
         ReplicationController,
         lambda n: named({"spec": {"selector": {f"k{i}": value(i) for i in range(n)}}}, "default"),

@@ -94,7 +94,7 @@ def known(context: CycleContext) -> dict[str, Any]:
         "nominations": [nominations.state(info.pod.metadata.uid) for info in nominations],
         "unwritten": nominations._unwritten,
         "lapsed": nominations._lapsed,
-        "objects": {kind.resource: dict(store.objects(kind.struct)) for kind in STORED_KINDS},
+        "objects": {kind.name: dict(store.objects(kind.struct)) for kind in STORED_KINDS},
         "claims assumed": (ledger._assumed, ledger._written),
         "volumes assumed": (offers._assumed_volumes, offers._assumed_claims),
     }

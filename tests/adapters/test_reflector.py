@@ -53,9 +53,9 @@ class Sink:
         self.told.append(text)
         self.changed.set()
 
-    def list_started(self) -> None:
+    def list_started(self, served: bool = True) -> None:
         """Told."""
-        self._tell("list")
+        self._tell("list" if served else "list of nothing")
 
     def put(self, obj: Pod) -> None:
         """Told, with the version."""
@@ -290,7 +290,7 @@ def test_a_resource_that_the_server_does_not_have_is_an_empty_list(
             server.then("GET", "/apis/x.io/v1", answers({"resources": kinds}))
             await sink.until("listed")
             assert feed.has_synced
-            assert sink.told == ["list", "list", "listed"]
+            assert sink.told == ["list", "list of nothing", "listed"]
             await feed.wait_caught_up()
             await sink.until("put a 1")
 

@@ -21,7 +21,7 @@ class Unheard:
     def node_changed(self, node: str) -> None:
         """Nothing."""
 
-    def kind_listed(self, kind: StoredKind) -> None:
+    def kind_listed(self, kind: StoredKind, served: bool) -> None:
         """Nothing."""
 
 

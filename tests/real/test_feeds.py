@@ -47,7 +47,7 @@ class Sink:
         self.lists = 0
         self.nodes_of: dict[str, str] = {}
 
-    def list_started(self) -> None:
+    def list_started(self, served: bool = True) -> None:
         """Begin anew."""
         self.there.clear()
 

@@ -66,8 +66,10 @@ class ReflectorSink(Protocol[T_contra]):
     again in a state that was put before.
     """
 
-    def list_started(self) -> None:
-        """A whole list begins."""
+    def list_started(self, served: bool = True) -> None:
+        """A whole list begins. ``served``: else it is empty, as the API server does not have the
+        resource.
+        """
 
     def put(self, obj: T_contra) -> None:
         """The object is there, in this state."""

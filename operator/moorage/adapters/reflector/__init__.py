@@ -174,7 +174,7 @@ class Reflector(Generic[T]):
             log.info("the API server does not have %s: %s", self.resource, error)
         self._version = ""
         self._last_heard = self._clock.boottime()
-        self._sink.list_started()
+        self._sink.list_started(served=False)
         await self._end_list()
         self._waiters.finish(self._waiters.current())
         await self._clock.sleep(RECHECK_SECONDS)

@@ -24,9 +24,9 @@ class GapMarkingSink:
         self.is_listing = False
         """Whether a part of a list is in: the state is not whole before its end."""
 
-    def list_started(self) -> None:
+    def list_started(self, served: bool = True) -> None:
         self._lists_anew = self._sink.synced
-        self._sink.list_started()
+        self._sink.list_started(served)
 
     def put(self, obj: Any) -> None:
         self._mark()

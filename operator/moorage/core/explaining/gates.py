@@ -10,7 +10,7 @@ from moorage.core.cycle.context import CycleContext
 from moorage.core.framework.interfaces import ExtensionPoint
 from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import Code
-from moorage.core.groups.group_spec import membership_of
+from moorage.core.groups.group_spec import membership_of, other_groups_note
 from moorage.core.objects.pod_groups import group_of
 from moorage.core.objects.pods import Pod
 from moorage.core.queue.pod_group_members import POD_GROUP_GATE, PodGroupState, PodGroupTracker
@@ -49,7 +49,9 @@ def _groups_gate(pod: Pod, revision: Revision, context: CycleContext) -> Gate | 
     if group_of(pod) is None:
         return None
     groups, group = _counted(pod, revision, context)
-    return None if group.complete else Gate(POD_GROUP_GATE, groups.gating_message(group))
+    if group.complete:
+        return None
+    return Gate(POD_GROUP_GATE, groups.gating_message(group) + other_groups_note(pod))
 
 
 def _counted(

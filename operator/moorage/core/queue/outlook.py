@@ -57,4 +57,4 @@ class Outlook:
         """Why its pod group gates the pod, "" where it does not."""
         if entry.gating_plugin != POD_GROUP_GATE:
             return ""
-        return self._groups.gating_message(self._groups.group_of_entry(entry))
+        return self._groups.member_message(entry)

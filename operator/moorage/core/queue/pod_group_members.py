@@ -268,6 +268,11 @@ class PodGroupTracker:
         """How many more members must be placed at once."""
         return 0 if group.begun else (self.min_count(group) or 0) - len(group.assigned)
 
+    def member_message(self, entry: QueuedPodInfo) -> str:
+        """Why a member is gated, and what of its pod does not count."""
+        note = group_spec.other_groups_note(entry.pod)
+        return self.gating_message(self.group_of_entry(entry)) + note
+
     def gating_message(self, group: PodGroupState) -> str:
         """Why its members are gated."""
         least = self.min_count(group)

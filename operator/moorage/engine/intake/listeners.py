@@ -31,8 +31,10 @@ class NodeListener(Protocol):
 class ListListener(Protocol):
     """Hears of whole lists."""
 
-    def kind_listed(self, kind: StoredKind) -> None:
-        """A whole list of this kind is in."""
+    def kind_listed(self, kind: StoredKind, served: bool) -> None:
+        """A whole list of this kind is in; ``served``: else the API server does not have the
+        kind.
+        """
 
 
 class UnservedPodListener(Protocol):

@@ -53,10 +53,13 @@ class ObjectSink(Generic[T]):
         self.aside = latest.aside
         self.unreported = latest.unreported
         self.synced = False
+        self.served = True
+        """Whether the API server had the resource when it was last listed."""
         self._unseen: dict[str, T | PartialObject] | None = None
 
-    def list_started(self) -> None:
+    def list_started(self, served: bool = True) -> None:
         """Whatever is not put before ``list_ended`` is gone."""
+        self.served = served
         self._unseen = self.known()
 
     def put(self, obj: T) -> None:

@@ -51,7 +51,7 @@ class StoredObjectSink(ObjectSink[HasMetadata]):
         """A whole list is in, once nothing more is to be deleted."""
         more = super().list_ended()
         if not more:
-            self._listener.kind_listed(self.kind)
+            self._listener.kind_listed(self.kind, self.served)
         return more
 
     def _move_on_event(

@@ -18,9 +18,9 @@ class ListReactions:
     synced: SyncedKinds
     swapper: ProfileSwapper
 
-    def kind_listed(self, kind: StoredKind) -> None:
+    def kind_listed(self, kind: StoredKind, served: bool) -> None:
         """Mark it, and recheck those that may have waited for it."""
         self.synced.listed(kind)
         if kind in POD_GROUPS:
-            self.pod_groups.kind_listed(kind.api)
+            self.pod_groups.kind_listed(kind.api, served)
         self.swapper.recheck_kinds()

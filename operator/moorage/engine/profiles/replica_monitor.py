@@ -26,7 +26,7 @@ from moorage.ports.errors import EdgeError
 from moorage.ports.guards import guard
 from moorage.ports.kube import REPLICA_PERIOD_SECONDS
 from moorage.ports.repeated_logs import once_per_failure
-from moorage.ports.stored_kinds import NAMESPACES
+from moorage.ports.stored_kinds import NAMESPACES, POD_GROUPS
 
 log = logging.getLogger(__name__)
 P = ParamSpec("P")
@@ -58,6 +58,7 @@ _NEEDED = (
     ("create", "", "pods/binding", False),
     ("create", "", "pods/eviction", False),
     ("patch", "", "pods/status", False),
+    ("patch", POD_GROUPS[0].group, "podgroups/status", False),
     ("create patch", "events.k8s.io", "events", False),
     ("list watch", "moorage.dev", "schedulerprofiles", False),
     ("list watch", "moorage.dev", "pluginconfigs", False),

@@ -99,7 +99,7 @@ class HeldPods:
         if entry.state is not QueueState.GATED:
             return ""
         if entry.gating_plugin == POD_GROUP_GATE:
-            return self._queue.groups.gating_message(self._queue.groups.group_of_entry(entry))
+            return self._queue.groups.member_message(entry)
         revision = self._live.get(entry.scheduler_name)
         plugin = revision.deciders.get(entry.gating_plugin) if revision is not None else None
         message = ""

@@ -106,7 +106,7 @@ class KubeletRejections:
         self._next_event: dict[tuple[str, str], float] = {}
         """By schedulerName and reason, when the next event may be recorded."""
 
-    def list_started(self) -> None:
+    def list_started(self, served: bool = True) -> None:
         """Whatever is not put before ``list_ended`` is gone."""
         self._listed = set()
 

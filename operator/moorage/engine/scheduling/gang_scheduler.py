@@ -160,8 +160,8 @@ class GangScheduler:
         for group in [group for group, due in self._due.items() if due <= now]:
             del self._due[group]
             reported[group] = now
-            message = self._groups.gating_message(group)
             for entry in group.gated:
+                message = self._groups.member_message(entry)
                 self._pod_conditions.write(PodConditionUpdate(entry.pod, GATED, message))
                 self._held_pods.look_at(entry)
 
