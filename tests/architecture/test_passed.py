@@ -25,7 +25,7 @@ class Way(NamedTuple):
 WAYS: Final = (
     Way(
         "a pod of a known template",
-        modules=45,
+        modules=46,
         functions=150,
         first="engine/intake/object_sink.py ObjectSink.put",
         last="engine/binding/actors/default_binder.py DefaultBinder.bind",

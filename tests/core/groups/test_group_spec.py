@@ -16,11 +16,9 @@ from moorage.core.groups.group_spec import (
     GROUP_KINDS,
     AnyPodGroup,
     GroupSpec,
-    Membership,
     declaration_of,
     group_spec,
     key_of,
-    membership_of,
     other_groups_note,
     why_no_spec,
 )
@@ -33,7 +31,9 @@ from moorage.core.objects.pod_groups import (
     TOTAL_COUNT,
     VOLCANO_API,
     GroupKey,
+    Membership,
     PodGroupResourceClaim,
+    membership_of,
 )
 from moorage.core.objects.pods import Pod
 

@@ -11,7 +11,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invaria
 
 from moorage.core.columns.cache import Cache
 from moorage.core.columns.store import Store
-from moorage.core.groups.group_spec import AnyPodGroup, membership_of
+from moorage.core.groups.group_spec import AnyPodGroup
 from moorage.core.objects.meta import ObjectMeta
 from moorage.core.objects.pod_groups import (
     API,
@@ -677,7 +677,7 @@ class Machine(RuleBasedStateMachine):
     def anybody(self, group: GroupKey, scheduler: str) -> bool:
         """Whether a member of the group counts."""
         pod = member("probe", group.name, scheduler=scheduler)
-        probe = QueuedPodInfo(pod, scheduler, 0.0, membership=membership_of(pod))
+        probe = QueuedPodInfo(pod, scheduler, 0.0)
         return bool(self.away(probe) | self.waiting(probe))
 
     def waiting(self, entry: QueuedPodInfo) -> set[str]:

@@ -10,7 +10,7 @@ from moorage.core.cycle.context import CycleContext
 from moorage.core.framework.interfaces import ExtensionPoint
 from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import Code
-from moorage.core.groups.group_spec import membership_of, other_groups_note
+from moorage.core.groups.group_spec import other_groups_note
 from moorage.core.objects.pod_groups import group_of
 from moorage.core.objects.pods import Pod
 from moorage.core.queue.pod_group_members import POD_GROUP_GATE, PodGroupState, PodGroupTracker
@@ -84,5 +84,4 @@ def _others(pod: Pod, revision: Revision, context: CycleContext) -> Iterator[Que
 
 
 def _entry(pod: Pod) -> QueuedPodInfo:
-    said, state = membership_of(pod), QueueState.ACTIVE
-    return QueuedPodInfo(pod, pod.spec.scheduler_name, 0.0, state=state, membership=said)
+    return QueuedPodInfo(pod, pod.spec.scheduler_name, 0.0, state=QueueState.ACTIVE)

@@ -8,8 +8,8 @@ its pods say, and the store, follow its spec, or the reason why there is none.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Final, NamedTuple, TypeAlias
+from collections.abc import Collection, Iterable, Mapping
+from typing import Final, TypeAlias
 
 from moorage.core.columns.store import Lister
 from moorage.core.objects.pod_groups import (
@@ -21,14 +21,13 @@ from moorage.core.objects.pod_groups import (
     VOLCANO_API,
     CoschedulingPodGroup,
     GroupKey,
+    Membership,
     PodGroup,
     PodGroupResourceClaim,
     VolcanoPodGroup,
-    annotations_of,
-    group_of,
     groups_named_by,
 )
-from moorage.core.objects.pods import Pod, priority
+from moorage.core.objects.pods import Pod
 
 AnyPodGroup: TypeAlias = PodGroup | CoschedulingPodGroup | VolcanoPodGroup
 
@@ -48,16 +47,6 @@ _MAX_SHOWN_CHARACTERS: Final = 40
 """Characters of an annotation that are shown."""
 _MAX_DIGITS: Final = 10
 """A number with so many is none."""
-
-
-class Membership(NamedTuple):
-    """What a pod says of its group. ``asked``: how many members it takes, as its annotation has it,
-    "" where it has none.
-    """
-
-    key: GroupKey
-    asked: str
-    priority: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -92,12 +81,6 @@ class GroupSpec:
     def name(self) -> str:
         """``namespace/name``."""
         return str(self.key)
-
-
-def membership_of(pod: Pod) -> Membership | None:
-    """What a pod says of the group that it is a member of, if any."""
-    key = group_of(pod)
-    return None if key is None else Membership(key, _asked(key.api, pod), priority(pod))
 
 
 def key_of(declared: AnyPodGroup) -> GroupKey:
@@ -203,26 +186,6 @@ def _kubernetes_spec(key: GroupKey, declared: PodGroup) -> GroupSpec | None:
             for one in declared.status.conditions or ()
         ),
     )
-
-
-def _asked(api: str, pod: Pod) -> str:
-    return _ASKED[api](pod) if api in _ASKED else ""
-
-
-def _kueue_asked(pod: Pod) -> str:
-    """Pods of a group that Kueue admits with its first pod come one after another: nobody may wait
-    for all of them.
-    """
-    annotations = annotations_of(pod)
-    if annotations.pod_group_fast_admission == "true":
-        return "1"
-    return annotations.pod_group_total_count
-
-
-_ASKED: Final[Mapping[str, Callable[[Pod], str]]] = {
-    COSCHEDULING_API: lambda pod: annotations_of(pod).min_member,
-    KUEUE_API: _kueue_asked,
-}
 
 
 def _why_no_minimum(key: GroupKey, said: Iterable[Membership], unserved: Collection[str]) -> str:

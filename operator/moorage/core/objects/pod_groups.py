@@ -9,11 +9,11 @@ Sources: Kubernetes (k8s.io/api 0.37.2), scheduler-plugins (sigs.k8s.io, v1alpha
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import ClassVar, Final, NamedTuple
 
 from moorage.core.objects.meta import ObjectMeta, PartialObject, Struct
-from moorage.core.objects.pods import Pod, PodAnnotations
+from moorage.core.objects.pods import Pod, PodAnnotations, priority
 
 API: Final = "scheduling.k8s.io/v1beta1"
 COSCHEDULING_API: Final = "scheduling.x-k8s.io/v1alpha1"
@@ -184,6 +184,16 @@ class GroupKey(NamedTuple):
         return f"{self.namespace}/{self.name}"
 
 
+class Membership(NamedTuple):
+    """What a pod says of its group. ``asked``: how many members it takes, as its annotation has it,
+    "" where it has none.
+    """
+
+    key: GroupKey
+    asked: str
+    priority: int
+
+
 def group_of(pod: Pod | PartialObject) -> GroupKey | None:
     """The group that a pod is a member of, if any. One that is being deleted is no member any more;
     of one that could not be read its labels alone are known.
@@ -196,6 +206,12 @@ def group_of(pod: Pod | PartialObject) -> GroupKey | None:
     return None
 
 
+def membership_of(pod: Pod) -> Membership | None:
+    """What a pod says of the group that it is a member of, if any."""
+    key = group_of(pod)
+    return None if key is None else Membership(key, _asked(key.api, pod), priority(pod))
+
+
 def groups_named_by(pod: Pod) -> tuple[GroupKey, ...]:
     """All groups that a pod names; it is a member of the first alone."""
     named = ((api, name_of(pod)) for api, name_of in _NAMES)
@@ -206,6 +222,8 @@ def annotations_of(pod: Pod | PartialObject) -> PodAnnotations:
     """The annotations of a pod that are read; none are known of one that could not be read."""
     return (isinstance(pod, Pod) and pod.metadata.annotations) or _NO_ANNOTATIONS
 
+
+# ---- inside --------------------------------------------------------------------------------------
 
 _NO_ANNOTATIONS: Final = PodAnnotations()
 
@@ -235,3 +253,23 @@ _NAMES: Final[tuple[tuple[str, Callable[[Pod | PartialObject], str | None]], ...
 )
 GROUP_APIS: Final = tuple(api for api, _ in _NAMES)
 """In the order in which they count."""
+
+
+def _asked(api: str, pod: Pod) -> str:
+    return _ASKED[api](pod) if api in _ASKED else ""
+
+
+def _kueue_asked(pod: Pod) -> str:
+    """Pods of a group that Kueue admits with its first pod come one after another: nobody may wait
+    for all of them.
+    """
+    annotations = annotations_of(pod)
+    if annotations.pod_group_fast_admission == "true":
+        return "1"
+    return annotations.pod_group_total_count
+
+
+_ASKED: Final[Mapping[str, Callable[[Pod], str]]] = {
+    COSCHEDULING_API: lambda pod: annotations_of(pod).min_member,
+    KUEUE_API: _kueue_asked,
+}

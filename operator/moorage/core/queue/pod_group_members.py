@@ -22,14 +22,8 @@ from typing import TypeVar
 from moorage.core.columns.pod_counters import AnyPod
 from moorage.core.columns.store import Lister, Store
 from moorage.core.groups import group_spec
-from moorage.core.groups.group_spec import (
-    GROUP_KINDS,
-    AnyPodGroup,
-    GroupSpec,
-    Membership,
-    membership_of,
-)
-from moorage.core.objects.pod_groups import API, GroupKey, group_of
+from moorage.core.groups.group_spec import GROUP_KINDS, AnyPodGroup, GroupSpec
+from moorage.core.objects.pod_groups import API, GroupKey, Membership, group_of, membership_of
 from moorage.core.objects.pods import Pod
 from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
 from moorage.core.structures.all_or_none import all_or_none

@@ -9,8 +9,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from moorage.core.framework.interfaces import SortKey
-from moorage.core.groups.group_spec import Membership
-from moorage.core.objects.pod_groups import GroupKey
+from moorage.core.objects.pod_groups import GroupKey, Membership, membership_of
 from moorage.core.objects.pods import Pod
 
 QueueSortFn = Callable[[Pod, float], SortKey]
@@ -95,8 +94,6 @@ class QueuedPodInfo:
     """While in flight: how many events there had been when its attempt began (see
     ``in_flight``).
     """
-    membership: Membership | None = None
-    """What its newest state says of the pod group that it is a member of."""
     companions: tuple[QueuedPodInfo, ...] = ()
     """Members of its group that went in flight with it, in the queue's order: its attempt is theirs
     too.
@@ -115,10 +112,12 @@ class QueuedPodInfo:
     """Until then nothing of the same kind is reported again."""
     uid: str = dataclasses.field(init=False)
     """The pod's UID, by which the queue knows it."""
+    membership: Membership | None = dataclasses.field(init=False)
+    """What its newest state says of the pod group that it is a member of."""
 
     def __post_init__(self) -> None:
         """All states of a pod have one UID."""
-        self.uid = self.pod.metadata.uid
+        self.uid, self.membership = self.pod.metadata.uid, membership_of(self.pod)
 
     def attempt_failed(self, rejectors: frozenset[str], now: float, pending: bool) -> None:
         """Record an attempt that these plugins have rejected, or that failed by a fault."""

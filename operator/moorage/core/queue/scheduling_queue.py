@@ -28,7 +28,6 @@ from collections.abc import Collection, Iterator, Mapping
 from moorage.core.framework.cluster_events import ClusterEvent
 from moorage.core.framework.interfaces import SortKey
 from moorage.core.framework.object_changes import only_status_changed, pod_changes
-from moorage.core.groups.group_spec import membership_of
 from moorage.core.objects.meta import key
 from moorage.core.objects.pods import Pod
 from moorage.core.queue.entry_heap import NONE_LATE
@@ -94,8 +93,7 @@ class SchedulingQueue:
         """
         if pod.metadata.uid in self._index.entries:
             raise IllegalTransition(f"pod {key(pod)} is in the queue already: update it instead")
-        said = membership_of(pod)
-        entry = QueuedPodInfo(pod, pod.spec.scheduler_name, timestamp=now, membership=said)
+        entry = QueuedPodInfo(pod, pod.spec.scheduler_name, timestamp=now)
         self._queues.enqueue(entry, UNSCHEDULED_POD_ADDED, now)
 
     def update(self, pod: Pod, now: float) -> None:

@@ -187,7 +187,7 @@ class SubQueues:
         for holder in self._holders[entry.state]:
             holder.add(entry)
         self.index.record(entry)
-        if entry.group:
+        if entry.membership is not None:
             self._groups.record_move(entry)
 
     def dropping_on_error(self, entry: QueuedPodInfo) -> Catching:
@@ -211,7 +211,9 @@ class SubQueues:
             return QueueState.ACTIVE, ""
         if entry.backoff_expiration == BACKOFF_NOT_COMPUTED:
             entry.backoff_expiration = config.backoff_end(entry)
-        gate = self._profiles.gating_plugin(entry, now) or self._groups.gating_plugin(entry)
+        gate = self._profiles.gating_plugin(entry, now)
+        if not gate and entry.membership is not None:
+            gate = self._groups.gating_plugin(entry)
         if gate:
             return QueueState.GATED, gate
         at_once = entry.pending or (entry.prioritised and entry.consecutive_errors_count == 1)

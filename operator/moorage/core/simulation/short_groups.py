@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from moorage.core.columns.pod_info import PodState
 from moorage.core.cycle.context import CycleContext
-from moorage.core.groups.group_spec import Membership, group_spec, membership_of
-from moorage.core.objects.pod_groups import GroupKey, group_of
+from moorage.core.groups.group_spec import group_spec
+from moorage.core.objects.pod_groups import GroupKey, Membership, group_of, membership_of
 from moorage.core.objects.pods import Pod
 
 
