@@ -4,6 +4,8 @@ its values for what profiles leave out.
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,13 +20,24 @@ if TYPE_CHECKING:
 
 def resolver_of(config: Path | None) -> Resolver:
     """None: plugins in the tree, and the defaults. Raises WrongUse."""
+    return resolver_maker(config)()
+
+
+def resolver_maker(config: Path | None) -> Callable[[], Resolver]:
+    """The same for each of several processes, to which it can be sent: the file, which may be
+    stdin, is read once, now.
+    """
     if config is None:
-        return in_tree_resolver()
+        return in_tree_resolver
+    return functools.partial(_configured, configuration_of(config))
+
+
+def _configured(config: OperatorConfiguration) -> Resolver:
     from moorage.apps.check import resolver_for
     from moorage.apps.run.plugin_packages import PackageErrors
 
     try:
-        return resolver_for(configuration_of(config))
+        return resolver_for(config)
     except PackageErrors as errors:
         raise WrongUse("\n".join(map(str, errors.errors))) from errors
 

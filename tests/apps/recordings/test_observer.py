@@ -26,7 +26,8 @@ from moorage.apps.recordings.gap_marking import GapMarkingSink
 from moorage.apps.recordings.observer import Losses, Progress, observe
 from moorage.apps.recordings.observer_view import TerminalRecordingView
 from moorage.apps.recordings.saving import finish, new_recorder
-from moorage.apps.recordings.verification import ReplayOptions, replay
+from moorage.apps.recordings.stretches import ReplayOptions
+from moorage.apps.recordings.verification import replay
 from moorage.apps.worlds.cluster_choice import ClusterChoice
 from moorage.apps.worlds.deciding import in_tree_resolver
 from moorage.apps.worlds.observed import ObservedNodes
@@ -228,7 +229,7 @@ def test_a_watch_that_is_lost_stands_in_the_file(tmp_path: Path) -> None:
     before, after = entries[:gap], entries[gap:]
     assert [type(entry) for entry in before] == [ProfileActivated, NodePut, PodWaiting]
     assert [type(entry) for entry in after[-3:]] == [ProfileActivated, NodePut, PodObserved]
-    others = replay(path, in_tree_resolver(), ReplayOptions(others=True))
+    others = replay(path, in_tree_resolver, ReplayOptions(others=True))
     (unknown,) = others.gaps
     assert others.begin <= unknown.begin < unknown.end == recording.key_frames[-1]
     assert others.choices == []
@@ -379,7 +380,7 @@ def test_a_replay_has_three_ways_to_end(tmp_path: Path, capsys: pytest.CaptureFi
     """Yes, wrong use, no answer; a difference is the fourth (test_verification)."""
     path, replay = write_recording(tmp_path / "a.rec", [NodePut(ONE)]), recording_commands.replay
     usual = {"verify": True, "keep_going": False, "others": False, "at": "", "all": False}
-    usual["config"] = None
+    usual |= {"config": None, "processes": None}
     begin = {**usual, "at": "2026-11-18T11:06:40Z"}
     assert status_of(replay, path, **usual, output="") == ExitStatus.YES
     assert status_of(replay, path, **begin, output="") == ExitStatus.YES

@@ -18,8 +18,9 @@ from moorage.api.resolution import Resolver
 from moorage.apps.exit_status import NoAnswer
 from moorage.apps.printing.terminal import open_console, write
 from moorage.apps.recordings import verification_view
-from moorage.apps.recordings.verification import ReplayOptions, Verification, replay
-from moorage.apps.worlds.deciding import default_profile
+from moorage.apps.recordings.stretches import ReplayOptions
+from moorage.apps.recordings.verification import Verification, replay
+from moorage.apps.worlds.deciding import default_profile, in_tree_resolver
 from moorage.apps.worlds.world import empty_context
 from moorage.core.columns import changes
 from moorage.core.columns.changes import Entry
@@ -87,7 +88,7 @@ def printed(parts: Iterable[RenderableType]) -> str:
 
 def test_all_decisions_are_the_same(tmp_path: Path) -> None:
     """And it says how many, and how fast."""
-    found = replay(recorded(tmp_path), RESOLVER, VERIFY)
+    found = replay(recorded(tmp_path), in_tree_resolver, VERIFY)
     assert (found.decisions, found.same, found.differences) == (5, 5, [])
     assert verification_view.exit_status_of(found) == 0
     text = printed(verification_view.verification(found, everything=False))
@@ -97,7 +98,7 @@ def test_all_decisions_are_the_same(tmp_path: Path) -> None:
 
 def test_a_decision_that_differs_is_named(tmp_path: Path) -> None:
     """With its nodes, its scores, and the plugins that tell them apart."""
-    found = replay(recorded(tmp_path, node="small"), RESOLVER, VERIFY)
+    found = replay(recorded(tmp_path, node="small"), in_tree_resolver, VERIFY)
     (difference,) = found.differences
     assert (difference.number, found.recorded_decisions, found.decisions) == (2, 5, 2)
     assert verification_view.exit_status_of(found) == 1
@@ -110,13 +111,13 @@ def test_a_decision_that_differs_is_named(tmp_path: Path) -> None:
     assert "\n  Recorded with moorage 0.0.1, replayed with " in text
     # what was decided then is what counts for those that follow
     going = ReplayOptions(keep_going=True)
-    found = replay(tmp_path / "a.rec", RESOLVER, going)
+    found = replay(tmp_path / "a.rec", in_tree_resolver, going)
     assert (found.decisions, len(found.differences)) == (5, 1)
 
 
 def test_a_score_that_differs_is_named(tmp_path: Path) -> None:
     """A rule that counts otherwise shows at the node of then."""
-    found = replay(recorded(tmp_path, score=7), RESOLVER, VERIFY)
+    found = replay(recorded(tmp_path, score=7), in_tree_resolver, VERIFY)
     text = printed(verification_view.verification(found, everything=False))
     assert "had 7 then and has " in text
 
@@ -133,10 +134,10 @@ def test_a_rule_that_counts_otherwise_by_one_is_found(tmp_path: Path) -> None:
     spec = dataclasses.replace(RESOLVER.registry["NodeResourcesFit"], decider=LessByOne)
     registry = {**RESOLVER.registry, "NodeResourcesFit": spec}
     other = Resolver(registry, PRESETS, OperatorConfiguration())
-    found = replay(recorded(tmp_path), other, ReplayOptions(keep_going=True))
+    found = replay(recorded(tmp_path), lambda: other, ReplayOptions(keep_going=True))
     assert (found.decisions, found.same) == (5, 0)
     for one in found.differences:
-        was, now = one.difference.recorded.outcome, one.difference.now
+        was, now = one.then, one.now
         assert now is not None and was.score is not None
         assert (now.node, now.score) == (was.node, was.score - 1)
 
@@ -148,7 +149,7 @@ def test_a_byte_that_was_changed_is_told(tmp_path: Path) -> None:
     for place in range(0, len(whole), len(whole) // 40):
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
         try:
-            found = replay(path, RESOLVER, VERIFY)
+            found = replay(path, in_tree_resolver, VERIFY)
         except NoAnswer:
             continue
         assert not found.differences
@@ -171,7 +172,7 @@ def test_a_verdict_that_differs_is_named(tmp_path: Path) -> None:
         (9.0, Decided(outcome, DecidedBy.CYCLE)) for outcome in (refused, placed)
     ]
     path = write_recording(tmp_path / "a.rec", state, *entries, *more)
-    found = replay(path, RESOLVER, ReplayOptions(keep_going=True))
+    found = replay(path, in_tree_resolver, ReplayOptions(keep_going=True))
     assert [one.verdicts for one in found.differences] == [("NodeAffinity",), ("NodeResourcesFit",)]
     text = printed(verification_view.verification(found, everything=False))
     assert "recorded  no node (Unschedulable: 0/3 nodes)" in text
@@ -183,7 +184,7 @@ def test_what_cannot_be_made_again_is_counted(tmp_path: Path) -> None:
     state, entries = happened(1)
     nobody = Decided(Diagnosis.error(make_pod("p"), REVISION, "hung"), DecidedBy.NOBODY)
     found = replay(
-        write_recording(tmp_path / "a.rec", state, *entries, (9, nobody)), RESOLVER, VERIFY
+        write_recording(tmp_path / "a.rec", state, *entries, (9, nobody)), in_tree_resolver, VERIFY
     )
     assert (found.decisions, found.not_made_again, found.differences) == (1, 1, [])
     assert "1 could not be made again" in printed(verification_view.verification(found, False))
@@ -205,7 +206,7 @@ def recorded_of_others(folder: Path) -> Path:
 
 def of_others(folder: Path) -> Verification:
     """What is found of them."""
-    return replay(recorded_of_others(folder), RESOLVER, OTHERS)
+    return replay(recorded_of_others(folder), in_tree_resolver, OTHERS)
 
 
 def test_choices_of_others_are_a_table(tmp_path: Path) -> None:
@@ -225,7 +226,7 @@ def test_choices_of_others_are_a_table(tmp_path: Path) -> None:
 def test_it_is_told_how_far_a_replay_has_come(tmp_path: Path) -> None:
     """Now and then, as a share of the whole."""
     told: list[float] = []
-    replay(recorded(tmp_path, pods=200), RESOLVER, VERIFY, told.append)
+    replay(recorded(tmp_path, pods=200), in_tree_resolver, VERIFY, told.append)
     assert told == sorted(told)
     assert len(told) > 3
 
@@ -233,7 +234,7 @@ def test_it_is_told_how_far_a_replay_has_come(tmp_path: Path) -> None:
 def test_a_recording_says_what_it_holds(tmp_path: Path) -> None:
     """Where nothing else is asked."""
     path = recorded(tmp_path)
-    found = replay(path, RESOLVER, ReplayOptions(verify=False))
+    found = replay(path, in_tree_resolver, ReplayOptions(verify=False))
     lines = printed(verification_view.contents(found, path)).splitlines()
     assert lines[0].endswith("2026-11-18T11:06:40.000Z to 2026-11-18T11:06:44.000Z.")
     assert lines[1].endswith("5 decisions of ours")
@@ -246,14 +247,14 @@ def test_a_recording_says_what_it_holds(tmp_path: Path) -> None:
 def test_a_recording_of_others_leads_to_what_they_chose(tmp_path: Path) -> None:
     """Nothing of ours is in it that could be made again."""
     path = recorded_of_others(tmp_path)
-    found = replay(path, RESOLVER, ReplayOptions(verify=False))
+    found = replay(path, in_tree_resolver, ReplayOptions(verify=False))
     *_, following = printed(verification_view.contents(found, path)).splitlines()
     assert following.startswith(f"Next: moorage replay {path} --others ")
 
 
 def for_programs(path: Path, options: ReplayOptions = VERIFY) -> dict[str, Any]:
     """What ``-o json`` writes of a replay."""
-    body = verification_view.replay_document(replay(path, RESOLVER, options), path, options)
+    body = verification_view.replay_document(replay(path, in_tree_resolver, options), path, options)
     return written("Replay", body)
 
 

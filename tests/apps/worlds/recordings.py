@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from moorage.adapters.recording import Recorder, RecordingFiles, RecordingHeader, SingleFile
+from moorage.api.resolution import Resolver
 from moorage.apps.worlds.deciding import in_tree_resolver
 from moorage.core.columns.changes import Entry
 from moorage.core.recording.wire import EntryEncoder
@@ -31,13 +32,14 @@ def write(
     files: RecordingFiles,
     *happened: tuple[float, Entry | Iterable[Entry]],
     header: RecordingHeader | None = None,
+    resolver: Resolver = RESOLVER,
 ) -> None:
     """What one process records: entries and whole states, each with its seconds after BEGIN."""
     clock = [BEGIN]
     recorder = Recorder(
         files,
         header or RecordingHeader(versions={"moorage": "0.0.1"}),
-        EntryEncoder(RESOLVER.document),
+        EntryEncoder(resolver.document),
         lambda: clock[0],
     )
     recorder.start()

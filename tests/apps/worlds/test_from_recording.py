@@ -13,8 +13,9 @@ from moorage.adapters.recording import RecordingHeader, RecordingRing, SingleFil
 from moorage.adapters.recording.ring import PARTS
 from moorage.apps.exit_status import NoAnswer, WrongUse
 from moorage.apps.recordings.moments import parse_moment
-from moorage.apps.recordings.verification import ReplayOptions, UnknownTime, replay
-from moorage.apps.worlds.deciding import default_profile
+from moorage.apps.recordings.stretches import ReplayOptions, UnknownTime
+from moorage.apps.recordings.verification import replay
+from moorage.apps.worlds.deciding import default_profile, in_tree_resolver
 from moorage.apps.worlds.from_recording import from_recording, opened
 from moorage.apps.worlds.opening import open_world
 from moorage.core.columns import changes
@@ -175,7 +176,7 @@ def test_a_folder_is_one_recording(folder: Path) -> None:
 
 def test_a_replay_of_a_folder_tells_its_gaps(folder: Path) -> None:
     """One, and what goes on in the next file is none."""
-    found = replay(folder, RESOLVER, ReplayOptions())
+    found = replay(folder, in_tree_resolver, ReplayOptions())
     assert found.gaps == [UnknownTime(BEGIN + 12, BEGIN + 20)]
     assert (found.begin, found.end) == (BEGIN, BEGIN + 21)
     assert found.entries["NodePut"] == 5
@@ -186,7 +187,7 @@ def test_a_file_of_a_folder_that_was_damaged_ends_in_a_gap(folder: Path) -> None
     """Whatever the next one says."""
     first = min(folder.glob("*.rec"))
     first.write_bytes(first.read_bytes()[:-1])
-    found = replay(folder, RESOLVER, ReplayOptions())
+    found = replay(folder, in_tree_resolver, ReplayOptions())
     assert [gap.end for gap in found.gaps] == [BEGIN + 11, BEGIN + 20]
     assert any(f"of {first.name} are torn" in warning for warning in found.warnings)
     assert nodes_at(folder, 12) == ["n", "m", "k"]

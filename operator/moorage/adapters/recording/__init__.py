@@ -6,11 +6,13 @@
 from moorage.adapters.recording.blocks import TornRecording, UnreadableRecording
 from moorage.adapters.recording.files import RecordingFiles, SingleFile
 from moorage.adapters.recording.header import RecordingHeader
-from moorage.adapters.recording.reading import Recording, read_recording
+from moorage.adapters.recording.reading import Recording, read_files, read_recording
 from moorage.adapters.recording.recorder import Recorder
 from moorage.adapters.recording.ring import RecordingRing, ring_files
+from moorage.adapters.recording.segments import Reached
 
 __all__ = [
+    "Reached",
     "Recorder",
     "Recording",
     "RecordingFiles",
@@ -19,6 +21,7 @@ __all__ = [
     "SingleFile",
     "TornRecording",
     "UnreadableRecording",
+    "read_files",
     "read_recording",
     "ring_files",
 ]

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
 from moorage.adapters.recording.blocks import TornRecording, UnreadableRecording
 from moorage.adapters.recording.header import RecordingHeader
 from moorage.adapters.recording.ring import ring_files
-from moorage.adapters.recording.segments import Segment
+from moorage.adapters.recording.segments import Reached, Segment
 from moorage.api.resolution import Resolver
 from moorage.core.columns.changes import Entry, Gap
 from moorage.core.framework.registry import Registry, build_registry
@@ -36,7 +35,7 @@ class Recording:
         self.segments = segments
         self.left_out = left_out
         """Files that cannot be read, each with its reason."""
-        self._first, self._start = _place(segments, at)
+        self._begin = _place(segments, at)
 
     @property
     def header(self) -> RecordingHeader:
@@ -47,6 +46,11 @@ class Recording:
     def key_frames(self) -> tuple[float, ...]:
         """The times of the whole states in it."""
         return tuple(time for segment in self.segments for time in segment.key_frames)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many entries there are from each of them to the next."""
+        return tuple(size for segment in self.segments for size in segment.sizes)
 
     @property
     def torn(self) -> TornRecording | None:
@@ -68,13 +72,50 @@ class Recording:
         return self.resolver.document(revision)
 
     def __iter__(self) -> Iterator[tuple[float, Entry]]:
-        first, *others = self.segments[self._first :]
-        is_known = yield from first.happenings(self._start)
-        for before, segment in itertools.pairwise((first, *others)):
-            if not segment.goes_on_from(before):
-                is_known = False
+        yield from self.happenings(self._begin)
+
+    def key_frame(self, place: int) -> Iterator[tuple[float, Entry]]:
+        """What this whole state holds, by its place among all."""
+        for segment in self.segments:
+            if place < len(segment.key_frames):
+                return segment.key_frame(place)
+            place -= len(segment.key_frames)
+        raise IndexError(f"there is no key frame {place} after the last")
+
+    def happenings(
+        self, begin: int = 0, end: int | None = None, *, is_known: bool = False
+    ) -> Generator[tuple[float, Entry], None, Reached]:
+        """What happened from one key frame to another, by their places among all; None: to the end.
+        ``is_known``: the state before is known, so that the first is left out too.
+
+        Where a file is torn this goes on with the next one, be that after ``end``: what is to be
+        read there is what comes from where it says to have come.
+        """
+        reached, before = Reached(0, is_known), None
+        for segment in self.segments:
+            here, following = reached.key_frame, reached.key_frame + len(segment.key_frames)
+            if begin >= following > here:
+                reached = Reached(following, is_known)
+                continue
+            if before is not None and not segment.goes_on_from(before):
+                reached = Reached(here, is_known=False)
                 yield segment.key_frames[0], Gap(0)
-            is_known = yield from segment.happenings(is_known=is_known)
+            if end is not None and here >= end:
+                return reached
+            stop = end - here if end is not None and end < following else None
+            came = yield from segment.happenings(
+                max(begin - here, 0), stop, is_known=reached.is_known
+            )
+            reached = Reached(here + came.key_frame, came.is_known)
+            if reached.key_frame < following:
+                return reached
+            before = segment
+        return reached
+
+
+def read_files(files: Iterable[Path], *, registry: Registry) -> Recording:
+    """The recording that these files are, the oldest first. Raises as ``read_recording`` does."""
+    return Recording(tuple(Segment(file, registry) for file in files), None)
 
 
 def read_recording(
@@ -103,12 +144,12 @@ def read_recording(
     return Recording(tuple(segments), at, tuple(left_out))
 
 
-def _place(segments: tuple[Segment, ...], at: float | None) -> tuple[int, int]:
-    """(which segment, which of its key frames) to begin with: the last that is not after ``at``, or
-    the first of all.
-    """
+def _place(segments: tuple[Segment, ...], at: float | None) -> int:
+    """Which key frame of all to begin with: the last that is not after ``at``, or the first."""
     moment = -math.inf if at is None else at
-    for number, segment in reversed(list(enumerate(segments))):
+    later = sum(len(segment.key_frames) for segment in segments)
+    for segment in reversed(segments):
+        later -= len(segment.key_frames)
         if segment.key_frames and segment.key_frames[0] <= moment:
-            return number, sum(time <= moment for time in segment.key_frames) - 1
-    return 0, 0
+            return later + sum(time <= moment for time in segment.key_frames) - 1
+    return 0

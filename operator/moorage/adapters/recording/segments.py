@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 import msgspec
 
@@ -28,6 +28,15 @@ from moorage.core.recording.wire import Document, EntryDecoder
 from moorage.ports.stored_kinds import kinds_in
 
 
+class Reached(NamedTuple):
+    """Where reading came to its end: the place of the key frame that comes next, and whether the
+    state before that one is known.
+    """
+
+    key_frame: int = 0
+    is_known: bool = False
+
+
 class Segment:
     """A file that was read as far as to know where its blocks are. Raises UnreadableRecording and
     OSError.
@@ -49,32 +58,59 @@ class Segment:
         """The times of the whole states in it."""
         return tuple(self._heads[i].milliseconds / 1000 for i in self._key_frames)
 
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many entries there are from each key frame to the next, its own included."""
+        ends = [*self._key_frames[1:], len(self._heads)]
+        return tuple(
+            sum(head.entries for head in self._heads[begin:end])
+            for begin, end in zip(self._key_frames, ends, strict=True)
+        )
+
     def goes_on_from(self, before: Segment) -> bool:
         """Whether nothing is missing between the end of that file and the begin of this one."""
         mine, its = self.header, before.header
         follows = (mine.replica, mine.follows) == (its.replica, its.begin)
         return follows and before.torn is None
 
+    def key_frame(self, place: int) -> Generator[tuple[float, Entry], None, None]:
+        """What this key frame holds, by its place among them."""
+        start = self._key_frames[place]
+        yield from self._read(start, start + 1, is_known=False)
+
     def happenings(
-        self, key_frame: int = 0, *, is_known: bool = False
-    ) -> Generator[tuple[float, Entry], None, bool]:
-        """What happened, each with its time, from this key frame on (by its place among them).
-        ``is_known``: the state before is known, so that no key frame has to be read. Returns
-        whether it is at the end.
+        self, begin: int = 0, end: int | None = None, *, is_known: bool = False
+    ) -> Generator[tuple[float, Entry], None, Reached]:
+        """What happened, each with its time, from one key frame to another (by their places among
+        them; None: to the end). ``is_known``: the state before is known, so that no key frame has
+        to be read. A file that is torn in between has been read to its end.
+        """
+        here = len(self._heads)
+        start = self._key_frames[begin] if self._key_frames else here
+        stop = here if end is None else self._key_frames[end]
+        known = yield from self._read(start, stop, is_known)
+        if known is None or end is None:
+            return Reached(len(self._key_frames), bool(known))
+        return Reached(end, known)
+
+    def _read(
+        self, start: int, stop: int, is_known: bool
+    ) -> Generator[tuple[float, Entry], None, bool | None]:
+        """What these blocks hold. Returns whether the state is known at their end, None where the
+        file is torn before it.
         """
         decoder = EntryDecoder(
             [kind.struct for kind in kinds_in(self._registry)], _Revisions(self.resolver)
         )
-        start = self._key_frames[key_frame] if self._key_frames else len(self._heads)
         try:
             with self.path.open("rb") as file:
-                blocks = read_contents(file, self._heads[start:])
+                blocks = read_contents(file, self._heads[start:stop])
                 return (yield from _happenings(decoder, blocks, is_known))
         except TornRecording as torn:
             self.torn = torn
         except FileNotFoundError:
             self.torn = TornRecording(0, "the file has been removed")
-        return False
+        return None
 
     def _read_header(self, file: BinaryIO) -> RecordingHeader:
         try:

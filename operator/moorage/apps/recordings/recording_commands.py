@@ -56,6 +56,7 @@ def record(**flags: Any) -> None:
 
 @with_parameters(
     option("--verify", bool, False, "Make every decision of ours again."),
+    option("--processes", int | None, None, "How many verify; else one a processor.", min=1),
     option("--keep-going", bool, False, "List all decisions that differ, not only the first."),
     option("--others", bool, False, "Say why nodes that others chose are not among our best."),
     option("--at", str, "", "Show the cluster as it was then, as in 14:32:08."),
@@ -111,15 +112,18 @@ def _moment(file: Path, flags: Mapping[str, Any]) -> ExitStatus:
 
 
 def _replay(file: Path, flags: Mapping[str, Any]) -> ExitStatus:
+    from moorage.apps.plugin_resolver import resolver_maker
     from moorage.apps.printing.documents import document, is_for_people
     from moorage.apps.printing.progress_line import working
-    from moorage.apps.recordings import verification, verification_view
+    from moorage.apps.recordings import stretches, verification, verification_view
 
     form = flags["output"]
     everything = flags["all"] or form == "wide"
-    options = verification.ReplayOptions(flags["verify"], flags["keep_going"], flags["others"])
+    options = stretches.ReplayOptions(flags["verify"], flags["keep_going"], flags["others"])
     with working(f"Replaying {file}") as line:
-        found = verification.replay(file, _resolver(flags), options, line.tell)
+        found = verification.replay(
+            file, resolver_maker(flags["config"]), options, line.tell, flags["processes"]
+        )
     if not is_for_people(form):
         body = verification_view.replay_document(found, file, options)
         sys.stdout.write(document("Replay", body, form))

@@ -13,14 +13,9 @@ import moorage
 from moorage.apps.exit_status import ExitStatus
 from moorage.apps.printing.amounts import age, counted, moment
 from moorage.apps.printing.terminal import Style, new_table, sentence
-from moorage.apps.recordings.verification import (
-    ExplainedDifference,
-    ReplayOptions,
-    UnknownTime,
-    Verification,
-)
+from moorage.apps.recordings.stretches import ExplainedDifference, ReplayOptions, UnknownTime
+from moorage.apps.recordings.verification import Verification
 from moorage.apps.worlds.world import World
-from moorage.core.objects.meta import key
 from moorage.core.recording.others import Choice, ChoiceVerdict
 from moorage.core.recording.recorded_decisions import RecordedOutcome
 
@@ -72,7 +67,7 @@ def _verdict(found: Verification) -> str:
 
 def _where(one: ExplainedDifference, found: Verification) -> str:
     place = f"decision {one.number:,} of {found.recorded_decisions:,}"
-    return f"Differs at {place}: {key(one.difference.recorded.pod)} at {moment(one.at)}"
+    return f"Differs at {place}: {one.pod} at {moment(one.at)}"
 
 
 def about(found: Verification) -> Iterator[RenderableType]:
@@ -115,15 +110,14 @@ def _span(found: Verification, path: object) -> str:
 
 
 def _difference(one: ExplainedDifference, found: Verification) -> Iterator[RenderableType]:
-    was = one.difference.recorded
     yield sentence(_where(one, found), Style.REFUSED)
-    recorded = f"recorded  {_outcome(was.outcome)}"
-    yield sentence(f"  {recorded}    now  {_outcome(one.difference.now)}")
+    recorded = f"recorded  {_outcome(one.then)}"
+    yield sentence(f"  {recorded}    now  {_outcome(one.now)}")
     for name in one.verdicts:
         yield sentence(f"  {name}: says otherwise whether a node takes the pod")
     then = one.then_node
-    if then is not None and then.score not in (None, was.outcome.score):
-        text = f"  {was.outcome.node} had {was.outcome.score} then and has {then.score} now"
+    if then is not None and then.score not in (None, one.then.score):
+        text = f"  {one.then.node} had {one.then.score} then and has {then.score} now"
         yield sentence(text)
     for name, mine, other in one.plugins[:3]:
         yield sentence(f"  {name}: {mine} for the node of then, {other} for that of now")
@@ -291,13 +285,12 @@ def moment_document(world: World) -> dict[str, Any]:
 
 
 def _difference_document(one: ExplainedDifference) -> dict[str, Any]:
-    was, now = one.difference.recorded, one.difference.now
     return {
         "decision": one.number,
-        "pod": key(was.pod),
+        "pod": one.pod,
         "time": moment(one.at),
-        "recorded": _outcome_document(was.outcome),
-        "now": None if now is None else _outcome_document(now),
+        "recorded": _outcome_document(one.then),
+        "now": None if one.now is None else _outcome_document(one.now),
         "plugins": [
             {"name": name, "scoreOfRecordedNode": mine, "scoreOfNodeNow": other}
             for name, mine, other in one.plugins

@@ -109,6 +109,28 @@ class Replay:
         if not isinstance(entry, DECISIONS):
             self._apply_change(entry)
 
+    @property
+    def is_asking(self) -> bool:
+        """Whether cycles with extenders have begun and not ended."""
+        return bool(self._cycles)
+
+    def finish(self, entry: Entry) -> Difference | None:
+        """The same as ``follow``, but that the cycles which are under way go on to their ends:
+        others may have begun to make all decisions again, from a state of by then.
+        """
+        match entry:
+            case ExtenderCycleBegan():
+                self._cycles.pop(entry.cycle, None)  # its number is another cycle's from here on
+            case Decided() if entry.cycle in self._cycles:
+                return self._compare(recorded(entry))
+            case RecordedDecision() if entry.cycle in self._cycles:
+                return self._compare(entry)
+            case ExtenderAnswered() | ExtenderCycleEnded():
+                self.apply(entry)
+            case _:
+                self.follow(entry)
+        return None
+
     def _apply_change(self, entry: Entry) -> None:
         match entry:
             case ProfileActivated() if entry.revision is not None:

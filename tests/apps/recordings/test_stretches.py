@@ -1,0 +1,254 @@
+"""Stretches of a recording, looked through one by one: together they find what one replay of all of
+it does, wherever it is cut and whatever has happened there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+import msgspec
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
+
+from moorage.adapters.recording import RecordingRing, read_files
+from moorage.api.operator_config import OperatorConfiguration
+from moorage.api.resolution import Resolver
+from moorage.apps.exit_status import NoAnswer
+from moorage.apps.recordings.stretches import ReplayOptions, look_through, stretches
+from moorage.apps.recordings.verification import Verification, all_of, replay
+from moorage.apps.worlds.from_recording import opened
+from moorage.apps.worlds.world import empty_context
+from moorage.core.columns.changes import Entry, Gap
+from moorage.core.cycle import cycle
+from moorage.core.cycle.context import Decision, Diagnosis, ScheduleResult
+from moorage.core.cycle.decisions import (
+    Decided,
+    DecidedBy,
+    ExtenderAnswered,
+    ExtenderCycleBegan,
+    ExtenderCycleEnded,
+    ProfileActivated,
+)
+from moorage.core.cycle.extender_cycle import extender_cycle
+from moorage.core.framework.extenders import AskFilter, ExtenderFilterResult
+from moorage.core.framework.registry import build_registry
+from moorage.core.objects.pods import Pod, on_node
+from moorage.core.plugins.intree import INTREE, PRESETS
+from moorage.core.pods.requests import pod_requests
+from moorage.core.recording.key_frames import key_frame
+from tests.apps.worlds.recordings import write
+from tests.builders import make_node, make_pod
+from tests.engine.worlds import a_body
+
+NEXT_FILE_SECONDS: Final = 1_000.0
+EXTENDER: Final = {
+    "urlPrefix": "https://extender.example",
+    "tlsConfig": {"insecure": True},
+    "filterVerb": "filter",
+}
+
+
+def make_resolver() -> Resolver:
+    """With a profile that extenders are asked for."""
+    settings = {"extenders": {"allowedHosts": ["*"]}}
+    config = OperatorConfiguration.model_validate(settings)
+    return Resolver(build_registry(INTREE), PRESETS, config)
+
+
+RESOLVER: Final = make_resolver()
+REVISIONS: Final = [RESOLVER(a_body("test", preset=name), {}).revision for name in PRESETS]
+ASKING: Final = RESOLVER(a_body("asking", extenders=[EXTENDER]), {}).revision
+
+
+class Life:
+    """A scheduler of three nodes, step by step, and all that it records."""
+
+    def __init__(self) -> None:
+        self.happened: list[tuple[float, Entry | Iterable[Entry]]] = []
+        self._context = empty_context(journal=self)
+        self._profiles = {"test": REVISIONS[0]}
+        self._now = 0.0
+        self._asked: dict[int, tuple[Pod, Generator[Any, Any, Decision]]] = {}
+        self._pods = self._cycles = 0
+        for name, cpu in (("large", "16"), ("middle", "8"), ("small", "2")):
+            self._context.cache.put_node(make_node(name, cpu=cpu))
+        self.happened.clear()
+        self.key_frame()
+
+    def append(self, entry: Entry, /) -> None:
+        """The journal."""
+        self.happened.append((self._now, entry))
+
+    def live(self, step: str) -> None:
+        """One step, named as its method is."""
+        self._now += 1
+        getattr(self, step)()
+
+    def key_frame(self) -> None:
+        """A whole state."""
+        entries = key_frame(self._context.cache, self._profiles)
+        self.happened.append((self._now, list(entries)))
+
+    def next_file(self) -> None:
+        """A whole state that begins another file."""
+        self._now += NEXT_FILE_SECONDS
+        self.key_frame()
+
+    def loss(self) -> None:
+        """What was lost is told of before the whole state after it."""
+        self.append(Gap(1))
+        self.key_frame()
+
+    def swap(self) -> None:
+        """Another revision decides."""
+        following = REVISIONS[(REVISIONS.index(self._profiles["test"]) + 1) % len(REVISIONS)]
+        self._profiles["test"] = following
+        self.append(ProfileActivated("test", following))
+
+    def decide(self) -> None:
+        """A pod is decided and assumed."""
+        pod = self._new_pod()
+        self._decided(
+            Decided(cycle.decide(pod, self._profiles["test"], self._context), DecidedBy.CYCLE)
+        )
+
+    def lie(self) -> None:
+        """A decision is said to have been another one."""
+        pod = self._new_pod()
+        revision = self._profiles["test"]
+        found = cycle.decide(pod, revision, self._context)
+        node = "middle" if isinstance(found, ScheduleResult) and found.node != "middle" else "large"
+        self._decided(Decided(ScheduleResult(pod, node, revision, 3, 7), DecidedBy.CYCLE))
+
+    def fault(self) -> None:
+        """A plugin failed."""
+        outcome = Diagnosis.error(self._new_pod(), self._profiles["test"], "hung")
+        self.append(Decided(outcome, DecidedBy.NOBODY))
+
+    def other(self) -> None:
+        """Another scheduler binds a pod."""
+        pod = self._new_pod("default-scheduler")
+        self._context.cache.observe(on_node(pod, "large"), pod_requests(pod))
+
+    def ask(self) -> None:
+        """Extenders are asked about a pod."""
+        pod = self._new_pod()
+        self._cycles += 1
+        self.append(ExtenderCycleBegan(self._cycles, pod, ASKING, 0))
+        steps = extender_cycle(pod, ASKING, self._context)
+        self._asked[self._cycles] = pod, steps
+        self._go_on(self._cycles, None)
+
+    def answer(self) -> None:
+        """They have answered about the pod that waits the longest."""
+        for number in list(self._asked)[:1]:
+            answer = ExtenderFilterResult(("large", "small"), {}, {})
+            self.append(ExtenderAnswered(number, answer, 0))
+            self._go_on(number, answer)
+
+    def forget(self) -> None:
+        """A cycle ends with nothing decided."""
+        for number in list(self._asked)[:1]:
+            del self._asked[number]
+            self.append(ExtenderCycleEnded(number))
+
+    # ---- inside ----------------------------------------------------------------------------------
+
+    def _new_pod(self, scheduler_name: str = "test") -> Pod:
+        self._pods += 1
+        pod = make_pod(f"p{self._pods}", cpu="1500m")
+        spec = msgspec.structs.replace(pod.spec, scheduler_name=scheduler_name)
+        pod = msgspec.structs.replace(pod, spec=spec)
+        self._context.cache.observe_waiting(pod, pod_requests(pod))
+        return pod
+
+    def _go_on(self, number: int, answer: Any) -> None:
+        _, steps = self._asked[number]
+        try:
+            question = steps.send(answer)
+            assert isinstance(question, AskFilter)
+        except StopIteration as end:
+            del self._asked[number]
+            self._decided(Decided(end.value, DecidedBy.EXTENDER_CYCLE, cycle=number))
+            self.append(ExtenderCycleEnded(number))
+
+    def _decided(self, decided: Decided) -> None:
+        self.append(decided)
+        outcome = decided.outcome
+        if isinstance(outcome, ScheduleResult):
+            pod = outcome.pod
+            self._context.cache.assume(on_node(pod, outcome.node), outcome.node, pod_requests(pod))
+
+
+OFTEN: Final = ["decide", "key_frame", "ask", "answer"]
+SELDOM: Final = ["forget", "lie", "fault", "other", "swap", "loss", "next_file"]
+STEPS: Final = st.lists(st.sampled_from(OFTEN * 3 + SELDOM), max_size=25)
+
+
+def record(folder: Path, steps: Iterable[str]) -> list[Path]:
+    """The files that say what happened in these steps."""
+    life = Life()
+    for step in steps:
+        life.live(step)
+    ring = RecordingRing(folder, 2**30, 8 * NEXT_FILE_SECONDS)
+    write(ring, *life.happened, resolver=RESOLVER)
+    return sorted(folder.iterdir())
+
+
+def in_stretches(folder: Path, options: ReplayOptions, count: int) -> Verification:
+    """What is found in so many, each looked through with nothing known of the others."""
+    recording = opened(folder, RESOLVER.registry)
+    parts = stretches(recording, count)
+    files = [segment.path for segment in recording.segments]
+    found = []
+    for part in parts:
+        alone = read_files(files, registry=RESOLVER.registry)
+        found.append(look_through(alone, part, RESOLVER, options, lambda seconds: None))
+    return all_of(recording, options, zip(parts, found, strict=True))
+
+
+def in_one(folder: Path, options: ReplayOptions) -> Verification:
+    """What one replay of all finds."""
+    found = replay(folder, make_resolver, options, processes=1)
+    found.seconds = 0.0
+    return found
+
+
+@given(STEPS, st.booleans(), st.integers(2, 12))
+@example(["ask", "key_frame", "answer", "decide"], True, 2)
+@example(["ask", "key_frame", "decide", "key_frame", "lie", "answer", "lie"], False, 3)
+@example(["ask", "next_file", "decide", "next_file", "answer", "lie"], True, 3)
+@example(["ask", "loss", "answer", "key_frame", "lie"], True, 3)
+@example(["key_frame", "loss", "key_frame", "other"], True, 4)
+def test_stretches_find_together_what_one_replay_does(
+    steps: list[str], keep_going: bool, count: int
+) -> None:
+    """Every decision is made once, also those of cycles that are cut; so is everything counted."""
+    options = ReplayOptions(keep_going=keep_going)
+    with TemporaryDirectory() as name:
+        record(Path(name) / "ring", steps)
+        whole = in_one(Path(name) / "ring", options)
+        parts = in_stretches(Path(name) / "ring", options, count)
+    assert parts == whole
+    assert list(parts.revisions) == list(whole.revisions)
+
+
+@given(STEPS, st.integers(0, 2**20), st.integers(2, 12))
+def test_so_they_do_where_a_byte_was_changed(steps: list[str], place: int, count: int) -> None:
+    """What comes after it in its file is not read."""
+    options = ReplayOptions(keep_going=True)
+    with TemporaryDirectory() as name:
+        folder = Path(name) / "ring"
+        files = record(folder, steps)
+        damaged = files[place % len(files)]
+        content = bytearray(damaged.read_bytes())
+        content[place % len(content)] ^= 1
+        damaged.write_bytes(content)
+        try:
+            whole = in_one(folder, options)
+        except NoAnswer:
+            assume(False)
+        assert in_stretches(folder, options, count) == whole
