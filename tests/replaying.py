@@ -1,84 +1,51 @@
-"""Replaying a recording from its file, here or in a process of its own: ``python -m tests.replaying
-FILE``.
+"""Replaying a recording from its file, here step by step, or as users do in processes of its own:
+``python -m tests.replaying FILE`` prints a line of JSON.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 import sys
-from collections import Counter
 from pathlib import Path
+from typing import Any
 
 from moorage.adapters.recording import read_recording
+from moorage.apps.recordings import verification
+from moorage.apps.recordings.stretches import ReplayOptions
+from moorage.apps.worlds.deciding import in_tree_resolver
 from moorage.core.columns.cache import Cache
-from moorage.core.columns.changes import Entry
 from moorage.core.columns.store import Store
 from moorage.core.cycle.context import CycleContext
 from moorage.core.plugins.intree import INDEXES
-from moorage.core.recording.recorded_decisions import RecordedDecision
 from moorage.core.recording.replay import Replay
 
 
 @dataclasses.dataclass
 class Replayed:
-    """What became of a recording. ``digest`` stands for all that was decided in it; ``counts`` are
-    decisions, by who decided and what came out, and entries of other kinds. ``changes``: entries
-    after the first whole state.
-    """
+    """What became of a recording that was replayed here, step by step."""
 
     replay: Replay
     differences: list[str]
-    digest: str
     torn: str
-    counts: Counter[str]
-    changes: int
 
     @property
     def profiles(self) -> dict[str, str]:
         """Names of the revisions that decide at the end, by schedulerName."""
         return {name: revision.id for name, revision in self.replay.profiles.items()}
 
-    def __str__(self) -> str:
-        """One line of JSON."""
-        says = {
-            "made": self.replay.decisions,
-            "notMade": self.replay.not_made_again,
-            "digest": self.digest,
-            "differences": self.differences,
-            "torn": self.torn,
-            "counts": self.counts,
-            "changes": self.changes,
-        }
-        return json.dumps(says, sort_keys=True)
-
 
 def replayed(path: Path, at: float | None = None, seed: int = 0) -> Replayed:
     """Make every decision again."""
     recording = read_recording(path, at)
     replay = Replay(CycleContext(Cache(Store(INDEXES)), recording.header.seed + seed))
-    digest, differences = hashlib.sha256(), list[str]()
-    counts, begin = Counter[str](), recording.key_frames[0]
-    changes = 0
-    for seconds, entry in recording:
-        counts[_kind(entry)] += 1
-        changes += seconds > begin
-        if isinstance(entry, RecordedDecision):
-            digest.update(repr((entry.pod.metadata.uid, entry.outcome)).encode())
+    differences = list[str]()
+    for _, entry in recording:
         difference = replay.apply(entry)
         if difference is not None:
             was = difference.recorded
             differences.append(f"{was.pod.metadata.name}: {was.outcome}, now {difference.now}")
-    end = str(recording.torn or "")
-    return Replayed(replay, differences, digest.hexdigest()[:16], end, counts, changes)
-
-
-def _kind(entry: Entry) -> str:
-    if not isinstance(entry, RecordedDecision):
-        return type(entry).__name__
-    outcome = "placed" if entry.outcome.node else entry.outcome.code
-    return f"{type(entry).__name__} by {entry.by.name}: {outcome}"
+    return Replayed(replay, differences, str(recording.torn or ""))
 
 
 def opened(path: Path, at: float | None = None) -> CycleContext:
@@ -92,5 +59,21 @@ def opened(path: Path, at: float | None = None) -> CycleContext:
     return replay.context
 
 
+def says(path: Path) -> dict[str, Any]:
+    """What `moorage replay --verify --keep-going` finds. ``counts`` are entries by kind, and
+    decisions by who decided and what came of it; ``changes``: entries after the first whole state.
+    """
+    found = verification.replay(path, in_tree_resolver, ReplayOptions(keep_going=True))
+    state = sum(1 for _ in read_recording(path).key_frame(0))
+    return {
+        "made": found.decisions,
+        "notMade": found.not_made_again,
+        "differences": [f"{one.pod}: {one.then}, now {one.now}" for one in found.differences],
+        "warnings": found.warnings,
+        "counts": {**found.entries, **found.outcomes},
+        "changes": sum(found.entries.values()) - state,
+    }
+
+
 if __name__ == "__main__":
-    sys.stdout.write(f"{replayed(Path(sys.argv[1]))}\n")
+    sys.stdout.write(json.dumps(says(Path(sys.argv[1])), sort_keys=True) + "\n")

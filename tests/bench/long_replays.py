@@ -312,7 +312,8 @@ def report(folder: Path) -> bool:
         verdict = "equal" if alike else "NOT EQUAL"
         left = f"{one.says['notMade']} could not be"
         print(f"{name}: {one.says['made']} decisions made again, {verdict}; {left}", flush=True)
-        print(*one.says["differences"][:5], one.says["torn"], sep="\n", end="")
+        for line in (*one.says["differences"][:5], *one.says["warnings"]):
+            print(f"  {line}")
         equal = equal and alike
         made += one.says["made"]
         wall += one.wall + other.wall

@@ -4,12 +4,14 @@ it does, wherever it is cut and whatever has happened there.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Generator, Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import msgspec
+import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
@@ -252,3 +254,16 @@ def test_so_they_do_where_a_byte_was_changed(steps: list[str], place: int, count
         except NoAnswer:
             assume(False)
         assert in_stretches(folder, options, count) == whole
+
+
+@pytest.mark.parametrize("keep_going", [False, True])
+def test_processes_find_what_one_does(tmp_path: Path, keep_going: bool) -> None:
+    """And tell how far they have come."""
+    folder, options = tmp_path / "ring", ReplayOptions(keep_going=keep_going)
+    steps = ["decide", "ask", "key_frame", "answer", "next_file", "lie", "key_frame", "lie"]
+    record(folder, steps)
+    shares: list[float] = []
+    found = replay(folder, make_resolver, options, shares.append, processes=2)
+    assert dataclasses.replace(found, seconds=0.0) == in_one(folder, options)
+    assert len(found.differences) == 1 + keep_going
+    assert shares == sorted(shares) and shares[-1] > 0.99

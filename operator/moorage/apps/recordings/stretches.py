@@ -177,7 +177,8 @@ def look_through(
     ``tell`` is told now and then how many seconds of the recording more are done.
     """
     run = _Run(recording, resolver, options)
-    told = at = recording.key_frames[stretch.begin]
+    key_frames = recording.key_frames
+    told = at = key_frames[stretch.begin]
     for at, entry in recording.key_frame(stretch.begin):
         run.open(at, entry)
     for number, (at, entry) in enumerate(_happenings(recording, stretch, run.found)):
@@ -185,7 +186,7 @@ def look_through(
         if number % _TOLD_EACH == 0:
             tell(at - told)
             told = at
-    tell(at - told)
+    tell((at if stretch.end is None else key_frames[stretch.end]) - told)
     run.finish()
     return run.found
 
