@@ -13,15 +13,15 @@ from collections.abc import Iterator
 
 from moorage.adapters.recording import Reached, Recording, TornRecording
 from moorage.apps.recordings.stretches import (
+    DecisionVerdict,
     ExplainedDifference,
     ReplayOptions,
-    Seen,
+    SeenEntries,
     Stretch,
     StretchFound,
-    Verdict,
 )
 
-_MADE = (Verdict.SAME, Verdict.OTHERWISE)
+_MADE = (DecisionVerdict.SAME, DecisionVerdict.OTHERWISE)
 
 
 @dataclasses.dataclass(slots=True)
@@ -29,7 +29,7 @@ class Joined:
     """Takes what was found, in the order of the stretches."""
 
     recording: Recording
-    seen: Seen = dataclasses.field(default_factory=Seen)
+    seen: SeenEntries = dataclasses.field(default_factory=SeenEntries)
     _reached: Reached = dataclasses.field(default_factory=Reached)
     _verdicts: bytearray = dataclasses.field(default_factory=bytearray)
     _later: list[tuple[int, bytearray]] = dataclasses.field(default_factory=list)
@@ -64,12 +64,12 @@ class Joined:
             for place, verdict in enumerate(later[: len(verdicts) - first], first):
                 if verdict in _MADE:
                     verdicts[place] = verdict
-        other = verdicts.find(Verdict.OTHERWISE)
+        other = verdicts.find(DecisionVerdict.OTHERWISE)
         end = len(verdicts) if options.keep_going or other < 0 else other + 1
         return Decisions(
             recorded=len(verdicts),
             made=sum(verdicts.count(one, 0, end) for one in _MADE),
-            not_made=verdicts.count(Verdict.NOT_MADE, 0, end),
+            not_made=verdicts.count(DecisionVerdict.NOT_MADE, 0, end),
             differences=list(self._numbered(end)),
         )
 

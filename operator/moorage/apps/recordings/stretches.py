@@ -95,7 +95,7 @@ class UnknownTime(NamedTuple):
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)
-class Seen:
+class SeenEntries:
     """What entries say; ``end``: when the last of them was, in seconds since 1970."""
 
     end: float = -math.inf
@@ -117,7 +117,7 @@ class Seen:
         if isinstance(entry, ProfileActivated) and entry.revision is not None:
             self.revisions.setdefault(entry.revision.id)
 
-    def go_on(self, later: Seen) -> None:
+    def go_on(self, later: SeenEntries) -> None:
         """What was seen after this."""
         self.gaps += (
             gap if gap.begin > -math.inf else UnknownTime(self.end, gap.end) for gap in later.gaps
@@ -132,7 +132,7 @@ class Seen:
         self.end = later.end if later.entries else self.end
 
 
-class Verdict(enum.IntEnum):
+class DecisionVerdict(enum.IntEnum):
     """What became of one decision of ours; a byte."""
 
     UNASKED = 0
@@ -148,9 +148,9 @@ class Verdict(enum.IntEnum):
 class StretchFound:
     """What a stretch holds."""
 
-    opening: Seen = dataclasses.field(default_factory=Seen)
+    opening: SeenEntries = dataclasses.field(default_factory=SeenEntries)
     """What is in the whole state that it begins with."""
-    seen: Seen = dataclasses.field(default_factory=Seen)
+    seen: SeenEntries = dataclasses.field(default_factory=SeenEntries)
     """What came after that."""
     verdicts: bytearray = dataclasses.field(default_factory=bytearray)
     """Of each decision, in their order."""
@@ -256,15 +256,15 @@ class _Run:
         difference = apply(entry)
         if not isinstance(entry, RecordedDecision):
             return
-        verdict = Verdict.UNASKED
+        verdict = DecisionVerdict.UNASKED
         if difference is not None:
-            verdict = Verdict.OTHERWISE
+            verdict = DecisionVerdict.OTHERWISE
             place = len(found.verdicts) + len(found.later)
             found.differences.append(_explained(difference, place, at, replay.context))
         elif replay.decisions > made:
-            verdict = Verdict.SAME
+            verdict = DecisionVerdict.SAME
         elif replay.not_made_again > not_made:
-            verdict = Verdict.NOT_MADE
+            verdict = DecisionVerdict.NOT_MADE
         verdicts.append(verdict)
 
     def _known_from(self, gap: float) -> float:

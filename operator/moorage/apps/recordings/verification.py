@@ -19,7 +19,7 @@ from moorage.apps.recordings.joining import Joined
 from moorage.apps.recordings.stretches import (
     ExplainedDifference,
     ReplayOptions,
-    Seen,
+    SeenEntries,
     Stretch,
     StretchFound,
     look_through,
@@ -35,7 +35,7 @@ _STRETCHES_EACH: Final = 4
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)
-class Verification(Seen):
+class Verification(SeenEntries):
     """What a replay of a whole recording found; times are seconds since 1970."""
 
     recorded_by: dict[str, str]
