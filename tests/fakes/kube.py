@@ -14,6 +14,7 @@ import msgspec
 from kubefacts.labels import compile_selector
 from moorage.core.objects.meta import HasMetadata, key
 from moorage.core.objects.nodes import Node
+from moorage.core.objects.pod_groups import PodGroup, PodGroupCondition
 from moorage.core.objects.pods import (
     ContainerExtendedResourceRequest,
     Pod,
@@ -32,6 +33,7 @@ from moorage.ports.errors import Conflict, EvictionBlocked, Invalid, NotFound
 from moorage.ports.kube import (
     ListedPage,
     ObjectAtVersion,
+    PodGroupRef,
     PodNode,
     PodRef,
     ReflectorSink,
@@ -44,6 +46,7 @@ WRITES = (
     "bind",
     "pod_condition",
     "pod_nomination",
+    "pod_group_condition",
     "delete_pod",
     "evict_pod",
     "profile_status",
@@ -248,6 +251,22 @@ class InMemoryKube:
             self._change(msgspec.structs.replace(stored, status=status))
 
         await self._write("pod_condition", deed, pod, condition, nominated_node)
+
+    async def pod_group_condition(self, group: PodGroupRef, condition: Mapping[str, Any]) -> None:
+        """Replace the condition of this type."""
+
+        def deed() -> None:
+            stored = self.others.get(PodGroup, {}).get(f"{group.namespace}/{group.name}")
+            if stored is None:
+                raise NotFound("PATCH status", 404)
+            if stored.metadata.uid != group.uid:
+                raise Conflict("PATCH status", 409)
+            others = (c for c in stored.status.conditions or () if c.type != condition["type"])
+            new = msgspec.convert(dict(condition), PodGroupCondition)
+            status = msgspec.structs.replace(stored.status, conditions=(*others, new))
+            self._change(msgspec.structs.replace(stored, status=status))
+
+        await self._write("pod_group_condition", deed, group, condition)
 
     async def pod_nomination(self, pod: PodRef, node: str) -> None:
         """Set the nominated node."""

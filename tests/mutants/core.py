@@ -1195,4 +1195,51 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         new="True",
         tests=("tests/core/queue/test_joined_hints.py",),
     ),
+    Mutant(
+        name="group cycle: members that cannot be enough any more are still asked",
+        file="core/cycle/group_cycle.py",
+        old="if scheduled + remaining < least:",
+        new="if not remaining and scheduled < least:",
+        tests=(f"{_TESTS}/cycle/test_group_cycle.py::test_enough_or_none",),
+    ),
+    Mutant(
+        name="group cycle: siblings stand back for each other's nominations",
+        file="core/cycle/group_cycle.py",
+        old="nominations.remove(uid)\n        try:",
+        new="pass\n        try:",
+        tests=(
+            (
+                f"{_TESTS}/cycle/test_group_cycle.py"
+                "::test_siblings_need_not_stand_back_for_each_others_nominations"
+            ),
+        ),
+    ),
+    Mutant(
+        name="group placements: members that run say nothing",
+        file="core/cycle/group_placements.py",
+        old="found &= where",
+        new="pass",
+        tests=(
+            (f"{_TESTS}/cycle/test_group_cycle.py::test_members_that_run_say_where_the_others_go"),
+        ),
+    ),
+    Mutant(
+        name="group preemption: who could come back is a victim",
+        file="core/cycle/group_preemption.py",
+        old="if not fits:\n                self._remove(unit)",
+        new="if True:\n                self._remove(unit)",
+        tests=(f"{_TESTS}/cycle/test_group_preemption.py::test_victims_suffice_and_are_needed",),
+    ),
+    Mutant(
+        name="group preemption: groups that are disrupted together go one by one",
+        file="core/cycle/group_preemption.py",
+        old="if group is not None and group.disrupted_together:",
+        new="if False:",
+        tests=(
+            (
+                f"{_TESTS}/cycle/test_group_preemption.py"
+                "::test_a_group_that_is_disrupted_together_goes_whole"
+            ),
+        ),
+    ),
 )

@@ -17,6 +17,7 @@ from moorage.core.pods.requests import pod_requests
 from tests.vectors.configurations import configuration
 from tests.vectors.files import Case
 from tests.vectors.hints import events, hint, registrations
+from tests.vectors.pod_groups import pod_groups
 from tests.vectors.profiles import revision_of
 from tests.vectors.scheduling import scheduling
 from tests.vectors.sequences import sequence
@@ -107,6 +108,7 @@ BUILT: dict[str, Adapter] = {
     "EventRegistrations": registrations,
     "Sequence": sequence,
     "DefaultPreemption": scheduling,
+    "PodGroups": pod_groups,
     **dict.fromkeys(
         (
             "NodeName",

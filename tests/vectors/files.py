@@ -37,5 +37,10 @@ def read_cases(path: Path) -> Iterator[Case]:
             case["expect"] = {
                 "steps": [step["expect"] for step in case["steps"] if "expect" in step]
             }
+        if "attempts" in case:
+            case["expect"]["attempts"] = {
+                f"{i} {one['entity']}": {"order": one["order"], **one["expect"]}
+                for i, one in enumerate(case["attempts"])
+            }
         case.get("expect", {}).pop("message", None)
         yield case

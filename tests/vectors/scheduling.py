@@ -21,6 +21,7 @@ from moorage.core.framework.revisions import ProfileErrors, Revision
 from moorage.core.framework.status import Code, Status, error_status, rejected_for, texts
 from moorage.core.objects.meta import Namespace
 from moorage.core.objects.nodes import Node, NodeMeta, NodeStatus
+from moorage.core.objects.pod_groups import PodGroup
 from moorage.core.objects.pods import Pod
 from moorage.core.objects.resource_claims import DeviceClass, ResourceClaim, ResourceSlice
 from moorage.core.objects.storage import (
@@ -101,6 +102,7 @@ STORED: dict[str, type[Any]] = {
     "replicaSets": ReplicaSet,
     "statefulSets": StatefulSet,
     "podDisruptionBudgets": PodDisruptionBudget,
+    "podGroups": PodGroup,
     "resourceClaims": ResourceClaim,
     "resourceSlices": ResourceSlice,
     "deviceClasses": DeviceClass,

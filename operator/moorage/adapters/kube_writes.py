@@ -14,13 +14,21 @@ import msgspec
 from moorage.adapters.answers import decoded
 from moorage.api.v1alpha1.common import API_VERSION
 from moorage.core.objects.meta import ObjectMeta
+from moorage.core.objects.pod_groups import API as PODGROUPS
 from moorage.core.objects.pods import ContainerExtendedResourceRequest
 from moorage.core.objects.resource_claims import Allocation, Consumer, ResourceClaim
 from moorage.core.objects.storage import PersistentVolume, PersistentVolumeClaim
 from moorage.core.volumes.claims import BOUND_BY_CONTROLLER, SELECTED_NODE
 from moorage.ports.errors import Conflict, Invalid, NotFound, Retryable
 from moorage.ports.http_calls import MERGE_PATCH, STRATEGIC_MERGE_PATCH, HttpCall, HttpSession
-from moorage.ports.kube import CHANGED_BY, PROFILE_LABEL, TRIAL_ANNOTATION, PodRef, StoredRevision
+from moorage.ports.kube import (
+    CHANGED_BY,
+    PROFILE_LABEL,
+    TRIAL_ANNOTATION,
+    PodGroupRef,
+    PodRef,
+    StoredRevision,
+)
 from moorage.ports.leadership import Fence
 from moorage.ports.texts import replica_lease, shortened
 
@@ -126,6 +134,12 @@ class HttpKubeWriter:
             f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/eviction",
             _encode(eviction),
         )
+
+    async def pod_group_condition(self, group: PodGroupRef, condition: Mapping[str, Any]) -> None:
+        """Patch the condition in by its type."""
+        path = f"/apis/{PODGROUPS}/namespaces/{group.namespace}/podgroups/{group.name}/status"
+        body = {"metadata": {"uid": group.uid}, "status": {"conditions": [condition]}}
+        await self._patch(path, body, STRATEGIC_MERGE_PATCH)
 
     async def _pod_status(self, pod: PodRef, status: Mapping[str, Any]) -> None:
         path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/status"

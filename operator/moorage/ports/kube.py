@@ -162,6 +162,15 @@ class PodRef:
     uid: str
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class PodGroupRef:
+    """A PodGroup as writes name it; the UID guards against a namesake."""
+
+    namespace: str
+    name: str
+    uid: str
+
+
 def pod_ref(pod: Pod) -> PodRef:
     """The pod as writes name it."""
     return PodRef(pod.metadata.namespace, pod.metadata.name, pod.metadata.uid)
@@ -267,6 +276,11 @@ class KubeWriter(VolumeWriter, ClaimWriter, Protocol):
 
     async def evict_pod(self, pod: PodRef) -> None:
         """As ``delete_pod``, if its disruption budget lets it go; EvictionBlocked: it does not."""
+
+    async def pod_group_condition(self, group: PodGroupRef, condition: Mapping[str, Any]) -> None:
+        """Patch one condition into the status of a PodGroup of scheduling.k8s.io. Conflict: another
+        group has this name; NotFound: it may be gone.
+        """
 
     async def profile_status(self, name: str, status: Mapping[str, Any]) -> None:
         """Merge-patch a SchedulerProfile's status (None removes a field)."""

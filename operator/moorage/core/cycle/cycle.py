@@ -17,6 +17,7 @@ from moorage.core.columns.pod_info import PodBatch
 from moorage.core.cycle.context import CycleContext, Decision, Diagnosis, ScheduleResult
 from moorage.core.cycle.post_filter import fit_error, run_post_filters
 from moorage.core.framework.evaluation.evaluation import PASSES, Evaluation
+from moorage.core.framework.evaluation.rejections import RowMask
 from moorage.core.framework.interfaces import ExtensionPoint, ReserveResult
 from moorage.core.framework.revisions import Revision
 from moorage.core.framework.status import REJECTED, Code, Status, fit_error_message, texts
@@ -36,37 +37,56 @@ def decide(pod: Pod, revision: Revision, context: CycleContext) -> Decision:
     evaluation = run_filters(pod, revision, context)
     if isinstance(evaluation, Diagnosis):
         return evaluation
-    snapshot, idle = context.snapshot, evaluation.nothing_to_reserve
 
     # 2. Nobody fits: postFilter may make room; the diagnosis says why.
     if not evaluation.fits:
         room = run_post_filters(pod, revision, context, evaluation)
-        return fit_error(evaluation, snapshot).diagnosis(pod, revision, room)
+        return fit_error(evaluation, context.snapshot).diagnosis(pod, revision, room)
 
-    # 3. A nominated node that still fits is taken; a lone feasible node needs no score; a sampling
+    # 3. One of those that fit.
+    return choose_node(pod, evaluation, revision, context)
+
+
+def choose_node(
+    pod: Pod,
+    evaluation: Evaluation,
+    revision: Revision,
+    context: CycleContext,
+    among: RowMask | None = None,
+) -> Decision:
+    """The best of the nodes that filters let through, of which there must be some; ``among`` leaves
+    only these to choose from.
+    """
+    snapshot, idle = context.snapshot, evaluation.nothing_to_reserve
+
+    # 1. A nominated node that still fits is taken; a lone feasible node needs no score; a sampling
     #   profile sees only some.
     nominated = snapshot.nodes.row_of.get(snapshot.nominations.nominated_node(pod.metadata.uid))
-    if nominated is not None and evaluation.rejected_by[nominated] == PASSES:
+    if (
+        nominated is not None
+        and evaluation.rejected_by[nominated] == PASSES
+        and (among is None or among[nominated])
+    ):
         name = snapshot.nodes.names[nominated]
         return ScheduleResult(pod, name, revision, 1, nothing_to_reserve=idle)
-    sample = (
-        context.sampler.choose(evaluation, revision, snapshot)
-        if revision.percentage_of_nodes_to_score < 100
-        else None
-    )
+    sample = None
+    if among is not None:
+        sample = (among & (evaluation.rejected_by == PASSES)).nonzero()[0]
+    elif revision.percentage_of_nodes_to_score < 100:
+        sample = context.sampler.choose(evaluation, revision, snapshot)
     candidates = evaluation.feasible_count if sample is None else sample.size
     if candidates == 1:
         row = int((evaluation.feasible() if sample is None else sample)[0])
         name = snapshot.nodes.names[row]
         return ScheduleResult(pod, name, revision, 1, nothing_to_reserve=idle)
 
-    # 4. preScore, score, normalise: the totals of all feasible nodes, or of the sampled ones.
+    # 2. preScore, score, normalise: the totals of all feasible nodes, or of the sampled ones.
     status = run_scores(evaluation, revision, context)
     if status.code is not Code.SUCCESS:
         return Diagnosis.error(pod, revision, status.message)
     totals = evaluation.totals if sample is None else evaluation.totals_among(sample)
 
-    # 5. The best total; ties by (seed, pod, node).
+    # 3. The best total; ties by (seed, pod, node).
     best = int(np.maximum.reduce(totals))
     equals = (totals == best).nonzero()[0]
     name = snapshot.nodes.names[

@@ -23,7 +23,12 @@ from moorage.core.columns.pod_info import PodInfo
 from moorage.core.cycle import cycle
 from moorage.core.cycle.context import CycleContext, Decision, Diagnosis, ScheduleResult
 from moorage.core.cycle.decisions import Decided, DecidedBy
-from moorage.core.cycle.post_filter import PostFilterOutcome, fit_error, run_post_filters
+from moorage.core.cycle.post_filter import (
+    NO_POST_FILTER,
+    PostFilterOutcome,
+    fit_error,
+    run_post_filters,
+)
 from moorage.core.framework.evaluation.evaluation import Evaluation
 from moorage.core.framework.evaluation.rejections import node_codes
 from moorage.core.framework.post_filter_contract import PostFilterResult
@@ -32,9 +37,6 @@ from moorage.core.framework.status import REJECTED, SUCCESS, Code
 from moorage.core.objects.pods import Pod
 from moorage.core.pods.requests import pod_requests
 from moorage.core.structures.budget import OutOfTime
-
-NO_POST_FILTER = PostFilterOutcome(PostFilterResult(SUCCESS, ""))
-
 
 PlaceFn: TypeAlias = Callable[[Pod], Decision]
 PlacingSteps: TypeAlias = Generator[bool, bool | None, list[Decision]]

@@ -17,6 +17,7 @@ from moorage.core.cycle.context import CycleContext, Diagnosis
 from moorage.core.framework.evaluation.evaluation import Evaluation
 from moorage.core.framework.evaluation.evaluator import Observer
 from moorage.core.framework.evaluation.rejections import (
+    RowMask,
     blocking_nominated_pods,
     node_codes,
     reason_counts,
@@ -70,17 +71,22 @@ class FitError(NamedTuple):
         )
 
 
-def fit_error(evaluation: Evaluation, snapshot: Snapshot) -> FitError:
-    """What plugins said of all nodes; after ``run_filters``."""
+NO_POST_FILTER = PostFilterOutcome(PostFilterResult(SUCCESS, ""))
+
+
+def fit_error(evaluation: Evaluation, snapshot: Snapshot, among: RowMask | None = None) -> FitError:
+    """What plugins said of all nodes, or of those ``among`` (bool[capacity]); after
+    ``run_filters``.
+    """
     said = evaluation.pre_filter
-    code, nodes = said.status.code, len(snapshot.nodes)
+    code, nodes = said.status.code, len(snapshot.nodes) if among is None else int(among.sum())
     if code is not Code.SUCCESS:
         return FitError(code, frozenset({said.plugin}), nodes, (), said.status.message)
     return FitError(
         Code.UNSCHEDULABLE,
-        unschedulable_plugins(evaluation),
+        unschedulable_plugins(evaluation, among),
         nodes,
-        list(reason_counts(evaluation, snapshot)),
+        list(reason_counts(evaluation, snapshot, among)),
         blocking_nominated_pods=tuple(blocking_nominated_pods(evaluation, snapshot)),
     )
 

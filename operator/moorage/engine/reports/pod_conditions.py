@@ -59,10 +59,14 @@ class PodConditionUpdate:
 
     def __post_init__(self) -> None:
         """Cut its message to what is written."""
-        if len(self.message) > MAX_MESSAGE_LENGTH:
-            object.__setattr__(
-                self, "message", f"{self.message[: MAX_MESSAGE_LENGTH - 1]}\N{HORIZONTAL ELLIPSIS}"
-            )
+        object.__setattr__(self, "message", cut_message(self.message))
+
+
+def cut_message(message: str) -> str:
+    """As much of it as is written."""
+    if len(message) <= MAX_MESSAGE_LENGTH:
+        return message
+    return f"{message[: MAX_MESSAGE_LENGTH - 1]}\N{HORIZONTAL ELLIPSIS}"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

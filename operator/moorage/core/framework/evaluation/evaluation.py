@@ -188,6 +188,10 @@ class Evaluation:
         """Whether any node takes the pod."""
         return self.pre_filter.status.code is Code.SUCCESS and self.feasible_count > 0
 
+    def fits_among(self, rows: npt.NDArray[np.bool_]) -> bool:
+        """Whether one of these nodes takes the pod (bool[capacity])."""
+        return bool(np.logical_and(rows, self.rejected_by == PASSES).any())
+
     @property
     def normalized_count(self) -> int:
         """How many arrays of normalized scores it keeps."""

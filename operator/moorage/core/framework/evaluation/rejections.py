@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,9 @@ from moorage.core.columns.pod_info import PodInfo
 from moorage.core.columns.snapshot import Snapshot
 from moorage.core.framework.evaluation.evaluation import OUT_OF_SCOPE, PASSES, Evaluation
 from moorage.core.framework.status import Code, Status, Why, is_unresolvable, rejected_for, texts
+
+RowMask: TypeAlias = npt.NDArray[np.bool_]
+"""bool[capacity]: the rows that are spoken of."""
 
 
 class RejectedRows(NamedTuple):
@@ -23,15 +26,22 @@ class RejectedRows(NamedTuple):
     rows: npt.NDArray[np.intp]
 
 
-def reason_counts(evaluation: Evaluation, snapshot: Snapshot) -> Iterator[tuple[str, int]]:
-    """(reason text, number of nodes that gave it) over all rejected nodes, for the
-    diagnosis.
+def reason_counts(
+    evaluation: Evaluation, snapshot: Snapshot, among: RowMask | None = None
+) -> Iterator[tuple[str, int]]:
+    """(reason text, number of nodes that gave it) over all rejected nodes, or those ``among``, for
+    the diagnosis.
     """
     counts: dict[str, int] = {}
     for _, why, rows in rejected_rows(evaluation):
-        for text in texts(why):
-            counts[text] = counts.get(text, 0) + rows.size
-    outside = len(snapshot.nodes) - int(np.count_nonzero(evaluation.rejected_by != OUT_OF_SCOPE))
+        size = rows.size if among is None else int(np.count_nonzero(among[rows]))
+        for text in texts(why) if size else ():
+            counts[text] = counts.get(text, 0) + size
+    inside = evaluation.rejected_by != OUT_OF_SCOPE
+    if among is None:
+        outside = len(snapshot.nodes) - int(np.count_nonzero(inside))
+    else:
+        outside = int(np.count_nonzero(among & ~inside))
     if outside:
         counts[narrowed_message(evaluation.pre_filter.narrowed_by)] = outside
     yield from counts.items()
@@ -49,11 +59,12 @@ def node_codes(evaluation: Evaluation, snapshot: Snapshot) -> npt.NDArray[np.int
     return refusals
 
 
-def unschedulable_plugins(evaluation: Evaluation) -> frozenset[str]:
-    """The plugins that rejected a node, or narrowed the choice of nodes."""
+def unschedulable_plugins(evaluation: Evaluation, among: RowMask | None = None) -> frozenset[str]:
+    """The plugins that rejected a node, or one ``among`` these, or narrowed the choice of nodes."""
     names = list(evaluation.filters)
+    rejected_by = evaluation.rejected_by if among is None else evaluation.rejected_by[among]
     return frozenset(
-        {names[i] for i in np.unique(evaluation.rejected_by).tolist() if i >= 0}
+        {names[i] for i in np.unique(rejected_by).tolist() if i >= 0}
         | set(evaluation.pre_filter.narrowed_by)
     )
 

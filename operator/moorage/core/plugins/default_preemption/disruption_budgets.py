@@ -86,6 +86,24 @@ def violating_pods(pods: Iterable[tuple[Pod, int]], by_namespace: BudgetsByNames
     return protected
 
 
+def violating_units(units: Iterable[Sequence[Pod]], by_namespace: BudgetsByNamespace) -> list[bool]:
+    """Which of these groups of pods, each of which goes as a whole, a budget protects: those before
+    it have used it up.
+    """
+    spent: Counter[str] = Counter()
+    return [any(_exhausts(pod, by_namespace, spent) for pod in unit) for unit in units]
+
+
+def _exhausts(pod: Pod, by_namespace: BudgetsByNamespace, spent: Counter[str]) -> bool:
+    """Whether one of the pod's budgets lets it go no more; those behind it are not charged."""
+    for budget in by_namespace.get(pod.metadata.namespace, ()) if pod.metadata.labels else ():
+        if budget.selector.conditions and budget.counts(pod):
+            spent[budget.name] += 1
+            if spent[budget.name] > budget.allowed:
+                return True
+    return False
+
+
 class Evictions:
     """Evictions that the API server is asked for, one after another: whom it lets go."""
 

@@ -289,12 +289,12 @@ def _ineligible(pod: Pod, attempt: FailedAttempt) -> Reason | None:
         return None
     return (
         UNDER_WAY
-        if any(map(_is_terminating_victim, potential_victims(pod, attempt.snapshot, node)))
+        if any(map(is_terminating_victim, potential_victims(pod, attempt.snapshot, node)))
         else None
     )
 
 
-def _is_terminating_victim(record: PodInfo) -> bool:
+def is_terminating_victim(record: PodInfo) -> bool:
     """Whether it was told to go for somebody's sake, and goes."""
     pod = record.pod
     if record.preempted:

@@ -1,0 +1,350 @@
+"""The cycle of a pod group: its members one after another, on the nodes of one placement; enough of
+them, or none.
+
+Members are assumed in the cache itself, so that each sees what those before it took, whatever
+plugin asks. Unless enough are placed they are taken back in reverse order, and a group that does
+not fit holds nothing. Where several placements are tried, all are taken back, and the best one is
+placed again as it was.
+
+A cycle is a generator that yields after each member, so that a group of thousands is placed in
+slices; what others did to its nodes meanwhile is looked at before anything is bound.
+Source: kube-scheduler's pod group cycle (v1.37).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Callable, Generator, Sequence
+from typing import Protocol, TypeAlias, TypeVar
+
+import numpy as np
+
+from moorage.core.columns.changes import Nomination
+from moorage.core.cycle import cycle
+from moorage.core.cycle.context import CycleContext, Decision, Diagnosis, ScheduleResult
+from moorage.core.cycle.group_placements import (
+    Placement,
+    PlacementScorer,
+    Proposal,
+    placements,
+    score_proposals,
+)
+from moorage.core.cycle.post_filter import NO_POST_FILTER, fit_error
+from moorage.core.framework.revisions import Revision
+from moorage.core.framework.status import SUCCESS, Code, Status, error_status
+from moorage.core.groups.group_spec import GroupSpec
+from moorage.core.objects.pods import Pod
+from moorage.core.structures.budget import OutOfTime
+
+T = TypeVar("T")
+Steps: TypeAlias = Generator[bool, bool | None, T]
+"""Yields True after each piece of work, False where its time ran out; is sent whether others have
+had a turn since.
+"""
+UNSCHEDULABLE_GROUP = "pod group is unschedulable"
+
+
+class MemberPlacer(Protocol):
+    """Places one pod on a node of the placement for real, or says why not."""
+
+    def __call__(self, pod: Pod, placement: Placement) -> Decision: ...
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class GroupAttempt:
+    """What is to be placed: the group, its members in the order in which they are tried, and and
+    those that have a node.
+    """
+
+    group: GroupSpec
+    members: Sequence[Pod]
+    scheduled: Sequence[tuple[Pod, str]] = ()
+    """Members that have a node, assumed or bound, with its name."""
+    topology_aware: bool = False
+    """Whether placements are spoken of even where there is only one."""
+    score: PlacementScorer = score_proposals
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class GroupResult:
+    """What came of a group. SUCCESS: the placed members are assumed; else nothing is.
+
+    ``decisions`` are of the members that were looked at, in their order; those behind were not
+    reached.
+    """
+
+    status: Status
+    decisions: Sequence[Decision] = ()
+
+    @property
+    def placed(self) -> list[ScheduleResult]:
+        """The members that have a node now."""
+        if self.status.code is not Code.SUCCESS:
+            return []
+        return [one for one in self.decisions if isinstance(one, ScheduleResult)]
+
+
+def decide_member(
+    pod: Pod, revision: Revision, context: CycleContext, placement: Placement
+) -> Decision:
+    """As ``cycle.decide`` on the nodes of a placement, without making room."""
+    evaluation = cycle.run_filters(pod, revision, context)
+    if isinstance(evaluation, Diagnosis):
+        return evaluation
+    among = placement.rows
+    if evaluation.fits and (among is None or evaluation.fits_among(among)):
+        return cycle.choose_node(pod, evaluation, revision, context, among)
+    said = fit_error(evaluation, context.snapshot, among)
+    return dataclasses.replace(said.diagnosis(pod, revision, NO_POST_FILTER), nominated_node=None)
+
+
+def place_member(
+    pod: Pod, revision: Revision, context: CycleContext, placement: Placement
+) -> Decision:
+    """Decide, and assume the pod on its node."""
+    decision = decide_member(pod, revision, context, placement)
+    if isinstance(decision, ScheduleResult):
+        return cycle.assume_and_reserve(decision, context)
+    return decision
+
+
+def decide_on_node(chosen: ScheduleResult, context: CycleContext) -> Decision:
+    """Whether a pod still goes where it was to go."""
+    nodes = context.snapshot.nodes
+    row = nodes.row_of.get(chosen.node)
+    if row is None:
+        text = f"node {chosen.node!r} has been deleted since it was chosen"
+        return Diagnosis.error(chosen.pod, chosen.revision, text)
+    only = np.zeros(nodes.live.size, bool)
+    only[row] = True
+    return decide_member(chosen.pod, chosen.revision, context, Placement(chosen.node, only))
+
+
+def schedule_group(
+    attempt: GroupAttempt,
+    place: MemberPlacer,
+    context: CycleContext,
+    broken: Callable[[], str] = lambda: "",
+) -> Steps[GroupResult]:
+    """The result of the group's attempt.
+
+    ``broken`` says what has become of the members or the profile meanwhile that makes all of it
+    useless, "" if nothing has.
+    """
+    return _GroupCycle(attempt, place, context, broken).steps()
+
+
+@dataclasses.dataclass(slots=True)
+class _Tried:
+    """One placement: the members so far, and the generations of their nodes when they were
+    chosen.
+    """
+
+    placement: Placement
+    decisions: list[Decision] = dataclasses.field(default_factory=list)
+    generations: list[int] = dataclasses.field(default_factory=list)
+    status: Status = SUCCESS
+
+    @property
+    def placed(self) -> list[ScheduleResult]:
+        return [one for one in self.decisions if isinstance(one, ScheduleResult)]
+
+
+@dataclasses.dataclass(slots=True)
+class _GroupCycle:
+    """Its fields are ``schedule_group``'s arguments, and what is assumed now."""
+
+    attempt: GroupAttempt
+    place: MemberPlacer
+    context: CycleContext
+    broken: Callable[[], str]
+    nominated: dict[str, Nomination] = dataclasses.field(default_factory=dict)
+    """By UID, what was known of members that were nominated when it began."""
+    standing: _Tried | None = None
+    """Whose members are assumed now."""
+    paused: bool = False
+    """Whether others have had a turn since the nodes were looked at."""
+
+    def steps(self) -> Steps[GroupResult]:
+        nominations = self.context.cache.nominations
+        uids = [pod.metadata.uid for pod in self.attempt.members]
+        self.nominated = {uid: nominations.state(uid) for uid in uids if uid in nominations}
+        for uid in self.nominated:
+            nominations.remove(uid)
+        try:
+            return (yield from self._run())
+        except BaseException:
+            if self.standing is not None:
+                _take_back(self.standing, self.context)
+            raise
+        finally:
+            for uid, state in self.nominated.items():
+                if self.context.cache.pod_info(uid) is None:
+                    nominations.restore(state)
+
+    def _run(self) -> Steps[GroupResult]:
+        attempt = self.attempt
+        found = placements(attempt.group.topology_key, attempt.scheduled, self.context.snapshot)
+        if isinstance(found, Status):
+            return GroupResult(found)
+        tried: list[_Tried] = []
+        for placement in found:
+            tried.append((yield from self._try(placement)))
+            if tried[-1].status.code is Code.ERROR:
+                return self._given_up(tried[-1])
+            if len(found) > 1:
+                self._take_back()
+        fit = [one for one in tried if one.status.code is Code.SUCCESS]
+        if not fit:
+            return self._given_up(tried[0], self._no_placement(tried))
+        chosen = self._best(fit)
+        why = (yield from self._place_again(chosen)) if self.standing is not chosen else ""
+        if why := why or (yield from self._recheck(chosen)):
+            return self._given_up(chosen, error_status(self._overtaken(why)))
+        if not chosen.placed:
+            return self._given_up(chosen, Status(Code.UNSCHEDULABLE, (UNSCHEDULABLE_GROUP,)))
+        return GroupResult(SUCCESS, chosen.decisions)
+
+    # ---- one placement ---------------------------------------------------------------------------
+
+    def _try(self, placement: Placement) -> Steps[_Tried]:
+        """Place one member after another until it is known that there are not enough."""
+        tried = self.standing = _Tried(placement)
+        tried.status = self._feasible(tried)
+        if tried.status.code is Code.UNSCHEDULABLE:
+            tried.status = Status(Code.UNSCHEDULABLE, (UNSCHEDULABLE_GROUP, *tried.status.reasons))
+            return tried
+        for pod in self.attempt.members:
+            decision = yield from self._place_one(pod, placement)
+            tried.decisions.append(decision)
+            tried.generations.append(self._generation(decision))
+            if isinstance(decision, Diagnosis) and decision.code is Code.ERROR:
+                text = f"failed to schedule other pod from a pod group: {decision.message}"
+                tried.status = error_status(text)
+                return tried
+            tried.status = self._feasible(tried)
+            if tried.status.code is Code.UNSCHEDULABLE:
+                break
+            self.paused |= bool((yield True))
+        if tried.status.code is Code.PENDING:
+            tried.status = Status(Code.UNSCHEDULABLE, tried.status.reasons)
+        return tried
+
+    def _place_one(self, pod: Pod, placement: Placement) -> Steps[Decision]:
+        """The only member for which room is kept now: siblings need not stand back for it."""
+        nominations, uid = self.context.cache.nominations, pod.metadata.uid
+        if uid in self.nominated:
+            nominations.restore(self.nominated[uid])
+        while True:
+            try:
+                decision = self.place(pod, placement)
+            except OutOfTime:
+                yield False
+                self.paused = True
+                continue
+            if isinstance(decision, Diagnosis):
+                nominations.remove(uid)
+            return decision
+
+    def _feasible(self, tried: _Tried) -> Status:
+        """Whether enough are placed (SUCCESS), may still be (PENDING) or cannot be any more."""
+        least = self.attempt.group.min_count
+        scheduled = len(self.attempt.scheduled) + len(tried.placed)
+        remaining = len(self.attempt.members) - len(tried.decisions)
+        count = f"{scheduled} scheduled, {remaining} remaining"
+        if scheduled + remaining < least:
+            text = f"minCount ({least}) cannot be satisfied: {count}"
+            return Status(Code.UNSCHEDULABLE, (text,))
+        if scheduled < least:
+            return Status(Code.PENDING, (f"minCount ({least}) is not yet satisfied: {count}",))
+        return SUCCESS
+
+    # ---- several placements ----------------------------------------------------------------------
+
+    def _no_placement(self, tried: Sequence[_Tried]) -> Status:
+        if not self.attempt.topology_aware:
+            return tried[0].status
+        reasons = (
+            UNSCHEDULABLE_GROUP,
+            f"0/{len(tried)} placements are available",
+            f"first placement status: {tried[0].status.message}",
+        )
+        return Status(Code.UNSCHEDULABLE, reasons)
+
+    def _best(self, fit: Sequence[_Tried]) -> _Tried:
+        if len(fit) == 1:
+            return fit[0]
+        already = len(self.attempt.scheduled)
+        proposals = [
+            Proposal(one.placement, already, [placed.pod for placed in one.placed]) for one in fit
+        ]
+        scores = self.attempt.score(proposals, self.context.snapshot)
+        return fit[scores.index(max(scores))]
+
+    def _place_again(self, tried: _Tried) -> Steps[str]:
+        """Assume those that were taken back where they were; why one does not fit there any more,
+        "" when all do.
+        """
+        tried.generations, self.standing = [], _Tried(tried.placement)
+        for decision in tried.decisions:
+            again = decision
+            if isinstance(decision, ScheduleResult):
+                again = decide_on_node(decision, self.context)
+                if isinstance(again, ScheduleResult):
+                    again = cycle.assume_and_reserve(again, self.context)
+                if isinstance(again, Diagnosis):
+                    return again.message
+            self.standing.decisions.append(again)
+            tried.generations.append(self._generation(again))
+            self.paused |= bool((yield True))
+        tried.decisions, self.standing = self.standing.decisions, tried
+        return ""
+
+    # ---- what others did meanwhile ---------------------------------------------------------------
+
+    def _generation(self, decision: Decision) -> int:
+        """That of the node of a pod that was placed."""
+        if isinstance(decision, Diagnosis):
+            return 0
+        return self.context.cache.node_generation(decision.node)
+
+    def _recheck(self, tried: _Tried) -> Steps[str]:
+        """Why what was placed does not hold any more, as others had their turn; "" if it does."""
+        while self.paused:
+            self.paused = False
+            if why := self.broken():
+                return why
+            for i, decision in enumerate(tried.decisions):
+                now = self._generation(decision)
+                if isinstance(decision, Diagnosis) or now == tried.generations[i]:
+                    continue
+                try:
+                    if why := cycle.recheck_node(decision, self.context):
+                        return why
+                except OutOfTime:
+                    yield False
+                    self.paused = True
+                    break
+                tried.generations[i] = now
+        return ""
+
+    def _overtaken(self, why: str) -> str:
+        name = self.attempt.group.name
+        return f'pod group "{name}" was overtaken while its members were placed: {why}'
+
+    def _given_up(self, tried: _Tried, status: Status | None = None) -> GroupResult:
+        self._take_back()
+        return GroupResult(status or tried.status, tried.decisions)
+
+    def _take_back(self) -> None:
+        if self.standing is not None:
+            _take_back(self.standing, self.context)
+            self.standing = None
+
+
+def _take_back(tried: _Tried, context: CycleContext) -> None:
+    """In reverse order, each whatever another one raises."""
+    with contextlib.ExitStack() as stack:
+        for placement in tried.placed:
+            stack.callback(cycle.unreserve_and_forget, placement, context.cache)

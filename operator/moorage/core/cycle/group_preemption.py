@@ -1,0 +1,226 @@
+"""Group preemption: whom a pod group that does not fit may displace, anywhere in the cluster.
+
+All pods of lower priority are thought away, and the group is scheduled. If it fits then, they come
+back one after another, the most important ones first, wherever all members still pass; who cannot
+come back is a victim. A group with disruption mode all goes or stays as a whole.
+
+Nobody else may see a cluster without these pods, so all of it happens on a copy of the state; what
+comes of it are nominations and victims. Source: KEP-5710; kube-scheduler's pod group preemption
+(v1.37).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Protocol, TypeAlias
+
+from moorage.core.columns.pod_info import PodInfo
+from moorage.core.cycle import cycle
+from moorage.core.cycle.context import CycleContext, Decision, Diagnosis, ScheduleResult
+from moorage.core.cycle.group_cycle import (
+    GroupAttempt,
+    GroupResult,
+    Steps,
+    place_member,
+    schedule_group,
+)
+from moorage.core.cycle.group_placements import Placement
+from moorage.core.framework.evaluation.evaluation import PASSES
+from moorage.core.framework.revisions import Revision
+from moorage.core.framework.status import Code, Status
+from moorage.core.groups.group_spec import GroupSpec
+from moorage.core.objects.pod_groups import GroupKey
+from moorage.core.objects.pods import Pod, on_node
+from moorage.core.plugins.default_preemption.candidates import start_time
+from moorage.core.plugins.default_preemption.disruption_budgets import (
+    budgets,
+    violating_units,
+)
+from moorage.core.plugins.default_preemption.plugin import is_terminating_victim
+from moorage.core.pods.requests import pod_requests
+
+PREFIX = "pod group preemption: "
+NEVER = Status(Code.UNSCHEDULABLE, ("not eligible due to preemptionPolicy=Never.",))
+NO_VICTIMS = Status(
+    Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
+    ("No preemption victims found for incoming preemptor",),
+)
+ONGOING = Status(Code.SUCCESS, ("ongoing preemption on nominated nodes",))
+
+Fork: TypeAlias = Callable[[Collection[str]], Steps[CycleContext]]
+"""A copy of the state of now without these pods (UIDs)."""
+
+
+class Groups(Protocol):
+    """Finds the group of a pod, None for a pod alone."""
+
+    def __call__(self, pod: Pod, /) -> GroupSpec | None: ...
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class GroupPreemption:
+    """SUCCESS: once the victims are gone, the members fit where they are nominated to, by UID."""
+
+    status: Status
+    nominations: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    victims: tuple[Pod, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Unit:
+    """Pods that go or stay together, and how important they are."""
+
+    records: tuple[PodInfo, ...]
+    priority: int
+    grouped: bool
+    """Whether they are of a group, be it one of them alone."""
+
+    @property
+    def importance(self) -> tuple[int, bool, int, str, str]:
+        """Lower for the more important; the UID only fixes the order of equals."""
+        pods = self.pods
+        started = min(map(start_time, pods))
+        uid = min(pod.metadata.uid for pod in pods)
+        return -self.priority, not self.grouped, -len(pods), started, uid
+
+    @property
+    def pods(self) -> list[Pod]:
+        return [record.pod for record in self.records if isinstance(record.pod, Pod)]
+
+
+def make_room(
+    attempt: GroupAttempt,
+    revision: Revision,
+    context: CycleContext,
+    groups: Groups,
+    fork: Fork,
+) -> Steps[GroupPreemption]:
+    """Whom the group may displace so that it fits, and where its members go then."""
+    if any(pod.spec.preemption_policy == "Never" for pod in attempt.members):
+        return GroupPreemption(NEVER)
+    if ongoing := _ongoing(attempt, context, groups):
+        return GroupPreemption(ONGOING, ongoing)
+    units = units_below(attempt.group.priority, context, groups)
+    if not units:
+        return GroupPreemption(NO_VICTIMS)
+    gone = {record.pod.metadata.uid for unit in units for record in unit.records}
+    without = yield from fork(gone)
+
+    def place(pod: Pod, placement: Placement) -> Decision:
+        return place_member(pod, revision, without, placement)
+
+    result = yield from schedule_group(attempt, place, without)
+    if result.status.code is not Code.SUCCESS:
+        return GroupPreemption(result.status)
+    victims = yield from _Reprieve(result, revision, without).victims(
+        _reprieve_order(units, without)
+    )
+    pods = tuple(pod for unit in victims for pod in unit.pods)
+    text = f"found a placement for podgroup, preempting {len(pods)} victims"
+    nominations = {one.pod.metadata.uid: one.node for one in result.placed}
+    return GroupPreemption(Status(Code.SUCCESS, (text,)), nominations, pods)
+
+
+def pod_priority(pod: Pod, groups: Groups) -> int:
+    """That of its group, where it has one."""
+    group = groups(pod)
+    return group.priority if group is not None else pod.spec.priority or 0
+
+
+def units_below(priority: int, context: CycleContext, groups: Groups) -> list[Unit]:
+    """All that may be displaced for something of this priority."""
+    together: dict[GroupKey, tuple[int, list[PodInfo]]] = {}
+    units = []
+    for record in context.cache.pod_infos():
+        pod = record.pod
+        if (
+            not isinstance(pod, Pod)
+            or record.stuck
+            or record.node not in context.cache.nodes.row_of
+        ):
+            continue
+        group, mine = groups(pod), pod_priority(pod, groups)
+        if mine >= priority:
+            continue
+        if group is not None and group.disrupted_together:
+            together.setdefault(group.key, (mine, []))[1].append(record)
+        else:
+            units.append(Unit((record,), mine, group is not None))
+    units += [Unit(tuple(records), level, grouped=True) for level, records in together.values()]
+    return sorted(units, key=lambda unit: unit.importance)
+
+
+def _ongoing(attempt: GroupAttempt, context: CycleContext, groups: Groups) -> dict[str, str]:
+    """Where members are nominated to, if a pod goes there for their sake."""
+    nominated = {
+        pod.metadata.uid: node
+        for pod in attempt.members
+        if (node := context.cache.nominations.nominated_node(pod.metadata.uid))
+    }
+    going = any(
+        is_terminating_victim(record)
+        and isinstance(record.pod, Pod)
+        and pod_priority(record.pod, groups) < attempt.group.priority
+        for node in set(nominated.values())
+        for record in context.cache.pods_on(node)
+    )
+    return nominated if going else {}
+
+
+def _reprieve_order(units: Sequence[Unit], context: CycleContext) -> list[Unit]:
+    """Those first whose going would violate a budget, the most important ones first in either."""
+    protected = violating_units([unit.pods for unit in units], budgets(context.cache.store))
+    ranked = sorted(zip(units, protected, strict=True), key=lambda one: not one[1])
+    return [unit for unit, _ in ranked]
+
+
+@dataclasses.dataclass(slots=True)
+class _Reprieve:
+    """Puts units back where all members still pass."""
+
+    result: GroupResult
+    revision: Revision
+    context: CycleContext
+
+    def victims(self, units: Iterable[Unit]) -> Steps[list[Unit]]:
+        """The units that cannot stay."""
+        found = []
+        for unit in units:
+            self._forget_members()
+            self._put_back(unit)
+            fits = True
+            for placement in self.result.placed:
+                fits = fits and self._passes(placement)
+                if not fits:
+                    break
+                self._assume(placement)
+                yield True
+            if not fits:
+                self._remove(unit)
+                found.append(unit)
+        return found
+
+    def _forget_members(self) -> None:
+        for placement in reversed(self.result.placed):
+            if self.context.cache.pod_info(placement.pod.metadata.uid) is not None:
+                self.context.cache.forget(placement.pod.metadata.uid)
+
+    def _put_back(self, unit: Unit) -> None:
+        for record in unit.records:
+            self.context.cache.put_back(record)
+
+    def _remove(self, unit: Unit) -> None:
+        for record in unit.records:
+            self.context.cache.remove(record.pod.metadata.uid)
+
+    def _passes(self, placement: ScheduleResult) -> bool:
+        evaluation = cycle.run_filters(placement.pod, self.revision, self.context)
+        if isinstance(evaluation, Diagnosis) or not evaluation.fits:
+            return False
+        row = self.context.cache.nodes.row_of[placement.node]
+        return bool(evaluation.rejected_by[row] == PASSES)
+
+    def _assume(self, placement: ScheduleResult) -> None:
+        pod, node = placement.pod, placement.node
+        self.context.cache.assume(on_node(pod, node), node, pod_requests(pod))
