@@ -133,6 +133,13 @@ WRITES: dict[str, tuple[Callable[[HttpKubeWriter], Awaitable[object]], str, str,
         "application/strategic-merge-patch+json",
         {"metadata": {"uid": "uid-1"}, "status": {"nominatedNodeName": None}},
     ),
+    "group condition": (
+        lambda w: w.pod_group_condition(PodRef("ns", "g", "uid-g"), {"type": "T"}),
+        "PATCH",
+        "/apis/scheduling.k8s.io/v1beta1/namespaces/ns/podgroups/g/status",
+        "application/strategic-merge-patch+json",
+        {"metadata": {"uid": "uid-g"}, "status": {"conditions": [{"type": "T"}]}},
+    ),
     "deletion": (
         lambda w: w.delete_pod(POD),
         "DELETE",

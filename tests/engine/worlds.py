@@ -38,13 +38,14 @@ from moorage.engine.intake.node_sink import NodeSink
 from moorage.engine.intake.object_sink import IntakeTargets
 from moorage.engine.intake.pod_sink import PodAdmission, PodSink
 from moorage.engine.live_revisions import LiveRevisions
+from moorage.engine.reports.group_conditions import GroupConditionWriter
 from moorage.engine.reports.held_pods import HeldPods
 from moorage.engine.reports.pod_conditions import PodConditionWriter
 from moorage.engine.reports.queue_reports import QueueReports
 from moorage.engine.scheduling.attempt import SchedulingAttempt
 from moorage.engine.scheduling.attempts import SchedulingAttempts
 from moorage.engine.scheduling.extender_cycles import ExtenderCycles
-from moorage.engine.scheduling.gang_scheduler import GangScheduler
+from moorage.engine.scheduling.gang_scheduler import GangScheduler, GroupReports
 from moorage.engine.scheduling.loop import SchedulingLoop
 from moorage.engine.scheduling.nomination_controller import NominationController, NominationWaker
 from moorage.engine.scheduling.outcomes import CycleOutcomes
@@ -249,7 +250,9 @@ class Bench:
         self.actions = HeldActions()
         reports = QueueReports(self.telemetry, self.work)
         held = HeldPods(self.live, self.queue, reports, ports)
-        gangs = GangScheduler(self.context, self.queue, self.pod_conditions, held, ports)
+        told = GroupConditionWriter(self.kube, self.clock, self.cache.store)
+        heard = GroupReports(self.pod_conditions, told, held)
+        gangs = GangScheduler(self.context, self.queue, heard, ports)
         promises = NominationController(
             self.cache,
             self.queue,

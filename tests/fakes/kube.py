@@ -33,7 +33,6 @@ from moorage.ports.errors import Conflict, EvictionBlocked, Invalid, NotFound
 from moorage.ports.kube import (
     ListedPage,
     ObjectAtVersion,
-    PodGroupRef,
     PodNode,
     PodRef,
     ReflectorSink,
@@ -252,7 +251,7 @@ class InMemoryKube:
 
         await self._write("pod_condition", deed, pod, condition, nominated_node)
 
-    async def pod_group_condition(self, group: PodGroupRef, condition: Mapping[str, Any]) -> None:
+    async def pod_group_condition(self, group: PodRef, condition: Mapping[str, Any]) -> None:
         """Replace the condition of this type."""
 
         def deed() -> None:

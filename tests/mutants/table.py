@@ -228,15 +228,15 @@ MUTANTS: Final = (
     Mutant(
         name="listeners: nobody follows which pods occupy nodes",
         file="core/columns/cache.py",
-        old="if self._pod_listener is not None and group_of(record.pod):",
+        old="if self._pod_listener is not None and group_of(record.pod) is not None:",
         new="if False:",
         tests=("tests/core/queue/test_pod_group_members.py",),
     ),
     Mutant(
         name="listeners: a PodGroup that changes is not looked at",
         file="core/queue/pod_group_members.py",
-        old="        store.follow(PodGroup, self._declaration_changed)\n",
-        new="",
+        old="            store.follow(kind, self._declaration_changed)\n",
+        new="            pass\n",
         tests=("tests/core/queue/test_pod_group_members.py",),
     ),
     Mutant(

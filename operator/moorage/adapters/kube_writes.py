@@ -25,7 +25,6 @@ from moorage.ports.kube import (
     CHANGED_BY,
     PROFILE_LABEL,
     TRIAL_ANNOTATION,
-    PodGroupRef,
     PodRef,
     StoredRevision,
 )
@@ -135,7 +134,7 @@ class HttpKubeWriter:
             _encode(eviction),
         )
 
-    async def pod_group_condition(self, group: PodGroupRef, condition: Mapping[str, Any]) -> None:
+    async def pod_group_condition(self, group: PodRef, condition: Mapping[str, Any]) -> None:
         """Patch the condition in by its type."""
         path = f"/apis/{PODGROUPS}/namespaces/{group.namespace}/podgroups/{group.name}/status"
         body = {"metadata": {"uid": group.uid}, "status": {"conditions": [condition]}}

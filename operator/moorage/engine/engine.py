@@ -77,6 +77,7 @@ class Engine(EngineParts):
             "time": self._tick,
             "lag": self.metrics.watch_lag,
             "inspection": self.inspector.run,
+            "group-conditions": self.group_conditions.run,
             **{f"conditions-{i}": self.pod_conditions.run for i in range(CONDITION_WRITERS)},
         }
         async with asyncio.TaskGroup() as group:

@@ -49,6 +49,7 @@ from moorage.engine.profiles.stored_revisions import StoredRevisions
 from moorage.engine.profiles.swap import ProfileSwapper
 from moorage.engine.profiles.trials import ProfileTrials
 from moorage.engine.profiles.unmatched_pods import PodsOfInvalidProfiles, UnmatchedPods
+from moorage.engine.reports.group_conditions import GroupConditionWriter
 from moorage.engine.reports.held_pods import HeldPods
 from moorage.engine.reports.inspection import CacheInspector
 from moorage.engine.reports.kubelet_rejections import KubeletRejections
@@ -58,7 +59,7 @@ from moorage.engine.reports.queue_reports import QueueReports
 from moorage.engine.reports.set_aside import SetAsideReporter
 from moorage.engine.scheduling.attempts import SchedulingAttempts
 from moorage.engine.scheduling.extender_cycles import ExtenderCycles
-from moorage.engine.scheduling.gang_scheduler import GangScheduler
+from moorage.engine.scheduling.gang_scheduler import GangScheduler, GroupReports
 from moorage.engine.scheduling.loop import SchedulingLoop
 from moorage.engine.scheduling.nomination_controller import NominationController, NominationWaker
 from moorage.engine.scheduling.outcomes import CycleOutcomes
@@ -123,6 +124,7 @@ class EngineParts:
         self.pod_conditions = PodConditionWriter(
             ports.writes, ports.events, clock, self.latest_pods.waiting, self.cache
         )
+        self.group_conditions = GroupConditionWriter(ports.writes, clock, self.store)
         self.pods_of_invalid_profiles = PodsOfInvalidProfiles(
             self.live, self.records, self.queue, self.pod_conditions
         )
@@ -150,7 +152,10 @@ class EngineParts:
         tools = ActorTools(ports.writes, ports.reads, clock, objects, waiting_pods)
         actors = join(registry, factories, tools)
         self.gang_scheduler = GangScheduler(
-            self.context, self.queue, self.pod_conditions, self.held_pods, ports
+            self.context,
+            self.queue,
+            GroupReports(self.pod_conditions, self.group_conditions, self.held_pods),
+            ports,
         )
         self.nomination_controller = NominationController(
             self.cache, self.queue, self.pod_conditions, clock, self.live

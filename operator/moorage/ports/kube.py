@@ -155,16 +155,7 @@ class UncachedReader(Protocol[T_co]):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PodRef:
-    """A pod as writes name it; the UID guards against a namesake."""
-
-    namespace: str
-    name: str
-    uid: str
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class PodGroupRef:
-    """A PodGroup as writes name it; the UID guards against a namesake."""
+    """A pod, or its PodGroup, as writes name it; the UID guards against a namesake."""
 
     namespace: str
     name: str
@@ -277,10 +268,8 @@ class KubeWriter(VolumeWriter, ClaimWriter, Protocol):
     async def evict_pod(self, pod: PodRef) -> None:
         """As ``delete_pod``, if its disruption budget lets it go; EvictionBlocked: it does not."""
 
-    async def pod_group_condition(self, group: PodGroupRef, condition: Mapping[str, Any]) -> None:
-        """Patch one condition into the status of a PodGroup of scheduling.k8s.io. Conflict: another
-        group has this name; NotFound: it may be gone.
-        """
+    async def pod_group_condition(self, group: PodRef, condition: Mapping[str, Any]) -> None:
+        """Patch one condition into the status of a PodGroup (scheduling.k8s.io)."""
 
     async def profile_status(self, name: str, status: Mapping[str, Any]) -> None:
         """Merge-patch a SchedulerProfile's status (None removes a field)."""

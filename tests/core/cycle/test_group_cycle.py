@@ -19,7 +19,7 @@ from moorage.core.cycle.cycle import assume_and_reserve, decide
 from moorage.core.cycle.group_cycle import (
     GroupAttempt,
     GroupResult,
-    MemberPlacer,
+    PlaceMember,
     place_member,
     schedule_group,
 )
@@ -68,7 +68,7 @@ def context(nodes: Sequence[Node], there: Sequence[Pod] = ()) -> CycleContext:
     return CycleContext(cache, 7)
 
 
-def placer(tried: CycleContext) -> MemberPlacer:
+def placer(tried: CycleContext) -> PlaceMember:
     """Decides with all plugins."""
 
     def place(pod: Pod, placement: Placement) -> Decision:
@@ -77,7 +77,7 @@ def placer(tried: CycleContext) -> MemberPlacer:
     return place
 
 
-def scripted(outcomes: dict[str, str], undone: list[str]) -> MemberPlacer:
+def scripted(outcomes: dict[str, str], undone: list[str]) -> PlaceMember:
     """Pods that fit, or are refused by the plugin named; "!" stands for a fault."""
 
     def place(pod: Pod, _placement: Placement) -> Decision:

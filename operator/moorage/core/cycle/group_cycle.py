@@ -45,10 +45,10 @@ had a turn since.
 UNSCHEDULABLE_GROUP = "pod group is unschedulable"
 
 
-class MemberPlacer(Protocol):
+class PlaceMember(Protocol):
     """Places one pod on a node of the placement for real, or says why not."""
 
-    def __call__(self, pod: Pod, placement: Placement) -> Decision: ...
+    def __call__(self, pod: Pod, placement: Placement, /) -> Decision: ...
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ def decide_on_node(chosen: ScheduleResult, context: CycleContext) -> Decision:
 
 def schedule_group(
     attempt: GroupAttempt,
-    place: MemberPlacer,
+    place: PlaceMember,
     context: CycleContext,
     broken: Callable[[], str] = lambda: "",
 ) -> Steps[GroupResult]:
@@ -156,7 +156,7 @@ class _GroupCycle:
     """Its fields are ``schedule_group``'s arguments, and what is assumed now."""
 
     attempt: GroupAttempt
-    place: MemberPlacer
+    place: PlaceMember
     context: CycleContext
     broken: Callable[[], str]
     nominated: dict[str, Nomination] = dataclasses.field(default_factory=dict)

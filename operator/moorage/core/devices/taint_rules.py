@@ -37,7 +37,7 @@ class TaintedSlices:
 
     def _put_slice(self, old: ResourceSlice | None, new: ResourceSlice | None) -> None:
         after = None if new is None else tainted(new, self._rules.values())
-        for name in {key(piece) for piece in (old, new) if piece is not None}:  # just one
+        for name in dict.fromkeys(key(piece) for piece in (old, new) if piece is not None):
             self._hand_on(name, self._tainted.get(name, old), after)
 
     def _put_rule(self, old: DeviceTaintRule | None, new: DeviceTaintRule | None) -> None:

@@ -16,14 +16,14 @@ from typing import Any, Final
 from moorage.api.conditions import timestamp
 from moorage.core.columns.store import Lister
 from moorage.core.framework.status import REJECTED, Code, Status
-from moorage.core.groups.group_spec import INITIALLY_SCHEDULED
+from moorage.core.groups.group_spec import INITIALLY_SCHEDULED, GroupSpec
 from moorage.core.objects.meta import key
-from moorage.core.objects.pod_groups import PodGroup, PodGroupCondition
+from moorage.core.objects.pod_groups import API, PodGroup, PodGroupCondition
 from moorage.engine.reports.pod_conditions import SCHEDULER_ERROR, UNSCHEDULABLE, cut_message
 from moorage.ports.clock import Clock
 from moorage.ports.errors import Conflict, EdgeError, Fenced, NotFound, Refused, Retryable
 from moorage.ports.guards import guard
-from moorage.ports.kube import KubeWriter, PodGroupRef
+from moorage.ports.kube import KubeWriter, PodRef
 from moorage.ports.retrying import Backoff
 
 log = logging.getLogger(__name__)
@@ -52,14 +52,16 @@ class GroupConditionWriter:
         """UIDs of groups whose condition was written as True, which the watch may not show yet."""
         self._wanted = asyncio.Event()
 
-    def report(self, name: str, uid: str, outcome: Status) -> None:
-        """An attempt of the PodGroup ``namespace/name`` came to this."""
+    def report(self, group: GroupSpec, outcome: Status) -> None:
+        """An attempt of a group came to this. Of groups that others declare nothing is written."""
+        if group.key.api != API:
+            return
         if outcome.code is Code.SUCCESS:
-            update = _Update(uid, "True", SCHEDULED, "")
+            update = _Update(group.uid, "True", SCHEDULED, "")
         else:
             reason = UNSCHEDULABLE if outcome.code in REJECTED else SCHEDULER_ERROR
-            update = _Update(uid, "False", reason, cut_message(outcome.message))
-        self._pending[name] = update
+            update = _Update(group.uid, "False", reason, cut_message(outcome.message))
+        self._pending[group.name] = update
         self._wanted.set()
 
     async def run(self) -> None:
@@ -82,7 +84,7 @@ class GroupConditionWriter:
                 return
             try:
                 await self._writes.pod_group_condition(
-                    PodGroupRef(group.metadata.namespace, group.metadata.name, update.uid),
+                    PodRef(group.metadata.namespace, group.metadata.name, update.uid),
                     _condition(group, update, self._clock.now()),
                 )
             except (Conflict, NotFound, Retryable) as error:

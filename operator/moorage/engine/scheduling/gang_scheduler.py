@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Generator, Sequence
-from typing import Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
-from moorage.core.cycle.context import CycleContext, Decision, Diagnosis
+from moorage.core.cycle.context import CycleContext, Decision, Diagnosis, ScheduleResult
 from moorage.core.cycle.gang_cycle import Gang, place_gang
+from moorage.core.framework.status import REJECTED, SUCCESS, Code, Status, error_status
 from moorage.core.objects.meta import key
 from moorage.core.objects.pods import Pod
 from moorage.core.queue.pod_group_members import PodGroupState
 from moorage.core.queue.queued_pod import QueuedPodInfo, QueueState
 from moorage.core.queue.scheduling_queue import SchedulingQueue
+from moorage.engine.reports.group_conditions import GroupConditionWriter
 from moorage.engine.reports.held_pods import HeldPods
 from moorage.engine.reports.pod_conditions import (
     GATED,
@@ -48,6 +50,14 @@ class MemberPlacer(Protocol):
         """Place the pod in the cache; ``holds``: whether room may be held for it."""
 
 
+class GroupReports(NamedTuple):
+    """Who writes what is said of groups and their members."""
+
+    pod_conditions: PodConditionWriter
+    group_conditions: GroupConditionWriter
+    held_pods: HeldPods
+
+
 class GangScheduler:
     """Begins attempts of pod groups and reports what comes of them."""
 
@@ -55,15 +65,13 @@ class GangScheduler:
         self,
         context: CycleContext,
         queue: SchedulingQueue,
-        pod_conditions: PodConditionWriter,
-        held_pods: HeldPods,
+        reports: GroupReports,
         ports: Ports,
     ) -> None:
         self._context = context
         self._queue = queue
         self._groups = queue.groups
-        self._pod_conditions = pod_conditions
-        self._held_pods = held_pods
+        self._pod_conditions, self._group_conditions, self._held_pods = reports
         self._clock = ports.clock
         self._events = ports.events
         self._due: dict[PodGroupState, float] = {}
@@ -76,7 +84,9 @@ class GangScheduler:
         """Groups of which it was reported that they did not fit in time, and since when they had
         been complete.
         """
-        self._holds = GangNominations(context.cache.nominations, pod_conditions, self._unplaced)
+        self._holds = GangNominations(
+            context.cache.nominations, reports.pod_conditions, self._unplaced
+        )
 
     def attempt(
         self, entry: QueuedPodInfo, place: MemberPlacer, broken: Callable[[], str]
@@ -93,7 +103,17 @@ class GangScheduler:
             gang, pods, place_one, self._context, lambda: _gone(members) or broken()
         )
         self._record_attempt(group, outcomes, holds)
+        self._report_rejected(group, gang, outcomes)
         return list(zip(members, outcomes, strict=True))
+
+    def member_bound(self, entry: QueuedPodInfo) -> None:
+        """A pod was bound; once enough members of a PodGroup are, its condition says so."""
+        if entry.group is None:
+            return
+        group = self._groups.group_of_entry(entry)
+        spec = self._groups.spec(group)
+        if spec is not None and not spec.initially_scheduled and group.bound >= spec.min_count:
+            self._group_conditions.report(spec, SUCCESS)
 
     def binding_failed(self, entry: QueuedPodInfo, diagnosis: Diagnosis) -> None:
         """A pod that was placed could not be bound. A member of a group goes first the next time,
@@ -146,6 +166,21 @@ class GangScheduler:
         else:
             self._unplaced.pop(group, None)
             self._overdue.pop(group, None)
+
+    def _report_rejected(
+        self, group: PodGroupState, gang: Gang, outcomes: Sequence[Decision]
+    ) -> None:
+        """What the condition of a PodGroup says where nobody was placed."""
+        spec = self._groups.spec(group)
+        if spec is None or any(isinstance(outcome, ScheduleResult) for outcome in outcomes):
+            return
+        fault = next((one for one in outcomes if _is_fault(one)), None)
+        if isinstance(fault, Diagnosis):
+            self._group_conditions.report(spec, error_status(fault.message))
+            return
+        count = f"{group.bound} scheduled, {len(outcomes)} remaining"
+        text = f"minCount ({gang.min_member}) cannot be satisfied: {count}"
+        self._group_conditions.report(spec, Status(Code.UNSCHEDULABLE, (text,)))
 
     def _report_gated(self, now: float) -> None:
         reported = self._last_report = {
@@ -219,6 +254,10 @@ class GangScheduler:
             api, namespace, name = spec.key
             regarding = ObjectRef("PodGroup", name, spec.uid, namespace, api)
             self._emit(regarding, reason, note, group, related)
+
+
+def _is_fault(outcome: Decision) -> bool:
+    return isinstance(outcome, Diagnosis) and outcome.code not in REJECTED
 
 
 def _gone(members: Sequence[QueuedPodInfo]) -> str:
